@@ -5,7 +5,7 @@ const browser = Object.fromEntries(
     'window document location history localStorage sessionStorage fetch navigator matchMedia getSelection addEventListener ' +
     'removeEventListener requestAnimationFrame setTimeout clearTimeout setInterval clearInterval queueMicrotask URL ' +
     'URLSearchParams AbortController DOMException ResizeObserver TextEncoder TextDecoder Element HTMLElement ' +
-    'HTMLScriptElement FormData Blob crypto btoa setImmediate Response ReadableStream'
+    'HTMLScriptElement FormData performance Blob crypto btoa setImmediate Response ReadableStream'
   )
     .split(' ')
     .map((name) => [name, 'readonly']),

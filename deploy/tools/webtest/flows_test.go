@@ -12,8 +12,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-func quote(s string) string {
-	text, _ := json.Marshal(s) // of a string, it cannot fail
+func quote(v any) string {
+	text, _ := json.Marshal(v) // of a text or a number, it cannot fail
 	return string(text)
 }
 

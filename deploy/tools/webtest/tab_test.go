@@ -74,7 +74,8 @@ func (b *tab) until(expression string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			b.t.Fatalf("after 15 s this is not so: %s\n%s", expression, eval[string](b, `document.body.innerText.slice(0, 300)`))
+			b.t.Fatalf("after 15 s this is not so: %s\n%s", expression,
+				eval[string](b, `(document.querySelector('main') ?? document.body).innerText.slice(0, 900)`))
 		}
 	}
 }

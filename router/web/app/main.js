@@ -7,6 +7,7 @@ import { Empty } from './components/states.js';
 import { createApi } from './lib/api.js';
 import { pages } from './pages/pages.js';
 import { createAdding } from './stores/adding.js';
+import { createAnalysis } from './stores/analysis.js';
 import { createExplore } from './stores/explore.js';
 import { createHealth } from './stores/health.js';
 import { createKeys } from './stores/keys.js';
@@ -29,6 +30,7 @@ function createStores() {
   const api = createApi({ fetch: (...args) => fetch(...args), signIn });
   const prefs = createPrefs(localStorage);
   const place = createPlace(window);
+  const explore = createExplore({ api, place, prefs, clock });
   return {
     api,
     signIn,
@@ -44,7 +46,8 @@ function createStores() {
     health: createHealth(api, clock),
     sql: createSql({ api, place, storage: sessionStorage, clock }),
     tail: createTail({ api, place, prefs, clock }),
-    explore: createExplore({ api, place, prefs, clock }),
+    explore,
+    analysis: createAnalysis({ api, explore, clock }),
   };
 }
 

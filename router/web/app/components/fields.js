@@ -21,6 +21,7 @@ import { formatCount, leafName, visible } from '../lib/format.js';
  * @param {(name: string) => void} props.onColumn
  * @param {(clause: string) => void} props.onOnly
  * @param {(clause: string) => void} props.onWithout
+ * @param {() => void} [props.onClose] on a phone, where they lie over the rows
  */
 export function FieldList(props) {
   const { fields, useful, chosen } = props;
@@ -37,7 +38,7 @@ export function FieldList(props) {
 
   return html`<section class="pane fieldlist" aria-label="Fields"><h2 class="hidden">Fields</h2>
     <div class="head"><input class="find" id="field-find" type="search" data-ui="field-find" placeholder="Find a field" aria-label="Find a field"
-      value=${find} onInput=${(/** @type {InputEvent} */ e) => setFind(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /><kbd>F</kbd></div>
+      value=${find} onInput=${(/** @type {InputEvent} */ e) => setFind(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /><kbd>F</kbd>${props.onClose && html`<button class="text fields-button" onClick=${props.onClose}>Close</button>`}</div>
     <div class="fields">
       ${
         wanted

@@ -8,16 +8,18 @@ import { offsetOf, partsOfTime } from '../lib/time.js';
 
 /** @typedef {{start: string, step: number | string, times: string[], series: {value: unknown, counts: number[]}[], total: number, exact: boolean}} Hits */
 
-const palette = ['info', 'warn', 'debug', 'error', 'trace', 'fatal'];
+// Colours of values that are no levels: none of them says that something is wrong.
+const palette = ['accent', 'bar-info', 'ink-3', 'mark', 'number', 'line-2', 'string', 'fill'];
 
 /**
  * The colour of a series: that of its level, else one by its place.
  * @param {unknown} value
  * @param {number} place
+ * @param {boolean} [byLevel]
  */
-export function colourOf(value, place) {
-  const level = levels.includes(String(value)) && value !== 'other' ? String(value) : value === null ? 'trace' : palette[place % palette.length];
-  return `var(--bar-${value === 'other' ? 'trace' : level})`;
+export function colourOf(value, place, byLevel = true) {
+  if (value === null || value === 'other') return 'var(--bar-trace)';
+  return byLevel && levels.includes(String(value)) ? `var(--bar-${value})` : `var(--${palette[place % palette.length]})`;
 }
 
 /**
@@ -26,9 +28,11 @@ export function colourOf(value, place) {
  * @param {string[]} props.hidden values that are not drawn
  * @param {string} props.zone
  * @param {number} props.height
+ * @param {boolean} props.byLevel
  * @param {(from: string, to: string) => void} props.onZoom
+ * @param {(from: string, to: string) => void} [props.onCompare]
  */
-export function Histogram({ hits, hidden, zone, height, onZoom }) {
+export function Histogram({ hits, hidden, zone, height, byLevel, onZoom, onCompare }) {
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [width, setWidth] = useState(1000);
   const [brush, setBrush] = useState(/** @type {[number, number] | null} */ (null));
@@ -63,10 +67,11 @@ export function Histogram({ hits, hidden, zone, height, onZoom }) {
     return Math.max(0, Math.min(count - 1, Math.floor(((event.clientX - at.left) / at.width) * count)));
   }
 
-  function zoom() {
-    if (!selected) return;
-    onZoom(new Date(times[selected[0]]).toISOString(), new Date(times[selected[1]] + step).toISOString());
+  /** @param {(from: string, to: string) => void} act */
+  function withSelection(act) {
+    if (selected) act(new Date(times[selected[0]]).toISOString(), new Date(times[selected[1]] + step).toISOString());
   }
+  const zoom = () => withSelection(onZoom);
 
   /** @param {KeyboardEvent} event */
   function key(event) {
@@ -99,9 +104,9 @@ export function Histogram({ hits, hidden, zone, height, onZoom }) {
       onPointerUp=${() => (anchor.current = -1)}>
     <div class="bars">${bars.map(
       (ends, b) => html`<u key=${b} data-ui="bar" class=${selected && (b < selected[0] || b > selected[1]) ? 'out' : ''}
-        title=${describe(b)} style=${{ background: gradient(ends, shown) }}></u>`,
+        title=${describe(b)} style=${{ background: gradient(ends, shown, byLevel) }}></u>`,
     )}</div>
-    ${selected && html`<${Brush} from=${selected[0]} to=${selected[1]} count=${count} text=${`${partsOfTime(times[selected[0]], zone).time} – ${partsOfTime(times[selected[1]] + step, zone).time}`} onZoom=${zoom} />`}
+    ${selected && html`<${Brush} from=${selected[0]} to=${selected[1]} count=${count} text=${`${partsOfTime(times[selected[0]], zone).time} – ${partsOfTime(times[selected[1]] + step, zone).time}`} onZoom=${zoom} onCompare=${onCompare && (() => withSelection(onCompare))} />`}
   </div>
   <div class="axis" aria-hidden="true">${
     count > 0 &&
@@ -115,21 +120,23 @@ export function Histogram({ hits, hidden, zone, height, onZoom }) {
     .map((t, i) => html`<tr><th scope="row">${partsOfTime(t, zone).time}</th><td>${describe(hits.times.indexOf(t, i))}</td></tr>`)}</tbody></table>`;
 }
 
-/** @param {{from: number, to: number, count: number, text: string, onZoom: () => void}} props */
-function Brush({ from, to, count, text, onZoom }) {
+/** @param {{from: number, to: number, count: number, text: string, onZoom: () => void, onCompare?: () => void}} props */
+function Brush({ from, to, count, text, onZoom, onCompare }) {
   const left = (from / count) * 100;
   const right = ((to + 1) / count) * 100;
   return html`<div class=${`brush ${right > 60 ? 'at-left' : ''}`} style=${{ left: `${left}%`, width: `${right - left}%` }}>
-    <div class="brush-acts"><span class="mono">${text}</span><button class="text go" data-ui="brush-zoom" onClick=${onZoom}>Zoom in</button></div>
+    <div class="brush-acts"><span class="mono">${text}</span><button class="text go" data-ui="brush-zoom" onClick=${onZoom}>Zoom in</button>
+      ${onCompare && html`<button class="text go" data-ui="brush-compare" onClick=${onCompare}>What is different here?</button>`}</div>
   </div>`;
 }
 
 /**
  * @param {number[]} ends
  * @param {{value: unknown, place: number}[]} shown
+ * @param {boolean} byLevel
  */
-function gradient(ends, shown) {
-  const stops = ends.map((end, i) => `${colourOf(shown[i].value, shown[i].place)} 0 ${end}px`);
+function gradient(ends, shown, byLevel) {
+  const stops = ends.map((end, i) => `${colourOf(shown[i].value, shown[i].place, byLevel)} 0 ${end}px`);
   return `linear-gradient(to top, ${[...stops, 'transparent 0'].join(', ')})`;
 }
 

@@ -31,18 +31,22 @@ export const rowHeights = /** @type {Record<string, number>} */ ({ dense: 20, no
  * @param {(atEnd: boolean) => void} [props.onEnd]
  * @param {string} [props.resetKey]
  * @param {boolean} [props.narrow]
+ * @param {boolean} [props.wrap] three lines of each row are shown
+ * @param {{anchor: number, end: number} | null} [props.picked] rows that are selected
+ * @param {(index: number) => void} [props.onPick]
  */
 export function Rows(props) {
   const { count, at, shape, columns, zone } = props;
   const shown = useMemo(() => new Set(columns), [columns.join()]);
   const widths = useMemo(() => columnWidths(columns, at, count), [columns.join(), count > 0]);
-  const height = props.narrow ? 46 : (rowHeights[props.density] ?? 24);
+  const height = props.wrap ? 66 : props.narrow ? 46 : (rowHeights[props.density] ?? 24);
+  const [first, last] = props.picked ? [Math.min(props.picked.anchor, props.picked.end), Math.max(props.picked.anchor, props.picked.end)] : [-1, -2];
 
   /** @param {number} index */
   function row(index) {
     const data = at(index);
     if (!data) return html`<div class="row" role="row" key=${`empty-${index}`}><span role="gridcell">…</span></div>`;
-    return html`<${RowLine} key=${data.id} row=${data} index=${index} ...${props} shown=${shown} widths=${widths} />`;
+    return html`<${RowLine} key=${data.id} row=${data} index=${index} ...${props} shown=${shown} widths=${widths} chosen=${index >= first && index <= last} />`;
   }
 
   /** @param {ClipboardEvent} event */
@@ -64,7 +68,7 @@ export function Rows(props) {
       ${columns.map((name) => html`<span class="col" style=${{ width: `${widths.get(name)}px` }} title=${name}>${leafName(name)}</span>`)}
       <span>${shape.message ? `${shape.message} and the rest` : 'fields'}</span>
     </div>
-    <div class=${`rows ${props.density}`} onCopy=${copy}>
+    <div class=${`rows ${props.wrap ? 'wrapped' : props.density}`} onCopy=${copy}>
       <${VirtualList} count=${count} height=${height} label=${props.label} row=${row} onSee=${props.onSee}
         focus=${props.focus} dropped=${props.dropped} follow=${props.follow} onEnd=${props.onEnd} resetKey=${props.resetKey} />
       <${Grain} count=${count} at=${at} shape=${shape} />
@@ -94,18 +98,23 @@ function columnWidths(columns, at, count) {
 }
 
 /** @param {any} props */
-function RowLine({ row, index, shape, columns, shown, widths, marks, zone, selected, onOpen }) {
+function RowLine({ row, index, shape, columns, shown, widths, marks, zone, selected, chosen, onOpen, onPick }) {
   const time = partsOfTime(row.time, zone);
   const word = shape.level ? valueText(row.v[shape.level]) : '';
   const level = levelOf(shape.level ? row.v[shape.level] : null, shape.scheme);
   const line = lineOf(row, shape, shown);
   let down = { x: 0, y: 0 };
-  return html`<div class=${`row ${level} ${row.id === selected ? 'on' : ''}`} role="row" aria-rowindex=${index + 1}
-    aria-selected=${row.id === selected} data-ui="row" data-id=${row.id} data-level=${level} data-index=${index}
-    onMouseDown=${(/** @type {MouseEvent} */ e) => (down = { x: e.clientX, y: e.clientY })}
+  return html`<div class=${`row ${level} ${row.id === selected ? 'on' : ''} ${chosen ? 'picked' : ''}`} role="row" aria-rowindex=${index + 1}
+    aria-selected=${row.id === selected || chosen} data-ui="row" data-id=${row.id} data-level=${level} data-index=${index}
+    onMouseDown=${(/** @type {MouseEvent} */ e) => {
+      if (e.shiftKey && onPick) e.preventDefault(); // the browser would select text
+      down = { x: e.clientX, y: e.clientY };
+    }}
     onClick=${(/** @type {MouseEvent} */ e) => {
+      if (e.shiftKey && onPick) return onPick(index);
       const moved = Math.hypot(e.clientX - down.x, e.clientY - down.y) >= 4;
       if (!moved && getSelection()?.isCollapsed !== false && e.detail < 2) onOpen(row, index);
+      return undefined;
     }}>
     <time role="gridcell" data-ui="row-time" datetime=${row.time} title=${`${row.time}`}>${time.time}<s>${time.fraction && `.${time.fraction.slice(0, 3)}`}</s></time>
     <em role="gridcell">${(shape.scheme === 'text' ? word : level || word).slice(0, 5).toUpperCase()}</em>

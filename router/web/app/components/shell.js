@@ -5,6 +5,7 @@ import { formatCount } from '../lib/format.js';
 import { message } from '../stores/toast.js';
 import { Dialog } from './dialog.js';
 import { Menu } from './menu.js';
+import { Palette } from './palette.js';
 
 /** @typedef {{id: string, name: string, bar?: boolean}} PageInfo */
 
@@ -21,7 +22,7 @@ export function TopBar({ pages, page, stores }) {
   return html`<header class="top">
     <a class="mark" href="/dashboard/explore"><svg width="20" height="20" viewBox="0 0 20 20" aria-hidden="true"><circle cx="10" cy="5.4" r="3.9" /><circle cx="5.5" cy="13.2" r="3.9" /><circle cx="14.5" cy="13.2" r="3.9" /><circle cx="10" cy="5.4" r="1.1" /><circle cx="5.5" cy="13.2" r="1.1" /><circle cx="14.5" cy="13.2" r="1.1" /></svg>cordwood</a>
     <nav aria-label="Pages">${pages.filter((p) => p.bar !== false).map(({ id, name }) => html`<a href=${`/dashboard/${id}`} data-ui=${`nav-${id}`} aria-current=${id === page ? 'page' : undefined}>${name}${id === 'rejects' && rejected > 0 && html` <small>${formatCount(rejected)}</small>`}</a>`)}</nav>
-    <span class="grow"></span>
+    <span class="grow"></span><${Palette} stores=${stores} pages=${pages} />
     ${
       state &&
       html`<a class="health" data-ui="health" href="/dashboard/cluster"><span class=${`dot ${state.health === 'ok' ? '' : 'bad'}`}></span>${

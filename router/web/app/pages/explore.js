@@ -1,9 +1,12 @@
 // Explore: search, histogram, fields, rows and one row.
 
-import { html, useEffect, useRef } from '../../vendor/core.js';
+import { html, useEffect, useRef, useState } from '../../vendor/core.js';
+import { Compare } from '../components/compare.js';
 import { Detail } from '../components/detail.js';
 import { FieldList } from '../components/fields.js';
 import { colourOf, Histogram } from '../components/histogram.js';
+import { ListHead } from '../components/listhead.js';
+import { Patterns } from '../components/patterns.js';
 import { RangePicker, TablePicker } from '../components/pickers.js';
 import { Rows } from '../components/rows.js';
 import { SearchBox } from '../components/search.js';
@@ -14,6 +17,7 @@ import { curlOf } from '../lib/api.js';
 import { clauseFor } from '../lib/edit.js';
 import { formatCount, formatDuration } from '../lib/format.js';
 import { isBad, levelOf } from '../lib/levels.js';
+import { copyLine } from '../lib/line.js';
 import { indexOf, rowAt } from '../lib/pages.js';
 import { formatSpan, parseSpan } from '../lib/time.js';
 import { formatPlace } from '../lib/url.js';
@@ -106,24 +110,37 @@ function Sum({ stores }) {
   return html`<section class="sum" aria-label="Total" aria-live="polite">
       ${totalText && html`<h2 data-ui="total">${totalText}</h2>`}
       <span class="quiet">${taken !== undefined && hits ? `in ${formatDuration(Math.max(taken, hits.took_ms))}` : ''}</span>
-      <span class="legend">${(hits?.series ?? []).map((/** @type {{value: unknown, counts: number[]}} */ s, /** @type {number} */ place) => {
-        const name = s.value === null ? 'none' : String(s.value);
-        const field = state.by === 'level' ? (explore.shape.value.level && explore.shape.value.scheme !== 'status' ? 'level' : 'level') : state.by;
-        return html`<button class="text" data-ui=${`legend-${name}`} aria-pressed=${!hide.includes(name)} title="Only this; Alt: hide it"
+      <${ByPicker} stores=${stores} /><span class="legend">${(hits?.series ?? []).map(
+        (/** @type {{value: unknown, counts: number[]}} */ s, /** @type {number} */ place) => {
+          const name = s.value === null ? 'none' : String(s.value);
+          const field = state.by === 'level' ? (explore.shape.value.level && explore.shape.value.scheme !== 'status' ? 'level' : 'level') : state.by;
+          return html`<button class="text" data-ui=${`legend-${name}`} aria-pressed=${!hide.includes(name)} title="Only this; Alt: hide it"
             onClick=${(/** @type {MouseEvent} */ e) => {
               if (e.altKey) {
                 const kept = hide.includes(name) ? hide.filter((h) => h !== name) : [...hide, name];
                 explore.set({ hide: [...kept, ...(hidden ? ['hist'] : [])].join(',') }, { replace: true });
               } else if (s.value !== null && name !== 'other') void explore.only(clauseFor(field, name, ':'));
-            }}><i style=${{ background: colourOf(s.value, place) }}></i>${name}<b>${formatCount(s.counts.reduce((a, b) => a + b, 0))}</b></button>`;
-      })}</span></section>
+            }}><i style=${{ background: colourOf(s.value, place, state.by === 'level') }}></i>${name}<b>${formatCount(s.counts.reduce((a, b) => a + b, 0))}</b></button>`;
+        },
+      )}</span></section>
     <${ErrorPanel} latest=${explore.hits} what="The histogram" />
     ${
       hits &&
       !hidden &&
-      html`<${Histogram} hits=${hits} hidden=${hide} zone=${prefs.zone.value} height=${narrow ? 58 : 72}
-      onZoom=${(/** @type {string} */ from, /** @type {string} */ to) => explore.set({ from, to, row: '' })} />`
+      html`<${Histogram} hits=${hits} hidden=${hide} zone=${prefs.zone.value} height=${narrow ? 58 : 72} byLevel=${state.by === 'level'}
+      onZoom=${(/** @type {string} */ from, /** @type {string} */ to) => explore.set({ from, to, row: '' })}
+      onCompare=${(/** @type {string} */ afrom, /** @type {string} */ ato) => explore.set({ view: 'compare', afrom, ato })} />`
     }`;
+}
+
+/** What the bars of the histogram are coloured by. @param {{stores: import('../main.js').Stores}} props */
+function ByPicker({ stores }) {
+  const { explore } = stores;
+  const by = explore.state.value.by;
+  const names = [...new Set([...(by === 'level' || by === 'none' ? [] : [by]), ...explore.usefulFields().map((f) => f.name)])];
+  return html`<label class="by">by <select aria-label="What the bars are coloured by" data-ui="by" value=${by}
+    onChange=${(/** @type {Event} */ e) => explore.set({ by: /** @type {HTMLSelectElement} */ (e.currentTarget).value, hide: '' })}>
+    <option value="level">level</option>${names.map((name) => html`<option value=${name}>${name}</option>`)}<option value="none">nothing</option></select></label>`;
 }
 
 /** @param {{stores: import('../main.js').Stores}} props */
@@ -140,31 +157,38 @@ function Panes({ stores }) {
   const zone = prefs.zone.value;
   const dim = explore.first.since.value > 0 && answer ? 'dim' : '';
   const facets = explore.facets.value.value;
-  return html`<div class=${`panes ${opened ? '' : 'no-detail'}`}>
-    <${FieldList} fields=${explore.fields.value.value?.fields ?? []} useful=${explore.usefulFields().map((/** @type {{name: string}} */ f) => f.name)}
+  const [fieldsOpen, setFields] = useState(false);
+  return html`<div class=${`panes ${opened ? '' : 'no-detail'} ${fieldsOpen ? 'fields-open' : ''}`}>
+    <${FieldList} onClose=${() => setFields(false)} fields=${explore.fields.value.value?.fields ?? []} useful=${explore.usefulFields().map((/** @type {{name: string}} */ f) => f.name)}
       chosen=${state.cols} open=${explore.openFields.value} facets=${facets?.fields ?? []} exact=${facets?.exact !== false}
       text=${state.q} level=${shape.level} onToggle=${explore.toggleField} onColumn=${explore.toggleColumn}
       onOnly=${explore.only} onWithout=${explore.without} />
     ${
       state.view === 'context' && state.row
         ? html`<${ContextPane} stores=${stores} />`
-        : html`<section class=${`pane list ${dim}`} aria-label="Rows">
-      <div class="head"><h2>Rows</h2><span class="grow"></span>
-        <button class="text" onClick=${() => explore.set({ order: state.order === 'newest' ? 'oldest' : 'newest', row: '' })}>${state.order === 'newest' ? 'Newest first' : 'Oldest first'}</button></div>
+        : html`<section class=${`pane list ${dim}`} aria-label="Rows"><${ListHead} stores=${stores} onFields=${() => setFields(true)} />
       ${
-        failed
-          ? html`<${ErrorPanel} latest=${failed} what="The search" />`
-          : answer && list.count === 0 && !explore.first.since.value
-            ? html`<${NoRows} stores=${stores} />`
-            : html`<${Rows} count=${list.count} at=${(/** @type {number} */ i) => rowAt(list, i).row} shape=${shape} columns=${narrow ? [] : state.cols}
+        state.view === 'patterns'
+          ? html`<${Patterns} stores=${stores} />`
+          : state.view === 'compare'
+            ? html`<${Compare} stores=${stores} />`
+            : failed
+              ? html`<${ErrorPanel} latest=${failed} what="The search" />`
+              : answer && list.count === 0 && !explore.first.since.value
+                ? html`<${NoRows} stores=${stores} />`
+                : html`<${Rows} count=${list.count} at=${(/** @type {number} */ i) => rowAt(list, i).row} shape=${shape} columns=${narrow ? [] : state.cols}
                 marks=${explore.marks.value} zone=${zone} density=${prefs.density.value} narrow=${narrow}
-                label=${`${formatCount(explore.total.value ?? list.count)} rows, ${state.order} first`} selected=${state.row} focus=${selected}
+                label=${`${formatCount(explore.total.value ?? list.count)} rows, ${state.order} first`} selected=${state.row} focus=${explore.picked.value?.end ?? selected} wrap=${state.wrap} picked=${explore.picked.value} onPick=${explore.pick}
                 onOpen=${(/** @type {import('../lib/line.js').Row} */ row) => explore.open(row.id === state.row ? null : row)}
                 onSee=${explore.see} resetKey=${`${explore.range.value?.from}${explore.range.value?.to}${state.q}${state.order}`} />`
       }
-      <div class="foot"><span>${list.count > 0 && `${formatCount(list.count)}${list.next ? '' : ' (all)'} loaded`}</span>
+      ${
+        state.view === 'rows' &&
+        html`<div class="foot"><span>${list.count > 0 && `${formatCount(list.count)}${list.next ? '' : ' (all)'} loaded`}</span>
+        ${explore.picked.value && html`<span role="status">${formatCount(explore.pickedRows().length)} selected; Y copies them</span>`}
         <span class="grow">${answer?.read && `read ${formatCount(answer.read.segments)} of ${formatCount(answer.read.of)} segments`}</span>
-        <span class="wide"><kbd>J K</kbd> move</span><span class="wide"><kbd>↵</kbd> open</span><span class="wide"><kbd>?</kbd> all keys</span></div>
+        <span class="wide"><kbd>J K</kbd> move</span><span class="wide"><kbd>↵</kbd> open</span><span class="wide"><kbd>?</kbd> all keys</span></div>`
+      }
     </section>`
     }
     ${
@@ -266,6 +290,31 @@ function moveToBad({ explore }, by) {
   return toast('No further warning or error among the loaded rows.');
 }
 
+/**
+ * @param {import('../main.js').Stores} stores
+ * @param {number} by
+ */
+function pickMore({ explore }, by) {
+  explore.pick((explore.picked.value?.end ?? indexOf(explore.list.value, explore.state.value.row)) + by);
+}
+
+/**
+ * @param {import('../main.js').Stores} stores
+ * @param {string} view
+ */
+function toggleView({ explore }, view) {
+  explore.set({ view: explore.state.value.view === view ? 'rows' : view });
+}
+
+/** @param {import('../main.js').Stores} stores */
+function copyRows({ explore }) {
+  const rows = explore.pickedRows();
+  const one = explore.opened.value.value;
+  const { shape, state } = explore;
+  if (rows.length > 0) void copyText(rows.map((row) => copyLine(row, shape.value, state.value.cols)).join('\n'));
+  else if (one) void copyText(copyLine(one, shape.value, state.value.cols));
+}
+
 /** @param {import('../main.js').Stores} stores */
 function useKeys(stores) {
   const { keys, explore, prefs, place } = stores;
@@ -284,7 +333,13 @@ function useKeys(stores) {
       ArrowDown: ['next row', () => move(stores, 1)],
       k: ['previous row', () => move(stores, -1)],
       ArrowUp: ['previous row', () => move(stores, -1)],
-      Escape: ['close the row', () => explore.open(null)],
+      Escape: ['close the row, then clear the selection', () => (explore.state.value.row ? explore.open(null) : (explore.picked.value = null))],
+      J: ['select more rows', () => pickMore(stores, 1)],
+      K: ['select fewer rows', () => pickMore(stores, -1)],
+      x: ['patterns, and back', () => toggleView(stores, 'patterns')],
+      d: ['what is different, and back', () => toggleView(stores, 'compare')],
+      w: ['wrap lines', () => explore.set({ wrap: explore.state.value.wrap ? '' : '1' }, { replace: true })],
+      e: ['export', () => /** @type {HTMLElement | null} */ (document.querySelector('[data-ui=export]'))?.click()],
       '[': ['previous warning or worse', () => moveToBad(stores, -1)],
       ']': ['next warning or worse', () => moveToBad(stores, 1)],
       l: [
@@ -296,7 +351,7 @@ function useKeys(stores) {
       h: ['show or hide the histogram', hide],
       t: ['time range', () => /** @type {HTMLElement | null} */ (document.querySelector('[data-ui=range]'))?.click()],
       z: ['switch the zone', () => (prefs.zone.value = zones[(zones.indexOf(prefs.zone.value) + 1) % zones.length])],
-      y: ['copy the line', () => explore.opened.value.value && copyText(JSON.stringify(explore.opened.value.value.v))],
+      y: ['copy the selected rows, or the row', () => copyRows(stores)],
       'ctrl+Enter': ['run', () => void explore.search(explore.draft.value)],
     });
   }, [keys, explore, prefs, place]);

@@ -35,7 +35,9 @@ export function createExplore({ api, place, prefs, clock }) {
     view: param('view', 'rows'),
     cols: param('cols').split(',').filter(Boolean),
     hide: param('hide').split(',').filter(Boolean),
-    dense: param('wrap') === '1',
+    wrap: param('wrap') === '1',
+    afrom: param('afrom'), // a part of the range that is compared with the rest
+    ato: param('ato'),
   }));
 
   const draft = signal(state.value.q);
@@ -50,6 +52,7 @@ export function createExplore({ api, place, prefs, clock }) {
   const apart = signal(/** @type {string[]} */ ([])); // fields that neighbours need not share
   const list = signal(noPages());
   const range = signal(/** @type {{from: string, to: string} | null} */ (null));
+  const picked = signal(/** @type {{anchor: number, end: number} | null} */ (null)); // rows that are selected, by place
   const openFields = signal(/** @type {string[]} */ ([]));
   let ran = '';
   let seen = 0;
@@ -80,6 +83,7 @@ export function createExplore({ api, place, prefs, clock }) {
     if (tables.length === 0) return;
     batch(() => {
       draft.value = state.value.q;
+      picked.value = null;
       range.value = null;
       more.cancel();
       facets.cancel();
@@ -190,7 +194,7 @@ export function createExplore({ api, place, prefs, clock }) {
 
   /**
    * Changes the address: what the result depends on makes an entry in the history.
-   * @param {Partial<Record<'db' | 'q' | 'from' | 'to' | 'by' | 'order' | 'row' | 'cols' | 'hide' | 'wrap' | 'view', string>> & {t?: string[]}} change
+   * @param {Partial<Record<'db' | 'q' | 'from' | 'to' | 'by' | 'order' | 'row' | 'cols' | 'hide' | 'wrap' | 'view' | 'afrom' | 'ato', string>> & {t?: string[]}} change
    * @param {{replace?: boolean}} [how]
    */
   function set(change, how) {
@@ -207,6 +211,9 @@ export function createExplore({ api, place, prefs, clock }) {
       row: s.row,
       view: s.view,
       hide: s.hide.join(','),
+      wrap: s.wrap ? '1' : '',
+      afrom: s.afrom,
+      ato: s.ato,
       ...change,
     };
     place.set('explore', values, exploreDefaults, how);
@@ -238,6 +245,28 @@ export function createExplore({ api, place, prefs, clock }) {
     const table = row.table ?? state.value.tables[0];
     const body = { db: state.value.db, table, id: row.id, before: 50, after: 50, same };
     await around.run(ask('context', body));
+  }
+
+  /**
+   * Selects the rows from the one that was selected or opened before to another.
+   * @param {number} index
+   */
+  function pick(index) {
+    const at = Math.max(0, Math.min(list.value.count - 1, index));
+    const from = picked.value?.anchor ?? Math.max(0, indexOf(list.value, state.value.row));
+    picked.value = { anchor: from, end: at };
+  }
+
+  /** The selected rows that are loaded. */
+  function pickedRows() {
+    if (!picked.value) return [];
+    const { anchor, end } = picked.value;
+    const rows = [];
+    for (let i = Math.min(anchor, end); i <= Math.max(anchor, end); i++) {
+      const { row } = rowAt(list.value, i);
+      if (row) rows.push(row);
+    }
+    return rows;
   }
 
   /** @param {Row | null} row */
@@ -299,6 +328,9 @@ export function createExplore({ api, place, prefs, clock }) {
     marks,
     total,
     openFields,
+    picked,
+    pick,
+    pickedRows,
     usefulFields,
     run,
     see,

@@ -43,8 +43,8 @@ export function createKeys(browser, single) {
 /** @param {KeyboardEvent} event */
 function nameOf(event) {
   if (event.altKey) return 'alt';
-  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-  return event.ctrlKey || event.metaKey ? `ctrl+${key}` : key;
+  if (event.ctrlKey || event.metaKey) return `ctrl+${event.key.length === 1 ? event.key.toLowerCase() : event.key}`;
+  return event.key; // capitals are keys of their own: Shift J
 }
 
 /** @param {EventTarget | null} target */

@@ -1,0 +1,148 @@
+package webtest
+
+import (
+	"encoding/csv"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// press sends a key to the page.
+func (b *tab) press(key string) {
+	b.t.Helper()
+	eval[bool](b, `(dispatchEvent(new KeyboardEvent('keydown', {key: `+quote(key)+`})), true)`)
+}
+
+// TestPatterns shows the texts of a search as patterns; a click shows the rows of one, another hides them.
+func TestPatterns(t *testing.T) {
+	s := start(t)
+	rows := logs(500)
+	for i, row := range rows {
+		if i%10 == 0 {
+			row["msg"] = fmt.Sprintf("connection reset by peer after %d ms", i)
+		}
+	}
+	s.ingest("app", rows...)
+	b := open(t, s.url+"/dashboard/explore?t=app")
+	b.until(loaded)
+	b.press("x")
+	b.until(`document.querySelectorAll('[data-ui=pattern]').length === 2`)
+	b.until(`document.querySelector('[data-ui=pattern]').textContent.includes('450')`)
+	b.click(`[data-ui=pattern] .not`)
+	b.until(`document.querySelectorAll('[data-ui=pattern]').length === 1`)
+	b.until(`document.querySelector('[data-ui=total]').textContent.includes('50 rows')`)
+	b.click(`[data-ui=pattern] .only`)
+	b.until(`[...document.querySelectorAll('[data-ui=row]')].every((r) => r.dataset.level === 'error')`)
+	b.until(`document.querySelectorAll('[data-ui=row]').length > 10`)
+}
+
+// TestCompare asks what is different in a part of the histogram: the rows of it have another host.
+func TestCompare(t *testing.T) {
+	s := start(t)
+	rows := logs(600)
+	for i, row := range rows {
+		if i >= 300 && i < 400 {
+			row["host"] = "db-9"
+		}
+	}
+	s.ingest("app", rows...)
+	from, to := rows[300]["ts"], rows[399]["ts"]
+	b := open(t, s.url+"/dashboard/explore?t=app&view=compare&from=-5m&afrom="+
+		eval[string](open(t, s.url+"/dashboard/settings"), jsTime(from)+` + '&ato=' + `+jsTime(to)))
+	b.until(`document.querySelector('[data-ui=compare-field]').textContent.startsWith('host')`)
+	b.until(`document.querySelector('[data-ui=compare-field] li').textContent.includes('db-9')`)
+	b.click(`[data-ui=compare-field] li button`)
+	b.until(`document.querySelector('[data-ui=search]').value === 'host=db-9'`)
+}
+
+// TestBrush selects a part of the histogram by keys, and asks what is different there.
+func TestBrush(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(600)...)
+	b := open(t, s.url+"/dashboard/explore?t=app&from=-2m")
+	b.until(`document.querySelectorAll('[data-ui=bar]').length > 10`)
+	b.until(`(() => { const h = document.querySelector('[data-ui=histogram]'); h.focus();
+		h.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}));
+		return document.querySelector('[data-ui=brush-compare]') })()`)
+	b.click(`[data-ui=brush-compare]`)
+	b.until(`location.search.includes('view=compare') && location.search.includes('afrom=')`)
+	b.until(`document.querySelector('[data-ui=view-compare]').getAttribute('aria-pressed') === 'true'`)
+}
+
+// jsTime is an expression for a time in milliseconds as the address has it.
+func jsTime(ms any) string {
+	return `new Date(` + quote(ms) + `).toISOString()`
+}
+
+// TestPalette goes to a table by some of its letters.
+func TestPalette(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(20)...)
+	s.ingest("orders", logs(20)...)
+	b := open(t, s.url+"/dashboard/explore?t=app")
+	b.until(loaded)
+	eval[bool](b, `(dispatchEvent(new KeyboardEvent('keydown', {key: 'k', ctrlKey: true})), true)`)
+	b.fill(`[data-ui=palette-text]`, "ordr")
+	b.until(`document.querySelector('.palette [aria-selected=true]').textContent.includes('public.orders')`)
+	eval[bool](b, `(document.querySelector('[data-ui=palette-text]').dispatchEvent(
+		new KeyboardEvent('keydown', {key: 'Enter', bubbles: true})), true)`)
+	b.until(`!document.querySelector('dialog') && location.search === '?t=orders'`)
+}
+
+// TestExport has the link of a file answer all rows of the search, not only those that are loaded.
+func TestExport(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(450)...)
+	b := open(t, s.url+"/dashboard/explore?t=app")
+	b.until(loaded)
+	b.until(`document.querySelector('[data-ui=sql-line]').textContent.includes('SELECT')`)
+	b.click(`[data-ui=export]`)
+	b.until(`document.querySelector('.panel a[download="app.csv"]')`)
+	resp, err := http.Get(eval[string](b, `document.querySelector('.panel a[download="app.csv"]').href`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	rows, err := csv.NewReader(resp.Body).ReadAll()
+	if err != nil || len(rows) != 451 {
+		t.Errorf("%d lines, %v", len(rows), err)
+	}
+}
+
+// TestSelection selects rows with Shift and copies them, a line each, in the order of the list.
+func TestSelection(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(100)...)
+	b := open(t, s.url+"/dashboard/explore?t=app")
+	b.until(loaded)
+	eval[bool](b, `(window.copied = '', document.execCommand = () => {
+		copied = document.activeElement.value ?? ''; return true },
+		Object.defineProperty(navigator, 'clipboard', {value: undefined}), true)`)
+	b.click(`[data-ui=row][data-index="1"]`)
+	eval[bool](b, `(document.querySelector('[data-ui=row][data-index="4"]').dispatchEvent(
+		new MouseEvent('click', {bubbles: true, shiftKey: true})), true)`)
+	b.until(`document.querySelectorAll('.row.picked').length === 4`)
+	b.press("J")
+	b.until(`document.querySelectorAll('.row.picked').length === 5`)
+	b.press("y")
+	b.until(`copied.split('\n').length === 5`)
+	b.press("Escape")
+	b.press("Escape")
+	b.until(`document.querySelectorAll('.row.picked').length === 0`)
+}
+
+// TestFieldsOnPhone opens the fields over the rows, and closes them.
+func TestFieldsOnPhone(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(100)...)
+	b := open(t, s.url+"/dashboard/explore?t=app")
+	b.do(chromedp.EmulateViewport(390, 844))
+	b.until(loaded)
+	b.until(`getComputedStyle(document.querySelector('.fieldlist')).display === 'none'`)
+	b.click(`[data-ui=show-fields]`)
+	b.until(`getComputedStyle(document.querySelector('.fieldlist')).display === 'flex'`)
+	b.click(`.fieldlist .fields-button`)
+	b.until(`getComputedStyle(document.querySelector('.fieldlist')).display === 'none'`)
+}

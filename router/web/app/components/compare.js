@@ -1,0 +1,59 @@
+// The fields in which two sets of rows differ, the most different first.
+
+import { html, useEffect } from '../../vendor/core.js';
+import { clauseFor } from '../lib/edit.js';
+import { formatCount, visible } from '../lib/format.js';
+import { formatTime } from '../lib/time.js';
+import { Empty, ErrorPanel } from './states.js';
+
+const mostValues = 8;
+
+/** @param {{stores: import('../main.js').Stores}} props */
+export function Compare({ stores }) {
+  const { analysis, explore, prefs } = stores;
+  const sets = analysis.sets.value;
+  const zone = prefs.zone.value;
+  const q = explore.state.value.q;
+  useEffect(() => void analysis.compare(), [JSON.stringify(sets), q]);
+  const answer = analysis.comparison.value.value;
+  const span = (/** @type {{from: string, to: string}} */ r) => `${formatTime(r.from, zone)} – ${formatTime(r.to, zone).slice(11)}`;
+  return html`<div class="subhead">${
+    sets &&
+    html`<span><i class="set-a"></i>A: ${span(sets.a)} <b>${answer && formatCount(answer.a.rows)}</b></span>
+      <span><i class="set-b"></i>B: ${sets.rest ? 'the rest of the range' : `the range before`} <b>${answer && formatCount(answer.b.rows)}</b></span>`
+  }<span class="grow"></span>${explore.state.value.afrom && html`<button class="text" onClick=${() => explore.set({ afrom: '', ato: '' })}>Compare with the range before</button>`}</div>
+    <${ErrorPanel} latest=${analysis.comparison} what="Comparing" />
+    ${answer?.low && html`<p class="wrong none">One of the sets has fewer than 30 rows: chance may be all that is seen here.</p>`}
+    ${answer && answer.fields.length === 0 && html`<${Empty} title="No field differs."><p>Drag over a part of the histogram, and compare it with the rest.</p><//>`}
+    <div class=${`compared ${analysis.comparison.since.value && answer ? 'dim' : ''}`}>${answer?.fields.map(
+      (field) => html`<${Card} key=${field.name} field=${field} answer=${answer} onOnly=${explore.only} onWithout=${explore.without} />`,
+    )}
+    ${answer && (answer.same.length > 0 || answer.unique.length > 0) && html`<p class="quiet none">${answer.same.length > 0 && `Alike in both: ${answer.same.join(', ')}. `}${answer.unique.length > 0 && `Different in each row: ${answer.unique.join(', ')}.`}</p>`}</div>`;
+}
+
+/** @param {{field: import('../stores/analysis.js').ComparedField, answer: import('../stores/analysis.js').Comparison, onOnly: (clause: string) => void, onWithout: (clause: string) => void}} props */
+function Card({ field, answer, onOnly, onWithout }) {
+  const shares = field.values.map(({ value, a, b }) => ({ value, a: answer.a.rows > 0 ? a / answer.a.rows : 0, b: answer.b.rows > 0 ? b / answer.b.rows : 0 }));
+  const shown = field.kind === 'numbers' ? shares : [...shares].sort((x, y) => Math.abs(y.a - y.b) - Math.abs(x.a - x.b)).slice(0, mostValues);
+  const most = Math.max(0.0001, ...shown.flatMap(({ a, b }) => [a, b]));
+  const clause = (/** @type {number} */ i) => {
+    const { value } = shown[i];
+    if (value === null) return clauseFor(field.name, '*', ':').replace('"*"', '*');
+    if (field.kind !== 'numbers') return clauseFor(field.name, String(value));
+    const next = shown[i + 1]?.value;
+    return next === undefined ? `${field.name}:>=${value}` : `${field.name}:${value}..${next}`;
+  };
+  return html`<section class="card" data-ui="compare-field" aria-label=${field.name}><h3>${field.name}<small title="0: alike, 1: nothing in common">${field.score.toFixed(2)}</small></h3>
+    <ul>${shown.map(
+      (
+        { value, a, b },
+        i,
+      ) => html`<li><button class="only" onClick=${() => (value === null ? onWithout(clause(i)) : onOnly(clause(i)))} title=${`A ${percent(a)}, B ${percent(b)}; click: only these`}>${value === null ? 'no value' : `${field.kind === 'numbers' ? '≥ ' : ''}${field.kind === 'numbers' ? Number(Number(value).toPrecision(4)) : visible(String(value).slice(0, 60))}`}</button>
+        <span class="pair" aria-hidden="true"><i class="set-a" style=${{ width: `${(a / most) * 100}%` }}></i><i class="set-b" style=${{ width: `${(b / most) * 100}%` }}></i></span><small>${percent(a)}<br />${percent(b)}</small></li>`,
+    )}</ul></section>`;
+}
+
+/** @param {number} share */
+function percent(share) {
+  return `${share > 0 && share < 0.001 ? '< 0.1' : (share * 100).toFixed(1)} %`;
+}

@@ -1,0 +1,53 @@
+// The head of the list in Explore: rows, patterns or differences, and what can be done with all of them.
+
+import { html } from '../../vendor/core.js';
+import { curlOf } from '../lib/api.js';
+import { copyText } from './copy.js';
+import { Menu } from './menu.js';
+
+const views = [
+  ['rows', 'Rows', ''],
+  ['patterns', 'Patterns', 'X'],
+  ['compare', 'Compare', 'D'],
+];
+
+/** @param {{stores: import('../main.js').Stores, onFields: () => void}} props */
+export function ListHead({ stores, onFields }) {
+  const { explore } = stores;
+  const state = explore.state.value;
+  return html`<div class="head"><div class="tabs" role="group" aria-label="View">${views.map(
+    ([id, name, key]) =>
+      html`<button class="text" data-ui=${`view-${id}`} aria-pressed=${id === state.view} title=${key} onClick=${() => explore.set({ view: id })}>${name}</button>`,
+  )}</div><span class="grow"></span>
+    <button class="text fields-button" data-ui="show-fields" onClick=${onFields}>Fields</button>
+    ${
+      state.view === 'rows' &&
+      html`<button class="text wide" aria-pressed=${state.wrap} data-ui="wrap" title="W" onClick=${() => explore.set({ wrap: state.wrap ? '' : '1' }, { replace: true })}>${state.wrap ? 'One line' : 'Wrap'}</button>
+      <button class="text" onClick=${() => explore.set({ order: state.order === 'newest' ? 'oldest' : 'newest', row: '' })}>${state.order === 'newest' ? 'Newest first' : 'Oldest first'}</button>
+      <${Export} explore=${explore} />`
+    }</div>`;
+}
+
+const formats = [
+  ['ndjson', 'NDJSON'],
+  ['csvWithNames', 'CSV'],
+  ['parquet', 'Parquet'],
+];
+
+/** All rows of the search as a file: the browser asks the server for it and writes it to disk as it comes. @param {{explore: import('../stores/explore.js').Explore}} props */
+function Export({ explore }) {
+  const sql = (explore.compiled.value.value?.sql ?? '').replace(/\s+LIMIT \d+\s*$/, '');
+  const { db, tables } = explore.state.value;
+  const name = tables[0]?.replace(/[^\w.-]/g, '_') ?? 'rows';
+  const request = (/** @type {string} */ format) => ({ sql, db, format, timeout: '1h' });
+  return html`<${Menu} button=${html`<span>Export</span>`} label="All rows of this search" ui="export" class="text change">${(
+    /** @type {() => void} */ close,
+  ) => html`
+    ${formats.map(([format, label]) => {
+      const end = format === 'csvWithNames' ? 'csv' : format;
+      const address = `/v1/sql?${new URLSearchParams({ ...request(format), filename: `${name}.${end}` })}`;
+      return html`<a class="choice" href=${address} download=${`${name}.${end}`} onClick=${close}>${label}</a>`;
+    })}
+    <button class="choice" onClick=${() => (close(), copyText(curlOf({ path: '/v1/sql', form: request('ndjson') }, location.origin)))}>Copy as curl</button>
+    <button class="choice" onClick=${() => (close(), copyText(`cordwood sql --db ${db} -o ndjson '${sql.replaceAll("'", "'\\''")}'`))}>Copy as cordwood sql</button>`}<//>`;
+}

@@ -1,0 +1,66 @@
+// The patterns of the texts of a search: how often each is there, when, and how often it was there before.
+
+import { html, useEffect, useState } from '../../vendor/core.js';
+import { formatCount } from '../lib/format.js';
+import { isBad, levels } from '../lib/levels.js';
+import { formatTime } from '../lib/time.js';
+import { Empty, ErrorPanel } from './states.js';
+
+/** @typedef {import('../stores/analysis.js').Pattern} Pattern */
+
+const orders = /** @type {Record<string, [string, (a: Pattern, b: Pattern) => number]>} */ ({
+  count: ['Most', (a, b) => b.count - a.count],
+  rare: ['Fewest', (a, b) => a.count - b.count],
+  new: ['New', (a, b) => Number(a.before > 0) - Number(b.before > 0) || b.count - a.count],
+  growing: ['Growing', (a, b) => b.count / (b.before + 1) - a.count / (a.before + 1)],
+});
+
+/** @param {{stores: import('../main.js').Stores}} props */
+export function Patterns({ stores }) {
+  const { analysis, explore, prefs } = stores;
+  const [order, setOrder] = useState('count');
+  const [field, setField] = useState('');
+  const range = explore.range.value;
+  const state = explore.state.value;
+  useEffect(() => {
+    if (range) void analysis.loadPatterns(field);
+  }, [range?.from, range?.to, state.q, field]);
+  const answer = analysis.patterns.value.value;
+  const total = answer ? answer.patterns.reduce((sum, p) => sum + p.count, answer.other) : 0;
+  const list = [...(answer?.patterns ?? [])].sort(orders[order][1]);
+  const texts = (explore.fields.value.value?.fields ?? []).filter((/** @type {import('../stores/explore.js').Field} */ f) => f.type === 'String');
+  return html`<div class="subhead"><span class="quiet">${answer && `${answer.exact ? '' : '≈ '}${formatCount(total)} rows as ${formatCount(answer.patterns.length)} patterns of`}</span>
+      <select aria-label="Text whose patterns are shown" value=${field || answer?.field || ''} onChange=${(/** @type {Event} */ e) => setField(/** @type {HTMLSelectElement} */ (e.currentTarget).value)}>${
+        texts.length === 0
+          ? html`<option value="">message</option>`
+          : texts.map((/** @type {{name: string}} */ f) => html`<option value=${f.name}>${f.name}</option>`)
+      }</select><span class="grow"></span>
+      <span role="group" aria-label="Order" class="orders">${Object.entries(orders).map(([id, [name]]) => html`<button class="text" aria-pressed=${id === order} onClick=${() => setOrder(id)}>${name}</button>`)}</span></div>
+    <${ErrorPanel} latest=${analysis.patterns} what="Looking for patterns" />
+    ${answer && answer.patterns.length === 0 && html`<${Empty} title="No row has this text."><p>Choose another field, or a longer range.</p><//>`}
+    <ul class=${`patterns ${analysis.patterns.since.value && answer ? 'dim' : ''}`}>${list.map(
+      (p) => html`<${PatternLine} key=${p.pattern} pattern=${p} total=${total} zone=${prefs.zone.value} exact=${answer?.exact !== false}
+        onOnly=${() => (explore.only(p.query), explore.set({ view: 'rows' }))} onWithout=${() => explore.search(`${state.q} -(${p.query})`.trim())} />`,
+    )}</ul>
+    <div class="foot"><span>${answer && answer.other > 0 && `${formatCount(answer.other)} rows have none of these patterns`}</span></div>`;
+}
+
+/** @param {{pattern: Pattern, total: number, zone: string, exact: boolean, onOnly: () => void, onWithout: () => void}} props */
+function PatternLine({ pattern, total, zone, exact, onOnly, onWithout }) {
+  const share = total > 0 ? (pattern.count / total) * 100 : 0;
+  const worst = levels.find((level) => pattern.levels[level] > 0 && isBad(level)) ?? '';
+  const before = pattern.before === 0 ? 'new' : `${formatCount(pattern.before)} before`;
+  return html`<li data-ui="pattern" class=${worst}>
+    <span class="count">${exact ? '' : '≈ '}${formatCount(pattern.count)}<small>${share < 0.1 ? '< 0.1' : share.toFixed(1)} %</small></span>
+    <${Spark} counts=${pattern.spark} level=${worst} />
+    <button class="only" title=${pattern.example.text.slice(0, 500)} onClick=${onOnly}>${pattern.pattern.split('⟨*⟩').map((part, i) => html`${i > 0 && html`<i>⟨*⟩</i>`}${part}`)}</button>
+    <small class=${`wide ${pattern.before === 0 ? 'fresh' : ''}`}>${before}</small><small class="wide">since ${formatTime(pattern.first, zone).slice(5, 16)}</small>
+    <button class="text not" aria-label=${`Hide rows like ${pattern.pattern.slice(0, 60)}`} title="Hide these rows" onClick=${onWithout}>−</button></li>`;
+}
+
+/** @param {{counts: number[], level: string}} props */
+function Spark({ counts, level }) {
+  const most = Math.max(1, ...counts);
+  const bars = counts.map((n, i) => (n > 0 ? `M${i * 3 + 1} 18v-${Math.max(1, (n / most) * 16).toFixed(1)}` : '')).join('');
+  return html`<svg class="spark" width="72" height="18" viewBox="0 0 72 18" aria-hidden="true"><path d=${bars} stroke=${`var(--bar-${level || 'info'})`} stroke-width="2" /></svg>`;
+}
