@@ -1,4 +1,4 @@
-// Package access says who may do what. A Sender is the user who sends something, with the right
+// Package access holds rights: which user may do what. A Sender is the user who sends something, with the right
 // that the list of users gives. A Need is a privilege on an object. Sender.Require answers
 // whether this sender may do X on object Y.
 //
@@ -73,7 +73,7 @@ const (
 // String returns the right as the file of users writes it.
 func (r Right) String() string { return [...]string{"none", "rw", "ro", "wo"}[r] }
 
-// rights are the rights that give each privilege, in the order in which a message
+// rights lists the rights that give each privilege, in the order in which a message
 // recommends them.
 var rights = map[Privilege][]Right{
 	SignedIn:      {ReadWrite, ReadOnly, WriteOnly},
@@ -136,7 +136,7 @@ type Sender struct {
 	// Proof is how the sender proved their identity: password, or none while authentication
 	// is off.
 	Proof string
-	// Version tells the user's credentials from those that they had before. Only the
+	// Version distinguishes the user's credentials from earlier ones. Only the
 	// provider of users looks at it.
 	Version uint64
 }

@@ -16,7 +16,7 @@ type Work interface {
 	End()
 }
 
-// Caller is a sender for whom something is being done. Its fields do not change while
+// Caller is a sender on whose behalf work is done. Its fields do not change while
 // others can see it.
 type Caller struct {
 	Sender
@@ -37,9 +37,9 @@ func (c *Caller) Require(n Need) error {
 	return c.Sender.Require(n)
 }
 
-// Share returns the key by which what all callers share is divided among them: the user,
-// or the client's address while everybody is the same user. Addresses of IPv6 count by
-// their network of 64 bits: one client has as many addresses within it as it likes.
+// Share returns the key by which shared resources are divided among callers: the user, or the
+// client's address while there are no users. Addresses of IPv6 count by their network of 64 bits:
+// one client has as many addresses within it as it likes.
 func (c *Caller) Share() string {
 	if c.Proof != "" && c.Proof != "none" {
 		return "user " + c.User
@@ -47,8 +47,8 @@ func (c *Caller) Share() string {
 	return "address " + Network(c.Address).String()
 }
 
-// KnownShare returns Share for those who hold a share to account, or nothing if neither user
-// nor address is known: what all of those have in common is nobody's.
+// KnownShare returns Share for code that holds a user responsible. It returns "" if neither user
+// nor address is known: callers without both have nothing in common.
 func (c *Caller) KnownShare() string {
 	if key := c.Share(); key != "address "+(netip.Addr{}).String() {
 		return key
@@ -78,7 +78,7 @@ func With(ctx context.Context, c *Caller) context.Context {
 	return context.WithValue(ctx, CallerKey{}, c)
 }
 
-// From returns the caller for whom the work of ctx is done. Without With that is nobody, which may do
+// From returns the caller for whom the work of ctx is done. Without With it is a caller that may do
 // nothing.
 func From(ctx context.Context) *Caller {
 	if c, ok := ctx.Value(CallerKey{}).(*Caller); ok {
@@ -89,8 +89,7 @@ func From(ctx context.Context) *Caller {
 
 var nobody = Caller{Work: noWork{}}
 
-// noWork refuses everything: a way to the database that does not say who comes by it is a
-// mistake in this program.
+// noWork refuses everything: a path to the database without a caller is a mistake in this program.
 type noWork struct{}
 
 func (noWork) End() {}

@@ -17,7 +17,7 @@ type Row struct {
 	Action string
 	// Object is the kind of thing that it is done to.
 	Object ObjectKind
-	// Changes says that it is a change that is logged, with who made it.
+	// Changes says that it is a change, which is logged with its user.
 	Changes bool
 }
 

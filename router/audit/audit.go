@@ -1,7 +1,7 @@
-// Package audit writes down who changed what: one line of the log, at level info, for each
-// change that somebody made, tried to make, or was refused. Reading is never written down.
+// Package audit logs changes with their users: one line, at level info, for each change that a
+// user made, tried to make, or was refused. Reading is never written down.
 //
-// The keys of a line are those of a table of changes: principal, auth, address, action,
+// The keys of a line are: principal, auth, address, action,
 // object_kind, database, object, statement, outcome, code, message and request_id.
 // A Log may be used concurrently.
 package audit
@@ -33,7 +33,7 @@ const (
 
 // Change is a change, or the try of one.
 type Change struct {
-	// By is who made it.
+	// By is the user who made it.
 	By *access.Caller
 	// Need is what was done to what.
 	Need access.Need

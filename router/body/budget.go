@@ -70,13 +70,13 @@ func newBudget(size int64) *budget { return &budget{size: size} }
 
 func (b *budget) limited() bool { return b.size > 0 }
 
-// fits reports whether r may have n more bytes now, without taking somebody's turn. With mu held.
+// fits reports whether r may have n more bytes now, without taking another one's turn. With mu held.
 func (b *budget) fits(r *reservation, n int64) bool {
 	first := len(b.growing) == 0 && (r.held > 0 || len(b.entering) == 0)
 	return first && b.used.Load()+n <= b.size
 }
 
-// give makes r larger by n, and counts it among those that are read if it is new. With mu held.
+// give makes r larger by n, and counts it among the bodies being read if it is new. With mu held.
 func (b *budget) give(r *reservation, n int64) {
 	if r.held == 0 {
 		b.holders++
@@ -89,7 +89,7 @@ func (b *budget) give(r *reservation, n int64) {
 	b.used.Add(n)
 }
 
-// forget takes r from those that are read, if it is among them. With mu held.
+// forget takes r from the bodies being read, if it is among them. With mu held.
 func (b *budget) forget(r *reservation) {
 	if r.at >= len(b.readers) || b.readers[r.at] != r {
 		return
@@ -113,7 +113,7 @@ func (b *budget) take(r *reservation, n int64) {
 	}
 }
 
-// grant lets those go on for whom there is room. With mu held.
+// grant lets waiting bodies continue for which there is room. With mu held.
 func (b *budget) grant() {
 	for _, queue := range []*[]*waiter{&b.growing, &b.entering} {
 		for len(*queue) > 0 {

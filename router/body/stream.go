@@ -11,8 +11,8 @@ import (
 	"cordwood/proto/errs"
 )
 
-// Stream is a body that is read bit by bit, for one that is too long to be held. What is held of it is for whoever
-// reads it to reserve, with Hold. It belongs to one goroutine.
+// Stream is a body that is read bit by bit, for one that is too long to be held. The reader reserves the memory
+// that it holds of it, with Hold. It belongs to one goroutine.
 type Stream struct {
 	reader  *Reader
 	body    io.ReadCloser
@@ -76,7 +76,7 @@ func (o *opening) Read(p []byte) (int, error) {
 	return dec.Read(p)
 }
 
-// Read implements io.Reader. Its errors, but io.EOF, are those that Receive returns.
+// Read implements io.Reader. Its errors, except io.EOF, are the errors of Receive.
 func (s *Stream) Read(p []byte) (n int, err error) {
 	if s.dec == nil {
 		n, err = s.src.Read(p)

@@ -150,7 +150,7 @@ func (s *Server) authenticate(x *exchange.Exchange, r *http.Request) error {
 	return nil
 }
 
-// sender finds out who sends a request: by credentials, or else by the session of a browser, which is renewed.
+// sender finds out the sender of a request: by credentials, or otherwise by the session of a browser, which is renewed.
 func (s *Server) sender(x *exchange.Exchange, r *http.Request) (access.Sender, error) {
 	if s.cfg.Sessions == nil || params.Header(r.Header, "X-Svc-Auth", "Authorization") != "" || !s.cfg.Sessions.Has(r) {
 		return s.cfg.Auth.Authenticate(r, x.Client)
@@ -162,7 +162,7 @@ func (s *Server) sender(x *exchange.Exchange, r *http.Request) (access.Sender, e
 	return sender, err
 }
 
-// asksForPassword reports whether the client may be told to ask its user for a password. A
+// asksForPassword reports whether the answer may have the client ask its user for a password. A
 // browser would do that with a dialog of its own, also for what a page fetches by itself. Our
 // page marks its requests, as over plain HTTP browsers send no Sec-Fetch-Mode.
 func asksForPassword(r *http.Request) bool {

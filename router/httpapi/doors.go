@@ -238,7 +238,7 @@ func (s *Server) routesOf(p *protocol, prefix string, d httpdoor.Door) []route {
 	return out
 }
 
-// held holds refusals to senders that come again at once whatever they are told.
+// held delays refusals to senders that come again at once, whatever the answer.
 func (s *Server) held(refuse refusal) refusal {
 	return func(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 		x := exchange.Of(r)

@@ -32,9 +32,9 @@ import (
 // "index" is fulltext, skipping or inverted; a column without an index has none.
 //
 // and a record that fails fails the request, unless skip_error is set; the headers
-// x-svc-skipped and x-svc-skip-reasons tell of those that were skipped.
+// x-svc-skipped and x-svc-skip-reasons count the skipped records.
 //
-// With trace=true no record fails the request, and the answer tells of every step:
+// With trace=true no record fails the request, and the answer describes every step:
 //
 //	{"tables":[{"table_name","schema","rows",    as above, and for each table
 //	   "database","options":{"ttl":"7days"},     that it would be created with
@@ -51,7 +51,7 @@ import (
 //	 "conflicts":[{"table","column","type","outcome":"aside|refused","records":3,"example"}],
 //	 "skipped":0,"cut":false,"execution_time_ms":1}
 //
-// Steps are told of the first 10 records, or of those that trace_records names. The answer has about 4 MiB
+// Steps of the first 10 records are described, or of the records that trace_records names. The answer has about 4 MiB
 // at most: "cut" says that something is missing, and a step, row or record from which something was left out
 // says so too.
 //
@@ -61,7 +61,7 @@ import (
 const (
 	// maxDryRunRecords is the most records of a dry run.
 	maxDryRunRecords = 100
-	// dryRunTraced is the most records whose steps are told: the first ones, unless trace_records names others.
+	// dryRunTraced is the most records whose steps are described: the first ones, unless trace_records names others.
 	dryRunTraced = 10
 	// dryRunTable is the table, before suffixes, of a request that names none.
 	dryRunTable = "dry_run"
@@ -224,7 +224,7 @@ func tracedRecords(text string) (list []int, err error) {
 	return list, nil
 }
 
-// tells reports whether the steps of a record are told.
+// tells reports whether the steps of a record are described.
 func (d *dryRun) tells(index int) bool {
 	if d.wanted != nil {
 		return slices.Contains(d.wanted, index)

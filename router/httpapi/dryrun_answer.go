@@ -241,8 +241,8 @@ func (s *Server) traceAnswer(x *exchange.Exchange, d *dryRun, tables []*dryTable
 	return append(strconv.AppendInt(out, x.Millis(), 10), '}')
 }
 
-// completeTraces adds, in the order of the records, those that failed before a pipeline
-// had them.
+// completeTraces adds, in the order of the records, the records that failed before a pipeline had
+// them.
 func (s *Server) completeTraces(d *dryRun) []pipeline.RecordTrace {
 	traces := slices.Clone(d.traced)
 	for _, reason := range d.skipReasons {
@@ -311,8 +311,8 @@ func appendOptions(out []byte, options map[string]string) []byte {
 	return append(out, '}')
 }
 
-// findRow returns the place of a row among those of its table, and where it is; -1 if several parts of the table have
-// the row's options, so that it cannot be told.
+// findRow returns the place of a row among the rows of its table, and its part; -1 if several parts of the table have
+// the row's options, so that the place is unknown.
 func findRow(row *pipeline.RowTrace, tables []*dryTable) (number int, in *dryTable, part *pipeline.TableRows) {
 	number, before := -1, 0
 	for _, t := range tables {
@@ -353,8 +353,8 @@ type conflict struct {
 	records                         int
 }
 
-// findConflicts returns the columns of existing tables whose values go aside as text, and those for which records are
-// refused.
+// findConflicts returns the columns of existing tables whose values go aside as text, and columns for which records
+// are refused.
 func findConflicts(tables []*dryTable, traces []pipeline.RecordTrace) []*conflict {
 	var list []*conflict
 	for _, t := range tables {

@@ -10,7 +10,7 @@ import (
 	"cordwood/router/pipeline/document"
 )
 
-// faultyPipeline is an error about a text that is no pipeline. Its answer tells where the faults are.
+// faultyPipeline is an error about a text that is no pipeline. Its answer says where the faults are.
 type faultyPipeline struct {
 	err    error
 	source []byte
@@ -23,7 +23,7 @@ func (e *faultyPipeline) Unwrap() error { return e.err }
 //
 //	"faults":[{"line":3,"column":9,"end_line":3,"end_column":17,"path":"processors[0].date","message":"…","excerpt":"…"}]
 //
-// Lines and columns count characters from 1; the end is behind the last one. Where the document does not tell, a
+// Lines and columns count characters from 1; the end is behind the last one. If the position is not known, a
 // fault takes all of its line.
 func (e *faultyPipeline) AppendDetail(out []byte) []byte {
 	all := (*document.Error)(nil)

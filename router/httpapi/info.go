@@ -25,7 +25,7 @@ func (s *Server) handleHealth(w http.ResponseWriter, _ *http.Request) {
 
 // handleReady reports whether the node can serve, and if not, why. A node that refuses
 // rows because its disk is full still answers queries: it is ready, with a warning,
-// and not ready for those who ask with ?for=writes.
+// and not ready for requests with ?for=writes.
 func (s *Server) handleReady(w http.ResponseWriter, r *http.Request) {
 	if reasons := s.cfg.Ready(); len(reasons) > 0 {
 		exchange.WriteError(w, r, errs.New(errs.ShardNotReady, "not ready: %s", strings.Join(reasons, "; ")))
@@ -130,7 +130,7 @@ const indexPage = `<!DOCTYPE html>
 </html>
 `
 
-// handleIndex leads browsers to the page, and tells everybody else which paths there are.
+// handleIndex leads browsers to the page, and lists the paths for other clients.
 func (s *Server) handleIndex(w http.ResponseWriter, r *http.Request) {
 	w.Header().Add("Vary", "Accept")
 	if s.cfg.Page != nil && strings.Contains(r.Header.Get("Accept"), "text/html") {

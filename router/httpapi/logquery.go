@@ -74,7 +74,7 @@ func (s *Server) serveLogQuery(x *exchange.Exchange, w http.ResponseWriter, r *h
 	rt.handler(w, r)
 }
 
-// The beginning of a body by which structured queries are told from OTLP, and how long it may take to come.
+// The beginning of a body that distinguishes structured queries from OTLP, and how long it may take to come.
 const (
 	peekBytes = 512
 	peekTime  = 30 * time.Second

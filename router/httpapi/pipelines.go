@@ -178,8 +178,8 @@ func (s *Server) compile(source []byte) (*pipeline.Pipeline, error) {
 	return p, nil
 }
 
-// appendPipelineWarnings appends the member warnings, if there are any: those of the document, and which
-// pipelines the dispatcher names that do not exist. They may still be uploaded.
+// appendPipelineWarnings appends the member warnings, if there are any: the warnings of the document,
+// and the pipelines named by the dispatcher that do not exist. They may still be uploaded.
 func (s *Server) appendPipelineWarnings(out []byte, name string, p *pipeline.Pipeline) []byte {
 	warnings := slices.Clone(p.Warnings())
 	for _, target := range p.Targets() {

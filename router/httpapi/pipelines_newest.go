@@ -12,8 +12,9 @@ import (
 	"cordwood/router/pipelines"
 )
 
-// A pipeline may be stored on the condition that a certain version is the newest one, so that who edits it does not
-// overwrite what somebody else stored meanwhile: If-Match with the version as it is in ETag, or If-None-Match: *.
+// A pipeline may be stored on the condition that a certain version is the newest one, so that an editor does not
+// overwrite a version that another user has stored meanwhile: If-Match with the version as it is in ETag, or
+// If-None-Match: *.
 
 // storedBy is the user who stores something; empty while there are no users.
 func storedBy(x *exchange.Exchange) string {
@@ -82,7 +83,7 @@ func (e *staleVersion) AppendDetail(out []byte) []byte {
 	return append(appendAuthor(out, e.newest), '}')
 }
 
-// appendAuthor appends who stored a version and what they said of it, as far as that is known.
+// appendAuthor appends the author of a version and the author's note, as far as they are known.
 func appendAuthor(out []byte, p *metapb.PipelineVersion) []byte {
 	if p.By != "" {
 		out = exchange.AppendJSONString(append(out, `,"by":`...), p.By)

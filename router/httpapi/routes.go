@@ -36,7 +36,7 @@ type route struct {
 	// params are the parameters of the query string: others are refused, except paths that
 	// are open to everybody and those outside of /v1/.
 	params []string
-	// changes: the request changes something, and is logged with who sent it.
+	// changes: the request changes something, and is logged with its sender.
 	changes bool
 	handler http.HandlerFunc
 	// ownLimit: the handler reads x-svc-timeout itself.
@@ -151,8 +151,8 @@ func (s *Server) pageRoutes() []route {
 	}
 }
 
-// pipelineRoutes returns the routes of stored pipelines. Paths without a name come before those
-// with one, which they would match too.
+// pipelineRoutes returns the routes of stored pipelines. Paths without a variable come before
+// paths with one, which would match them too.
 func (s *Server) pipelineRoutes() []route {
 	return []route{
 		{
@@ -255,8 +255,8 @@ func exploreRoutes(h *explore.Handler) []route {
 	}
 }
 
-// publicRoutes returns the routes that the public listener serves: ours under /v1/, and those of other systems'
-// protocols.
+// publicRoutes returns the routes that the public listener serves: ours under /v1/, and the routes of other
+// systems' protocols.
 func publicRoutes(routes []route) []route {
 	var out []route
 	for _, r := range routes {

@@ -104,7 +104,7 @@ type Config struct {
 	// Auth reports which user asks. The default value is nil: authentication is off, and
 	// everybody may do everything.
 	Auth Authenticator
-	// Sessions signs users in by a cookie. SignIn checks the password: it returns who a user is, with the errors of Auth.
+	// Sessions signs users in by a cookie. SignIn checks the password and returns the user, with the errors of Auth.
 	// The default value is nil: there are no sessions.
 	Sessions *session.Manager
 	SignIn   func(ctx context.Context, user, password string, from netip.Addr) (access.Sender, error)
@@ -114,7 +114,7 @@ type Config struct {
 	// Tail answers /v1/tail, for users that may read. Without it the path does not exist.
 	Tail http.Handler
 
-	// Proxies are those whose X-Forwarded-For and X-Forwarded-Proto count. The default
+	// Proxies are the proxies whose X-Forwarded-For and X-Forwarded-Proto count. The default
 	// value is none: the client is the address that connects.
 	Proxies peer.Proxies
 	// Browsers decides which requests of browsers are answered; pages of its origins may
@@ -134,13 +134,13 @@ type Config struct {
 	// TimestampColumn is the time index that is added to records without one. The
 	// default value is svc_timestamp.
 	TimestampColumn string
-	// MaxNewTables bounds the tables that one ingestion request makes, and MaxNewTablesPerMinute
-	// those that the requests of a user make in a minute. The default values are 100 and 1000.
+	// MaxNewTables bounds the tables that one ingestion request makes, and MaxNewTablesPerMinute the
+	// tables that the requests of a user make in a minute. The default values are 100 and 1000.
 	MaxNewTables, MaxNewTablesPerMinute int
 	// MaxColumns bounds the columns of a table. The default value is 4096.
 	MaxColumns int
-	// MaxMadeColumns bounds the columns of a table up to which ingestion adds some, and MaxNewColumns those that
-	// one request adds to tables. The default values are 2048 and 1000.
+	// MaxMadeColumns bounds the columns of a table up to which ingestion adds some, and MaxNewColumns the
+	// columns that one request adds to tables. The default values are 2048 and 1000.
 	MaxMadeColumns, MaxNewColumns int
 	// PipelineSteps bounds the work of a pipeline on all records of a request. The default
 	// value is pipeline.DefaultSteps.
@@ -160,7 +160,7 @@ type Config struct {
 	// Refusals lists why the node takes no rows at all while it is ready. The default
 	// value lists nothing.
 	Refusals func() []string
-	// Status is what /status tells, besides what the process knows of itself.
+	// Status is the content of /status, besides what the process knows of itself.
 	Status Status
 	// ConfigText is the running configuration as TOML, for /config. The default
 	// value is empty.
@@ -309,6 +309,6 @@ func (s *Server) Ingestion() *ingest.Service { return s.ingestion }
 // Handler serves every path.
 func (s *Server) Handler() http.Handler { return s.whole }
 
-// PublicHandler serves only the paths under /v1/ and those of the page, for a listener that
-// is open to others than operators.
+// PublicHandler serves only the paths under /v1/ and the paths of the page, for a listener that is
+// open to users.
 func (s *Server) PublicHandler() http.Handler { return s.public }

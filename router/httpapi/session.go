@@ -15,7 +15,7 @@ import (
 // maxSignIn bounds the body of a sign-in, in bytes.
 const maxSignIn = 8 << 10
 
-// handleSignIn begins a session of a user who knows the password.
+// handleSignIn begins a session of a user with the right password.
 func (s *Server) handleSignIn(w http.ResponseWriter, r *http.Request) {
 	if err := s.signIn(w, r); err != nil {
 		exchange.WriteError(w, r, err)
@@ -74,7 +74,7 @@ func (s *Server) handleSignOut(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// Session is who asks, and what they may do.
+// Session describes the user of a request, and what they may do.
 type Session struct {
 	User      string        `json:"user"`
 	CanRead   bool          `json:"can_read"`
@@ -91,7 +91,7 @@ type SessionServer struct {
 	Version string `json:"version"`
 }
 
-// handleSession answers who asks.
+// handleSession answers with the user of the request.
 func (s *Server) handleSession(w http.ResponseWriter, r *http.Request) {
 	c := exchange.Of(r).Caller
 	may := func(p access.Privilege) bool { return c.May(access.Need{Privilege: p}) }

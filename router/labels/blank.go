@@ -9,9 +9,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Blank returns what g gathers with the named labels empty, for those who may not know their
-// values. Counters that become alike are added up; a metric of another type with such a label
-// is left out, as its series have no sum.
+// Blank returns what g gathers with the named labels empty, for readers who may not know their
+// values. Counters that become alike are added up; a metric of another type with such a label is
+// left out, as its series have no sum.
 func Blank(g prometheus.Gatherer, names ...string) prometheus.Gatherer {
 	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
 		families, err := g.Gather() // may have gathered some although others failed

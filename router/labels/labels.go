@@ -1,15 +1,15 @@
 // Package labels bounds the labels of metrics whose values clients choose, as the names
 // of databases and tables: every value is a series of its own, which the process keeps
-// until it ends, and which whoever scrapes it keeps for much longer.
+// until it ends, and which the system that scrapes it keeps for much longer.
 package labels
 
 import "sync"
 
-// Others is the value that stands for all that found no room.
+// Others is the value used for all values that found no room.
 const Others = "(others)"
 
-// Limit lets a label have at most so many values. It gives room to those that come first;
-// what has room keeps it. Its methods may be called concurrently.
+// Limit lets a label have at most so many values. It gives room to the values that come first; a
+// value that has room keeps it. Its methods may be called concurrently.
 type Limit struct {
 	max  int
 	seen sync.Map // string → struct{}

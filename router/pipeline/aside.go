@@ -23,9 +23,9 @@ type adapted struct {
 	count *Aside
 }
 
-// aside reports whether values that do not go into the column are put aside. Those of tags and of
-// the time index are not: they are the identity of rows. Nor those of a column that must not be
-// null.
+// aside reports whether values that do not go into the column are put aside. Values of tags and of
+// the time index are not: they are the identity of rows. Nor are values of a column that must not
+// be null.
 func (d *dest) aside(col *column.Col) bool {
 	return d.rule.PutsAside() && col.Semantic == schema.Field && !col.NotNull
 }
@@ -51,8 +51,8 @@ func (d *dest) newColumn(name []byte, row int, v *cell) (*column.Col, error) {
 	return d.column(name, v.kind.columnType())
 }
 
-// putAside writes the value as text into the column that takes those of the named one, which is
-// null in this row.
+// putAside writes the value as text into the column for values that do not fit the named one. The
+// named one is null in this row.
 func (d *dest) putAside(name string, col *column.Col, row int, v *cell) error {
 	to, err := d.column([]byte(name+schema.ConflictSuffix), schema.String)
 	switch {
@@ -171,7 +171,7 @@ func (v *cell) convert(t schema.Type, d *dest) (w cell, ok bool) {
 // maxTold bounds the columns that one answer names because values were put aside.
 const maxTold = 4
 
-// AsideWarnings tell clients of the values that they do not find where they sent them.
+// AsideWarnings report the values that are stored in another column than they were sent for.
 func (t *TableRows) AsideWarnings() (out []string) {
 	more := 0
 	for i, a := range t.Asides {

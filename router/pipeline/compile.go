@@ -13,7 +13,7 @@ import (
 // Options is what compiling a pipeline may need beside its text. Its zero value will do.
 type Options struct {
 	Env processor.Env
-	// TimestampColumn names the time index of tables for which a pipeline names none;
+	// TimestampColumn is the name of the time index of tables for which a pipeline names none;
 	// "": DefaultTimestampColumn.
 	TimestampColumn string
 }

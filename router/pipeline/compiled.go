@@ -41,8 +41,8 @@ type Pipeline struct {
 // runners keeps the memory of runners for the next request, by pipeline.
 type runners struct{ pool sync.Pool }
 
-// identityPipeline is svc_identity for records that are not text any more: those that
-// another pipeline dispatches, and those of a dry run.
+// identityPipeline is svc_identity for records that are not text any more: records that another
+// pipeline dispatches, and records of a dry run.
 var identityPipeline = &Pipeline{version: 1, timeAt: -1, timeUnit: schema.TimestampNanosecond, flatten: true}
 
 // Version returns the version of the document's form, 1 or 2.

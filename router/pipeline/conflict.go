@@ -110,7 +110,7 @@ func (d *dest) putInteger(col *column.Col, row int, v *cell) error {
 }
 
 // widens reports whether a column of integers can become Float64: its integers keep their value,
-// those of the request and those of its table.
+// in the request and in its table.
 func widens(col *column.Col) bool {
 	return !col.Wide() && (col.ID == 0 || col.Exact())
 }
@@ -190,7 +190,7 @@ type valueError struct {
 func (e *valueError) Error() string { return e.err.Error() }
 func (e *valueError) Unwrap() error { return e.err }
 
-// errConflict stands for the error of a value that can be put aside.
+// errConflict marks the error of a value that can be put aside.
 var errConflict = errors.New("the value goes aside")
 
 // unsaid returns a placeholder for the error of a value if its text will not be read; else nil.

@@ -25,7 +25,7 @@ type Layout struct {
 // whose decoders need no JSON.
 //
 // The values of a record are put in any order, each column once, and End completes the row. An error
-// of a value is kept until End. Values go by the same rules as those of svc_identity: the table's
+// of a value is kept until End. Values follow the same rules as values of svc_identity: the table's
 // on_type_conflict, its ttl, its defaults, the limits of columns and memory.
 type Direct struct {
 	sink
@@ -106,8 +106,8 @@ func (r *Direct) NewTable() bool { return r.home.existing == nil }
 // TimeName returns the name of the table's time index.
 func (r *Direct) TimeName() string { return r.timeName }
 
-// Column returns the number of a column beside those of the layout, for the methods that put
-// values. c says what it is if the table has no column of that name. The number holds for the whole
+// Column returns the number of a column that is not in the layout, for the methods that put values.
+// c says what it is if the table has no column of that name. The number holds for the whole
 // request.
 func (r *Direct) Column(c schema.Column) int {
 	if i, ok := r.named[c.Name]; ok {
@@ -252,7 +252,7 @@ func (r *Direct) Drop(err error) error {
 	return r.refuse(err)
 }
 
-// count adds the bytes of a row, stored or not, to those of the request.
+// count adds the bytes of a row, stored or not, to the bytes of the request.
 func (r *Direct) count(load int) error {
 	if r.total += load; r.total <= maxDirectBytes {
 		return nil

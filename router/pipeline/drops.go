@@ -49,7 +49,7 @@ func (r *runner) dropEmpty(v value.Value) {
 	}
 }
 
-// warnings tell which programs dropped records, for a request with no records left: a program that lacks its last
+// warnings name the programs that dropped records, for a request with no records left: a program that lacks its last
 // line drops all.
 func (d *drops) warnings() (out []string) {
 	for _, p := range d.programs {

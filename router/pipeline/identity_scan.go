@@ -74,7 +74,7 @@ func (r *identity) sortFresh(d *dest) {
 // the number of objects open, and so the level of the keys. It returns the position
 // after the object, or an outcome.
 //
-// The key that followed last time is tried first, then those that followed before; else a
+// The key that followed last time is tried first, then keys that followed before; else a
 // wrong guess costs one hash look-up.
 func (r *identity) object(d *dest, parent *node, pos, depth int) int {
 	src, row, stamp := r.src, d.rows.Rows(), r.stamp

@@ -15,7 +15,7 @@ type listed struct {
 	// with onFailure default; kindNone: there is none.
 	def cell
 	now bool // an absent field is the time of processing
-	// at is the column's place among those of the list that are not the time index.
+	// at is the column's place among the columns of the list that are not the time index.
 	at int
 }
 
@@ -102,7 +102,7 @@ func (e *transformError) Error() string {
 	return s
 }
 
-// errQuiet stands for a transform error while quiet.
+// errQuiet replaces a transform error while quiet.
 var errQuiet = &transformError{reason: "failed"}
 
 // timeAdvice says what makes a time of type t of a value that is none.

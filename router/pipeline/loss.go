@@ -12,7 +12,7 @@ import (
 )
 
 // loss is what a value lost when a transform list converted it to the type of its column. The
-// converted value is stored, and the client is told.
+// converted value is stored, and the client gets a warning.
 type loss uint8
 
 const (
@@ -33,7 +33,7 @@ type lost [losses]struct {
 	first string // the column of the first of them
 }
 
-// lostTexts are the words behind the count of each kind but those that notes counts: for one value,
+// lostTexts are the words behind the count of each kind that notes does not count: for one value,
 // and for more.
 var lostTexts = [losses][2]string{
 	lossFraction: {

@@ -2,8 +2,8 @@ package pipeline
 
 import "sync/atomic"
 
-// NewColumns counts the columns that one batch of a request adds to tables, together with those of its other batches,
-// which may be made at the same time. It belongs to one goroutine; what it shares does not.
+// NewColumns counts the columns that one batch of a request adds to tables, together with the columns of its other
+// batches, which may be made at the same time. It belongs to one goroutine; what it shares does not.
 type NewColumns struct {
 	all *atomic.Int64 // of the request
 	own int64

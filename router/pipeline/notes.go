@@ -6,7 +6,7 @@ import (
 	"cordwood/proto/words"
 )
 
-// notes count what is stored otherwise than it came, though by the rules: clients are told.
+// notes count values that the rules change when they are stored: clients get warnings.
 type notes struct {
 	replaced  int // fields called as the time index, whose place the time of processing takes
 	repeated  int // keys that an object has more than once
@@ -46,7 +46,7 @@ func (c Changes) Warnings() []string {
 	return n.warnings("")
 }
 
-// ExpiredWarning tells clients of the rows that they do not find.
+// ExpiredWarning reports rows that clients will not find.
 func (t *TableRows) ExpiredWarning() string {
 	return fmt.Sprintf("%s older than the ttl of table %s.%s: stored, shown by no query, and deleted soon; ALTER "+
 		"TABLE can set a longer ttl",
@@ -100,7 +100,7 @@ func (n *notes) warnings(timeName string) (out []string) {
 	return out
 }
 
-// LoneWarning tells of n escapes of lone surrogates.
+// LoneWarning reports n escapes of lone surrogates.
 func LoneWarning(n int) string {
 	return words.Say(n, `escape \ud800 to \udfff is not a character by itself: U+FFFD was stored in its place`,
 		`escapes \ud800 to \udfff are not characters by themselves: U+FFFD was stored in the place of each`)

@@ -221,9 +221,9 @@ func (p *Provider) Authenticate(r *http.Request, from netip.Addr) (access.Sender
 	return p.Check(r.Context(), user, password, from)
 }
 
-// Check returns the sender that a user is who knows the password, with the errors of
-// Authenticate. A password that is stored under a slow function is computed for a few
-// requests at a time; others wait for a short time.
+// Check returns the sender for a user and a password, with the errors of Authenticate. A password
+// that is stored under a slow function is computed for a few requests at a time; others wait for a
+// short time.
 func (p *Provider) Check(ctx context.Context, user, password string, from netip.Addr) (access.Sender, error) {
 	if p == nil {
 		return access.Everybody(), nil
@@ -366,7 +366,7 @@ func below(p, root string) bool {
 	return found && (rest == "" || rest[0] == '/')
 }
 
-// Session returns the sender that a user is who signed in before, if check accepts the digest of the password as it is
+// Session returns the sender for a user who signed in before, if check accepts the digest of the password as it is
 // stored now. The error is UserNotFound or UserPasswordMismatch.
 func (p *Provider) Session(name string, check func(stored [sha256.Size]byte) bool) (access.Sender, error) {
 	u, found := p.users.Load().byName[name]

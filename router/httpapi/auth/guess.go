@@ -22,8 +22,8 @@ const (
 	maxPairs = 100_000
 )
 
-// guesses counts sign-ins that failed: for each pair of user and address, so that nobody
-// can lock out a user elsewhere or another user at the same address, and for each address.
+// guesses counts sign-ins that failed: for each pair of user and address, so that a client cannot
+// lock out the same user elsewhere or another user at the same address; and for each address.
 type guesses struct {
 	now   func() time.Time
 	seed  maphash.Seed

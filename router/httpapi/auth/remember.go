@@ -18,7 +18,7 @@ const (
 	rememberMost  = 12 * time.Hour
 )
 
-// digest stands for a user's credentials.
+// digest is a hash of a user's credentials.
 type digest [sha256.Size]byte
 
 // remembered keeps which credentials were right, so that a slow check is made once and not
@@ -72,8 +72,8 @@ func (r *remembered) has(k digest) bool {
 	return true
 }
 
-// put remembers credentials that were right, and forgets those not used for longest if
-// there are too many.
+// put remembers credentials that were right, and forgets the ones not used for longest if there
+// are too many.
 func (r *remembered) put(k digest) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

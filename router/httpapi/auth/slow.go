@@ -19,7 +19,7 @@ const (
 )
 
 // slowChecks bounds the checks of passwords that take long on purpose: they use at most a
-// quarter of the processors. Suspects are served when nobody else waits, and make room for
+// quarter of the processors. Suspects are served when no other user waits, and make room for
 // others when too many wait.
 type slowChecks struct {
 	wait time.Duration
@@ -70,7 +70,7 @@ func (q *slowChecks) enter(ctx context.Context, suspect bool) (leave func(), err
 	return q.leave, nil
 }
 
-// queue takes a free place, and then returns nil, or a place among those that wait.
+// queue takes a free place, and then returns nil, or a place in the queue.
 func (q *slowChecks) queue(suspect bool) (*check, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -13,7 +13,7 @@ type Cluster interface {
 	// Status describes the cluster as the leader of its metadata group knows it, or, if
 	// none answers, as this node does.
 	Status(ctx context.Context) (*Status, error)
-	// Operations lists those that are remembered, the newest first.
+	// Operations lists the operations that are remembered, the newest first.
 	Operations(ctx context.Context) ([]Operation, error)
 	// Start begins an operation. What cannot be done is refused with code InvalidArguments.
 	Start(ctx context.Context, request *Request, user string) (*Answer, error)
@@ -107,7 +107,7 @@ type Shard struct {
 	Learners []string `json:"learners" yaml:"learners"`
 	Want     int      `json:"want" yaml:"want"`
 	Leader   string   `json:"leader" yaml:"leader"`
-	// Unready are those of Replicas whose node answers, and that cannot be used: they have not
+	// Unready are the Replicas whose node answers but that cannot be used: they have not
 	// opened yet, or not caught up.
 	Unready []string `json:"unready" yaml:"unready"`
 	// State is ok, starting (new and empty), electing (enough replicas are there, and elect a
@@ -172,8 +172,8 @@ type Request struct {
 	WithRows bool `json:"with_rows,omitempty"`
 	// ForRestart has node-drain move leaders away only.
 	ForRestart bool `json:"for_restart,omitempty"`
-	// Force has node-decommission and node-remove take a voter out of the metadata group although
-	// nobody can take its place.
+	// Force has node-decommission and node-remove take a voter out of the metadata group although no
+	// node can take its place.
 	Force bool `json:"force,omitempty"`
 	// Confirm is what Answer.Confirm asks for, for what cannot be taken back.
 	Confirm string `json:"confirm,omitempty"`

@@ -1,6 +1,6 @@
-// Package exchange is one HTTP request and its answer, as every handler sees them: who
-// sent the request, how long it may take, what the log of changes says of it, and the
-// shape of answers, above all the one shape of errors (errors.go).
+// Package exchange is one HTTP request and its answer, as every handler sees them: its sender, how
+// long it may take, what the log of changes says about it, and the shape of answers, above all the
+// one shape of errors (errors.go).
 //
 // The server makes an Exchange from the first byte of a request (Begin); handlers get it by
 // Of. One that was ended because its user lost a right answers so (follow.go).
@@ -68,8 +68,8 @@ type Exchange struct {
 
 type exchangeKey struct{}
 
-// exchangeContext is the context of a request: it holds the exchange, and in it the caller
-// for whom everything below works.
+// exchangeContext is the context of a request: it holds the exchange, and in it the caller on
+// whose behalf everything below works.
 type exchangeContext struct {
 	context.Context
 	x *Exchange

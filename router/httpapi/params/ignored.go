@@ -8,7 +8,7 @@ import (
 	"cordwood/proto/nearest"
 )
 
-// ignored collects the parts of a header that have no effect, so that clients are told.
+// ignored collects the parts of a header that have no effect, so that clients learn of them.
 type ignored struct {
 	texts []string
 	more  int
@@ -38,7 +38,7 @@ func (w *ignored) part(part string) {
 	}
 }
 
-// name notes a name that has no effect, with the nearest of those that have one.
+// name notes a name that has no effect, with the nearest name that has one.
 func (w *ignored) name(name string, known []string) {
 	text := quoted(name) + " is not known"
 	if known == nil {

@@ -87,8 +87,8 @@ func unknownNames(unknown, known []string) error {
 	return errs.New(errs.InvalidArguments, "%s%s; %s", what, strings.Join(texts, "; "), takes)
 }
 
-// ourHeaders are the headers of requests that begin with x-svc-. Those of hints, which have a
-// prefix of their own, are ParseHints' business.
+// ourHeaders are the headers of requests that begin with x-svc-. ParseHints handles the keys of
+// hints, which have a prefix of their own.
 var ourHeaders = []string{
 	"x-svc-auth", "x-svc-db-name", "x-svc-hints", "x-svc-log-pipeline-name", "x-svc-page", "x-svc-pipeline-name",
 	"x-svc-pipeline-params", "x-svc-replayed", "x-svc-timeout", "x-svc-timezone",

@@ -1,5 +1,5 @@
-// Package peer says where a request comes from: from the address that connects, or behind trusted
-// proxies from whom those say.
+// Package peer says where a request comes from: from the address that connects, or, behind trusted
+// proxies, from the address that these name.
 package peer
 
 import (

@@ -31,7 +31,7 @@ const (
 	renewAfter = 5 * time.Minute
 )
 
-// Users knows who may sign in; *auth.Provider does.
+// Users has the users who may sign in; *auth.Provider is one.
 type Users interface {
 	// Session returns a user as a sender, if check accepts the digest of the user's stored password.
 	Session(user string, check func(stored [sha256.Size]byte) bool) (access.Sender, error)

@@ -57,7 +57,7 @@ func significantDigits(text string) (n int) {
 }
 
 // Decimal is a number as its text has it: digits times ten to the power of Exponent. The digits
-// neither begin nor end with 0; those of zero are none.
+// neither begin nor end with 0; zero has no digits.
 type Decimal struct {
 	Negative bool
 	Digits   string

@@ -1,6 +1,5 @@
-// Package document reads YAML documents strictly: every fault of a document is found
-// in one pass and told with its line, its path and, for a misspelt key, the nearest key
-// that is known.
+// Package document reads YAML documents strictly: every fault of a document is found in one pass
+// and reported with its line, its path and, for a misspelt key, the nearest key that is known.
 //
 // It knows nothing of pipelines. The reader of a document walks it from the root with
 // the accessors of Node and Map, which note values that do not have the expected form and

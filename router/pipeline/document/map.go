@@ -194,7 +194,7 @@ func (m *Map) Choice(key string, words ...string) string {
 	return words[0]
 }
 
-// Done reports the keys that nobody asked for, and should be called when all have been.
+// Done reports the keys that were not read. It is called when all known keys have been read.
 func (m *Map) Done() {
 	for i := range m.entries {
 		e := &m.entries[i]

@@ -148,8 +148,8 @@ func (n *Node) Warnings() []string {
 	return texts
 }
 
-// Faults returns the number of faults noted so far in the whole document. Who compares it
-// before and after learns whether a part was well.
+// Faults returns the number of faults noted so far in the whole document. Comparing it before and
+// after a part shows whether the part had faults.
 func (n *Node) Faults() int { return len(n.out.Faults) + n.out.More }
 
 // Spend adds to the cost of what is compiled from the whole document, in a unit that the

@@ -111,7 +111,7 @@ type Engine struct {
 	busy int
 }
 
-// database is an instance of DuckDB, and who uses it. Engine.mu guards its fields.
+// database is an instance of DuckDB, and the count of its users. Engine.mu guards its fields.
 type database struct {
 	*duck.Instance
 	users  int

@@ -57,7 +57,7 @@ func hasOrder(call sql.Node) bool {
 	return !sql.OnlyKeys(order)
 }
 
-// countRows returns how many rows meet the statement, if their parts tell.
+// countRows returns how many rows meet the statement, if that follows from their parts.
 func (r *run) countRows() (rows int64, ok bool) {
 	c := r.st.count
 	if c == nil || len(r.Plans) != 1 {

@@ -202,7 +202,7 @@ func (r *run) verify(p *split.Plan, want []duck.Column) ([]duck.Column, error) {
 	return have, nil
 }
 
-// newestOf returns where the time index is in the partials, nil if the other columns are not those of the answer.
+// newestOf returns where the time index is in the partials, nil if the other columns are not the columns of the answer.
 func newestOf(n *split.Newest, have, want []duck.Column) *query.Newest {
 	if n == nil || len(have) != len(want)+n.Hidden || !slices.Equal(have[:len(want)], want) {
 		return nil

@@ -81,7 +81,7 @@ func shapeKey(req *query.Request, worker, moment string) string {
 	return fmt.Sprint(req.Database, "\x00", tablesKey(req), worker)
 }
 
-// tablesKey tells the columns of the request's tables from others.
+// tablesKey identifies the columns of the request's tables.
 func tablesKey(req *query.Request) string {
 	var b strings.Builder
 	for i := range req.Tables {

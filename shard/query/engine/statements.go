@@ -14,7 +14,7 @@ import (
 )
 
 // Analyze checks that sql is one SELECT, or an EXPLAIN of one, that calls nothing
-// forbidden, and says which tables it reads. database is that of names without one.
+// forbidden, and says which tables it reads. database is the database of names without one.
 //
 // It returns errs.InvalidSyntax with the position of the mistake, errs.Unsupported
 // for what is refused, and errs.PlanQuery for a function that does not exist. Whether
@@ -118,9 +118,9 @@ func (c *cache) put(key string, st *studied) {
 	c.kept.Put(key, st, 1)
 }
 
-// Needs reports what a statement reads of the request's tables, for who has to fetch rows
-// from elsewhere: which columns, and a condition that all rows meet that matter. Both may
-// be more than need be. The segments and batches of the request are not looked at.
+// Needs reports what a statement reads of the request's tables, for a caller that fetches rows
+// from elsewhere: the columns, and a condition that all rows meet that matter. Both may be more
+// than need be. The segments and batches of the request are not looked at.
 func (e *Engine) Needs(ctx context.Context, req *query.Request) ([]query.Need, error) {
 	st, req, err := e.study(ctx, req)
 	if err != nil {

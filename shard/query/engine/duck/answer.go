@@ -16,8 +16,8 @@ import (
 */
 import "C"
 
-// interruptEvery is how often a running query is told to stop once its context has
-// ended: the engine forgets an interrupt that comes between two of its steps.
+// interruptEvery is how often a running query is interrupted once its context has ended: the
+// engine forgets an interrupt that comes between two of its steps.
 const interruptEvery = 10 * time.Millisecond
 
 // Watch interrupts the session when the context ends, again and again until the
@@ -73,7 +73,7 @@ func Prepare(s *Session, text string) (*Prepared, error) {
 		return p, nil
 	}
 	defer p.Close()
-	// The second statement has the same columns, those in text that need be.
+	// The second statement has the same columns, as text where needed.
 	again, err := prepare(s, text)
 	if err != nil {
 		return nil, err

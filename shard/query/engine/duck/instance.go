@@ -43,8 +43,8 @@ type Instance struct {
 	db duckdb.Database
 }
 
-// setupSQL is run once on a new database, after the settings and before the
-// configuration is locked for good.
+// setupSQL is run once on a new database, after the settings and before the configuration is
+// locked.
 //
 // The functions that return the present moment would be of type TIMESTAMP WITH TIME
 // ZONE, which cannot be compared with TIMESTAMP_NS, the type of most time indexes.
@@ -78,9 +78,9 @@ var guardSQL = []string{
 	macro("from_json_strict(json, structure)", "system.main.from_json_strict(json, S(structure))"),
 }
 
-// likeSQL puts functions of ours in the place of those that go back in a text for each wildcard of
-// a pattern, without end. The patterns that are left to the engine, it makes a comparison, prefix, suffix
-// or contains of if they are literals, and the CASE is gone when the statement is planned.
+// likeSQL replaces functions that backtrack in a text for each wildcard of a pattern, without bound, by
+// functions of ours. The patterns that are left to the engine, it makes a comparison, prefix, suffix or
+// contains of if they are literals, and the CASE is gone when the statement is planned.
 var likeSQL = []string{
 	`CREATE MACRO "~~"(a, b) AS CASE WHEN cordwood_like_plain(b) THEN system.main."~~"(a, b) ELSE cordwood_like(a, b) END`,
 	`CREATE MACRO "!~~"(a, b) AS CASE WHEN cordwood_like_plain(b) THEN system.main."!~~"(a, ` +
@@ -108,7 +108,7 @@ func macro(head, body string) string {
 }
 
 // Open opens a database that can read files below cfg.Dirs and nothing else,
-// and whose settings nobody can change.
+// and whose settings cannot be changed.
 func Open(cfg Config) (*Instance, error) {
 	var config duckdb.Config
 	if duckdb.CreateConfig(&config) == duckdb.StateError {

@@ -126,7 +126,7 @@ func (r *relation) addBatch(out []C.cw_view, columns []schema.Column, p plan.Par
 	return nil
 }
 
-// doublesFrom reports how values of a narrower type become those of a column. Integers need
+// doublesFrom says how values of a narrower type become values of a column. Integers need
 // nothing but to be written in the width of the column.
 func doublesFrom(narrow, wide schema.Type) C.uint8_t {
 	switch {

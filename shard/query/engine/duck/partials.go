@@ -57,8 +57,8 @@ func (s *Session) Rows(text string) (rows [][]string, err error) {
 // Column is a column of an answer: its name, and its type as the engine writes it.
 type Column struct{ Name, Type string }
 
-// Describe returns the columns of the answer to a statement, without running it. Positions in its errors are those
-// in text.
+// Describe returns the columns of the answer to a statement, without running it. Positions in its errors are
+// positions in text.
 func (s *Session) Describe(text string) ([]Column, error) {
 	const before = "SELECT column_name, column_type FROM (DESCRIBE "
 	rows, err := s.Rows(before + text + "\n)")

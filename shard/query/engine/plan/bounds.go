@@ -173,8 +173,8 @@ func sameBucket(size, origin int64) indistinct {
 	return func(times Span) bool { return floor(times.Lo) == floor(times.Hi) }
 }
 
-// alike reports whether the statement cannot tell moments of a span, in the unit of the
-// time index, apart.
+// alike reports whether all moments of a span, in the unit of the time index, are the same to the
+// statement.
 func (p *Plan) alike(lo, hi int64, timeType schema.Type) bool {
 	times := Span{Nanoseconds(lo, timeType), Nanoseconds(hi, timeType)}
 	if before := p.View.ExpiredBefore; before != nil && lo < *before && hi >= *before {
@@ -332,8 +332,8 @@ func (p *Plan) alikeGroups(part *Part, i int, f *segment.Filters, field uint32,
 	return fewRuns(out, total)
 }
 
-// fewRuns leaves out the smallest of some runs of a file, until those that are not among
-// them are few enough to be told apart.
+// fewRuns leaves out the smallest of some runs of a file, until the others are few enough to be
+// separate.
 func fewRuns(list []alikeRows, rows int64) []alikeRows {
 	for {
 		var runs []rowRun

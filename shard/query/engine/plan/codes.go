@@ -17,9 +17,9 @@ import (
 	"cordwood/shard/segment"
 )
 
-// This file counts rows by the codes of a dictionary, for statements that read one column
-// and cannot tell in which order its rows come: count by status. Of rows that have one
-// value the engine gets as many of a constant, as of those that bounds.go finds. The statement may
+// This file counts rows by the codes of a dictionary, for statements that read one column and do
+// not depend on the order of its rows: count by status. For rows with one value the engine gets
+// the same number of rows of a constant, as for the rows that bounds.go finds. The statement may
 // ask for times as well, as long as all rows of a row group give the same answer.
 
 const (
@@ -29,8 +29,8 @@ const (
 	maxCountedBytes = 256
 )
 
-// unorderedFunctions are functions of a statement that cannot tell the order of rows:
-// aggregates, and what may stand around them. None makes doubles, whose sums depend on it.
+// unorderedFunctions are functions that do not depend on the order of rows: aggregates, and
+// functions that may stand around them. None makes doubles, whose sums depend on it.
 var unorderedFunctions = map[string]bool{
 	"count": true, "count_star": true, "sum": true, "min": true, "max": true, "avg": true,
 	"+": true, "-": true, "*": true, "//": true, "%": true,
@@ -64,8 +64,8 @@ func isConstant(v any) bool {
 
 var aggregates = map[string]bool{"count": true, "count_star": true, "sum": true, "min": true, "max": true, "avg": true}
 
-// unordered reports whether a query groups or adds up the rows of one table, and does
-// nothing of which their order could be seen.
+// unordered reports whether a query groups or adds up the rows of one table, and does nothing that
+// depends on their order.
 func unordered(st *sql.Statement, n sql.Node) bool {
 	if sql.Text(n, "type") != "SELECT_NODE" ||
 		!sql.OnlyKeys(n, "aggregate_handling", "from_table", "modifiers", "select_list", "where_clause",
@@ -100,7 +100,7 @@ func unordered(st *sql.Statement, n sql.Node) bool {
 	return calls > 0
 }
 
-// knownExpressions reports whether expressions consist of such as cannot tell the order of
+// knownExpressions reports whether expressions consist of parts that do not depend on the order of
 // rows. calls counts the calls of aggregates.
 func knownExpressions(v any, calls *int) bool {
 	switch v := v.(type) {
@@ -147,8 +147,8 @@ func isDouble(v any) bool {
 }
 
 // countByCodes takes segments and row groups out of the source whose rows can be counted by the values
-// of the only column that the statement reads beside the time index. Of the time index it may ask what all of
-// their rows answer alike: a condition that their bounds fulfil.
+// of the only column that the statement reads beside the time index. It may use the time index if the result
+// is the same for all of their rows: in a condition that their bounds fulfil.
 func countByCodes(ctx context.Context, p *Plan, s *Source) error {
 	index := p.View.Schema.TimeIndex()
 	if !p.shape.unordered || p.View.Merges() || index == nil || !p.timesOnly {
@@ -222,8 +222,8 @@ func explainCodes(_ *Plan, s *Source) string {
 }
 
 // countsOf counts the rows of a part by the literals of their values: of all of it, or of the row groups whose
-// rows are alike to the statement but for these values. It returns none if that is not possible. The error is that
-// of ctx.
+// rows are the same to the statement except for these values. It returns none if that is not possible. The error
+// is that of ctx.
 func (p *Plan) countsOf(ctx context.Context, s *Source, i int, index, c *schema.Column) ([]alikeRows, error) {
 	part := &s.Plain[i]
 	if part.Segment == nil || part.Segment.Shared || part.Groups != nil {
@@ -325,7 +325,7 @@ func (p *Plan) countGroups(ctx context.Context, path string, filters *segment.Fi
 	return lists, nil
 }
 
-// literalOf returns a value of a column in SQL, of which the file has a value of type t.
+// literalOf returns a value of a column in SQL, from the file's value of type t.
 func literalOf(c *schema.Column, t schema.Type, value []byte) (string, bool) {
 	kind := "::" + EngineTypes[c.Type].SQL
 	switch {

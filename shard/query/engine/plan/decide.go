@@ -8,8 +8,8 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// This file tells conditions that all rows of a part meet, because of the bounds of its times, from those that have
-// to be asked of each row.
+// This file separates conditions that all rows of a part meet, because of the bounds of its times, from conditions
+// that have to be checked for each row.
 
 // Condition is a part of a WHERE that every row of the answer meets.
 type Condition struct {

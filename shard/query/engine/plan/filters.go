@@ -17,7 +17,7 @@ import (
 // MaxFilterBytes bounds the filters of segments that are kept in memory.
 const MaxFilterBytes = 64 << 20
 
-// maxRuns is how many runs of rows of a file are told apart; more become one.
+// maxRuns is how many runs of rows of a file are kept separate; more become one.
 const maxRuns = 8
 
 // FilterCache keeps what the footers of the segments met last say of their row groups.
@@ -135,7 +135,7 @@ func (p *Plan) askFilters(part *Part, pr *probe) bool {
 	return true
 }
 
-// groupFilters are the filters of one row group of a segment. Whatever they cannot tell may be.
+// groupFilters are the filters of one row group of a segment. Whatever they cannot decide may be.
 type groupFilters struct {
 	segment *query.Segment
 	filters *segment.Filters
@@ -183,9 +183,9 @@ func (g *groupFilters) mayContain(column uint32, a sql.Analyzer, text string) bo
 	if !ok {
 		return false
 	}
-	// A filter tells apart at least what the search does, or it says nothing: one of
-	// words in their own case knows nothing of others, one of whole runs of Han
-	// characters nothing of parts of them.
+	// A filter is used only if it separates words at least as finely as the search: a filter of words
+	// in their own case knows nothing of other cases, and a filter of whole runs of Han characters
+	// nothing of parts of them.
 	chinese, caseSensitive, has := g.filters.Analyzer(field)
 	if !has || caseSensitive && !a.CaseSensitive || a.Chinese && !chinese {
 		return true

@@ -64,10 +64,10 @@ func (p *Scope) literal(left, right any) (*schema.Column, *literal) {
 	return c, l
 }
 
-// in returns the bytes that bloom filters hash of the values that equal the literal in a
-// file where the column has that type: those of a text, or the little-endian bytes of a
-// number. There are none if the column cannot have it there, as 1.5 among integers. ok is
-// false if it is not known, because the type is not one that widens to the column's.
+// in returns the bytes that bloom filters hash for values that equal the literal, in a file where
+// the column has that type: the bytes of a text, or the little-endian bytes of a number. There are
+// none if the column cannot have it there, as 1.5 among integers. ok is false if it is not known,
+// because the type is not one that widens to the column's.
 func (l *literal) in(t schema.Type) (values [][]byte, ok bool) {
 	if t == l.typ {
 		return l.own, true

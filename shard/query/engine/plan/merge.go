@@ -14,10 +14,10 @@ import (
 // are the part's rank.
 const RowBits = 32
 
-// separate splits the parts of a table that merges rows into those that can be read as
-// they are, because no other part may have a row of the same identity and the part has
-// none twice, and groups of the others. Parts of different times have no identity in
-// common, since the time index is part of it.
+// separate splits the parts of a table that merges rows into parts that can be read as they are,
+// because no other part may have a row of the same identity and the part has none twice, and
+// groups of the others. Parts of different times have no identity in common, since the time index
+// is part of it.
 func separate(parts []Part) (plain []Part, merges [][]Part) {
 	plain = slices.DeleteFunc(slices.Clone(parts), func(p Part) bool { return p.merge != query.Append })
 	parts = slices.DeleteFunc(slices.Clone(parts), func(p Part) bool { return p.merge == query.Append })
@@ -46,7 +46,7 @@ func separate(parts []Part) (plain []Part, merges [][]Part) {
 	return plain, merges
 }
 
-// merge writes the query of the parts' rows with those of one identity made one.
+// merge writes the query of the parts' rows, with the rows of one identity made one.
 func (s *Source) merge(b *strings.Builder, lend Lend, parts []Part) error {
 	order, deleted := sql.QuoteName(orderName), sql.QuoteName(deletedName)
 	marked := s.mayDelete(parts)
@@ -107,7 +107,7 @@ func (s *Source) merge(b *strings.Builder, lend Lend, parts []Part) error {
 	return nil
 }
 
-// latest returns the columns of a merged row, of which keys are its identity. marked: some rows may be
+// latest returns the columns of a merged row; keys are its identity. marked: some rows may be
 // marked deleted.
 func (s *Source) latest(how query.Merge, marked bool) (list, keys []string) {
 	order, deleted := sql.QuoteName(orderName), sql.QuoteName(deletedName)

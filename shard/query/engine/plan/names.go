@@ -10,9 +10,9 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// ExposedNames returns the names under which a statement sees the columns. The engine
-// does not tell upper from lower case, so of two names that differ only in case the
-// later one gets a suffix: columns A and a are seen as A and a_1.
+// ExposedNames returns the names under which a statement sees the columns. The engine does not
+// distinguish upper and lower case, so of two names that differ only in case the later one gets a
+// suffix: columns A and a are seen as A and a_1.
 func ExposedNames(columns []schema.Column) []string {
 	taken := make(map[string]bool, len(columns))
 	for _, c := range columns {
@@ -38,8 +38,8 @@ func ExposedNames(columns []schema.Column) []string {
 }
 
 // ShadowedNames returns, by its own name, the name that the engine knows a column
-// under whose name differs only in case from an earlier one's. A name that another of
-// the tables has unshadowed is left out: it cannot be told whose is meant.
+// under whose name differs only in case from an earlier one's. A name that another of the tables
+// has unshadowed is left out: it is not clear which is meant.
 func ShadowedNames(tables []*View) map[string]string {
 	var shadowed map[string]string
 	for _, v := range tables {
@@ -68,7 +68,7 @@ func ShadowedNames(tables []*View) map[string]string {
 // View is a table as a statement sees it.
 type View struct {
 	*query.Table
-	// Names are those that the engine knows the columns under.
+	// Names are the names of the columns in the engine.
 	Names   []string
 	Columns []schema.Column
 }

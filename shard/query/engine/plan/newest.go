@@ -67,7 +67,7 @@ func findNewest(st *sql.Statement, n sql.Node) *newest {
 }
 
 // modified takes in the ORDER BY or LIMIT of the query. It returns false for other modifiers, and if the
-// order is not that of a column.
+// order is not by a column.
 func (q *newest) modified(m sql.Node) bool {
 	switch sql.Text(m, "type") {
 	case "ORDER_MODIFIER":
@@ -123,9 +123,9 @@ type unit struct {
 	group   int
 }
 
-// Attempts returns the moments from which on to try, the latest first, or up to which if the oldest rows are
-// asked for, in the unit of the time index. There are none if the statement is of another kind or reads little.
-// limit is the LIMIT of the request.
+// Attempts returns the moments to try as lower bounds, the latest first; or as upper bounds if the oldest rows
+// are asked for. They are in the unit of the time index. There are none if the statement is of another kind or
+// reads little. limit is the LIMIT of the request.
 func (p *Plan) Attempts(limit uint64) []int64 {
 	n := p.shape.Newest
 	rows := n.rows
@@ -206,7 +206,7 @@ func (p *Plan) named(name string) *schema.Column {
 	return (&Scope{Schema: p.View.Schema, Names: p.View.Names}).Named(name)
 }
 
-// units returns what the reference reads in pieces of known bounds, those that are asked for first in front.
+// units returns what the reference reads in pieces of known bounds, the ones that are asked for first in front.
 // Of files with many rows the pieces are row groups. What conditions on the time exclude is left out.
 func (p *Plan) units(index *schema.Column) (units []unit, total int64) {
 	factor := FileFactor(index.Type)
@@ -244,8 +244,7 @@ func (p *Plan) units(index *schema.Column) (units []unit, total int64) {
 	return units, total
 }
 
-// sure returns a unit without its rows if it lies across a border of the conditions: it is not known on which side they
-// are.
+// sure returns a unit without its rows if it lies across a border of the conditions: the rows may be on either side.
 func (p *Plan) sure(u unit) unit {
 	timeType := p.View.timeType()
 	times := Span{Nanoseconds(u.min, timeType), Nanoseconds(u.max, timeType)}

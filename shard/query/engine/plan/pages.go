@@ -12,10 +12,10 @@ import (
 	"cordwood/shard/segment"
 )
 
-// This file reads single rows. Where little of a segment can matter, the rows are read
-// here by the index of its pages, and lent to the engine as those in memory are, which
-// would else decode whole row groups. What is lent holds every row that matters: the
-// engine applies all conditions itself.
+// This file reads single rows. If only a few rows of a segment can matter, they are read here by
+// the index of its pages, and lent to the engine like rows in memory. The engine would decode
+// whole row groups. What is lent holds every row that matters: the engine applies all conditions
+// itself.
 
 const (
 	// maxLentRows is the most rows of pages that one reference reads of segments in this
@@ -324,8 +324,8 @@ func (l *RowFinder) Matters(lo, hi int64) bool {
 	return l.may == nil || l.may(&probe{times: Span{Nanoseconds(lo, l.TimeType), Nanoseconds(hi, l.TimeType)}})
 }
 
-// FileFactor returns how many times as large a value of the time index is in files: those of
-// seconds have milliseconds.
+// FileFactor returns how many times as large a value of the time index is in files: files of a
+// time index in seconds have milliseconds.
 func FileFactor(t schema.Type) int64 {
 	if t == schema.TimestampSecond {
 		return 1000

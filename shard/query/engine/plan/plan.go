@@ -18,7 +18,7 @@ type Plan struct {
 	shape *Shape
 	Ref   *sql.TableRef
 	View  *View
-	// may is what the conditions of the statement tell, or nil.
+	// may is what follows from the conditions of the statement, or nil.
 	may  predicate
 	used reasons
 	// keys are the keys of the conditions.
@@ -37,14 +37,14 @@ type Plan struct {
 	Pruned pruning
 }
 
-// pruning counts the parts of a table, and those that were left out.
+// pruning counts the parts of a table, and the ones that were left out.
 type pruning struct {
 	Segments, byTime, byFilters, expired int
 	groups, GroupsLeft                   int   // row groups that filters were asked about
 	Memtable                             int64 // rows
 }
 
-// predicates works out what the conditions of the plan's reference tell at a moment.
+// predicates works out what follows from the conditions of the plan's reference at a moment.
 func (p *Plan) predicates(searches []sql.Search, now time.Time) {
 	var parts []predicate
 	p.onlyTimes = true

@@ -118,8 +118,8 @@ func (p *Scope) TimeBounds(kind string, left, right any) (bounds Span, ok bool) 
 	return bounds, true
 }
 
-// compared returns the times that a constant beside an expression of the time index may
-// stand for, and how much the expression is less or more than the time index at most.
+// compared returns the times that a constant beside an expression of the time index may mean, and
+// how much the expression is less or more than the time index at most.
 func (p *Scope) compared(expr, constant any) (at Span, back, forth int64, ok bool) {
 	back, forth, unit, ok := p.timeExpression(expr)
 	switch {
@@ -241,7 +241,7 @@ func (p *Scope) Column(n sql.Node) *schema.Column {
 	return p.Named(name)
 }
 
-// Named returns the column of that name, or nil if there is none or it cannot be told which is meant.
+// Named returns the column of that name, or nil if there is none or it is not clear which is meant.
 func (p *Scope) Named(name string) *schema.Column {
 	// A column whose name differs only in case from another's is left alone.
 	var found *schema.Column

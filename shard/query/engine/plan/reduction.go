@@ -30,8 +30,8 @@ var (
 		{"filters", reduceByFilters, explainFilters},
 		{"pages", reduceToPages, explainPages},
 	}
-	// countReductions come after them. They put rows of a constant, of which only the number was
-	// looked up, in the place of rows that would be read.
+	// countReductions come after them. They replace rows that would be read by rows of a constant,
+	// whose number alone was looked up.
 	countReductions = []reduction{
 		{"bounds", countByBounds, explainBounds},
 		{"codes", countByCodes, explainCodes},

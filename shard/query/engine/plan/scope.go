@@ -65,8 +65,8 @@ type probe struct {
 	identity bool
 	// value reports whether a column may have a value; nil: unknown.
 	value func(column uint32, value *literal) bool
-	// tokens reports whether a text of a column may have all tokens of a text, if words
-	// are told apart by a; nil: unknown.
+	// tokens reports whether a text of a column may have all tokens of a text, if words are separated
+	// by a; nil: unknown.
 	tokens func(column uint32, a sql.Analyzer, text string) bool
 	// bounds are the least and the largest value of a column of doubles in a file that has
 	// it in a narrower type; nil: unknown.

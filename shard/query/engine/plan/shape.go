@@ -25,8 +25,8 @@ type newest struct {
 	Oldest bool
 }
 
-// A indistinct reports whether a use of the time index cannot tell moments of a span, in
-// nanoseconds, apart.
+// An indistinct reports whether all moments of a span, in nanoseconds, are the same to a use of
+// the time index.
 type indistinct func(times Span) bool
 
 // truncCall is a call of date_trunc that may be about the time index of a table, by a unit

@@ -19,8 +19,7 @@ type Source struct {
 	*View
 	// need are the indexes of the columns that the statement can name.
 	need []int
-	// Plain are read as they are; each of merges has rows of which several may be of one
-	// identity.
+	// Plain are read as they are; each of merges may have several rows of one identity.
 	Plain  []Part
 	Merges [][]Part
 	// same are rows that need not be read.
@@ -46,7 +45,7 @@ func (s *Source) Parts() iter.Seq[*Part] {
 	}
 }
 
-// keep leaves out the parts for which f returns false. identity tells f that the rows of a part are
+// keep leaves out the parts for which f returns false. identity is true for parts whose rows are
 // still to be merged with rows of others.
 func (s *Source) keep(f func(pt *Part, identity bool) bool) {
 	filter := func(list []Part, identity bool) []Part {
@@ -266,13 +265,13 @@ func batchesOf(parts []Part) []Part {
 	return out
 }
 
-// sameRows are rows of one time, as far as the statement can tell.
+// sameRows are rows whose times are the same to the statement.
 type sameRows struct {
 	at   int64 // in the unit of the time index
 	rows int64
 }
 
-// countedRows are rows of one value, as a literal, and of one time, as far as the statement can tell.
+// countedRows are rows of one value, a literal, whose times are the same to the statement.
 type countedRows struct {
 	literal string
 	at      int64 // in the unit of the time index

@@ -11,8 +11,8 @@ import (
 // truncUnits are the units of one length for which the engine returns a timestamp.
 var truncUnits = map[string]int64{"second": 1000_000, "minute": 60 * 1000_000, "hour": 3600 * 1000_000}
 
-// truncs returns the calls of date_trunc in the SELECTs of a tree that read one table, those of
-// queries within left to these.
+// truncs returns the calls of date_trunc in the SELECTs of a tree that read one table, except the
+// calls in subqueries.
 func truncs(st *sql.Statement, tree any) (list []truncCall) {
 	sql.EachNode(tree, func(n sql.Node) bool {
 		if sql.Text(n, "type") != "SELECT_NODE" {

@@ -2,8 +2,8 @@ package plan
 
 import "cordwood/proto/schema"
 
-// TypeKey is the key of the field metadata that names a column's own type where
-// Arrow's does not tell; TypeJSON is its value for JSON texts.
+// TypeKey is the key of the field metadata that names a column's own type where Arrow's is not
+// enough; TypeJSON is its value for JSON texts.
 const (
 	TypeKey  = "cordwood.type"
 	TypeJSON = "Json"

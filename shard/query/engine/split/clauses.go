@@ -57,10 +57,10 @@ func (b *block) readGroups(n sql.Node) error {
 	return nil
 }
 
-// groupingSets matches statements that may have grouping sets other than that of all expressions.
+// groupingSets matches statements that may have grouping sets other than the set of all expressions.
 var groupingSets = regexp.MustCompile(`(?i)\b(?:rollup|cube|grouping)\b|(?:\bby|,)\s*\(\s*\)`)
 
-// wholeSet reports whether a set of groups is that of all.
+// wholeSet reports whether a grouping set has all expressions.
 func wholeSet(v any, groups int) bool {
 	set, _ := v.([]any)
 	return len(set) == groups

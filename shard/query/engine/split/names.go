@@ -7,8 +7,8 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// This file puts names right: columns as their table calls them, aliases as what they stand for, the present moment
-// as a literal.
+// This file resolves names: columns get the names of their table, aliases are replaced by their expressions, and
+// the present moment by a literal.
 
 // own returns a copy of an expression with columns as the table calls them, the moment of the request in the place
 // of now(), and operators that the walker of statements rewrites by their text as calls.

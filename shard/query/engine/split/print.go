@@ -325,7 +325,7 @@ func decimal(digits, scale string) string {
 	return sign + digits[:len(digits)-n] + "." + digits[len(digits)-n:]
 }
 
-// quotedFunctions are those whose names the grammar has a use of its own for.
+// quotedFunctions are functions whose names have another meaning in the grammar.
 var quotedFunctions = map[string]bool{
 	"nullif": true, "map": true, "first": true, "position": true, "substring": true, "trim": true, "overlay": true,
 	"extract": true, "row": true, "values": true, "left": true, "right": true, "struct": true, "coalesce": true,

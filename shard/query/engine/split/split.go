@@ -114,7 +114,7 @@ func SeveralTables() error {
 	return haul(causeJoin, "it reads several tables, or one of them several times")
 }
 
-// SimilarNames is the error for a table of whose columns the engine cannot tell two apart.
+// SimilarNames is the error for a table with two columns whose names are the same to the engine.
 func SimilarNames() error {
 	return haul(causeNames, "the table has columns whose names differ only in case")
 }
@@ -267,7 +267,7 @@ func (b *block) clause(v any) (sql.Node, error) {
 	return b.resolve(n)
 }
 
-// star reports whether an item stands for several columns.
+// star reports whether an item means several columns.
 func (b *block) star() bool {
 	for _, item := range b.items {
 		if sql.HasClass(item, "STAR") {

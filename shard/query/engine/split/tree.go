@@ -79,8 +79,8 @@ func writeKey(b *strings.Builder, v any, bare bool) {
 	}
 }
 
-// replace returns a tree in which f has had its say on each expression, from the outside in: where it returns
-// another node, that takes the place, and nothing below is looked at.
+// replace calls f with each expression, from the outside in, and returns the tree. Where f returns another
+// node, that replaces the expression, and nothing below is visited.
 func replace(v any, f func(n sql.Node) (sql.Node, error)) (any, error) {
 	switch v := v.(type) {
 	case sql.Node:

@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// The text of a statement is amended before the engine's parser sees it, where that reads it
-// otherwise than those who write such statements.
+// The text of a statement is amended before the engine's parser sees it, where the parser would
+// read it otherwise than its author.
 
 // amend returns sql, which is normalized, with names in double quotes that stand in backticks, and
 // with arrows in parentheses, and what it changed.

@@ -11,8 +11,7 @@ type Edit struct {
 	Text     string
 }
 
-// applyEdits sorts the edits and returns the text with them. Of those that overlap with one before, the
-// result has nothing of use.
+// applyEdits sorts the edits and returns the text with them. If edits overlap, the result is useless.
 func applyEdits(text string, edits []Edit) string {
 	if len(edits) == 0 {
 		return text

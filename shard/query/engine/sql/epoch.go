@@ -23,7 +23,7 @@ func (w *walker) integers(n Node, operands ...any) {
 			c.Literals = append(c.Literals, from)
 		}
 	}
-	// Of a call of date_trunc, say, nobody would expect that it is in microseconds whatever its argument is.
+	// A reader would not expect, for example, that a call of date_trunc is in microseconds whatever its argument is.
 	if c.Column != "" && len(c.Literals) > 0 {
 		w.st.Integers = append(w.st.Integers, c)
 	}

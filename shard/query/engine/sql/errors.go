@@ -40,7 +40,7 @@ func IsBinding(err error) bool {
 	return errors.As(err, &e) && strings.EqualFold(e.Kind, "Binder")
 }
 
-// ToClient gives err its code and a text that makes sense to who wrote the statement.
+// ToClient gives err its code and a text that makes sense to the author of the statement.
 // r, if not nil, is how the statement was rewritten.
 func ToClient(err error, r *Rewritten) error {
 	e := (*EngineError)(nil)

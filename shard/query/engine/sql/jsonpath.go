@@ -101,8 +101,8 @@ func (w *walker) castKey(operator string, left, right any) error {
 		"to cast the value, write (%s%s%s)::%s", excerpt(literal), to, operator, excerpt(of), operator, excerpt(literal), to)
 }
 
-// jsonPath takes the dot out of paths such as $.[1], which the engine does not know: of a literal, of those in a list,
-// and of the branches of a CASE.
+// jsonPath takes the dot out of paths such as $.[1], which the engine does not know: in a literal, in literals of a
+// list, and in the branches of a CASE.
 func (w *walker) jsonPath(v any) {
 	n, _ := v.(Node)
 	switch Text(n, "class") {

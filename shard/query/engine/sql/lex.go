@@ -13,7 +13,7 @@ import (
 // to the engine's own parser.
 
 // normalize returns sql with blanks in place of comments, and of spaces that are no
-// ASCII, so that the positions that the engine reports are those of sql. The engine
+// ASCII, so that the positions that the engine reports are positions in sql. The engine
 // takes very long over comments that are nested a thousand times.
 func normalize(sql string) string {
 	var out []byte
@@ -45,7 +45,7 @@ func normalize(sql string) string {
 	return string(out)
 }
 
-// isOpen reports whether the comment at the begin of text, of which it is the first n bytes, lacks its end.
+// isOpen reports whether the comment in the first n bytes of text lacks its end.
 func isOpen(text string, n int) bool { return n == len(text) && skipQuoted(text+" ", 0) > n }
 
 // lineComment returns where the first comment up to the end of a line begins, or -1.

@@ -13,7 +13,7 @@ import (
 type parser func(text string) (tree string, err error)
 
 // Parse checks that text is one SELECT, or an EXPLAIN of one, that calls nothing forbidden. It returns
-// what has to be known of it, and its syntax tree. database is that of names without one.
+// a description of it, and its syntax tree. database is the database of names without one.
 func Parse(sql, database string, parser parser) (*Statement, Node, error) {
 	switch {
 	case len(sql) > MaxSQL:

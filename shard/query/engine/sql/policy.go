@@ -280,8 +280,8 @@ func (w *walker) template(name string, args []any) error {
 	return nil
 }
 
-// FunctionNames returns the names, in order, of the functions that a query may call: those
-// that are words, and neither operators nor casts.
+// FunctionNames returns the names, in order, of the functions that a query may call: the ones that
+// are words, and neither operators nor casts.
 func FunctionNames() []string {
 	names := []string{"matches", "matches_term"}
 	for name, v := range Functions {

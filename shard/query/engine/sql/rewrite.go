@@ -77,8 +77,7 @@ func (st *Statement) putIn(ref TableRef, end int, source string) Edit {
 }
 
 // alias returns the name that the reference has in the rewritten statement if the client
-// gave it none: that of the table, or, beside a table of the same name, with the
-// database in front.
+// gave it none: the table's name, with the database in front if another table has the same name.
 func (ref TableRef) alias() string {
 	if ref.ambiguous {
 		return ref.Name.String()
@@ -94,8 +93,8 @@ func (ref TableRef) CalledAs() string {
 	return ref.alias()
 }
 
-// rewrite replaces the database and the table in front of a column, if they are those
-// of one of the statement's references; else the name is a field of a column.
+// rewrite replaces the database and the table in front of a column, if they belong to one of the
+// statement's references; otherwise the name is a field of a column.
 func (ref columnRef) rewrite(st *Statement) (Edit, bool) {
 	if len(ref.Path) < 3 {
 		return Edit{}, false

@@ -31,7 +31,7 @@ type term struct {
 	of   []*term
 }
 
-// Analyzer is how a column's words are told apart.
+// Analyzer is how a column's words are separated.
 type Analyzer struct{ CaseSensitive, Chinese bool }
 
 // program returns the form of t that match.c reads.
@@ -136,7 +136,7 @@ func wholeTerm(text string) (*term, error) {
 	return &term{op: 't', text: text}, nil
 }
 
-// Search is a call, and how words are told apart in it.
+// Search is a call, and how words are separated in it.
 type Search struct {
 	*SearchCall
 	Analyzer

@@ -147,7 +147,7 @@ func otherOperator(word string) string {
 	return ""
 }
 
-// phrase reads up to the quote; \" and \\ stand for themselves.
+// phrase reads up to the quote; \" and \\ are " and \.
 func (p *searchParser) phrase(i int) {
 	var b strings.Builder
 	for ; i < len(p.text); i++ {

@@ -64,7 +64,7 @@ func (i *listItem) named() bool {
 }
 
 // itemsOf returns the expressions in the list of the outermost SELECT by the columns of the answer, nil
-// where that cannot be told: of a star.
+// where that is not known: for a star.
 func (st *Statement) itemsOf(columns int) []*listItem {
 	out := make([]*listItem, columns)
 	spans := selectItems(st.SQL)

@@ -21,7 +21,7 @@ type Statement struct {
 	offset int
 	// client is the text of the client, without comments.
 	client string
-	// amended are the changes, one after the other, by which sql came of the text of the client.
+	// amended are the changes, one after the other, that made sql of the client's text.
 	amended [][]Edit
 	// comment is where the first comment of the form -- begins in the text of the client, or -1.
 	comment int

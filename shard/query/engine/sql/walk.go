@@ -68,8 +68,8 @@ func (w *walker) walk(v any, s *scope) error {
 	return nil
 }
 
-// boundTerms bounds the expressions of a list that are not literals: the engine compares those of an AND or OR
-// with each other, and makes a column of each of an ORDER BY.
+// boundTerms bounds the expressions of a list that are not literals: the engine compares the expressions of an
+// AND or OR with each other, and makes a column of each of an ORDER BY.
 func boundTerms(list []any) error {
 	if len(list) <= MaxListed {
 		return nil
@@ -127,7 +127,7 @@ func (w *walker) typeOf(id string, n Node) error {
 	return nil
 }
 
-// nesting are the functions whose value is of a type one level deeper than that of an argument.
+// nesting are the functions whose value has a type one level deeper than the type of an argument.
 var nesting = map[string]bool{
 	"list_value": true, "list_pack": true, "array_value": true, "row": true, "struct_pack": true, "map": true,
 	"union_value": true,

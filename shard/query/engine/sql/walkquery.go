@@ -106,7 +106,7 @@ func (w *walker) table(n Node, s *scope) error {
 	return w.children(n, s)
 }
 
-// cte counts what a reference to a CTE stands for.
+// cte counts what a reference to a CTE adds.
 func (w *walker) cte(n Node, s, cte *scope) error {
 	before := w.stars
 	defer func() { w.stars = before }()

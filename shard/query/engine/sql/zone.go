@@ -10,9 +10,9 @@ import (
 	"cordwood/shard/query"
 )
 
-// The engine's sessions are in UTC. A time zone of the request says in which zone the texts of times are meant
-// that name none: those beside times are put into UTC in the statement, before anything else looks at it. So are
-// those with an offset, which the engine heeds beside nanoseconds only, and drops beside other times.
+// The engine's sessions are in UTC. A request's time zone applies to texts of times that name no zone. If they
+// are compared with times, they are put into UTC in the statement, before anything else looks at it. So are
+// texts with an offset, which the engine uses only beside nanoseconds, and drops beside other times.
 
 var timeText = regexp.MustCompile(
 	`^\s*(\d{4}-\d{1,2}-\d{1,2}(?:[ T]\d{1,2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)?)\s*([+-]\d{2}(?::?\d{2})?)?\s*$`)
@@ -127,7 +127,7 @@ const (
 	surelyTime
 )
 
-// ofTimes are functions that are times if an argument is one, textual those that never are.
+// ofTimes are functions whose value is a time if an argument is one, textual functions whose value never is.
 var (
 	ofTimes = setOf("date_trunc datetrunc time_bucket min max first last any_value arbitrary arg_min arg_max " +
 		"coalesce greatest least lag lead + - ifnull nullif first_value last_value date_add date_sub")
