@@ -74,7 +74,7 @@ func parseTTL(text string) (t TTL, why string) {
 		unit, known := ttlUnits[rest[:letters]]
 		switch {
 		case digits == 0:
-			return TTL{}, "want an integer with a unit at " + quoteShort(s)
+			return TTL{}, "want an integer with its unit, as in 7d or 12h, or forever, at " + quoteShort(s)
 		case letters == 0:
 			return TTL{}, "want a unit after " + quoteShort(s[:digits]) + ", as in 7d or 12h"
 		case !known:

@@ -237,7 +237,7 @@ func TestIdentity(t *testing.T) {
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+1
 			a String: "x"
 			skipped 1 of 2: record 0: Failed to parse table option, key: ttl, value: ` +
-			`soon (want an integer with a unit at "soon")`},
+			`soon (want an integer with its unit, as in 7d or 12h, or forever, at "soon")`},
 
 		// Not a record.
 		{"not an object", nil, `[1]`, `!record 0: Top level value must be map`},

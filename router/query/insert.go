@@ -9,6 +9,7 @@ import (
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/proto/words"
 	"cordwood/proto/zone"
 	"cordwood/router/access"
 	"cordwood/router/pipeline"
@@ -138,7 +139,8 @@ func insertColumns(t *schema.Table, st *statement.Insert, suggest bool) ([]inser
 	if st.Columns == nil {
 		if n := len(st.Values[0]); n != len(t.Columns) {
 			return nil, errs.New(errs.InvalidArguments,
-				"a row has %d values, but the table has %d columns; name the columns that they are for", n, len(t.Columns))
+				"a row has %s, but the table has %s; name the columns that they are for", words.Count(n, "value"),
+				words.Count(len(t.Columns), "column"))
 		}
 		for i, c := range t.Columns {
 			from[c.Name] = i

@@ -324,8 +324,8 @@ the newest. Tables stay as they are.`,
 				}
 			}
 			if version == "" && !all {
-				return cli.WrongUsage(fmt.Errorf("say what to delete of the %s: VERSION or --all; the newest is %s",
-					cli.Count(len(versions), "version"), versions[len(versions)-1]))
+				return cli.WrongUsage(fmt.Errorf("say what to delete, VERSION or --all; %s has %s, the newest is %s",
+					args[0], cli.Count(len(versions), "version"), versions[len(versions)-1]))
 			}
 			for _, v := range versions {
 				p, _, err := a.one(cmd.Context(), client.Request{

@@ -306,7 +306,7 @@ func TestPipelineCommands(t *testing.T) {
 		{args: "delete edge --all", want: "deleted edge, version v1\ndeleted edge, version v2\n"},
 		{args: "delete edge --version v9", fails: "no such version"},
 		{args: "delete edge", fails: "say what to delete"},
-		{args: "delete edge", fails: "of the 2 versions: VERSION or --all; the newest is v2"},
+		{args: "delete edge", fails: "say what to delete, VERSION or --all; edge has 2 versions, the newest is v2"},
 		{args: "delete nope", fails: "there is no pipeline nope"},
 		{args: "delete edge --all --version v1", fails: "exclude each other"},
 		{args: "delete edge v1 --version v2", fails: "give it once"},

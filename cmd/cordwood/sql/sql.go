@@ -174,6 +174,10 @@ func (s *sqlSession) script(ctx context.Context, r io.Reader) error {
 			break
 		}
 		ran = true
+		if command, _, _ := strings.Cut(strings.TrimSpace(text), " "); strings.HasPrefix(command, `\`) {
+			return cli.WrongUsage(fmt.Errorf("%s is a command of the prompt, which 'cordwood sql' opens at a terminal; "+
+				"SHOW TABLES and DESCRIBE TABLE list tables and columns", command))
+		}
 		if err := s.run(ctx, text); err != nil {
 			return err
 		}

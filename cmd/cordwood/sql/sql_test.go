@@ -167,6 +167,16 @@ func newPrompt(t *testing.T, server string, lines ...string) (p *prompt, person 
 	}, person, out, errOut
 }
 
+// TestPromptCommandsElsewhere: a command of the prompt is no statement.
+func TestPromptCommandsElsewhere(t *testing.T) {
+	s, asked := sqlServer(t)
+	_, _, err := execute(t, "", "sql", "--server", s.URL, `\d app`)
+	if cli.ExitStatus(err) != cli.ExitUsage || !strings.Contains(err.Error(), `\d is a command of the prompt`) ||
+		len(asked()) > 0 {
+		t.Errorf("%v, asked %q", err, asked())
+	}
+}
+
 func TestPrompt(t *testing.T) {
 	s, asked := sqlServer(t)
 	p, person, out, errOut := newPrompt(t, s.URL,

@@ -150,6 +150,10 @@ var (
 	longYear     = regexp.MustCompile(`^[+-]?[0-9]{5,}-[0-9]{1,2}-[0-9]{1,2}`)
 	textAsNumber = regexp.MustCompile(`^Could not convert string '(.*)' to INT64$`)
 	likeATime    = regexp.MustCompile(`^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([ T][0-9]|$)`)
+	noSuchColumn = regexp.MustCompile(
+		`^Referenced column "(.*)" not found in FROM clause!(?: Candidate bindings: (.*))?$`)
+	asOperator = regexp.MustCompile(
+		`^syntax error at or near "(contains|matches|matches_term|has|startswith|starts_with)"$`)
 	timeAsNumber = regexp.MustCompile(`^Unimplemented type for cast \((DATE|TIMESTAMP\w*( WITH TIME ZONE)?) -> ` +
 		numberTypes + `\)`)
 	textWithNumber = regexp.MustCompile(`^Cannot (compare|mix) values of type (VARCHAR and (type )?` + numberTypes + `|` +
@@ -191,6 +195,16 @@ func advise(msg string) string {
 	case textWithNumber.MatchString(msg):
 		return msg + "; write the number as text, as in code = '404', or compare the text's number: " +
 			"TRY_CAST(code AS BIGINT) = 404"
+	}
+	if m := noSuchColumn.FindStringSubmatch(msg); m != nil {
+		like := ""
+		if m[2] != "" {
+			like = "; the nearest names are " + m[2]
+		}
+		return `there is no column "` + m[1] + `"` + like
+	}
+	if m := asOperator.FindStringSubmatch(strings.ToLower(msg)); m != nil {
+		return msg + "; write a search as a function, as in matches(message, 'error') or contains(message, 'rror')"
 	}
 	if m := badPath.FindStringSubmatch(msg); m != nil {
 		return "a path of JSON is wrong near '" + m[1] + "'; write it as '$.a.b[0]', and a key that has other characters " +

@@ -145,6 +145,9 @@ func (t *syntaxTree) clientError(st *Statement) error {
 			"%s; two hyphens begin a comment, here at position %d, up to the end of the line: write - (-1) or - -1",
 			msg, st.comment)
 	}
+	if topN.MatchString(st.SQL) {
+		msg += "; the number of rows stands at the end, as in LIMIT 5"
+	}
 	var at int
 	if _, err := fmt.Sscan(t.Position, &at); err == nil {
 		return errs.New(errs.InvalidSyntax, "%s (position %d)", msg, st.clientPosition(at))

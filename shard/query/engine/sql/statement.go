@@ -81,6 +81,9 @@ func (st *Statement) clientPosition(at int) int {
 // cutShort matches what the parser says of a statement that ends where it should go on.
 var cutShort = regexp.MustCompile(`without selection list|at end of input`)
 
+// topN matches the beginning of a statement of other databases that limits its rows.
+var topN = regexp.MustCompile(`(?i)^\s*SELECT\s+TOP\s*\(?\s*[0-9]`)
+
 var pivot = regexp.MustCompile(`(?i)\b(?:PIVOT|PIVOT_WIDER)\b`)
 
 // ExplainsInText reports whether the statement is an EXPLAIN whose answer is text.
