@@ -21,6 +21,7 @@ func TestAxe(t *testing.T) {
 	s.reject("other")
 	for _, path := range []string{
 		"explore?t=app", "explore?t=app&q=failed", "explore?t=app&q=lvel:x", "tail?t=app", "cluster", "sql",
+		"sql?tab=plot&q=SELECT+host,count(*)+AS+n+FROM+app+GROUP+BY+host",
 		"explore?t=app&view=patterns", "explore?t=app&view=compare&by=host", "explore?t=app&wrap=1&cols=host",
 		"tables", "tables?t=app", "tables?t=gone", "add?t=app", "add?t=notyet&sender=vector", "settings",
 		"pipelines", "pipelines?name=mine", "pipelines?name=mine&view=diff", "pipelines?view=new", "rejects",
@@ -30,10 +31,15 @@ func TestAxe(t *testing.T) {
 			b.theme(theme)
 			b.until(`document.querySelector('[data-ui=row], [data-ui=error], '+
 				'[data-ui=tail-state], [data-ui=node], [data-ui=editor], [data-ui=table-row], [data-ui=snippet], .settings pre, '+
-				'[data-ui=pattern], .compared p, [data-ui=pipeline], [data-ui=version], [data-ui=new-name], [data-ui=reject]')`)
+				'[data-ui=pattern], [data-ui=compare-field], [data-ui=pipeline], [data-ui=version], [data-ui=new-name], '+
+				'[data-ui=reject]')`)
 			if path == "explore?t=app&q=failed" && theme == "light" {
 				b.click(`[data-ui=row]`)
 				b.until(`document.querySelector('[data-ui=detail]')`)
+			}
+			if strings.HasPrefix(path, "sql?") && theme == "light" {
+				b.click(`[data-ui=run]`)
+				b.until(`document.querySelector('[data-ui=plot] svg')`)
 			}
 			eval[bool](b, string(axe)+"; true")
 			found, err := chromedp.Run(b.ctx, chromedp.Evaluate[[]string](`axe.run({resultTypes: ['violations']}).then((r) => `+

@@ -213,6 +213,11 @@ func TestSQL(t *testing.T) {
 	b.click(`[data-ui=run]`)
 	b.until(`document.querySelector('[data-ui=result] .cells').textContent.replace(/\s+/g, ' ').includes('30')`)
 	b.until(`document.querySelector('[data-ui=result] .cells').textContent.includes('9007199254740993')`)
+	b.click(`[data-ui=tab-plot]`)
+	b.until(`document.querySelector('[data-ui=plot] svg')`)
+	b.click(`[data-ui=tab-plan]`)
+	b.until(`document.querySelector('[data-ui=plan]').textContent.includes('Total Time')`)
+	b.click(`[data-ui=tab-table]`)
 	eval[bool](b, `(() => { const e = document.querySelector('[data-ui=editor]'); e.value = 'DROP TABLE app';
 		e.dispatchEvent(new InputEvent('input', {bubbles: true})); return true })()`)
 	b.click(`[data-ui=run]`)

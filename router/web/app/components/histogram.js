@@ -9,7 +9,7 @@ import { offsetOf, partsOfTime } from '../lib/time.js';
 /** @typedef {{start: string, step: number | string, times: string[], series: {value: unknown, counts: number[]}[], total: number, exact: boolean}} Hits */
 
 // Colours of values that are no levels: none of them says that something is wrong.
-const palette = ['accent', 'bar-info', 'ink-3', 'mark', 'number', 'line-2', 'string', 'fill'];
+const palette = ['accent', 'number', 'ink-3', 'bar-info', 'string', 'line-2', 'edge', 'fill'];
 
 /**
  * The colour of a series: that of its level, else one by its place.

@@ -15,11 +15,13 @@ const most = 1000;
 export function createSql({ api, place, storage, clock }) {
   const text = signal('');
   const latest = createLatest(clock);
+  const plan = /** @type {import('./latest.js').Latest<import('../lib/api.js').SqlResult>} */ (createLatest(clock));
   const ran = signal('');
 
   return {
     text,
     latest,
+    plan,
     ran,
     most,
     db: () => place.here.value.params.get('db') ?? 'public',
@@ -32,11 +34,19 @@ export function createSql({ api, place, storage, clock }) {
       text.value = changed;
       storage.setItem('cordwood.sql', changed);
     },
+    /** Shows the answer as a table, a plot or a plan. @param {string} tab */
+    show(tab) {
+      const { params } = place.here.value;
+      place.set('sql', { db: params.get('db') ?? '', q: params.get('q') ?? '', tab }, { db: 'public', tab: 'table' }, { replace: true });
+    },
+    /** Runs the statement again, for its plan. */
+    explain: () => plan.run((signal) => api.sql(`EXPLAIN ANALYZE ${ran.value}`, { signal, db: place.here.value.params.get('db') ?? 'public' })),
     /** @param {string} statement */
     run(statement) {
       ran.value = statement;
       const db = place.here.value.params.get('db') ?? 'public';
-      if (text.value.length < 6000) place.set('sql', { db, q: text.value }, { db: 'public' });
+      const tab = place.here.value.params.get('tab') ?? '';
+      if (text.value.length < 6000) place.set('sql', { db, q: text.value, tab }, { db: 'public' });
       return latest.run((signal) => api.sql(statement, { signal, db, limit: most }));
     },
   };

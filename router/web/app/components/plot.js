@@ -1,0 +1,87 @@
+// Rows of an answer drawn as lines, bars or points.
+
+import { html, useEffect, useRef, useState } from '../../vendor/core.js';
+import { formatCount } from '../lib/format.js';
+import { axisTicks } from '../lib/geometry.js';
+import { guessAxes, roundTicks, seriesOf, stacked } from '../lib/plot.js';
+import { partsOfTime } from '../lib/time.js';
+import { colourOf } from './histogram.js';
+import { Empty } from './states.js';
+
+const kinds = ['line', 'bars', 'stacked', 'points'];
+const left = 64;
+const bottom = 24;
+const height = 320;
+
+/** @param {{answer: import('../lib/api.js').SqlResult}} props */
+export function Plot({ answer }) {
+  const [axes, setAxes] = useState(guessAxes(answer.columns));
+  const [kind, setKind] = useState('line');
+  useEffect(() => setAxes(guessAxes(answer.columns)), [answer]);
+  if (!axes || answer.rows.length === 0)
+    return html`<${Empty} title="There is nothing to draw."><p>A plot needs a column of numbers, and one to draw them along.</p><//>`;
+  const drawn = seriesOf(answer, axes);
+  const pick = (/** @type {'x' | 'y' | 'series'} */ name, /** @type {string} */ label) => html`<label>${label} <select aria-label=${label} value=${axes[name]}
+    onChange=${(/** @type {Event} */ e) => setAxes({ ...axes, [name]: Number(/** @type {HTMLSelectElement} */ (e.currentTarget).value) })}>
+    ${name === 'series' && html`<option value="-1">none</option>`}${answer.columns.map((c, i) => html`<option value=${i}>${c.name}</option>`)}</select></label>`;
+  return html`<div class="plot" data-ui="plot"><div class="subhead"><span class="orders" role="group" aria-label="Kind">${kinds.map(
+    (k) => html`<button class="text" aria-pressed=${k === kind} onClick=${() => setKind(k)}>${k}</button>`,
+  )}</span><span class="grow"></span>${pick('x', 'along')}${pick('y', 'up')}${pick('series', 'apart')}</div>
+    <${Drawing} drawn=${kind === 'stacked' ? { ...drawn, series: stacked(drawn.series) } : drawn} kind=${kind} />
+    <p class="legend">${drawn.series.map((s, i) => html`<span><i style=${{ background: colourOf(s.name.toLowerCase(), i) }}></i>${s.name}</span>`)}${drawn.left > 0 && html`<span class="quiet">${drawn.left} more are not drawn</span>`}</p></div>`;
+}
+
+/** @param {{drawn: ReturnType<typeof seriesOf>, kind: string}} props */
+function Drawing({ drawn, kind }) {
+  const box = useRef(/** @type {HTMLDivElement | null} */ (null));
+  const [width, setWidth] = useState(900);
+  useEffect(() => {
+    const element = /** @type {HTMLDivElement} */ (box.current);
+    const observer = new ResizeObserver(() => setWidth(Math.max(240, element.clientWidth - 24)));
+    observer.observe(element);
+    return () => observer.disconnect();
+  }, []);
+  const { series, labels, time } = drawn;
+  const points = series.flatMap((s) => s.points);
+  const [minX, maxX] = [Math.min(...points.map((p) => p[0])), Math.max(...points.map((p) => p[0]))];
+  const [low, high] = [Math.min(0, ...points.map((p) => p[1])), Math.max(0, ...points.map((p) => p[1]))];
+  const bars = kind === 'bars' || kind === 'stacked';
+  const places = new Set(points.map((p) => p[0])).size;
+  const slot = bars || labels ? (width - left - 12) / Math.max(1, places) : 0;
+  const toX = (/** @type {number} */ x) =>
+    left + slot / 2 + (maxX > minX ? ((x - minX) / (maxX - minX)) * (width - left - 12 - slot) : (width - left - slot) / 2);
+  const toY = (/** @type {number} */ y) => 8 + (1 - (y - low) / (high - low || 1)) * (height - bottom - 8);
+  const ticksX = labels
+    ? labels.map((text, i) => ({ at: i, text })).filter((_, i) => i % Math.ceil(labels.length / Math.max(1, width / 110)) === 0)
+    : time
+      ? axisTicks(minX, Math.max(maxX, minX + 1000), width, () => 0).map(({ at }) => ({ at, text: timeText(at) }))
+      : roundTicks(minX, maxX, width / 110).map((at) => ({ at, text: formatCount(at) }));
+  return html`<div ref=${box} class="drawing"><svg width=${width} height=${height} role="img" aria-label=${`${series.length} series, ${points.length} points, from ${formatCount(low)} to ${formatCount(high)}`}>
+    ${roundTicks(low, high, 6).map((t) => html`<line class="rule" x1=${left} x2=${width} y1=${Math.round(toY(t)) + 0.5} y2=${Math.round(toY(t)) + 0.5} /><text x=${left - 8} y=${toY(t) + 4} text-anchor="end">${formatCount(t)}</text>`)}
+    ${ticksX.map((t) => html`<text x=${toX(t.at)} y=${height - 6} text-anchor="middle">${t.text.slice(0, 16)}</text>`)}
+    ${(bars ? [...series].reverse() : series).map((s, i) => {
+      const place = bars ? series.length - 1 - i : i;
+      const colour = colourOf(s.name.toLowerCase(), place);
+      if (kind === 'points') return s.points.map((p) => html`<circle cx=${toX(p[0])} cy=${toY(p[1])} r="2.5" style=${{ fill: colour, stroke: 'none' }} />`);
+      if (bars)
+        return html`<${Bars} points=${s.points} colour=${colour} toX=${toX} toY=${toY} slot=${slot} part=${kind === 'bars' ? place : 0} parts=${kind === 'bars' ? series.length : 1} />`;
+      return html`<polyline points=${s.points.map((p) => `${toX(p[0]).toFixed(1)},${toY(p[1]).toFixed(1)}`).join(' ')} style=${{ stroke: colour }} />`;
+    })}
+  </svg></div>`;
+}
+
+/** @param {{points: [number, number][], colour: string, toX: (x: number) => number, toY: (y: number) => number, slot: number, part: number, parts: number}} props */
+function Bars({ points, colour, toX, toY, slot, part, parts }) {
+  const gap = slot > 6 ? 2 : 0;
+  const wide = Math.max(1, (slot - gap) / parts);
+  return points.map(([x, y]) => {
+    const [top, end] = [Math.min(toY(y), toY(0)), Math.max(toY(y), toY(0))];
+    return html`<rect x=${toX(x) - (slot - gap) / 2 + part * wide} y=${top} width=${wide} height=${Math.max(1, end - top)} style=${{ fill: colour, stroke: 'none' }} />`;
+  });
+}
+
+/** @param {number} at */
+function timeText(at) {
+  const { date, time } = partsOfTime(at, 'UTC');
+  return time === '00:00:00' ? date.slice(5) : time.endsWith(':00') ? time.slice(0, 5) : time;
+}

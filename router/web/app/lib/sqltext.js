@@ -1,0 +1,39 @@
+// The text of SQL by lines, coloured. Texts and comments may go over several lines.
+
+const parts =
+  /(?<comment>--[^\n]*|\/\*[\s\S]*?(?:\*\/|$))|(?<string>'(?:[^']|'')*'?)|(?<name>"(?:[^"]|"")*"?)|(?<number>\b\d+(?:\.\d+)?\b)|(?<word>\b[A-Za-z_]\w*\b)/g;
+
+const keywords = new Set(
+  (
+    'select from where and or not is null in between like ilike escape order by limit offset desc asc group having as cast true false union all ' +
+    'distinct with recursive join left right full inner outer cross on using case when then else end interval exists any values insert into ' +
+    'create table alter drop truncate delete set add column rename modify index show tables databases describe explain analyze filter over ' +
+    'partition rows range preceding following unbounded current row nulls first last if replace kill'
+  ).split(' '),
+);
+
+/**
+ * @param {string} text
+ * @returns {{text: string, kind: string}[][]} the pieces of each line
+ */
+export function colourSql(text) {
+  /** @type {{text: string, kind: string}[][]} */
+  const lines = [[]];
+  const add = (/** @type {string} */ piece, /** @type {string} */ kind) => {
+    piece.split('\n').forEach((part, i) => {
+      if (i > 0) lines.push([]);
+      if (part !== '') lines[lines.length - 1].push({ text: part, kind });
+    });
+  };
+  let at = 0;
+  for (const match of text.matchAll(parts)) {
+    add(text.slice(at, match.index), '');
+    const kind = Object.entries(match.groups ?? {}).find(([, found]) => found !== undefined)?.[0] ?? '';
+    at = match.index + match[0].length;
+    if (kind !== 'word') add(match[0], kind === 'name' ? '' : kind);
+    else if (keywords.has(match[0].toLowerCase())) add(match[0], 'key');
+    else add(match[0], /^\s*\(/.test(text.slice(at, at + 8)) ? 'function' : '');
+  }
+  add(text.slice(at), '');
+  return lines;
+}

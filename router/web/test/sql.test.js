@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import test from 'node:test';
+import { guessAxes, roundTicks, seriesOf, stacked } from '../app/lib/plot.js';
+import { colourSql } from '../app/lib/sqltext.js';
+
+const columns = [
+  { name: 'at', type: 'TimestampMillisecond' },
+  { name: 'level', type: 'String' },
+  { name: 'n', type: 'Int64' },
+];
+
+test('a time is drawn along, a number up, a text apart', () => {
+  assert.deepEqual(guessAxes(columns), { x: 0, y: 2, series: 1 });
+  assert.deepEqual(guessAxes(columns.slice(1)), { x: 0, y: 1, series: -1 });
+  assert.equal(guessAxes(columns.slice(0, 2)), null);
+});
+
+test('series by name, in the order of time; what is null is left out', () => {
+  const rows = [
+    [2000, 'a', 3],
+    [1000, 'a', 1],
+    [1000, 'b', '2'],
+    [3000, 'b', null],
+  ];
+  const { series, labels, left } = seriesOf({ columns, rows }, { x: 0, y: 2, series: 1 });
+  assert.deepEqual(series[0], {
+    name: 'a',
+    points: [
+      [1000, 1],
+      [2000, 3],
+    ],
+  });
+  assert.deepEqual([series[1].points.length, labels, left], [1, null, 0]);
+  assert.deepEqual(stacked(series)[1].points, [[1000, 3]]);
+});
+
+test('texts along keep their order', () => {
+  const answer = {
+    columns: columns.slice(1),
+    rows: [
+      ['x', 5],
+      ['y', 6],
+    ],
+  };
+  assert.deepEqual(seriesOf(answer, { x: 0, y: 1, series: -1 }).labels, ['x', 'y']);
+});
+
+test('ticks are round and inside', () => {
+  assert.deepEqual(roundTicks(0, 187, 6), [0, 50, 100, 150]);
+  assert.deepEqual(roundTicks(-1, 1, 4), [-1, -0.5, 0, 0.5, 1]);
+});
+
+test('colours of SQL lose no character, over lines too', () => {
+  for (const text of ["SELECT 'a\nb', count(*) -- x\nFROM t /* y\nz */;", '', 'a\n\n', `SELECT "from" FROM 'open`]) {
+    const again = colourSql(text).map((pieces) => pieces.map((p) => p.text).join(''));
+    assert.equal(again.join('\n'), text);
+  }
+  const kinds = colourSql('SELECT count(*) FROM t').flatMap((line) => line.filter((p) => p.kind).map((p) => `${p.kind} ${p.text}`));
+  assert.deepEqual(kinds, ['key SELECT', 'function count', 'key FROM']);
+});
