@@ -22,8 +22,8 @@ const (
 )
 
 // freshView brings the view of the metadata up to date before a request is refused for what the view says: another
-// router may have changed it a moment ago. Requests share refreshes, of which one runs at a time and one begins every
-// freshEvery, so that clients who send what is refused cost the metadata group no more than that.
+// router may have changed it a moment ago. Requests share refreshes: one runs at a time and one begins every
+// freshEvery, so that clients that send what is refused cost the metadata group no more than that.
 type freshView struct {
 	ask func(ctx context.Context) error // nil: the view is as it is
 

@@ -4,7 +4,7 @@
 // A door decodes its protocol, asks Admit before it takes a body, calls Store, and answers in the
 // protocol's own words. DESIGN.md says how one is added. The package knows no transport: no
 // HTTP, no sockets. It makes no rows itself (router/pipeline) and stores none (router/write): it
-// decides in which order they are asked, and who may ask.
+// decides in which order they are asked, and which senders may ask.
 //
 // A Service lives as long as the process, has no goroutines of its own between calls and nothing
 // to close. It may be used by any number of doors at once.
@@ -68,13 +68,13 @@ type Config struct {
 	// TimestampColumn is the time index that is added to records without one. The
 	// default value is svc_timestamp.
 	TimestampColumn string
-	// MaxNewTables bounds the tables that one batch makes, and MaxNewTablesPerMinute
-	// those that the requests of a user make in a minute. The default values are 100 and 1000.
+	// MaxNewTables bounds the tables that one batch makes, and MaxNewTablesPerMinute the tables that
+	// the requests of a user make in a minute. The default values are 100 and 1000.
 	MaxNewTables, MaxNewTablesPerMinute int
 	// MaxColumns bounds the columns of a table. The default value is 4096.
 	MaxColumns int
-	// MaxMadeColumns bounds the columns of a table up to which ingestion adds some, and MaxNewColumns those that
-	// one request adds to tables. The default values are 2048 and 1000.
+	// MaxMadeColumns bounds the columns of a table up to which ingestion adds some, and MaxNewColumns the
+	// columns that one request adds to tables. The default values are 2048 and 1000.
 	MaxMadeColumns, MaxNewColumns int
 	// PipelineSteps bounds the work of a pipeline on all records of a batch. The default
 	// value is pipeline.DefaultSteps.

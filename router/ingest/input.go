@@ -18,7 +18,7 @@ import (
 type Input interface {
 	// open prepares a run for the batch of j.
 	open(ctx context.Context, j *job) (run, error)
-	// format is that of records among the rejects: json or text.
+	// format is the format of records among the rejects: json or text.
 	format() string
 }
 
@@ -89,7 +89,7 @@ func (i Records) format() string { return "json" }
 
 // Sink takes the records of a batch. An error of its methods ends the batch; a record that fails
 // returns none if Batch.SkipError is set. The records are numbered in the order of the calls, from 0,
-// those that are refused included: Outcome.Reasons and Outcome.Refused count so.
+// refused ones included: Outcome.Reasons and Outcome.Refused use these numbers.
 type Sink struct {
 	run   pipeline.Runner
 	batch *Batch

@@ -9,8 +9,8 @@ import (
 )
 
 // newTables bounds the tables that ingestion of one user makes in a minute. Names of tables may
-// come from records, so whoever gets a text into a log could otherwise take all the tables that
-// there may be within seconds.
+// come from records, so anyone who gets a text into a log could otherwise use up all tables within
+// seconds.
 type newTables struct {
 	limit int
 
@@ -24,10 +24,10 @@ type minute struct {
 	made int
 }
 
-// maxMinutes bounds the users that are remembered; those whose minute is over are forgotten then.
+// maxMinutes bounds the users that are remembered; users whose minute is over are forgotten then.
 const maxMinutes = 10_000
 
-// tooManyTables returns which batches of a request go to new tables beyond those that it may make.
+// tooManyTables returns which batches of a request go to new tables beyond the number that it may make.
 func (s *Service) tooManyTables(batches []*Batch) map[int]bool {
 	type name struct{ database, table string }
 	made, excess := map[name]bool{}, map[int]bool{}
@@ -50,8 +50,8 @@ func (s *Service) makes(database, table string) bool {
 	return !ok
 }
 
-// CheckNewTables returns an error if a request would make more tables than it may, for protocols of which a request is
-// stored as a whole. table returns the names of its tables, n of them in all.
+// CheckNewTables returns an error if a request would make more tables than it may, for protocols that store a request
+// as a whole. table returns the names of its tables, n of them in all.
 func (s *Service) CheckNewTables(n int, table func(i int) (database, table string)) (at int, err error) {
 	made := 0
 	for i := range n {

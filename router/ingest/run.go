@@ -226,8 +226,8 @@ func (j *job) note(r pipeline.Reason) {
 	j.refused = append(j.refused, r)
 }
 
-// reserve asks for memory for rows and rejects. Who has to wait for it leaves the place among the running pipelines
-// meanwhile.
+// reserve asks for memory for rows and rejects. A request that has to wait for it gives up its place among the
+// running pipelines meanwhile.
 func (j *job) reserve(ctx context.Context) error {
 	bytes := j.rows
 	if j.kept != nil {
@@ -359,8 +359,8 @@ func (j *job) write(ctx context.Context, out *pipeline.Output) Outcome {
 // maxExpiredTables bounds the tables that one answer names because of rows that had expired.
 const maxExpiredTables = 4
 
-// ExpiredRows returns the rows of a batch that are older than the ttl of their table: how many, and words for
-// the client, who does not find them.
+// ExpiredRows returns the rows of a batch that are older than the ttl of their table: their number, and a
+// warning for the client, which will not find them.
 func ExpiredRows(out *pipeline.Output) (n int, warnings []string) {
 	for _, t := range out.Tables {
 		if t.Expired == 0 || t.Discard {

@@ -6,9 +6,9 @@
 // version of a name moves; it is asked of the metadata's local view each time, so a
 // router uses a new version as soon as its watch has it.
 //
-// The package does not know what a pipeline is: it is told how to compile one (package
-// router/pipeline), and gets texts from the metadata client. It has no goroutines of its
-// own. All methods may be called concurrently.
+// The package does not know what a pipeline is: it gets a function that compiles one (package
+// router/pipeline), and gets texts from the metadata client. It has no goroutines of its own. All
+// methods may be called concurrently.
 package pipelines
 
 import (
@@ -46,7 +46,7 @@ type Config[P any] struct {
 	// Size is about the memory of a compiled pipeline, in bytes. The default value is
 	// 16 KiB and 32 times the length of its text.
 	Size func(p P, source []byte) int64
-	// Known returns the names that an error about an unknown one may suggest to whom the work of ctx is done for. The
+	// Known returns the names that an error about an unknown one may suggest to the caller of ctx. The
 	// default value suggests none.
 	Known func(ctx context.Context) []string
 	// MaxBytes bounds the memory of all compiled pipelines, except the one

@@ -14,7 +14,7 @@ var versionLayouts = []string{
 	"2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", time.RFC3339,
 }
 
-// The versions that nanoseconds of 64 bits can tell apart.
+// The versions that nanoseconds of 64 bits can hold.
 var (
 	earliest = time.Unix(0, math.MinInt64)
 	latest   = time.Unix(0, math.MaxInt64)

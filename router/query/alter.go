@@ -161,8 +161,8 @@ func addedColumn(t *schema.Table, def *statement.ColumnDef) (schema.Column, erro
 		c.Semantic = schema.Tag
 	}
 	if c.Default != nil && !def.Null && showsDefault(&c, def) {
-		// The rows that exist are to show the default. In segments they are told from others by having no value, so
-		// that no later row may be null.
+		// The rows that exist are to show the default. In segments they are recognised by having no value, so that
+		// no later row may be null.
 		c.NotNull = true
 	}
 	return c, nil
@@ -188,7 +188,7 @@ func changeable(key string) error {
 
 func columnNotFound(t *schema.Table, name string) error { return findNoColumn(t, name, true) }
 
-// findNoColumn is columnNotFound for a sender who may get suggestions, or not.
+// findNoColumn is columnNotFound, with suggestions if the sender may get them.
 func findNoColumn(t *schema.Table, name string, suggest bool) error {
 	var names []string
 	if suggest {

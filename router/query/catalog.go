@@ -12,8 +12,8 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// Tables returns the tables of a database, as Table does a single one. Of a database of the server's they are those
-// with rows of their own.
+// Tables returns the tables of a database, as Table does a single one. For a database of the server they are the
+// ones with stored rows.
 func (s *Service) Tables(ctx context.Context, database string) ([]*schema.Table, error) {
 	caller := access.From(ctx)
 	if err := caller.Require(access.Need{Privilege: access.Select, Action: "list tables"}); err != nil {
@@ -53,10 +53,10 @@ type Segment struct {
 	MinTime, MaxTime int64
 }
 
-// Extent is what a table holds, as the leaders of its shards tell it.
+// Extent is what a table holds, as reported by the leaders of its shards.
 type Extent struct {
 	Segments []Segment
-	// Rows counts those in segments and in memory.
+	// Rows counts the rows in segments and in memory.
 	Rows int64
 }
 

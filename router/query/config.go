@@ -75,10 +75,10 @@ type Config struct {
 	MaxTimeout time.Duration
 	// Running bounds the SELECTs that run at a time. The default value is 16.
 	Running int
-	// RunningPerUser bounds those of one user, or, without authentication, of one client's
+	// RunningPerUser bounds the running queries of one user, or, without authentication, of one client's
 	// address. The default value is three quarters of Running.
 	RunningPerUser int
-	// Waiting bounds those that wait for their turn. The default value is 64.
+	// Waiting bounds the queries that wait for their turn. The default value is 64.
 	Waiting int
 	// WaitingPerUser bounds how many queries of one user wait. The default value is half of Waiting.
 	WaitingPerUser int

@@ -83,8 +83,8 @@ func lostRight(ctx context.Context) error {
 	return nil
 }
 
-// timeIsUp reports whether err comes from another process to which the deadline went
-// along, and whose clock rang a little earlier.
+// timeIsUp reports whether err comes from another process that got the deadline along, and noticed
+// its end a little earlier.
 func timeIsUp(ctx context.Context, err error) bool {
 	switch errs.CodeOf(err) {
 	case errs.QueryTimeout:

@@ -28,7 +28,7 @@ type value struct {
 }
 
 // valueOf turns a literal into a value of the type. What is lost by that is counted in the value.
-// now is the clock, whose zone is that of texts of times that name none.
+// now is the clock, whose zone applies to texts of times that name none.
 func valueOf(l statement.Literal, t schema.Type, now time.Time) (value, error) {
 	switch {
 	case l.Kind == statement.Null:

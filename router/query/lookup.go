@@ -25,8 +25,8 @@ type Lookup struct {
 	Limit int
 }
 
-// Lookup returns texts that rows have in a column, for the server itself: nobody's right is asked. A table or a column
-// that does not exist, and a column of another type, have none.
+// Lookup returns texts that rows have in a column, for the server itself, without a check of rights. A table or a
+// column that does not exist, and a column of another type, have none.
 func (s *Service) Lookup(ctx context.Context, q Lookup) ([]string, error) {
 	ctx = access.With(ctx, &access.Caller{Sender: access.Everybody()})
 	behind, _ := s.names.fresh(ctx, oldIsFine) // without an error

@@ -138,7 +138,7 @@ func (s *Service) modify(ctx context.Context, t *schema.Table, change *metapb.Mo
 	return schema.FromProto(result.Tables[0]), nil
 }
 
-// beyondDouble looks at all rows, those that have expired as well, for an integer that a Float64 would blur.
+// beyondDouble looks at all rows, also expired ones, for an integer that a Float64 cannot hold exactly.
 func (r *reader) beyondDouble(ctx context.Context, t *schema.Table,
 	name string,
 ) (found string, beyond bool, err error) {

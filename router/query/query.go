@@ -1,6 +1,6 @@
-// Package query runs SQL for clients: it tells statements apart, answers those that
-// define and describe databases and tables from the metadata, puts small inserts on
-// the write path, and has the engine of a shard node run everything that reads rows.
+// Package query runs SQL for clients: it classifies statements, answers the ones that define and
+// describe databases and tables from the metadata, puts small inserts on the write path, and has
+// the engine of a shard node run everything that reads rows.
 //
 // It does not parse SELECT, nor evaluate anything: package statement knows our own
 // statements, the engine its own. What it adds to a SELECT is the list of tables that
@@ -111,7 +111,7 @@ type Result struct {
 }
 
 // Table returns a table of a client's as it is after what other nodes changed before, as far as this node can read
-// that. The error, for a table or database that does not exist, is that of a statement about it.
+// that. The error, for a table or database that does not exist, is the error of a statement about it.
 func (s *Service) Table(ctx context.Context, database, name string) (*schema.Table, error) {
 	if _, err := s.names.fresh(ctx, oldIsFine); err != nil {
 		return nil, err

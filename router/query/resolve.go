@@ -22,8 +22,8 @@ type names struct {
 	now func() time.Time
 }
 
-// mayReadNames reports whether errors may suggest names that a statement did not give: who may
-// only write learns no names.
+// mayReadNames reports whether errors may suggest names that a statement did not give: a user who
+// may only write learns no names.
 func mayReadNames(caller *access.Caller) bool {
 	return caller.May(access.Need{Privilege: access.Select, Action: "read names"})
 }
@@ -31,7 +31,7 @@ func mayReadNames(caller *access.Caller) bool {
 // checkDatabase requires the database to exist.
 func (n names) checkDatabase(name string) error { return n.findDatabase(name, true) }
 
-// findDatabase is checkDatabase for a sender who may get suggestions, or not.
+// findDatabase is checkDatabase, with suggestions if the sender may get them.
 func (n names) findDatabase(name string, suggest bool) error {
 	if _, ok := n.meta.Database(name); ok || schema.ReservedDatabase(name) {
 		return nil
@@ -51,7 +51,7 @@ func (n names) table(database, name string) (*schema.Table, error) {
 	return n.findTable(database, name, true)
 }
 
-// findTable is table for a sender who may get suggestions, or not.
+// findTable is table, with suggestions if the sender may get them.
 func (n names) findTable(database, name string, suggest bool) (*schema.Table, error) {
 	if t, ok := n.meta.Table(database, name); ok {
 		return t, nil
@@ -73,7 +73,7 @@ func (n names) writable(name statement.Name, database string) (*schema.Table, er
 	return n.findWritable(name, database, true)
 }
 
-// findWritable is writable for a sender who may get suggestions, or not.
+// findWritable is writable, with suggestions if the sender may get them.
 func (n names) findWritable(name statement.Name, database string, suggest bool) (*schema.Table, error) {
 	if name.Database != "" {
 		database = name.Database
@@ -100,7 +100,7 @@ func didYouMean(name string, candidates []string) string {
 	return `; did you mean "` + like + `"?`
 }
 
-// databaseNames returns all databases in order, those of the server included.
+// databaseNames returns all databases in order, the server's databases included.
 func (n names) databaseNames() []string {
 	list := []string{schema.InformationDatabase, schema.PrivateDatabase}
 	for _, d := range n.meta.Databases() {
@@ -146,7 +146,7 @@ func (n names) queryTable(name *shardpb.TableName, t *schema.Table, def *schemap
 }
 
 // internalTable finds a table with rows of its own in a database of the server's, such
-// as svc_private.rejects. It may be read like any table, and changed by nobody.
+// as svc_private.rejects. It may be read like any table, but not changed.
 func (n names) internalTable(database, name string) (*schema.Table, bool) {
 	if !strings.EqualFold(database, schema.PrivateDatabase) {
 		return nil, false

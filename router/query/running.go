@@ -22,7 +22,7 @@ func newQueryID() string {
 // others is what it takes to see and end the queries of others.
 var others = access.Row{Privilege: access.Drop, Action: "see and end queries of others"}
 
-// queriesOf returns for whom a caller may see and end queries; empty: for anybody.
+// queriesOf returns the share whose queries a caller may see and end; empty: all queries.
 func queriesOf(ctx context.Context) (share string, err error) {
 	caller := access.From(ctx)
 	refused := caller.Require(others.Need(access.Object{}))
@@ -35,7 +35,7 @@ func queriesOf(ctx context.Context) (share string, err error) {
 	return share, nil
 }
 
-// queriesTable is svc_private.queries: the queries that run, and what nodes do for those of other nodes.
+// queriesTable is svc_private.queries: the queries that run, and the parts that nodes run for queries of other nodes.
 var queriesTable = &systemTable{
 	id: 9, database: schema.PrivateDatabase, name: "queries",
 	columns: []schema.Column{

@@ -34,8 +34,8 @@ type handler func(ctx context.Context, s *Service, st statement.Statement, req *
 type resultFunc = func(ctx context.Context, res Result) error
 
 // kinds has a row for each type of statement: what it needs, and what carries it out. A type
-// without a row is refused to everybody. Rows that INSERT stores are not logged, as those of
-// ingestion are not.
+// without a row is refused to everybody. Rows that INSERT stores are not logged, and neither are
+// rows of ingestion.
 var kinds = map[reflect.Type]kind{
 	of[*statement.Query](): {
 		access.Row{Privilege: access.Select, Action: "select"}, oldIsFine, false, runQuery,
@@ -189,8 +189,8 @@ func show[S statement.Statement](rowsOf func(d describer, st S, database string)
 }
 
 // define returns the handler of a statement that is one command of the metadata. The command is
-// nil if there is nothing to do. warnings, which may be nil, tells before the change what its author
-// may not expect of it.
+// nil if there is nothing to do. warnings, which may be nil, returns before the change what its
+// author may not expect.
 func define[S statement.Statement](
 	command func(d definer, st S, database string) (*metapb.Command, error), warnings func(d definer, st S,
 		database string) []string,

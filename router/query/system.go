@@ -50,7 +50,7 @@ func findSystemTable(database, name string) (*systemTable, error) {
 // systemTableID is above the ids of all other tables.
 const systemTableID = 1 << 63
 
-// schema returns the definition that the engine is told. It has no time index.
+// schema returns the definition that the engine gets. It has no time index.
 func (t *systemTable) schema() *schema.Table {
 	def := &schema.Table{
 		ID: systemTableID + t.id, Database: t.database, Name: t.name, Version: 1,
@@ -115,7 +115,7 @@ type rowWriter struct {
 	unused  []string // columns that nobody reads
 }
 
-// uses reports whether somebody reads a column.
+// uses reports whether the statement reads a column.
 func (w *rowWriter) uses(name string) bool { return !slices.Contains(w.unused, name) }
 
 // add adds a row. Its values are in the order of the columns: string, int64, int,

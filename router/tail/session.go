@@ -63,8 +63,8 @@ var (
 	errGone = errors.New("tail: the client went away")
 )
 
-// run sends rows until the client, the server, a shard or the clock ends it, and says
-// which if there is somebody to say it to.
+// run sends rows until the client, the server, a shard or the clock ends it. The last event says
+// which, if the client is still there.
 func (s *session) run(ctx context.Context, readers []Reader, first []*shardpb.TailRequest) {
 	s.ended = ctx.Done()
 	s.begin()
@@ -219,8 +219,8 @@ func (w rowWriter) Write(p []byte) (int, error) {
 	return len(p), s.send(s.buf)
 }
 
-// send writes bytes and sees to it that they leave. A write that takes long costs the
-// client its place; it is told when it reads again. mu is held.
+// send writes bytes and sees to it that they leave. A client whose write takes long loses its
+// place; it gets the error when it reads again. mu is held.
 func (s *session) send(p []byte) error {
 	if s.gone {
 		return errGone

@@ -1,5 +1,5 @@
-// Package tail is the handler of /v1/tail: it sends the rows of one table to a client as
-// they are committed, those that fit a condition, for as long as the client listens.
+// Package tail is the handler of /v1/tail: it sends the rows of one table that fit a condition to
+// a client as they are committed, for as long as the client listens.
 //
 // It does not look at rows: the shards of the table run the condition, by the engine of
 // queries, and send what fits; here it becomes NDJSON or server-sent events. It keeps
@@ -7,8 +7,8 @@
 // overflow, or one write take too long; either way it loses its place with a final event
 // of code 6001, and no write ever waits for it. DESIGN.md of package router has the reasons.
 //
-// A Handler has no goroutines beyond its requests. Close ends those that are open, and
-// every later one at once.
+// A Handler has no goroutines beyond its requests. Close ends open tails, and every later one at
+// once.
 package tail
 
 import (
@@ -72,8 +72,8 @@ type Config struct {
 	// StallAfter is how long one write may take before the client loses its place. The
 	// default value is 10 s.
 	StallAfter time.Duration
-	// LingerAfter is how much longer it may take before the connection is cut, instead of
-	// the client being told. The default value is 2 min.
+	// LingerAfter is how much longer it may take before the connection is cut, if the client does not
+	// take the final event. The default value is 2 min.
 	LingerAfter time.Duration
 	// Now is the clock. The default value is time.Now.
 	Now func() time.Time

@@ -118,7 +118,7 @@ func compress(contentType string, plain []byte) *file {
 	return f
 }
 
-// serve answers HASH/PATH. Another hash is that of another version, whose files would not fit to these.
+// serve answers HASH/PATH. Another hash belongs to another version, whose files would not fit these.
 func (a *assets) serve(w http.ResponseWriter, r *http.Request, name string) {
 	hash, name, _ := strings.Cut(name, "/")
 	f := a.files[name]

@@ -28,8 +28,8 @@ const Root = "/dashboard/"
 
 // Config is what a Handler serves.
 type Config struct {
-	// Dir is a folder with the folders app and vendor, whose files are read again for each request: for those who
-	// work on the page. The default value serves the files in the program.
+	// Dir is a folder with the folders app and vendor, whose files are read again for each request: for work on
+	// the page. The default value serves the files in the program.
 	Dir string
 }
 

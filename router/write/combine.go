@@ -21,9 +21,9 @@ import (
 // # Which requests
 //
 // A request to a shard joins others if it is small (maxCombineRows, maxCombineBytes) and
-// consists of whole tables: a larger one gains little, and would only have to be copied. Not
-// those with an Idempotency-Key, whose batches have identities of their own, and not
-// deletions.
+// consists of whole tables: a larger one gains little, and would only have to be copied. Requests
+// with an Idempotency-Key are not, because their batches have identities of their own, and
+// deletions are not.
 //
 // # The life of a pack
 //
@@ -38,8 +38,8 @@ import (
 // # Locks
 //
 // combiner.mu guards busy, the open pack and its rows. It is held while rows are copied,
-// never during a call. A closed pack belongs to the sender until done is closed, and nobody
-// changes it afterwards: requests read err only.
+// never during a call. A closed pack belongs to the sender until done is closed, and is not
+// changed afterwards: requests only read err.
 //
 // # What may fail, and what then
 //
@@ -86,8 +86,8 @@ type part struct {
 	rows  *column.Builder
 }
 
-// combinable reports whether the jobs, all of one request to one shard, are better sent with
-// those of others.
+// combinable reports whether the jobs, all of one request to one shard, are better sent with jobs
+// of others.
 func combinable(jobs []*job) bool {
 	rows, bytes := 0, 0
 	for _, j := range jobs {
@@ -180,7 +180,7 @@ func (p *pack) part(t *schema.Table) *column.Builder {
 }
 
 // send sends packs until there is none. The writes of a pack belong to several requests,
-// none of which may take the others with it when it is cancelled.
+// and the cancellation of one must not end the others.
 func (c *combiner) send(sessionID uint64) {
 	for {
 		c.mu.Lock()

@@ -71,7 +71,7 @@ func (w *Writer) ensure(ctx context.Context, req *request) error {
 }
 
 // restoring refuses rows for a table that a restore has not filled yet: if that is run again it
-// empties the table, and where rows merge, those of the backup come later than what is written now.
+// empties the table, and where rows merge, the rows of the backup come later than rows that are written now.
 func (t *target) restoring() error {
 	r := t.table.Restored
 	if r == nil || r.Complete && r.Replaces == "" {
@@ -166,7 +166,7 @@ func (t *target) seen() bool {
 	return seen != nil && seen.ID == t.table.ID && seen.Version == t.table.Version
 }
 
-// identified reports whether all columns are those of the table as it is now, and nothing is asked of
+// identified reports whether all columns are the table's as it is now, and nothing more is asked of
 // it: the pipeline took their definitions from it.
 func (t *target) identified() bool {
 	if !t.seen() {
@@ -335,7 +335,7 @@ func mergeDemands(lacking []*target) (demands []*metapb.TableDemand, index []int
 		}
 		index = append(index, i)
 		d := demands[i]
-		// Records that may create the table do so for those that may not.
+		// Records that may create the table do so for records that may not.
 		d.NoCreate = d.NoCreate && t.rows.NoCreate
 		if err := t.addColumns(d); err != nil {
 			return nil, nil, err
@@ -470,8 +470,8 @@ func (w *Writer) awaitNewer(ctx context.Context, req *request) error {
 	}
 }
 
-// awaitOpen waits while nobody takes the writes of a table whose rows are handed over, and
-// reports whether it had to: then tables are looked at anew.
+// awaitOpen waits while no shard takes the writes of a table whose rows are handed over, and
+// reports whether it had to wait: then tables are looked at anew.
 func (w *Writer) awaitOpen(ctx context.Context, req *request) (waited bool, err error) {
 	var timer *time.Timer
 	for {

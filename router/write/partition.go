@@ -11,12 +11,12 @@ type partition struct {
 	table uint64
 	epoch uint32
 	of    int // partitions
-	// rows are the job's own: some of those of its target. They are in job.sealed if that
+	// rows are the job's own: some of the rows of its target. They are in job.sealed if that
 	// is set.
 	rows *column.Builder
-	// path tells the parts of a request with a key apart: by how its rows were cut.
+	// path identifies a part of a request with a key by how its rows were cut.
 	path uint64
-	// from and to are those of the job that was cut first.
+	// from and to are the range of the job that was cut first.
 	from, to int
 }
 

@@ -45,7 +45,7 @@ type job struct {
 	acked  bool
 	err    error // of the last try
 
-	// shard takes the rows; avoid are those that could not.
+	// shard takes the rows; avoid are shards that could not.
 	shard uint32
 	avoid []uint32
 	// id is the batch's identity, if the request has a key.

@@ -29,7 +29,7 @@ type Group struct {
 // ErrSchemaChanged is in the chain of an error that asks the caller to run the pipeline
 // again: nothing was stored, and the rows do not fit the tables as they are now. The
 // chain also holds the *errs.Error to answer with if the caller gives up, of status 503: a
-// refusal for good needs a pipeline that saw the table as it is.
+// permanent refusal needs a pipeline that saw the table as it is.
 var ErrSchemaChanged = errors.New("write: a table's schema changed")
 
 // schemaChanged is ErrSchemaChanged together with the answer.

@@ -51,7 +51,7 @@ func (p *partitions) pick(t *schema.Table, bytes int, avoid []uint32, shards Sha
 	return s.shard
 }
 
-// least returns the shard with the least on its way, of those that are fit if any is.
+// least returns the shard with the least on its way, among the fit ones if there are any.
 func least(list, avoid []uint32, shards Shards) uint32 {
 	rank := func(id uint32) int {
 		switch {
@@ -136,7 +136,7 @@ func (r *request) again() (stale, ok bool) {
 }
 
 // Pressed reports whether the shards of a table are so busy that rows for it would most
-// likely be refused, and when to try again. Of a table that does not exist nothing is known.
+// likely be refused, and when to try again. For a table that does not exist it returns false.
 func (w *Writer) Pressed(database, table string) (retryAfter time.Duration, yes bool) {
 	t, ok := w.cfg.Meta.Table(database, table)
 	if !ok || len(t.Placement) == 0 {

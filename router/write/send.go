@@ -231,8 +231,8 @@ func (w *Writer) sendBatches(ctx context.Context, sessionID uint64, shard uint32
 	return nil
 }
 
-// definitions tells a shard what it does not know of the pieces' tables: the newest
-// definition that this node has. A table that is gone is left out.
+// definitions returns the newest definitions that this node has of the tables that a shard does
+// not know well enough. A table that is gone is left out.
 func (w *Writer) definitions(ids []uint64, n int, at func(i int) piece) []*schemapb.Table {
 	out := make([]*schemapb.Table, 0, len(ids))
 	for _, id := range ids {

@@ -10,8 +10,8 @@ import (
 )
 
 // seqWindow is how far apart the oldest and the newest unanswered batch of a session may
-// be on one shard. A shard remembers at least that many numbers of a session: it could not
-// tell whether it has appended a batch that is further behind.
+// be on one shard. A shard remembers at least that many numbers of a session: it does not know
+// whether it has appended a batch that is further behind.
 const seqWindow = 1024
 
 // maxCallBatches bounds the batches in one call, so that several calls fit the window.

@@ -44,7 +44,7 @@ const (
 type Request struct {
 	// Rest: rows of the first set do not count in the second.
 	Rest bool
-	// Fields are those that are compared; nil: the most useful ones.
+	// Fields are the fields to compare; nil: the most useful ones.
 	Fields []string
 	Top    int
 	Exact  bool
@@ -79,7 +79,7 @@ type Answer struct {
 	// Low: a set has few rows.
 	Low    bool    `json:"low"`
 	Fields []Field `json:"fields"`
-	// Same are the fields that hardly differ, Unique those that are different in nearly every row.
+	// Same are the fields that hardly differ, Unique the fields that differ in nearly every row.
 	Same   []string `json:"same"`
 	Unique []string `json:"unique"`
 
@@ -180,7 +180,7 @@ type field struct {
 	most    int
 }
 
-// choose finds the fields: those that are named, or the most useful ones. unique are those that are left out.
+// choose finds the fields: the named ones, or the most useful ones. unique are the ones that are left out.
 func (c *comparer) choose(about *fields.Answer) (list []*field, unique []string, err error) {
 	unique = []string{}
 	names := c.req.Fields

@@ -70,7 +70,7 @@ func (c *counter) rows(ctx context.Context) (n int64, err error) {
 	return c.number(ctx, "SELECT count(*)"+from)
 }
 
-// sampledRows counts the rows of the sample, with those that the search does not find.
+// sampledRows counts the rows of the sample, also the ones that the search does not find.
 func (c *counter) sampledRows(ctx context.Context) (n int64, err error) {
 	all := map[uint64]string{}
 	from, _ := c.from(nil, all)

@@ -65,7 +65,7 @@ type Field struct {
 
 // Answer is the values of fields.
 type Answer struct {
-	// Rows counts those that the search finds.
+	// Rows counts the rows that the search finds.
 	Rows   int64   `json:"rows"`
 	Fields []Field `json:"fields"`
 
@@ -78,7 +78,8 @@ type field struct {
 	name string
 	// exprs are SQL of its value, by the id of a table.
 	exprs map[uint64]string
-	// wheres are the conditions on the rows of the tables if they are not those of the scope; nil: they are.
+	// wheres are the conditions on the rows of the tables if they differ from the conditions of the scope;
+	// nil: they do not.
 	wheres  map[uint64]string
 	numbers bool
 	// scattered: nearly every row has a value of its own, so the values are not counted one by one.

@@ -45,16 +45,16 @@ type Field struct {
 	// Fill is the share of rows with a value, and Unique the share of different values among these.
 	Fill   float64 `json:"fill"`
 	Unique float64 `json:"unique"`
-	// Rank is the place among the fields, from 1: roles first, then those that are filled with values that repeat.
+	// Rank is the place among the fields, from 1: roles first, then fields that are filled with values that repeat.
 	Rank int `json:"rank"`
-	// JSONPaths are those that rows have in a column of JSON.
+	// JSONPaths are the paths that rows have in a column of JSON.
 	JSONPaths []string `json:"json_paths,omitempty"`
 }
 
 // Answer is what is known of the columns of a scope.
 type Answer struct {
 	Fields []Field `json:"fields"`
-	// Time is the time index, and Levels how levels are told.
+	// Time is the time index, and Levels how levels are recognised.
 	Time   string        `json:"time"`
 	Levels *roles.Scheme `json:"levels"`
 	// LastRow is the time of the newest row; nil: there is none.

@@ -18,7 +18,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// Groups have numbers: those of values from 0 on, and these.
+// Groups have numbers: groups of values from 0 on, and others these.
 const (
 	otherGroup = -1
 	nullGroup  = -2

@@ -60,8 +60,8 @@ func stepOf(r scope.Range, buckets int, text string) (time.Duration, error) {
 		"1, 2, 5, 10, 15 or 30 s or m, 1, 2, 3, 6 or 12 h, 1d or 7d", text)
 }
 
-// boundaries returns when the buckets of a range begin, and when the last one ends. Those of an hour and more begin on
-// an hour or on midnight of the zone; weeks on Monday.
+// boundaries returns when the buckets of a range begin, and when the last one ends. Buckets of an hour and more begin
+// on an hour or on midnight of the zone; weeks on Monday.
 func boundaries(r scope.Range, step time.Duration, zone *time.Location) []time.Time {
 	if step < time.Hour {
 		return evenly(floor(r.From, step), r.To, step)
@@ -122,8 +122,8 @@ func floor(t time.Time, step time.Duration) time.Time {
 	return time.Unix(0, nanos-rest).UTC()
 }
 
-// countedStep returns how long the parts are that the engine counts: the buckets themselves, or parts of an hour of
-// which they are put together.
+// countedStep returns the length of the parts that the engine counts: the buckets themselves, or parts of an hour
+// that make up the buckets.
 func countedStep(bounds []time.Time, step time.Duration) time.Duration {
 	if step < time.Hour {
 		return step

@@ -66,7 +66,7 @@ type Example struct {
 type Pattern struct {
 	Pattern string `json:"pattern"`
 	Count   int64  `json:"count"`
-	// Before counts those of the range before; nil: it was not asked for.
+	// Before counts the texts of the range before; nil: it was not asked for.
 	Before *int64           `json:"before"`
 	Levels map[string]int64 `json:"levels"`
 	First  string           `json:"first"`

@@ -1,5 +1,5 @@
 // Package roles says what the columns of a table of logs are for: which one holds the level, which ones the
-// message, texts of errors, the trace and the source. It goes by their names, since logs of all programs
+// message, texts of errors, the trace and the source. It uses their names, since logs of all programs
 // end up with the same few. It also says which values of a column mean which level.
 //
 // It reads nothing and keeps nothing: its functions are pure and may be called concurrently.

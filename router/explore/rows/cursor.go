@@ -19,8 +19,8 @@ const cursorLife = time.Hour
 // maxCursor bounds the text of a cursor, in bytes.
 const maxCursor = 1024
 
-// cursor is a place between two rows, and the search that it belongs to. Whoever makes one up reads rows that the
-// search finds, from another place on: it gives no right.
+// cursor is a place between two rows, and the search that it belongs to. A forged cursor reads rows that the
+// search finds, from another place: it gives no right.
 type cursor struct {
 	issued time.Time
 	newest bool

@@ -22,7 +22,7 @@ import (
 type shape struct {
 	// most bounds a text, in bytes; it is cut at a character.
 	most int
-	// columns are those that are shown; nil: all.
+	// columns are the columns to show; nil: all.
 	columns []string
 }
 

@@ -2,7 +2,8 @@
 //
 // Rows have an order of their own, the same on every router: by time, then by a hash of their names and values, then by
 // table. A page is some rows of this order, and a cursor is a place in it, so that no row that existed at the first
-// page comes twice or is missed, whatever is stored meanwhile. Rows that are equal in all are told apart by numbers.
+// page comes twice or is missed, whatever is stored meanwhile. Rows that are equal in all of these are distinguished by
+// numbers.
 //
 // What is held in memory is bounded by the bytes of a page (pageBytes), not by the rows that are read for it.
 package rows

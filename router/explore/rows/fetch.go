@@ -113,7 +113,7 @@ func (f *fetcher) fetchOrdered(ctx context.Context, t *scope.Table, bound string
 	return rows, complete, nil
 }
 
-// arrange puts rows that are in the order of time into their whole order, and numbers those that are equal.
+// arrange puts rows that are in the order of time into their whole order, and numbers equal ones.
 func (f *fetcher) arrange(rows []*Row) {
 	slices.SortStableFunc(rows, func(a, b *Row) int { return compare(a.place, b.place, f.newest) })
 	for i := 1; i < len(rows); i++ {
@@ -124,7 +124,7 @@ func (f *fetcher) arrange(rows []*Row) {
 }
 
 // fetchTime returns the first n rows after a place that have the same time, and whether there are no others of this
-// time. It reads all of them, and holds those that it returns.
+// time. It reads all of them, and holds the ones that it returns.
 func (f *fetcher) fetchTime(ctx context.Context, t *scope.Table, after *place,
 	n int,
 ) (rows []*Row, complete bool, err error) {

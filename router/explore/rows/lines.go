@@ -12,7 +12,7 @@ import (
 const (
 	// lineBytes is about how much is written at a time.
 	lineBytes = 64 << 10
-	// maxNumbered bounds how many rows are known by which those that equal them are numbered.
+	// maxNumbered bounds the rows that are kept to number rows that equal them.
 	maxNumbered = 10_000
 )
 

@@ -15,7 +15,7 @@ type Request struct {
 	Newest bool
 	// Cursor is where an earlier page ended; At a time or the id of a row to begin with. One of them is set at most.
 	Cursor, At string
-	// Columns are those that are shown; nil: all.
+	// Columns are the columns to show; nil: all.
 	Columns []string
 	Now     time.Time
 }
@@ -27,7 +27,7 @@ type Page struct {
 	Next string
 }
 
-// Read returns a page of the rows of s. A cursor brings the range of the first page with it, and sets that of s.
+// Read returns a page of the rows of s. A cursor brings the range of the first page with it, and sets the range of s.
 func Read(ctx context.Context, s *scope.Scope, req Request) (*Page, error) {
 	if req.Limit < 1 || req.Limit > MaxLimit {
 		return nil, errs.New(errs.InvalidArguments, "limit is %d: it must be from 1 to %d", req.Limit, MaxLimit)

@@ -8,7 +8,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// Range is the time of the rows: from From on, before To. A zero From stands for the time of the first row.
+// Range is the time of the rows: from From on, before To. A zero From means the time of the first row.
 type Range struct{ From, To time.Time }
 
 // The first and the last moment that texts of SQL can say.
@@ -65,7 +65,7 @@ func ParseTime(text string) (time.Time, bool) {
 	return t, err == nil && !t.Before(earliest) && !t.After(latest)
 }
 
-// parseDuration reads 90m, 1h30m, and the words of a table's ttl, as 7d. Its bound is that of a time before now.
+// parseDuration reads 90m, 1h30m, and the words of a table's ttl, as 7d. Its bound is a time before now.
 func parseDuration(text string) (time.Duration, bool) {
 	const most = 200 * 365 * 24 * time.Hour
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 && d <= most {

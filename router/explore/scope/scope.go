@@ -42,8 +42,8 @@ type Scope struct {
 	timeout time.Duration
 }
 
-// Resolve finds the tables of a request and reads the rest of it. now is the time of the request, and timeout that of
-// each query; 0: the service's own.
+// Resolve finds the tables of a request and reads the rest of it. now is the time of the request, and timeout the
+// time limit of each query; 0: the service's own.
 func Resolve(ctx context.Context, source Source, req Request, now time.Time, timeout time.Duration) (*Scope, error) {
 	s := &Scope{Database: req.DB, req: req, source: source, timeout: timeout}
 	if s.Database = strings.TrimPrefix(s.Database, "svc-"); s.Database == "" {
@@ -245,8 +245,8 @@ func (s *Scope) SQL(limit int) string {
 	return strings.Join(parts, " UNION ALL BY NAME ") + " ORDER BY " + Ident(at) + fmt.Sprintf(" DESC LIMIT %d", limit)
 }
 
-// commonTime returns the name of the time of all tables: that of their time index if they share it, else one that no
-// column has.
+// commonTime returns the name of the time of all tables: the name of their time index if they share it, otherwise
+// one that no column has.
 func (s *Scope) commonTime() string {
 	name := s.Tables[0].Def.TimeIndex().Name
 	if !slices.ContainsFunc(s.Tables, func(t *Table) bool { return t.Def.TimeIndex().Name != name }) {
@@ -277,8 +277,8 @@ func (s *Scope) short(t *Table) string {
 	return t.From()
 }
 
-// Conditions returns what the rows of the tables must meet beside the time, for people: that of the first table, and
-// of the others if theirs differ.
+// Conditions returns what the rows of the tables must meet beside the time, for people: the condition of the first
+// table, and of the others if theirs differ.
 func (s *Scope) Conditions() string {
 	first := s.Tables[0].Condition
 	for _, t := range s.Tables[1:] {

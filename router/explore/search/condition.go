@@ -25,7 +25,7 @@ func (q *Query) Condition(c *Columns, among ...*Columns) (string, error) {
 type compiler struct {
 	columns *Columns
 	among   []*Columns
-	// written counts the bytes of conditions on texts: a word may stand for one on each of thousands of columns.
+	// written counts the bytes of conditions on texts: a word may become one condition on each of thousands of columns.
 	written int
 }
 

@@ -2,8 +2,8 @@ package search
 
 import "strings"
 
-// quotes reads a text in double quotes, in which \" is a quote and \\ a backslash. Any other backslash stands for
-// itself. In a regular expression both backslashes of \\ stay, since they mean one there.
+// quotes reads a text in double quotes, in which \" is a quote and \\ a backslash. Any other backslash is a
+// backslash. In a regular expression both backslashes of \\ stay, since they mean one there.
 func (p *parser) quotes(regex bool) (string, error) {
 	begin := p.at
 	var b strings.Builder

@@ -36,7 +36,7 @@ func phrase(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// What stands at the ends of a word, and what a star stands for in one, in RE2's syntax.
+// The expressions, in RE2's syntax, for the ends of a word and for a star in it.
 const (
 	beforeWord = `(^|[^\pL\pN])`
 	afterWord  = `($|[^\pL\pN])`

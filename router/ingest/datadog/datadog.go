@@ -3,7 +3,7 @@
 // https://docs.datadoghq.com/api/latest/logs/#send-logs.
 //
 // A log is the record of its fields. Its timestamp is the time of its row, and its ddtags, "env:test,team:a", are kept
-// as a JSON object in one column. A request is answered with 202 once its logs are stored; those that can never be
+// as a JSON object in one column. A request is answered with 202 once its logs are stored; logs that can never be
 // stored are kept among the rejects.
 //
 // It decodes, calls router/ingest, and answers.

@@ -10,7 +10,7 @@ import (
 // tag is a tag of a log: a key and a value. One without a value has an empty one.
 type tag struct{ key, value []byte }
 
-// manyTags is the number of tags from which on tags of one key are found by sorting.
+// manyTags is the smallest number of tags at which tags of one key are found by sorting.
 const manyTags = 32
 
 // appendTags appends tags, "env:test,team:a", and the tags of the query as a JSON object. The values

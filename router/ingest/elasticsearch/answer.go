@@ -151,7 +151,7 @@ type names struct {
 func newNames() *names { return &names{ids: newMadeIDs()} }
 
 // madeIDs makes ids for the documents of a request that came without one, as Elasticsearch makes them: 20 characters.
-// Those of a request share the first, because answers are compressed, and ids of chance alone would be most of them.
+// Ids of a request share the first ones, because answers are compressed, and random ids would be most of an answer.
 type madeIDs struct {
 	shared [madeIDShared]byte
 	number uint64
@@ -172,7 +172,7 @@ func newMadeIDs() *madeIDs {
 	return m
 }
 
-// append appends an id. Those of one request differ in their last characters: a body has fewer documents than these
+// append appends an id. Ids of one request differ in their last characters: a body has fewer documents than these
 // have values.
 func (m *madeIDs) append(to []byte) []byte {
 	to = append(to, m.shared[:]...)

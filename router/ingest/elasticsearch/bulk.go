@@ -59,7 +59,7 @@ const perOperation = int64(unsafe.Sizeof(operation{}) + unsafe.Sizeof(command{})
 type reader struct {
 	// byDefault is the index of commands that name none.
 	byDefault string
-	// room asks for the memory of so many operations in all; nil: nobody counts it.
+	// room asks for the memory of so many operations in all; nil: it is not counted.
 	room func(operations int) error
 
 	out   []operation
@@ -453,7 +453,7 @@ func (d *Door) groups(c *httpdoor.Call, operations []operation) (groups []*group
 	return groups
 }
 
-// key is that of documents which all have an id: the same ones, sent again, are stored once.
+// key returns the key of documents that all have an id: the same ones, sent again, are stored once.
 func (g *group) key(operations []operation, column string) string {
 	h := sha256.New()
 	var n [8]byte

@@ -26,13 +26,13 @@ const DefaultVersion = "8.16.0"
 // Door answers the requests of clients.
 type Door struct {
 	httpdoor.Door
-	// Version is the version of Elasticsearch that clients are told.
+	// Version is the version of Elasticsearch that clients get.
 	Version string
 	// KeepDates keeps the dates and numbers at the ends of names of indexes.
 	KeepDates bool
 
 	mu sync.Mutex // guards said
-	// said are the paths of set-up that the log tells of already.
+	// said are the set-up paths that have been logged.
 	said map[string]bool
 }
 
@@ -81,7 +81,7 @@ const (
 	typeMissing     = "resource_not_found_exception"
 )
 
-// appendError appends the object that tells of an error.
+// appendError appends the object that describes an error.
 func appendError(to []byte, kind, reason string) []byte {
 	to = append(append(append(to, `{"type":"`...), kind...), `","reason":`...)
 	return append(exchange.AppendJSONString(to, reason), '}')

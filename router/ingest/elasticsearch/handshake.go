@@ -8,7 +8,7 @@ import (
 	"cordwood/router/httpapi/exchange"
 )
 
-// clusterID stands for the id of a cluster and of its only node, which clients compare from answer to answer.
+// clusterID is given as the id of a cluster and of its only node, which clients compare from answer to answer.
 const clusterID = "cordwoodcordwoodcordwo"
 
 // Info says which version of Elasticsearch the server takes the place of.
@@ -33,7 +33,7 @@ func (d *Door) License(w http.ResponseWriter, r *http.Request) {
 	write(w, r, http.StatusOK, []byte(`{"license":`+license+`}`))
 }
 
-// XPack says which features there are: those that clients set up, and nothing comes of.
+// XPack says which features there are: features that clients set up, without effect here.
 func (d *Door) XPack(w http.ResponseWriter, r *http.Request) {
 	write(w, r, http.StatusOK, []byte(`{"build":{"hash":"unknown","date":"2024-01-01T00:00:00.000Z"},"license":`+license+
 		`,"features":{"ilm":{"available":true,"enabled":true},"security":{"available":true,"enabled":true}},"tagline":"You `+
@@ -74,8 +74,8 @@ func (d *Door) CatHealth(w http.ResponseWriter, r *http.Request) {
 }
 
 // SetUp answers what clients set up before they send documents, such as templates, policies, pipelines and
-// indexes: it is acknowledged, and nothing is kept, since tables and their columns are made of the documents. The log
-// tells of it once for each path.
+// indexes: it is acknowledged, and nothing is kept, since tables and their columns are made of the documents. It is
+// logged once for each path.
 func (d *Door) SetUp(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		write(w, r, http.StatusOK, []byte(`{}`))
@@ -90,12 +90,12 @@ func (d *Door) SetUp(w http.ResponseWriter, r *http.Request) {
 }
 
 const (
-	// maxSaid bounds the paths that the log tells of, and maxShown what it shows of a text of the client's.
+	// maxSaid bounds the paths that are logged, and maxShown how much of a client's text is.
 	maxSaid  = 1000
 	maxShown = 200
 )
 
-// first reports whether the log has not told of a path yet. After many paths it tells of no more.
+// first reports whether a path has not been logged yet. After many paths no more are logged.
 func (d *Door) first(path string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

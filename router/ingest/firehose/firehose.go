@@ -1,5 +1,5 @@
 // Package firehose takes logs that Amazon Data Firehose delivers to an HTTP endpoint, POST /v1/firehose. The forms are
-// those of https://docs.aws.amazon.com/firehose/latest/dev/httpdeliveryrequestresponse.html.
+// described at https://docs.aws.amazon.com/firehose/latest/dev/httpdeliveryrequestresponse.html.
 //
 // A record of Firehose is JSON, one value or many, or lines of text, plain or compressed with gzip. What a
 // subscription of CloudWatch Logs sends becomes a row for each of its events. The id of the request is its key, so
@@ -68,7 +68,7 @@ func Refuse(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 	answer(w, status, r.Header.Get(headerID), why.Text)
 }
 
-// answer writes the one form of answers. Firehose takes 200 only, and only if the id is that of the request.
+// answer writes the one form of answers. Firehose takes 200 only, and only if the id is the id of the request.
 func answer(w http.ResponseWriter, status int, id, why string) {
 	out := exchange.AppendJSONString([]byte(`{"requestId":`), id)
 	out = strconv.AppendInt(append(out, `,"timestamp":`...), time.Now().UnixMilli(), 10)
@@ -132,7 +132,7 @@ func (d *Door) store(r *http.Request) (id string, err error) {
 // common is what Firehose sends with every request of a stream, as its owner set it.
 type common struct {
 	target httpdoor.Target
-	// members are those that every record gets.
+	// members are the members that every record gets.
 	members []member
 }
 

@@ -73,7 +73,7 @@ func (f *framing) Next(data []byte, whole bool) (n int, message []byte) {
 }
 
 // next returns the bytes of a value, or of the header of a container, and how many values that holds. A size of 0
-// stands for no bytes. The error is msgp.ErrShortBytes if the value is not there as a whole.
+// means no bytes. The error is msgp.ErrShortBytes if the value is not there as a whole.
 func next(b []byte) (size int, values int64, err error) {
 	if len(b) == 0 {
 		return 0, 0, nil

@@ -35,7 +35,7 @@ func (h *handshake) helo() []byte {
 
 var errPing = errors.New("the client sent no PING, although the listener has a shared key")
 
-// ping reads what a client answers, and returns what it is told. The error is that it did not prove that it knows the
+// ping reads the answer of a client, and returns the reply. The error is that it did not prove that it knows the
 // key.
 func (h *handshake) ping(b []byte) (pong []byte, err error) {
 	n, b, err := msgp.ReadArrayHeaderBytes(b)
@@ -74,7 +74,7 @@ func (h *handshake) pong(salt string, err error) []byte {
 	return b
 }
 
-// digest proves that the one who is called name knows the key.
+// digest proves that the peer with that name knows the key.
 func (h *handshake) digest(salt, name string) string {
 	sum := sha512.New()
 	for _, part := range []string{salt, name, string(h.nonce), h.key} {

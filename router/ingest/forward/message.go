@@ -10,7 +10,7 @@ import (
 // message is a message of a client.
 type message struct {
 	tag string
-	// entries are those of the mode Forward, and count of them there are; entry is that of the mode Message, time and
+	// entries are the entries of the mode Forward, count of them; entry is the entry of the mode Message, time and
 	// record; packed is a stream of entries.
 	entries, entry, packed []byte
 	count                  uint32
@@ -146,7 +146,7 @@ func readTime(b []byte) (nanos int64, rest []byte, err error) {
 	return 0, rest, errMalformed
 }
 
-// maxSeconds are the seconds that nanoseconds in 64 bits can tell.
+// maxSeconds is the largest time in seconds that nanoseconds in 64 bits can hold.
 const maxSeconds = 1<<63/1_000_000_000 - 1
 
 // eventTime reads an EventTime: the extension 0 with seconds and nanoseconds.

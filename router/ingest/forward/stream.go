@@ -50,7 +50,7 @@ func (s *Server) serve(c *sockdoor.Conn) error {
 	return c.Split(&st.framing, s.maxBytes, st.take)
 }
 
-// errForbidden is what a client is told who knows the key, and yet may not send. The log says why.
+// errForbidden is the error for a client that has the key, and still may not send. The log says why.
 var errForbidden = errors.New("the user of this listener may not store records")
 
 // refuse tells a client that takes part in the handshake that it may not send. Others see the connection end.
@@ -72,7 +72,7 @@ func (s *Server) refuse(c *sockdoor.Conn) {
 	})
 }
 
-// take stores the records of messages, and acknowledges those of which the client wants it.
+// take stores the records of messages, and acknowledges them if the client wants that.
 func (st *stream) take(messages []sockdoor.Record) error {
 	for i := range messages {
 		if err := st.message(&messages[i]); err != nil {
@@ -164,7 +164,7 @@ func (st *stream) entries(m *message) error {
 	return out.flush()
 }
 
-// refused counts a message of which the records cannot be read. If only the message is to blame it is acknowledged all
+// refused counts a message whose records cannot be read. If only the message is to blame it is acknowledged all
 // the same, so that it does not come again.
 func (st *stream) refused(err error) error {
 	switch {
@@ -187,7 +187,7 @@ type sender struct {
 	hash string
 }
 
-// entry takes the first entry of b and returns what follows; nil: it cannot be told.
+// entry takes the first entry of b and returns what follows; nil: its end is unknown.
 func (s *sender) entry(b []byte) ([]byte, error) {
 	at, record, rest, err := readEntry(b)
 	if err != nil {
@@ -213,7 +213,7 @@ func (s *sender) add(at int64, record []byte) error {
 	return s.flush()
 }
 
-// flush hands on what there is: those of a chunk are stored when it returns, others are in a batch.
+// flush hands on the records: records of a chunk are stored when it returns, others are in a batch.
 func (s *sender) flush() error {
 	st := s.st
 	records := st.records

@@ -41,7 +41,7 @@ type chunkedID struct {
 	id   [8]byte
 }
 
-// chunked is a message of which some chunks came.
+// chunked is a message that has come in part.
 type chunked struct {
 	id    chunkedID
 	began time.Time

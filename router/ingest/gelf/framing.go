@@ -13,7 +13,7 @@ type framing struct {
 	tooLong func()
 	// skip says that the message under way is too long, and passed over.
 	skip bool
-	// seen are the bytes of an unfinished message, in which there is no NUL.
+	// seen are the bytes of an unfinished message that have no NUL.
 	seen int
 }
 
@@ -48,9 +48,9 @@ func (f *framing) Next(data []byte, whole bool) (n int, message []byte) {
 	return 0, nil
 }
 
-// split adds the messages of a body, which must be valid UTF-8, by add: one, those of an array, or several, one after
-// another. A line that is not JSON is a message that will be refused. The error is that an array is malformed, or of
-// add.
+// split adds the messages of a body, which must be valid UTF-8, by add: one message, the messages of an array, or
+// several, one after another. A line that is not JSON is a message that will be refused. The error is that an array
+// is malformed, or of add.
 func split(body []byte, add func(message []byte) error) error {
 	w := jsonwalk.New(body)
 	if !w.AtEnd() && w.Kind() == '[' {

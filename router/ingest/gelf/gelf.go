@@ -1,5 +1,5 @@
 // Package gelf takes logs in the Graylog Extended Log Format: over UDP, in chunks and compressed by gzip or
-// zlib; over TCP, each message ended by a NUL; and over HTTP. The form is that of
+// zlib; over TCP, each message ended by a NUL; and over HTTP. The form is described at
 // https://go2docs.graylog.org/current/getting_in_log_data/gelf.html.
 //
 // Without a pipeline a message becomes a row with the columns of layout, and one for each additional field,

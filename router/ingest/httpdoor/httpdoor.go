@@ -34,14 +34,14 @@ type Door struct {
 	Protocol  ingest.Protocol
 	Ingestion *ingest.Service
 	Bodies    *body.Reader
-	// Log takes what the answers of a protocol cannot tell; nil: it is discarded.
+	// Log takes what the answers of a protocol cannot say; nil: it is discarded.
 	Log *slog.Logger
 	// Defaults is where the records go of requests that say nothing of it: what the listener is set
 	// to, completed by the protocol's defaults.
 	Defaults Target
 	// NoEventTime stores records with the time of their arrival unless a request says otherwise.
 	NoEventTime bool
-	// Options are settings of a listener of its own, by name, of which a protocol reads those that only it has.
+	// Options are settings of a listener of its own, by name, a protocol reads the ones that only it has.
 	Options map[string]string
 	// DedupeBody makes the hash of the body the key of a request that has none.
 	DedupeBody bool
@@ -76,7 +76,7 @@ type Call struct {
 	Query params.Values
 	// Explicit is what headers and query say of where the records go.
 	Explicit Target
-	// EventTime says that records are stored with the time that they have; else with that of arrival.
+	// EventTime says that records are stored with their own time, not with the time of arrival.
 	EventTime bool
 	// Key is the header Idempotency-Key.
 	Key string
@@ -143,7 +143,7 @@ func first(texts ...string) string {
 	return ""
 }
 
-// Target returns where records go of which the protocol says named.
+// Target returns where records go, given what the protocol names.
 func (c *Call) Target(named Target) Target {
 	t := c.Explicit.Or(named).Or(c.door.Defaults)
 	if t.Database == "" {
@@ -351,8 +351,8 @@ func (c *Call) Release() {
 	}
 }
 
-// Text returns the body as valid UTF-8, with U+FFFD in the place of what is not, which the headers of the answer tell.
-// As in Body, zeros follow it, so that scanners read it in place.
+// Text returns the body as valid UTF-8, with U+FFFD in the place of invalid bytes, which the headers of the answer
+// report. As in Body, zeros follow it, so that scanners read it in place.
 func (c *Call) Text() ([]byte, error) {
 	if utf8.Valid(c.Body) {
 		return c.Body, nil
@@ -367,7 +367,7 @@ func (c *Call) Text() ([]byte, error) {
 	return append(valid, make([]byte, body.Pad)...)[:len(valid)], nil
 }
 
-// JSON is Text for a body of JSON whose texts the door decodes: what became U+FFFD of escapes is told too.
+// JSON is Text for a body of JSON whose texts the door decodes: escapes that became U+FFFD are reported too.
 func (c *Call) JSON() ([]byte, error) {
 	text, err := c.Text()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // maxWarnings bounds the headers of an answer: a request may have batches for a thousand tables.
 const maxWarnings = 20
 
-// tell sets the headers that say what was stored otherwise than it came: the warnings, how many records the
+// tell sets the headers that report values that were changed when stored: the warnings, how many records the
 // pipeline dropped, and how many rows are older than the ttl of their table. Every protocol over HTTP
 // has headers to spare, whatever its answers look like.
 func tell(h http.Header, outs []ingest.Outcome) {

@@ -30,8 +30,8 @@ type entry struct {
 	// time is when it happened, in nanoseconds since 1970; hasTime: it says so.
 	time    int64
 	hasTime bool
-	// cursor is its place in the journal; source and number are those of its file and in it, as hexadecimal digits, if
-	// the cursor has them.
+	// cursor is its place in the journal; source is the id of its file and number its number there, as hexadecimal
+	// digits, if the cursor has them.
 	cursor, source, number []byte
 }
 
@@ -46,14 +46,14 @@ func (e *entry) size() int { return len(e.data) + 24*len(e.fields) + 128 }
 
 func (e *entry) reset() { *e = entry{data: e.data[:0], fields: e.fields[:0]} }
 
-// decoder reads entries in the export format of journals, which is that of
+// decoder reads entries in the export format of journals, which is described at
 // https://systemd.io/JOURNAL_EXPORT_FORMATS/.
 type decoder struct {
 	r *bufio.Reader
 	// hold asks for the memory of n bytes, in all.
 	hold func(n int) error
 	held int
-	// cut is called for an entry of which something is cut off.
+	// cut is called for an entry that is shortened.
 	cut func()
 
 	isCut bool // of the entry under way
@@ -104,7 +104,7 @@ func (d *decoder) finish(e *entry) error {
 	return nil
 }
 
-// maxMicros is the last time that nanoseconds can tell.
+// maxMicros is the last time that nanoseconds can hold.
 const maxMicros = (1<<63 - 1) / 1000
 
 // placeOf returns s= and i= of a cursor, or nothing if it does not have both as systemd writes them.

@@ -25,7 +25,7 @@ import (
 // DefaultTable is where entries go of requests that name no table.
 const DefaultTable = "journald"
 
-// contentType is that of the export format.
+// contentType is the content type of the export format.
 const contentType = "application/vnd.fdo.journal"
 
 // Door answers the requests of clients that upload.

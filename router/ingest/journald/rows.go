@@ -80,7 +80,7 @@ func (in *input) columns(e *entry) (of [fieldsAt]*field, rest []field) {
 	return of, rest
 }
 
-// fits reports whether a value can be that of a column.
+// fits reports whether a column can have a value.
 func fits(column int, text []byte) bool {
 	t := layout.Columns[column].Type
 	if !t.IsInteger() {
@@ -194,7 +194,7 @@ func (in *input) give(to *ingest.Sink) error {
 	return nil
 }
 
-// appendFields appends fields as a JSON object. Those that there are several of are arrays.
+// appendFields appends fields as a JSON object. Fields that come several times are arrays.
 func appendFields(to []byte, e *entry, list []field) []byte {
 	slices.SortStableFunc(list, func(a, b field) int { return bytes.Compare(e.name(a), e.name(b)) })
 	to = append(to, '{')

@@ -12,17 +12,17 @@ type stored uint8
 
 const (
 	unknown stored = iota
-	// none of those that come is stored.
+	// none of the entries that come is stored.
 	none
 	// some of them are: it has to be asked for each piece.
 	some
 )
 
-// maxSources bounds the sources of a request of which something is remembered. Of others it is asked for each piece.
+// maxSources bounds the sources that are remembered for a request. Of others it is asked for each piece.
 const maxSources = 1000
 
 // unstored returns the entries of a piece that are not stored yet. It asks the table, which all routers see and which
-// survives restarts: an uploader sends again all that it was not told of.
+// survives restarts: an uploader sends everything again that was not acknowledged.
 func (u *upload) unstored(entries []*entry) ([]*entry, error) {
 	first, last := entries[0], entries[len(entries)-1]
 	if first.source == nil || u.target.Pipeline != "" {

@@ -35,7 +35,7 @@ type upload struct {
 	stream *body.Stream
 	piece  piece
 	found  map[string]stored // what is known of each source
-	// pieces counts those that are stored, and storing how long that took.
+	// pieces counts the stored pieces, and storing how long that took.
 	pieces  int
 	storing time.Duration
 	// failed is why reading ended; set before the channel of entries is closed.

@@ -200,7 +200,7 @@ func (w *Walker) Raw() ([]byte, error) {
 	return w.src[from:next:next], nil
 }
 
-// Skip reads any value for nobody.
+// Skip reads any value and drops it.
 func (w *Walker) Skip() error {
 	_, err := w.Raw()
 	return err

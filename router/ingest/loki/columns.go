@@ -15,7 +15,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// layout is the columns of entries that go through no pipeline, beside those of their labels.
+// layout has the columns of entries that go through no pipeline, beside the columns of their labels.
 var layout = &pipeline.Layout{Columns: []schema.Column{
 	{Name: "line", Type: schema.String, Semantic: schema.Field},
 	{Name: "structured_metadata", Type: schema.JSON, Semantic: schema.Field},

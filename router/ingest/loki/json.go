@@ -11,7 +11,7 @@ import (
 var errStreams = errors.New(`the body has no list "streams": ` +
 	`expected {"streams":[{"stream":{"app":"web"},"values":[["1700000000000000000","a line"]]}]}`)
 
-// maxLists bounds the lists of values of one stream, of which there should be one.
+// maxLists bounds the lists of values of one stream; there should be one.
 const maxLists = 1000
 
 // readJSON goes through the streams of a JSON body, as readProto does. Their values are for eachValue.

@@ -1,6 +1,6 @@
 // Package loki takes logs by Loki's push API: POST /loki/api/v1/push, with protobuf in a snappy block
 // or with JSON, as Promtail, Alloy, Fluent Bit, Vector and the log drivers of Docker send them. The
-// form is that of https://grafana.com/docs/loki/latest/reference/loki-http-api/#ingest-logs.
+// form is described at https://grafana.com/docs/loki/latest/reference/loki-http-api/#ingest-logs.
 //
 // Without a pipeline an entry becomes a row with the columns svc_timestamp, line, structured_metadata
 // and a column for each label. With one it is the record {"svc_timestamp": …, "loki_line": …,
@@ -175,8 +175,8 @@ func keep(block *[]byte) {
 	}
 }
 
-// maxExpansion is how many times as large a snappy block may become at most: an element of 3 bytes stands for at most
-// 64 (https://github.com/google/snappy/blob/main/format_description.txt). A block that claims more is refused before
+// maxExpansion is how many times as large a snappy block may become at most: an element of 3 bytes becomes at most 64
+// (https://github.com/google/snappy/blob/main/format_description.txt). A block that claims more is refused before
 // there is memory for it.
 const maxExpansion = 64/3 + 1
 

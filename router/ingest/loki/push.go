@@ -10,7 +10,7 @@ import (
 // pair is a label, or a piece of structured metadata.
 type pair struct{ name, value []byte }
 
-// maxPairs bounds the pairs that are kept of labels or metadata: those that may be stored, and one more. A body
+// maxPairs bounds the pairs that are kept of labels or metadata: as many as may be stored, and one more. A body
 // of some megabytes may have millions, and entries with so many are refused.
 const maxPairs = max(maxLabels, maxMetadata) + 1
 

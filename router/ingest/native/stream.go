@@ -145,7 +145,7 @@ func (s *reader) nextLine(pos int) (int, bool) {
 }
 
 // linesOfJSON reads the rest of a stream from the line at pos on, each line by itself,
-// and skips those that are malformed.
+// and skips malformed ones.
 func (s *reader) linesOfJSON(pos int) error {
 	for pos < len(s.body) {
 		end := bytes.IndexByte(s.body[pos:], '\n')

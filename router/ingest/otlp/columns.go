@@ -97,7 +97,7 @@ func (q *request) extractTo(to *pipeline.Direct, r *record) error {
 	return nil
 }
 
-// look finds the attributes that are to be columns: those of the record, of its scope, and of its resource. What
+// look finds the attributes that are to be columns: of the record, of its scope, and of its resource. What
 // records share is looked through once.
 func (q *request) look(r *record) {
 	if len(q.extract) == 0 {

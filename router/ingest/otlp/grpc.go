@@ -49,8 +49,8 @@ const encodings = "identity,gzip,deflate,zstd"
 // GRPC answers the calls of clients that send by gRPC.
 //
 // A call by gRPC is a request of HTTP/2 whose body is a message behind five bytes and whose outcome stands in
-// trailers. It is served as such, and not by package grpc, which has read and decompressed a message before it asks
-// anybody: so a user who may not write is refused before the body, and its memory is part of the budget for all bodies.
+// trailers. It is served as such, and not by package grpc, which has read and decompressed a message before it calls a
+// handler: so a user who may not write is refused before the body, and its memory is part of the budget for all bodies.
 type GRPC struct {
 	door Door
 }
@@ -197,7 +197,7 @@ func withTimeout(r *http.Request) (*http.Request, context.CancelFunc, error) {
 
 func clip(text string) string { return text[:min(len(text), 32)] }
 
-// begin begins the answer to a call, whose outcome is told by its trailers.
+// begin begins the answer to a call, whose outcome is in its trailers.
 func begin(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Content-Type", typeGRPC)

@@ -15,7 +15,7 @@ import (
 
 var errNoLogs = errors.New(`the body has no list "resourceLogs"; send an ExportLogsServiceRequest`)
 
-// readJSON goes through the records of a JSON body, as readProto does. The form is that of
+// readJSON goes through the records of a JSON body, as readProto does. The form is described at
 // https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding.
 func readJSON(body []byte, each func(r *record, err error) error) error {
 	r := reader{each: each}
@@ -304,7 +304,7 @@ func appendBodyJSON(to []byte, w *jsonwalk.Walker) ([]byte, error) {
 	return to, nil
 }
 
-// appendValueJSON appends an AnyValue of JSON as the value that it stands for.
+// appendValueJSON appends an AnyValue of JSON as the value that it describes.
 func appendValueJSON(to []byte, w *jsonwalk.Walker, depth int) ([]byte, error) {
 	if depth > maxDepth {
 		return to, errDepth

@@ -2,8 +2,7 @@ package otlp
 
 import "bytes"
 
-// members are those of an object of attributes that is written, so that of keys that come twice the last counts, as in
-// any JSON.
+// members are the members of an object of attributes. If a key comes twice, the last one counts, as in any JSON.
 type members struct {
 	keys [][]byte
 	from []int // where they begin in the object, with the comma before

@@ -27,7 +27,7 @@ import (
 	"cordwood/router/ingest/httpdoor"
 )
 
-// Config is how a door is set. The zero values of the limits stand for the defaults.
+// Config is how a door is set. The zero values of the limits mean the defaults.
 type Config struct {
 	// Ingestion stores the rows. Required.
 	Ingestion *ingest.Service
@@ -69,7 +69,7 @@ type Config struct {
 	Registerer prometheus.Registerer
 }
 
-// Peer is who sends.
+// Peer is the sender.
 type Peer struct {
 	// Address is the zero Addr for what several senders sent.
 	Address netip.Addr
@@ -80,22 +80,22 @@ type Peer struct {
 // Door is what a protocol decides.
 type Door struct {
 	Protocol ingest.Protocol
-	// Target completes that of the Config.
+	// Target completes the target of the Config.
 	Target httpdoor.Target
 	// Stream reads the records of a connection to its end. Its error is logged unless the client or Shutdown ended
 	// the connection.
 	Stream func(c *Conn) error
-	// Forbidden tells a client that it may not send, before its connection ends; nil: it is not told.
+	// Forbidden sends a client the answer that it may not send, before its connection ends; nil: no answer is sent.
 	Forbidden func(c *Conn)
 	// Packet returns the record in a datagram, which may be a part of it; nil: there is none yet, or it was
 	// dropped. The slices may be used again after the next call.
 	Packet func(from netip.AddrPort, data []byte) []byte
-	// Table returns the table of a record; nil, or "": that of the target.
+	// Table returns the table of a record; nil, or "": the table of the target.
 	Table func(r *Record) string
 	// Input makes rows of records, through a pipeline or straight.
 	Input func(records []Record, pipelined bool) ingest.Input
-	// HalfClose says that clients expect no answers, so that the end of the server's side tells them
-	// to send no more.
+	// HalfClose says that clients expect no answers, so that they stop sending when the server ends
+	// its side.
 	HalfClose bool
 }
 

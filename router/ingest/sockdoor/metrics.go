@@ -28,7 +28,7 @@ const (
 	Slow Reason = "slow"
 )
 
-// metrics are those of one protocol. Its servers share them.
+// metrics are the metrics of one protocol. Its servers share them.
 type metrics struct {
 	dropped     *prometheus.CounterVec // by reason
 	connections prometheus.Gauge

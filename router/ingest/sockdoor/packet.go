@@ -128,7 +128,7 @@ func (s *Server) DropFrom(from netip.Addr, why Reason) {
 	}
 }
 
-// senders are who sends datagrams.
+// senders are the senders of datagrams.
 type senders struct {
 	rate float64
 	now  func() time.Time

@@ -158,7 +158,7 @@ func (s *Server) gone(c *Conn) {
 	delete(s.conns, c)
 }
 
-// queueFor returns where the records of a sender go, who may store rows now. Users are few, so queues stay.
+// queueFor returns the queue for the records of a sender that may store rows now. Users are few, so queues stay.
 func (s *Server) queueFor(caller *access.Caller, from Peer) *queue {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -39,8 +39,9 @@ func (q *queue) store(b *batch) {
 }
 
 // Store stores records under a key of the client's: what was stored under it before is not stored again. It is
-// for protocols whose clients are told. It waits while rows cannot be stored, until ctx ends; records that can
-// never be stored are counted and left out. The error is that the sender may not store rows, or the error of ctx.
+// for protocols whose clients get an answer. It waits while rows cannot be stored, until ctx ends; records that
+// can never be stored are counted and left out. The error is that the sender may not store rows, or the error of
+// ctx.
 func (c *Conn) Store(ctx context.Context, key string, records []Record) error {
 	s := c.Server
 	ctx, cancel := context.WithCancel(ctx)
@@ -85,8 +86,7 @@ func (q *queue) storeAll(ctx context.Context, key string, records []Record, held
 	return left, err
 }
 
-// newKey names a batch, so that it is stored once although it is sent again after an attempt of which it is not known
-// the outcome.
+// newKey names a batch, so that it is stored once although it is sent again after an attempt with an unknown outcome.
 func newKey() string {
 	var random [16]byte
 	_, _ = rand.Read(random[:]) // it never fails
@@ -221,7 +221,7 @@ func (s *Server) try(ctx context.Context, from Peer, table string, p *part) (*in
 	return out, out.Err
 }
 
-// memory is what a batch holds of the memory for bodies, of which its records take some bytes.
+// memory is what a batch holds of the memory for bodies; its records take some bytes of it.
 type memory struct {
 	held    *body.Body
 	records int64
@@ -251,8 +251,8 @@ func isForbidden(err error) bool {
 	return status == http.StatusUnauthorized || status == http.StatusForbidden
 }
 
-// forGood reports whether rows that were refused with err can never be stored. What an operator can mend
-// is not for good: a pipeline or a database that is not there.
+// forGood reports whether rows that were refused with err can never be stored. Causes that an operator
+// can mend are not permanent: a pipeline or a database that does not exist.
 func (s *Server) forGood(ctx context.Context, err error) bool {
 	if errors.Is(err, context.Canceled) {
 		return false

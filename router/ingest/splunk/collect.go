@@ -87,7 +87,7 @@ func (r *reading) allTimed() bool { return r.timed == len(r.events) }
 // maxTables bounds the indexes of one request.
 const maxTables = 1000
 
-// orStore returns what becomes of events that are left out: the answer cannot tell which they are.
+// orStore returns what happens to events that are left out: the answer cannot say which they are.
 func orStore(asked string) string {
 	if asked == "" {
 		return ingest.StoreRejects

@@ -19,7 +19,7 @@ type event struct {
 	nanos    int64
 	timed    bool
 	index    string
-	// sourcetype is that of the event, for the choice of its pipeline.
+	// sourcetype is the event's, for the choice of its pipeline.
 	sourcetype string
 	// next is the number of the next event that goes to the same place; 0: there is none.
 	next int
@@ -221,8 +221,8 @@ func inRange(seconds int64) bool {
 	return seconds > -most && seconds < most
 }
 
-// appendRecord appends the record of an event: its keys without time and index, and those of fields beside
-// them. A text of fields wins over a key of the event.
+// appendRecord appends the record of an event: its keys without time and index, and the keys of fields
+// beside them. A text of fields wins over a key of the event.
 func (e *event) appendRecord(to []byte, body []byte, withTime bool) []byte {
 	w := jsonwalk.New(body[e.from:e.to])
 	to = append(to, '{')

@@ -1,9 +1,10 @@
 // Package splunk takes logs by Splunk's HTTP Event Collector: JSON events and raw text, as its logging
-// libraries, Fluent Bit, Vector, Docker and the OpenTelemetry Collector send them. The forms are those of
+// libraries, Fluent Bit, Vector, Docker and the OpenTelemetry Collector send them. The forms are
+// described at
 // https://docs.splunk.com/Documentation/Splunk/latest/Data/FormateventsforHTTPEventCollector.
 //
-// An event is the record of its keys: event, host, source, sourcetype, those of fields, and any other.
-// Its time is that of the row. A request is stored as a whole or not at all as far as its events can be
+// An event is the record of its keys: event, host, source, sourcetype, the keys of fields, and any other.
+// Its time is the time of the row. A request is stored as a whole or not at all as far as its events can be
 // read; what a pipeline refuses of them is left out and kept among the rejects.
 //
 // It decodes, calls router/ingest, and answers.

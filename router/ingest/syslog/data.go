@@ -9,14 +9,14 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// param is a parameter of structured data; one without a name stands for an element without parameters.
+// param is a parameter of structured data; one without a name means an element without parameters.
 type param struct {
 	id, name string
 	value    []byte
 	empty    bool
 }
 
-// paramsOf lists the parameters of structured data: those of an element together, and of one name together. buf is
+// paramsOf lists the parameters of structured data, by element and name. buf is
 // used for their values.
 func paramsOf(list []param, buf []byte, d syslog.Data) ([]param, []byte) {
 	for e := d.Elements(); e.Next(); {

@@ -22,8 +22,8 @@ const (
 	typeLogplex = "application/logplex-1"
 )
 
-// Drain takes messages over HTTP, as the drains of Heroku send them: framed as over TCP. Those of Heroku are of RFC
-// 5424 without its structured data.
+// Drain takes messages over HTTP, as the drains of Heroku send them: framed as over TCP. Heroku's messages are of
+// RFC 5424 without its structured data.
 type Drain struct {
 	httpdoor.Door
 	parser, old *syslog.Parser
@@ -123,7 +123,7 @@ func cutMessages(call *httpdoor.Call, from string) ([]sockdoor.Record, error) {
 	return records, nil
 }
 
-// withDash returns a message of RFC 5424 without structured data with the dash that stands for it.
+// withDash returns a message of RFC 5424 without structured data with the dash for it.
 func withDash(text string) string {
 	const parts = 6 // priority and version, time, host, app, process, id
 	end := 0

@@ -19,10 +19,10 @@ type framing struct {
 	max int
 	// cut is called for a message whose end is cut off.
 	cut func()
-	// skip is how many bytes there still are of the rest that is cut off; toLineEnd: to the end of the line.
+	// skip is how many bytes of a message that is too long are still to be dropped; toLineEnd: all to the end of the line.
 	skip      int
 	toLineEnd bool
-	// seen are the bytes of an unfinished line in which there is no end.
+	// seen are the bytes of an unfinished line that have no end.
 	seen int
 }
 

@@ -49,9 +49,9 @@ const (
 // input is the messages of a batch. It may be read more than once.
 type input struct {
 	records []sockdoor.Record
-	// parser reads all forms, old those of RFC 3164 only.
+	// parser reads all forms, old only RFC 3164.
 	parser, old *syslog.Parser
-	// noData says that messages of RFC 5424 come without structured data, and without the dash that stands for it.
+	// noData says that messages of RFC 5424 come without structured data, and without the dash for it.
 	noData bool
 	// at is the message that fill is at.
 	at   *sockdoor.Record
@@ -90,7 +90,7 @@ func (in *input) read(r *sockdoor.Record) (m syslog.Message, nanos int64) {
 	return m, nanos
 }
 
-// inRange reports whether nanoseconds in 64 bits can tell the time.
+// inRange reports whether nanoseconds in 64 bits can hold the time.
 func inRange(t time.Time) bool {
 	sec := t.Unix()
 	const most = 1<<63/1_000_000_000 - 1

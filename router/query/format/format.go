@@ -167,7 +167,7 @@ func (o *output) write() error {
 	return err
 }
 
-// batchDone writes everything and tells w that a batch is complete.
+// batchDone writes everything and calls w when a batch is complete.
 func (o *output) batchDone() error {
 	if err := o.write(); err != nil {
 		return err

@@ -220,7 +220,7 @@ func scalar(text json.RawMessage) (string, error) {
 	return "", invalid("a value is a text, a number or a boolean, and not %s", clip(trimmed))
 }
 
-// quote returns a text of SQL, which has no NUL: U+FFFD stands for it.
+// quote returns a text of SQL, which has no NUL: U+FFFD replaces it.
 func quote(text string) string {
 	return schema.QuoteLiteral(strings.ReplaceAll(text, "\x00", "\uFFFD"))
 }

@@ -69,8 +69,8 @@ func IsQuery(beginning []byte) bool {
 }
 
 // Compile returns the SELECT of a query. database is used for a table without one, and now is the end of a span of time
-// that has none. Errors have code InvalidArguments, ColumnNotFound, Unsupported for what is not taken of the
-// reference's language, or are those of lookup.
+// that has none. Errors have code InvalidArguments, ColumnNotFound, Unsupported for parts of the reference's language
+// that are not supported, or come from lookup.
 func Compile(text []byte, database string, lookup Lookup, now time.Time) (string, error) {
 	var q query
 	if err := decode(text, &q); err != nil {

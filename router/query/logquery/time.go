@@ -14,7 +14,7 @@ type timeFilter struct {
 	Span  *uint64 `json:"span"` // seconds
 }
 
-// period is what a text of time stands for: a moment, or a year, a month or a day.
+// period is the time that a text means: a moment, or a year, a month or a day.
 type period struct {
 	from, to time.Time // equal for a moment
 }

@@ -145,7 +145,7 @@ func (h *Handler) serve(a *answer, r *http.Request) error {
 	return h.stream(a, r, in)
 }
 
-// onlyReads refuses statements that change something in a request by GET or HEAD, whoever
+// onlyReads refuses statements that change something in a request by GET or HEAD, whatever client
 // sends it: links, caches, crawlers and pages of other sites make such requests.
 func onlyReads(r *http.Request, statements []statement.Statement) error {
 	if r.Method == http.MethodPost {

@@ -195,7 +195,7 @@ func (h *Handler) readLogQuery(r *http.Request, p *parameters, database string, 
 	}, now)
 }
 
-// parameters are those of the query string and of a form. The first error sticks.
+// parameters are the parameters of the query string and of a form. The first error sticks.
 type parameters struct {
 	query, form params.Values
 	text        string // a body that is SQL
@@ -311,8 +311,8 @@ func timeout(text string) (time.Duration, error) {
 	return 0, errs.New(errs.InvalidArguments, "Invalid x-svc-timeout: %.40q is not a duration; write it as 30s", text)
 }
 
-// How old rows of consistency=any may be: by default, at least and at most. Leaders tell their
-// replicas each second what was acknowledged.
+// How old rows of consistency=any may be: by default, at least and at most. Leaders inform their
+// replicas each second of what was acknowledged.
 const defaultStaleness, minStaleness, maxStaleness = 10 * time.Second, 2 * time.Second, 24 * time.Hour
 
 // staleness reads how old rows may be; 0: everything that was acknowledged is shown.

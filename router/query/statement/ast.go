@@ -1,10 +1,10 @@
-// Package statement reads the SQL statements that are ours rather than the
-// engine's: those that define and describe databases and tables, and small
-// inserts. It splits a text into statements, says which ones the engine must
-// run, and refuses by name what would let a client touch the host.
+// Package statement reads the SQL statements that are ours rather than the engine's: statements
+// that define and describe databases and tables, and small inserts. It splits a text into
+// statements, says which ones the engine must run, and refuses by name what would let a client
+// touch the host.
 //
 // It does not know which databases and tables exist: names are as written,
-// types and options are checked by whoever executes the statement. All functions
+// types and options are checked by the package that executes the statement. All functions
 // are pure and safe for concurrent use.
 package statement
 
@@ -152,7 +152,7 @@ type DropTable struct {
 // TruncateTable is TRUNCATE TABLE t.
 type TruncateTable struct{ Name Name }
 
-// Insert is INSERT INTO t (columns) VALUES rows. No columns stands for all; every
+// Insert is INSERT INTO t (columns) VALUES rows. No columns means all; every
 // row has as many values as there are columns, if they are named.
 type Insert struct {
 	Name    Name

@@ -51,7 +51,7 @@ const aloneHead = "SELECT ["
 
 // Alone returns a statement that the engine parses only if src, which is put between parentheses
 // elsewhere, is expressions there, too: brackets hold nothing else, and what closes a parenthesis
-// that it did not open does not fit between them. CheckCondition tells by our lexer what a
+// that it did not open does not fit between them. CheckCondition decides by our lexer what a
 // condition is, this by the engine's.
 func Alone(src string) string { return aloneHead + src + "\n]" }
 

@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// Filter is what a query asks of the columns table_schema and table_name, as far as that
-// can be told for certain. Rows that do not fit it are not in the answer; rows that fit
-// may not be either.
+// Filter is what a query asks of the columns table_schema and table_name, as far as that is
+// certain. Rows that do not fit it are not in the answer; rows that fit may not be either.
 type Filter struct{ Schema, Table *Match }
 
 // Match is a condition on a name. A nil Match lets all names through.

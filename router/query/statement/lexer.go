@@ -136,8 +136,7 @@ func isNameStart(c byte) bool {
 
 func isNamePart(c byte) bool { return isNameStart(c) || c >= '0' && c <= '9' || c == '$' }
 
-// quote reads from the quote character at open. A doubled quote character stands
-// for one.
+// quote reads from the quote character at open. A doubled quote character is one.
 func (l *lexer) quote(from, open int, q byte, k kind, backslash bool) token {
 	var val strings.Builder
 	fault := ""
@@ -180,9 +179,9 @@ func escapeFault(escape string, b byte) string {
 	return ""
 }
 
-// unescape returns the byte that an escape stands for, and the length of the escape
+// unescape returns the byte of an escape, and the length of the escape
 // behind its backslash: a letter, one to three octal digits, or x and one or two
-// hexadecimal digits. Any other character stands for itself.
+// hexadecimal digits. Any other character is the character itself.
 func unescape(s string) (b byte, length int) {
 	switch s[0] {
 	case 'n':
@@ -206,8 +205,8 @@ func unescape(s string) (b byte, length int) {
 	return s[0], 1
 }
 
-// digits reads at most so many digits of a number in the given base. Of a number that is
-// too large for a byte it returns the low bits, as the engine does.
+// digits reads at most so many digits of a number in the given base. If a number is too large for
+// a byte it returns the low bits, as the engine does.
 func digits(s string, base, most int) (v byte, n int) {
 	for n < min(most, len(s)) {
 		d, err := strconv.ParseUint(s[n:n+1], base, 8)
@@ -260,8 +259,8 @@ func (l *lexer) blockComment(from int) token {
 	return token{kind: unknown, from: from, to: l.pos, val: "comment"}
 }
 
-// number reads what looks like a number, and letters that follow at once; whether it is one is
-// for those who use it.
+// number reads what looks like a number, and letters that follow at once; the caller decides
+// whether it is one.
 func (l *lexer) number(from int) token {
 	digit := isDigit
 	if rest := l.src[from:]; len(rest) > 2 && rest[0] == '0' && rest[1]|0x20 == 'x' && isHex(rest[2]) {

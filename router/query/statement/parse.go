@@ -5,7 +5,7 @@ import (
 )
 
 // Parse reads every statement of src. Nothing is returned unless all of them are
-// well formed, as far as it can be told here: the engine parses its own.
+// well formed, as far as it is known here: the engine parses its own.
 // A text of nothing but space and comments is an error.
 func Parse(src string) ([]Statement, error) {
 	pieces, err := split(src)

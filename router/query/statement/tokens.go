@@ -25,7 +25,7 @@ type Token struct {
 	Kind TokenKind
 	// From and To are offsets into the text.
 	From, To int
-	// Value is what a TokenText or TokenName stands for, and all other tokens as written; of a
+	// Value is the content of a TokenText or TokenName, and other tokens as written; of a
 	// TokenUnfinished it says what does not end.
 	Value string
 }
