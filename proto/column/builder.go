@@ -3,6 +3,7 @@ package column
 import (
 	"math"
 	"slices"
+	"sync"
 
 	"cordwood/proto/schema"
 )
@@ -68,7 +69,7 @@ func (b *Builder) Restart() {
 	clear(b.idle)
 	b.idle, b.rows, b.past = b.idle[:0], 0, 0
 	for _, c := range b.cols {
-		if c.large() {
+		if c.shed() {
 			*c = Col{Column: c.Column}
 		}
 		*c = Col{Column: c.Column, first: -1, valid: c.valid[:0], fixed: c.fixed[:0], ends: c.ends[:0], bytes: c.bytes[:0]}
@@ -91,17 +92,30 @@ func (b *Builder) OmitUnused() {
 
 // recycle keeps the memory of a column for Add.
 func (b *Builder) recycle(c *Col) {
-	if len(b.free) == maxFreeColumns || c.large() {
+	if c.shed() || len(b.free) == maxFreeColumns {
 		return
 	}
 	c.Column = schema.Column{} // its name may keep a request body alive
 	b.free = append(b.free, c)
 }
 
-// large reports whether the column has more memory than is kept.
-func (c *Col) large() bool {
+// shed gives large memory of texts to columns of other builders, and reports whether the column still has more
+// memory than is kept.
+func (c *Col) shed() bool {
+	if n := cap(c.bytes); n > maxFreeBytes && n <= maxSharedBytes {
+		large := c.bytes[:0]
+		largeTexts.Put(&large)
+		c.bytes = nil
+	}
 	return 8*(cap(c.fixed)+cap(c.valid))+4*cap(c.ends)+cap(c.bytes) > maxFreeBytes
 }
+
+// largeTexts keeps memory for columns of long texts for as long as requests follow each other: what is made anew costs
+// a page fault for every 4 KiB.
+var largeTexts sync.Pool
+
+// maxSharedBytes is the most memory of a column that largeTexts keeps.
+const maxSharedBytes = 16 << 20
 
 // Rows returns the number of complete rows, and so the index of the row under way.
 func (b *Builder) Rows() int { return b.rows }
@@ -293,7 +307,21 @@ func (c *Col) SetBytes(row int, v []byte) {
 }
 
 // Grow has room for byte strings of n bytes in all, so that the column need not be moved for them.
-func (c *Col) Grow(n int) { c.bytes = slices.Grow(c.bytes, n) }
+func (c *Col) Grow(n int) {
+	if n <= maxFreeBytes || len(c.bytes) > 0 || n <= cap(c.bytes) {
+		c.bytes = slices.Grow(c.bytes, n)
+		return
+	}
+	if large, ok := largeTexts.Get().(*[]byte); ok && cap(*large) >= n {
+		c.bytes = *large
+		return
+	}
+	c.bytes = make([]byte, 0, withSlack(n, maxSharedBytes))
+}
+
+// withSlack returns a little more than n, so that memory of so many bytes is enough for the next request, too, which
+// has about as much; but not more than is kept.
+func withSlack(n, kept int) int { return max(n, min(n+n/8, kept)) }
 
 // SetPart is SetBytes for src[from:to], behind which another 16 bytes of src can be read.
 func (c *Col) SetPart(row int, src []byte, from, to int) {

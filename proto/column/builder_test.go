@@ -200,6 +200,43 @@ func TestBuilderReset(t *testing.T) {
 	mustRows(t, &b, "c12=null c5=null c14=null\n")
 }
 
+// TestLargeTextsAreShared: the memory of a column of long texts goes to the next builder that needs as much, and only
+// once the rows in it are done with.
+func TestLargeTextsAreShared(t *testing.T) {
+	const size = 2 << 20
+	text := func(b *Builder) *Col {
+		c := b.Add(col(1, schema.String))
+		c.Grow(size)
+		return c
+	}
+	for name, end := range map[string]func(*Builder){"reset": (*Builder).Reset, "restart": (*Builder).Restart} {
+		shared := false
+		for range 100 { // a pool may forget
+			var a, b Builder
+			first := text(&a)
+			first.SetString(0, "first")
+			at := &first.bytes[0]
+			other := text(&b)
+			if other.SetString(0, "other"); string(first.Bytes(0)) != "first" || &other.bytes[0] == at {
+				t.Fatalf("%s: memory in use went to another builder", name)
+			}
+			a.EndRow()
+			end(&a)
+			var next Builder
+			c := text(&next)
+			c.SetString(0, "next")
+			shared = shared || &c.bytes[0] == at
+		}
+		if !shared {
+			t.Errorf("%s: no memory came back", name)
+		}
+	}
+	var b Builder
+	if c := text(&b); cap(c.bytes) < size || cap(c.bytes) > size+size/8+8192 {
+		t.Errorf("%d bytes for %d", cap(c.bytes), size)
+	}
+}
+
 func TestBuilderResetBoundsMemory(t *testing.T) {
 	var b Builder
 	for i := range 3 * maxFreeColumns {

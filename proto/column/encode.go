@@ -90,7 +90,10 @@ func (e *encoder) encode(dst []byte, cols []*Col, h Header, from, to int) []byte
 		h.Protocol < metapb.ProtocolPacking
 	slices.SortStableFunc(e.order, func(a, b *Col) int { return cmp.Compare(a.ID, b.ID) })
 	h.Rows, h.MinTime, h.MaxTime = rows, 0, 0
-	e.body = slices.Grow(e.body[:0], bound)[:len(cols)*entrySize]
+	if cap(e.body) < bound {
+		e.body = make([]byte, 0, withSlack(bound, maxScratch))
+	}
+	e.body = e.body[:len(cols)*entrySize]
 	nullSection := 0
 	for i, c := range e.order {
 		d := entry{id: c.ID, typ: c.Type}

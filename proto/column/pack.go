@@ -2,7 +2,6 @@ package column
 
 import (
 	"encoding/binary"
-	"slices"
 	"sync"
 )
 
@@ -66,7 +65,10 @@ func (e *encoder) pack(rows int) []byte {
 	if len(e.candidates) == 0 {
 		return nil
 	}
-	out := slices.Grow(e.packed[:0], len(e.body)+len(e.candidates)*packSize+4)
+	out := e.packed[:0]
+	if most := len(e.body) + len(e.candidates)*packSize + 4; cap(out) < most {
+		out = make([]byte, 0, withSlack(most, maxScratch))
+	}
 	lines := e.lines[:0]
 	done := 0
 	for _, c := range e.candidates {
