@@ -44,6 +44,7 @@ type fulltext struct {
 	tokens hashSet                // hashes, of the row group under way
 	filter bloom.SplitBlockFilter // takes them once they are too many
 	buf    []byte
+	known  knownWords // of the row group under way
 }
 
 // newFulltext returns nil for a column without such an index.
@@ -61,9 +62,10 @@ func newFulltext(c *schema.Column) *fulltext {
 
 // group adds the filter of a row group.
 func (t *fulltext) group(v *parquet.Values) {
-	token := t.token
-	for i := range v.Ends {
-		t.buf = t.analyzer.each(v.Entry(i), t.buf, token)
+	from := 0
+	for _, end := range v.Ends {
+		t.text(v.Data, from, int(end))
+		from = int(end)
 	}
 	if cap(t.buf) > maxTokenBuffer {
 		t.buf = nil
@@ -108,7 +110,9 @@ func (t *fulltext) end() {
 		t.insert()
 	}
 	t.groups = append(t.groups, t.filter.Bytes())
-	t.filter, t.tokens.recent = nil, [len(t.tokens.recent)]uint64{}
+	t.filter = nil
+	clear(t.tokens.recent[:])
+	clear(t.known[:])
 }
 
 // fulltextJSON is the form in the metadata, one for each column.

@@ -1,9 +1,12 @@
 package segment
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"cordwood/shard/segment/parquet"
 )
 
 // FuzzTokens holds the quick cutting of text against that by characters.
@@ -25,6 +28,60 @@ func FuzzTokens(f *testing.F) {
 			}
 		}
 	})
+}
+
+// FuzzWords compares the filters of texts that are cut eight bytes at a time with those of tokens one by one.
+func FuzzWords(f *testing.F) {
+	long := strings.Repeat("GET /static/img/vendor.95da191.woff2 HTTP/1.1 Mozilla/5.0 ", 5)
+	for _, text := range []string{
+		"", "a", "GET /cart?id=17", long, long + "Größe" + long, strings.Repeat("x", 64), strings.Repeat("y", 200) + " z",
+		strings.Repeat("w", 63) + " " + strings.Repeat("v", 64) + "Größe", "@A[`a{/0:9", "aaaaaaaaa aaaaaaaaaa AAAAAAAAA",
+		"\x00a\x00",
+	} {
+		f.Add([]byte(text), uint(len(text)/3))
+	}
+	f.Fuzz(func(t *testing.T, text []byte, cut uint) {
+		at := uint32(cut % uint(len(text)+1))
+		v := parquet.Values{Rows: 4, Data: text, Ends: []uint32{at, at, uint32(len(text)), uint32(len(text))}}
+		for _, a := range []analyzer{{}, {chinese: true}, {caseSensitive: true}} {
+			got, want := fulltext{analyzer: a, bits: 10}, fulltext{analyzer: a, bits: 10}
+			for range 2 { // in the second row group no word may be taken for one that its filter has
+				got.group(&v)
+				for i := range v.Ends {
+					want.buf = a.eachOf(v.Entry(i), want.buf, want.token)
+				}
+				want.end()
+			}
+			if !reflect.DeepEqual(got.groups, want.groups) {
+				t.Errorf("%+v: other filters of %q, cut at %d", a, text, at)
+			}
+		}
+	})
+}
+
+// TestWordMask compares the kinds of eight bytes with the table of kinds, each byte at each place.
+func TestWordMask(t *testing.T) {
+	for place := range 8 {
+		for c := range 256 {
+			for _, rest := range []byte{0, 'a', 0x7f, 0xff} {
+				var text [8]byte
+				for i := range text {
+					text[i] = rest
+				}
+				text[place] = byte(c)
+				mask, other := wordMask64(text[:])
+				for i, b := range text {
+					kind := byteKinds[b]
+					if got := mask>>i&1 == 1; kind != kindOther && got != (kind != 0) {
+						t.Fatalf("%q: byte %d is of a word: %v", text, i, got)
+					}
+				}
+				if want := c >= 0x80 || rest >= 0x80; other != want {
+					t.Fatalf("%q: beyond ASCII: %v", text, other)
+				}
+			}
+		}
+	}
 }
 
 func TestHashSet(t *testing.T) {
@@ -71,6 +128,6 @@ func BenchmarkTokens(b *testing.B) {
 	set := fulltext{bits: 10}
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		set.buf = set.analyzer.each(text, set.buf, set.token)
+		set.text(text, 0, len(text))
 	}
 }
