@@ -53,6 +53,7 @@ func (n *node) openEngine(
 		e, err := engine.Open(engine.Config{
 			MemoryLimit: shares.Queries, Threads: q.Threads, Concurrency: q.MaxConcurrent,
 			TempDir: tmp, TempLimit: int64(q.TempLimit), Dirs: []string{shardDir, fetched}, Logger: n.log,
+			PartialCache: keptMemory(int64(q.KeptMemory), shares.Queries),
 		})
 		if err != nil {
 			return nil, nil, err
@@ -66,11 +67,20 @@ func (n *node) openEngine(
 		Grace: q.KillGrace, Drain: q.KillDrain, MaxKills: q.MaxKillsPerUser, KillWindow: 2 * q.RefuseFor,
 		RefuseFor: q.RefuseFor,
 		TempDir:   tmp, TempLimit: int64(q.TempLimit), Dirs: []string{shardDir, fetched},
-		Memory: pool, Build: n.proc.Version.build(), Logger: n.log, Registerer: n.registry,
+		PartialCache: keptMemory(int64(q.KeptMemory), shares.Queries),
+		Memory:       pool, Build: n.proc.Version.build(), Logger: n.log, Registerer: n.registry,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	n.onStop("query worker", func(context.Context) error { return w.Close() })
 	return w, rows, nil
+}
+
+// keptMemory returns how much memory of all queries partial results may take that are kept; -1: none are.
+func keptMemory(set, queries int64) int64 {
+	if set == 0 {
+		return -1
+	}
+	return min(set, queries/8)
 }

@@ -221,6 +221,9 @@ type Query struct {
 	MaxWaitingPerUser int
 	// MaxWait is how long a query waits at most. Default 10s.
 	MaxWait time.Duration
+	// KeptMemory bounds the partial results of segments that are kept for queries which are asked again; 0: none are
+	// kept. Default 64MiB.
+	KeptMemory ByteSize
 	// TempLimit bounds the temporary files of queries. Default 8GiB.
 	TempLimit ByteSize
 	// Nice is how much queries give way to ingestion for the CPU, 0 to 19. Default 5.

@@ -98,6 +98,9 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 		"queries of one user, or without users of one address, that wait at most; 0: half of query-max-waiting")
 	fs.DurationVar(&c.Query.MaxWait, "query-max-wait", 10*time.Second,
 		"how long a query waits at most before it is refused")
+	c.Query.KeptMemory = 64 << 20
+	fs.Var(&c.Query.KeptMemory, "query-kept-memory", "memory for results of aggregates in segments, kept for "+
+		"queries that are asked again; it is a part of query-memory, an eighth of that at most; 0: none are kept")
 	c.Query.TempLimit = 8 << 30
 	fs.Var(&c.Query.TempLimit, "query-temp-limit",
 		"temporary files of queries that exceed query-memory, in the data folder")

@@ -82,6 +82,8 @@ type Request struct {
 	// Partials, if not nil, are the answers of nodes to SQL, each over its own rows: Tables have no rows, and the
 	// answer is that to Final.
 	Partials *Partials
+	// Part tells that SQL is a statement of Split for nodes: its answer may have several rows of one group.
+	Part bool
 	// Note is a text that EXPLAIN shows in front: how the statement was taken apart, or why it was not.
 	Note string
 }
@@ -131,6 +133,8 @@ type Split struct {
 	Moment string
 	// Best, if not nil, is a smaller statement for nodes, whose answers may do.
 	Best *Best
+	// Hashed, if not nil, says how the answer is made if the partial results of Worker are too large.
+	Hashed *Hashed
 	// Newest, if not nil, says how the answer can be made without Final.
 	Newest *Newest
 	// Explain is what stands in front of the statement: EXPLAIN with its options, or nothing. It is set in any case.
@@ -152,6 +156,20 @@ type Best struct {
 	Groups, Count int
 	// First is how many groups matter.
 	First uint64
+}
+
+// Hashed describes a statement for the number of different values, taken apart so that hashes are sent in the place of
+// the values. Values of different hashes are different: only those are sent whose hashes came several times.
+type Hashed struct {
+	// Hashes returns the hash of each different value of a node, and Probe once more than it is one of them. A node that
+	// does not send Probe hashes in another way.
+	Hashes string
+	Probe  uint64
+	// Before and After are the text around a list of hashes, in the statement for the different values of a node that
+	// have these.
+	Before, After string
+	// Final makes the answer of one row with the number of values; that is what Worker would return of all rows.
+	Worker, Final string
 }
 
 // Newest describes a statement for the first rows by the time index alone, taken apart: each node returns its

@@ -51,8 +51,8 @@ func (g *gathered) release() {
 // they lie here, seen at one index of a shard's log; others are fetched. A table in
 // several shards is the union of its rows there: rows of one identity are in one shard
 // only, because rows of tables that merge them are spread by their tags, and handed over
-// when the table gets other shards.
-func (s *server) gather(ctx context.Context, req *shardpb.QueryRequest) (_ *gathered, err error) {
+// when the table gets other shards. anywhere: rows of a single shard are fetched, too, if this node cannot show them.
+func (s *server) gather(ctx context.Context, req *shardpb.QueryRequest, anywhere bool) (_ *gathered, err error) {
 	g := &gathered{views: map[uint32]*store.View{}}
 	defer func() {
 		if err != nil {
@@ -71,7 +71,7 @@ func (s *server) gather(ctx context.Context, req *shardpb.QueryRequest) (_ *gath
 			byShard[id] = append(byShard[id], t.Table)
 		}
 	}
-	if err := s.views(ctx, req, byShard, g.views); err != nil {
+	if err := s.views(ctx, req, byShard, g.views, anywhere); err != nil {
 		return nil, err
 	}
 	inline := 0
@@ -120,7 +120,7 @@ func (s *server) gather(ctx context.Context, req *shardpb.QueryRequest) (_ *gath
 // views makes views of those shards that this node can show: it leads them, or any
 // replica will do.
 func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, byShard map[uint32][]*schemapb.Table,
-	views map[uint32]*store.View,
+	views map[uint32]*store.View, anywhere bool,
 ) error {
 	for id, of := range byShard {
 		if _, ok := s.cfg.Shards(id); !ok && s.cfg.Scan != nil {
@@ -130,7 +130,7 @@ func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, byShard m
 		if err != nil {
 			// Another node may lead it; if none of the others is known to have it, this is why
 			// the query fails.
-			if s.cfg.Scan != nil && ctx.Err() == nil && len(byShard) > 1 {
+			if s.cfg.Scan != nil && ctx.Err() == nil && (anywhere || len(byShard) > 1) {
 				continue
 			}
 			return err

@@ -167,9 +167,12 @@ func (s *server) query(ctx context.Context, q *runningQuery, req *shardpb.QueryR
 		d.Fetched()
 		note = d.Note()
 	}
+	if each := shardByShard(req); each != nil {
+		return s.queryEach(ctx, q, each, out)
+	}
 	q.Enter(phaseGather)
 	gathering, span := tracing.Start(ctx, "gather rows")
-	g, err := s.gather(gathering, req)
+	g, err := s.gather(gathering, req, false)
 	span.Number("tables", int64(len(req.Tables)))
 	span.End(err)
 	if err != nil {
@@ -185,6 +188,7 @@ func (s *server) query(ctx context.Context, q *runningQuery, req *shardpb.QueryR
 	running, span := tracing.Start(ctx, "run query")
 	err = s.examine(ctx, req, s.cfg.Engine.Query(running, &query.Request{
 		SQL: req.Sql, Database: req.Database, Tables: g.tables, Limit: req.Limit, Timezone: req.Timezone, Note: note,
+		Part: req.Part,
 	}, out.Rows))
 	span.End(err)
 	return err

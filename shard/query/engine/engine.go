@@ -11,6 +11,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/shard/query/engine/duck"
+	"cordwood/shard/query/engine/partial"
 	"cordwood/shard/query/engine/plan"
 	"cordwood/shard/query/engine/sql"
 	"cordwood/shard/segment"
@@ -25,6 +26,9 @@ type Config struct {
 	// PageCache is the part of MemoryLimit, in bytes, that pages and dictionaries of
 	// segments may take which were read lately. Default: a sixteenth of it, at most 64 MiB.
 	PageCache int64
+	// PartialCache is the part of MemoryLimit, in bytes, that partial results of segments may take which are kept for
+	// statements that are asked again. Default: a sixteenth of it, at most 256 MiB. Less than 0: nothing is kept.
+	PartialCache int64
 	// Threads is how many threads queries run on, all together. Default: GOMAXPROCS.
 	Threads int
 	// Concurrency is how many queries run at a time; more of them wait.
@@ -47,6 +51,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.PageCache == 0 {
 		c.PageCache = min(c.MemoryLimit/16, 64<<20)
+	}
+	if c.PartialCache == 0 {
+		c.PartialCache = min(c.MemoryLimit/16, 256<<20)
 	}
 	if c.Threads == 0 {
 		c.Threads = runtime.GOMAXPROCS(0)
@@ -73,6 +80,10 @@ func (c Config) Validate() error {
 		faults = append(faults,
 			fmt.Errorf("page cache of %d bytes: give at most half of the memory limit, or 0 for the default", c.PageCache))
 	}
+	if c.PartialCache > c.withDefaults().MemoryLimit/4 {
+		faults = append(faults, fmt.Errorf("cache of partial results of %d bytes: give at most a quarter of the "+
+			"memory limit, 0 for the default, or less for none", c.PartialCache))
+	}
 	if c.Threads < 0 {
 		faults = append(faults, fmt.Errorf("%d threads: give a positive number, or 0 for one per CPU", c.Threads))
 	}
@@ -98,6 +109,8 @@ type Engine struct {
 	// settings has the filters of segments, pages what was read of these.
 	settings *plan.Settings
 	pages    *segment.PageCache
+	// parts are partial results of segments; nil: none are kept.
+	parts *partial.Cache
 	// direct counts the statements that were answered without DuckDB.
 	direct atomic.Int64
 
@@ -126,7 +139,8 @@ func (d *database) close() {
 
 func openDatabase(cfg Config) (*database, error) {
 	in, err := duck.Open(duck.Config{
-		MemoryLimit: cfg.MemoryLimit - cfg.PageCache, Threads: cfg.Threads, TempDir: cfg.TempDir, TempLimit: cfg.TempLimit,
+		MemoryLimit: cfg.MemoryLimit - cfg.PageCache - max(cfg.PartialCache, 0), Threads: cfg.Threads,
+		TempDir: cfg.TempDir, TempLimit: cfg.TempLimit,
 		Dirs: cfg.Dirs, MaxExpressionDepth: sql.MaxExpressionDepth,
 	})
 	if err != nil {
@@ -150,10 +164,10 @@ func Open(cfg Config) (*Engine, error) {
 	pages := segment.NewPageCache(int(cfg.PageCache))
 	e := &Engine{
 		cfg: cfg, slots: make(chan struct{}, cfg.Concurrency), cache: newCache(256), pages: pages,
-		splits: newKept[keptSplit](), shapes: newKept[partialShape](),
+		parts: partial.New(cfg.PartialCache), splits: newKept[keptSplit](), shapes: newKept[partialShape](),
 		settings: &plan.Settings{
 			Filters: plan.NewFilterCache(plan.MaxFilterBytes, pages), Threads: cfg.Threads,
-			MinAttempt: plan.MinAttempt, Off: map[string]bool{},
+			MinAttempt: plan.MinAttempt, MinKept: plan.MinKept, MinByParts: plan.MinByParts, Off: map[string]bool{},
 		},
 	}
 	e.idle = sync.NewCond(&e.mu)
@@ -167,6 +181,9 @@ func Open(cfg Config) (*Engine, error) {
 
 // PageCache says what the cache of pages did so far.
 func (e *Engine) PageCache() segment.CacheStats { return e.pages.Stats() }
+
+// PartialCache says what the cache of partial results did so far.
+func (e *Engine) PartialCache() partial.Stats { return e.parts.Stats() }
 
 // Close refuses new work, waits for the queries that run, and frees the engine.
 // Cancel their contexts first to make it short. It may be called twice.

@@ -109,6 +109,8 @@ var executors = []executor{
 	{"count", (*run).answerCount},
 	{"direct", (*run).answerDirectly},
 	{"newest", (*run).answerNewest},
+	{"kept", (*run).answerFromKept},
+	{"parts", (*run).answerByParts},
 	{"all", (*run).answerFromAll},
 }
 

@@ -59,6 +59,13 @@ func (k *keptSplit) at(now time.Time) *query.Split {
 			at.Worker = strings.ReplaceAll(at.Worker, k.Moment, out.Moment)
 			out.Best = &at
 		}
+		if h := k.Hashed; h != nil {
+			at := *h
+			for _, s := range []*string{&at.Hashes, &at.Before, &at.After, &at.Worker, &at.Final} {
+				*s = strings.ReplaceAll(*s, k.Moment, out.Moment)
+			}
+			out.Hashed = &at
+		}
 		if n := k.Newest; n != nil {
 			at := *n
 			at.Before = strings.ReplaceAll(at.Before, k.Moment, out.Moment)
@@ -69,8 +76,12 @@ func (k *keptSplit) at(now time.Time) *query.Split {
 }
 
 // splitKey is what the result of Split depends on, besides the moment.
-func splitKey(req *query.Request) string {
-	return fmt.Sprint(req.Limit, "\x00", req.Database, "\x00", tablesKey(req), req.SQL)
+func splitKey(st *studied, req *query.Request) string {
+	asked := ""
+	if st.asked != nil {
+		asked = "\x00" + st.asked.SQL // the names of columns are of this text
+	}
+	return asked + fmt.Sprint(req.Limit, "\x00", req.Database, "\x00", tablesKey(req), req.SQL)
 }
 
 // shapeKey is what the partials of a statement for nodes depend on.

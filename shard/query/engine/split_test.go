@@ -105,6 +105,7 @@ func (p *placed) splitAnswer(t *testing.T, e *Engine, sql string) (a *answer, re
 		err := e.Query(t.Context(), &query.Request{
 			SQL:      s.Worker,
 			Database: "public",
+			Part:     true,
 			Tables:   []query.Table{node},
 		}, func(ipc []byte) error {
 			stream.Write(ipc)

@@ -28,6 +28,9 @@ type Config struct {
 	// bounds what the process has in all: what exceeds that is refused by the system,
 	// and the query fails or the process ends. Default: 1 GiB.
 	MemoryLimit int64
+	// PartialCache is the part of MemoryLimit that partial results of segments may take which are kept; see
+	// engine.Config.
+	PartialCache int64
 	// Threads is how many threads queries run on, all together. Default: GOMAXPROCS.
 	Threads int
 	// Concurrency is how many queries run at a time. Default: 4, or twice Threads if
@@ -137,6 +140,7 @@ func (c Config) Validate() error {
 // settings are the settings of the child.
 type settings struct {
 	MemoryLimit, HardLimit int64
+	PartialCache           int64
 	Threads, Concurrency   int
 	Nice                   int
 	TempDir                string

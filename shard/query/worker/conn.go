@@ -350,7 +350,7 @@ func (x *exchange) end(length int) error {
 	if err != nil {
 		return x.broken(err)
 	}
-	x.c.p.report(e.Pages)
+	x.c.p.report(e)
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/shard/query"
+	"cordwood/shard/query/engine/partial"
 	"cordwood/shard/segment"
 )
 
@@ -68,6 +69,8 @@ type analyzeRequest struct {
 type ended struct {
 	// Pages is what the process's cache of pages did since it began.
 	Pages segment.CacheStats
+	// Parts is what it did to keep partial results.
+	Parts partial.Stats
 }
 
 // failure is an errs.Error on its way.
@@ -127,7 +130,7 @@ func messageTypes() uint64 {
 	return fingerprint(reflect.TypeFor[query.Request](), reflect.TypeFor[query.Analysis](),
 		reflect.TypeFor[analyzeRequest](),
 		reflect.TypeFor[[]query.Need](), reflect.TypeFor[query.Split](), reflect.TypeFor[failure](), reflect.TypeFor[hello](),
-		reflect.TypeFor[ready]())
+		reflect.TypeFor[ready](), reflect.TypeFor[ended]())
 }
 
 func putHeader(b []byte, kind frameKind, length int) {

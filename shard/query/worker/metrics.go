@@ -19,6 +19,7 @@ type metrics struct {
 	refusals *prometheus.CounterVec // by what is refused
 	pages    *prometheus.CounterVec // by result
 	evicted  prometheus.Counter
+	parts    *prometheus.CounterVec // by result
 }
 
 func newMetrics(reg prometheus.Registerer, w *Worker) (*metrics, error) {
@@ -49,20 +50,29 @@ func newMetrics(reg prometheus.Registerer, w *Worker) (*metrics, error) {
 		Name: "cordwood_query_page_cache_evictions_total",
 		Help: "Pages that the query worker kept and gave up for others.",
 	})
+	m.parts = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "cordwood_query_kept_partials_total",
+		Help: "Segments whose results of an aggregate were looked for among those kept of queries before: hit or miss.",
+	}, []string{"result"})
+	m.parts.WithLabelValues("hit")
+	m.parts.WithLabelValues("miss")
 	if reg == nil {
 		return m, nil
 	}
 	gauge := func(name, help string, f func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, f)
 	}
-	pageBytes := func() float64 {
-		var sum int64
-		for _, p := range w.processes() {
-			p.mu.Lock()
-			sum += p.pages.Bytes
-			p.mu.Unlock()
+	// held sums up what the processes hold in a cache.
+	held := func(bytes func(p *process) int64) func() float64 {
+		return func() float64 {
+			var sum int64
+			for _, p := range w.processes() {
+				p.mu.Lock()
+				sum += bytes(p)
+				p.mu.Unlock()
+			}
+			return float64(sum)
 		}
-		return float64(sum)
 	}
 	// field sums up a size over the processes.
 	field := func(name string) func() float64 {
@@ -78,7 +88,7 @@ func newMetrics(reg prometheus.Registerer, w *Worker) (*metrics, error) {
 		}
 	}
 	for _, c := range []prometheus.Collector{
-		m.restarts, m.refusals, m.pages, m.evicted,
+		m.restarts, m.refusals, m.pages, m.evicted, m.parts,
 		gauge("cordwood_query_running", "Queries that the query worker runs now.",
 			func() float64 { running, _ := w.queries.Counts(); return float64(running) }),
 		gauge("cordwood_query_waiting", "Queries that wait for their turn at the query worker.",
@@ -90,7 +100,11 @@ func newMetrics(reg prometheus.Registerer, w *Worker) (*metrics, error) {
 		gauge("cordwood_query_worker_resident_bytes", "Memory of the query worker, with what it shares with the server.",
 			field("VmRSS")),
 		gauge("cordwood_query_page_cache_bytes",
-			"Memory of the query worker that holds pages of segments for other queries.", pageBytes),
+			"Memory of the query worker that holds pages of segments for other queries.",
+			held(func(p *process) int64 { return p.pages.Bytes })),
+		gauge("cordwood_query_kept_partials_bytes",
+			"Memory of the query worker that holds results of aggregates in segments for queries that are asked again.",
+			held(func(p *process) int64 { return p.parts.Bytes })),
 		gauge("cordwood_query_worker_private_bytes", "Memory that is the query worker's own.", field("RssAnon")),
 	} {
 		if err := reg.Register(c); err != nil {
@@ -106,9 +120,24 @@ func (p *process) processID() int {
 	return p.pid
 }
 
-// report takes note of what the process says of its cache of pages, all since it began;
-// of two queries that end at once the words of the first may come last.
-func (p *process) report(pages segment.CacheStats) {
+// report takes note of what the process says of its caches, all since it began; of two queries that end at once the
+// words of the first may come last.
+func (p *process) report(e ended) {
+	p.reportPages(e.Pages)
+	p.mu.Lock()
+	was := p.parts
+	newer := e.Parts.Hits+e.Parts.Misses >= was.Hits+was.Misses
+	if newer {
+		p.parts = e.Parts
+	}
+	p.mu.Unlock()
+	if newer {
+		p.w.metrics.parts.WithLabelValues("hit").Add(float64(max(e.Parts.Hits-was.Hits, 0)))
+		p.w.metrics.parts.WithLabelValues("miss").Add(float64(max(e.Parts.Misses-was.Misses, 0)))
+	}
+}
+
+func (p *process) reportPages(pages segment.CacheStats) {
 	p.mu.Lock()
 	was := p.pages
 	newer := pages.Hits+pages.Misses >= was.Hits+was.Misses

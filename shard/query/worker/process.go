@@ -20,6 +20,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/shard/query/engine"
+	"cordwood/shard/query/engine/partial"
 	"cordwood/shard/segment"
 )
 
@@ -74,6 +75,8 @@ type child struct {
 	limit int64
 	// pages is what it last reported of its cache of pages.
 	pages segment.CacheStats
+	// parts is what it last reported of the partial results that it keeps.
+	parts partial.Stats
 	// examining is set while somebody looks at its memory.
 	examining bool
 }
@@ -219,8 +222,9 @@ func (p *process) greet() error {
 	set := settings{
 		MemoryLimit: cfg.MemoryLimit, HardLimit: cfg.hardLimit(), Threads: cfg.Threads,
 		// Its own bound must not be met before the one here.
-		Concurrency: 2*cfg.Concurrency + 8,
-		Nice:        cfg.Nice, TempDir: p.tempDir, TempLimit: cfg.TempLimit, Dirs: cfg.Dirs,
+		Concurrency:  2*cfg.Concurrency + 8,
+		PartialCache: cfg.PartialCache,
+		Nice:         cfg.Nice, TempDir: p.tempDir, TempLimit: cfg.TempLimit, Dirs: cfg.Dirs,
 		Shared: p.sharedSize, Debug: cfg.Logger.Enabled(context.Background(), slog.LevelDebug),
 	}
 	_ = p.control.SetDeadline(time.Now().Add(cfg.StartWait))

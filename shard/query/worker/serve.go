@@ -18,6 +18,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/shard/query"
 	"cordwood/shard/query/engine"
+	"cordwood/shard/query/engine/partial"
 	"cordwood/shard/segment"
 )
 
@@ -42,6 +43,7 @@ type runner interface {
 	Describe(ctx context.Context, req *query.Request) ([]query.Column, error)
 	Query(ctx context.Context, req *query.Request, emit func(ipc []byte) error) error
 	PageCache() segment.CacheStats
+	PartialCache() partial.Stats
 }
 
 func openEngine(cfg engine.Config) (runner, error) { return engine.Open(cfg) }
@@ -165,7 +167,7 @@ func (s *server) open(set *settings, open func(engine.Config) (runner, error)) e
 	}
 	var err error
 	s.engine, err = open(engine.Config{
-		MemoryLimit: set.MemoryLimit, Threads: set.Threads, Concurrency: set.Concurrency,
+		MemoryLimit: set.MemoryLimit, PartialCache: set.PartialCache, Threads: set.Threads, Concurrency: set.Concurrency,
 		TempDir: set.TempDir, TempLimit: set.TempLimit, Dirs: set.Dirs,
 		Logger: slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 	})
@@ -309,7 +311,7 @@ func (c *session) run(j job) error {
 	if err != nil {
 		return c.write(message(frameError, failureOf(err)))
 	}
-	return c.write(message(frameEnd, ended{c.server.engine.PageCache()}))
+	return c.write(message(frameEnd, ended{c.server.engine.PageCache(), c.server.engine.PartialCache()}))
 }
 
 // holdBytes is how large a piece may be to be held back.

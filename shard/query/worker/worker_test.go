@@ -18,6 +18,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/shard/memtable"
 	"cordwood/shard/query"
+	"cordwood/shard/query/engine/partial"
 	"cordwood/shard/segment"
 )
 
@@ -532,9 +533,13 @@ func TestPageMetrics(t *testing.T) {
 	w := openWorker(t, func(c *Config) { c.Registerer = reg })
 	mustAsk(t, w, "SELECT 1")
 	p := w.processes()[0]
-	p.report(segment.CacheStats{Hits: 5, Misses: 3, Evictions: 1, Bytes: 700})
-	p.report(segment.CacheStats{Hits: 9, Misses: 4, Evictions: 2, Bytes: 800})
-	p.report(segment.CacheStats{Hits: 6, Misses: 3, Evictions: 1, Bytes: 900})
+	for _, e := range []ended{
+		{segment.CacheStats{Hits: 5, Misses: 3, Evictions: 1, Bytes: 700}, partial.Stats{Hits: 2, Misses: 1, Bytes: 40}},
+		{segment.CacheStats{Hits: 9, Misses: 4, Evictions: 2, Bytes: 800}, partial.Stats{Hits: 7, Misses: 3, Bytes: 60}},
+		{segment.CacheStats{Hits: 6, Misses: 3, Evictions: 1, Bytes: 900}, partial.Stats{Hits: 3, Misses: 2, Bytes: 50}},
+	} {
+		p.report(e)
+	}
 	families, err := reg.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -552,6 +557,8 @@ func TestPageMetrics(t *testing.T) {
 	for name, want := range map[string]float64{
 		"cordwood_query_page_cache_requests_total hit": 9, "cordwood_query_page_cache_requests_total miss": 4,
 		"cordwood_query_page_cache_evictions_total": 2, "cordwood_query_page_cache_bytes": 800,
+		"cordwood_query_kept_partials_total hit": 7, "cordwood_query_kept_partials_total miss": 3,
+		"cordwood_query_kept_partials_bytes": 60,
 	} {
 		if got[name] != want {
 			t.Errorf("%s: got %v, want %v", name, got[name], want)

@@ -87,8 +87,16 @@ func (d *Statement) fill(ctx context.Context, p *part) error {
 		d.nodes.partials.Add(-int64(buf.Len()))
 		return d.ofPart(ctx, p, err)
 	}
-	p.ipc = buf.Bytes()
-	d.frontier.add(p.ipc)
+	streams, err := cutStreams(buf.Bytes())
+	if err != nil {
+		d.bytes.Add(-int64(buf.Len()))
+		d.nodes.partials.Add(-int64(buf.Len()))
+		return err
+	}
+	p.streams, p.bytes = streams, buf.Len()
+	for _, stream := range streams {
+		d.frontier.add(stream)
+	}
 	d.nodes.metrics.bytes.Add(float64(buf.Len()))
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -161,9 +169,7 @@ func (d *Statement) askWithin(ctx context.Context, p *part) error {
 func (d *Statement) streams() [][]byte {
 	var out [][]byte
 	for _, p := range d.parts {
-		if p.ipc != nil {
-			out = append(out, p.ipc)
-		}
+		out = append(out, p.streams...)
 	}
 	return out
 }

@@ -38,12 +38,7 @@ func (d *Statement) askBest(ctx context.Context) error {
 		return nil
 	}
 	d.nodes.unproven.add(d.req.Sql)
-	d.missing = missing
-	for _, p := range d.parts {
-		d.bytes.Add(-int64(len(p.ipc)))
-		d.nodes.partials.Add(-int64(len(p.ipc)))
-		p.sql, p.ipc = "", nil
-	}
+	d.forget(missing)
 	return d.ask(ctx)
 }
 

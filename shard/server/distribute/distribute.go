@@ -42,9 +42,9 @@ type Config struct {
 // Nodes answers queries by asking the nodes that have the rows.
 type Nodes struct {
 	cfg Config
-	// large are statements whose partial results were too large, and unproven statements for the largest groups
-	// whose nodes had to be asked for all groups.
-	large, unproven *recent
+	// large are statements whose partial results were too large, shared statements of which too many values lie on
+	// several nodes, and unproven statements for the largest groups whose nodes had to be asked for all groups.
+	large, shared, unproven *recent
 	// partials are the bytes of partial results that queries hold.
 	partials atomic.Int64
 	metrics  *queryMetrics
@@ -52,7 +52,9 @@ type Nodes struct {
 
 // New returns what asks the nodes.
 func New(cfg Config) *Nodes {
-	return &Nodes{cfg: cfg, large: newRecent(), unproven: newRecent(), metrics: newQueryMetrics(cfg.Registerer)}
+	return &Nodes{
+		cfg: cfg, large: newRecent(), shared: newRecent(), unproven: newRecent(), metrics: newQueryMetrics(cfg.Registerer),
+	}
 }
 
 // Answer is where the answer to a query goes. One goroutine uses it.

@@ -32,34 +32,42 @@ func (d *Statement) Note() string {
 	if best := d.split.Best; best != nil {
 		fmt.Fprintf(&b, "\nfirst: each node's %d groups with the largest counts, all if these prove nothing", best.Rows)
 	}
+	if d.split.Hashed != nil {
+		b.WriteString("\nif the values are too large: a hash of each, and the values whose hashes come several times")
+	}
+	if d.counted {
+		fmt.Fprintf(&b, "\ncounted by their hashes: %d hashes", d.sentHashes)
+	}
 	if d.asked > 0 {
 		fmt.Fprintf(&b, "\nall nodes had answered after %s: %d bytes", d.asked.Round(100*time.Microsecond), d.bytes.Load())
 	}
 	for _, p := range d.parts {
 		fmt.Fprintf(&b, "\nnode %s: shards %s", d.nodes.name(p.node), strings.Trim(fmt.Sprint(p.shards), "[]"))
-		if p.ipc != nil {
-			fmt.Fprintf(&b, ", %s rows, %d bytes, %s", rowsOf(p.ipc), len(p.ipc), p.took.Round(100*time.Microsecond))
+		if p.streams != nil {
+			fmt.Fprintf(&b, ", %s rows, %d bytes, %s", rowsOf(p.streams), p.bytes, p.took.Round(100*time.Microsecond))
 		}
 		switch {
 		case p.sql != "" && d.split.Best != nil:
 			fmt.Fprintf(&b, ", the %d largest groups are enough", d.split.Best.Rows)
-		case p.sql != "":
+		case p.sql != "" && !d.counted:
 			b.WriteString(", asked again for rows that are not behind those of others")
 		}
 	}
 	return b.String()
 }
 
-// rowsOf counts the rows of an Arrow IPC stream, for people.
-func rowsOf(stream []byte) string {
-	r, err := ipc.NewReader(bytes.NewReader(stream))
-	if err != nil {
-		return "?"
-	}
-	defer r.Release()
+// rowsOf counts the rows of Arrow IPC streams, for people.
+func rowsOf(streams [][]byte) string {
 	rows := int64(0)
-	for r.Next() {
-		rows += r.RecordBatch().NumRows()
+	for _, stream := range streams {
+		r, err := ipc.NewReader(bytes.NewReader(stream))
+		if err != nil {
+			return "?"
+		}
+		for r.Next() {
+			rows += r.RecordBatch().NumRows()
+		}
+		r.Release()
 	}
 	return strconv.FormatInt(rows, 10)
 }

@@ -1,8 +1,10 @@
 package distribute
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 
 	"github.com/apache/arrow-go/v18/arrow/ipc"
@@ -62,10 +64,23 @@ type joined struct {
 	rows   uint64
 }
 
-// add takes the rows of a stream, until there are limit rows in all; 0: all.
+// add takes the rows of the streams that r has, until there are limit rows in all; 0: all.
 func (j *joined) add(r io.Reader, limit uint64) error {
 	src := &Remembering{R: r}
-	in, err := ipc.NewReader(src)
+	in := bufio.NewReader(src)
+	for first := true; ; first = false {
+		if _, err := in.Peek(1); errors.Is(err, io.EOF) && !first {
+			return nil
+		}
+		if err := j.addStream(src, in, limit); err != nil || limit > 0 && j.rows >= limit {
+			return err
+		}
+	}
+}
+
+// addStream takes the rows of one stream.
+func (j *joined) addStream(src *Remembering, r io.Reader, limit uint64) error {
+	in, err := ipc.NewReader(r)
 	if src.Err != nil {
 		return src.Err // what the IPC reader made of it says less
 	}

@@ -28,7 +28,7 @@ func (d *Statement) Run(ctx context.Context, out Answer) (done bool, err error) 
 	defer func() { d.nodes.partials.Add(-d.bytes.Load()) }()
 	if d.split.Explain == "" || strings.Contains(strings.ToUpper(d.split.Explain), "ANALYZE") {
 		begin := time.Now()
-		if err := d.askBest(ctx); err != nil {
+		if err := d.askAll(ctx); err != nil {
 			return d.instead(ctx, err)
 		}
 		d.asked = time.Since(begin)
@@ -60,14 +60,12 @@ func (d *Statement) finish(ctx context.Context) (done bool, err error) {
 	if done, err := d.mergeHere(); done {
 		return true, err
 	}
-	partials := &query.Partials{
-		Final: d.split.Final, Explain: d.split.Explain, Moment: d.split.Moment, Streams: d.streams(),
-	}
+	worker, partials := d.partialsOf()
 	if err := d.sendMissing(); err != nil {
 		return true, err
 	}
 	err = d.nodes.cfg.Engine.Query(ctx, &query.Request{
-		SQL: d.split.Worker, Database: d.req.Database,
+		SQL: worker, Database: d.req.Database,
 		Tables: BareTables(d.table),
 		Limit:  d.req.Limit, Partials: partials, Note: d.Note(),
 	}, d.send)

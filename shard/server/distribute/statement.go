@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
 	"cordwood/proto/tracing"
 	"cordwood/shard/query"
@@ -32,6 +31,11 @@ type Statement struct {
 	frontier *frontier
 	// asked is how long it took until all nodes had answered.
 	asked time.Duration
+	// counted tells that the different values were counted by their hashes, and number is how many they are. The nodes
+	// sent sentHashes hashes.
+	counted    bool
+	number     int64
+	sentHashes int
 	// failed is why rows are fetched although the statement was split.
 	failed error
 
@@ -45,9 +49,11 @@ type part struct {
 	node   string // the presumed leader of the shards
 	shards []uint32
 	// sql, if not empty, is what it is asked in the place of the statement for all.
-	sql  string
-	ipc  []byte
-	took time.Duration
+	sql string
+	// streams are what it answered, of so many bytes together; see streams.go.
+	streams [][]byte
+	bytes   int
+	took    time.Duration
 }
 
 // TakeApart prepares a query whose rows lie on other nodes as well; id names the query on all nodes. It returns nil if
@@ -74,7 +80,7 @@ func (n *Nodes) TakeApart(ctx context.Context, req *shardpb.QueryRequest, id str
 		}
 	}
 	switch {
-	case n.large.has(req.Sql):
+	case n.large.has(req.Sql) && (d.split.Hashed == nil || n.shared.has(req.Sql)):
 		d.split.Reason, d.split.Cause = "its partial results were too large lately", causeLarge
 	case d.table == nil:
 		const absent = "its table is not among those of the request"
@@ -98,10 +104,8 @@ func (n *Nodes) spread(req *shardpb.QueryRequest, t *shardpb.QueryTable) bool {
 	})
 }
 
-// divide groups the shards of the table by the nodes that are presumed to lead them. Rows of a table that merges
-// them are merged shard by shard, so each of its shards is a part.
+// divide groups the shards of the table by the nodes that are presumed to lead them.
 func (d *Statement) divide() {
-	merges := query.MergeOf(schema.FromProto(d.table.Table)) != query.Append
 	leaders := map[uint32]string{}
 	for _, of := range d.req.Nodes {
 		if len(of.NodeIds) > 0 {
@@ -117,7 +121,7 @@ func (d *Statement) divide() {
 		}
 		node := leaders[id]
 		p := byNode[node]
-		if p == nil || merges {
+		if p == nil {
 			p = &part{node: node}
 			d.parts, byNode[node] = append(d.parts, p), p
 		}

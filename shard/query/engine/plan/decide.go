@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"cordwood/proto/schema"
+	"cordwood/shard/query"
 	"cordwood/shard/query/engine/sql"
 )
 
@@ -118,6 +119,29 @@ func (p *Plan) WholeRows(pt *Part) (rows int64, ok bool) {
 	}
 	_, marked := columnIn(pt.Segment, schema.DeletedColumnID)
 	return pt.Segment.Rows, pt.Segment.Damaged == "" && !marked
+}
+
+// Keepable returns the segments of at least so many rows that can be asked by themselves: none of their rows have to be
+// merged with others, or have expired, and all of them meet the conditions that are about the time index alone.
+func (p *Plan) Keepable(conditions []Condition, rows int64) (out []*query.Segment) {
+	if p.hasColumn("file_index") || p.hasColumn(NumberColumn) {
+		return nil
+	}
+	parts := p.Parts()
+	if p.View.Merges() {
+		parts, _ = separate(parts)
+	}
+	for i := range parts {
+		pt := &parts[i]
+		if pt.Segment == nil || pt.Segment.Rows < rows || pt.Segment.Damaged != "" || !p.MeetsTimes(pt, false) {
+			continue
+		}
+		if before := p.View.ExpiredBefore; before != nil && pt.Min < *before || !p.Decided(pt, conditions) {
+			continue
+		}
+		out = append(out, pt.Segment)
+	}
+	return out
 }
 
 // Apart returns the parts of the table whose rows may matter as far as their times show, if no rows of several parts

@@ -48,6 +48,9 @@ func (s *Source) filled(rows string) string {
 			list[i] = "coalesce(" + name + ", " + text + ") AS " + name
 		}
 	}
+	if s.numbered {
+		list = append(list, sql.QuoteName(NumberColumn))
+	}
 	return "SELECT " + strings.Join(list, ", ") + " FROM (" + rows + ")"
 }
 

@@ -35,7 +35,15 @@ type Plan struct {
 	reads     []indistinct
 	// Pruned counts what was left out, for EXPLAIN ANALYZE.
 	Pruned pruning
+	// Kept are the paths of segments that need not be read: what the statement finds in them is known.
+	Kept map[string]bool
+	// Only, if not nil, are the paths of the segments that are read, and nothing else. Their rows get a column with the
+	// number of their segment (Source.Numbered).
+	Only map[string]bool
 }
+
+// NumberColumn is the name of that column.
+const NumberColumn = "__segment"
 
 // pruning counts the parts of a table, and the ones that were left out.
 type pruning struct {

@@ -27,6 +27,7 @@ var (
 	// partReductions leave out parts, or rows of parts. They are applied in this order.
 	partReductions = []reduction{
 		{"times", reduceByTimes, explainTimes},
+		{"kept", leaveKept, explainKept},
 		{"filters", reduceByFilters, explainFilters},
 		{"pages", reduceToPages, explainPages},
 	}
@@ -56,6 +57,35 @@ func (p *Plan) Source(ctx context.Context, whole bool) (*Source, error) {
 	}
 	s.where = p.hidden(s)
 	return s, p.reduce(ctx, s, countReductions)
+}
+
+// leaveKept leaves out segments of which it is known what the statement finds in them, and all that are not asked for.
+func leaveKept(_ context.Context, p *Plan, s *Source) error {
+	if len(p.Kept) == 0 && p.Only == nil {
+		return nil
+	}
+	s.numbered = p.Only != nil
+	s.keep(func(pt *Part, identity bool) bool {
+		if pt.Segment == nil || identity {
+			return p.Only == nil
+		}
+		return !p.Kept[pt.Segment.Path] && (p.Only == nil || p.Only[pt.Segment.Path])
+	})
+	return nil
+}
+
+func explainKept(p *Plan, _ *Source) string {
+	if len(p.Kept) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %d known from before", len(p.Kept))
+}
+
+// Remain reports whether there are parts to be read whose rows may matter, as far as times show.
+func (p *Plan) Remain() bool {
+	return slices.ContainsFunc(p.Parts(), func(pt Part) bool {
+		return (pt.Segment == nil || !p.Kept[pt.Segment.Path]) && p.MeetsTimes(&pt, p.View.Merges())
+	})
 }
 
 func (p *Plan) reduce(ctx context.Context, s *Source, list []reduction) error {

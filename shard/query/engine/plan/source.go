@@ -30,6 +30,10 @@ type Source struct {
 	where string
 	// lent are the batches that DuckDB reads.
 	lent []Lent
+	// numbered tells that rows get the number of their segment, which is a position in Numbered, as it is once the
+	// query is written.
+	numbered bool
+	Numbered []string // paths
 }
 
 // Parts yields the parts that are read.

@@ -91,6 +91,10 @@ func (s *Source) files(b *strings.Builder, g *fileGroup, condition, extra string
 		}
 	}
 	b.WriteString(extra)
+	if s.numbered {
+		fmt.Fprintf(b, ", file_index + %d AS %s", len(s.Numbered), sql.QuoteName(NumberColumn))
+		s.Numbered = append(s.Numbered, g.paths...)
+	}
 	b.WriteString(" FROM read_parquet(" + sql.QuoteList(g.paths) + ", hive_partitioning = false, schema = MAP {")
 	comma := ""
 	field := func(id uint32, name, kind string) {

@@ -77,6 +77,8 @@ type merging struct {
 	// project means that nodes compute no aggregates: parts are expressions of rows, and the last step calls what
 	// the client calls.
 	project bool
+	// number, if not empty, is the column with the number of different values, in the place of the values.
+	number string
 	// divided are the sums that become averages, by their columns.
 	divided []string
 }
@@ -126,13 +128,9 @@ func (b *block) splitGroups(project bool) (*Plan, error) {
 		m.keys[key(g)] = len(m.groups)
 		m.groups = append(m.groups, s)
 	}
-	items := make([]string, len(b.items))
-	for i, item := range b.items {
-		s, err := m.final(item)
-		if err != nil {
-			return nil, err
-		}
-		items[i] = s + " AS " + sql.QuoteName(b.Names[i])
+	items, err := m.finals()
+	if err != nil {
+		return nil, err
 	}
 	after, err := m.after()
 	if err != nil {
@@ -150,8 +148,22 @@ func (b *block) splitGroups(project bool) (*Plan, error) {
 	}
 	p.divided = m.divided
 	p.Best = m.largest(p.Worker)
-	p.Final = "SELECT " + strings.Join(items, ", ") + " FROM " + m.partials() + after
+	p.Hashed = m.hashed()
+	p.Final = "SELECT " + items + " FROM " + m.partials() + after
 	return p, nil
+}
+
+// finals returns the list of the last step.
+func (m *merging) finals() (string, error) {
+	items := make([]string, len(m.items))
+	for i, item := range m.items {
+		s, err := m.final(item)
+		if err != nil {
+			return "", err
+		}
+		items[i] = s + " AS " + sql.QuoteName(m.Names[i])
+	}
+	return strings.Join(items, ", "), nil
 }
 
 // after returns what stands behind FROM in the last step.

@@ -19,7 +19,7 @@ const (
 	rank     = `bit_count(xor(CAST((hash(%[1]s) >> 6) | 288230376151711744 AS BIGINT), ` +
 		`CAST(((hash(%[1]s) >> 6) | 288230376151711744) - 1 AS BIGINT)))`
 	// probe is a hash that differs if nodes run engines that hash in other ways: their ranks do not belong together.
-	probe = `max(hash('cordwood', 1, CAST(0.5 AS DOUBLE)))`
+	probe = "max(" + Probe + ")"
 	// sigmaTerms is how many terms of the series for empty registers matter: with 63 of 64 the next one is below 1e-60.
 	sigmaTerms = 13
 )

@@ -147,6 +147,9 @@ func (m *merging) counted(n sql.Node) error {
 
 // different returns an aggregate of the different values of a group.
 func (m *merging) different(name string, n sql.Node) (string, error) {
+	if m.number != "" {
+		return "CAST(COALESCE(sum(" + m.number + "), 0) AS BIGINT)", nil
+	}
 	if err := m.counted(n); err != nil {
 		return "", err
 	}

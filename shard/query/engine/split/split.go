@@ -44,6 +44,8 @@ type Plan struct {
 	Best *Best
 	// Newest, if not nil, says how the answer is made of sorted rows without Final.
 	Newest *Newest
+	// Hashed, if not nil, says how the answer is made of hashes.
+	Hashed *Hashed
 	// UsesNow means that Moment of the statement's Now stands in it, UsesDay that the day of it does.
 	UsesNow, UsesDay bool
 	// divided are the columns of the partials that become averages.

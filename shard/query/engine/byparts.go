@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"time"
+
+	"cordwood/shard/query"
+)
+
+// This file answers a statement over rows that all lie here as if they lay on several nodes: of what its statement for
+// nodes finds in segments much is known from before (kept.go).
+
+// answerByParts answers a statement that was asked before from what is known of its parts.
+func (r *run) answerByParts() (done bool, err error) {
+	if r.engine.parts == nil || r.request.Part || r.st.Explain != "" || len(r.Plans) != 1 || !r.large() {
+		return false, nil
+	}
+	s, err := r.taken()
+	if err != nil || s == nil {
+		return false, err
+	}
+	st, err := r.worker(s.Worker)
+	if err != nil {
+		return false, nil //nolint:nilerr // the statement itself says what is wrong
+	}
+	request := *r.request
+	request.SQL, request.Part, request.Limit, request.Note = s.Worker, true, 0, ""
+	out := limited{most: 2 * maxFound}
+	w := &run{ctx: r.ctx, engine: r.engine, in: r.in, st: st, request: &request, emit: out.write}
+	defer w.close()
+	if err := w.plan(); err != nil {
+		return false, nil //nolint:nilerr // as above
+	}
+	if done, err := w.answerFromKept(); !done || err != nil {
+		return false, err
+	}
+	request.Limit = r.request.Limit
+	request.Partials = &query.Partials{Final: s.Final, Moment: s.Moment, Streams: [][]byte{out.buf.Bytes()}}
+	last := &run{ctx: r.ctx, engine: r.engine, in: r.in, st: st, request: &request, emit: r.emit}
+	err = last.finish()
+	r.rows, r.sent, r.emitErr = last.rows, last.sent, last.emitErr
+	return err == nil || r.sent || r.emitErr != nil, err
+}
+
+// large reports whether the table has so many rows in segments that a last step takes less than to read them.
+func (r *run) large() bool {
+	rows := int64(0)
+	for i := range r.Plans[0].View.Segments {
+		rows += r.Plans[0].View.Segments[i].Rows
+	}
+	return rows >= r.engine.settings.MinByParts
+}
+
+// taken returns the statement taken apart, if it is asked for the second time and consists of groups or sums; else nil.
+func (r *run) taken() (*query.Split, error) {
+	key := splitKey(r.st, r.request)
+	kept := r.engine.splits.get(key)
+	if kept == nil {
+		if !r.engine.parts.Asked(key, r.now) {
+			return nil, nil
+		}
+		s := &run{ctx: r.ctx, engine: r.engine, in: r.in, st: r.st, request: withoutRows(r.request)}
+		out, keep, err := s.split()
+		if h := hauled(err, ""); h != nil {
+			out, keep, err = h, true, nil
+		}
+		if err != nil {
+			return nil, nil //nolint:nilerr // the statement itself says what is wrong
+		}
+		kept = &keptSplit{*out}
+		if keep {
+			r.engine.splits.put(key, kept)
+		}
+	}
+	if kept.Reason != "" || kept.Final == "" || kept.Kind != "aggregate" && kept.Kind != "pairs" {
+		return nil, nil
+	}
+	return kept.at(time.Now()), nil
+}
+
+// worker returns the checked statement for nodes, from the cache if it was met lately.
+func (r *run) worker(text string) (*studied, error) {
+	key := r.request.Database + "\x00" + text
+	if st := r.engine.cache.get(key); st != nil {
+		return st, nil
+	}
+	st, err := r.parseWorker(text)
+	if err == nil {
+		r.engine.cache.put(key, st)
+	}
+	return st, err
+}

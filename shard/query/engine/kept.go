@@ -1,0 +1,290 @@
+package engine
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/shard/query"
+	"cordwood/shard/query/engine/partial"
+	"cordwood/shard/query/engine/plan"
+	"cordwood/shard/query/engine/split"
+	"cordwood/shard/query/engine/sql"
+)
+
+// This file keeps what a statement for nodes finds in each segment, and answers it from that when it is asked again:
+// only segments that are new, those across the border of a condition about the time, and the memtable are read. A
+// statement whose rows all lie here is answered so too, taken apart as for several nodes (byparts.go).
+
+// maxFound is how large the partials of all segments together may be when they are looked for, and those of the rest of
+// the table.
+const maxFound = 32 << 20
+
+// errFound ends a search for partials that are larger.
+var errFound = errors.New("the partials of segments are too large to be kept")
+
+// keptParts is a statement for nodes, and what is known of its answer.
+type keptParts struct {
+	*split.Segmented
+	text string // asks each segment by itself
+	key  string
+	// segments are those that can be asked by themselves; known is what some of them answered, by path.
+	segments []*query.Segment
+	known    map[string]arrow.RecordBatch
+}
+
+// keepable returns what may be known of the statement; nil: it is none of which something is kept.
+func (r *run) keepable() *keptParts {
+	if r.engine.parts == nil || !r.request.Part || r.st.Explain != "" || len(r.Plans) != 1 || len(r.shadowed) > 0 ||
+		r.request.Limit > 0 {
+		return nil
+	}
+	p := r.Plans[0]
+	of := &split.Statement{
+		Root: r.st.tree, SQL: r.st.SQL, Database: p.View.Database, Table: p.View.Name, Columns: p.View.Names,
+		Now: r.now, Sets: func() ([]any, error) { return nil, errFound },
+	}
+	if c := p.View.Schema.TimeIndex(); c != nil {
+		of.Time = c.Name
+	}
+	k := &keptParts{Segmented: split.FindSegmented(of), known: map[string]arrow.RecordBatch{}}
+	if k.Segmented == nil {
+		return nil
+	}
+	var rest []sql.Node
+	conditions := p.Conditions(k.Where, r.now)
+	for _, c := range conditions {
+		if !c.OnTime() {
+			rest = append(rest, c.Expr)
+		}
+	}
+	if k.segments = p.Keepable(conditions, r.engine.settings.MinKept); len(k.segments) == 0 {
+		return nil
+	}
+	var err error
+	if k.text, err = k.Text(rest); err != nil {
+		return nil
+	}
+	sum := sha256.Sum256([]byte(k.text + "\x00" + definitionKey(p.View.Schema)))
+	k.key = string(sum[:])
+	return k
+}
+
+// definitionKey is what the meaning of a statement depends on in the definition of its table.
+func definitionKey(t *schema.Table) string {
+	var b strings.Builder
+	fmt.Fprint(&b, t.ID)
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		fmt.Fprintf(&b, "\x00%d %q %d %d %t", c.ID, c.Name, c.Type, c.Semantic, c.NotNull)
+		if c.Default != nil {
+			fmt.Fprintf(&b, " %q", *c.Default)
+		}
+		if c.Index != nil {
+			fmt.Fprintf(&b, " %d %v", c.Index.Kind, c.Index.Options)
+		}
+	}
+	return b.String()
+}
+
+func (k *keptParts) keyOf(s *query.Segment) partial.Key {
+	return partial.Key{Statement: k.key, Segment: s.Path, CRC: s.CRC}
+}
+
+// answerFromKept answers a statement for nodes of which something is known.
+func (r *run) answerFromKept() (done bool, err error) {
+	k := r.keepable()
+	if k == nil {
+		return false, nil
+	}
+	again := r.engine.parts.Asked(k.key, r.now)
+	var unknown []*query.Segment
+	for _, s := range k.segments {
+		if rec, ok := r.engine.parts.Get(k.keyOf(s)); ok {
+			k.known[s.Path] = rec
+		} else {
+			unknown = append(unknown, s)
+		}
+	}
+	if again && len(unknown) > 0 {
+		switch err := r.find(k, unknown); {
+		case errors.Is(err, errFound):
+			r.engine.parts.TooLarge(k.key, r.now)
+		case sql.IsBroken(err) || r.ctx.Err() != nil:
+			return false, err
+		}
+	}
+	if len(k.known) == 0 {
+		return false, nil
+	}
+	p := r.Plans[0]
+	p.Kept = map[string]bool{}
+	for path := range k.known {
+		p.Kept[path] = true
+	}
+	ipc, err := r.joinKept(k)
+	if err != nil || ipc == nil {
+		p.Kept = nil
+		if sql.IsBroken(err) || r.ctx.Err() != nil {
+			return false, err
+		}
+		return false, nil // what is wrong is said by the run over everything
+	}
+	return true, r.send(ipc)
+}
+
+// find asks segments of which nothing is known, each by itself, and keeps what they answer.
+func (r *run) find(k *keptParts, segments []*query.Segment) error {
+	st, err := r.parseWorker(k.text)
+	if err != nil {
+		return err
+	}
+	out := limited{most: min(maxFound, (len(segments)+1)*partial.MaxBytes)}
+	f := &run{ctx: r.ctx, engine: r.engine, in: r.in, st: st, request: r.request, emit: out.write}
+	defer f.close()
+	f.now = r.now
+	settings := *r.engine.settings
+	settings.Off = map[string]bool{"pages": true, "bounds": true, "codes": true}
+	if f.Planned, err = plan.New(st.Statement, st.shape, r.request, r.now, &settings); err != nil {
+		return err
+	}
+	only := map[string]bool{}
+	for _, s := range segments {
+		only[s.Path] = true
+	}
+	f.Plans[0].Only = only
+	if err := f.bind(f.execute); err != nil {
+		return err
+	}
+	rec, err := readPartials(out.buf.Bytes())
+	if err != nil || rec == nil {
+		return err
+	}
+	return k.keep(r.engine.parts, rec, f.sources[0].Numbered, segments)
+}
+
+// limited collects an answer up to a size.
+type limited struct {
+	buf  bytes.Buffer
+	most int
+}
+
+func (l *limited) write(ipc []byte) error {
+	if l.buf.Len()+len(ipc) > l.most {
+		return errFound
+	}
+	l.buf.Write(ipc)
+	return nil
+}
+
+// readPartials reads an Arrow IPC stream as one batch; nil: there is none.
+func readPartials(stream []byte) (arrow.RecordBatch, error) {
+	r, err := ipc.NewReader(bytes.NewReader(stream))
+	if err != nil {
+		return nil, errs.Wrap(errs.Internal, err, "query: read partials")
+	}
+	defer r.Release()
+	var list []arrow.RecordBatch
+	for r.Next() {
+		rec := r.RecordBatch()
+		rec.Retain()
+		list = append(list, rec)
+	}
+	if err := r.Err(); err != nil && !errors.Is(err, io.EOF) {
+		return nil, errs.Wrap(errs.Internal, err, "query: read partials")
+	}
+	return partial.Concat(r.Schema(), list)
+}
+
+// keep gives each segment its rows of an answer, whose first column is the position of the segment's path.
+func (k *keptParts) keep(c *partial.Cache, rec arrow.RecordBatch, paths []string, segments []*query.Segment) error {
+	numbers, ok := rec.Column(0).(interface{ Value(i int) int64 })
+	if !ok {
+		if unsigned, fine := rec.Column(0).(*array.Uint64); fine {
+			numbers, ok = asSigned{unsigned}, true
+		}
+	}
+	if !ok {
+		return errs.New(errs.Internal, "query: segments are numbered by %s", rec.Column(0).DataType())
+	}
+	rows := map[string][]int{}
+	for i := range int(rec.NumRows()) {
+		n := numbers.Value(i)
+		if n < 0 || int(n) >= len(paths) {
+			return errs.New(errs.Internal, "query: partials of segment %d of %d", n, len(paths))
+		}
+		rows[paths[n]] = append(rows[paths[n]], i)
+	}
+	fields := rec.Schema().Fields()[1:]
+	s := arrow.NewSchema(fields, nil)
+	large := false
+	for _, seg := range segments {
+		part, err := partial.Rows(s, rec, rows[seg.Path])
+		if err != nil {
+			return err
+		}
+		k.known[seg.Path] = part
+		large = !c.Put(k.keyOf(seg), part) || large
+	}
+	if large {
+		return errFound
+	}
+	return nil
+}
+
+type asSigned struct{ *array.Uint64 }
+
+func (a asSigned) Value(i int) int64 { return int64(a.Uint64.Value(i)) }
+
+// joinKept returns what is known together with what the rest of the table answers, as an Arrow IPC stream; nil: there
+// is no row.
+func (r *run) joinKept(k *keptParts) ([]byte, error) {
+	var list []arrow.RecordBatch
+	for _, s := range k.segments {
+		if rec := k.known[s.Path]; rec != nil {
+			list = append(list, rec)
+		}
+	}
+	if r.Plans[0].Remain() {
+		rest := limited{most: maxFound}
+		emit := r.emit
+		r.emit = rest.write
+		err := r.bind(r.execute)
+		r.emit, r.ran, r.sent, r.rows = emit, false, false, 0
+		if err != nil {
+			r.emitErr = nil
+			return nil, err
+		}
+		rec, err := readPartials(rest.buf.Bytes())
+		if err != nil {
+			return nil, err
+		}
+		list = slices.Insert(list, 0, rec)
+	}
+	whole, err := partial.Concat(list[0].Schema(), list)
+	if err != nil {
+		return nil, err
+	}
+	if whole.NumRows() == 0 && k.Groups() == 0 {
+		return nil, nil
+	}
+	if whole, err = partial.Merge(whole, k.How); err != nil {
+		return nil, err
+	}
+	var out bytes.Buffer
+	w := ipc.NewWriter(&out, ipc.WithSchema(whole.Schema()))
+	if err := errors.Join(w.Write(whole), w.Close()); err != nil {
+		return nil, errs.Wrap(errs.Internal, err, "query: write partials")
+	}
+	return out.Bytes(), nil
+}

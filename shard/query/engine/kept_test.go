@@ -1,0 +1,256 @@
+package engine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+	"cordwood/shard/query"
+)
+
+// openKeeping opens an engine that keeps partials of segments of any size.
+func openKeeping(t testing.TB, dir string) *Engine {
+	e := openEngine(t, dir)
+	e.settings.MinKept, e.settings.MinByParts = 1, 0
+	return e
+}
+
+// keptTable is a table that changes while statements are asked.
+type keptTable struct {
+	t   *testing.T
+	rng *rand.Rand
+	dir string
+	query.Table
+	written uint64
+}
+
+func (k *keptTable) rows(columns []schema.Column) [][]any {
+	var out [][]any
+	for range 1 + k.rng.IntN(40) {
+		row := randomRow(k.rng)
+		if k.Merge != query.Append {
+			row[0] = 1_700_000_000_000 + 1000*k.rng.IntN(10_000) // identities that meet
+		}
+		for range columns[len(row):] {
+			row = append(row, nil)
+		}
+		if columns[len(columns)-1].ID == schema.DeletedColumnID && k.rng.IntN(3) == 0 {
+			row[len(row)-1] = true
+		}
+		out = append(out, row)
+	}
+	if k.Merge != query.Append {
+		// One segment has a row of an identity once.
+		seen := map[any]bool{}
+		out = slices.DeleteFunc(out, func(row []any) bool { was := seen[row[0]]; seen[row[0]] = true; return was })
+	}
+	return out
+}
+
+// columns returns those that new rows are written with.
+func (k *keptTable) columns() []schema.Column {
+	if k.rng.IntN(3) == 0 {
+		return append(slices.Clone(k.Schema.Columns), schema.DeletedColumn())
+	}
+	return k.Schema.Columns
+}
+
+// change does what may happen to a table between two queries.
+func (k *keptTable) change() {
+	columns := k.columns()
+	switch k.rng.IntN(8) {
+	case 0, 1:
+		seg := fileOf(k.t, k.dir, 7, columns, k.rows(columns)...)
+		k.written++
+		seg.Order, seg.CRC = k.written, uint32(k.written)
+		k.Segments = append(slices.Clone(k.Segments), seg)
+	case 2:
+		k.Batches = []*column.Batch{batch(k.t, columns, k.rows(columns)...)}
+	case 3: // a compaction takes the place of two segments, and the path of one
+		if len(k.Segments) < 2 || k.Merge != query.Append {
+			return
+		}
+		seg := fileOf(k.t, k.dir, 7, columns, k.rows(columns)...)
+		path := k.Segments[0].Path
+		if err := os.Rename(seg.Path, path+".new"); err != nil {
+			k.t.Fatal(err)
+		}
+		// The engine's footers go by the path and the time of the file.
+		if err := os.Rename(path+".new", path); err != nil {
+			k.t.Fatal(err)
+		}
+		k.written++
+		seg.Path, seg.Order, seg.CRC = path, k.written, uint32(k.written)
+		k.Segments = append([]query.Segment{seg}, k.Segments[2:]...)
+	case 4:
+		before := int64(1_700_000_000_000 + k.rng.IntN(8_000_000))
+		if k.ExpiredBefore = &before; k.rng.IntN(2) == 0 {
+			k.ExpiredBefore = nil
+		}
+	case 5: // ALTER: n may come to be not null, with a default for those that lack it
+		value := fmt.Sprint(k.rng.IntN(9))
+		altered := slices.Clone(k.Schema.Columns)
+		n := &altered[8]
+		n.NotNull, n.Default = !n.NotNull, &value
+		k.Schema = (&schema.Table{Name: "logs", Columns: altered}).Index()
+	case 6: // ALTER: n becomes wider
+		altered := slices.Clone(k.Schema.Columns)
+		altered[8].Type = schema.Int64
+		k.Schema = (&schema.Table{Name: "logs", Columns: altered}).Index()
+	case 7: // DELETE by the time
+		if len(k.Segments) > 0 {
+			k.Segments = slices.Clone(k.Segments[1:])
+		}
+	}
+}
+
+// TestKeptRandom compares answers for which partials are kept with those for which none are, for random statements over
+// tables that change, as one node and as a part of several.
+func TestKeptRandom(t *testing.T) {
+	dir := t.TempDir()
+	plain := openEngine(t, dir)
+	plain.parts = nil
+	asked := 0
+	e := openKeeping(t, dir)
+	for seed := *splitSeed; seed < *splitSeed+uint64(*splitSeeds)/2; seed++ {
+		rng := rand.New(rand.NewPCG(seed, 20))
+		k := &keptTable{t: t, rng: rng, dir: dir}
+		k.Table = table("logs", placedColumns)
+		k.Merge = []query.Merge{query.Append, query.Append, query.LastRow, query.LastNonNull}[rng.IntN(4)]
+		for range 6 {
+			k.change()
+		}
+		type asks struct {
+			sql    string
+			sorted bool
+		}
+		var list []asks
+		for len(list) < 4 {
+			sql, sorted := statements{rng}.statement()
+			s, err := e.Split(t.Context(), &query.Request{SQL: sql, Database: "public", Tables: []query.Table{k.Table}})
+			if err == nil && (s.Kind == "aggregate" || s.Kind == "pairs") {
+				list = append(list, asks{sql, sorted})
+			}
+		}
+		for range 5 {
+			k.change()
+			for range 3 {
+				for _, a := range list {
+					asked++
+					k.compare(e, plain, a.sql, a.sorted, seed)
+				}
+			}
+		}
+		if t.Failed() {
+			return
+		}
+	}
+	known := e.parts.Stats().Hits
+	t.Logf("%d statements, of %d segments the partials were known", asked, known)
+	if known < int64(asked)/4 {
+		t.Errorf("of %d segments only were the partials known, in %d statements", known, asked)
+	}
+}
+
+// compare asks both engines, in one piece and taken apart.
+func (k *keptTable) compare(e, plain *Engine, sql string, sorted bool, seed uint64) {
+	k.t.Helper()
+	want, err := ask(plain, sql, k.Table)
+	if err != nil {
+		k.t.Fatalf("seed %d: %s: without what is kept: %v", seed, sql, err)
+	}
+	got, err := ask(e, sql, k.Table)
+	if err != nil {
+		k.t.Errorf("seed %d: %s: %v", seed, sql, err)
+		return
+	}
+	if diff := same(got, want, sorted); diff != "" {
+		k.t.Errorf("seed %d, %s: %s: %s", seed, k.Merge, sql, diff)
+	}
+	p := &placed{all: k.Table, nodes: []query.Table{k.Table}}
+	if got, reason, err := p.splitAnswer(k.t, e, sql); err != nil {
+		k.t.Errorf("seed %d: %s: %v", seed, sql, err)
+	} else if reason == "" {
+		if diff := same(got, want, sorted); diff != "" {
+			k.t.Errorf("seed %d, %s, as a part: %s: %s", seed, k.Merge, sql, diff)
+		}
+	}
+}
+
+// TestKeptSlidingHour: a condition about the time that moves on asks only segments at its border, and of those whose
+// rows all meet it nothing is read again.
+func TestKeptSlidingHour(t *testing.T) {
+	dir := t.TempDir()
+	e := openKeeping(t, dir)
+	columns := cols("ts:TimestampMillisecond", "host:String", "n:Int64")
+	var parts []any
+	for i := range 10 {
+		var rows [][]any
+		for j := range 60 {
+			rows = append(rows, []any{(i*60 + j) * 1000, fmt.Sprint("host-", j%3), j})
+		}
+		parts = append(parts, fileOf(t, dir, 20, columns, rows...))
+	}
+	tab := table("logs", columns, parts...)
+	for i := range 10 {
+		sql := fmt.Sprintf("SELECT host, count(*) AS c, sum(n), max(ts) FROM logs WHERE ts >= '1970-01-01 00:00:%02d' "+
+			"AND n > 1 GROUP BY host ORDER BY host", i+10)
+		want := mustQuery(t, openEngine(t, dir), sql, tab)
+		p := &placed{all: tab, nodes: []query.Table{tab}}
+		got, reason, err := p.splitAnswer(t, e, sql)
+		if err != nil || reason != "" {
+			t.Fatal(reason, err)
+		}
+		if !slices.Equal(got.rows, want) {
+			t.Errorf("%s: %v, want %v", sql, got.rows, want)
+		}
+	}
+	// Nine of ten segments are beyond the border: the first statement asks in vain, the second finds, eight know.
+	if s := e.parts.Stats(); s.Hits != 8*9 || s.Misses != 2*9 || s.Bytes == 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestKeptLarge: groups that are as many as the rows are not kept, and the statement is answered all the same.
+func TestKeptLarge(t *testing.T) {
+	dir := t.TempDir()
+	e := openKeeping(t, dir)
+	columns := cols("ts:TimestampMillisecond", "id:String")
+	var rows [][]any
+	for i := range 10_000 {
+		rows = append(rows, []any{i, fmt.Sprint("id-", i)})
+	}
+	tab := table("logs", columns, fileOf(t, dir, 0, columns, rows...))
+	for i := range 5 {
+		got := mustQuery(t, e, "SELECT id, count(*) FROM logs GROUP BY id", tab)
+		if len(got) != 10_000 || !strings.HasSuffix(got[0], "|1") {
+			t.Fatalf("%d: %d rows, as %s", i, len(got), got[0])
+		}
+	}
+	if s := e.parts.Stats(); s.Hits != 0 || s.Bytes != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestKeptNothing: what no row of any segment meets has a sum of null, and a count of 0.
+func TestKeptNothing(t *testing.T) {
+	dir := t.TempDir()
+	e := openKeeping(t, dir)
+	columns := cols("ts:TimestampMillisecond", "n:Int64")
+	tab := table("logs", columns, fileOf(t, dir, 0, columns, []any{1, 1}, []any{2, 5}))
+	for range 4 {
+		if got := mustQuery(t, e, "SELECT sum(n) FROM logs WHERE n > 1", tab); !slices.Equal(got, []string{"5"}) {
+			t.Error(got)
+		}
+		// No row of any segment is a row of the answer.
+		got := mustQuery(t, e, "SELECT sum(n), count(*) FROM logs WHERE n > 100", tab)
+		if !slices.Equal(got, []string{"NULL|0"}) {
+			t.Error(got)
+		}
+	}
+}

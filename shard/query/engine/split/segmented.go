@@ -1,0 +1,117 @@
+package split
+
+import (
+	"strconv"
+	"strings"
+
+	"cordwood/shard/query/engine/partial"
+	"cordwood/shard/query/engine/sql"
+)
+
+// SegmentColumn is the name of the column that numbers the segments of rows.
+const SegmentColumn = "__segment"
+
+// Segmented describes a statement for nodes, of which what it finds in several segments is what it finds in each of
+// them, one after the other.
+type Segmented struct {
+	// Where is its condition, or nil. Columns in it are as the table calls them.
+	Where sql.Node
+	// How says of the columns behind the groups what makes one value of those of several segments.
+	How []partial.How
+
+	list, from string
+	groups     int
+}
+
+// partsOf says of aggregates whether their values of several segments can be made one value here. Those that are Apart
+// are left to the last step.
+var partsOf = map[string]partial.How{
+	"count": partial.Sum, "count_star": partial.Sum, "count_if": partial.Sum, "countif": partial.Sum,
+	"sum": partial.Sum, "min": partial.Least, "max": partial.Greatest,
+	"bool_and": partial.Least, "bool_or": partial.Greatest,
+	"avg": partial.Apart, "var_pop": partial.Apart, "any_value": partial.Apart, "product": partial.Apart,
+	"fsum": partial.Apart, "kahan_sum": partial.Apart, "sumkahan": partial.Apart,
+	"bit_and": partial.Apart, "bit_or": partial.Apart, "bit_xor": partial.Apart,
+	"arg_max": partial.Apart, "argmax": partial.Apart, "max_by": partial.Apart,
+	"arg_min": partial.Apart, "argmin": partial.Apart, "min_by": partial.Apart,
+}
+
+// FindSegmented describes a statement for nodes; nil if it is none that groups rows or adds them up, and does nothing
+// else.
+func FindSegmented(st *Statement) *Segmented {
+	b, err := newBlock(st)
+	if err != nil || b.sets != nil || b.all || b.having != nil || b.distinct || b.limited || b.offset > 0 ||
+		len(b.orders) > 0 || b.usesNow || b.usesDay || b.star() || len(b.groups) > len(b.items) ||
+		b.columns[SegmentColumn] != "" {
+		return nil
+	}
+	s := &Segmented{Where: b.where, from: b.from, groups: len(b.groups)}
+	items := make([]string, len(b.items))
+	for i, item := range b.items {
+		if i >= s.groups {
+			how, ok := partOf(item)
+			if !ok {
+				return nil
+			}
+			s.How = append(s.How, how)
+		} else if key(item) != key(b.groups[i]) || hasAggregate(item) {
+			return nil
+		}
+		name := sql.Text(item, "alias")
+		of, err := text(item)
+		if err != nil || name == "" {
+			return nil
+		}
+		items[i] = of + " AS " + sql.QuoteName(name)
+	}
+	if len(s.How) == 0 {
+		return nil
+	}
+	s.list = strings.Join(items, ", ")
+	return s
+}
+
+// partOf says what becomes of the values that an aggregate has in several segments.
+func partOf(item sql.Node) (how partial.How, ok bool) {
+	if !isAggregate(item) || hasAggregate(sql.Args(item)) {
+		return 0, false
+	}
+	if distinct, _ := item["distinct"].(bool); distinct {
+		return 0, false
+	}
+	if orders, _ := item["order_bys"].(sql.Node); !sql.OnlyKeys(orders) {
+		return 0, false
+	}
+	how, ok = partsOf[sql.LowerASCII(sql.Text(item, "function_name"))]
+	if len(sql.Args(item)) > 1 && how != partial.Apart {
+		return 0, false
+	}
+	return how, ok
+}
+
+// Groups returns how many columns are groups.
+func (s *Segmented) Groups() int { return s.groups }
+
+// Text returns the statement with some conditions in the place of Where, for each segment by itself: the number of the
+// segment is the first column.
+func (s *Segmented) Text(conditions []sql.Node) (string, error) {
+	var b strings.Builder
+	b.WriteString("SELECT " + sql.QuoteName(SegmentColumn) + ` AS "__s", ` + s.list + " FROM " + s.from)
+	for i, c := range conditions {
+		of, err := text(c)
+		if err != nil {
+			return "", err
+		}
+		if i == 0 {
+			b.WriteString(" WHERE (" + of + ")")
+		} else {
+			b.WriteString(" AND (" + of + ")")
+		}
+	}
+	keys := []string{"1"}
+	for i := range s.groups {
+		keys = append(keys, strconv.Itoa(i+2))
+	}
+	b.WriteString(" GROUP BY " + strings.Join(keys, ", "))
+	return b.String(), nil
+}

@@ -1,0 +1,82 @@
+package distribute
+
+import (
+	"encoding/binary"
+
+	"cordwood/proto/errs"
+)
+
+// A node with several shards of a table that merges its rows answers with one Arrow IPC stream for each of them, one
+// behind the other: rows of a shard are sorted, and each group is once among them.
+
+// errStream tells that bytes are no Arrow IPC stream.
+var errStream = errs.New(errs.Internal, "query: a node sent what is no stream of rows")
+
+// cutStreams returns the streams of an answer.
+func cutStreams(answer []byte) ([][]byte, error) {
+	var out [][]byte
+	for len(answer) > 0 {
+		n, err := streamLength(answer)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, answer[:n:n])
+		answer = answer[n:]
+	}
+	return out, nil
+}
+
+// streamLength returns how long the first stream of an answer is.
+func streamLength(b []byte) (int, error) {
+	for at := 0; ; {
+		if len(b)-at < 8 || binary.LittleEndian.Uint32(b[at:]) != 0xFFFFFFFF {
+			return 0, errStream
+		}
+		size := int64(binary.LittleEndian.Uint32(b[at+4:]))
+		at += 8
+		if size == 0 {
+			return at, nil
+		}
+		if size > int64(len(b)-at) {
+			return 0, errStream
+		}
+		body, ok := bodyLength(b[at : at+int(size)])
+		at += int(size)
+		if !ok || body > int64(len(b)-at) {
+			return 0, errStream
+		}
+		at += int(body)
+	}
+}
+
+// bodyLength returns the length of what follows a message: the fourth field of its table in the form of FlatBuffers.
+func bodyLength(message []byte) (length int64, ok bool) {
+	const field = 4 + 2*3 // in the list of the places of fields, behind two lengths
+	size := uint64(len(message))
+	if size < 4 {
+		return 0, false
+	}
+	table := uint64(binary.LittleEndian.Uint32(message))
+	if table+4 > size {
+		return 0, false
+	}
+	list := int64(table) - int64(int32(binary.LittleEndian.Uint32(message[table:])))
+	if list < 0 || uint64(list)+2 > size {
+		return 0, false
+	}
+	if fields := uint64(binary.LittleEndian.Uint16(message[list:])); fields < field+2 {
+		return 0, true // the default
+	}
+	if uint64(list)+field+2 > size {
+		return 0, false
+	}
+	at := uint64(binary.LittleEndian.Uint16(message[list+field:]))
+	if at == 0 {
+		return 0, true
+	}
+	if table+at+8 > size {
+		return 0, false
+	}
+	length = int64(binary.LittleEndian.Uint64(message[table+at:]))
+	return length, length >= 0
+}

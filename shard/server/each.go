@@ -1,0 +1,71 @@
+package server
+
+import (
+	"context"
+
+	"cordwood/proto/schema"
+	"cordwood/proto/shardpb"
+	"cordwood/proto/tracing"
+	"cordwood/shard/query"
+	"cordwood/shard/server/distribute"
+)
+
+// shardByShard returns the requests into which a part of a query falls whose table merges its rows and has several
+// shards here: rows of one identity are in one shard, and have an order there alone. Else it returns nil.
+func shardByShard(req *shardpb.QueryRequest) []*shardpb.QueryRequest {
+	if !req.Part || len(req.Tables) != 1 {
+		return nil
+	}
+	t := req.Tables[0]
+	if t.Name == nil || t.Table == nil || t.Inline {
+		return nil
+	}
+	shards := distribute.ShardsOf(t)
+	if len(shards) < 2 || query.MergeOf(schema.FromProto(t.Table)) == query.Append {
+		return nil
+	}
+	out := make([]*shardpb.QueryRequest, len(shards))
+	for i, id := range shards {
+		out[i] = &shardpb.QueryRequest{
+			Sql: req.Sql, Database: req.Database, Limit: req.Limit, Timezone: req.Timezone, Part: true, Share: req.Share,
+			QueryId: req.QueryId, AllowPartial: req.AllowPartial, AnyReplica: req.AnyReplica,
+			MaxStalenessNanos: req.MaxStalenessNanos, Unchecked: req.Unchecked, Nodes: req.Nodes,
+			Tables: []*shardpb.QueryTable{{Name: t.Name, Table: t.Table, ShardId: id, ExpiredBefore: t.ExpiredBefore}},
+		}
+	}
+	return out
+}
+
+// queryEach answers several parts of a query with one Arrow IPC stream each, one behind the other.
+func (s *server) queryEach(ctx context.Context, q *runningQuery, list []*shardpb.QueryRequest, out *answer) error {
+	q.Enter(phaseGather)
+	var missing []string
+	rows := make([]*gathered, len(list))
+	for i, req := range list {
+		gathering, span := tracing.Start(ctx, "gather rows")
+		g, err := s.gather(gathering, req, true)
+		span.End(err)
+		if err != nil {
+			return err
+		}
+		defer g.release()
+		rows[i], missing = g, append(missing, g.missing...)
+	}
+	if len(missing) > 0 {
+		if err := out.Missing(missing); err != nil {
+			return err
+		}
+	}
+	q.Enter(phaseRun)
+	for i, req := range list {
+		running, span := tracing.Start(ctx, "run query")
+		err := s.examine(ctx, req, s.cfg.Engine.Query(running, &query.Request{
+			SQL: req.Sql, Database: req.Database, Tables: rows[i].tables, Limit: req.Limit, Timezone: req.Timezone, Part: true,
+		}, out.Rows))
+		span.End(err)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
