@@ -29,7 +29,7 @@ DEBVERSION ?= $(shell echo '$(VERSION)' | sed 's/^v//; /^[0-9][0-9]*[.]/!s/^/0.0
 RACE_PKGS  := ./shard ./shard/query/... ./shard/replica/... ./meta/... ./node/... ./router/httpapi/... ./router/query/... \
               ./router/write/... ./proto/leader ./shard/memtable/... ./shard/manifest/... ./shard/shardclient/... ./shard/handoff
 
-.PHONY: help build demo test check lint fmt generate generate-check race fuzz crash simulation chaos bench bench-e2e clients-test helm-test helm-docs kube-test licences vendor-web web-bundle web-lint web-test image deb dist dist-test package-test clean
+.PHONY: help build demo test check lint fmt generate generate-check race fuzz crash simulation chaos bench bench-e2e clients-test helm-test helm-docs kube-test licences vendor-web web-bundle web-lint web-test screenshots image deb dist dist-test package-test clean
 
 help: ## List the commands
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -138,6 +138,9 @@ helm-test: build ## Lint the Helm chart, compare what it renders, check every ob
 
 helm-docs: ## Write the chart's README, its rules and dashboards and the golden files again
 	cd deploy/tools && $(GO) test -count 1 -timeout 10m ./monitortest -update && $(GO) test -count 1 -timeout 10m ./helmtest -update
+
+screenshots: build ## Make the pictures of docs/images in Chromium
+	mkdir -p docs/images && cd deploy/tools && CORDWOOD_BIN=$(CURDIR)/$(BIN) WEB_SHOTS=$(CURDIR)/docs/images $(GO) test -count 1 -run TestScreenshots ./webtest
 
 vendor-web: ## Build router/web/vendor, the libraries and fonts of the page, from the npm registry
 	cd deploy/tools/web && npm ci --no-audit --no-fund && npm run --silent vendor

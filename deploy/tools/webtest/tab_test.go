@@ -26,6 +26,12 @@ addEventListener('unhandledrejection', (e) => faults.push(String(e.reason)));`
 // open opens an address in a tab of its own, which ends with the test. Whatever the policy refused fails it.
 func open(t *testing.T, url string) *tab {
 	t.Helper()
+	return openWith(t, watch, url)
+}
+
+// openWith is open with a script that runs in each document before its own.
+func openWith(t *testing.T, script, url string) *tab {
+	t.Helper()
 	ctx, end := chromedp.NewContext(browser)
 	t.Cleanup(end)
 	b := &tab{t: t, ctx: ctx}
@@ -34,7 +40,7 @@ func open(t *testing.T, url string) *tab {
 	}
 	b.do(chromedp.EmulateViewport(1440, 900))
 	if _, err := chromedp.Call(ctx, page.AddScriptToEvaluateOnNewDocument,
-		page.AddScriptToEvaluateOnNewDocumentParams{Source: watch}); err != nil {
+		page.AddScriptToEvaluateOnNewDocumentParams{Source: script}); err != nil {
 		t.Fatal(err)
 	}
 	b.do(chromedp.Navigate(url))

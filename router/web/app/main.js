@@ -114,15 +114,38 @@ function followLinks(stores) {
   });
 }
 
+/**
+ * Leaves the first requests to those for rows, if the address says of which table. Without one the tables come first.
+ * @param {() => void} load
+ */
+function afterFirstRows(load) {
+  const { explore, place } = stores;
+  if (place.page.value !== 'explore' || explore.state.value.tables.length === 0) return load();
+  const most = setTimeout(go, 2000);
+  const stop = effect(() => {
+    if (explore.first.value.value || explore.first.error.value || explore.fields.error.value) queueMicrotask(go);
+  });
+  let gone = false;
+  function go() {
+    if (gone) return;
+    gone = true;
+    clearTimeout(most);
+    stop();
+    load();
+  }
+}
+
 const stores = createStores();
 effect(() => {
   const theme = stores.prefs.theme.value;
   if (theme === 'system') delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
 });
-void stores.tables.load();
-void stores.health.load();
-void stores.signIn.load();
+afterFirstRows(() => {
+  void stores.health.load();
+  void stores.signIn.load();
+  void stores.tables.load();
+});
 followLinks(stores);
 sessionStorage.removeItem('cordwood.tries');
 const root = /** @type {HTMLElement} */ (document.getElementById('app'));
