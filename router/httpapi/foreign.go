@@ -1,9 +1,11 @@
 package httpapi
 
 import (
+	"slices"
 	"strings"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/nearest"
 )
 
 // Paths of other systems, by which shippers and query tools that are configured for them are known.
@@ -69,7 +71,7 @@ var foreignPaths = []struct {
 
 // noSuchPath returns the error of a path that there is not. It names the protocol of another system that the
 // client seems to speak, and what to use.
-func noSuchPath(method, path, shown string) *errs.Error {
+func noSuchPath(method, path, shown string, known []string) *errs.Error {
 	if protocol, ok := foreignProtocol(path); ok {
 		what := "which this server does not speak at this path"
 		if strings.HasSuffix(protocol, "write API") || strings.HasSuffix(protocol, "of metrics") {
@@ -82,8 +84,26 @@ func noSuchPath(method, path, shown string) *errs.Error {
 				"JSON lines go to POST /v1/ingest?table=NAME&pipeline_name=svc_identity, "+
 				"queries to POST /v1/sql", method, shown, protocol, what)
 	}
-	return errs.New(errs.InvalidArguments, "no such path: %s %s; /v1/openapi.json describes those that there are",
-		method, shown)
+	return errs.New(errs.InvalidArguments, "no such path: %s %s%s; /v1/openapi.json describes those that there are",
+		method, shown, likePath(path, known))
+}
+
+// maxNearPath bounds the paths that are compared with those that there are.
+const maxNearPath = 64
+
+// likePath asks whether a known path was meant: one with the version in front or without a slash at the end, or one
+// that is written nearly so.
+func likePath(path string, known []string) string {
+	if len(path) > maxNearPath {
+		return ""
+	}
+	trimmed := strings.TrimRight(path, "/")
+	for _, like := range []string{trimmed, "/v1" + trimmed} {
+		if slices.Contains(known, like) {
+			return `; did you mean "` + like + `"?`
+		}
+	}
+	return nearest.DidYouMean("; ", trimmed, known)
 }
 
 func foreignProtocol(path string) (name string, ok bool) {

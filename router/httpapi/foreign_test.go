@@ -59,11 +59,27 @@ func TestMetricsAreNotTaken(t *testing.T) {
 	for _, path := range []string{
 		"/v1/influxdb/write", "/v1/influxdb/api/v2/write", "/v1/prometheus/write", "/v1/opentsdb/api/put",
 	} {
-		text := noSuchPath("POST", path, path).Error()
+		text := noSuchPath("POST", path, path, nil).Error()
 		for _, output := range []string{"outputs.loki", "outputs.http", "outputs.elasticsearch"} {
 			if !strings.Contains(text, output) {
 				t.Errorf("%s: %s", path, text)
 			}
+		}
+	}
+}
+
+// TestNearPaths names the path that was perhaps meant.
+func TestNearPaths(t *testing.T) {
+	f := newPipelineFixture(t)
+	for path, want := range map[string]string{
+		"/ingest":               `did you mean \"/v1/ingest\"?`,
+		"/health/":              `did you mean \"/health\"?`,
+		"/v1/ingets":            `did you mean \"/v1/ingest\"?`,
+		"/pipelines":            `did you mean \"/v1/pipelines\"?`,
+		"/v1/nothing/like/this": "no such path: POST /v1/nothing/like/this; /v1/openapi.json",
+	} {
+		if text := f.call("POST", path, "{}").Body.String(); !strings.Contains(text, want) {
+			t.Errorf("%s: %s, want %s", path, text, want)
 		}
 	}
 }

@@ -315,8 +315,9 @@ func (s *Server) dispatch(routes []route, speaks func(path string) *protocol) (*
 				r.Method, cutPath(r), strings.Join(methods[path], " or ")).WithStatus(http.StatusMethodNotAllowed))
 		}))
 	}
+	plain := slices.DeleteFunc(paths, func(p string) bool { return strings.Contains(p, "{") })
 	router.NotFoundHandler = s.refuse(speaks, func(w http.ResponseWriter, r *http.Request) {
-		exchange.WriteError(w, r, noSuchPath(r.Method, r.URL.Path, cutPath(r)).WithStatus(http.StatusNotFound))
+		exchange.WriteError(w, r, noSuchPath(r.Method, r.URL.Path, cutPath(r), plain).WithStatus(http.StatusNotFound))
 	})
 	return router, nil
 }

@@ -74,6 +74,7 @@ func TestUnknownParameters(t *testing.T) {
 			"/v1/ingest?table=t&skip_erorr=true&nope",
 			`unknown parameters \"skip_erorr\", did you mean \"skip_error\"?; \"nope\"; this path takes`,
 		},
+		{"/v1/sql?query=SELECT+1", `unknown parameter \"query\", did you mean \"sql\"?`},
 		{"/v1/ingest?t%61bel=t", `unknown parameter \"tabel\", did you mean \"table\"?`},
 		{"/v1/events/logs?Table=t", `unknown parameter \"Table\", did you mean \"table\"?`},
 		{"/v1/pipelines/_dryrun?tracee=true", `did you mean \"trace\"?`},

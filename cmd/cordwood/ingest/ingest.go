@@ -56,10 +56,11 @@ gzip or zstd. They are sent in batches that end at line ends, or between the val
 JSON file, several at a time; rows of one file may therefore be stored in another order.
 
 A batch that the server is too busy for is sent again, up to 10 times, or for --timeout.
-A batch that it refuses ends the command, unless --skip-error lets it drop the records that fail; so does a file that
-cannot be read to its end. What was sent before stays stored: the last line says how much
-that is. If a file cannot be opened, nothing is sent. Each batch has an idempotency key:
-one whose answer was lost is sent again, and not stored twice.
+A batch that it refuses ends the command, unless --skip-error lets it drop the records
+that fail; so does a file that cannot be read to its end. What was sent before stays
+stored: the last line says how much that is. If a file cannot be opened, nothing is sent.
+Each batch has an idempotency key: one whose answer was lost is sent again, and not stored
+twice.
 
 What comes through a pipe may stand still: a batch of it goes when its first record has
 waited for --flush-after. With --forever the command waits for a server that is away or

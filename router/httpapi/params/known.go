@@ -75,7 +75,11 @@ func unknownNames(unknown, known []string) error {
 	}
 	var texts []string
 	for _, name := range unknown {
-		texts = append(texts, quoted(name)+nearest.DidYouMean(", ", name, known))
+		like := nearest.DidYouMean(", ", name, known)
+		if ours := otherNames[strings.ToLower(name)]; slices.Contains(known, ours) {
+			like = ", did you mean " + quoted(ours) + "?"
+		}
+		texts = append(texts, quoted(name)+like)
 	}
 	what, takes := "unknown parameter ", "this path takes no parameters"
 	if len(unknown) > 1 {
@@ -85,6 +89,12 @@ func unknownNames(unknown, known []string) error {
 		takes = "this path takes " + strings.Join(known, ", ")
 	}
 	return errs.New(errs.InvalidArguments, "%s%s; %s", what, strings.Join(texts, "; "), takes)
+}
+
+// otherNames are the names that other systems have for our parameters.
+var otherNames = map[string]string{
+	"q": "sql", "query": "sql", "statement": "sql", "stmt": "sql", "database": "db", "schema": "db", "index": "table",
+	"pipeline": "pipeline_name", "output": "format", "timestamp": "custom_time_index", "max": "limit",
 }
 
 // ourHeaders are the headers of requests that begin with x-svc-. ParseHints handles the keys of

@@ -58,7 +58,12 @@ func Parse(name string) (Format, error) {
 		}
 		names[i] = f.name
 	}
-	return 0, errs.New(errs.InvalidArguments, "unknown format %q: expected one of %s", name, strings.Join(names, ", "))
+	advice := ""
+	if strings.EqualFold(name, "json") || strings.EqualFold(name, "jsonl") {
+		advice = "; svcdb_v1 is one JSON document, ndjson a line of JSON for each row"
+	}
+	return 0, errs.New(errs.InvalidArguments, "unknown format %q: expected one of %s%s", name, strings.Join(names, ", "),
+		advice)
 }
 
 // String returns the format's name.

@@ -249,8 +249,17 @@ func TestRequests(t *testing.T) {
 		{
 			name: "json body", method: "POST", body: `{"sql":"SELECT 1"}`,
 			headers: headers{"Content-Type": "application/json"}, status: 400,
-			want: "invalid content type: application/json",
+			want: "application/x-www-form-urlencoded; send the statement itself as application/sql, or as parameter sql",
 		},
+		{
+			name: "a statement as a form", method: "POST", body: "SELECT 1 WHERE 'a' LIKE '%x'",
+			headers: headers{"Content-Type": form}, status: 400, want: "the body is a statement, and its content type",
+		},
+		{
+			name: "an assignment in a statement as a form", method: "POST", body: "SELECT 1 WHERE 1=1 & 1",
+			headers: headers{"Content-Type": form}, status: 400, want: "the body is a statement, and its content type",
+		},
+		{name: "format of other systems", query: "sql=SELECT+1&format=json", status: 400, want: "ndjson a line of JSON for"},
 		{name: "format", query: "sql=SELECT+1&format=xml", status: 400, want: "unknown format"},
 		{name: "limit", query: "sql=SELECT+1&limit=-1", status: 400, want: "parameter limit"},
 		{

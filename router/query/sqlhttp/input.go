@@ -271,17 +271,25 @@ func (h *Handler) readBody(a *answer, r *http.Request, p *parameters, limit time
 	}
 	switch kind {
 	case "application/x-www-form-urlencoded":
-		if p.form, err = params.Parse(string(data)); err != nil {
-			return err
+		if p.form, err = params.Parse(string(data)); err == nil {
+			err = p.form.Check(params.SQL)
 		}
-		if err := p.form.Check(params.SQL); err != nil {
+		if _, bad := statement.Parse(string(data)); err != nil && bad == nil {
+			return errs.New(errs.InvalidArguments, "the body is a statement, and its content type, which curl -d sends, is "+
+				"that of a form: send it by --data-urlencode 'sql=…', or with -H 'Content-Type: application/sql'")
+		}
+		if err != nil {
 			return err
 		}
 	case "application/sql", "text/plain", "":
 		p.text = string(data)
 	default:
-		return errs.New(errs.InvalidArguments,
-			"invalid content type: %.80s, expected one of application/sql, text/plain, application/x-www-form-urlencoded", kind)
+		advice := ""
+		if kind == "application/json" {
+			advice = "; send the statement itself as application/sql, or as parameter sql"
+		}
+		return errs.New(errs.InvalidArguments, "invalid content type: %.80s, expected one of application/sql, text/plain, "+
+			"application/x-www-form-urlencoded%s", kind, advice)
 	}
 	return nil
 }
