@@ -80,7 +80,8 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 	config := httpapi.Config{
 		Tunnel: n.operators.serve, NodeNames: n.nameNodes,
 		Catalog: client, Fresh: client.Fresh, Writer: writer, Bodies: bodies, Tail: follow, Pipelines: client,
-		SQL: sql, LogQuery: http.HandlerFunc(sql.ServeLogs), Explore: explorer,
+		Saved: client,
+		SQL:   sql, LogQuery: http.HandlerFunc(sql.ServeLogs), Explore: explorer,
 		Cluster:           coordinator.NewAdmin(client).On(n.data.nodeID).WithShards(shards),
 		PipelineOptions:   pipeline.Options{Env: processor.Env{GeoIPDatabase: n.cfg.Ingest.GeoIPDatabase}},
 		NoClientVariables: !n.cfg.Ingest.ClientVariables,

@@ -29,6 +29,7 @@ func newWhole(t testing.TB, change ...func(*Config)) *pipelineFixture {
 	nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	return newPipelineFixture(t, append([]func(*Config){func(c *Config) {
 		c.Cluster, c.SQL, c.LogQuery, c.Tail = &fakeCluster{}, nothing, nothing, nothing
+		c.Saved = &fakeSaved{}
 		c.Explore, c.Page = explorer, nothing
 		c.Tunnel = func(conn net.Conn, _ *access.Caller) { conn.Close() }
 	}}, change...)...)

@@ -98,6 +98,9 @@ func (s *Server) routes() []route {
 	if s.cfg.Pipelines != nil {
 		routes = append(routes, s.pipelineRoutes()...)
 	}
+	if s.cfg.Saved != nil {
+		routes = append(routes, s.savedRoutes()...)
+	}
 	if s.cfg.Cluster != nil {
 		routes = append(routes, s.clusterRoutes()...)
 	}
@@ -119,6 +122,12 @@ func (s *Server) routes() []route {
 			params:   params.SQL,
 			handler:  s.cfg.SQL.ServeHTTP,
 			ownLimit: true,
+		})
+	}
+	if s.cfg.SQL != nil && s.cfg.Pipelines != nil {
+		routes = append(routes, route{
+			methods: post, path: "/v1/rejects/replay", needs: access.PipelineWrite, action: "replay rejects",
+			handler: s.handleReplay, endless: true,
 		})
 	}
 	if s.cfg.LogQuery != nil {

@@ -68,6 +68,8 @@ type Config struct {
 	// Pipelines keeps the pipelines that clients upload. Without it their paths do not
 	// exist, and svc_identity is the only pipeline.
 	Pipelines Pipelines
+	// Saved keeps what users save for a page. Without it its paths do not exist.
+	Saved Saved
 	// PipelineOptions is what pipelines are compiled with.
 	PipelineOptions pipeline.Options
 	// Lookup finds texts that are stored, for protocols whose clients send again what was stored. Without it such records
@@ -256,6 +258,7 @@ type Server struct {
 	ingestion *ingest.Service
 	changes   *audit.Log
 	pipelines *ingest.Pipelines // nil without Config.Pipelines
+	replays   chan struct{}     // has a value for each replay that is under way
 	whole     http.Handler
 	public    http.Handler
 	// describe returns the description of the API, made at the first call.
@@ -275,7 +278,10 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, log: cfg.Logger, metrics: m, changes: audit.New(cfg.Logger)}
+	s := &Server{
+		cfg: cfg, log: cfg.Logger, metrics: m, changes: audit.New(cfg.Logger),
+		replays: make(chan struct{}, maxReplays),
+	}
 	if s.pipelines, err = newPipelines(cfg); err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,7 +21,7 @@ import (
 	"cordwood/cmd/cordwood/client"
 	"cordwood/proto/nearest"
 	"cordwood/proto/schema"
-	"cordwood/router/pipeline"
+	"cordwood/router/replay"
 )
 
 // replayOptions are the flags of the command.
@@ -64,7 +63,7 @@ took long is kept with the time at which it began.`,
 	f.StringVar(&o.pipeline, "pipeline", "", "only records that this `PIPELINE` rejected")
 	f.StringVar(&o.db, "db", "", "only records meant for this `DATABASE`")
 	f.StringVar(&o.table, "table", "", "only records meant for this `TABLE`")
-	f.StringVar(&o.kind, "kind", "", "only records that failed at this `STEP`: "+strings.Join(rejectKinds(), ", "))
+	f.StringVar(&o.kind, "kind", "", "only records that failed at this `STEP`: "+strings.Join(replay.Kinds(), ", "))
 	f.StringVar(&o.since, "since", "", "only records rejected at this `TIME` or later, in UTC")
 	f.StringVar(&o.until, "until", "", "only records rejected before this `TIME`, in UTC")
 	f.IntVar(&o.limit, "limit", 0, "`NUMBER` of records at most, the oldest first; 0: all")
@@ -81,68 +80,54 @@ took long is kept with the time at which it began.`,
 	return cmd
 }
 
-// rejectKinds returns the values of the column kind of svc_private.rejects.
-func rejectKinds() []string {
-	var names []string
-	for _, kind := range pipeline.SkipKinds() {
-		names = append(names, kind.String())
+// request returns the flags as the server takes them.
+func (o *replayOptions) request() *replay.Request {
+	return &replay.Request{
+		Pipeline: o.pipeline, DB: o.db, Table: o.table, Kind: o.kind, Since: o.since, Until: o.until, Limit: o.limit,
+		ToPipeline: o.to, ToDB: o.toDB, ToTable: o.toTable, OnReject: o.onReject, Again: o.again,
 	}
-	return names
 }
 
-// where returns the condition of the flags.
-func (o *replayOptions) where() (string, error) {
-	if o.kind != "" && !slices.Contains(rejectKinds(), o.kind) {
-		return "", cli.WrongUsage(fmt.Errorf("--kind %s: use %s", o.kind, strings.Join(rejectKinds(), ", ")))
-	}
-	conditions := []string{"true"}
-	for _, c := range []struct{ column, value string }{
-		{"pipeline", o.pipeline}, {"table_schema", o.db}, {"table_name", o.table}, {"kind", o.kind},
+// check refuses flags that cannot be meant.
+func (o *replayOptions) check() error {
+	for _, c := range []struct {
+		flag  string
+		wrong bool
+		want  string
+	}{
+		{"--on-reject " + o.onReject, o.onReject != "drop" && o.onReject != "store", "use drop or store"},
+		{fmt.Sprintf("--limit %d", o.limit), o.limit < 0, "want 0 or more"},
+		{
+			"--kind " + o.kind, o.kind != "" && !slices.Contains(replay.Kinds(), o.kind),
+			"use " + strings.Join(replay.Kinds(), ", "),
+		},
 	} {
-		if c.value != "" {
-			conditions = append(conditions, c.column+" = "+cli.Literal(c.value))
+		if c.wrong {
+			return cli.WrongUsage(fmt.Errorf("%s: %s", c.flag, c.want))
 		}
 	}
-	for _, c := range []struct{ flag, op, value string }{{"since", ">=", o.since}, {"until", "<", o.until}} {
+	for _, c := range []struct{ flag, value string }{{"--since", o.since}, {"--until", o.until}} {
 		if c.value == "" {
 			continue
 		}
-		at, err := parseMoment(c.value)
-		if err != nil {
-			return "", cli.WrongUsage(fmt.Errorf("--%s: %w", c.flag, err))
-		}
-		conditions = append(conditions,
-			fmt.Sprintf("rejected_at %s TIMESTAMP_NS '%s'", c.op, at.Format("2006-01-02 15:04:05.000000000")))
-	}
-	return strings.Join(conditions, " AND "), nil
-}
-
-// parseMoment reads a time for people: RFC 3339, with a space or a T, UTC without a zone.
-func parseMoment(text string) (time.Time, error) {
-	for _, layout := range []string{
-		time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04",
-		"2006-01-02",
-	} {
-		if at, err := time.Parse(layout, text); err == nil {
-			return at.UTC(), nil
+		if _, err := replay.ParseTime(c.value); err != nil {
+			return cli.WrongUsage(fmt.Errorf("%s: %w", c.flag, err))
 		}
 	}
-	return time.Time{}, fmt.Errorf("%q is no time: write it like 2024-07-04 08:31:00", text)
+	return nil
 }
 
 func runReplay(cmd *cobra.Command, o *replayOptions) error {
-	if o.onReject != "drop" && o.onReject != "store" {
-		return cli.WrongUsage(fmt.Errorf("--on-reject %s: use drop or store", o.onReject))
-	}
-	if o.limit < 0 {
-		return cli.WrongUsage(fmt.Errorf("--limit %d: want 0 or more", o.limit))
+	if err := o.check(); err != nil {
+		return err
 	}
 	if err := o.names(cmd); err != nil {
 		return err
 	}
-	where, err := o.where()
+	req := o.request()
+	where, err := req.Where()
 	if err != nil {
-		return err
+		return cli.WrongUsage(err)
 	}
 	a, err := newAPI(cmd)
 	if err != nil {
@@ -150,45 +135,111 @@ func runReplay(cmd *cobra.Command, o *replayOptions) error {
 	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if o.count {
+	switch {
+	case o.count:
 		return a.countRejects(ctx, cmd, o, where)
+	case o.list:
+		return a.listRejects(ctx, cmd, where, o)
 	}
-	job := &replay{
-		api:     a,
-		options: o,
-		begun:   map[destination]bool{},
-		seen:    map[[sha256.Size]byte]int{},
+	end, err := a.replay(ctx, req)
+	for _, reason := range end.Reasons {
+		fmt.Fprintf(cmd.ErrOrStderr(), "failed again: %s (%s)\n", reason.Reason, cli.Count(reason.Count, "record"))
 	}
-	out := cmd.OutOrStdout()
-	if o.list {
-		job.list = out
-	}
-	err = job.run(ctx, where)
-	if err == nil && job.last.IsZero() {
+	if err == nil && end.Until == nil {
 		a.hintAtNames(ctx, cmd, o)
 	}
-	if o.list {
-		return err
+	out := cmd.OutOrStdout()
+	fmt.Fprintf(out, "%s sent again: %s written, %d failed again", cli.Count(end.Stored+end.Failed, "record"),
+		cli.Count(end.Rows, "row"), end.Failed)
+	if end.Before > 0 {
+		fmt.Fprintf(out, "; %d were stored by an earlier run", end.Before)
 	}
-	for _, reason := range job.reasons {
-		fmt.Fprintf(cmd.ErrOrStderr(), "failed again: %s\n", reason)
-	}
-	fmt.Fprintf(out, "%s sent again: %s written, %d failed again", cli.Count(job.records, "record"),
-		cli.Count(job.written, "row"), job.skipped)
-	if job.before > 0 {
-		fmt.Fprintf(out, "; %d were stored by an earlier run", job.before)
-	}
-	if err == nil && !job.last.IsZero() {
-		fmt.Fprintf(out, "; next time: --since '%s'", job.last.Add(-replayOverlap).Format("2006-01-02 15:04:05"))
+	if err == nil && end.Until != nil {
+		fmt.Fprintf(out, "; next time: --since '%s'", end.Until.UTC().Add(-replayOverlap).Format("2006-01-02 15:04:05"))
 	}
 	fmt.Fprintln(out)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return errors.New("interrupted: run the command again within 15 minutes, and nothing is stored twice")
-	case err == nil && job.skipped > 0:
+	case err == nil && end.Failed > 0:
 		return cli.ExitWith(cli.ExitFailed)
 	}
 	return err
+}
+
+// replay has the server send records again. What it returns is true also with an error.
+func (a *api) replay(ctx context.Context, req *replay.Request) (end replay.End, err error) {
+	body, err := json.Marshal(req)
+	if err != nil {
+		return end, err
+	}
+	// It may be asked for again: what is stored is left out then.
+	resp, err := a.client.Do(ctx, client.Request{
+		Method: http.MethodPost, Path: "/v1/rejects/replay", Body: body, Reads: true,
+		Header: http.Header{"Content-Type": {"application/json"}},
+	})
+	if err != nil {
+		return end, err
+	}
+	defer resp.Body.Close()
+	err = cli.EachLine(resp.Body, func(line []byte) error {
+		end = replay.End{} // each line tells everything
+		return json.Unmarshal(line, &end)
+	})
+	switch {
+	case err != nil:
+		return end, fmt.Errorf("reading how far the replay is: %w", err)
+	case end.Error != "":
+		return end, errors.New(end.Error)
+	case !end.End:
+		return end, errors.New("the server broke the answer off: run the command again within 15 minutes, and nothing " +
+			"is stored twice")
+	}
+	return end, nil
+}
+
+// listRejects prints the records that were not stored by a replay.
+func (a *api) listRejects(ctx context.Context, cmd *cobra.Command, where string, o *replayOptions) error {
+	done := map[string]bool{}
+	if !o.again {
+		err := a.eachRow(ctx, "SELECT id FROM svc_private.replayed", func(line []byte) error {
+			var row struct{ ID string }
+			err := json.Unmarshal(line, &row)
+			done[row.ID] = true
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	var ids replay.IDs
+	n := 0
+	err := a.eachRow(ctx, replay.Select(where), func(line []byte) error {
+		var r replay.Reject
+		if err := json.Unmarshal(line, &r); err != nil {
+			return fmt.Errorf("reading a kept record: %w", err)
+		}
+		if done[ids.Of(&r)] || o.limit > 0 && n == o.limit {
+			return nil
+		}
+		n++
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\n", line)
+		return err
+	})
+	if err == nil && ids.Last().IsZero() {
+		a.hintAtNames(ctx, cmd, o)
+	}
+	return err
+}
+
+// eachRow calls f with each row of a query of the rejects, as JSON.
+func (a *api) eachRow(ctx context.Context, sql string, f func(line []byte) error) error {
+	rows, err := a.selectRejects(ctx, sql, "ndjson")
+	if err != nil || rows == nil {
+		return err
+	}
+	defer rows.Close()
+	return cli.EachLine(rows, f)
 }
 
 // replayOverlap is how far before the last record the next run is told to begin: the time of a

@@ -32,6 +32,8 @@ var (
 	ListPipelines   = []string{"db", "name"}
 	PutPipeline     = []string{"db", "note"}
 	PipelineVersion = []string{"db", "version"}
+	ListSaved       = []string{"kind"}
+	PutSaved        = []string{"shared"}
 	PipelineDDL     = []string{"db", "table", "version"}
 )
 

@@ -1,0 +1,130 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+)
+
+// inner sends requests of this server to itself, in the name of the client of another request: they are checked,
+// counted, logged and limited as if the client had sent them.
+type inner struct {
+	handler http.Handler
+	outer   *http.Request
+}
+
+// errInnerClosed ends an inner request whose answer nobody reads any more.
+var errInnerClosed = errors.New("the answer is not read any more")
+
+// innerHeaders are the headers by which a client is known and judged.
+var innerHeaders = []string{
+	"Authorization", "X-Svc-Auth", "Cookie", "Origin", "Sec-Fetch-Site", "User-Agent", "X-Svc-Page", "X-Forwarded-For",
+	"X-Forwarded-Proto", "Forwarded", "X-Request-Id",
+}
+
+// send sends a request. The body of its answer must be closed. A request whose context ends is broken off, and send
+// waits for its end.
+func (i inner) send(
+	ctx context.Context, path string, query url.Values, header http.Header, body []byte,
+) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, path, bytes.NewReader(body))
+	if err != nil {
+		cancel(nil)
+		return nil, err
+	}
+	r.URL.RawQuery = query.Encode()
+	r.RequestURI = r.URL.RequestURI()
+	for name, values := range header {
+		r.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	for _, name := range innerHeaders {
+		if values := i.outer.Header.Values(name); len(values) > 0 {
+			r.Header[name] = values
+		}
+	}
+	r.Host, r.RemoteAddr, r.TLS = i.outer.Host, i.outer.RemoteAddr, i.outer.TLS
+	from, to := io.Pipe()
+	w := &innerWriter{header: http.Header{}, body: to, begun: make(chan struct{}), ended: make(chan struct{})}
+	go func() {
+		defer close(w.ended)
+		defer func() {
+			// net/http recovers from a handler that breaks an answer off, and so does this.
+			if p := recover(); p != nil && p != http.ErrAbortHandler { //nolint:errorlint // it is what panic was called with
+				w.fail(errors.New("the request broke off"))
+				return
+			}
+			w.WriteHeader(http.StatusOK)
+			_ = to.Close()
+		}()
+		i.handler.ServeHTTP(w, r)
+	}()
+	select {
+	case <-w.begun:
+	case <-ctx.Done():
+		cancel(nil)
+		_ = from.CloseWithError(errInnerClosed)
+		<-w.ended
+		return nil, context.Cause(ctx)
+	}
+	return &http.Response{
+		StatusCode: w.status, Header: w.sent, Body: &innerBody{from, cancel, w.ended}, Request: r,
+	}, nil
+}
+
+// innerBody is the body of the answer to an inner request.
+type innerBody struct {
+	*io.PipeReader
+	cancel context.CancelCauseFunc
+	ended  <-chan struct{}
+}
+
+// Close ends the request, and waits until nothing is done for it any more.
+func (b *innerBody) Close() error {
+	b.cancel(errInnerClosed)
+	err := b.PipeReader.CloseWithError(errInnerClosed)
+	<-b.ended
+	return err
+}
+
+// innerWriter takes the answer to an inner request.
+type innerWriter struct {
+	header http.Header
+	body   *io.PipeWriter
+	begun  chan struct{} // closed when status and sent are set
+	ended  chan struct{} // closed when the handler has returned
+
+	once   sync.Once
+	status int
+	sent   http.Header
+}
+
+// Header implements http.ResponseWriter.
+func (w *innerWriter) Header() http.Header { return w.header }
+
+// WriteHeader implements http.ResponseWriter.
+func (w *innerWriter) WriteHeader(status int) {
+	w.once.Do(func() {
+		w.status, w.sent = status, w.header.Clone()
+		close(w.begun)
+	})
+}
+
+// Write implements http.ResponseWriter.
+func (w *innerWriter) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.body.Write(p)
+}
+
+// Flush implements http.Flusher: nothing is kept back.
+func (w *innerWriter) Flush() { w.WriteHeader(http.StatusOK) }
+
+// fail breaks the answer off.
+func (w *innerWriter) fail(err error) {
+	w.WriteHeader(http.StatusInternalServerError)
+	_ = w.body.CloseWithError(err)
+}

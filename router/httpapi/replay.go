@@ -1,0 +1,277 @@
+package httpapi
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/words"
+	"cordwood/router/httpapi/exchange"
+	"cordwood/router/replay"
+)
+
+// POST /v1/rejects/replay sends rejected records again. Its answer has a line of JSON about each second that tells
+// how far it is (replay.Progress), and a last one with "end":true (replay.End). If the client leaves, it ends; what is
+// stored by then stays, and is left out by the next request.
+
+const (
+	// maxReplays is the most replays at a time: each has a statement open and up to 64 records under way.
+	maxReplays = 4
+	// maxReplayRequest bounds a request, in bytes.
+	maxReplayRequest = 64 << 10
+	// tellEach is how often progress is told.
+	tellEach = time.Second
+	// stalledReader is how long a client may take to read a line.
+	stalledReader = 30 * time.Second
+)
+
+// handleReplay answers a request.
+func (s *Server) handleReplay(w http.ResponseWriter, r *http.Request) {
+	req := &replay.Request{}
+	if err := readReplay(w, r, req); err != nil {
+		exchange.WriteError(w, r, err)
+		return
+	}
+	select {
+	case s.replays <- struct{}{}:
+		defer func() { <-s.replays }()
+	default:
+		exchange.WriteError(w, r, errs.New(errs.RateLimited, "%d replays are under way, the most at a time", maxReplays).
+			WithStatus(http.StatusTooManyRequests).WithRetryAfter(5*time.Second))
+		return
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	w.Header().Set("X-Accel-Buffering", "no")
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	control := http.NewResponseController(w)
+	line := func(v any) {
+		out, err := json.Marshal(v)
+		if err == nil {
+			_ = control.SetWriteDeadline(time.Now().Add(stalledReader))
+			_, err = w.Write(append(out, '\n'))
+		}
+		if err == nil {
+			err = control.Flush()
+		}
+		if err != nil { // the client is gone
+			cancel()
+		}
+	}
+	w.WriteHeader(http.StatusOK)
+	_ = control.Flush() // the first line may take a while, and the client wants to know that it was understood
+	last := s.cfg.Now()
+	tell := func(p replay.Progress) {
+		if now := s.cfg.Now(); now.Sub(last) >= tellEach {
+			last = now
+			line(p)
+		}
+	}
+	end, err := replay.NewJob(req, replayer{inner{s.whole, r}}, tell).Run(ctx)
+	if err != nil {
+		e := errs.From(err)
+		end.Error, end.Code = e.ClientMessage(), e.Code
+		exchange.Of(r).Failed = e
+	}
+	line(end)
+}
+
+// readReplay reads and checks a request.
+func readReplay(w http.ResponseWriter, r *http.Request, req *replay.Request) error {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxReplayRequest))
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		return errs.New(errs.InvalidArguments, "the request has more than %d bytes", maxReplayRequest).
+			WithStatus(http.StatusRequestEntityTooLarge)
+	}
+	if err != nil {
+		return errs.Wrap(errs.InvalidArguments, err, "read the request")
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(req); err != nil {
+		return errs.New(errs.InvalidArguments, "the request cannot be read: %.200s", words.JSONFault(err))
+	}
+	return req.Check()
+}
+
+// replayer is replay.Backend for the client of a request.
+type replayer struct{ inner }
+
+// Rows implements replay.Backend.
+func (b replayer) Rows(ctx context.Context, sql string) (io.ReadCloser, error) {
+	resp, err := b.send(ctx, "/v1/sql", url.Values{"format": {"ndjson"}}, http.Header{
+		"Content-Type": {"application/sql"}, "X-Svc-Timeout": {"1h"},
+	}, []byte(sql))
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode == http.StatusOK {
+		return resp.Body, nil
+	}
+	err = innerError(resp)
+	if errs.CodeOf(err) == errs.TableNotFound {
+		err = nil
+	}
+	return nil, err
+}
+
+// innerError returns the error that an inner request was answered with.
+func innerError(resp *http.Response) error {
+	defer resp.Body.Close()
+	var answer struct {
+		Code  errs.Code `json:"code"`
+		Error string    `json:"error"`
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&answer); err != nil {
+		return errs.New(errs.Unexpected, "the answer has status %d", resp.StatusCode)
+	}
+	return errs.New(answer.Code, "%s", answer.Error).WithStatus(resp.StatusCode)
+}
+
+// replayPaths are where rejects go that are requests of another protocol, by their format.
+var replayPaths = map[string]string{"loki": "/v1/loki/api/v1/push", "otlp": "/v1/logs"}
+
+// storeTries is how often a record is sent that is refused for the moment.
+const storeTries = 5
+
+// Store implements replay.Backend.
+func (b replayer) Store(ctx context.Context, r *replay.Record) (replay.Outcome, error) {
+	for try := 1; ; try++ {
+		out, status, err := b.storeOnce(ctx, r)
+		passing := status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
+		if err == nil || !passing || try == storeTries {
+			return out, err
+		}
+		select {
+		case <-ctx.Done():
+			return out, ctx.Err()
+		case <-time.After(time.Duration(try) * 200 * time.Millisecond):
+		}
+	}
+}
+
+func (b replayer) storeOnce(ctx context.Context, r *replay.Record) (out replay.Outcome, status int, err error) {
+	path, query := replayPaths[r.To.Format], url.Values{
+		"db": {r.To.DB}, "table": {r.To.Table}, "on_reject": {r.OnReject},
+	}
+	header := http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json"}}
+	if r.To.Pipeline != "" {
+		query.Set("pipeline_name", r.To.Pipeline)
+	}
+	if path == "" {
+		path = "/v1/ingest"
+		query.Set("skip_error", "true")
+		header.Set("Content-Type", lineType(r.To.Format))
+		if r.To.TimeIndex != "" {
+			query.Set("custom_time_index", r.To.TimeIndex)
+		}
+	}
+	header.Set("Idempotency-Key", r.Key)
+	header.Set("X-Svc-Replayed", r.ID)
+	resp, err := b.send(ctx, path, query, header, r.Line)
+	if err != nil {
+		return out, 0, err
+	}
+	if resp.StatusCode >= http.StatusMultipleChoices {
+		err := innerError(resp)
+		if resp.StatusCode == http.StatusBadRequest && path != "/v1/ingest" {
+			return replay.Outcome{Failed: err.Error()}, resp.StatusCode, nil // of its only record
+		}
+		return out, resp.StatusCode, err
+	}
+	out, err = readStored(resp)
+	return out, resp.StatusCode, err
+}
+
+// readStored reads the answer to a record that was taken.
+func readStored(resp *http.Response) (out replay.Outcome, err error) {
+	defer resp.Body.Close()
+	var answer struct {
+		Output []struct {
+			AffectedRows int64 `json:"affectedrows"`
+		} `json:"output"`
+		Skipped struct {
+			Count   int64 `json:"count"`
+			Reasons []struct {
+				Error string `json:"error"`
+			} `json:"reasons"`
+		} `json:"skipped"`
+		PartialSuccess struct {
+			Rejected int64  `json:"rejectedLogRecords,string"`
+			Message  string `json:"errorMessage"`
+		} `json:"partialSuccess"`
+	}
+	err = json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&answer)
+	if err != nil && !errors.Is(err, io.EOF) { // Loki's answer is empty
+		return out, errs.Wrap(errs.Unexpected, err, "read the answer to a record")
+	}
+	for _, o := range answer.Output {
+		out.Rows += o.AffectedRows
+	}
+	switch {
+	case answer.Skipped.Count > 0 && len(answer.Skipped.Reasons) > 0:
+		out.Failed = cmp.Or(answer.Skipped.Reasons[0].Error, "refused")
+	case answer.Skipped.Count > 0:
+		out.Failed = "refused"
+	case answer.PartialSuccess.Rejected > 0:
+		out.Failed = cmp.Or(answer.PartialSuccess.Message, "refused")
+	}
+	return out, nil
+}
+
+// lineType returns the content type of kept records, one a line.
+func lineType(format string) string {
+	if format == "text" {
+		return "text/plain"
+	}
+	return "application/x-ndjson"
+}
+
+// Try implements replay.Backend.
+func (b replayer) Try(ctx context.Context, to replay.Destination, lines []byte) (int64, []string, error) {
+	query := url.Values{
+		"db": {to.DB}, "table": {to.Table}, "pipeline_name": {to.Pipeline}, "trace": {"true"}, "trace_records": {"0"},
+	}
+	if to.TimeIndex != "" {
+		query.Set("custom_time_index", to.TimeIndex)
+	}
+	resp, err := b.send(ctx, "/v1/pipelines/_dryrun", query, http.Header{"Content-Type": {lineType(to.Format)}}, lines)
+	if err != nil {
+		return 0, nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		err := innerError(resp)
+		if resp.StatusCode == http.StatusBadRequest { // no such pipeline, say: no record can be stored
+			n := int64(bytes.Count(lines, []byte("\n")))
+			return n, []string{err.Error()}, nil
+		}
+		return 0, nil, err
+	}
+	defer resp.Body.Close()
+	var answer struct {
+		Records []struct {
+			Outcome string `json:"outcome"`
+			Error   *struct {
+				Step, Reason string
+			} `json:"error"`
+		} `json:"records"`
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+		return 0, nil, errs.Wrap(errs.Unexpected, err, "read the answer of a dry run")
+	}
+	var reasons []string
+	for _, r := range answer.Records {
+		if r.Outcome == "failed" && r.Error != nil {
+			reasons = append(reasons, fmt.Sprintf("%s: %s", r.Error.Step, r.Error.Reason))
+		}
+	}
+	return int64(len(reasons)), reasons, nil
+}

@@ -1,0 +1,347 @@
+package replay
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Backend runs statements and takes records in the name of whoever asks for the replay.
+type Backend interface {
+	// Rows runs a statement and returns its rows as NDJSON; nil if a table of it does not exist. The context ends it.
+	Rows(ctx context.Context, sql string) (io.ReadCloser, error)
+	// Store stores one record, or refuses it for good. Its error ends the replay.
+	Store(ctx context.Context, r *Record) (Outcome, error)
+	// Try returns how many of some records, which go to one place, would fail, and why.
+	Try(ctx context.Context, to Destination, lines []byte) (failed int64, reasons []string, err error)
+}
+
+// Destination says where a record goes and how it is read.
+type Destination struct{ DB, Table, Pipeline, TimeIndex, Format string }
+
+// Record is a record that is sent.
+type Record struct {
+	// ID names the record in the notes, and Key the request.
+	ID, Key string
+	To      Destination
+	// Line is the record, with a line end.
+	Line     []byte
+	OnReject string
+}
+
+// Outcome is what became of a record.
+type Outcome struct {
+	Rows int64
+	// Failed says why it was refused; empty: it was stored.
+	Failed string
+}
+
+// A chunk of records is held in memory: it ends at so many records or bytes.
+const (
+	chunkRecords = 400
+	chunkBytes   = 4 << 20
+	// tryRecords is the most records that Try is given.
+	tryRecords = 100
+)
+
+// parallel is how many records are under way at once. Shards fsync the rows of requests that meet together.
+const parallel = 64
+
+// MaxReasons bounds the different reasons that are told.
+const MaxReasons = 20
+
+// protocols are the formats of rejects that are requests of another protocol, which need no pipeline.
+var protocols = []string{"loki", "otlp"}
+
+// Job sends records again.
+type Job struct {
+	req     *Request
+	backend Backend
+	// tell, if not nil, is called after each chunk.
+	tell func(Progress)
+
+	ids   IDs
+	nonce string // of a request that sends again what was stored
+	chunk []Record
+	bytes int
+	taken int
+	// begun are the destinations that got a record.
+	begun map[Destination]bool
+
+	progress Progress
+}
+
+// NewJob returns a job for a request that Check has seen.
+func NewJob(req *Request, backend Backend, tell func(Progress)) *Job {
+	j := &Job{req: req, backend: backend, tell: tell, begun: map[Destination]bool{}}
+	j.progress.Reasons = []Reason{}
+	if req.Again {
+		j.nonce = rand.Text()
+	}
+	return j
+}
+
+// Run sends the records. What it returns is true also if it fails.
+func (j *Job) Run(ctx context.Context) (End, error) {
+	err := j.run(ctx)
+	end := End{Progress: j.progress, End: true}
+	if at := j.ids.Last(); !at.IsZero() {
+		end.Until = &at
+	}
+	return end, err
+}
+
+func (j *Job) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // it ends the statement
+	where, err := j.req.Where()
+	if err != nil {
+		return err
+	}
+	if err := j.countAll(ctx, where); err != nil {
+		return err
+	}
+	err = j.each(ctx, Select(where), func(line []byte) error {
+		if j.req.Limit > 0 && j.taken == j.req.Limit {
+			return io.EOF
+		}
+		r := &Reject{}
+		if err := decode(line, r); err != nil {
+			return err
+		}
+		return j.add(ctx, r)
+	})
+	if err != nil {
+		return err
+	}
+	return j.send(ctx)
+}
+
+// countAll finds out how many records there are.
+func (j *Job) countAll(ctx context.Context, where string) error {
+	if len(j.req.IDs) > 0 {
+		j.progress.Of = int64(len(j.req.IDs))
+		return nil
+	}
+	err := j.each(ctx, "SELECT count(*) AS n FROM svc_private.rejects WHERE "+where, func(line []byte) error {
+		var row struct{ N int64 }
+		err := decode(line, &row)
+		j.progress.Of = row.N
+		return err
+	})
+	if limit := int64(j.req.Limit); limit > 0 {
+		j.progress.Of = min(j.progress.Of, limit)
+	}
+	return err
+}
+
+// each calls f with the rows of a statement, none if its table does not exist, until f returns an error; io.EOF is
+// none.
+func (j *Job) each(ctx context.Context, sql string, f func(line []byte) error) error {
+	rows, err := j.backend.Rows(ctx, sql)
+	if err != nil || rows == nil {
+		return err
+	}
+	defer rows.Close()
+	in := bufio.NewReaderSize(rows, 64<<10)
+	for {
+		line, err := in.ReadBytes('\n') // a record is no longer than the body that it came in
+		if len(bytes.TrimSpace(line)) > 0 {
+			if err := f(line); errors.Is(err, io.EOF) {
+				return nil
+			} else if err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read the kept records: %w", err)
+		}
+	}
+}
+
+// add puts a record into the chunk.
+func (j *Job) add(ctx context.Context, r *Reject) error {
+	id := j.ids.Of(r)
+	if j.req.IDs != nil && !slices.Contains(j.req.IDs, id) {
+		return nil
+	}
+	j.taken++
+	to := Destination{DB: r.DB, Table: r.Table, Pipeline: r.Pipeline, Format: r.Format, TimeIndex: text(r.TimeIndex)}
+	for _, o := range []struct {
+		field *string
+		value string
+	}{{&to.Pipeline, j.req.ToPipeline}, {&to.DB, j.req.ToDB}, {&to.Table, j.req.ToTable}} {
+		if o.value != "" {
+			*o.field = o.value
+		}
+	}
+	line := r.line()
+	switch {
+	case len(bytes.TrimSpace(line)) == 0:
+		j.fail("the record is empty", 1)
+		return nil
+	case to.Pipeline == "" && !slices.Contains(protocols, to.Format):
+		j.fail(errNoPipeline.Error(), 1)
+		return nil
+	}
+	onReject := j.req.OnReject
+	if onReject == "" {
+		onReject = "drop"
+	}
+	// The key names neither the destination nor the pipeline, so that a table knows the record through whichever pipeline
+	// it comes.
+	j.chunk = append(j.chunk, Record{
+		ID: id, Key: "replay-" + id + j.nonce, To: to, Line: append(line, '\n'), OnReject: onReject,
+	})
+	j.bytes += len(line)
+	if len(j.chunk) == chunkRecords || j.bytes >= chunkBytes {
+		return j.send(ctx)
+	}
+	return nil
+}
+
+// send sends the chunk, without what another request has stored meanwhile.
+func (j *Job) send(ctx context.Context) error {
+	if len(j.chunk) == 0 {
+		return nil
+	}
+	chunk := j.chunk
+	j.chunk, j.bytes = nil, 0
+	if !j.req.Again {
+		var err error
+		if chunk, err = j.leaveOut(ctx, chunk); err != nil {
+			return err
+		}
+	}
+	act := j.store
+	if j.req.DryRun {
+		act = j.try
+	}
+	err := act(ctx, chunk)
+	if j.tell != nil {
+		j.tell(j.progress)
+	}
+	return err
+}
+
+// leaveOut returns the records of which there is no note.
+func (j *Job) leaveOut(ctx context.Context, chunk []Record) ([]Record, error) {
+	ids, done := make([]string, len(chunk)), map[string]bool{}
+	for i := range chunk {
+		ids[i] = Literal(chunk[i].ID)
+	}
+	sql := "SELECT id FROM svc_private.replayed WHERE id IN (" + strings.Join(ids, ", ") + ")"
+	err := j.each(ctx, sql, func(line []byte) error {
+		var row struct{ ID string }
+		err := decode(line, &row)
+		done[row.ID] = true
+		return err
+	})
+	all := len(chunk)
+	chunk = slices.DeleteFunc(chunk, func(r Record) bool { return done[r.ID] })
+	j.progress.Before += int64(all - len(chunk))
+	j.progress.Done += int64(all - len(chunk))
+	return chunk, err
+}
+
+// store stores records, many at once.
+func (j *Job) store(ctx context.Context, chunk []Record) error {
+	outcomes := make([]*Outcome, len(chunk))
+	requests, within := errgroup.WithContext(ctx)
+	requests.SetLimit(parallel)
+	for i := range chunk {
+		r := &chunk[i]
+		post := func() error {
+			o, err := j.backend.Store(within, r)
+			if err != nil {
+				return fmt.Errorf("to table %s through %s: %w", r.To.Table, r.To.Pipeline, err)
+			}
+			outcomes[i] = &o
+			return nil
+		}
+		if j.begun[r.To] {
+			requests.Go(post)
+			continue
+		}
+		// The first one makes the table, if there is none, and its columns: it goes alone.
+		j.begun[r.To] = true
+		if err := post(); err != nil {
+			requests.Go(func() error { return err })
+			break
+		}
+	}
+	err := requests.Wait()
+	for _, o := range outcomes {
+		switch {
+		case o == nil:
+		case o.Failed != "":
+			j.fail(o.Failed, 1)
+		default:
+			j.progress.Done++
+			j.progress.Stored++
+			j.progress.Rows += o.Rows
+		}
+	}
+	return err
+}
+
+// try finds out how many records would be stored.
+func (j *Job) try(ctx context.Context, chunk []Record) error {
+	for len(chunk) > 0 {
+		to, n := chunk[0].To, 1
+		for n < len(chunk) && n < tryRecords && chunk[n].To == to {
+			n++
+		}
+		if slices.Contains(protocols, to.Format) {
+			j.progress.Untried += int64(n)
+			j.progress.Done += int64(n)
+			chunk = chunk[n:]
+			continue
+		}
+		var lines []byte
+		for _, r := range chunk[:n] {
+			lines = append(lines, r.Line...)
+		}
+		failed, reasons, err := j.backend.Try(ctx, to, lines)
+		if err != nil {
+			return fmt.Errorf("try table %s through %s: %w", to.Table, to.Pipeline, err)
+		}
+		j.progress.Stored += int64(n) - failed
+		j.progress.Done += int64(n) - failed
+		for _, reason := range reasons {
+			j.fail(reason, 1)
+		}
+		if rest := failed - int64(len(reasons)); rest > 0 {
+			j.progress.Failed += rest
+			j.progress.Done += rest
+		}
+		chunk = chunk[n:]
+	}
+	return nil
+}
+
+// fail counts records that failed.
+func (j *Job) fail(reason string, n int64) {
+	j.progress.Done += n
+	j.progress.Failed += n
+	for i := range j.progress.Reasons {
+		if j.progress.Reasons[i].Reason == reason {
+			j.progress.Reasons[i].Count += n
+			return
+		}
+	}
+	if len(j.progress.Reasons) < MaxReasons {
+		j.progress.Reasons = append(j.progress.Reasons, Reason{reason, n})
+	}
+}

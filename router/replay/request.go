@@ -1,0 +1,164 @@
+// Package replay sends rejected records again: those that skip_error dropped and that are kept in svc_private.rejects.
+// It reads them by SQL and sends each in a request of its own, whose key is made of the record, so that a record is
+// stored once, however often and by whomever it is sent. The ingestion notes what it stored in svc_private.replayed.
+//
+// The package knows neither HTTP nor users: a Backend runs statements and takes records in the name of whoever asks. A
+// Job serves one request, holds one chunk of records in memory, and ends with its context.
+package replay
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/pipeline"
+)
+
+// Request says which records are sent, and where to. Its zero value sends all to where they were meant for.
+type Request struct {
+	// Pipeline, DB, Table and Kind leave other records out; empty: none. Since and Until are times as ParseTime takes
+	// them.
+	Pipeline string `json:"pipeline,omitempty"`
+	DB       string `json:"db,omitempty"`
+	Table    string `json:"table,omitempty"`
+	Kind     string `json:"kind,omitempty"`
+	Since    string `json:"since,omitempty"`
+	Until    string `json:"until,omitempty"`
+	// IDs leaves out all records but these; nil: none.
+	IDs []string `json:"ids,omitempty"`
+	// ToPipeline, ToDB and ToTable are used in place of those that a record was meant for.
+	ToPipeline string `json:"to_pipeline,omitempty"`
+	ToDB       string `json:"to_db,omitempty"`
+	ToTable    string `json:"to_table,omitempty"`
+	// Limit is the most records, the oldest first; 0: all.
+	Limit int `json:"limit,omitempty"`
+	// DryRun stores nothing.
+	DryRun bool `json:"dry_run,omitempty"`
+	// Again sends also what was stored by an earlier request.
+	Again bool `json:"again,omitempty"`
+	// OnReject is what becomes of records that fail again: drop, as they are kept already, or store; empty: drop.
+	OnReject string `json:"on_reject,omitempty"`
+}
+
+// MaxIDs is the most ids of a request.
+const MaxIDs = 1000
+
+// Kinds lists the values of the column kind of svc_private.rejects.
+func Kinds() []string {
+	var names []string
+	for _, kind := range pipeline.SkipKinds() {
+		names = append(names, kind.String())
+	}
+	return names
+}
+
+// Check refuses a request that cannot be meant.
+func (r *Request) Check() error {
+	switch {
+	case r.Kind != "" && !slices.Contains(Kinds(), r.Kind):
+		return errs.New(errs.InvalidArguments, "kind %.40s: use %s", r.Kind, strings.Join(Kinds(), ", "))
+	case r.OnReject != "" && r.OnReject != "drop" && r.OnReject != "store":
+		return errs.New(errs.InvalidArguments, "on_reject %.40s: use drop or store", r.OnReject)
+	case r.Limit < 0:
+		return errs.New(errs.InvalidArguments, "limit %d: want 0 or more", r.Limit)
+	case len(r.IDs) > MaxIDs:
+		return errs.New(errs.InvalidArguments, "%d ids, at most %d are possible", len(r.IDs), MaxIDs)
+	}
+	if r.ToTable != "" {
+		if err := schema.CheckTableName(r.ToTable); err != nil {
+			return err
+		}
+	}
+	_, err := r.Where()
+	return err
+}
+
+// Where returns the condition in SQL for the records of the request, without its ids.
+func (r *Request) Where() (string, error) {
+	conditions := []string{"true"}
+	for _, c := range []struct{ column, value string }{
+		{"pipeline", r.Pipeline}, {"table_schema", r.DB}, {"table_name", r.Table}, {"kind", r.Kind},
+	} {
+		if c.value != "" {
+			conditions = append(conditions, c.column+" = "+Literal(c.value))
+		}
+	}
+	for _, c := range []struct{ name, op, value string }{{"since", ">=", r.Since}, {"until", "<", r.Until}} {
+		if c.value == "" {
+			continue
+		}
+		at, err := ParseTime(c.value)
+		if err != nil {
+			return "", errs.New(errs.InvalidArguments, "%s: %s", c.name, err)
+		}
+		conditions = append(conditions,
+			fmt.Sprintf("rejected_at %s TIMESTAMP_NS '%s'", c.op, at.Format("2006-01-02 15:04:05.000000000")))
+	}
+	return strings.Join(conditions, " AND "), nil
+}
+
+// Literal returns a text as SQL has it.
+func Literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+// ParseTime reads a time for people: RFC 3339, with a space or a T, UTC without a zone.
+func ParseTime(text string) (time.Time, error) {
+	for _, layout := range []string{
+		time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04",
+		"2006-01-02",
+	} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at.UTC(), nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("%.64q is no time: write it like 2024-07-04 08:31:00", text)
+}
+
+// Progress is how far a replay has come.
+type Progress struct {
+	// Done is how many records were looked at, of Of.
+	Done int64 `json:"done"`
+	Of   int64 `json:"of"`
+	// Stored were stored, or would be, and made Rows rows. Failed failed again. Before were stored by an earlier request.
+	// Untried are those that a dry run cannot try, since they are requests of another protocol.
+	Stored  int64 `json:"stored"`
+	Rows    int64 `json:"rows"`
+	Failed  int64 `json:"failed"`
+	Before  int64 `json:"before"`
+	Untried int64 `json:"untried,omitempty"`
+	// Reasons are the first different ones of records that failed, with how many each.
+	Reasons []Reason `json:"reasons"`
+}
+
+// Reason is why records failed.
+type Reason struct {
+	Reason string `json:"reason"`
+	Count  int64  `json:"count"`
+}
+
+// End is the last line of the answer.
+type End struct {
+	Progress
+
+	End bool `json:"end"`
+	// Until is the time of the last record that was looked at; nil: there was none.
+	Until *time.Time `json:"until"`
+	// Error says why the replay ended before its time, Code is its code.
+	Error string    `json:"error,omitempty"`
+	Code  errs.Code `json:"code,omitempty"`
+}
+
+// errNoPipeline says why a record cannot be sent.
+var errNoPipeline = errors.New("the record came through no pipeline: name one as to_pipeline")
+
+// decode reads a row that a Backend returned.
+func decode(line []byte, to any) error {
+	if err := json.Unmarshal(line, to); err != nil {
+		return fmt.Errorf("read a kept record: %w", err)
+	}
+	return nil
+}
