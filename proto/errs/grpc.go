@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -86,6 +87,7 @@ func FromGRPC(err error) error {
 	if found {
 		return e
 	}
+	e.Msg = cutDialing(e.Msg)
 	switch st.Code() {
 	case codes.Canceled:
 		e.Code = Cancelled
@@ -97,6 +99,15 @@ func FromGRPC(err error) error {
 		e.Code, e.Reason = ShardUnreachable, OutcomeUnknown
 	}
 	return e
+}
+
+// cutDialing leaves out what gRPC puts around the error of a dialer.
+func cutDialing(msg string) string {
+	const before = "Error while dialing: "
+	if i := strings.LastIndex(msg, before); i >= 0 {
+		return strings.TrimSuffix(msg[i+len(before):], `"`)
+	}
+	return msg
 }
 
 func (c Code) grpc() codes.Code {

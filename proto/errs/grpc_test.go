@@ -1,0 +1,23 @@
+package errs
+
+import (
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// TestDialing leaves gRPC's words out of why a node cannot be reached.
+func TestDialing(t *testing.T) {
+	const refused = "node n2 (10.0.0.2:4001): dial tcp 10.0.0.2:4001: connect: connection refused"
+	for text, want := range map[string]string{
+		`connection error: desc = "transport: Error while dialing: ` + refused + `"`:                        refused,
+		`latest balancer error: connection error: desc = "transport: Error while dialing: ` + refused + `"`: refused,
+		`no "such" node`: `no "such" node`,
+	} {
+		e := From(FromGRPC(status.Error(codes.Unavailable, text)))
+		if e.Msg != want || e.Code != ShardUnreachable || e.Reason != OutcomeUnknown {
+			t.Errorf("%s: %q, code %d, reason %q", text, e.Msg, e.Code, e.Reason)
+		}
+	}
+}
