@@ -12,6 +12,7 @@ import (
 
 	"cordwood/node/config"
 	"cordwood/proto/errs"
+	"cordwood/proto/schema"
 	"cordwood/router/access"
 	"cordwood/router/body"
 	"cordwood/router/ingest"
@@ -106,7 +107,7 @@ func (n *front) serveSockets(ingestion *ingest.Service, bodies *body.Reader) err
 		p := s.Params
 		c := sockdoor.Config{
 			Ingestion: ingestion, Bodies: bodies, Sender: s.sender, TLS: s.tls,
-			Target: target(p), Logger: n.log, Registerer: n.registry,
+			Target: target(p), OnTypeConflict: p[schema.OptionOnTypeConflict], Logger: n.log, Registerer: n.registry,
 		}
 		c.Rate, _ = strconv.Atoi(p["rate"]) // it is a number, or there is none
 		var err error

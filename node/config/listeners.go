@@ -85,7 +85,10 @@ const (
 
 var (
 	// everywhere are the parameters of all protocols.
-	everywhere = params{"db": anything, "table": schema.CheckTableName, "pipeline": anything, "version": anything}
+	everywhere = params{
+		"db": anything, "table": schema.CheckTableName, "pipeline": anything, "version": anything,
+		schema.OptionOnTypeConflict: typeConflict,
+	}
 	// overHTTP are further parameters of protocols over HTTP.
 	overHTTP = params{"event_time": oneOf("on", "off"), "dedupe": oneOf("body")}
 )
@@ -114,6 +117,11 @@ func oneOf(words ...string) func(string) error {
 		}
 		return nil
 	}
+}
+
+// typeConflict checks what becomes of values whose type is not that of their column.
+func typeConflict(value string) error {
+	return schema.ValidateOptions(map[string]string{schema.OptionOnTypeConflict: value})
 }
 
 func positive(value string) error {

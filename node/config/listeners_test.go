@@ -55,16 +55,17 @@ func TestListenerFaults(t *testing.T) {
 		"127.0.0.1:8088/services":          "want HOST:PORT",
 		"127.0.0.1:1?tabel=x":              `the parameter "tabel" is not known; did you mean "table"?`,
 		"127.0.0.1:1?pipeline_by_source=1": `did you mean "pipeline_by_sourcetype"?`,
-		"127.0.0.1:1?xyzzy=1": "there are db, dedupe, event_time, pipeline, pipeline_by_sourcetype, " +
-			"table, version",
-		"127.0.0.1:1?table=":                "the parameter table is empty",
-		"127.0.0.1:1?table=a&table=b":       "table is given twice",
-		"127.0.0.1:1?table=a%zz":            "cannot be read",
-		"127.0.0.1:1?dedupe=yes":            "dedupe=yes: want body",
-		"127.0.0.1:1?event_time=no":         "event_time=no: want on or off",
-		"127.0.0.1:1?version=1":             "version needs pipeline",
-		"127.0.0.1:1?table=a%00b":           "",
-		"127.0.0.1:1,127.0.0.1:2?tabel=own": "did you mean",
+		"127.0.0.1:1?xyzzy=1": "there are db, dedupe, event_time, on_type_conflict, pipeline, " +
+			"pipeline_by_sourcetype, table, version",
+		"127.0.0.1:1?on_type_conflict=other": "want widen, error, cast or aside",
+		"127.0.0.1:1?table=":                 "the parameter table is empty",
+		"127.0.0.1:1?table=a&table=b":        "table is given twice",
+		"127.0.0.1:1?table=a%zz":             "cannot be read",
+		"127.0.0.1:1?dedupe=yes":             "dedupe=yes: want body",
+		"127.0.0.1:1?event_time=no":          "event_time=no: want on or off",
+		"127.0.0.1:1?version=1":              "version needs pipeline",
+		"127.0.0.1:1?table=a%00b":            "",
+		"127.0.0.1:1,127.0.0.1:2?tabel=own":  "did you mean",
 	} {
 		var c Config
 		fs := pflag.NewFlagSet("serve", pflag.ContinueOnError)

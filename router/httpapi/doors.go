@@ -33,6 +33,8 @@ type protocol struct {
 	// {db} in a prefix is the database.
 	prefixes []string
 	refuse   refusal
+	// trailingSlash: a slash at the end of its paths has no meaning.
+	trailingSlash bool
 	// credentials returns "user:password" as the protocol's clients send it; nil: they use HTTP's own ways.
 	credentials func(r *http.Request) string
 	// routes are its paths as the other system has them.
@@ -135,7 +137,7 @@ var protocols = []protocol{
 	},
 	{
 		name: ingest.Elasticsearch, refuse: elasticsearch.Refuse, prefixes: []string{"/v1/elasticsearch"},
-		routes: elasticsearchRoutes,
+		trailingSlash: true, routes: elasticsearchRoutes,
 	},
 	{
 		name: ingest.Splunk, refuse: splunk.Refuse, credentials: splunk.Credentials, prefixes: []string{"/v1/splunk"},

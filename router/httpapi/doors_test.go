@@ -55,6 +55,33 @@ func TestLokiPaths(t *testing.T) {
 	}
 }
 
+// TestSlashAtTheEnd: Elasticsearch's paths may end in a slash, as olivere/elastic sends them; others may not.
+func TestSlashAtTheEnd(t *testing.T) {
+	f := newFixture(t)
+	own, err := f.DoorHandler(ingest.Elasticsearch, httpdoor.Door{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		handler http.Handler
+		path    string
+		status  int
+	}{
+		{own, "/logs/_doc/", 201},
+		{own, "/%3Clogs%3E/_doc//", 201},
+		{f.Handler(), "/v1/elasticsearch/logs/_doc/", 201},
+		{own, "/logs/_nothing/", 404},
+		{own, "///", 405},
+		{f.Handler(), "/v1/loki/api/v1/push/", 404},
+	} {
+		w := httptest.NewRecorder()
+		tt.handler.ServeHTTP(w, httptest.NewRequest(http.MethodPost, tt.path, strings.NewReader(`{"n":1}`)))
+		if w.Code != tt.status {
+			t.Errorf("%s: %d %s", tt.path, w.Code, w.Body)
+		}
+	}
+}
+
 // basicUser is byUser with the users of HTTP's own credentials.
 type basicUser struct{ byUser }
 

@@ -325,8 +325,18 @@ func (s *Server) dispatch(routes []route, speaks func(path string) *protocol) (*
 		}))
 	}
 	plain := slices.DeleteFunc(paths, func(p string) bool { return strings.Contains(p, "{") })
-	router.NotFoundHandler = s.refuse(speaks, func(w http.ResponseWriter, r *http.Request) {
+	missing := s.refuse(speaks, func(w http.ResponseWriter, r *http.Request) {
 		exchange.WriteError(w, r, noSuchPath(r.Method, r.URL.Path, cutPath(r), plain).WithStatus(http.StatusNotFound))
+	})
+	router.NotFoundHandler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path := cmp.Or(strings.TrimRight(r.URL.Path, "/"), "/")
+		if p := speaks(r.URL.Path); p != nil && p.trailingSlash && path != r.URL.Path {
+			r = r.Clone(r.Context())
+			r.URL.Path, r.URL.RawPath = path, strings.TrimRight(r.URL.RawPath, "/")
+			router.ServeHTTP(w, r)
+			return
+		}
+		missing.ServeHTTP(w, r)
 	})
 	return router, nil
 }

@@ -85,9 +85,10 @@ func withID(document []byte, column string, id []byte) []byte {
 	return append(out, '}', '\n')[:len(out)+1]
 }
 
-// withoutDate cuts the date or number off the end of an index: logs-2026.11.22, logs-2026.11, logs-000001.
+// withoutDate cuts the date or number off the end of an index: logs-2026.11.22, logs-2026-11-22, logs-2026.11,
+// logs-000001.
 func withoutDate(index string) string {
-	for _, form := range []string{"-0000.00.00", "-0000.00", "-000000"} {
+	for _, form := range []string{"-0000.00.00", "-0000-00-00", "-0000.00", "-000000"} {
 		if n := len(index) - len(form); n > 0 && isForm(index[n:], form) {
 			return index[:n]
 		}

@@ -299,7 +299,7 @@ func TestTimes(t *testing.T) {
 	}
 	for index, want := range map[string]string{
 		"logs-2026.11.22": "logs", "logs-2026.11": "logs", "logs-000001": "logs", "-000001": "-000001", "a-1": "a-1",
-		"2026.11.22": "2026.11.22",
+		"2026.11.22": "2026.11.22", "logs-2026-11-22": "logs", "logs-2026-11": "logs-2026-11",
 	} {
 		if got := withoutDate(index); got != want {
 			t.Errorf("%s: %s, want %s", index, got, want)

@@ -70,6 +70,7 @@ func New(cfg Config) (*Server, error) {
 		Protocol: ingest.Forward,
 		Target:   httpdoor.Target{Table: DefaultTable, Pipeline: ingest.IdentityPipeline},
 		Stream:   s.serve, Forbidden: s.refuse,
+		OnTypeConflict: "aside", // no client is told of a record that is refused
 		Input: func(records []sockdoor.Record, _ bool) ingest.Input {
 			return ingest.Records(func(to *ingest.Sink) error { return give(records, !cfg.NoEventTime, to) })
 		},

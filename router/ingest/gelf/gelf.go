@@ -59,7 +59,8 @@ func New(cfg sockdoor.Config) (*Server, error) {
 			}
 			return in.input(pipelined)
 		},
-		HalfClose: true,
+		HalfClose:      true,
+		OnTypeConflict: "aside", // nobody is told of a message that is refused
 	})
 	if err != nil {
 		return nil, err

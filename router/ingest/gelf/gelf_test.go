@@ -357,6 +357,24 @@ func TestLevels(t *testing.T) {
 	}
 }
 
+// TestOtherTypes: a field whose type is not that of its column keeps no message away, unless the listener says so.
+func TestOtherTypes(t *testing.T) {
+	const messages = `{"host":"h","_n":1}` + "\x00" + `{"host":"h","_n":"x"}` + "\x00" + `{"host":"h","_n":2}`
+	s, f := server(t)
+	socktest.Send(t, socktest.TCP(t, s), messages)
+	got := socktest.Texts(f.Rows(t, "public.gelf_logs", 3), "n_conflict")
+	if diff := cmp.Diff([]string{"", "", "x"}, got); diff != "" {
+		t.Errorf("values that were put aside (-want +got):\n%s", diff)
+	}
+	if got := f.Store.Options("public.gelf_logs")["on_type_conflict"]; got != "aside" {
+		t.Errorf("the table has on_type_conflict=%q", got)
+	}
+	s, f = server(t, func(c *sockdoor.Config) { c.OnTypeConflict = "widen" })
+	socktest.Send(t, socktest.TCP(t, s), messages)
+	f.Rows(t, "public.gelf_logs", 2)
+	f.Rows(t, "svc_private.rejects", 1)
+}
+
 // TestManyMessages: the list of messages takes of the memory for bodies, and malformed lines take time in proportion.
 func TestManyMessages(t *testing.T) {
 	base, _ := doortest.New(t)

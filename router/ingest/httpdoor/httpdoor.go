@@ -117,6 +117,12 @@ func (d *Door) Begin(r *http.Request) (*Call, error) {
 	}
 	b := &c.template
 	b.Hints, _ = params.ParseHints(h)
+	if how := d.Options[schema.OptionOnTypeConflict]; how != "" && b.Hints[schema.OptionOnTypeConflict] == "" {
+		if b.Hints == nil {
+			b.Hints = map[string]string{}
+		}
+		b.Hints[schema.OptionOnTypeConflict] = how
+	}
 	extra := params.ParsePipelineParams(params.Header(h, "X-Svc-Pipeline-Params"))
 	b.MaxNestedLevels = extra.MaxNestedLevels
 	b.SkipError = true // what can never be stored must not keep the rest away

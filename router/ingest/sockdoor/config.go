@@ -10,6 +10,7 @@
 package sockdoor
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -39,6 +40,9 @@ type Config struct {
 	Sender func(ctx context.Context, from Peer) (*access.Caller, error)
 	// Target is where the records go; what it leaves open is the protocol's default.
 	Target httpdoor.Target
+	// OnTypeConflict says for tables that the records make what becomes of values whose type is not that of their column,
+	// as the option of tables of that name. The default value is that of the door.
+	OnTypeConflict string
 	// TLS makes Serve expect TLS; nil: it does so only of listeners that return *tls.Conn.
 	TLS *tls.Config
 	// MaxConnections bounds the connections at a time. One more takes the place of the one
@@ -82,6 +86,8 @@ type Door struct {
 	Protocol ingest.Protocol
 	// Target completes the target of the Config.
 	Target httpdoor.Target
+	// OnTypeConflict completes that of the Config.
+	OnTypeConflict string
 	// Stream reads the records of a connection to its end. Its error is logged unless the client or Shutdown ended
 	// the connection.
 	Stream func(c *Conn) error
@@ -124,6 +130,7 @@ func (c Config) withDefaults(d *Door) (Config, error) {
 	if err := schema.CheckTableName(c.Target.Table); err != nil {
 		return c, fmt.Errorf("the table of the listener: %w", err)
 	}
+	c.OnTypeConflict = cmp.Or(c.OnTypeConflict, d.OnTypeConflict)
 	for _, n := range []struct {
 		value *int
 		or    int

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/schema"
 	"cordwood/router/body"
 	"cordwood/router/ingest"
 )
@@ -238,6 +239,9 @@ func (s *Server) batch(table string, p *part) *ingest.Batch {
 		Database: t.Database, Table: table, Pipeline: t.Pipeline, Version: t.Version, HasVersion: t.Version != "",
 		SkipError: true, OnReject: ingest.StoreRejects, // nobody is told which records they are
 		Key: string(s.door.Protocol) + "-" + p.key, Input: s.door.Input(p.records, t.Pipeline != ""),
+	}
+	if how := s.cfg.OnTypeConflict; how != "" {
+		b.Hints = map[string]string{schema.OptionOnTypeConflict: how}
 	}
 	for i := range p.records {
 		b.Bytes += int64(len(p.records[i].Data))

@@ -364,3 +364,18 @@ func TestRawIsRepaired(t *testing.T) {
 		t.Errorf("%v", rows)
 	}
 }
+
+// TestTypeConflictOfListener: a listener says what becomes of values of another type, unless the request does.
+func TestTypeConflictOfListener(t *testing.T) {
+	for hint, want := range map[string]string{"": "aside", "on_type_conflict=cast": "cast", "ttl=7d": "aside"} {
+		base, st := doortest.New(t)
+		base.Options = map[string]string{"on_type_conflict": "aside"}
+		r := httptest.NewRequest(http.MethodPost, "/x", strings.NewReader(`{"event":{"n":1}}{"event":{"n":"x"}}`))
+		r.Header.Set("X-Svc-Hints", hint)
+		w := doortest.Serve(New(base).Event, Refuse, r)
+		if got := st.Options("public.splunk_logs")["on_type_conflict"]; w.Code != 200 || got != want ||
+			len(st.Rows("public.splunk_logs")) != 2 {
+			t.Errorf("%s: %d, the table has %q, want %q; %v", hint, w.Code, got, want, st.Rows("public.splunk_logs"))
+		}
+	}
+}

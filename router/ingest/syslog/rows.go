@@ -68,13 +68,13 @@ func (in *input) of(pipelined bool) ingest.Input {
 
 // read parses a message. The texts of m are parts of the record.
 func (in *input) read(r *sockdoor.Record) (m syslog.Message, nanos int64) {
-	text := textOf(r.Data)
+	text := withoutBlank(textOf(r.Data))
 	if in.noData {
 		text = withDash(text)
 	}
 	m, err := in.parser.Parse(text)
 	if err != nil {
-		text = textOf(r.Data)
+		text = withoutBlank(textOf(r.Data))
 		m, err = in.old.Parse(text)
 	}
 	if err != nil {
@@ -88,6 +88,16 @@ func (in *input) read(r *sockdoor.Record) (m syslog.Message, nanos int64) {
 		nanos = m.Time.UnixNano()
 	}
 	return m, nanos
+}
+
+// withoutBlank returns a message without a blank behind its priority, where some senders have one: <14> 2026-….
+func withoutBlank(text string) string {
+	const most = len("<191>")
+	end := strings.IndexByte(text[:min(len(text), most)], '>')
+	if end < 2 || text[0] != '<' || !strings.HasPrefix(text[end+1:], " ") {
+		return text
+	}
+	return text[:end+1] + strings.TrimLeft(text[end+1:], " ")
 }
 
 // inRange reports whether nanoseconds in 64 bits can hold the time.

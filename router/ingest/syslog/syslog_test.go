@@ -145,6 +145,13 @@ var forms = []struct {
 		},
 	},
 	{
+		"srslog for Go, its default", "<13> 2024-07-04T08:30:58Z web-1 app[7]: hello",
+		ingesttest.Row{
+			"svc_timestamp": at("2024-07-04T08:30:58Z"), "hostname": "web-1", "appname": "app", "procid": "7",
+			"facility": "user", "severity": "notice", "priority": int64(13), "message": "hello",
+		},
+	},
+	{
 		"no UTF-8", "<13>caf\xe9",
 		ingesttest.Row{
 			"svc_timestamp": ingesttest.Now, "hostname": "127.0.0.1", "facility": "user", "severity": "notice",
