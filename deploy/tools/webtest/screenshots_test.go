@@ -12,7 +12,8 @@ import (
 // shopLogs are rows of a shop within the last hour, with a burst of errors in the payments.
 func shopLogs() []map[string]any {
 	texts := []string{
-		"order %d accepted", "cache refreshed in %d ms", "session %d renewed", "request served in %d ms", "user %d signed in",
+		"order %d accepted", "cache refreshed in %d ms", "session %d renewed", "request served in %d ms",
+		"user %d signed in",
 	}
 	now := time.Now().UnixMilli()
 	rows := make([]map[string]any, 3600)

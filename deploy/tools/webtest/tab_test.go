@@ -1,8 +1,15 @@
 package webtest
 
 import (
+	"bytes"
 	"context"
+	"image"
+	"image/color"
+	"image/draw"
+	"image/png"
+	"maps"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -120,11 +127,37 @@ func (b *tab) shoot(name string) {
 	if dir == "" {
 		return
 	}
-	png, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+	full, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	small, err := withPalette(full)
 	if err == nil {
-		err = os.WriteFile(dir+"/"+name+".png", png, 0o600)
+		err = os.WriteFile(dir+"/"+name+".png", small, 0o644)
 	}
 	if err != nil {
 		b.t.Fatal(err)
 	}
+}
+
+// withPalette makes a picture smaller: it keeps the 256 colours that are there most, and the nearest of them for
+// others.
+func withPalette(full []byte) ([]byte, error) {
+	picture, err := png.Decode(bytes.NewReader(full))
+	if err != nil {
+		return nil, err
+	}
+	bounds := picture.Bounds()
+	counts := map[color.Color]int{}
+	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
+		for x := bounds.Min.X; x < bounds.Max.X; x++ {
+			counts[picture.At(x, y)]++
+		}
+	}
+	most := slices.SortedFunc(maps.Keys(counts), func(a, b color.Color) int { return counts[b] - counts[a] })
+	small := image.NewPaletted(bounds, color.Palette(most[:min(256, len(most))]))
+	draw.Draw(small, bounds, picture, bounds.Min, draw.Src)
+	var out bytes.Buffer
+	err = (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, small)
+	return out.Bytes(), err
 }

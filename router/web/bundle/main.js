@@ -210,7 +210,7 @@ ${$}`)}else p.key!=="Shift"&&(u.current=!1)}return c`<div class="codebox"><div c
     ${a.map(l=>{let u=i;return i=l.record,c`<${Dl} step=${l} from=${u} line=${l.line??ka(l.step,t)} onlyChanges=${s} onLine=${n} />`})}
     ${r&&c`<${Pl} error=${r} line=${r.line??ka(r.step,t)} onLine=${n} />`}
     ${e.outcome==="dropped"&&c`<li class="none" data-ui="step" data-outcome="dropped"><h3>dropped</h3>The record is not stored.</li>`}
-  </ol>`}function ka(e,t){let n=/^processors\[(\d+)\]/.exec(e);return n?t[Number(n[1])]??0:0}function Dl({step:e,from:t,line:n,onlyChanges:s,onLine:o}){let a=e.added.length+e.changed.length+e.removed.length>0,r=Object.keys(e.record).filter(i=>!e.added.includes(i)&&!e.changed.includes(i));return c`<li data-ui="step" data-outcome="ok"><h3>${Ca(e)}<small>${n>0&&c`<button class="text" onClick=${()=>o(n)}>line ${n}</button>`}${e.took_us!==void 0&&` \xB7 ${e.took_us} \xB5s`}</small></h3>
+  </ol>`}function ka(e,t){let n=/^processors\[(\d+)\]/.exec(e);return n?t[Number(n[1])]??0:0}function Dl({step:e,from:t,line:n,onlyChanges:s,onLine:o}){let a=e.added.length+e.changed.length+e.removed.length>0,r=Object.keys(e.record).filter(i=>!e.added.includes(i)&&!e.changed.includes(i));return c`<li data-ui="step" data-outcome="ok"><h3>${Ca(e)}<small>${n>0&&c`<button class="text" onClick=${()=>o(n)}>line ${n}</button>`}${(e.took_us??0)>0&&` \xB7 ${e.took_us} \xB5s`}</small></h3>
     ${e.added.map(i=>c`<${Ot} look="add" name=${i} value=${e.record[i]} />`)}
     ${e.changed.map(i=>c`<${Ot} look="change" name=${i} value=${e.record[i]} old=${t[i]} />`)}
     ${e.removed.map(i=>c`<${Ot} look="cut" name=${i} value=${t[i]} />`)}

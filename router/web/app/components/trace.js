@@ -66,7 +66,7 @@ function lineOf(step, lines) {
 function StepView({ step, from, line, onlyChanges, onLine }) {
   const changes = step.added.length + step.changed.length + step.removed.length > 0;
   const same = Object.keys(step.record).filter((name) => !step.added.includes(name) && !step.changed.includes(name));
-  return html`<li data-ui="step" data-outcome="ok"><h3>${nameOf(step)}<small>${line > 0 && html`<button class="text" onClick=${() => onLine(line)}>line ${line}</button>`}${step.took_us !== undefined && ` · ${step.took_us} µs`}</small></h3>
+  return html`<li data-ui="step" data-outcome="ok"><h3>${nameOf(step)}<small>${line > 0 && html`<button class="text" onClick=${() => onLine(line)}>line ${line}</button>`}${(step.took_us ?? 0) > 0 && ` · ${step.took_us} µs`}</small></h3>
     ${step.added.map((name) => html`<${Field} look="add" name=${name} value=${step.record[name]} />`)}
     ${step.changed.map((name) => html`<${Field} look="change" name=${name} value=${step.record[name]} old=${from[name]} />`)}
     ${step.removed.map((name) => html`<${Field} look="cut" name=${name} value=${from[name]} />`)}
