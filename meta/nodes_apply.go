@@ -11,8 +11,8 @@ import (
 
 // After the log: nodes and sessions.
 
-// applyRegisterNode stores what a node says of itself. The time of its first
-// registration stays, and so does what is to become of it.
+// applyRegisterNode stores what a node says of itself. The time of its first registration stays,
+// and so does its state, such as draining.
 func applyRegisterNode(tx *catalog.Tx, r *metapb.RegisterNode, now int64, c *change) (*metapb.Result, error) {
 	n := r.Node
 	had, err := tx.Nodes.Get(n.Id)

@@ -23,8 +23,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// membership is the place of this node in its cluster: what it is there, which other nodes it
-// knows, and what the metadata say.
+// membership is the place of this node in its cluster: its identity, the other nodes that it
+// knows, and its copy of the metadata.
 type membership struct {
 	*readiness
 	data *dataDir

@@ -24,9 +24,9 @@ const (
 	refusedFor = 5 * time.Second
 )
 
-// disk watches the room on the disk of the data folder. Below the reserve no rows are
-// taken; reads continue, and so does what makes room. It ends by itself when there is
-// room again, a sixteenth of the reserve more, so that it does not flicker.
+// disk watches the room on the disk of the data folder. Below the reserve no rows are taken; reads
+// continue, and so does work that makes room. It ends by itself when there is room again, a
+// sixteenth of the reserve more, so that it does not flicker.
 //
 // Its methods may be called concurrently.
 type disk struct {

@@ -100,7 +100,7 @@ func streamed(failed *error, first bool, err error) error {
 	return nil
 }
 
-// either returns the error that is one; a status of gRPC must not be joined with another.
+// either returns the one of two errors that is set; a status of gRPC must not be joined with another.
 func either(a, b error) error {
 	if a != nil {
 		return a
@@ -127,8 +127,8 @@ func (f *forwardMeta) Propose(
 	return resp, err
 }
 
-// Watch asks the leader: no other state is newer. Any member would answer, also one that lags:
-// that a majority still follows this one is asked first.
+// Watch asks the leader: no other state is newer. Any member would answer, also one that lags, so
+// the member first asks whether a majority still follows it.
 func (f *forwardMeta) Watch(req *metapb.WatchRequest, out grpc.ServerStreamingServer[metapb.WatchResponse]) error {
 	var failed error
 	err := f.leader(out.Context(), metadataGroup, f.members, func(_ string, conn grpc.ClientConnInterface) error {

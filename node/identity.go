@@ -236,7 +236,7 @@ func (d *dataDir) hasMeta() bool {
 	return d.id.Meta
 }
 
-// setMeta notes that there is one.
+// setMeta notes that the folder has a member of the metadata group.
 func (d *dataDir) setMeta() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -64,8 +64,7 @@ func (n *life) fail(err error) {
 	}
 }
 
-// failStop ends the process at once: a write to a log failed, and what is in
-// memory may be ahead of what is on disk.
+// failStop ends the process at once: a write to a log failed, and memory may be ahead of the disk.
 func (n *life) failStop(err error) {
 	n.endAtOnce("a log cannot be trusted any more; ending at once, to start again from what is on disk", err)
 }

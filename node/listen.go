@@ -175,7 +175,7 @@ func connOptions(window int32) []grpc.DialOption {
 }
 
 // newRPCServer returns a server without services, and the connections to it. around are
-// what goes around its calls, calls what goes around the calls of this process.
+// interceptors of its calls, calls interceptors of the calls of this process.
 func newRPCServer(around []grpc.ServerOption, calls []grpc.DialOption) (_ *rpcServer, err error) {
 	s := &rpcServer{local: bufconn.Listen(localBuffer), options: calls}
 	s.server = grpc.NewServer(append([]grpc.ServerOption{

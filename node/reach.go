@@ -55,8 +55,8 @@ func (n *handingOn) askReach(ctx context.Context, id string) (*metapb.ReachRespo
 	return metapb.NewPeerClient(conn).Reach(ctx, &metapb.ReachRequest{NodeId: n.data.nodeID})
 }
 
-// echoFirst is how long a node may take to answer over the connection that is kept, before
-// it is tried by a new one as well: that one may be dead.
+// echoFirst is how long a node may take to answer over the connection that is kept, before a new
+// connection is tried as well: the old one may be dead.
 const echoFirst = 250 * time.Millisecond
 
 // tryNode tries to reach another node.

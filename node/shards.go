@@ -25,8 +25,8 @@ import (
 	"cordwood/shard/store"
 )
 
-// openMeta opens the member of the metadata group: a founder of it, one that the group
-// knows, or one that waits to be made a member.
+// openMeta opens the member of the metadata group: a founder, a member that the group knows, or a
+// new one that waits to be added.
 func (n *node) openMeta() error {
 	n.wait("the metadata")
 	if _, err := os.Stat(n.cfg.Path("meta", meta.StateFile)); err != nil && n.data.hasMeta() {

@@ -21,7 +21,7 @@ import (
 //	proposer      one for each group: makes an entry of it, proposes the entry, answers the callers
 //	apply         the replica's: decides about each write, links its batches, returns the outcomes
 //
-// Nobody waits for a group to fill up: a group is what arrived while the entries before it were on
+// No write waits for a group to fill up: a group is what arrived while the entries before it were on
 // their way. An idle shard commits a single write at once; a busy one pays one fsync for many
 // writes. Two entries are on their way at once (maxInFlight), so that one is put together and sent
 // while the other one is written to disk; with more, the groups would only be smaller.

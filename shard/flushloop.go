@@ -124,7 +124,7 @@ func (sd *schedule) returnMemory() {
 	}
 }
 
-// expire removes what is kept of expired rows, and finds out what has expired since.
+// expire removes expired rows that were kept for a while, and finds rows that have expired since.
 func (sd *schedule) expire() {
 	sd.files.SweepExpired()
 	if err := sd.clock.expireRows(context.Background()); err != nil {

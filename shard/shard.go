@@ -270,8 +270,8 @@ func (s *Shard) close(ctx context.Context) error {
 // Close must be called soon: the View holds memory and files.
 func (s *Shard) ReadView(tableIDs ...uint64) *store.View { return s.store.Readers.View(tableIDs...) }
 
-// Tail begins to follow a table. What was applied before is in the View of the tail,
-// what is applied later comes by Next.
+// Tail begins to follow a table. Rows applied before are in the View of the tail; rows applied
+// later come by Next.
 //
 // The queue of a tail is bounded: if rows come faster than Next is called, by
 // Config.TailBytes or, over all tails of the shard, by four times that, the tail is

@@ -11,8 +11,8 @@ import (
 
 // Changes of a column by ALTER TABLE. Its id stays, so that the rows that are stored stay with it.
 
-// RenameColumn gives a column another name. Batches of writers that know the former one only are refused
-// from now on: what they call by it belongs to a new column.
+// RenameColumn gives a column another name. Batches of writers that know only the former name are
+// refused from now on: their values under that name belong to a new column.
 func RenameColumn(t *schemapb.Table, from, to string) error {
 	c, err := needColumn(t, from)
 	if err != nil {

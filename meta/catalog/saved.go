@@ -65,7 +65,7 @@ func (t Saved) ReserveVersion(version uint64) error {
 	return t.put(bucketMeta, keyLastSaved, u64(version))
 }
 
-// Get returns what has the kind and name, among what is shared or what the owner keeps; or nil.
+// Get returns the shared thing, or the owner's, with the kind and name; or nil.
 func (t Saved) Get(kind, name, owner string, shared bool) (*metapb.Saved, error) {
 	s := &metapb.Saved{}
 	found, err := t.get(bucketSaved, savedKey(kind, name, owner, shared), s)

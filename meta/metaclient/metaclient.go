@@ -38,8 +38,8 @@ type Config struct {
 	// the order in which they are to be asked: the own node first, if it is one.
 	Members func() []string
 	// Dial returns the connection to a node, without waiting for it. It is asked for
-	// every call; a connection that has ResetConnectBackoff, as those of grpc have, is
-	// made anew at once after it broke.
+	// every call; a connection that has ResetConnectBackoff, as grpc connections have, is made again
+	// at once after it broke.
 	Dial func(nodeID string) (grpc.ClientConnInterface, error)
 	// Conn is the connection to the only member, instead of Members and Dial.
 	Conn grpc.ClientConnInterface

@@ -23,7 +23,7 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Progress counts what is done and what there is to do. It may be read while the work
+// Progress counts the work that is done and all work. It may be read while the work
 // continues.
 type Progress struct {
 	// Bytes and Segments of Total; Kept of them needed no transfer.

@@ -11,9 +11,9 @@ import (
 )
 
 // This file is about tables whose rows are handed over to other shards while shards are
-// pinned, one after the other. What has the rows before has one id, and what has them
-// after, another: a shard that was pinned too early may lack rows of the second, and one
-// that was pinned too late, all of the first.
+// pinned, one after the other. The table has one id before and another one after: a shard that was
+// pinned too early may lack rows of the second, and a shard that was pinned too late may lack all
+// rows of the first.
 
 // maxMoves is how often all shards are pinned anew because a table moved.
 const maxMoves = 10

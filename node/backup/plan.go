@@ -173,7 +173,7 @@ func (s *restoration) compare(tables []*schemapb.Table, state *metapb.WatchRespo
 	return s.inTheWay(inTheWay, empty)
 }
 
-// noteLeftovers notes the tables that other restores have left, and adds those of wanted tables to wanted.
+// noteLeftovers notes the tables that other restores have left, and adds the leftovers of wanted tables to wanted.
 func (s *restoration) noteLeftovers(asides map[string][]*schemapb.Table, wanted map[string]bool) {
 	for _, name := range slices.Sorted(maps.Keys(asides)) {
 		for _, t := range asides[name] {

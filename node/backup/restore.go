@@ -21,7 +21,7 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// Existing says what a restore does about what the cluster has already.
+// Existing says what a restore does with tables and pipelines that the cluster has already.
 type Existing int
 
 const (

@@ -40,10 +40,9 @@ type rowsState struct {
 
 // rows writes the rows of all tables that are not complete.
 //
-// The files of a shard of the backup are read in their order, so that of two rows of one
-// identity the later one is written later; the shards of the backup side by side. A
-// merging table that lies in several of them, and one whose rows came to merge in another
-// way, come at the end.
+// The files of a shard of the backup are read in their order, so that the later one of two rows of
+// one identity is written later; the shards of the backup are read in parallel. A merging table
+// that lies in several of them, and one whose rows came to merge in another way, come at the end.
 func (s *restoration) rows(ctx context.Context) error {
 	for _, t := range s.tables {
 		if err := t.prepare(); err != nil {
@@ -108,8 +107,8 @@ func (s *restoration) countSpans() (shardsOf map[uint64]int) {
 	return shardsOf
 }
 
-// lateTable writes the rows of one table, shard by shard; what merges comes before what
-// is kept row by row, because append mode cannot be switched off.
+// lateTable writes the rows of one table, shard by shard; rows that merge come before rows that
+// are all kept, because append mode cannot be switched off.
 func (s *restoration) lateTable(ctx context.Context, t *restoredTable) error {
 	for _, kept := range []bool{false, true} {
 		for _, shard := range s.inPlacementOrder(t) {

@@ -75,8 +75,8 @@ type Verified struct {
 // Serious reports whether a backup cannot be restored.
 func (v *Verified) Serious() bool { return slices.ContainsFunc(v.Findings, Finding.Serious) }
 
-// Verify reads what the backups consist of and compares it with what was written: not a
-// byte of it can differ without a Finding. An error means that it could not be done.
+// Verify reads all files of the backups and compares them with what was written: no byte can
+// differ without a Finding. An error means that it could not be done.
 func (r *Repository) Verify(ctx context.Context, cfg VerifyConfig) (*Verified, error) {
 	if cfg.Parallel <= 0 {
 		cfg.Parallel = 4

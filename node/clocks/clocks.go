@@ -173,8 +173,8 @@ func (c *Clocks) majority(ctx context.Context) (time.Time, error) {
 	return time.Unix(0, clocks[half]), nil
 }
 
-// note remembers what the clock says, unless it is far ahead of what it said before and has not
-// been so for long.
+// note remembers what the clock says, unless it is far ahead of its last time and has been so only
+// for a short while.
 func (c *Clocks) note() {
 	if c.cfg.File == "" {
 		return

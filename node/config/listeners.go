@@ -26,7 +26,7 @@ type Kind struct {
 	Name string
 	// Protocol is its name in package ingest.
 	Protocol string
-	// What says what it is, for messages and help.
+	// What is the name of the protocol in messages and help.
 	What string
 	// Port is the one that the original uses.
 	Port int
@@ -180,7 +180,7 @@ func (k *Kind) usage() string {
 		k.What, form, k.Port)
 }
 
-// Listener is a port of its own for a protocol, and what holds for what comes in by it.
+// Listener is a port for one protocol, with the parameters of what comes in by it.
 type Listener struct {
 	Kind *Kind
 	// Scheme is one of the schemes of the kind.

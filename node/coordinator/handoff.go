@@ -15,8 +15,8 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// The steps of table-move and table-partition of a table that gets other shards together with
-// the rows that are stored: one that merges rows, or one for which that was asked. The present
+// The steps of table-move and table-partition of a table that gets other shards together with the
+// rows that are stored: a table that merges rows, or any table if the request says so. The present
 // shards are all that have rows of it; some may take no writes any more.
 //
 //	begin    the metadata name a copy of the table, on the new shards

@@ -28,7 +28,7 @@ const (
 	// removalTries is how often a table is moved off a shard: each move makes several copies.
 	removalTries = 3
 	// minEmpty is how long a shard must have had no table: routers may use a copy of the metadata that is
-	// up to ten seconds old, and what they do to a shard is in the next report of its nodes.
+	// up to ten seconds old, and their use of a shard is in the next report of its nodes.
 	minEmpty = 10*time.Second + snapshot.SilentAfter
 	// KeysRemembered is how long a shard remembers keys of requests, as rules.KeyTTL of package shard.
 	KeysRemembered = 15 * time.Minute

@@ -255,8 +255,8 @@ func enoughCandidates(snap *snapshot.Snapshot, missing, have int) bool {
 	return ready >= min(missing, 2)
 }
 
-// surplusVoter returns the voter to do without if there is one too many: one that does not
-// answer or is drained rather than another one, and never the leader.
+// surplusVoter returns the voter to remove if there is one too many: preferably one that does not
+// answer or is drained, and never the leader.
 func surplusVoter(snap *snapshot.Snapshot, voters []*metapb.MemberStatus) string {
 	best := ""
 	for _, m := range voters {

@@ -414,7 +414,7 @@ func (d *Discovery) note(v view, cluster string) {
 			d.cfg.Book.Seen(p.NodeId, p.AdvertiseAddr, p.Roles)
 		}
 	}
-	// What others say counts less than what was seen of anybody.
+	// Addresses that this node has seen itself count more than addresses that others report.
 	for _, p := range v.peers {
 		if p.ClusterId == cluster && cluster != "" {
 			d.cfg.Book.Heard(p.Nodes)

@@ -207,7 +207,7 @@ func (d *Discovery) begin(ctx context.Context, v view, before string) (bool, err
 	return d.found(ctx, v, founders)
 }
 
-// ready reports what is missing for a cluster to be founded, or by whom it is.
+// ready reports what is missing for a cluster to be founded, or the nodes that found it.
 func (d *Discovery) ready(v view) (missing string, founders []string) {
 	if slices.Contains(d.cfg.Roles, RoleMeta) {
 		founders = append(founders, d.cfg.NodeID)

@@ -1,6 +1,5 @@
 // Package doctor finds out what is wrong with a node, and what to do: with its settings,
-// its machine, a server that runs, or the data folder of one that does not, which it reads
-// from the first byte to the last.
+// its machine, a running server, or the data folder of a stopped one, which it reads completely.
 //
 // Run changes nothing but what Config.Forget asks for. It reads logs, databases,
 // manifests, segments, snapshots and the identity with the checks of the packages that
@@ -121,8 +120,8 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	return d.report, nil
 }
 
-// noDataFolder says what a folder is that no server has written, and what to do; empty: a server may have written it,
-// or it does not exist.
+// noDataFolder describes a folder that no server has written, and says what to do; empty: a server may have written
+// it, or it does not exist.
 func noDataFolder(dir string) (what, do string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

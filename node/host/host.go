@@ -191,7 +191,7 @@ func (h *Host) retryDue() bool {
 	return false
 }
 
-// follow begins to open what is placed here and to remove what no longer is.
+// follow begins to open replicas that are placed here and to remove replicas that no longer are.
 func (h *Host) follow(ctx context.Context) {
 	known := map[uint32]bool{}
 	all := h.cfg.Catalog.Shards()

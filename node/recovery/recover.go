@@ -94,7 +94,7 @@ func (c *copyOf) newer(d *copyOf) bool {
 	return c.LastTerm > d.LastTerm || c.LastTerm == d.LastTerm && c.LastIndex > d.LastIndex
 }
 
-// Run says on w what there is and what would be lost, and then, if that is accepted, does
+// Run writes to w what the folder has and what would be lost, and then, if that is accepted, does
 // it.
 func Run(cfg Config, w io.Writer) error {
 	id, isShard, err := parseGroup(cfg.Group)

@@ -89,7 +89,7 @@ const (
 	forTails
 )
 
-// New returns a registry that knows what File holds, if there is one.
+// New returns a registry with the content of File, if there is one.
 func New(cfg Config) *Registry {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)

@@ -29,8 +29,8 @@ type Header struct {
 	TableID       uint64
 	Epoch         uint32
 	SchemaVersion uint32
-	// Session and Seq identify the batch for ever: a shard appends a given pair once. Of
-	// a batch of a request with a key they are a hash, see KeyedSession.
+	// Session and Seq identify the batch for ever: a shard appends a given pair once. For a request
+	// with a key they are a hash, see KeyedSession.
 	Session uint64
 	Seq     uint64
 	Rows    int

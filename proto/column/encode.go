@@ -17,9 +17,8 @@ import (
 )
 
 // Encode appends the encoded form of all rows to dst and returns the extended
-// slice. Columns are identified by their ID, which must be set and unique. Of h, Rows is
-// ignored and so are MinTime and MaxTime, which come from the column of semantic
-// Timestamp (0 if there is none).
+// slice. Columns are identified by their ID, which must be set and unique. Rows, MinTime and MaxTime of h
+// are ignored. The times come from the column of semantic Timestamp, and are 0 if there is none.
 //
 // String and JSON values leave Encode as valid UTF-8, wherever they come from: a byte
 // that belongs to no character is replaced by '?'.

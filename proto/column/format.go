@@ -67,7 +67,7 @@ type ErrCorrupt struct {
 	// Offset is where Part lies: in the encoded bytes for the header and the
 	// checksum, in the inflated body for everything of a column.
 	Offset int64
-	// Want and Got are what a sound batch has there, and what was found.
+	// Want is what a sound batch has there, and Got what was found.
 	Want, Got string
 }
 

@@ -34,7 +34,7 @@ type candidate struct {
 	validity int   // offset of the column's validity; 0 if all rows have a value
 }
 
-// sectionKind is what a section holds, which says what ways there are to pack it.
+// sectionKind is the kind of a section's content, which decides how it can be packed.
 type sectionKind uint8
 
 const (

@@ -82,7 +82,7 @@ func (c *Col) Wide() bool {
 type widening struct {
 	from schema.Type // what the type was; Invalid: the column is as it was
 	// pending is how many rows, the first ones, still hold integers: they become floats when the
-	// builder is finished, so that a row which is dropped costs nothing.
+	// builder is finished, so a dropped row costs nothing.
 	pending int
 }
 

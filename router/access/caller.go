@@ -78,7 +78,7 @@ func With(ctx context.Context, c *Caller) context.Context {
 	return context.WithValue(ctx, CallerKey{}, c)
 }
 
-// From returns the caller for whom the work of ctx is done. Without With it is a caller that may do
+// From returns the caller on whose behalf the work of ctx is done. Without With it is a caller that may do
 // nothing.
 func From(ctx context.Context) *Caller {
 	if c, ok := ctx.Value(CallerKey{}).(*Caller); ok {

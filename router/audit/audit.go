@@ -35,9 +35,9 @@ const (
 type Change struct {
 	// By is the user who made it.
 	By *access.Caller
-	// Need is what was done to what.
+	// Need is the action and its object.
 	Need access.Need
-	// Statement is the text that asked for it, if there is one. Its secrets are cut out.
+	// Statement is the text of the statement, if there is one. Its secrets are cut out.
 	Statement string
 	// Message says more of a change that was made, as the version of a pipeline.
 	Message string

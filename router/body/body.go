@@ -131,8 +131,8 @@ func (r *Reader) Read(req *http.Request) (data []byte, release func(), err error
 	return b.Data, b.Release, nil
 }
 
-// Open is Read, and returns the body with what it holds of the budget, to which memory for
-// what is made of the body may be added.
+// Open is Read, and returns the body with its share of the budget, to which memory for the rows
+// made of it may be added.
 func (r *Reader) Open(req *http.Request) (*Body, error) {
 	encodings, err := parseEncodings(req.Header.Values("Content-Encoding"))
 	if err != nil {

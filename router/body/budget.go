@@ -37,12 +37,11 @@ var (
 // budget counts the bytes of all bodies in flight and bounds them.
 //
 // A body reserves what it announces before its first byte is read, if that is free, so
-// that a body once begun can mostly be ended. A promise is worth only what is made of it,
-// though: while another body waits, a body keeps what it has filled and what it will likely
-// bring in the next second, and asks for the rest again when it comes. A body that
-// holds memory and brings next to nothing is given up then. Bodies begun go before new ones;
-// if all that hold memory wait for more, the youngest is refused, so that the oldest
-// always gets on.
+// that a body once begun can mostly be ended. But while another body waits, a body keeps only the
+// memory that it has filled and will likely fill within the next second. It asks for the rest
+// again when more of it comes. A body that holds memory and brings next to nothing is given up
+// then. Bodies begun go before new ones; if all that hold memory wait for more, the youngest is
+// refused, so that the oldest always gets on.
 type budget struct {
 	size int64 // 0: no bound
 	used atomic.Int64

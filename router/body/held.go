@@ -21,10 +21,10 @@ type Body struct {
 	released bool
 }
 
-// Reserve adds memory for what is made of the body to what it holds: n bytes in all, besides
-// the body. It waits for others to finish as reading the body does. Errors are *errs.Error: status
-// 413 if body and rows are larger than the whole budget, 429 (RateLimited) if there is no
-// room, and Cancelled or DeadlineExceeded if the context ended.
+// Reserve adds memory for the rows made of the body to its share: n bytes in all, besides the
+// body. It waits for others to finish as reading the body does. Errors are *errs.Error: status 413
+// if body and rows are larger than the whole budget, 429 (RateLimited) if there is no room, and
+// Cancelled or DeadlineExceeded if the context ended.
 func (b *Body) Reserve(ctx context.Context, n int64) error {
 	err := b.res.hold(ctx, int64(len(b.Data))+n, true)
 	limit := b.reader.cfg.MaxInFlight

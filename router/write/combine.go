@@ -22,8 +22,8 @@ import (
 //
 // A request to a shard joins others if it is small (maxCombineRows, maxCombineBytes) and
 // consists of whole tables: a larger one gains little, and would only have to be copied. Requests
-// with an Idempotency-Key are not, because their batches have identities of their own, and
-// deletions are not.
+// with an Idempotency-Key do not join, because their batches have identities of their own, and
+// neither do deletions.
 //
 // # The life of a pack
 //
@@ -47,7 +47,7 @@ import (
 // it (WriteTimeout). A request whose own time is up leaves, and its outcome is unknown, since the
 // call continues. If the shard refuses the batches themselves, for certain without effect, the
 // fault may be another request's: each request is then sent by itself (write returns false),
-// and only the guilty one fails. After any other error, an unknown outcome above all, every
+// and only that one fails. After any other error, an unknown outcome above all, every
 // request of the pack gets it: sending rows again in another batch could store them twice.
 
 // The largest requests that are combined, and what a pack may hold.

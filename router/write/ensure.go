@@ -296,7 +296,7 @@ func (w *Writer) change(ctx context.Context, lacking []*target) error {
 	return nil
 }
 
-// command is one command for what tables are to have. The tables come back in order.
+// command returns one command for all changes that tables need. The tables come back in order.
 func (w *Writer) command(ctx context.Context, demands []*metapb.TableDemand) ([]*schema.Table, error) {
 	begin := time.Now()
 	defer func() { w.metrics.ensure.Observe(time.Since(begin).Seconds()) }()

@@ -70,11 +70,11 @@ const bodiesSince = metapb.ProtocolKeyBodies
 // paramsSince is the first cluster version in which that hash covers the parameters.
 const paramsSince = metapb.ProtocolKeyParams
 
-// keyMemory is how long, after a table's writes moved to other shards, the former shards are
-// asked for keys: twice as long as they remember them, because their clocks may be behind.
-// It counts from the moment at which this writer first saw the new epoch, by the monotonic
-// clock; the time in the table comes from another node's clock. After pastClocks that time
-// alone decides: nodes whose clocks differ by more than a day do not talk to each other.
+// keyMemory is how long the former shards are asked for keys after a table's writes moved to other
+// shards. It is twice as long as they remember keys, because their clocks may be behind. It counts
+// from the moment at which this writer first saw the new epoch, by the monotonic clock; the time
+// in the table comes from another node's clock. After pastClocks that time alone decides: nodes
+// whose clocks differ by more than a day do not talk to each other.
 const (
 	keyMemory  = 30 * time.Minute
 	pastClocks = 25 * time.Hour

@@ -75,8 +75,8 @@ func (w *Writer) send(ctx context.Context, sessionID uint64, req *request) error
 	return worst(failed)
 }
 
-// worst picks the error to answer with: one whose outcome is not known before one that
-// a retry can mend, and that before a final one.
+// worst picks the error to answer with: first an unknown outcome, then an error that a retry can
+// mend, then a final one.
 func worst(failed []error) error {
 	var out error
 	rank := func(err error) int {

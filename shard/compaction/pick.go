@@ -35,8 +35,8 @@ const (
 // before, so that what is merged goes up a tier and every byte is written once in each.
 var tiers = [...]int64{64 << 10, 512 << 10, 4 << 20, 32 << 20, BigBytes}
 
-// Group is what segments that may be merged have in common: one table, or, if Table
-// is 0, that they are shared, and by the tables of which physical table.
+// Group is what segments must have in common to be merged: the table, or, if Table is 0, the
+// physical table whose tables share them.
 type Group struct {
 	Table              uint64
 	Database, Physical string

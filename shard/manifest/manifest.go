@@ -50,7 +50,7 @@ var (
 type ErrCorrupt struct {
 	File   string
 	Offset int64
-	// Want and Got are what a sound file has there, and what was found.
+	// Want is what a sound file has there, and Got what was found.
 	Want, Got string
 }
 

@@ -63,7 +63,7 @@ type Pool struct {
 // free, in bytes.
 func (p *Pool) Mapped() int64 { return p.mapped.Load() }
 
-// get returns a chunk of at least size bytes, of which the first fill will be written at once.
+// get returns a chunk of at least size bytes, whose first fill bytes will be written at once.
 func (p *Pool) get(size, fill int) ([]byte, error) {
 	if c := p.reuse(size); c != nil {
 		return c, nil

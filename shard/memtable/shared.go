@@ -120,7 +120,7 @@ func (s *sharedFile) open() {
 	s.fd, s.file = fd, os.NewFile(uintptr(fd), "memory of rows")
 }
 
-// mapChunk returns fresh memory of the given size, a multiple of mapUnit, of which the first fill bytes will be
+// mapChunk returns fresh memory of the given size, a multiple of mapUnit, whose first fill bytes will be
 // written at once.
 func (s *sharedFile) mapChunk(size, fill int) ([]byte, error) {
 	s.mu.Lock()

@@ -145,9 +145,8 @@ type Split struct {
 	Cause string
 }
 
-// Best describes a statement for the groups with the largest counts, taken apart: each node may return those of its
-// groups that have the largest counts there, and the answer is the same if these prove that no other group can be
-// in it.
+// Best describes a statement for the groups with the largest counts, taken apart: each node may return only its
+// groups with the largest counts, and the answer is the same if these prove that no other group can be in it.
 type Best struct {
 	// Worker returns the Rows groups of a node that have the largest counts, in falling order.
 	Worker string
@@ -251,9 +250,9 @@ func (m Merge) String() string {
 // the segments of an order below Before and the first Batches batches, except the segments and
 // batches of an earlier era.
 //
-// A row does what its era says to the rows before it: one of LastRow takes the place of
-// all of them, one of LastNonNull joins them, one of Append leaves them alone, and is
-// left alone by those after it.
+// The era of a row says how it affects the rows before it: a row of LastRow replaces all of them,
+// a row of LastNonNull joins them, and a row of Append leaves them alone, and is left alone by
+// later rows.
 type Era struct {
 	Before  uint64
 	Batches int
@@ -302,8 +301,8 @@ func MergeOf(t *schema.Table) Merge {
 // Segment is a Parquet file with rows of a table. The file stays until Query returns.
 type Segment struct {
 	Path string
-	// CRC is the CRC-32C of the file: what is known of one of another content, that had the
-	// path before, is not of this one.
+	// CRC is the CRC-32C of the file: knowledge about an earlier file with the same path but another
+	// content does not apply.
 	CRC uint32
 	// Shared means that the file has rows of other tables too: this table's rows have the table's id
 	// in their first column, cordwood_table (a UINT64). Rows are sorted by it, and row groups have its

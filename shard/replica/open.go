@@ -47,8 +47,8 @@ func Open(cfg Config) (*Replica, error) {
 	return r, nil
 }
 
-// opening is one Open. What is checked, and in which order, so that no step trusts what a later
-// one would find damaged:
+// opening is one Open. The checks are in this order, so that no step trusts data that a later step
+// would find damaged:
 //
 //  1. The mark of a member that diverged (raftlog.CheckNotDiverged): it does not open at all.
 //  2. Every snapshot, from the first byte to the last (snapshot.VerifyAll), after what crashes

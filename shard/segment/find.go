@@ -22,7 +22,7 @@ import (
 // Find returns the rows of a row group whose value in a column is one of some values, as
 // runs of one row, ascending. Values are the bytes of a text, or the little-endian bytes
 // of a number as it lies in the file. more means that there are more than limit; then the first ones are returned. r is
-// the file, of which several parts may be read at a time.
+// the file; several parts of it may be read at a time.
 func (f *Filters) Find(r io.ReaderAt, group int, c Column, values [][]byte,
 	limit int,
 ) (runs []Run, more bool, err error) {

@@ -291,8 +291,8 @@ func grow[T any](s []T, n, all int) []T {
 	return s[:len(s)+n]
 }
 
-// room has room for n bytes. It grows by what is there, never by what rows to come may
-// have: one of the first may be a million times as long as all others.
+// room has room for n bytes. It grows by the texts that are there, never by an estimate of later
+// rows: one of the first may be a million times as long as all others.
 func (g *gathered) room(n int) { g.Data = slices.Grow(g.Data, n) }
 
 // entries adds byte strings by their codes in a dictionary.

@@ -111,10 +111,10 @@ func (c *Column) TableName() string {
 	return c.Name
 }
 
-// physicalNames gives every column, of which Logical and FieldID are set, the name
-// that it has in the file. Engines such as DuckDB fold the case of column names, so a
-// name that differs from an earlier one at most in case gets "#" and the column's
-// field id behind it. Where shared is set, TableColumn is such an earlier one.
+// physicalNames sets the name that each column has in the file, from its Logical and FieldID.
+// Engines such as DuckDB fold the case of column names, so a name that differs from an earlier one
+// at most in case gets "#" and the column's field id behind it. Where shared is set, TableColumn
+// is such an earlier one.
 func physicalNames(columns []Column, shared bool) {
 	taken := make(map[string]bool, len(columns))
 	for i := range columns {

@@ -160,11 +160,11 @@ func (b *builder) release() {
 }
 
 // Rows reads the rows of some runs, which ascend and do not overlap, of some columns of
-// a row group of one table's file. r is the file, of which several parts may be read at
-// a time. The batch's header has the number of rows and, if the time index is among the
-// columns, their times; a column that is null in all of them, or not in the file, is
-// absent; the columns need not lie in one piece of memory. It fails if that were more than 64
-// MiB or 65,536 rows, and with a *parquet.ErrCorrupt for damage.
+// a row group of one table's file. r is the file; several parts of it may be read at a time. The
+// batch's header has the number of rows and, if the time index is among the columns, their times;
+// a column that is null in all of them, or not in the file, is absent; the columns need not lie in
+// one piece of memory. It fails if that were more than 64 MiB or 65,536 rows, and with a
+// *parquet.ErrCorrupt for damage.
 func (f *Filters) Rows(r io.ReaderAt, group int, columns []Column, runs []Run) (*column.Batch, error) {
 	h := column.Header{}
 	for i, run := range runs {

@@ -95,8 +95,8 @@ func (w *Writer) ID() uint64 { return w.meta.ID }
 // Append appends rows of a table's batches; Batch and Row of a RowRef say where the
 // row is, Time is what it has in the time index. The order of all rows of all calls is the order
 // of the file, which must be the order of Sort; in a shared file the rows of a table come after
-// those of all tables with lower ids, in one or several calls. Nothing of the batches is kept when
-// Append returns. After an error only Abort remains.
+// the rows of all tables with lower ids, in one or several calls. Nothing of the batches is kept
+// when Append returns. After an error only Abort remains.
 func (w *Writer) Append(table *schema.Table, batches []*column.Batch, rows []RowRef) error {
 	return w.appendRows(table, batches, rows, false)
 }

@@ -61,9 +61,8 @@ type Config struct {
 	// All returns all of them.
 	All    func() []Shard
 	Engine Engine
-	// Scan asks the nodes, the likely leader first, for rows of a shard; what is missing of
-	// them is what Partial of the reader returns. Without it and Spool a query reads the
-	// shards of this node only.
+	// Scan asks the nodes, the likely leader first, for rows of a shard; Partial of the reader returns
+	// what is missing of them. Without it and Spool a query reads the shards of this node only.
 	Scan func(ctx context.Context, nodes []string, req *shardpb.ScanRequest) (ScanReader, error)
 	// Ask runs a part of a query on the node that leads most shards of it. Without it no statement is taken apart.
 	Ask func(ctx context.Context, req *shardpb.QueryRequest) (ScanReader, error)

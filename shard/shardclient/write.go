@@ -213,7 +213,7 @@ func (w *leaderCall) send(ctx context.Context, client shardpb.ShardServiceClient
 }
 
 // settles reports whether an error is a shard's refusal of the batches for their epoch, their
-// schema or their table, none of which goes back.
+// schema or their table, which never go back.
 func settles(err error) bool {
 	switch errs.ReasonOf(err) {
 	case errs.WrongEpoch, errs.SchemaStale, errs.TableGone:

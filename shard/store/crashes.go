@@ -43,7 +43,7 @@ type crashLog struct {
 
 // crashPage is the content of the file.
 type crashPage struct {
-	// Now is what is worked on, Deaths how often a process died over what.
+	// Now is the work in progress, and Deaths how often a process died over each piece of work.
 	Now    []uint64       `json:"now,omitempty"`
 	Deaths map[uint64]int `json:"deaths,omitempty"`
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics are the metrics of one shard. They are always made; without a registerer nobody
-// reads them.
+// Metrics are the metrics of one shard. They are always made; without a registerer they are not
+// read.
 type Metrics struct {
 	reg prometheus.Registerer
 	all []prometheus.Collector

@@ -41,8 +41,8 @@ const (
 	answerGrace = 2 * time.Second
 )
 
-// maxConnects is how often servers that cannot be connected to are tried, about 3 s in
-// all: long enough for one that is starting, not for a wrong address.
+// maxConnects is how often a connection is tried, about 3 s in all: long enough for a server that
+// is starting, and short for a wrong address.
 const maxConnects = 5
 
 // Do sends a request and returns its answer, of status 2xx; the caller closes the body.

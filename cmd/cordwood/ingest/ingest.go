@@ -145,7 +145,7 @@ func (o *ingestOptions) job(cmd *cobra.Command) (*ingestJob, error) {
 	}, nil
 }
 
-// checkRanges returns an error for a flag whose value is none of the possible ones.
+// checkRanges returns an error for a flag with an impossible value.
 func (o *ingestOptions) checkRanges(batch int64) error {
 	switch {
 	case batch < 1<<10 || batch > maxRecord:
@@ -236,7 +236,7 @@ func (o *ingestOptions) query() url.Values {
 	return q
 }
 
-// summary prints what was stored, and what of it the server warned about.
+// summary prints what was stored, and the server's warnings.
 func (j *ingestJob) summary(out, errOut io.Writer, took time.Duration) {
 	for _, reason := range j.reasons {
 		fmt.Fprintf(errOut, "skipped: %s\n", reason)

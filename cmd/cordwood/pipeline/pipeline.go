@@ -404,7 +404,7 @@ for the document in it.`,
 	}
 }
 
-// compared returns the two versions that 'pipeline diff' compares, of which up to two are given.
+// compared returns the two versions that 'pipeline diff' compares; up to two of them are given.
 func (a *api) compared(ctx context.Context, name string, given []string) ([]string, error) {
 	switch len(given) {
 	case 2:

@@ -78,8 +78,8 @@ func changesOfColumn(typed, verb string, rest []statement.Token) (list []string,
 	return nil, false
 }
 
-// keepTyped prepares completions for the prompt, which puts what they have in common, case and
-// all, in the place of what was typed: FROM and from_host have nothing in common, and FR would
+// keepTyped prepares completions for the prompt. The prompt replaces the typed text by the
+// completions' common beginning, which depends on case: FROM and from_host have none, and FR would
 // be lost. It returns completions, and the text before them, with which nothing is lost.
 func keepTyped(head, typed string, list []string) (newHead string, kept []string) {
 	if len(list) < 2 || len(commonPrefix(list, false)) >= len(typed) {

@@ -72,7 +72,7 @@ func optionsBegin(tokens []statement.Token) int {
 	return -1
 }
 
-// beginning returns what begins with what was typed.
+// beginning returns the names that begin with the typed text.
 func beginning(typed string, list []string) []string {
 	return slices.DeleteFunc(list, func(s string) bool { return !strings.HasPrefix(s, strings.ToLower(typed)) })
 }

@@ -13,7 +13,7 @@ type Limits struct {
 	// DownAfter is how long a member of the metadata group may be silent. The default
 	// value is 10 s.
 	DownAfter time.Duration
-	// GiveUpAfter is how long a node that is to get a replica may be silent until that is
+	// GiveUpAfter is how long a node that is to get a replica may be silent before the change is
 	// undone. The default value is 1 minute.
 	GiveUpAfter time.Duration
 	// PairLimit is for how long a shard of one replica may have two voters while it is

@@ -7,8 +7,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// absence says what voters that are not there do, and what to do about it: one or several, which all said that they
-// stop, and have ended since.
+// absence says which voters are missing and what to do about it. They are missing because they stopped, as they
+// announced.
 func absence(one, stopping, ended bool) (does, advice string) {
 	switch {
 	case one && stopping && ended:

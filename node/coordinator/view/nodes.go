@@ -58,7 +58,8 @@ func (d *diagnosis) downNodes() {
 	}
 }
 
-// absentNode reports a node that is down: one that holds nothing, or downNode says what becomes of what it holds.
+// absentNode reports a node that is down and holds nothing. downNode says what happens to the replicas of one
+// that does.
 func (d *diagnosis) absentNode(n *metapb.NodeStatus) {
 	snap, id := d.snap, n.GetNode().GetId()
 	replicas := 0

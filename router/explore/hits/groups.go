@@ -91,7 +91,7 @@ func newLevels(s *scope.Scope) *groups {
 	return g
 }
 
-// expression returns SQL of the group of a row of t; empty: there is one.
+// expression returns SQL of the group of a row of t; empty: there is only one group.
 func (g *groups) expression(t *scope.Table) string {
 	if g.none {
 		return ""

@@ -28,7 +28,7 @@ const (
 // Names are the levels, the worst first. A value that means none of them is of the level Other.
 var Names = []string{"fatal", "error", "warn", "info", "debug", "trace"}
 
-// Other is the level of what is none of Names.
+// Other is the level of values that are not in Names.
 const Other = "other"
 
 // words are the spellings of each level, in lower case.

@@ -27,7 +27,7 @@ type cursor struct {
 	// of is a hash of the search.
 	of  uint64
 	rng scope.Range
-	// last is the row before the place. whole: so are all rows of its time.
+	// last is the row before the place. whole: all rows of its time are before the place, too.
 	last  place
 	whole bool
 }

@@ -221,7 +221,7 @@ func (k *compiler) anyField(f field, negate bool) (expr, error) {
 	return joined(parts, negate), nil
 }
 
-// levelCondition compiles a condition on the level by the names of levels. ok: it is one.
+// levelCondition compiles a condition on the level by the names of levels. ok: it is a condition on the level.
 func levelCondition(t target, f field) (sql string, ok bool, err error) {
 	if t.levels == nil || f.exact {
 		return "", false, nil

@@ -339,9 +339,9 @@ var open = [...]string{
 	"/v1/splunk/services/collector/health",
 }
 
-// Protected reports whether a path needs credentials while authentication is on: what is
-// below /v1, except health checks, and the extra paths with what is below them. Whole
-// segments are compared, after dots and doubled slashes are resolved.
+// Protected reports whether a path needs credentials while authentication is on: all paths below
+// /v1, except health checks, and the extra paths with all paths below them. Whole segments are
+// compared, after dots and doubled slashes are resolved.
 func Protected(urlPath string, extra ...string) bool {
 	clean := path.Clean("/" + urlPath)
 	for _, e := range extra {

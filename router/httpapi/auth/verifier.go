@@ -66,7 +66,7 @@ func (v plain) matches(password string) bool {
 
 func (plain) slow() bool { return false }
 
-// derived is a key that PBKDF2 makes of the password; scram holds what comes of it.
+// derived is a key that PBKDF2 makes of the password; scram holds the keys derived from it.
 type derived struct {
 	iterations int
 	salt       []byte

@@ -212,7 +212,7 @@ type TableMove struct {
 	To    []uint32 `json:"to" yaml:"to"`
 }
 
-// Plan is what a rebalance would do, and what it could not.
+// Plan is what a rebalance would do, and what would stay uneven.
 type Plan struct {
 	Moves   []Move   `json:"moves" yaml:"moves"`
 	Blocked []string `json:"blocked" yaml:"blocked"`

@@ -8,7 +8,7 @@ import (
 	"cordwood/shard/segment"
 )
 
-// What is refused because of what it did before: the label of the metric of refusals.
+// The values of the label of the metric of refusals, which are for earlier faults.
 const (
 	refusedStatement = "statement"
 	refusedUser      = "user"

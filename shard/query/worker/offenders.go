@@ -15,9 +15,9 @@ import (
 const maxOffenders = 1024
 
 // offenders are the users whose queries ran when a process broke down or had to be killed.
-// A user whose queries were the only ones that it ever had is to blame. If there were others, nobody can
-// tell whose query it was: each of them is watched, which means that their queries run on a
-// process apart as long as others have queries too, and the next time it is known. It is safe for concurrent use.
+// A user whose queries were the only ones that it ever had is to blame. If there were others, it is not known
+// whose query it was. Each of these users is watched: their queries run on a process of their own as long as
+// others have queries too, so that the next time it is known. It is safe for concurrent use.
 type offenders struct {
 	now func() time.Time
 	// most is how many ends a user may be to blame for within window, refuse for how long
@@ -29,11 +29,11 @@ type offenders struct {
 
 	mu      sync.Mutex // guards what follows
 	byShare *lru.Cache[string, *offender]
-	// newest is who asked last, other who did last before that and is somebody else.
+	// newest is the user who asked last, and other the last user before that who is another one.
 	newest, other asker
 }
 
-// asker is somebody who asked for a query.
+// asker is a user who asked for a query.
 type asker struct {
 	share string
 	at    time.Time
@@ -42,7 +42,7 @@ type asker struct {
 type offender struct {
 	// ends are the times of those that the user is to blame for, as many as can matter.
 	ends []time.Time
-	// last is the time of the last end, whoever is to blame for it.
+	// last is the time of the last end, whichever user caused it.
 	last time.Time
 }
 
@@ -53,7 +53,7 @@ func newOffenders(cfg Config, refusals prometheus.Counter) *offenders {
 	}
 }
 
-// see notes that a user asks, and reports whether nobody else has for a while.
+// see notes that a user asks, and reports whether no other user has for a while.
 func (o *offenders) see(share string) (alone bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -109,9 +109,9 @@ func (o *offenders) recent(f *offender) []time.Time {
 	return f.ends
 }
 
-// note takes down that a process ended while a query of the user ran, who is to blame only
-// if alone is set: nobody else ever had a query there. A user who is not known has
-// no blame.
+// note records that a process ended while a query of the user ran. The user is certainly the cause
+// only if alone is set: no other user ever had a query there. A user who is not known has no
+// blame.
 func (o *offenders) note(share string, alone bool) {
 	if share == "" {
 		return

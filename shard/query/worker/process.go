@@ -77,7 +77,7 @@ type child struct {
 	pages segment.CacheStats
 	// parts is what it last reported of the partial results that it keeps.
 	parts partial.Stats
-	// examining is set while somebody looks at its memory.
+	// examining is set while its memory is being looked at.
 	examining bool
 }
 
@@ -101,7 +101,7 @@ type fate struct {
 	// leaving is set when new queries go to another process, ending when it was asked to end,
 	// exhausted when it leaves because its memory is used up.
 	leaving, ending, exhausted bool
-	// reason and status say how it ended, killed when, if somebody killed it.
+	// reason and status say how it ended, and killed when it was killed, if it was.
 	reason, status string
 	killed         time.Time
 	// blamed are the users against whom its end is noted.
@@ -346,7 +346,7 @@ func (p *process) condemn() {
 	}
 }
 
-// serve notes that a query of somebody runs.
+// serve notes that a query of a user runs.
 func (p *process) serve(share string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -356,7 +356,7 @@ func (p *process) serve(share string) {
 	p.mixed = p.mixed || p.owner != share
 }
 
-// blame notes the end of the process against somebody whose query ran on it, once.
+// blame notes the end of the process, once, against a user whose query ran on it.
 func (p *process) blame(share string) {
 	p.mu.Lock()
 	alone, again := !p.mixed, slices.Contains(p.blamed, share)
@@ -473,8 +473,8 @@ func (p *process) finish(wasReady bool, err error) {
 	close(p.ended)
 }
 
-// killedWithin reports whether somebody from outside killed the process so soon after
-// the given time. What queries do to it ends otherwise.
+// killedWithin reports whether the process was killed from outside so soon after the given time.
+// What queries do to it ends otherwise.
 func (p *process) killedWithin(since time.Time, limit time.Duration) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

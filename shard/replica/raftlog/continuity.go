@@ -37,8 +37,8 @@ func FinishInstall(log *Log, snaps *snapshot.Store) error {
 }
 
 // CheckContinuity returns an error that matches damage.ErrDamaged if entries are in neither the
-// log nor the state, which holds them up to applied: what is appended behind such a hole would
-// be taken for what the state already holds.
+// log nor the state, which holds them up to applied: entries appended behind such a hole would be
+// taken for entries that the state already holds.
 func CheckContinuity(log *Log, snaps *snapshot.Store, applied uint64) error {
 	first, last, err := log.Bounds()
 	if err != nil {

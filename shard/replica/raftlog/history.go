@@ -107,7 +107,7 @@ func MarkDiverged(dir, why string) error {
 }
 
 // Diverged returns why the member in a directory has to be made anew from the others; empty if
-// it has not. What it holds may be all that is left of what was acknowledged.
+// it has not. It may hold the only copy of acknowledged entries.
 func Diverged(dir string) (why string, err error) {
 	b, err := os.ReadFile(filepath.Join(dir, divergedFile))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -42,8 +42,8 @@ type Log struct {
 }
 
 // CountCovered counts the bytes of the log up to covered, the index of the newest snapshot; raft
-// reads only what is behind that (see Loaded). Of a WAL it counts the finished files, from their
-// list; of a bolt log, which is small, it reads the entries. Call it before raft runs.
+// reads only what is behind that (see Loaded). For a WAL it counts the finished files, from their
+// list; for a bolt log, which is small, it reads the entries. Call it before raft runs.
 func (s *Log) CountCovered(covered uint64) error {
 	first, err := s.backend.FirstIndex()
 	if err != nil || first == 0 {

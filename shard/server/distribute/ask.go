@@ -143,8 +143,8 @@ func (c *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// askWithin asks a node as fill does, and once more, for rows that are not behind those of other nodes, if these have
-// enough rows before it is done.
+// askWithin asks a node as fill does, and once more, for rows that are not behind the rows of other nodes, if these
+// have enough rows before it is done.
 func (d *Statement) askWithin(ctx context.Context, p *part) error {
 	f := d.frontier
 	if f == nil || p.sql != "" {

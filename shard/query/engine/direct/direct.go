@@ -11,9 +11,9 @@ import (
 )
 
 // This file says which statements are answered without the engine: those for whole rows
-// of one table, as "the row of this id" and "the newest rows with an error", of which
-// planning, binding and starting the engine would be most of the work. What the engine
-// would do is known exactly for these, or the engine does it.
+// of one table, as "the row of this id" and "the newest rows with an error", for which planning,
+// binding and starting the engine would be most of the work. What the engine would do is known
+// exactly for these, or the engine does it.
 
 // Shape is what such a statement asks for.
 type Shape struct {
@@ -124,8 +124,8 @@ type Run struct {
 	request uint64
 }
 
-// New returns what answers the statement without the engine, or nil if it is none
-// of that kind or says anything of which it is not known what the engine makes of it.
+// New returns what answers the statement without the engine. It returns nil if the statement is of
+// another kind, or has a part whose meaning to the engine is not known here.
 func New(ctx context.Context, shape *Shape, planned *plan.Planned, limit uint64, now time.Time) *Run {
 	if shape == nil || len(planned.Plans) != 1 {
 		return nil

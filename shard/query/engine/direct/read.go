@@ -258,8 +258,8 @@ func (d *Run) placesOf(out *Rows, pt *plan.Part) (places []*place, ok bool) {
 // best returns the largest rank of rows between two times.
 func (d *Run) best(least, greatest int64) int64 { return max(d.rank(least), d.rank(greatest)) }
 
-// split puts the pages of a row group in its place, those whose times can matter, of which the newest rows may be in
-// the last one, and reports whether it did.
+// split replaces a row group by its pages whose times can matter, so that the newest rows may be in the last one. It
+// reports whether it did.
 func (d *Run) split(out *Rows, at int) bool {
 	pl := out.places[at]
 	if pl.batch != nil || pl.runs != nil {

@@ -17,12 +17,12 @@ import (
 // condition is true, not null. What the engine makes of a condition must be known exactly,
 // else there is no test for it.
 
-// truth of a condition for a row. With and, the least of two is that of both; with or, the greatest.
+// truth of a condition for a row. With and, the result of two is the lesser one; with or, the greater.
 type truth = uint8
 
 const (
 	no truth = iota
-	// perhaps is that of rows near a moment that is only known roughly.
+	// perhaps is the result for rows near a moment that is only known roughly.
 	perhaps
 	yes
 )
@@ -332,7 +332,7 @@ func matchesParts(s string, parts []string) bool {
 	return strings.HasSuffix(s, last)
 }
 
-// times tests the time index against a moment of which there are bounds.
+// times tests the time index against a moment with known bounds.
 func (t *tester) times(kind string, left sql.Node, right any) (rowTest, bool) {
 	c := t.Column(left)
 	may, ok := t.TimeBounds(kind, left, right)

@@ -12,8 +12,8 @@ import (
 */
 import "C"
 
-// initMatch gives the search functions what Go knows of letters, which is what the
-// token filters of segments were made with.
+// initMatch gives the search functions Go's tables of letters, with which the token filters of
+// segments were made.
 var initMatch = sync.OnceFunc(func() {
 	numbers, entries := letters()
 	// The engine reads both for as long as the process lives.

@@ -272,7 +272,7 @@ func (q *newest) sooner(at, than int64) bool {
 	return at > than
 }
 
-// reach returns the moment up to which there are at least so many rows.
+// reach returns the first moment at which units have at least so many rows.
 func (q *newest) reach(units []unit, rows int64) int64 {
 	for _, u := range units {
 		if rows -= u.rows; rows > 0 {

@@ -223,7 +223,7 @@ func (p *Scope) timeExpression(v any) (back, forth, unit int64, ok bool) {
 	return 0, 0, 0, false
 }
 
-// Column returns the column that n names, or nil if it is none of the reference's.
+// Column returns the column that n names, or nil if the reference does not have it.
 func (p *Scope) Column(n sql.Node) *schema.Column {
 	list, _ := n["column_names"].([]any)
 	if sql.Text(n, "class") != "COLUMN_REF" || len(list) == 0 || len(list) > 2 {

@@ -114,7 +114,7 @@ func (b *block) splitAggregates() (*Plan, error) {
 }
 
 // splitGroups takes a statement with aggregates apart: into parts of the aggregates, or, if project is set, into the
-// expressions of which they are made.
+// expressions that they use.
 func (b *block) splitGroups(project bool) (*Plan, error) {
 	m := &merging{block: b, keys: map[string]int{}, project: project}
 	for _, g := range b.groups {
@@ -259,7 +259,8 @@ func (m *merging) worker() (string, error) {
 	return out, nil
 }
 
-// cut returns ORDER BY and LIMIT for nodes: a group among the first n by its keys is so on every node that has it.
+// cut returns ORDER BY and LIMIT for nodes: a group that is among the first n by its keys is among the first n on
+// every node that has it.
 func (m *merging) cut() string {
 	if !m.limited || m.having != nil || m.sets != nil || m.pairs != "" || len(m.orders) == 0 {
 		return ""
@@ -288,7 +289,8 @@ const (
 )
 
 // largest returns the statement for the groups with the largest counts, nil if the statement does not ask for
-// these. Counts are never negative, so what a node does not send is no larger than what it sent last.
+// these. Counts are never negative, so the groups that a node does not send are no larger than the last one
+// that it sent.
 func (m *merging) largest(worker string) *Best {
 	if !m.limited || m.limit == 0 || m.limit+m.offset > maxFirst || m.having != nil || m.sets != nil || m.pairs != "" ||
 		m.project || len(m.groups) == 0 || len(m.orders) == 0 {

@@ -10,7 +10,7 @@ import (
 	"cordwood/shard/query"
 )
 
-// What other systems call things, and what to write here.
+// The names of things in other systems, and what to write here.
 
 // elsewhere has functions of other systems in lower case, and what to write here in their place.
 var elsewhere = map[string]string{

@@ -4,8 +4,8 @@ package sql
 // the unit of the column. Only the engine knows the types of all columns, of queries in FROM too, so it is asked
 // first, and its error says which literals are meant.
 
-// integers notes a condition that may be of this kind. operands are the column, or what stands in its place, and
-// what it is compared with.
+// integers notes a condition that may be of this kind. operands are the column, or the expression in its place,
+// and the value that it is compared with.
 func (w *walker) integers(n Node, operands ...any) {
 	at, ok := Position(n)
 	if !ok {

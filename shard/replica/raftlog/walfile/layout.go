@@ -12,10 +12,9 @@ import (
 // The layout of raft-wal's segment files, version 0. Sizes are in bytes.
 //
 // A file is a header and then appends, one behind the other; the rest of it is zero, because
-// it was made in full length. An append is a row of frames, the last of which is a commit with
-// the CRC-32C of everything from the end of the commit before it. The first append begins with
-// the header. The last append of a file that is full also has an index: the offset of each
-// entry.
+// it was made in full length. An append is a row of frames. The last one is a commit with the
+// CRC-32C of everything from the end of the commit before it. The first append begins with the
+// header. The last append of a file that is full also has an index: the offset of each entry.
 const (
 	headerBytes = 32
 	fileMagic   = 0x58eb6b0d
@@ -133,8 +132,8 @@ func isTorn(b []byte, start, end int) bool {
 		}
 		from = to
 	}
-	// Nothing is missing in the middle. If what is there ends in a commit, or in what would be one
-	// except for its first bytes, the append was written whole and is damaged.
+	// Nothing is missing in the middle. If the data ends in a commit, or in a commit with wrong first
+	// bytes, the append was written completely and is damaged.
 	last := end - frameHead
 	if last <= start {
 		return false
