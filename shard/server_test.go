@@ -62,7 +62,7 @@ type fakeEngine struct {
 	shares []string
 }
 
-func (f *fakeEngine) Describe(context.Context, *query.Request) ([]query.Column, error) {
+func (f *fakeEngine) Describe(context.Context, *query.Request) (*query.Description, error) {
 	return nil, errors.New("no engine")
 }
 

@@ -452,7 +452,10 @@ type DescribeRequest struct {
 	Tables   []*QueryTable `protobuf:"bytes,3,rep,name=tables,proto3" json:"tables,omitempty"`
 	Timezone string        `protobuf:"bytes,4,opt,name=timezone,proto3" json:"timezone,omitempty"`
 	// As in QueryRequest.
-	Share         string `protobuf:"bytes,5,opt,name=share,proto3" json:"share,omitempty"`
+	Share string `protobuf:"bytes,5,opt,name=share,proto3" json:"share,omitempty"`
+	// The types of $1, $2 and so on, as the engine writes them; empty: not known. The statement may have
+	// more.
+	Parameters    []string `protobuf:"bytes,6,rep,name=parameters,proto3" json:"parameters,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -522,9 +525,18 @@ func (x *DescribeRequest) GetShare() string {
 	return ""
 }
 
+func (x *DescribeRequest) GetParameters() []string {
+	if x != nil {
+		return x.Parameters
+	}
+	return nil
+}
+
 type DescribeResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Columns       []*AnswerColumn        `protobuf:"bytes,1,rep,name=columns,proto3" json:"columns,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Columns []*AnswerColumn        `protobuf:"bytes,1,rep,name=columns,proto3" json:"columns,omitempty"`
+	// The types of all parameters, the given ones included; empty: nothing says what they are.
+	Parameters    []string `protobuf:"bytes,2,rep,name=parameters,proto3" json:"parameters,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -562,6 +574,13 @@ func (*DescribeResponse) Descriptor() ([]byte, []int) {
 func (x *DescribeResponse) GetColumns() []*AnswerColumn {
 	if x != nil {
 		return x.Columns
+	}
+	return nil
+}
+
+func (x *DescribeResponse) GetParameters() []string {
+	if x != nil {
+		return x.Parameters
 	}
 	return nil
 }
@@ -3593,15 +3612,21 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\x05share\x18\x02 \x01(\tR\x05share\x12\x0e\n" +
 	"\x02by\x18\x03 \x01(\tR\x02by\"+\n" +
 	"\x11KillQueryResponse\x12\x16\n" +
-	"\x06killed\x18\x01 \x01(\rR\x06killed\"\xa5\x01\n" +
+	"\x06killed\x18\x01 \x01(\rR\x06killed\"\xc5\x01\n" +
 	"\x0fDescribeRequest\x12\x10\n" +
 	"\x03sql\x18\x01 \x01(\tR\x03sql\x12\x1a\n" +
 	"\bdatabase\x18\x02 \x01(\tR\bdatabase\x122\n" +
 	"\x06tables\x18\x03 \x03(\v2\x1a.cordwood.shard.QueryTableR\x06tables\x12\x1a\n" +
 	"\btimezone\x18\x04 \x01(\tR\btimezone\x12\x14\n" +
-	"\x05share\x18\x05 \x01(\tR\x05share\"J\n" +
+	"\x05share\x18\x05 \x01(\tR\x05share\x12\x1e\n" +
+	"\n" +
+	"parameters\x18\x06 \x03(\tR\n" +
+	"parameters\"j\n" +
 	"\x10DescribeResponse\x126\n" +
-	"\acolumns\x18\x01 \x03(\v2\x1c.cordwood.shard.AnswerColumnR\acolumns\"6\n" +
+	"\acolumns\x18\x01 \x03(\v2\x1c.cordwood.shard.AnswerColumnR\acolumns\x12\x1e\n" +
+	"\n" +
+	"parameters\x18\x02 \x03(\tR\n" +
+	"parameters\"6\n" +
 	"\fAnswerColumn\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\"\xd5\x01\n" +

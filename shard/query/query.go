@@ -66,6 +66,13 @@ type Need struct {
 // Column is a column of an answer: its name, and its type as the engine writes it.
 type Column struct{ Name, Type string }
 
+// Description is what a statement returns, and wants.
+type Description struct {
+	Columns []Column
+	// Parameters are the types of $1, $2 and so on, empty where nothing is known.
+	Parameters []string
+}
+
 // Request is one query: a statement and everything that it may see.
 type Request struct {
 	// SQL is one SELECT, or an EXPLAIN [ANALYZE] of one.
@@ -82,6 +89,9 @@ type Request struct {
 	// Partials, if not nil, are the answers of nodes to SQL, each over its own rows: Tables have no rows, and the
 	// answer is that to Final.
 	Partials *Partials
+	// Parameters are types of $1, $2 and so on that are known, or empty. Only Describe takes a statement with
+	// parameters.
+	Parameters []string
 	// Part tells that SQL is a statement of Split for nodes: its answer may have several rows of one group.
 	Part bool
 	// Note is a text that EXPLAIN shows in front: how the statement was taken apart, or why it was not.

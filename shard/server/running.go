@@ -165,15 +165,15 @@ func (s *server) KillQuery(_ context.Context, req *shardpb.KillQueryRequest) (*s
 
 // Describe returns the columns of the answer to a SELECT.
 func (s *server) Describe(ctx context.Context, req *shardpb.DescribeRequest) (*shardpb.DescribeResponse, error) {
-	columns, err := s.cfg.Engine.Describe(query.WithShare(ctx, req.Share), &query.Request{
+	d, err := s.cfg.Engine.Describe(query.WithShare(ctx, req.Share), &query.Request{
 		SQL: req.Sql, Database: req.Database, Timezone: req.Timezone,
-		Tables: distribute.BareTables(req.Tables...),
+		Tables: distribute.BareTables(req.Tables...), Parameters: req.Parameters,
 	})
 	if err != nil {
 		return nil, errs.ToGRPC(err)
 	}
-	resp := &shardpb.DescribeResponse{}
-	for _, c := range columns {
+	resp := &shardpb.DescribeResponse{Parameters: d.Parameters}
+	for _, c := range d.Columns {
 		resp.Columns = append(resp.Columns, &shardpb.AnswerColumn{Name: c.Name, Type: c.Type})
 	}
 	return resp, nil

@@ -51,7 +51,7 @@ type Engine interface {
 	// Split takes a statement apart for several nodes; it does not look at rows.
 	Split(ctx context.Context, req *query.Request) (*query.Split, error)
 	// Describe returns the columns of a statement's answer; it does not look at rows.
-	Describe(ctx context.Context, req *query.Request) ([]query.Column, error)
+	Describe(ctx context.Context, req *query.Request) (*query.Description, error)
 }
 
 // Config says what a server serves. All fields are required unless they say otherwise.

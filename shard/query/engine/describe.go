@@ -2,54 +2,159 @@ package engine
 
 import (
 	"context"
+	"fmt"
+	"regexp"
+	"strings"
 
+	"cordwood/proto/errs"
 	"cordwood/shard/query"
 	"cordwood/shard/query/engine/duck"
 	"cordwood/shard/query/engine/sql"
 )
 
-// Describe returns the columns of the answer to a statement, without running it. The segments and batches of
-// the request are not looked at.
+// Describe returns the columns of the answer to a statement, without running it, and the types of its parameters. The
+// segments and batches of the request are not looked at.
 //
-// It returns the errors of Query for a statement that is wrong.
-func (e *Engine) Describe(ctx context.Context, req *query.Request) ([]query.Column, error) {
+// It returns the errors of Query for a statement that is wrong, but that it may have parameters, $1 and so on.
+func (e *Engine) Describe(ctx context.Context, req *query.Request) (*query.Description, error) {
+	d, req, err := newDescriber(req)
+	if err != nil {
+		return nil, err
+	}
 	st, req, err := e.study(ctx, req)
 	if err != nil {
 		return nil, err
 	}
 	if st.Explain != "" {
-		return []query.Column{{Name: "explain_key", Type: "VARCHAR"}, {Name: "explain_value", Type: "VARCHAR"}}, nil
+		return &query.Description{
+			Columns:    []query.Column{{Name: "explain_key", Type: "VARCHAR"}, {Name: "explain_value", Type: "VARCHAR"}},
+			Parameters: d.types,
+		}, nil
 	}
 	in, err := e.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r := &run{ctx: ctx, engine: e, in: in, st: st, request: withoutRows(req)}
-	columns, err := r.describe()
+	d.run = &run{ctx: ctx, engine: e, in: in, st: st, request: withoutRows(req)}
+	columns, err := d.describe()
 	e.release(in, sql.IsBroken(err))
 	if err != nil && ctx.Err() != nil {
 		return nil, contextError(ctx)
 	}
 	if err != nil {
-		err = sql.ToClient(err, r.text)
+		err = sql.ToClient(err, d.text)
 		duck.GiveBackAfter(err)
 		return nil, err
 	}
-	out := make([]query.Column, len(columns))
+	out := &query.Description{Columns: make([]query.Column, len(columns)), Parameters: d.types}
 	for i, c := range columns {
-		out[i] = query.Column(c)
+		out.Columns[i] = query.Column{Name: d.nameOf(c.Name), Type: c.Type}
 	}
 	return out, nil
 }
 
-func (r *run) describe() ([]duck.Column, error) {
-	defer r.close()
-	if err := r.plan(); err != nil {
+// describer describes a statement. Literals stand in the places of its parameters while it is checked.
+type describer struct {
+	*run
+	marker sql.Marker
+	// types are those of the parameters, empty where they are not known.
+	types []string
+}
+
+// givenType matches the types that a client may give a parameter.
+var givenType = regexp.MustCompile(`^[A-Z_]+( WITH TIME ZONE)?(\([0-9]{1,2}(,[0-9]{1,2})?\))?(\[\])*$`)
+
+// newDescriber returns what describes the statement of a request, and the request with literals in the places of
+// parameters.
+func newDescriber(req *query.Request) (*describer, *query.Request, error) {
+	list, most, err := sql.Parameters(req.SQL)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(req.Parameters) > sql.MaxParameter {
+		return nil, nil, errs.New(errs.InvalidArguments, "types of %d parameters; %d are possible", len(req.Parameters),
+			sql.MaxParameter)
+	}
+	d := &describer{marker: sql.NewMarker(req.SQL), types: make([]string, max(most, len(req.Parameters)))}
+	for i, given := range req.Parameters {
+		if given != "" && !givenType.MatchString(given) {
+			return nil, nil, errs.New(errs.InvalidArguments, "the type %q of $%d is none that a parameter can have", given, i+1)
+		}
+	}
+	copy(d.types, req.Parameters)
+	out := *req
+	out.SQL = sql.ReplaceParameters(req.SQL, list, d.marker.Literal)
+	return d, &out, nil
+}
+
+func (d *describer) describe() ([]duck.Column, error) {
+	defer d.close()
+	if err := d.plan(); err != nil {
 		return nil, err
 	}
-	if err := r.connect(); err != nil {
+	if err := d.connect(); err != nil {
 		return nil, err
 	}
-	defer r.session.Watch(r.ctx)()
-	return r.columns()
+	defer d.session.Watch(d.ctx)()
+	if len(d.types) == 0 {
+		return d.columns()
+	}
+	if err := d.infer(); err != nil {
+		return nil, err
+	}
+	// What nobody knows is a text to most, but DuckDB has no '5' + 1.
+	columns, err := d.columnsWith("CAST(NULL AS VARCHAR)")
+	if sql.IsBinding(err) {
+		if columns, err := d.columnsWith("NULL"); err == nil {
+			return columns, nil
+		}
+	}
+	if errs.CodeOf(err) == errs.Unexpected {
+		d.times = nil // it rewrites a literal there itself: a text stays in the place of the parameter
+		return d.columns()
+	}
+	return columns, err
+}
+
+// infer finds the types of the parameters of which none is given.
+func (d *describer) infer() error {
+	d.times = d.marker.Edits(d.st.SQL, func(n int) string {
+		if t := d.types[n-1]; t != "" {
+			return fmt.Sprintf("CAST($%d AS %s)", n, t)
+		}
+		return fmt.Sprintf("$%d", n)
+	})
+	if d.rewrite(d.st.Whole) != nil {
+		return nil // it wants a literal there; the columns tell what is wrong, if anything is
+	}
+	found, err := d.session.ParameterTypes(d.text.SQL, len(d.types))
+	if sql.IsBroken(err) {
+		return err
+	}
+	for i, t := range found {
+		if d.types[i] == "" {
+			d.types[i] = t
+		}
+	}
+	return nil
+}
+
+// columnsWith returns the columns of the answer, with nulls in the places of parameters.
+func (d *describer) columnsWith(unknown string) ([]duck.Column, error) {
+	d.times, d.ran, d.rows = d.marker.Edits(d.st.SQL, func(n int) string {
+		if t := d.types[n-1]; t != "" {
+			return "CAST(NULL AS " + t + ")"
+		}
+		return unknown
+	}), false, 0
+	return d.columns()
+}
+
+// nameOf returns the name of a column as the client's text has it.
+func (d *describer) nameOf(name string) string {
+	for _, e := range d.marker.Edits(name, func(n int) string { return fmt.Sprintf("$%d", n) }) {
+		name = strings.ReplaceAll(name, name[e.From:e.To], e.Text)
+		return d.nameOf(name)
+	}
+	return name
 }

@@ -18,8 +18,16 @@ import (
 //
 // It returns errs.InvalidSyntax with the position of the mistake, errs.Unsupported
 // for what is refused, and errs.PlanQuery for a function that does not exist. Whether
-// the tables and columns exist is not looked at.
+// the tables and columns exist is not looked at. The statement may have parameters, $1 and so on, with which it can be
+// described, but not run.
 func (e *Engine) Analyze(ctx context.Context, sql, database string) (*query.Analysis, error) {
+	d, req, err := newDescriber(&query.Request{SQL: sql})
+	if err != nil {
+		return nil, err
+	}
+	if len(d.types) > 0 {
+		sql = req.SQL
+	}
 	st, err := e.parse(ctx, sql, database)
 	if err != nil {
 		return nil, err

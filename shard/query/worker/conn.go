@@ -111,8 +111,8 @@ type exchange struct {
 	needs *[]query.Need
 	// Or: where the query goes that was taken apart, instead of its being run.
 	split *query.Split
-	// Or: where the columns of its answer go, instead of its being run.
-	columns *[]query.Column
+	// Or: where its description goes, instead of its being run.
+	described *query.Description
 	// Or: what to analyze, and where the answer goes.
 	analyze  analyzeRequest
 	analysis *query.Analysis
@@ -178,7 +178,7 @@ func (x *exchange) send() error {
 		if x.split != nil {
 			kind = frameSplit
 		}
-		if x.columns != nil {
+		if x.described != nil {
 			kind = frameDescribe
 		}
 	} else {
@@ -323,8 +323,8 @@ func (x *exchange) receive() error {
 				*x.needs, err = decode[[]query.Need](d)
 			case kind == frameParts && x.split != nil:
 				*x.split, err = decode[query.Split](d)
-			case kind == frameColumns && x.columns != nil:
-				*x.columns, err = decode[[]query.Column](d)
+			case kind == frameColumns && x.described != nil:
+				*x.described, err = decode[query.Description](d)
 			case kind == frameAnalysis && x.analysis != nil:
 				*x.analysis, err = decode[query.Analysis](d)
 			default:

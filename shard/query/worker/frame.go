@@ -130,7 +130,7 @@ func messageTypes() uint64 {
 	return fingerprint(reflect.TypeFor[query.Request](), reflect.TypeFor[query.Analysis](),
 		reflect.TypeFor[analyzeRequest](),
 		reflect.TypeFor[[]query.Need](), reflect.TypeFor[query.Split](), reflect.TypeFor[failure](), reflect.TypeFor[hello](),
-		reflect.TypeFor[ready](), reflect.TypeFor[ended]())
+		reflect.TypeFor[query.Description](), reflect.TypeFor[ready](), reflect.TypeFor[ended]())
 }
 
 func putHeader(b []byte, kind frameKind, length int) {

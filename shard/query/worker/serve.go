@@ -40,7 +40,7 @@ type runner interface {
 	Analyze(ctx context.Context, sql, database string) (*query.Analysis, error)
 	Needs(ctx context.Context, req *query.Request) ([]query.Need, error)
 	Split(ctx context.Context, req *query.Request) (*query.Split, error)
-	Describe(ctx context.Context, req *query.Request) ([]query.Column, error)
+	Describe(ctx context.Context, req *query.Request) (*query.Description, error)
 	Query(ctx context.Context, req *query.Request, emit func(ipc []byte) error) error
 	PageCache() segment.CacheStats
 	PartialCache() partial.Stats
@@ -295,9 +295,9 @@ func (c *session) run(j job) error {
 			return c.write(message(frameParts, *split))
 		}
 	case frameDescribe:
-		var columns []query.Column
-		if columns, err = c.server.engine.Describe(j.ctx, j.query); err == nil {
-			return c.write(message(frameColumns, columns))
+		var d *query.Description
+		if d, err = c.server.engine.Describe(j.ctx, j.query); err == nil {
+			return c.write(message(frameColumns, *d))
 		}
 	default:
 		var a *query.Analysis

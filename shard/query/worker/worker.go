@@ -158,17 +158,17 @@ func (w *Worker) Split(ctx context.Context, req *query.Request) (*query.Split, e
 }
 
 // Describe returns the columns of an answer, as engine.Engine does. The tables need no rows.
-func (w *Worker) Describe(ctx context.Context, req *query.Request) ([]query.Column, error) {
+func (w *Worker) Describe(ctx context.Context, req *query.Request) (*query.Description, error) {
 	leave, err := enter(ctx, w.parses)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	var columns []query.Column
-	if err := w.call(&exchange{ctx: ctx, leave: leave, query: req, columns: &columns}); err != nil {
+	var out query.Description
+	if err := w.call(&exchange{ctx: ctx, leave: leave, query: req, described: &out}); err != nil {
 		return nil, err
 	}
-	return columns, nil
+	return &out, nil
 }
 
 // Query runs a SELECT, or an EXPLAIN of one, as engine.Engine does, but that emit may

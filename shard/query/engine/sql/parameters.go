@@ -1,0 +1,90 @@
+package sql
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"cordwood/proto/errs"
+)
+
+// A statement with parameters is not run: whoever has their values writes them into it. It is only described, so here
+// are the places of $1, $2 … in its text.
+
+// MaxParameter is the largest number of a parameter.
+const MaxParameter = 65535
+
+// Parameter is the place of a parameter in a text.
+type Parameter struct {
+	From, To int
+	// Number counts from 1.
+	Number int
+}
+
+// Parameters returns the places of $1, $2 … in a text, and the largest number; quotes and comments have none.
+func Parameters(text string) (list []Parameter, most int, err error) {
+	for i := 0; i < len(text); {
+		if end := skipQuoted(text, i); end > i {
+			i = end
+			continue
+		}
+		if text[i] != '$' || i > 0 && IsNameByte(text[i-1]) {
+			i++
+			continue
+		}
+		end := i + 1
+		for end < len(text) && text[end] >= '0' && text[end] <= '9' {
+			end++
+		}
+		if end == i+1 || end < len(text) && IsNameByte(text[end]) {
+			i = end
+			continue // no number: the parser says what it is
+		}
+		n, err := strconv.Atoi(text[i+1 : end])
+		if err != nil || n < 1 || n > MaxParameter {
+			return nil, 0, errs.New(errs.InvalidSyntax, "the parameter %s at position %d: parameters are $1 to $%d",
+				excerpt(text[i:end]), i, MaxParameter)
+		}
+		list, most = append(list, Parameter{i, end, n}), max(most, n)
+		i = end
+	}
+	return list, most, nil
+}
+
+// ReplaceParameters returns a text with what f returns in the places of its parameters.
+func ReplaceParameters(text string, list []Parameter, f func(n int) string) string {
+	var b strings.Builder
+	done := 0
+	for _, p := range list {
+		b.WriteString(text[done:p.From])
+		b.WriteString(f(p.Number))
+		done = p.To
+	}
+	return b.String() + text[done:]
+}
+
+// Marker makes literals that take the places of parameters, and tells them from all else in a text.
+type Marker string
+
+// NewMarker returns a marker of which no literal is in the text.
+func NewMarker(text string) Marker {
+	m := "cordwood parameter "
+	for strings.Contains(text, m) {
+		m += "_"
+	}
+	return Marker(m)
+}
+
+// Literal returns what takes the place of a parameter.
+func (m Marker) Literal(n int) string { return fmt.Sprintf("'%s%d'", string(m), n) }
+
+// Edits returns what puts something else in the places of the literals in a text.
+func (m Marker) Edits(text string, f func(n int) string) (out []Edit) {
+	literal := regexp.MustCompile("'" + regexp.QuoteMeta(string(m)) + "([0-9]+)'")
+	for _, at := range literal.FindAllStringSubmatchIndex(text, -1) {
+		n, _ := strconv.Atoi(text[at[2]:at[3]])
+		out = append(out, Edit{From: at[0], To: at[1], Text: f(n)})
+	}
+	return out
+}
