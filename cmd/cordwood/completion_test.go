@@ -264,16 +264,21 @@ func TestSuggestions(t *testing.T) {
 			_, _ = io.WriteString(w, `{"code":4001,"error":"table public.`+r.URL.Query().Get("table")+` does not exist"}`)
 		default:
 			w.WriteHeader(http.StatusBadRequest)
+			if r.URL.Query().Has("version") {
+				_, _ = io.WriteString(w, `{"code":1004,"error":"Invalid pipeline version format: 1"}`)
+				return
+			}
 			_, _ = io.WriteString(w, `{"code":1004,"error":"Pipeline not found, name: `+path.Base(r.URL.Path)+
 				`, version: latest"}`)
 		}
 	}))
 	defer s.Close()
 	for args, want := range map[string]string{
-		"pipeline get ngnix":    `; did you mean "nginx"?`,
-		"pipeline get unlike":   "(server answered 400, code 1004)",
-		"tail acces":            `; did you mean "access"?`,
-		"tail something_at_all": "(server answered 400, code 4001)",
+		"pipeline get ngnix":             `; did you mean "nginx"?`,
+		"pipeline get unlike":            "(server answered 400, code 1004)",
+		"pipeline get nginx --version 1": "; 'cordwood pipeline versions NAME' lists the versions that there are",
+		"tail acces":                     `; did you mean "access"?`,
+		"tail something_at_all":          "(server answered 400, code 4001)",
 	} {
 		var stderr bytes.Buffer
 		if status := run(append(strings.Fields(args), "--server", s.URL), &stderr); status != cli.ExitFailed ||

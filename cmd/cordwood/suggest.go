@@ -22,12 +22,19 @@ var unknownNames = []struct {
 	{regexp.MustCompile(`^table [^.]+\.([^ ]+) does not exist$`), tableNames},
 }
 
+// unknownVersion matches the server's errors about versions of pipelines that do not exist.
+var unknownVersion = regexp.MustCompile(`^Invalid pipeline version format: |` +
+	`^Pipeline not found, name: [^,]+, version: [0-9]`)
+
 // suggest adds to an error about a name that the server does not have the one that was
 // perhaps meant.
 func suggest(cmd *cobra.Command, err error) error {
 	answer := (*client.Error)(nil)
 	if !errors.As(err, &answer) || strings.Contains(answer.Msg, "did you mean") {
 		return err
+	}
+	if unknownVersion.MatchString(answer.Msg) {
+		return fmt.Errorf("%w; 'cordwood pipeline versions NAME' lists the versions that there are", err)
 	}
 	for _, u := range unknownNames {
 		m := u.text.FindStringSubmatch(answer.Msg)

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -78,6 +80,10 @@ func readProgram(cmd *cobra.Command, name string) (string, error) {
 		return string(b), err
 	}
 	b, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) && strings.ContainsAny(name, " =(!") {
+		return "", cli.WrongUsage(fmt.Errorf("there is no file %q: if that is the program itself, 'cordwood vrl run' takes "+
+			"it by --program, and other commands read it from standard input for -", name))
+	}
 	return string(b), err
 }
 
