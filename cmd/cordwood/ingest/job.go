@@ -244,9 +244,13 @@ var lineIndex = regexp.MustCompile(`^invalid (?:JSON|line) at index: ([0-9]+)`)
 // recordIndex is how the server names a record that fails, counted from 0 in the body.
 var recordIndex = regexp.MustCompile(`^record ([0-9]+): `)
 
+// asFlags names what an error of the server advises as the flags of the command.
+var asFlags = strings.NewReplacer("send them as text/plain", "say --format text", "skip_error=true", "--skip-error",
+	"set the table option on_type_conflict=aside", "set the table option on_type_conflict=aside (--hint for a new table)")
+
 // located is err with where in the file it is.
 func (p *piece) located(err error) error {
-	text := strings.Replace(err.Error(), "send them as text/plain", "say --format text", 1)
+	text := asFlags.Replace(err.Error())
 	if m := recordIndex.FindStringSubmatch(text); m != nil {
 		if n, bad := strconv.ParseInt(m[1], 10, 64); bad == nil {
 			return &locatedError{err, fmt.Sprintf("%s, %s: %s", p.file, p.record(n), text[len(m[0]):])}

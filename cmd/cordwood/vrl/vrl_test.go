@@ -47,7 +47,7 @@ func TestVRLRun(t *testing.T) {
 	if _, _, err = runVRL(t, "{", "run", program); err == nil || !strings.Contains(err.Error(), "line 1 is not JSON") {
 		t.Errorf("got %v", err)
 	}
-	if _, _, err = runVRL(t, "{}", "run", ".b = 1"); err == nil || !strings.Contains(err.Error(), "takes it by --program") {
+	if _, _, err = runVRL(t, "{}", "run", ".b = 1"); err == nil || !strings.Contains(err.Error(), "by --program") {
 		t.Errorf("a program in the place of its file: %v", err)
 	}
 	if _, _, err = runVRL(t, "", "run"); err == nil {

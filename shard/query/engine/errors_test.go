@@ -84,6 +84,7 @@ func TestAdvice(t *testing.T) {
 			"SELECT * FROM t WHERE ts > '2026-13-01'":       "there is no such day or time of day",
 			"SELECT ts::BIGINT FROM t":                      "epoch_ms(ts), epoch_us(ts) or epoch_ns(ts)",
 			"SELECT * FROM t WHERE m contains 'x'":          "write a search as a function, as in matches(message, 'error')",
+			"SELECT * FROM t LIMIT 20, 10":                  "in the place of LIMIT 20, 10 write LIMIT 10 OFFSET 20",
 			"SELECT TOP 5 * FROM t":                         "the number of rows stands at the end, as in LIMIT 5",
 			"SELECT * FROM t WHERE n = 'garbage'":           "it is not an integer, nor a time",
 			"SELECT * FROM t WHERE m > 5":                   "write the number as text, as in code = '404'",
@@ -178,6 +179,25 @@ func TestCommentAdvice(t *testing.T) {
 			t.Errorf("%s: %v, want %q", sql, err, want)
 		} else if strings.Contains(err.Error(), "hyphens") != strings.Contains(want, "position") {
 			t.Errorf("%s: %v", sql, err)
+		}
+	}
+}
+
+// TestMissingColumns names the nearest columns, and says how a text is written where one may be meant.
+func TestMissingColumns(t *testing.T) {
+	e := openEngine(t, t.TempDir())
+	columns := cols("ts:TimestampSecond", "message:String")
+	tab := table("t", columns, batch(t, columns, []any{1, "a"}))
+	for sql, want := range map[string]string{
+		"SELECT mesage FROM t": `there is no column "mesage"; the nearest names are "message", "ts" (position 7)`,
+		"SELECT * FROM t WHERE message = info": `there is no column "info"; the nearest names are "message"; ` +
+			`if it is a text, write 'info' (position 32)`,
+		`SELECT * FROM t WHERE message = "info"`: `single quotes, 'info' (position 32)`,
+		"SELECT * FROM t LIMIT ten":              `there is no column "ten" (position 22)`,
+	} {
+		if _, err := ask(e, sql, tab); err == nil || !strings.HasSuffix(err.Error(), want) ||
+			errs.CodeOf(err) != errs.ColumnNotFound {
+			t.Errorf("%s: %v, want %s", sql, err, want)
 		}
 	}
 }

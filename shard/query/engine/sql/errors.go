@@ -61,6 +61,8 @@ func ToClient(err error, r *Rewritten) error {
 		if at, perr := strconv.Atoi(e.Position); perr == nil {
 			if name, ok := r.quotedName(at); ok && planCode(e) == errs.ColumnNotFound {
 				msg += "; double quotes stand around names: a text has single quotes, " + QuoteText(name)
+			} else if m := noSuchColumn.FindStringSubmatch(firstLine(e.Message)); m != nil && r.compared(at) {
+				msg += "; if it is a text, write " + QuoteText(m[1])
 			}
 			if at, ok := r.clientPosition(at); ok {
 				msg += fmt.Sprintf(" (position %d)", at)
@@ -151,7 +153,8 @@ var (
 	textAsNumber = regexp.MustCompile(`^Could not convert string '(.*)' to INT64$`)
 	likeATime    = regexp.MustCompile(`^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}([ T][0-9]|$)`)
 	noSuchColumn = regexp.MustCompile(
-		`^Referenced column "(.*)" not found in FROM clause!(?: Candidate bindings: (.*))?$`)
+		`^Referenced column "(.*)" (?:not found in FROM clause!|was not found because the FROM clause is missing)` +
+			`(?: Candidate bindings: (.*))?$`)
 	asOperator = regexp.MustCompile(
 		`^syntax error at or near "(contains|matches|matches_term|has|startswith|starts_with)"$`)
 	timeAsNumber = regexp.MustCompile(`^Unimplemented type for cast \((DATE|TIMESTAMP\w*( WITH TIME ZONE)?) -> ` +

@@ -145,12 +145,18 @@ func (t *syntaxTree) clientError(st *Statement) error {
 			"%s; two hyphens begin a comment, here at position %d, up to the end of the line: write - (-1) or - -1",
 			msg, st.comment)
 	}
+	if strings.Contains(msg, "errhint NOT IMPLEMENTED") && limitPair.MatchString(st.SQL) {
+		msg = "syntax error: LIMIT takes one number; in the place of LIMIT 20, 10 write LIMIT 10 OFFSET 20"
+	}
 	if topN.MatchString(st.SQL) {
 		msg += "; the number of rows stands at the end, as in LIMIT 5"
 	}
 	var at int
 	if _, err := fmt.Sscan(t.Position, &at); err == nil {
 		return errs.New(errs.InvalidSyntax, "%s (position %d)", msg, st.clientPosition(at))
+	}
+	if strings.HasPrefix(msg, "syntax error") {
+		return errs.New(errs.InvalidSyntax, "%s", msg)
 	}
 	return errs.New(errs.InvalidSyntax, "syntax error: %s", msg)
 }

@@ -158,6 +158,15 @@ func (r *Rewritten) quotedName(at int) (string, bool) {
 	return strings.Join(parts, "."), len(ends) == 1
 }
 
+// compared reports whether what stands at a position of r.SQL is the right side of a comparison.
+func (r *Rewritten) compared(at int) bool {
+	if at > len(r.SQL) {
+		return false
+	}
+	before := strings.ToLower(strings.TrimRight(r.SQL[:max(at, 0)], " \t\r\n"))
+	return strings.HasSuffix(before, "like") || before != "" && strings.IndexByte("=<>~", before[len(before)-1]) >= 0
+}
+
 // WithLimit returns the text with a LIMIT behind it.
 func (r *Rewritten) WithLimit(n uint64) string {
 	text := strings.TrimRight(r.SQL, " \t\r\n;")

@@ -84,6 +84,9 @@ var cutShort = regexp.MustCompile(`without selection list|at end of input`)
 // topN matches the beginning of a statement of other databases that limits its rows.
 var topN = regexp.MustCompile(`(?i)^\s*SELECT\s+TOP\s*\(?\s*[0-9]`)
 
+// limitPair matches the LIMIT of other databases with an offset in front.
+var limitPair = regexp.MustCompile(`(?i)\bLIMIT\s+[0-9]+\s*,`)
+
 var pivot = regexp.MustCompile(`(?i)\b(?:PIVOT|PIVOT_WIDER)\b`)
 
 // ExplainsInText reports whether the statement is an EXPLAIN whose answer is text.
