@@ -96,7 +96,7 @@ func (s *Server) routes() []route {
 		{methods: get, path: "/v1/openapi.json", needs: access.SignedIn, handler: s.handleOpenAPI},
 	}
 	if s.cfg.Pipelines != nil {
-		routes = append(routes, s.pipelineRoutes()...)
+		routes = append(append(routes, editorRoutes()...), s.pipelineRoutes()...)
 	}
 	if s.cfg.Saved != nil {
 		routes = append(routes, s.savedRoutes()...)

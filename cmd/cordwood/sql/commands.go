@@ -54,6 +54,10 @@ func init() {
 		},
 		{`\d`, "[TABLE]", "list the tables, or describe one", (*prompt).describe, tables},
 		{
+			`\search`, "TABLE TEXT", `search a table, such as \search app level:error -host:test* "disk full"`,
+			(*prompt).search, tables,
+		},
+		{
 			`\l`, "", "list the databases",
 			func(p *prompt, ctx context.Context, _ string) error {
 				defer p.onTerminal()()

@@ -75,31 +75,8 @@ func listFunctions(w io.Writer) {
 	fmt.Fprintln(w, "\nDescribe one: cordwood vrl help FUNCTION")
 }
 
-// signature returns a function's head as programs would write it.
-func signature(f *fn.Function) string {
-	params := make([]string, len(f.Params))
-	for i, p := range f.Params {
-		params[i] = p.Name + ": " + p.Kind.String()
-		switch {
-		case p.Optional && !p.Default.IsNull():
-			params[i] += " = " + p.Default.String()
-		case p.Optional:
-			params[i] = "[" + params[i] + "]"
-		}
-	}
-	s := f.Name + "(" + strings.Join(params, ", ") + ")"
-	if f.Closure != nil {
-		names := make([]string, len(f.Closure.Params))
-		for i, p := range f.Closure.Params {
-			names[i] = p.Value
-		}
-		s += " -> |" + strings.Join(names, ", ") + "| { … }"
-	}
-	return s
-}
-
 func describeFunction(w io.Writer, f *fn.Function) {
-	fmt.Fprintf(w, "%s\n\n%s\n", signature(f), wrap(f.Doc, 0))
+	fmt.Fprintf(w, "%s\n\n%s\n", f.Signature(), wrap(f.Doc, 0))
 	if len(f.Params) > 0 {
 		fmt.Fprintln(w, "\nParameters")
 		for _, p := range f.Params {

@@ -36,7 +36,7 @@ func writeReference(out io.Writer) error {
 
 // referenceOf writes the section of a function.
 func referenceOf(w io.Writer, f *fn.Function) {
-	fmt.Fprintf(w, "\n### %s\n\n```\n%s\n```\n\n%s\n", f.Name, signature(f), f.Doc)
+	fmt.Fprintf(w, "\n### %s\n\n```\n%s\n```\n\n%s\n", f.Name, f.Signature(), f.Doc)
 	if len(f.Params) > 0 {
 		fmt.Fprintln(w)
 	}

@@ -1,0 +1,82 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"sync"
+
+	"cordwood/proto/errs"
+	"cordwood/router/access"
+	"cordwood/router/httpapi/exchange"
+	"cordwood/router/pipeline"
+	"cordwood/router/vrl"
+)
+
+// What an editor of pipelines asks: the form of a document, and the functions of its programs. Neither changes while
+// the server runs, so each is made once.
+
+var pipelineSchema = sync.OnceValues(func() ([]byte, error) { return json.Marshal(pipeline.JSONSchema()) })
+
+// vrlFunction is a function as an editor explains it.
+type vrlFunction struct {
+	Name      string      `json:"name"`
+	Group     string      `json:"group"`
+	Signature string      `json:"signature"`
+	Help      string      `json:"help"`
+	Fallible  bool        `json:"fallible"`
+	Params    []vrlParam  `json:"params"`
+	Example   *vrlExample `json:"example,omitempty"`
+}
+
+type vrlParam struct {
+	Name     string `json:"name"`
+	Help     string `json:"help"`
+	Optional bool   `json:"optional"`
+}
+
+type vrlExample struct {
+	Title  string `json:"title"`
+	Source string `json:"source"`
+	Event  string `json:"event,omitempty"`
+	Result string `json:"result,omitempty"`
+}
+
+var vrlFunctions = sync.OnceValues(func() ([]byte, error) {
+	list := []vrlFunction{}
+	for _, f := range vrl.Functions() {
+		one := vrlFunction{
+			Name: f.Name, Group: string(f.Group), Signature: f.Signature(), Help: f.Doc, Fallible: f.Fallible,
+			Params: []vrlParam{},
+		}
+		for _, p := range f.Params {
+			one.Params = append(one.Params, vrlParam{Name: p.Name, Help: p.Doc, Optional: p.Optional})
+		}
+		if len(f.Examples) > 0 {
+			e := f.Examples[0]
+			one.Example = &vrlExample{Title: e.Title, Source: e.Source, Event: e.Event, Result: e.Result}
+		}
+		list = append(list, one)
+	}
+	return json.Marshal(map[string]any{"functions": list})
+})
+
+// editorRoutes returns the routes for editors.
+func editorRoutes() []route {
+	constant := func(path string, body func() ([]byte, error)) route {
+		return route{
+			methods: get, path: path, needs: access.SignedIn, action: "edit pipelines",
+			handler: func(w http.ResponseWriter, r *http.Request) {
+				out, err := body()
+				if err != nil {
+					exchange.WriteError(w, r, errs.Wrap(errs.Internal, err, "describe what pipelines have"))
+					return
+				}
+				exchange.WriteJSON(w, http.StatusOK, out)
+			},
+		}
+	}
+	return []route{
+		constant("/v1/pipelines/_schema", pipelineSchema),
+		constant("/v1/vrl/functions", vrlFunctions),
+	}
+}
