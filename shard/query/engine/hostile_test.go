@@ -158,7 +158,6 @@ var hostile = []struct {
 	{"SELECT sum(a) OVER (PARTITION BY getvariable('x')) FROM t", errs.Unsupported},
 	{"SELECT * FROM range(getvariable('x'))", errs.Unsupported},
 	{"SELECT __internal_decompress_string(1)", errs.Unsupported},
-	{"SELECT $1", errs.Unsupported},
 	{"SELECT ?", errs.Unsupported},
 	{"SELECT * FROM t AT (VERSION => 1)", errs.Unsupported},
 	// Time and memory.
