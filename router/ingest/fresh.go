@@ -16,8 +16,8 @@ const (
 	// freshEvery is the time between two refreshes of the view, and freshWait what one may take.
 	freshEvery = 50 * time.Millisecond
 	freshWait  = time.Second
-	// knownAge is how old a refresh may be for tables that the view has: a stream of records that are refused with
-	// skip_error need not wait in every request.
+	// knownAge is how old a refresh may be for tables that the view has, so that a stream of records that are
+	// refused with skip_error does not wait in every request.
 	knownAge = 250 * time.Millisecond
 )
 

@@ -84,7 +84,7 @@ type Config struct {
 	// Writable returns why rows are refused, for lack of room on a disk. The default value
 	// refuses none.
 	Writable func() error
-	// Logger takes what helps to find out what happened. The default value discards it.
+	// Logger gets messages for debugging. The default value discards it.
 	Logger *slog.Logger
 	// Registerer takes the metrics. The default value is none.
 	Registerer prometheus.Registerer

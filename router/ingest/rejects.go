@@ -30,8 +30,8 @@ const (
 	FormatOTLP = "otlp"
 )
 
-// rejectColumns are the columns of the table. The formats of record are those of bodies, json or
-// text, and FormatLoki and FormatOTLP.
+// rejectColumns are the columns of the table. The formats of record are json and text, as of
+// bodies, and FormatLoki and FormatOTLP.
 var rejectColumns = []schema.Column{
 	{Name: "rejected_at", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true},
 	{Name: "table_schema", Type: schema.String, Semantic: schema.Field},
@@ -62,7 +62,7 @@ type rejects struct {
 	cols  []*column.Col
 	bytes int
 	texts int // of bytes, those of records and errors
-	// reserve asks for memory for rows and rejects, of which these have reserved.
+	// reserve asks for memory for rows and rejects; the rejects have reserved some before.
 	reserve  func() error
 	reserved int64
 

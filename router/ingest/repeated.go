@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// repeatedWithin is how long a body is remembered, to count those that come again.
+	// repeatedWithin is how long a body is remembered, to count bodies that come again.
 	repeatedWithin = 2 * time.Minute
 	// maxBodies bounds the bodies that are remembered.
 	maxBodies = 10_000
@@ -21,7 +21,7 @@ const (
 type bodies struct {
 	mu  sync.Mutex // guards all below
 	now map[bodyOf]struct{}
-	// last has those of the time before, so that each is remembered for one to two times of repeatedWithin/2.
+	// last has the bodies of the period before, so that each is remembered for one to two times of repeatedWithin/2.
 	last  map[bodyOf]struct{}
 	since time.Time
 }

@@ -38,7 +38,7 @@ var replayedColumns = []schema.Column{
 
 // Replayed is what a batch that replays rejects says of them.
 type Replayed struct {
-	// IDs are those of the records, in their order. The batch must have a Key.
+	// IDs are the ids of the records, in their order. The batch must have a Key.
 	IDs []string
 
 	skipped map[int]bool
@@ -68,7 +68,7 @@ func (r *Replayed) watch(q *pipeline.Request, kept bool) {
 	}
 }
 
-// check returns an error if the ids are not those of the records.
+// check returns an error if the ids are not the ids of the records.
 func (r *Replayed) check(out *pipeline.Output) error {
 	if out.Records != len(r.IDs) {
 		return errs.New(errs.InvalidArguments, "the header %s names %d records, and the body has %d: nothing is stored",

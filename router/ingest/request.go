@@ -53,8 +53,8 @@ type Request struct {
 	Caller *access.Caller
 	// Deadline is when the request's time is up; zero: never. The context of Store has it too.
 	Deadline time.Time
-	// Memory holds what the body takes of the memory for bodies, and what its rows take is added;
-	// nil: nobody counts the rows. It is the caller's to release.
+	// Memory holds the body's share of the memory for bodies, and gets the share of its rows; nil: the
+	// rows are not counted. It is the caller's to release.
 	Memory Memory
 	// Wait has the request wait for 10 s where it would be refused because much is under way. It
 	// is for protocols whose clients lose what is refused.
@@ -102,8 +102,8 @@ type Batch struct {
 	// Key names the batch, so that it may come again and is stored once. The user is part of it.
 	// "": none.
 	Key string
-	// KeyBody is a hash of what the batch holds, for a Key; 0: that of a Body is taken, and of
-	// other inputs none. The same Key with another hash is refused.
+	// KeyBody is a hash of the content of the batch, for a Key; 0: the hash of a Body is used, and
+	// none for other inputs. The same Key with another hash is refused.
 	KeyBody uint64
 	// Input has the records. Required.
 	Input Input
@@ -114,7 +114,8 @@ type Batch struct {
 	// Replayed says which rejects the records are; nil: none.
 	Replayed *Replayed
 
-	// newColumns counts the columns that it adds to tables, with those of other batches; nil: there are none.
+	// newColumns counts the columns that it adds to tables, with the columns of other batches; nil: there are
+	// no other batches.
 	newColumns *pipeline.NewColumns
 
 	checked   bool
@@ -133,7 +134,7 @@ type Outcome struct {
 	Err error
 	// Written reports the rows.
 	Written write.Result
-	// Records is how many there were, those that were refused included.
+	// Records is how many there were, refused ones included.
 	Records int
 	// Skipped is how many records were refused, and SkippedBy at which step.
 	Skipped   int

@@ -26,8 +26,8 @@ type Pipeline struct {
 	timeField processor.Name
 	timeUnit  schema.Type
 
-	// consumed are fields that are not columns beside those listed: what the list reads,
-	// and what it names.
+	// consumed are fields that do not become columns by themselves: the list reads them, or has
+	// columns of their names.
 	consumed  map[string]bool
 	columns   []schema.Column // of transform, but the time index
 	timePlace int             // of the time index among them

@@ -43,7 +43,7 @@ type Direct struct {
 }
 
 // maxDirectBytes bounds the values of one request. A body of some MiB may have a million records that share
-// a long text, each of which becomes a value of a row.
+// a long text, which becomes a value of each row.
 const maxDirectBytes = 1 << 30
 
 // directColumn is a column that Direct puts values into.

@@ -31,7 +31,7 @@ func (s *sink) output() *Output {
 	return out
 }
 
-// appendTables adds the tables that got rows to out, as those of a branch.
+// appendTables adds the tables that got rows to out, as tables of a branch.
 func (s *sink) appendTables(out *Output, branch int) {
 	slices.SortStableFunc(s.dests, func(a, b *dest) int { return cmp.Compare(a.born, b.born) })
 	for _, d := range s.dests {

@@ -50,8 +50,8 @@ type Request struct {
 	// MaxNestedLevels is the most segments that flattening gives a column name;
 	// 0 or less: DefaultNestedLevels.
 	MaxNestedLevels int
-	// SkipError drops records that fail and continues. Of a record that becomes several rows, it drops
-	// the rows that fail.
+	// SkipError drops records that fail and continues. If a record becomes several rows, it drops the
+	// rows that fail.
 	SkipError bool
 	// WholeRecords drops all rows of a record if one of them fails, for callers that keep skipped records
 	// to send them again.
@@ -66,7 +66,7 @@ type Request struct {
 	// Trace, if not nil, is called with what each step made of each record. That is slow,
 	// and meant for trying a pipeline on a few records.
 	Trace func(RecordTrace)
-	// TraceSteps says of which records, by their number from 0, steps and rows are told; nil: of all.
+	// TraceSteps has the numbers, from 0, of the records whose steps and rows are traced; nil: all.
 	TraceSteps func(index int) bool
 	// TraceBytes bounds the texts of all traces together; 0: they are not bounded. What does not fit is left out.
 	TraceBytes int
@@ -102,7 +102,8 @@ type Request struct {
 	// MaxMadeColumns bounds the columns of a table up to which records add some, and MaxNewColumns the columns that the
 	// records of the request add, over all tables; 0: no bound but MaxColumns.
 	MaxMadeColumns, MaxNewColumns int
-	// NewColumns counts the new columns together with those of other batches of the request; nil: there are none.
+	// NewColumns counts the new columns together with the columns of other batches of the request; nil: there are
+	// no other batches.
 	NewColumns *NewColumns
 	// MaxNewTables bounds the tables that the request's records make by suffixes; 0: no bound.
 	MaxNewTables int

@@ -109,7 +109,7 @@ func (s *sink) Refuse(err error) {
 	s.records++
 }
 
-// quiet means that nobody will read the text of a record error any more.
+// quiet means that the text of a record error will not be read any more.
 func (s *sink) quiet() bool {
 	if s.above != nil {
 		return s.above.quiet()

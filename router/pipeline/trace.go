@@ -123,7 +123,7 @@ func withoutVariables(v value.Value) value.Value {
 	return rest
 }
 
-// compare reports how the fields of an object differ from those of before.
+// compare reports how the fields of an object differ from the fields before.
 func (s *StepTrace) compare(was, is *value.Fields) {
 	if was == nil || is == nil {
 		return

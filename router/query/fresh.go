@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// freshness is what a statement needs to know of changes that other nodes made to databases and
-// tables, and what becomes of it if this node cannot read them: because the metadata group has no
-// leader, or this node does not reach it.
+// freshness is what a statement needs to know about changes of other nodes to databases and
+// tables, and what happens to it if this node cannot read them, because the metadata group has no
+// leader or cannot be reached.
 type freshness uint8
 
 const (

@@ -33,7 +33,7 @@ type handler func(ctx context.Context, s *Service, st statement.Statement, req *
 // resultFunc takes the result of a statement.
 type resultFunc = func(ctx context.Context, res Result) error
 
-// kinds has a row for each type of statement: what it needs, and what carries it out. A type
+// kinds has a row for each type of statement: the rights that it needs, and the function that executes it. A type
 // without a row is refused to everybody. Rows that INSERT stores are not logged, and neither are
 // rows of ingestion.
 var kinds = map[reflect.Type]kind{

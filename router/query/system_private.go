@@ -170,8 +170,8 @@ var segmentsTable = &systemTable{
 	},
 }
 
-// operationsTable is svc_private.operations: what the cluster does to itself and what runs
-// in the background of the shards of each node, and what ended last.
+// operationsTable is svc_private.operations: the operations of the cluster, the background work of
+// the shards of each node, and the ones that ended last.
 var operationsTable = &systemTable{
 	id: 8, database: schema.PrivateDatabase, name: "operations",
 	columns: []schema.Column{

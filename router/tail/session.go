@@ -151,8 +151,8 @@ func (s *session) begin() {
 	_ = s.rc.Flush()
 }
 
-// copy sends the answers of one shard, the first of which are stored rows: seam is
-// called after it. It returns why there are no more.
+// copy sends the answers of one shard. The first ones are stored rows; seam is called after them.
+// It returns why there are no more.
 func (s *session) copy(r Reader, seam func()) error {
 	for {
 		n, err := s.answer(r)

@@ -66,8 +66,8 @@ type Config struct {
 	// MaxOpenPerUser bounds the tails of one user, or, without authentication, of one client's
 	// address. The default value is half of MaxOpen.
 	MaxOpenPerUser int
-	// Heartbeat is how often a client without rows gets an empty line, or a comment, so
-	// that either side sees that the other is there. The default value is 10 s.
+	// Heartbeat is how often a client without rows gets an empty line, or a comment, so that each side
+	// knows that the other is there. The default value is 10 s.
 	Heartbeat time.Duration
 	// StallAfter is how long one write may take before the client loses its place. The
 	// default value is 10 s.

@@ -116,8 +116,8 @@ func (d *Diagnostics) Findings(n int) []Finding {
 	return out
 }
 
-// Render returns the findings for people, with excerpts of the source. The name is that
-// of the source's file; it may be empty.
+// Render returns the findings for people, with excerpts of the source. The name is the name of the
+// source's file; it may be empty.
 func (d *Diagnostics) Render(name string) string { return diag.Render(name, d.Source, d.List) }
 
 var library = sync.OnceValue(func() map[string]*fn.Function { return index(stdlib.All()) })
@@ -265,7 +265,7 @@ func (p *Program) place(s *fn.Site) string {
 	return text
 }
 
-// line returns the line of a call; 0 without one. Its place is looked up once, as that of place.
+// line returns the line of a call; 0 without one. Its place is looked up once, as for place.
 func (p *Program) line(s *fn.Site) int {
 	if s == nil {
 		return 0

@@ -14,8 +14,8 @@ import (
 const (
 	// maxName bounds the name of a field. journald takes 64 bytes.
 	maxName = 256
-	// maxValue and maxEntry bound what is kept of a field and of an entry, and maxFields its fields, of which journald
-	// writes 1,024 at most. The rest is cut off.
+	// maxValue and maxEntry bound what is kept of a field and of an entry, and maxFields its fields; journald writes
+	// 1,024 at most. The rest is cut off.
 	maxValue  = 4 << 20
 	maxEntry  = 16 << 20
 	maxFields = 2048

@@ -58,8 +58,8 @@ func mediaType(h http.Header) string {
 	return media
 }
 
-// codeOf returns the code of an error. Clients send again what is Unavailable, and over HTTP what is answered 429, 502,
-// 503 or 504; they drop what is answered 500.
+// codeOf returns the code of an error. Clients repeat calls that end with Unavailable, and over HTTP with 429, 502, 503
+// or 504; they drop requests that get a 500.
 func codeOf(why *exchange.Refusal) codes.Code {
 	switch {
 	case why.Status == http.StatusUnauthorized:

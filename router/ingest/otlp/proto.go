@@ -59,7 +59,7 @@ func (f *field) isBytes(number protowire.Number) bool {
 }
 
 // is reports whether the field has one of the numbers that kinds knows, in the form that it must have. Others are
-// passed over, as those of unknown numbers are.
+// skipped, like fields of unknown numbers.
 func (f *field) is(kinds []protowire.Type) bool {
 	return f.number > 0 && int(f.number) < len(kinds) && f.kind == kinds[f.number]
 }
@@ -346,7 +346,7 @@ func (r *record) readBody(msg []byte) (text []byte, err error) {
 	return r.bodyText, err
 }
 
-// appendValue appends an AnyValue as JSON. Of several fields the last counts, as in any protobuf.
+// appendValue appends an AnyValue as JSON. If a field comes several times, the last one counts, as in any protobuf.
 func appendValue(to, msg []byte, depth int) ([]byte, error) {
 	if depth > maxDepth {
 		return to, errDepth

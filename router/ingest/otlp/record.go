@@ -28,7 +28,7 @@ type record struct {
 	repeated int
 }
 
-// scope is what the records of an instrumentation scope share, and those of its resource.
+// scope is what the records of an instrumentation scope and of its resource share.
 type scope struct {
 	name, version, attributes, schemaURL []byte
 	resource, resourceURL                []byte // attributes and schema of the resource
@@ -125,7 +125,7 @@ func appendBase64(to, data []byte) []byte { return base64.StdEncoding.AppendEnco
 
 func appendHex(to, data []byte) []byte { return hex.AppendEncode(to, data) }
 
-// severities are the names of severity numbers, of which each comes with 2, 3 and 4 behind it, too.
+// severities are the names of severity numbers; each also comes with 2, 3 and 4 behind it.
 var severities = []string{"TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"}
 
 // severityOf returns the number of a name such as SEVERITY_NUMBER_INFO2.

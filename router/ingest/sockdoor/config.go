@@ -2,7 +2,7 @@
 // connections and their limits, batches by size and time, the way of a batch to package ingest, and what
 // happens when rows cannot be stored yet.
 //
-// A door finds the records in what comes, and says what rows they become. The package decodes no
+// A door finds the records in the received bytes, and says which rows they become. The package decodes no
 // protocol.
 //
 // A Server takes any number of listeners with Serve and of packet connections with ServePacket, and ends with

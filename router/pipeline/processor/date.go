@@ -140,8 +140,8 @@ func CountsNanoseconds(pattern string) bool {
 	return false
 }
 
-// NanosecondsAdvice says what a pattern for which CountsNanoseconds is true does, and what to
-// write.
+// NanosecondsAdvice describes the effect of a pattern for which CountsNanoseconds is true, and
+// what to write instead.
 func NanosecondsAdvice(pattern string) string {
 	return "%f in " + strconv.Quote(Cut(pattern)) + " reads a count of nanoseconds, so that .5 becomes 5 ns; " +
 		"write %.f in place of .%f, or %3f for a fraction of three digits without a dot"

@@ -19,9 +19,9 @@ import (
 //	language:   of the names, as in en (default), de or pt-BR, if the database has it
 //
 // What the database has of an address goes to <field>_<property>, or
-// <new name>_<property> if the field list gives one. Of an address that it does not know,
-// such as a private one, nothing is added. A text that is not an address is an error. The
-// field itself stays.
+// <new name>_<property> if the field list gives one. For an address that it does not know, such as
+// a private one, nothing is added. A text that is not an address is an error. The field itself
+// stays.
 //
 // The file is mapped when the pipeline is compiled: put a newer one in its place by
 // renaming, never by writing into it.

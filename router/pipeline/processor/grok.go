@@ -70,8 +70,8 @@ func compileGrok(o *Options) Apply {
 	})
 }
 
-// Bounds of a grok processor. The steps are those of the worst case: instructions of all
-// patterns times bytes of the text.
+// Bounds of a grok processor. The steps are the worst case: instructions of all patterns times
+// bytes of the text.
 const (
 	maxGrokDefinitions = 1000
 	maxGrokText        = 256 << 10

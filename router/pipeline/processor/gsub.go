@@ -35,7 +35,7 @@ func compileGsub(o *Options) Apply {
 	return fields.MapStrings(r.apply)
 }
 
-// replacement is what gsub puts in the place of what.
+// replacement is an expression with the text that gsub puts in the place of its matches.
 type replacement struct {
 	matcher
 	pieces []piece

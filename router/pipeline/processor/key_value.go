@@ -20,7 +20,7 @@ import "strings"
 //
 // The pairs become fields of the record. If the field list gives a new name, they become
 // members of an object of that name. The field itself stays, unless a pair has its name.
-// Of two pairs with the same key the later counts. Nothing is malformed: a mark that is
+// If two pairs have the same key, the later one counts. Nothing is malformed: a mark that is
 // not closed is part of the value, which ends at the next field_split.
 func compileKeyValue(o *Options) Apply {
 	options := readPairOptions(o, false)

@@ -12,7 +12,7 @@ package processor
 //
 // The pairs become fields of the record. If the field list gives a new name, they become
 // members of an object of that name. The field itself stays, unless a pair has its name.
-// Of two pairs with the same key the later counts. Nothing is malformed: a quotation mark
+// If two pairs have the same key, the later one counts. Nothing is malformed: a quotation mark
 // that is not closed is part of the value, which ends at the next white space.
 func compileLogfmt(o *Options) Apply {
 	options := readPairOptions(o, true)

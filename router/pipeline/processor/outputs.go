@@ -46,8 +46,8 @@ func (r *Record) spread(fl *Field, prefix string) spread {
 	return s
 }
 
-// add takes a field. Of two with the same name the later one counts, and it replaces one
-// that the record has.
+// add takes a field. If two have the same name, the later one counts. It replaces a field that the
+// record has.
 func (s *spread) add(key string, v value.Value) {
 	if s.prefix != "" {
 		b := append(s.rec.Scratch[:0], s.prefix...)

@@ -20,7 +20,7 @@ type pairSyntax struct {
 	unescape func(dst []byte, s string) []byte
 }
 
-// pair is one pair of a text. Of a key that stands alone the value is not given.
+// pair is one pair of a text. A key alone has no value.
 type pair struct {
 	key, value             quotable
 	given                  bool

@@ -24,7 +24,7 @@ type Env struct {
 	GeoIPDatabase string
 }
 
-// Options is what a pipeline says of one processor, with what its Compile needs.
+// Options are the options of one processor in a pipeline, and what its Compile needs.
 type Options struct {
 	*document.Map
 

@@ -46,7 +46,7 @@ type Record struct {
 	// Value is the record: an object, but after a vrl processor perhaps an array; null
 	// means that it is dropped.
 	Value value.Value
-	// Quiet says that nobody will read the text of errors.
+	// Quiet says that the texts of errors will not be read.
 	Quiet bool
 	// Work bounds the time and memory that the record takes; see Spend and Reserve.
 	Work *fn.Meter

@@ -34,7 +34,7 @@ func widen(re *regexp.Regexp) *regexp.Regexp {
 	return wide
 }
 
-// widePattern writes a pattern with the classes of Unicode in place of those of ASCII, and
+// widePattern writes a pattern with the classes of Unicode in place of the classes of ASCII, and
 // counts them.
 func widePattern(pattern string) (text string, count int) {
 	var b strings.Builder

@@ -14,7 +14,7 @@ import (
 //	            bots give
 //
 // Each that can be told goes to <field>_<property>, or <new name>_<property> if the field
-// list gives one. Of a text that is empty or - nothing can be told. The field itself stays.
+// list gives one. A text that is empty or - gives nothing. The field itself stays.
 func compileUserAgent(o *Options) Apply {
 	properties := o.properties(userAgentProperties)
 	return o.Fields().EachStringWith(func(fl Field) func(*Record, string) error {

@@ -10,9 +10,8 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// compileVRL: vrl runs a program on the record. The program's value takes the record's
-// place: an object; an array, each element of which becomes a row; or null, which drops
-// the record.
+// compileVRL: vrl runs a program on the record. The program's value replaces the record. It is an
+// object; an array, whose elements become rows; or null, which drops the record.
 //
 //	source: the program
 func compileVRL(o *Options) Apply {
@@ -72,7 +71,7 @@ func compileVRL(o *Options) Apply {
 const maxVRLFindings = 10
 
 // vrlFaults notes why a program does not compile, as 'cordwood vrl check' shows it, with the lines
-// of the document as well as those of the program.
+// of the document as well as the lines of the program.
 func vrlFaults(at *document.Node, err error) {
 	list := (*vrl.Diagnostics)(nil)
 	if !errors.As(err, &list) {

@@ -12,7 +12,7 @@ import (
 // share with the programs in it. The helpers of Fields charge for the length of what they
 // hand to a processor; a processor that does more than look at it charges for the rest.
 
-// Spend takes n steps off the budget of the record. Its error says that there are not so many.
+// Spend takes n steps off the budget of the record. It fails if there are not so many left.
 func (r *Record) Spend(n int) error {
 	if r.Work == nil || r.Work.Spend(n) {
 		return nil
@@ -21,7 +21,7 @@ func (r *Record) Spend(n int) error {
 }
 
 // Reserve takes n bytes off the budget of the record, before a processor makes something whose
-// size the record decides. Its error says that there are not so many.
+// size the record decides. It fails if there are not so many left.
 func (r *Record) Reserve(n int) error {
 	if r.Work == nil || r.Work.Reserve(n) {
 		return nil
@@ -29,7 +29,7 @@ func (r *Record) Reserve(n int) error {
 	return r.Fail("", value.None, "the record needs too much memory: its budget of bytes is used up")
 }
 
-// vanished returns the count of numbers other than 0 that became the float 0; nil if nobody counts.
+// vanished returns the count of numbers other than 0 that became the float 0; nil if they are not counted.
 func (r *Record) vanished() *int {
 	if r.Work == nil {
 		return nil

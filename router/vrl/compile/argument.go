@@ -134,8 +134,8 @@ func (c *compiler) checkArgument(f *fn.Function, i int, a *argument) bool {
 	return true
 }
 
-// uncertain returns what to report of an argument that may be of a wrong kind, if nobody
-// handles the failure that is then.
+// uncertain returns the report for an argument that may be of a wrong kind, if the program does
+// not handle that failure.
 func (c *compiler) uncertain(n *syntax.Call, f *fn.Function, i int, a *argument) *diag.Diagnostic {
 	p := &f.Params[i]
 	d := diag.New(110, "invalid argument type", a.span, "this expression resolves to "+a.kind.String()).

@@ -19,8 +19,8 @@ func (k kindText) String() string {
 	return kind.Of(k.v).String()
 }
 
-// problem is why a calculation failed: a format for the operands, the first of which is
-// the right one if swap is set.
+// problem is why a calculation failed: a format for the operands; with swap the right one comes
+// first.
 type problem struct {
 	format string
 	swap   bool

@@ -2,11 +2,11 @@
 // all expressions and which of them may fail, reports all that is wrong, and makes of
 // each expression a Go function specialised by what is known of its operands.
 //
-// The knowledge of a program's values flows through it in order: what an assignment
-// says of a variable or a field holds for what follows, until branches meet and their
-// knowledge is united. Every node is visited once.
+// The knowledge about values flows through a program in order: an assignment to a variable or a
+// field holds for the expressions that follow, until branches meet and their knowledge is united.
+// Every node is visited once.
 //
-// The kinds inferred inside a closure are those of its first run. Generated code
+// The kinds inferred inside a closure are the kinds of its first run. Generated code
 // therefore checks the kinds that it meets; the inferred ones only decide which way is
 // tried first, and what is an error at compile time.
 package compile
@@ -127,7 +127,7 @@ type expr struct {
 
 	kind     kind.Kind // may include undefined for paths
 	fallible bool
-	// why is what to report if fallible and nobody handles it.
+	// why is the report if it is fallible and the failure is not handled.
 	why *diag.Diagnostic
 	// value is the value if known at compile time.
 	value value.Value

@@ -117,7 +117,7 @@ func (c *compiler) mergeVar(slot int, x change) {
 	c.set(slot, v.kind.Union(x.kind), v.value, known)
 }
 
-// mergeBoth replaces the knowledge by the union of two branches, one of which has run.
+// mergeBoth replaces the knowledge by the union of two branches; one of them has run.
 func (c *compiler) mergeBoth(a, b snapshot) {
 	c.event, c.meta = a.event.Union(b.event), a.meta.Union(b.meta)
 	for slot, x := range a.vars {

@@ -23,8 +23,8 @@ type Frame struct {
 	// Host is what the program runs in.
 	Host *Host
 
-	// budget is what the run may still spend, but that of its steps rest is set apart until
-	// the meter has looked whether the request is over.
+	// budget is what the run may still spend. The steps in rest are set apart until the meter has
+	// checked whether the request is over.
 	budget Budget
 	rest   int
 	meter  *Meter // nil: the run belongs to no request
@@ -74,7 +74,7 @@ const (
 	Exhausted
 )
 
-// failure is an error whose text is made only if somebody asks for it.
+// failure is an error whose text is made only when it is needed.
 type failure struct {
 	text   string
 	err    error
@@ -303,8 +303,8 @@ func (f *Frame) TextFor(place func(*Site) string) string {
 	return cut(string(b), maxText)
 }
 
-// Spend takes n steps off the budget. It returns false, after failing the run, if there
-// are not so many.
+// Spend takes n steps off the budget. It returns false, and fails the run, if there are not so
+// many left.
 func (f *Frame) Spend(n int) bool {
 	if f.budget.Steps -= n; f.budget.Steps >= 0 {
 		return true
@@ -331,8 +331,8 @@ func (f *Frame) goOn() bool {
 }
 
 // Reserve takes n bytes off the budget for memory. A function calls it before it makes
-// something whose size its arguments determine. It returns false, after failing the run,
-// if there are not so many.
+// something whose size its arguments determine. It returns false, and fails the run, if there are
+// not so many left.
 func (f *Frame) Reserve(n int) bool {
 	if n >= 0 && f.budget.Bytes >= n {
 		f.budget.Bytes -= n

@@ -121,7 +121,7 @@ type Param struct {
 // An Enum is a value of an enumerated parameter.
 type Enum struct{ Value, Doc string }
 
-// An Example is a program and what comes of it.
+// An Example is a program and its result.
 type Example struct {
 	// Title says what the example shows.
 	Title string
@@ -154,10 +154,10 @@ type TypeDef struct {
 	Fallible bool
 }
 
-// Impl is the run-time form of a call: exactly one of its functions is set. The numbers
-// say how many arguments it gets: those of the first so many parameters, in order; the
-// rest must have been dealt with when the call was compiled. N gets all of them.
-// Arguments that were not given are the parameter's default or value.None.
+// Impl is the run-time form of a call: exactly one of its functions is set. The number in a name
+// says how many arguments the function gets: the arguments of the first parameters, in order. The
+// others are used when the call is compiled. N gets all arguments. Arguments that were not given are
+// the parameter's default or value.None.
 //
 // They return false after a failure, which the Frame holds (see Frame.Fail).
 type Impl struct {

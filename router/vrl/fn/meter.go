@@ -79,8 +79,8 @@ func (m *Meter) Spend(n int) bool {
 	return ok
 }
 
-// Reserve takes n bytes off the budget of the record. It returns false if there are not
-// so many.
+// Reserve takes n bytes off the budget of the record. It returns false if there are not so many
+// left.
 func (m *Meter) Reserve(n int) bool {
 	if n < 0 || m.Record.Bytes < n {
 		m.Record.Bytes = 0

@@ -27,9 +27,9 @@ func (f *Frame) spendOnLarge(v value.Value) bool {
 	return true
 }
 
-// The room that a container takes, about: for itself, and for each of its elements. Of a copy
-// that is made to change a container only a part is charged, for most soon take the place
-// of the original.
+// The room that a container takes, about: for itself, and for each of its elements. Only a part of
+// a copy that is made to change a container is charged, because most copies soon replace the
+// original.
 const (
 	containerSize = 48
 	elementSize   = 40
@@ -41,8 +41,8 @@ const (
 // ReserveContainer takes the room of a new container of n elements off the budget.
 func (f *Frame) ReserveContainer(n int) bool { return f.Reserve(containerSize + elementSize*n) }
 
-// SpendOnChange takes off the budget what it costs to change, in v, what a path leads to:
-// containers are copied if they are shared, elements make room, and arrays are filled up.
+// SpendOnChange charges the cost of a change of v at a path: containers are copied if they are
+// shared, elements make room, and arrays are filled up.
 func (f *Frame) SpendOnChange(v value.Value, p value.Path) bool {
 	for i := range p {
 		if !p[i].IsIndex && v.Kind() == value.Object && v.Len() <= fewElements && !v.Shared() { // most are so

@@ -64,7 +64,7 @@ func (p *Pattern) Size() int {
 func (p *Pattern) Backtracks() bool { return p.slow != nil }
 
 // Cost estimates the work of matching a text of n bytes, in the unit of pattern.Regex.
-// Of the backtracking engine it is the least.
+// For the backtracking engine it is the minimum.
 func (p *Pattern) Cost(n int) int {
 	if p.re != nil {
 		return p.re.Cost(n)

@@ -6,8 +6,8 @@ import (
 )
 
 // AppendFloat appends a float: the shortest digits that
-// read back alike, always with a fraction or an exponent, the latter from 1e16 on and
-// below 1e-5. Infinities have no such form and become null.
+// read back alike, always with a fraction or an exponent, with an exponent from 1e16 on and below
+// 1e-5. Infinities have no such form and become null.
 func AppendFloat(dst []byte, f float64) []byte {
 	if math.IsInf(f, 0) {
 		return append(dst, "null"...)

@@ -2,7 +2,7 @@
 // from floats, decodes escapes, skips values that are not needed and writes what becomes text
 // in one canonical form. It is strict RFC 8259 and allocates nothing for a value.
 //
-// It is not a decoder: it builds no tree and calls nobody back. The caller walks the
+// It is not a decoder: it builds no tree and has no callbacks. The caller walks the
 // objects itself (see router/pipeline) and asks for one token at a time, by position.
 //
 // UTF-8 is not checked here, since checking a whole body at once costs almost nothing:

@@ -1,5 +1,5 @@
-// Package pattern compiles the language's regular expressions, whose syntax and meaning
-// are those of Rust's regex crate, and matches with them.
+// Package pattern compiles the language's regular expressions, with the syntax and meaning of
+// Rust's regex crate, and matches with them.
 //
 // A pattern is parsed here and written again in the syntax of Go's engine, which decides
 // less by Unicode and knows neither verbose mode nor operations on classes. There are
@@ -33,8 +33,8 @@ const MaxSource = 64 << 10
 // is hundreds of those that log lines need.
 const MaxTotal = 32 << 20
 
-// RefusedSize is what a pattern that is refused counts as: so many are looked at that a
-// source has all its faults told, and not so many that it takes long.
+// RefusedSize is the size for which a refused pattern counts: small enough that all faults of a
+// usual source are reported, and large enough that checking does not take long.
 const RefusedSize = MaxTotal / 64
 
 // ErrTotal is the error of programs that keep more.
@@ -170,7 +170,7 @@ func (r *Regex) String() string { return r.source }
 // Size estimates how much memory the compiled pattern takes, in bytes.
 func (r *Regex) Size() int { return r.size }
 
-// Names returns the names of the groups by number; those without one are "", and so is
+// Names returns the names of the groups by number; groups without one have "", and so is
 // the first, which is the whole match. It must not be changed.
 func (r *Regex) Names() []string { return r.names }
 

@@ -9,8 +9,8 @@ import (
 // MaxZoneName is longer than the names of all zones, in bytes.
 const MaxZoneName = 64
 
-// maxZones bounds the names that are remembered. There are about 600 zones; whoever names
-// more of them names files in other ways, or zones that there are not.
+// maxZones bounds the names that are remembered. There are about 600 zones. More names can only be
+// other spellings of their files, or names of zones that do not exist.
 const maxZones = 1024
 
 // zones remembers what names stand for, so that a program that takes them from records does

@@ -76,8 +76,8 @@ func MakeFields(n int) *Fields { return &Fields{list: make([]Field, 0, n)} }
 // NewObject returns the value that holds o, which must not be nil.
 func NewObject(o *Fields) Value { return Value{kind: Object, p: unsafe.Pointer(o)} }
 
-// ObjectOf returns an object of the fields given, in any order, which it takes over. Of
-// two with the same key the later one counts.
+// ObjectOf returns an object of the fields given, in any order, which it takes over. If two have
+// the same key, the later one counts.
 func ObjectOf(list ...Field) Value {
 	o := &Fields{list: list}
 	o.Sort()

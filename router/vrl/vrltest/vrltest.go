@@ -13,7 +13,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// A Case is a program and what must come of it: exactly one of Want, CompileError and
+// A Case is a program and its expected result: exactly one of Want, CompileError and
 // RunError is set, or WantEvent.
 type Case struct {
 	// Name says what the case shows; the source if empty.

@@ -138,9 +138,8 @@ func (p *Pattern) Match(s string, room []int) []int {
 	return p.re.FindStringSubmatchIndex(s)
 }
 
-// Text returns the text of s that field f has in a match; false if it took no part. Of
-// several places in the expression with the name of the field, the first that took part
-// counts.
+// Text returns the text of s that field f has in a match; false if it took no part. If the
+// expression has several groups with the name of the field, the first one that took part counts.
 func (f *Field) Text(s string, match []int) (string, bool) {
 	for _, g := range f.groups {
 		if match[2*g] >= 0 {

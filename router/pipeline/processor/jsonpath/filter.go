@@ -23,7 +23,7 @@ type (
 	matches struct {
 		operand operand
 		pattern *regexp.Regexp
-		// instructions are those of the pattern, for its cost.
+		// instructions is the number of instructions of the pattern, for its cost.
 		instructions int
 	}
 	// comparison compares two operands; op is ==, !=, <, <=, > or >=.

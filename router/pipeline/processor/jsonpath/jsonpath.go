@@ -16,7 +16,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// MaxSteps bounds the values that one query may visit, those of its filters included.
+// MaxSteps bounds the values that one query may visit, values in its filters included.
 const MaxSteps = 1 << 20
 
 // ErrTooManySteps is returned for a query that visits more than MaxSteps values.

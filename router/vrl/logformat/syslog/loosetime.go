@@ -10,8 +10,7 @@ import (
 	"cordwood/router/vrl/timefmt"
 )
 
-// The layouts of the loose rules: times with a year, and those of RFC 3164 with the year in
-// front.
+// The layouts of the loose rules: times with a year, and times of RFC 3164 with the year in front.
 var (
 	isoLayout      = mustCompile("%+")
 	localLayout    = mustCompile("%Y-%m-%dT%H:%M:%S%.f")

@@ -6,8 +6,8 @@ import (
 	"cordwood/router/vrl/ascii"
 )
 
-// parse3164 reads what follows the priority, if there is one: a time, a host and a tag, each
-// of which may be missing.
+// parse3164 reads what follows the priority, if there is one: a time, a host and a tag; each may
+// be missing.
 func (p *Parser) parse3164(m *Message, s string) error {
 	if p.Loose {
 		s = ascii.SkipSpace(s)

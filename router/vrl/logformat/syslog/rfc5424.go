@@ -89,7 +89,7 @@ func (d Data) Elements() Elements { return Elements{rest: d.text, loose: d.loose
 type Elements struct {
 	// ID is the id of the element at which Next has arrived.
 	ID string
-	// Name and Value are those of the parameter at which Param has arrived. A backslash in a
+	// Name and Value are name and value of the parameter at which Param has arrived. A backslash in a
 	// Value takes the meaning from the character after it; see AppendValue.
 	Name, Value string
 

@@ -7,8 +7,8 @@
 // parse_syslog of VRL: they read what can be read, and keep the rest as the message. The
 // comments name each place where the two differ.
 //
-// The package takes one message at a time. How messages are framed in a stream is for its
-// callers, and so is what becomes of a message that is refused.
+// The package takes one message at a time. Its callers frame messages in a stream, and decide what
+// happens to refused ones.
 package syslog
 
 import (

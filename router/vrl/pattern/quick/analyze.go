@@ -16,7 +16,7 @@ type start struct {
 // open reports whether the rest of a match may be empty elsewhere than at the end.
 func (s *start) open() bool { return s.empty || s.perhaps }
 
-// analyze finds out what makes the program quick, and what makes it right for ASCII only.
+// analyze finds out what makes the program quick, and whether it is right for ASCII only.
 func (p *Program) analyze() {
 	for i := range p.insts {
 		in := &p.insts[i]

@@ -59,9 +59,8 @@ type inst struct {
 	op op
 	// final says that opGreedy never gives anything back.
 	final bool
-	// delim is the byte that must follow a repetition, -1 if there is no such one. follow
-	// is the bytes one of which must; nil if nothing need follow. atEnd says that the end
-	// of the text will do too.
+	// delim is the byte that must follow a repetition, or -1. follow has the bytes one of which must
+	// follow; nil if none need to. atEnd says that the end of the text may follow as well.
 	delim       int16
 	follow      *set
 	atEnd       bool

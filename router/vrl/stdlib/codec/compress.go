@@ -203,8 +203,8 @@ var encodeZlib = &fn.Function{
 	}},
 }
 
-// deflaters are compressors by level. The one of the standard library is the one here that
-// finds the shortest form of short texts.
+// deflaters are compressors by level. The standard library's encoder finds the shortest form of
+// short texts.
 var deflaters [flate.BestCompression + 1]sync.Pool
 
 // deflate compresses s behind the head of its container. The result has room for the

@@ -292,7 +292,7 @@ var toRegex = &fn.Function{
 			}
 			return f.FailErr("could not create regex: ", err)
 		}
-		// Repetitions make much of a short text.
+		// Repetitions can make a large result of a short text.
 		if !f.Spend(re.Size()/32) || !f.Reserve(re.Size()) {
 			return value.Value{}, false
 		}

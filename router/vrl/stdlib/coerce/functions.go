@@ -1,5 +1,5 @@
-// Package coerce holds the functions that check and assert kinds of values, and make values of one
-// kind of those of another, times included.
+// Package coerce holds the functions that check and assert kinds of values, and convert values of
+// one kind to another, times included.
 package coerce
 
 import "cordwood/router/vrl/fn"

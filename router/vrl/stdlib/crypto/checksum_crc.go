@@ -14,8 +14,8 @@ type crcModel struct {
 	name               string
 	width              uint
 	poly, init, xorOut uint64
-	// refIn says that the bits of a byte are taken from the lowest on, refOut that those of
-	// the result are in that order.
+	// refIn says that the bits of a byte are taken from the lowest on, refOut that the bits of the
+	// result are in that order.
 	refIn, refOut bool
 }
 

@@ -248,7 +248,7 @@ func ctr(in, key, iv, counter []byte, order binary.ByteOrder) ([]byte, error) {
 	return out, nil
 }
 
-// errPadding says no more, so that it helps nobody to guess.
+// errPadding says no more, so that it does not help an attacker to guess.
 var errPadding = errors.New("invalid padding, or another key")
 
 // cbc chains whole blocks; the last one is filled up by pad.

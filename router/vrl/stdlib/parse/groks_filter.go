@@ -272,7 +272,7 @@ func keyvalueFilter(c *call) (groksFilter, error) {
 }
 
 // keyvalueChars returns a function that reports whether a character may be in a key or a value without
-// quotes: those of words, of the sign list given, and .-_@.
+// quotes: characters of words, of the given list, and .-_@.
 func keyvalueChars(list string) (func(r rune) bool, error) {
 	list = strings.ReplaceAll(list, `\w`, "")
 	list = strings.ReplaceAll(list, `\`, "")

@@ -322,8 +322,8 @@ func (b *groksBuilder) element(e groksElement, depth int) (string, error) {
 	return "(?P<" + grok.Group(n) + ">" + text + ")", nil
 }
 
-// groksTexts are the expressions of matchers without arguments. Their names are those of
-// the rules; the library's are in capitals.
+// groksTexts are the expressions of matchers without arguments. They have the names of the rules;
+// the library's names are in capitals.
 var groksTexts = map[string]string{
 	"integer": `[+-]?\d+`, "integerStr": `[+-]?\d+`,
 	"integerExt": `[+-]?\d+(?:[eE][+-]?\d+)?`, "integerExtStr": `[+-]?\d+(?:[eE][+-]?\d+)?`,

@@ -146,8 +146,8 @@ func nginxIngress(s string, b *fields) (string, bool) {
 	return l.time, b.integer("status", l.status)
 }
 
-// nginxError parses a line of the error log: time, severity, process, message, and what
-// is known of the request, all of which may be missing.
+// nginxError parses a line of the error log: time, severity, process, message, and fields of the
+// request, which may be missing.
 func nginxError(s string, b *fields) (string, bool) {
 	s = strings.TrimSpace(s)
 	time, s, ok := strings.Cut(s, " [")

@@ -30,8 +30,8 @@ func unitNumber(s string) (number, rest string) {
 	return s[:n], s[n:]
 }
 
-// durationUnits are the units in nanoseconds. Of two that a text starts with the longer
-// one is meant.
+// durationUnits are the units in nanoseconds. If a text starts with two of them, the longer one is
+// meant.
 var durationUnits = []struct {
 	name string
 	ns   int64

@@ -34,7 +34,7 @@ var del = &fn.Function{
 	Compile: func(c *fn.Call) (fn.Impl, error) {
 		t := c.Args[0].Target
 		if t.Root == fn.Result {
-			// Of a value that is nowhere kept there is nothing to remove.
+			// There is nothing to remove from a value that is not kept anywhere.
 			return fn.Impl{F1: func(_ *fn.Frame, v value.Value) (value.Value, bool) { return v, true }}, nil
 		}
 		if compact, ok := c.Const(1); ok {
