@@ -156,6 +156,8 @@ var protocols = []protocol{
 				}
 			}
 			add(get, access.Open, door.Health, "/health", "/health/1.0")
+			// Docker's driver looks so whether it has the right address, without a token.
+			add([]string{http.MethodOptions}, access.Open, door.Options, "", "/event", "/event/1.0", "/raw", "/raw/1.0")
 			add(post, access.Insert, door.Event, "", "/event", "/event/1.0")
 			add(post, access.Insert, door.Raw, "/raw", "/raw/1.0")
 			add(post, access.Insert, door.Ack, "/ack")

@@ -206,7 +206,7 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request, decode func(c *http
 	default:
 		more := ""
 		if channel(r) != "" {
-			more = `,"ackId":` + strconv.FormatInt(exchange.Of(r).Start.UnixMicro(), 10)
+			more = `,"ackId":` + strconv.FormatInt(d.nextAck(exchange.Of(r).Start), 10)
 		}
 		answer(w, http.StatusOK, codeSuccess, "", more)
 	}

@@ -15,6 +15,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"cordwood/proto/errs"
 	"cordwood/router/httpapi/exchange"
@@ -30,6 +32,19 @@ type Door struct {
 	httpdoor.Door
 	// BySourcetype takes the sourcetype of an event as the name of its pipeline, if there is one of that name.
 	BySourcetype bool
+
+	lastAck atomic.Int64
+}
+
+// nextAck returns the id by which a client may ask whether its request is stored. Clients expect each to be another
+// one.
+func (d *Door) nextAck(now time.Time) int64 {
+	for {
+		last := d.lastAck.Load()
+		if next := max(last+1, now.UnixMicro()); d.lastAck.CompareAndSwap(last, next) {
+			return next
+		}
+	}
 }
 
 // New returns a door: d.Defaults says where the records go of requests that do not say it.
@@ -147,6 +162,12 @@ func (d *Door) Health(w http.ResponseWriter, _ *http.Request) {
 func hasToken(r *http.Request) bool {
 	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	return strings.EqualFold(scheme, "Basic")
+}
+
+// Options answers a client that asks what it may do at a path where events are taken.
+func (d *Door) Options(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Allow", "OPTIONS, POST")
+	w.WriteHeader(http.StatusOK)
 }
 
 // Credentials returns "user:password" of a request: what follows Splunk in the header Authorization, as it

@@ -379,3 +379,16 @@ func TestTypeConflictOfListener(t *testing.T) {
 		}
 	}
 }
+
+// TestAckIDs: requests of one moment have ids of their own.
+func TestAckIDs(t *testing.T) {
+	d, _ := door(t)
+	now := time.Now()
+	seen := map[int64]bool{}
+	for range 100 {
+		seen[d.nextAck(now)] = true
+	}
+	if len(seen) != 100 {
+		t.Errorf("%d ids for 100 requests", len(seen))
+	}
+}
