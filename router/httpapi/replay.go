@@ -53,6 +53,7 @@ func (s *Server) handleReplay(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	control := http.NewResponseController(w)
+	defer func() { _ = control.SetWriteDeadline(time.Time{}) }() // the connection may serve other requests
 	line := func(v any) {
 		out, err := json.Marshal(v)
 		if err == nil {

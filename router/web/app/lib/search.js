@@ -234,6 +234,8 @@ class Parser {
       return this.condition(word.slice(0, i), from);
     }
     this.at = end;
+    const form = otherOperator(word);
+    if (form) throw new SearchError(from, end, form + asText);
     this.token(from, end, 'word');
     this.skipSpace();
     return { kind: 'text', value: wordValue(word, from), from, to: end };
@@ -246,7 +248,7 @@ class Parser {
     const to = this.at;
     if (this.peek(':') || this.peek('=')) return this.condition(text, from);
     this.token(from, to, 'phrase');
-    if (text.trim() === '') throw new SearchError(from, to, 'the phrase is empty');
+    if ([...text].every((c) => space.test(c))) throw new SearchError(from, to, 'the phrase is empty');
     this.endOfQuoted();
     this.skipSpace();
     return { kind: 'text', value: { from, to, form: 'quoted', text }, from, to };
@@ -439,6 +441,18 @@ class Parser {
       throw new SearchError(this.at, end, message);
     }
   }
+}
+
+/**
+ * What to write in place of an operator of another language; empty if there is none.
+ * @param {string} word
+ */
+function otherOperator(word) {
+  if (word.includes('&&') || word === '&') return '& is no operator: write AND between two terms';
+  if (word.includes('||') || word === '|') return '| is no operator: write OR between two terms';
+  if (word === '!') return '! is no operator: write - directly before the term to exclude';
+  if (/^![\p{L}\p{Nd}]/u.test(word)) return `! is no operator: write -${word.slice(1)} to exclude it`;
+  return '';
 }
 
 /**
