@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"time"
 
 	"cordwood/shard/query"
@@ -39,6 +40,42 @@ func (r *run) answerByParts() (done bool, err error) {
 	err = last.finish()
 	r.rows, r.sent, r.emitErr = last.rows, last.sent, last.emitErr
 	return err == nil || r.sent || r.emitErr != nil, err
+}
+
+// keptSummary returns what EXPLAIN says of what is known of the statement's parts; empty: nothing.
+func (r *run) keptSummary() string {
+	if r.engine.parts == nil || len(r.Plans) != 1 || r.engine.settings.Off["parts"] {
+		return ""
+	}
+	request := *r.request
+	request.SQL = r.st.SQL
+	kept := r.engine.splits.get(splitKey(r.st, &request))
+	if kept == nil || kept.Final == "" {
+		return ""
+	}
+	request.SQL, request.Part, request.Limit = kept.at(r.now).Worker, true, 0
+	st, err := r.worker(request.SQL)
+	if err != nil {
+		return ""
+	}
+	w := &run{ctx: r.ctx, engine: r.engine, in: r.in, st: st, request: &request}
+	if w.plan() != nil {
+		return ""
+	}
+	k := w.keepable()
+	if k == nil {
+		return ""
+	}
+	n := 0
+	for _, s := range k.segments {
+		if r.engine.parts.Has(k.keyOf(s)) {
+			n++
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("  without EXPLAIN the results of %d segments are known from queries before", n)
 }
 
 // large reports whether the table has so many rows in segments that a last step takes less than to read them.

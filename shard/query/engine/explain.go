@@ -35,6 +35,9 @@ func (r *run) summary() string {
 			}
 		}
 	}
+	if kept := r.keptSummary(); kept != "" {
+		lines = append(lines, kept)
+	}
 	return strings.Join(lines, "\n")
 }
 

@@ -237,6 +237,23 @@ func TestKeptLarge(t *testing.T) {
 	}
 }
 
+// TestKeptExplain: EXPLAIN says of how many segments the results are known.
+func TestKeptExplain(t *testing.T) {
+	dir := t.TempDir()
+	e := openKeeping(t, dir)
+	columns := cols("ts:TimestampMillisecond", "n:Int64")
+	tab := table("logs", columns, fileOf(t, dir, 0, columns, []any{1, 1}), fileOf(t, dir, 0, columns, []any{2, 5}),
+		batch(t, columns, []any{3, 7}))
+	const sql = "SELECT n % 2 AS odd, sum(n) FROM logs GROUP BY odd"
+	for i := range 4 {
+		plan := strings.Join(mustQuery(t, e, "EXPLAIN "+sql, tab), "\n")
+		if known := strings.Contains(plan, "the results of 2 segments are known"); known != (i == 3) {
+			t.Errorf("after %d queries: %s", i, plan)
+		}
+		mustQuery(t, e, sql, tab)
+	}
+}
+
 // TestKeptNothing: what no row of any segment meets has a sum of null, and a count of 0.
 func TestKeptNothing(t *testing.T) {
 	dir := t.TempDir()

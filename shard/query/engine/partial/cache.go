@@ -112,6 +112,14 @@ func (c *Cache) Get(k Key) (arrow.RecordBatch, bool) {
 	return rec, ok
 }
 
+// Has reports whether the partials of a segment are kept. It does not count as a use.
+func (c *Cache) Has(k Key) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, ok := c.kept.Peek(k)
+	return ok
+}
+
 // Put keeps the partials of a segment, which must not change, unless they are too large. Their memory must be that
 // of the Go heap, and not be shared with other rows.
 func (c *Cache) Put(k Key, rec arrow.RecordBatch) bool {

@@ -74,12 +74,8 @@ func leaveKept(_ context.Context, p *Plan, s *Source) error {
 	return nil
 }
 
-func explainKept(p *Plan, _ *Source) string {
-	if len(p.Kept) == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", %d known from before", len(p.Kept))
-}
+// explainKept returns nothing: a statement that is explained reads all segments. The engine adds what is known of them.
+func explainKept(*Plan, *Source) string { return "" }
 
 // Remain reports whether there are parts to be read whose rows may matter, as far as times show.
 func (p *Plan) Remain() bool {
