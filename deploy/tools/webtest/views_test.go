@@ -146,3 +146,67 @@ func TestFieldsOnPhone(t *testing.T) {
 	b.click(`.fieldlist .fields-button`)
 	b.until(`getComputedStyle(document.querySelector('.fieldlist')).display === 'none'`)
 }
+
+// TestSaved keeps a search under a name, opens it, and follows a short link to it in another tab.
+func TestSaved(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(100)...)
+	b := open(t, s.url+"/dashboard/explore?t=app&q=failed")
+	b.until(loaded)
+	b.click(`[data-ui=saved]`)
+	b.fill(`[data-ui=saved-name]`, "all that failed")
+	b.click(`[data-ui=save-search]`)
+	b.until(`document.querySelector('[data-ui=toast]').textContent.includes('all that failed')`)
+	b.search("")
+	b.until(`document.querySelector('[data-ui=total]').textContent.includes('100 rows')`)
+	b.click(`[data-ui=saved]`)
+	b.click(`[data-ui=saved-search]`)
+	b.until(`document.querySelector('[data-ui=search]').value === 'failed'`)
+	eval[bool](b, `(Object.defineProperty(navigator, 'clipboard',
+		{value: {writeText: (text) => { window.copied = text }}}), true)`)
+	b.click(`[data-ui=share]`)
+	b.click(`[data-ui=copy-short]`)
+	b.until(`window.copied?.includes('/dashboard/s/')`)
+	other := open(t, eval[string](b, `copied`))
+	other.until(`document.querySelector('[data-ui=search]').value === 'failed'`)
+	other.until(`location.search.includes('t=app') && /from=\d{4}/.test(location.search)`)
+	gone := open(t, s.url+"/dashboard/s/nothinghere1")
+	gone.until(`document.querySelector('[data-ui=toast]').textContent.includes('does not lead on')`)
+}
+
+// TestReplay mends a pipeline and sends the record again that it had rejected: it is stored once.
+func TestReplay(t *testing.T) {
+	s := start(t)
+	s.storePipeline("mine", pipelineText)
+	s.reject("app")
+	s.storePipeline("mine", `version: 2
+processors:
+  - dissect: {field: message, pattern: '%{at} %{word}'}
+  - vrl:
+      source: |
+        .at = parse_timestamp(.at, "%+") ?? now()
+        .
+transform:
+  - {field: at, type: timestamp, index: timestamp}
+`)
+	b := open(t, s.url+"/dashboard/rejects?pipeline=mine")
+	b.click(`[data-ui=replay]`)
+	b.click(`[data-ui=replay-try]`)
+	b.until(`document.querySelector('dialog [role=status]').textContent.includes('1 of 1 would be stored')`)
+	b.click(`[data-ui=replay-now]:not([disabled])`)
+	b.until(`document.querySelector('dialog [role=status]').textContent.includes('1 stored, 0 failed again')`)
+}
+
+// TestConflict has a text that was opened before another version was stored not saved.
+func TestConflict(t *testing.T) {
+	s := start(t)
+	s.storePipeline("mine", pipelineText)
+	b := open(t, s.url+"/dashboard/pipelines?name=mine")
+	b.until(`document.querySelector('[data-ui=editor]').value.includes('dissect')`)
+	s.storePipeline("mine", pipelineText+"# of somebody else\n")
+	b.fill(`[data-ui=editor]`, pipelineText+"# mine\n")
+	b.click(`[data-ui=save]:not([disabled])`)
+	b.fill(`[data-ui=note]`, "a note")
+	b.click(`[data-ui=save-now]`)
+	b.until(`document.querySelector('dialog [role=alert]').textContent.includes('another version meanwhile')`)
+}

@@ -17,11 +17,13 @@ import { createPipelines } from './stores/pipelines.js';
 import { createPlace } from './stores/place.js';
 import { createPrefs } from './stores/prefs.js';
 import { createRejects } from './stores/rejects.js';
+import { createSaved } from './stores/saved.js';
 import { createSignIn } from './stores/signin.js';
 import { createSql } from './stores/sql.js';
 import { createTable } from './stores/table.js';
 import { createTail } from './stores/tail.js';
 import { createTables } from './stores/tables.js';
+import { toast } from './stores/toast.js';
 
 /** @typedef {ReturnType<typeof createStores>} Stores */
 
@@ -43,6 +45,7 @@ function createStores() {
     pipelines: createPipelines({ api, storage: localStorage, clock }),
     rejects: createRejects({ api, clock }),
     operations: createOperations(api, clock),
+    saved: createSaved(api, clock),
     health: createHealth(api, clock),
     sql: createSql({ api, place, storage: sessionStorage, clock }),
     tail: createTail({ api, place, prefs, clock }),
@@ -54,6 +57,17 @@ function createStores() {
 /** @param {{stores: Stores}} props */
 function App({ stores }) {
   const id = stores.place.page.value;
+  const short = id === 's' ? stores.place.here.value.rest : '';
+  useEffect(() => {
+    if (!short) return;
+    stores.saved.follow(short).then(
+      (address) => stores.place.go(address, { replace: true }),
+      (error) => {
+        toast(`The short link does not lead on: ${error.message}`);
+        stores.place.go('/dashboard/explore', { replace: true });
+      },
+    );
+  }, [short]);
   const page = pages.find((p) => p.id === id) ?? pages[0];
   useEffect(() => {
     const reload = () => document.visibilityState === 'visible' && void stores.health.load();
@@ -67,7 +81,7 @@ function App({ stores }) {
   }, [stores]);
   return html`<${TopBar} pages=${pages} page=${page.id} stores=${stores} />
     <${Banner} stores=${stores} page=${page.id} />
-    <main><${PageView} key=${page.id} page=${page} stores=${stores} /></main>
+    <main>${short ? html`<div class="waits" aria-busy="true"></div>` : html`<${PageView} key=${page.id} page=${page} stores=${stores} />`}</main>
     <${TabBar} pages=${pages} page=${page.id} />
     <${Toast} /><${KeyHelp} keys=${stores.keys} /><${SignInDialog} signIn=${stores.signIn} />`;
 }

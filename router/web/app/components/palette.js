@@ -21,8 +21,11 @@ export function Palette({ stores, pages }) {
 function PaletteDialog({ stores, pages, onClose }) {
   const [typed, setTyped] = useState('');
   const [at, setAt] = useState(0);
-  useEffect(() => void (stores.pipelines.list.value.value ?? stores.pipelines.load()), []);
-  const entries = useMemo(() => entriesOf(stores, pages), [stores.tables.all.value, stores.pipelines.list.value.value]);
+  useEffect(() => {
+    if (!stores.pipelines.list.value.value) void stores.pipelines.load();
+    if (!stores.saved.list.value.value) void stores.saved.load();
+  }, []);
+  const entries = useMemo(() => entriesOf(stores, pages), [stores.tables.all.value, stores.pipelines.list.value.value, stores.saved.list.value.value]);
   const shown = best(entries, typed, mostShown);
 
   /** @param {Entry | undefined} entry */
@@ -63,7 +66,7 @@ function PaletteDialog({ stores, pages, onClose }) {
  * @param {{id: string, name: string}[]} pages
  * @returns {Entry[]}
  */
-function entriesOf({ place, tables, pipelines, prefs, explore }, pages) {
+function entriesOf({ place, tables, pipelines, saved, prefs, explore }, pages) {
   const go = (/** @type {string} */ address) => () => place.go(address);
   const theme = (/** @type {string} */ name) => ({ name: `Theme: ${name}`, note: 'action', run: () => (prefs.theme.value = name) });
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -71,6 +74,7 @@ function entriesOf({ place, tables, pipelines, prefs, explore }, pages) {
     ...pages.map((p) => ({ name: p.name, note: 'page', run: go(`/dashboard/${p.id}`) })),
     ...tables.all.value.map((t) => ({ name: `${t.db}.${t.name}`, note: 'table', run: go(formatPlace('explore', { db: t.db, t: t.name }, { db: 'public' })) })),
     ...(pipelines.list.value.value ?? []).map((p) => ({ name: p.name, note: 'pipeline', run: go(formatPlace('pipelines', { name: p.name })) })),
+    ...(saved.list.value.value ?? []).map((s) => ({ name: s.name, note: 'saved search', run: go(s.value.address) })),
     ...prefs.history.value.slice(0, 50).map((text) => ({
       name: text,
       note: 'search',

@@ -9,6 +9,7 @@ import { ListHead } from '../components/listhead.js';
 import { Patterns } from '../components/patterns.js';
 import { RangePicker, TablePicker } from '../components/pickers.js';
 import { Rows } from '../components/rows.js';
+import { SavedMenu, ShareMenu } from '../components/share.js';
 import { SearchBox } from '../components/search.js';
 import { copyText } from '../components/copy.js';
 import { Empty, ErrorPanel, Progress } from '../components/states.js';
@@ -82,7 +83,7 @@ function Said({ stores }) {
       sql &&
       html`<a class="text" href=${formatPlace('sql', { db: explore.state.value.db, q: sql }, { db: 'public' })}>Open in SQL</a>
       <button class="text" onClick=${() => copyText(curlOf(/** @type {any} */ (request), location.origin))}>Copy as curl</button>
-      <button class="text" data-ui="copy-link" onClick=${() => copyText(frozenLink(stores))}>Share</button>`
+      <${SavedMenu} stores=${stores} /><${ShareMenu} stores=${stores} frozen=${() => frozenLink(stores)} />`
     }</div>`;
 }
 

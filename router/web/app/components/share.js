@@ -1,0 +1,63 @@
+// Sharing a search by a link, and keeping it under a name.
+
+import { html, useEffect, useState } from '../../vendor/core.js';
+import { toast } from '../stores/toast.js';
+import { copyText } from './copy.js';
+import { Menu } from './menu.js';
+import { ErrorPanel } from './states.js';
+
+/** @param {{stores: import('../main.js').Stores, frozen: () => string}} props frozen: the address with the range on screen */
+export function ShareMenu({ stores, frozen }) {
+  const { saved } = stores;
+
+  async function short() {
+    try {
+      const url = new URL(frozen());
+      await copyText(url.origin + (await saved.shorten(url.pathname + url.search)));
+    } catch (error) {
+      toast(error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  return html`<${Menu} button=${html`<span>Share</span>`} label="Share this search" ui="share" class="text change">${(/** @type {() => void} */ close) => html`
+    <button class="choice" data-ui="copy-link" onClick=${() => (close(), copyText(frozen()))}>Copy link to these rows</button>
+    <button class="choice" onClick=${() => (close(), copyText(location.href))}>Copy link with the range as it is</button>
+    <button class="choice" data-ui="copy-short" onClick=${() => (close(), void short())}>Copy short link</button>`}<//>`;
+}
+
+/** @param {{stores: import('../main.js').Stores}} props */
+export function SavedMenu({ stores }) {
+  return html`<${Menu} button=${html`<span>Saved</span>`} label="Saved searches" ui="saved" class="text change">${(/** @type {() => void} */ close) => html`<${SavedList} stores=${stores} onDone=${close} />`}<//>`;
+}
+
+/** @param {{stores: import('../main.js').Stores, onDone: () => void}} props */
+function SavedList({ stores, onDone }) {
+  const { saved, place } = stores;
+  const [name, setName] = useState('');
+  const [shared, setShared] = useState(false);
+  useEffect(() => {
+    saved.changing.error.value = null;
+    void saved.load();
+  }, []);
+  const list = saved.list.value.value;
+
+  /** @param {Event} event */
+  async function save(event) {
+    event.preventDefault();
+    if (!(await saved.save(name.trim(), location.pathname + location.search, shared))) return;
+    toast(`Saved as ${name.trim()}.`);
+    onDone();
+  }
+
+  return html`<${ErrorPanel} latest=${saved.list} what="Asking for saved searches" />
+    ${list?.length === 0 && html`<p class="quiet">No search is saved yet.</p>`}
+    <ul>${list?.map(
+      (
+        s,
+      ) => html`<li key=${`${s.owner} ${s.name}`}><button class="choice" data-ui="saved-search" onClick=${() => (onDone(), place.go(s.value.address))}>${s.name}<small>${s.shared ? 'shared' : ''}${s.owner && ` ${s.owner}`}</small></button>
+        <button class="text" aria-label=${`Remove ${s.name}`} onClick=${() => void saved.remove(s.name)}>✕</button></li>`,
+    )}</ul>
+    <form onSubmit=${save}><label>Save this search as<input data-ui="saved-name" required maxlength="128" pattern="[^/]+" value=${name} onInput=${(/** @type {InputEvent} */ e) => setName(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>
+      <label class="check"><input type="checkbox" checked=${shared} onChange=${() => setShared(!shared)} /> others see it too</label>
+      <${ErrorPanel} latest=${saved.changing} what="Saving" /><button class="button main" data-ui="save-search">Save</button></form>`;
+}
