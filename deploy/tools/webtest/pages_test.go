@@ -206,3 +206,33 @@ func TestRejects(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=sample]').dataset.outcome === 'failed'`)
 	b.until(`location.search.includes('name=mine')`)
 }
+
+// TestNarrow has no page scroll sideways at the width of a small phone, which is also that of a desktop at 400 %.
+func TestNarrow(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(50)...)
+	s.storePipeline("mine", pipelineText)
+	s.reject("other")
+	b := open(t, s.url+"/dashboard/explore?t=app")
+	b.do(chromedp.EmulateViewport(320, 640))
+	for path, there := range map[string]string{
+		"explore?t=app&view=patterns": `[data-ui=pattern]`, "explore?t=app&view=compare": `.compared`,
+		"pipelines": `[data-ui=pipeline]`, "pipelines?name=mine": `[data-ui=editor]`,
+		"pipelines?name=mine&view=diff": `[data-ui=version]`,
+		"pipelines?view=new":            `[data-ui=new-name]`, "rejects": `[data-ui=reject]`, "tables?t=app": `[data-ui=ddl]`,
+		"add?t=app&sender=vector": `[data-ui=snippet]`, "settings": `.settings pre`, "cluster": `[data-ui=node]`,
+		"sql": `[data-ui=editor]`,
+	} {
+		b.do(chromedp.Navigate(s.url + "/dashboard/" + path))
+		b.until(`document.querySelector('` + there + `')`)
+		if wide := eval[int](b, `document.documentElement.scrollWidth`); wide > 320 {
+			t.Errorf("%s is %d pixels wide", path, wide)
+		}
+		for _, name := range eval[[]string](b, `[...document.querySelectorAll('main button, main a, main input, main select')]
+			.filter((e) => { const r = e.getBoundingClientRect(); return r.width > 0 && r.left >= innerWidth &&
+				!e.closest('.wide-table, .codebox, .head, .senders, .tailbar, .storedrows, .title') })
+			.map((e) => e.outerHTML.slice(0, 100))`) {
+			t.Errorf("%s: out of sight: %s", path, name)
+		}
+	}
+}
