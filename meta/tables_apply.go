@@ -308,6 +308,17 @@ func markNew(tx *catalog.Tx, columns []*schemapb.Column) {
 	}
 }
 
+// setOptions sets options of a table. Clusters of old versions cannot spread every kind of table.
+func setOptions(tx *catalog.Tx, t *schemapb.Table, options map[string]string) (changed bool, err error) {
+	changed, err = catalog.SetOptions(t, options)
+	if err == nil && tx.ClusterVersion() < metapb.ProtocolHandoff {
+		if err = schema.CheckPartitions(t.Options); err != nil {
+			err = errs.Wrap(errs.InvalidArguments, err, "table `%s`", catalog.TableName(t.Database, t.Name))
+		}
+	}
+	return changed, err
+}
+
 func applyAlterTable(tx *catalog.Tx, cmd *metapb.AlterTable, c *change) (*metapb.Result, error) {
 	t, err := needTable(tx, cmd.Database, cmd.Name)
 	if err != nil {
@@ -321,12 +332,7 @@ func applyAlterTable(tx *catalog.Tx, cmd *metapb.AlterTable, c *change) (*metapb
 	case *metapb.AlterTable_DropColumn:
 		err = catalog.DropColumn(t, alter.DropColumn)
 	case *metapb.AlterTable_SetOptions:
-		changed, err = catalog.SetOptions(t, alter.SetOptions.GetOptions())
-		if err == nil && tx.ClusterVersion() < metapb.ProtocolHandoff {
-			if err = schema.CheckPartitions(t.Options); err != nil {
-				err = errs.Wrap(errs.InvalidArguments, err, "table `%s`", catalog.TableName(t.Database, t.Name))
-			}
-		}
+		changed, err = setOptions(tx, t, alter.SetOptions.GetOptions())
 	case *metapb.AlterTable_UnsetOptions:
 		changed, err = catalog.UnsetOptions(t, alter.UnsetOptions.GetKeys())
 	case *metapb.AlterTable_RenameTo:

@@ -213,7 +213,7 @@ func (r *Repository) load(ctx context.Context, id string) (*backuppb.Backup, err
 	name := manifestName(id)
 	raw, err := readSmall(ctx, r.store, name, maxManifest)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, fmt.Errorf("there is no backup %s in %s: 'cordwood backup list %s' lists those that there are", id,
+		return nil, fmt.Errorf("there is no backup %s in %s: 'cordwood backup list %s' lists the backups there", id,
 			r.Location(), r.Location())
 	}
 	if err != nil {

@@ -84,11 +84,11 @@ func noSuchPath(method, path, shown string, known []string) *errs.Error {
 				"JSON lines go to POST /v1/ingest?table=NAME&pipeline_name=svc_identity, "+
 				"queries to POST /v1/sql", method, shown, protocol, what)
 	}
-	return errs.New(errs.InvalidArguments, "no such path: %s %s%s; /v1/openapi.json describes those that there are",
+	return errs.New(errs.InvalidArguments, "no such path: %s %s%s; /v1/openapi.json describes the paths that exist",
 		method, shown, likePath(path, known))
 }
 
-// maxNearPath bounds the paths that are compared with those that there are.
+// maxNearPath bounds the paths that are compared with existing ones.
 const maxNearPath = 64
 
 // likePath asks whether a known path was meant: one with the version in front or without a slash at the end, or one

@@ -77,7 +77,8 @@ func packedByName(file string) string {
 	return ""
 }
 
-// unsupported are forms of files that are known by their first bytes and not taken, with what makes text of them.
+// unsupported are forms of files that are recognised by their first bytes and not taken, with the program that makes
+// text of them.
 var unsupported = []struct{ magic, name, verb, program string }{
 	{"\xfd7zXZ\x00", "xz", "decompress", "xz -dc"},
 	{"BZh91AY&SY", "bzip2", "decompress", "bzip2 -dc"},

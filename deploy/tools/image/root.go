@@ -100,6 +100,20 @@ func (r *rootFS) add(name string, data []byte, mode int64) {
 	r.files = append(r.files, file{name: name, data: data, mode: mode})
 }
 
+// interpreterOf returns the path of the loader of a program, or "" if the program is static.
+func interpreterOf(program *elf.File) (string, error) {
+	for _, p := range program.Progs {
+		if p.Type == elf.PT_INTERP {
+			text := make([]byte, p.Filesz)
+			if _, err := p.ReadAt(text, 0); err != nil {
+				return "", fmt.Errorf("read the loader's name: %w", err)
+			}
+			return strings.TrimRight(string(text), "\x00"), nil
+		}
+	}
+	return "", nil
+}
+
 // addLibraries adds the loader, and the libraries that the program and they name.
 func (r *rootFS) addLibraries(program *elf.File, sysroot string, dirs []string) error {
 	find := func(name string) (string, error) {
@@ -112,18 +126,9 @@ func (r *rootFS) addLibraries(program *elf.File, sysroot string, dirs []string) 
 		return "", fmt.Errorf("%s is in none of %s under %s: install it, or give -sysroot", name,
 			strings.Join(dirs, ", "), sysroot)
 	}
-	interpreter := ""
-	for _, p := range program.Progs {
-		if p.Type == elf.PT_INTERP {
-			text := make([]byte, p.Filesz)
-			if _, err := p.ReadAt(text, 0); err != nil {
-				return fmt.Errorf("read the loader's name: %w", err)
-			}
-			interpreter = strings.TrimRight(string(text), "\x00")
-		}
-	}
-	if interpreter == "" {
-		return nil // a static program
+	interpreter, err := interpreterOf(program)
+	if err != nil || interpreter == "" {
+		return err
 	}
 	// What Go and the C library open by name at run time, beside what is linked.
 	todo, err := program.ImportedLibraries()

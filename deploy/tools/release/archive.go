@@ -26,7 +26,7 @@ var fromRepo = []struct{ pattern, to string }{
 	{"deploy/grafana/*", "grafana"},
 }
 
-// shells are those that there are completions for, with the files' names.
+// shells are the shells that have completions, with the files' names.
 var shells = []struct{ name, file string }{
 	{"bash", "cordwood.bash"}, {"fish", "cordwood.fish"}, {"zsh", "_cordwood"}, {"powershell", "cordwood.ps1"},
 }

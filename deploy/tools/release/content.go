@@ -55,6 +55,19 @@ var natives = []struct{ module, name, version string }{
 	{"github.com/valyala/gozstd", "zstd", "1.5.7"},
 }
 
+// platformOf returns the operating system and the processor for which a program was built.
+func platformOf(info *buildinfo.BuildInfo) (goos, arch string) {
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "GOOS":
+			goos = s.Value
+		case "GOARCH":
+			arch = s.Value
+		}
+	}
+	return goos, arch
+}
+
 // contents reads from a program what it consists of, and finds all licence texts. What has
 // none is an error.
 func contents(bin, repo string) (*content, error) {
@@ -63,14 +76,7 @@ func contents(bin, repo string) (*content, error) {
 		return nil, fmt.Errorf("%s: %w", bin, err)
 	}
 	c := &content{}
-	for _, s := range info.Settings {
-		switch s.Key {
-		case "GOOS":
-			c.os = s.Value
-		case "GOARCH":
-			c.arch = s.Value
-		}
-	}
+	c.os, c.arch = platformOf(info)
 	var modules []string
 	for _, m := range info.Deps {
 		if m.Replace != nil {

@@ -282,7 +282,7 @@ func (c *Call) Refuse(err error) error {
 	return c.door.Ingestion.Failed(c.door.Protocol, ingest.StageBody, err)
 }
 
-// headerDedupe says by what a request without a key is known when it comes again: body.
+// headerDedupe says how a repetition of a request without a key is recognised: body.
 const headerDedupe = "X-Svc-Dedupe"
 
 // Batch returns a batch for the target: its input, and its key if the protocol has one, are for the

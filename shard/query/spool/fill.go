@@ -53,6 +53,11 @@ func setter(col *column.Col, from arrow.Array) func(at, i int) {
 		}
 		return integers(col, a.Values())
 	}
+	return numbersOf(col, from)
+}
+
+// numbersOf returns setter for a column of integers or booleans.
+func numbersOf(col *column.Col, from arrow.Array) func(at, i int) {
 	switch a := from.(type) {
 	case *array.Boolean:
 		return func(at, i int) {
