@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { ApiError, createApi, curlOf } from '../app/lib/api.js';
+import { shellWord } from '../app/lib/format.js';
 import { createExplore } from '../app/stores/explore.js';
 import { createLatest } from '../app/stores/latest.js';
 import { createPlace } from '../app/stores/place.js';
@@ -49,6 +50,9 @@ test('errors of the API keep their parts', async () => {
     return true;
   });
   assert.equal(curlOf({ path: '/v1/sql', form: { sql: "it's" } }, 'http://h'), `curl 'http://h/v1/sql' --data-urlencode 'sql=it'\\''s'`);
+  assert.equal(curlOf({ path: '/x', text: '@/etc/passwd' }, 'http://h'), `curl 'http://h/x' --data-raw '@/etc/passwd'`);
+  assert.equal(shellWord('public'), 'public');
+  assert.equal(shellWord("x;id'"), `'x;id'\\'''`);
 });
 
 /** A browser with one address, and a server that notes what it is asked. */

@@ -2,6 +2,7 @@
 
 import { html } from '../../vendor/core.js';
 import { curlOf } from '../lib/api.js';
+import { shellQuoted, shellWord } from '../lib/format.js';
 import { copyText } from './copy.js';
 import { Menu } from './menu.js';
 
@@ -49,5 +50,5 @@ function Export({ explore }) {
       return html`<a class="choice" href=${address} download=${`${name}.${end}`} onClick=${close}>${label}</a>`;
     })}
     <button class="choice" onClick=${() => (close(), copyText(curlOf({ path: '/v1/sql', form: request('ndjson') }, location.origin)))}>Copy as curl</button>
-    <button class="choice" onClick=${() => (close(), copyText(`cordwood sql --db ${db} -o ndjson '${sql.replaceAll("'", "'\\''")}'`))}>Copy as cordwood sql</button>`}<//>`;
+    <button class="choice" onClick=${() => (close(), copyText(`cordwood sql --db ${shellWord(db)} -o ndjson ${shellQuoted(sql)}`))}>Copy as cordwood sql</button>`}<//>`;
 }

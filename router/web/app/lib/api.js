@@ -1,5 +1,7 @@
 // Requests to the server that the page came from.
 
+import { shellQuoted } from './format.js';
+
 /**
  * What the server answers when it refuses.
  * @typedef {object} ErrorBody
@@ -136,13 +138,13 @@ export function isAbort(error) {
  * @param {string} origin
  */
 export function curlOf(request, origin) {
-  const quote = (/** @type {string} */ s) => `'${s.replaceAll("'", "'\\''")}'`;
-  const parts = ['curl', quote(origin + request.path)];
+  const parts = ['curl', shellQuoted(origin + request.path)];
   if (request.method && request.method !== 'POST' && request.method !== 'GET') parts.push('-X', request.method);
-  for (const [name, value] of Object.entries(request.form ?? {})) parts.push('--data-urlencode', quote(`${name}=${value}`));
-  if (request.text !== undefined) parts.push('--data-binary', quote(request.text));
+  for (const [name, value] of Object.entries(request.form ?? {})) parts.push('--data-urlencode', shellQuoted(`${name}=${value}`));
+  // --data-binary would send the file whose name stands behind an @.
+  if (request.text !== undefined) parts.push('--data-raw', shellQuoted(request.text));
   if (request.body !== undefined) {
-    parts.push('-H', quote('Content-Type: application/json'), '-d', quote(JSON.stringify(request.body)));
+    parts.push('-H', shellQuoted('Content-Type: application/json'), '-d', shellQuoted(JSON.stringify(request.body)));
   }
   return parts.join(' ');
 }

@@ -90,3 +90,13 @@ export function splitMatches(text, wanted) {
   if (from < text.length || parts.length === 0) parts.push({ text: text.slice(from), hit: false });
   return parts;
 }
+
+/** Writes a text as one word of a shell, which the shell takes as it is. @param {string} text */
+export function shellWord(text) {
+  return /^[\w.:/@-]+$/.test(text) ? text : shellQuoted(text);
+}
+
+/** Writes a text in quotes of a shell. @param {string} text */
+export function shellQuoted(text) {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -1,13 +1,46 @@
-// Configurations of senders for a server, a table, a pipeline and a user. They are those of docs/ingestion.md.
+// Configurations of senders for a server, a database, a table, a pipeline and a user. They are those of docs/ingestion.md.
+//
+// The names come from the address of the page, which anybody may have written. What is copied into a shell or a file of
+// settings must not do more than send rows, so that there is a configuration for names that the server takes and for no others.
+
+import { shellWord } from './format.js';
 
 /**
- * @typedef {{origin: string, table: string, pipeline: string, user: string}} Target
+ * @typedef {{origin: string, db: string, table: string, pipeline: string, user: string}} Target
  * @typedef {{id: string, name: string, file: string, note?: string, text: (to: Target) => string}} Sender
  */
 
 /** @param {Target} to */
 function address(to) {
-  return `${to.origin}/v1/ingest?table=${encodeURIComponent(to.table)}&pipeline_name=${encodeURIComponent(to.pipeline)}`;
+  const db = to.db === 'public' ? '' : `db=${encodeURIComponent(to.db)}&`;
+  return `${to.origin}/v1/ingest?${db}table=${encodeURIComponent(to.table)}&pipeline_name=${encodeURIComponent(to.pipeline)}`;
+}
+
+/** The options of a command that name the table. @param {Target} to */
+function tableOf(to) {
+  return `${to.db === 'public' ? '' : `--db ${to.db} `}--table ${to.table}`;
+}
+
+/** The names that the server takes. None of them has a meaning to a shell or in a file of settings. */
+const names = {
+  database: /^[A-Za-z_][\w.-]{0,127}$/,
+  table: /^[A-Za-z_:-][\w:.@#-]{0,127}$/,
+  pipeline: /^[\w.:-]{1,128}$/,
+};
+
+/**
+ * Returns what is wrong with a name, '' if nothing is. There is a configuration only if nothing is.
+ * @param {{db: string, table: string, pipeline: string}} to
+ */
+export function wrongName({ db, table, pipeline }) {
+  for (const [what, name] of /** @type {['database' | 'table' | 'pipeline', string][]} */ ([
+    ['database', db],
+    ['table', table],
+    ['pipeline', pipeline],
+  ])) {
+    if (!names[what].test(name)) return `“${name}” cannot be the name of a ${what}. Use letters, digits, and the characters _ . : -`;
+  }
+  return '';
 }
 
 /** @param {Target} to */
@@ -23,7 +56,7 @@ export const senders = [
     name: 'curl',
     file: 'in a shell',
     text: (to) => `curl -X POST '${address(to)}' \\
-     ${to.user ? `-u "${to.user}:$CORDWOOD_PASSWORD" ` : ''}-H 'Content-Type: application/json' \\
+     ${to.user ? `-u ${shellWord(to.user)}:"$CORDWOOD_PASSWORD" ` : ''}-H 'Content-Type: application/json' \\
      -d '[{"level":"info","message":"hello"}]'`,
   },
   {
@@ -32,14 +65,14 @@ export const senders = [
     file: 'in a shell',
     note: 'Sends a file, also a compressed one. After a lost answer it sends a batch again, and the batch is stored once.',
     text: (to) =>
-      `${to.user ? `export CORDWOOD_USER="${to.user}:$CORDWOOD_PASSWORD"\n` : ''}cordwood ingest --server ${to.origin} --table ${to.table} --pipeline ${to.pipeline} app.ndjson`,
+      `${to.user ? `export CORDWOOD_USER=${shellWord(to.user)}:"$CORDWOOD_PASSWORD"\n` : ''}cordwood ingest --server ${to.origin} ${tableOf(to)} --pipeline ${to.pipeline} app.ndjson`,
   },
   {
     id: 'journald',
     name: 'journald',
     file: 'in a shell, or as a unit of systemd',
     text: (to) => `journalctl --output json --follow --since now |
-  cordwood ingest --server ${to.origin} --forever --table ${to.table} \\
+  cordwood ingest --server ${to.origin} --forever ${tableOf(to)} \\
     --custom-time-index '__REALTIME_TIMESTAMP;epoch;us' -`,
   },
   {
@@ -163,7 +196,7 @@ template(name="ndjson" type="list" option.jsonf="on") {
   property(outname="message" name="msg" format="jsonf")
 }
 action(type="omprog" template="ndjson" name="cordwood" output="/var/log/cordwood-ingest.log"
-       binary="/usr/bin/cordwood ingest --server ${to.origin} --forever --format ndjson --table ${to.table} -"
+       binary="/usr/bin/cordwood ingest --server ${to.origin} --forever --format ndjson ${tableOf(to)} -"
        queue.type="LinkedList" queue.filename="cordwood" queue.maxDiskSpace="1g" queue.saveOnShutdown="on"
        action.resumeRetryCount="-1")`,
   },

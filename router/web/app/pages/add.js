@@ -6,7 +6,7 @@ import { useNarrow } from '../components/narrow.js';
 import { Rows } from '../components/rows.js';
 import { useNow } from '../components/states.js';
 import { formatBytes, formatCount } from '../lib/format.js';
-import { senders } from '../lib/senders.js';
+import { senders, wrongName } from '../lib/senders.js';
 import { shapeOf } from '../lib/shape.js';
 import { formatPlace } from '../lib/url.js';
 import { createLatest, clock } from '../stores/latest.js';
@@ -35,7 +35,8 @@ export function AddPage({ stores }) {
       { sender: 'curl', t: 'app', db: 'public', pipeline: 'svc_identity' },
       { replace: true },
     );
-  const text = sender.text({ origin: location.origin, table, pipeline, user: signIn.user.value });
+  const wrong = wrongName({ db, table, pipeline });
+  const text = wrong ? '' : sender.text({ origin: location.origin, db, table, pipeline, user: signIn.user.value });
   return html`<div class="scrolled add"><div class="state"><h1>Add data</h1>
       <span class="quiet">A table, and a column for each field, are made by the first rows.</span></div>
     <div class="asked-for">
@@ -47,8 +48,8 @@ export function AddPage({ stores }) {
       (s) => html`<button class="text" aria-pressed=${s === sender} data-ui=${`sender-${s.id}`} onClick=${() => set({ sender: s.id })}>${s.name}</button>`,
     )}</nav>
     <section class="snippet" aria-label=${sender.name}><div class="head"><h2>${sender.name}</h2><span class="quiet">${sender.file}</span><span class="grow"></span>
-      <button class="button" onClick=${() => copyText(text)}>Copy</button></div>
-      <pre data-ui="snippet" tabindex="0">${text}</pre>
+      ${!wrong && html`<button class="button" onClick=${() => copyText(text)}>Copy</button>`}</div>
+      ${wrong ? html`<p class="wrong" role="alert" data-ui="wrong-name">${wrong}</p>` : html`<pre data-ui="snippet" tabindex="0">${text}</pre>`}
       ${sender.note && html`<p class="quiet none">${sender.note}</p>`}
       ${signIn.user.value && html`<p class="quiet none">Set the variable CORDWOOD_PASSWORD to the password of ${signIn.user.value}.</p>`}</section>
     <${FileDrop} adding=${adding} to=${{ db, table, pipeline }} />
