@@ -271,3 +271,41 @@ func TestKeptNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestKeptKeys: what is known of a file is not said of another one in its place, nor of another definition of the
+// table.
+func TestKeptKeys(t *testing.T) {
+	dir := t.TempDir()
+	e := openKeeping(t, dir)
+	columns := cols("ts:TimestampMillisecond", "n:Int64")
+	const sql = "SELECT count(*), sum(n), min(n) FROM logs"
+	ask := func(tab query.Table, want string) {
+		t.Helper()
+		before := e.parts.Stats().Hits
+		for range 4 {
+			if got := mustQuery(t, e, sql, tab); !slices.Equal(got, []string{want}) {
+				t.Errorf("%v, want %s", got, want)
+			}
+		}
+		if e.parts.Stats().Hits == before {
+			t.Error("nothing was known")
+		}
+	}
+	seg := fileOf(t, dir, 0, columns, []any{1, 1}, []any{2, 5})
+	seg.CRC = 1
+	ask(table("logs", columns, seg), "2|6|1")
+	other := fileOf(t, dir, 0, columns, []any{1, 10}, []any{2, 50}, []any{3, 70})
+	if err := os.Rename(other.Path, seg.Path); err != nil {
+		t.Fatal(err)
+	}
+	other.Path, other.CRC = seg.Path, 2
+	ask(table("logs", columns, other), "3|130|10")
+
+	older := fileOf(t, dir, 0, columns[:1], []any{1}, []any{2})
+	ask(table("logs", columns, older), "2|NULL|NULL")
+	for _, value := range []string{"7", "9"} {
+		altered := slices.Clone(columns)
+		altered[1].NotNull, altered[1].Default = true, &value
+		ask(table("logs", altered, older), map[string]string{"7": "2|14|7", "9": "2|18|9"}[value])
+	}
+}
