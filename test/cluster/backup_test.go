@@ -186,12 +186,16 @@ func TestRestoreKeepsEverything(t *testing.T) {
 	}
 	source.Rows(t, "ALTER TABLE short SET 'ttl'='1d'")
 	for _, text := range []string{"first", "second"} {
-		a, err := source.Do("POST", "/v1/pipelines/p",
+		a, err := source.Do("POST", "/v1/pipelines/p?note=why",
 			strings.NewReader("processors:\n  - filter:\n      field: message\n      targets: ["+text+
 				"]\ntransform:\n  - field: message\n    type: string\n"), "Content-Type", "application/x-yaml")
 		if err != nil || a.Status != 200 {
 			t.Fatalf("pipeline: %v %s", err, a.Body)
 		}
+	}
+	a, err := source.Do("PUT", "/v1/saved/search/kept", strings.NewReader(`{"q":"level:error"}`), "If-None-Match", "*")
+	if err != nil || a.Status != 200 {
+		t.Fatalf("save a search: %v %s", err, a.Body)
 	}
 	backUp(t, source, repository)
 
@@ -214,7 +218,7 @@ func TestRestoreKeepsEverything(t *testing.T) {
 	if rows := target.Rows(t, "SELECT v FROM short"); len(rows) != 1 {
 		t.Errorf("the row that has expired is back: %v", rows)
 	}
-	versions := func(n *Node) string {
+	versions := func(n *Node) string { // with notes, and with what users have saved
 		a, err := n.Do("GET", "/v1/pipelines/p", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -225,7 +229,15 @@ func TestRestoreKeepsEverything(t *testing.T) {
 		if err := json.Unmarshal(a.Body, &list); err != nil {
 			t.Fatal(err)
 		}
-		return string(list.Pipelines) + mustCommand(t, "pipeline", "versions", "p", "--server", n.HTTP)
+		saved, err := n.Do("GET", "/v1/saved/search/kept", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _, ok := strings.Cut(string(saved.Body), `,"execution_time_ms"`)
+		if !ok || saved.Status != 200 {
+			t.Errorf("the saved search: %d %s", saved.Status, saved.Body)
+		}
+		return string(list.Pipelines) + text + mustCommand(t, "pipeline", "versions", "p", "--server", n.HTTP)
 	}
 	if want, got := versions(source), versions(target); want != got {
 		t.Errorf("pipelines:\n source %s\n target %s", want, got)
@@ -237,7 +249,7 @@ func TestRestoreKeepsEverything(t *testing.T) {
 		"7 tables were complete") {
 		t.Errorf("second restore: %s", out)
 	}
-	_, err := command(t, "restore", repository, "--server", source.HTTP)
+	_, err = command(t, "restore", repository, "--server", source.HTTP)
 	if err == nil || !strings.Contains(err.Error(), "public.last") {
 		t.Errorf("restore over the source: %v, want an error that names public.last", err)
 	}

@@ -74,7 +74,7 @@ not end has left is used or removed by the next run.
 	fs.StringArrayVar(&cfg.Tables, "table", nil, "restore this table only, as `[DATABASE.]TABLE`; may be repeated")
 	fs.BoolVar(&intoExisting, "into-existing", false, "restore into databases that have other tables")
 	fs.BoolVar(&replace, "replace", false, "replace tables of the same names, once all tables are restored")
-	fs.BoolVar(&cfg.NoPipelines, "no-pipelines", false, "leave the pipelines out")
+	fs.BoolVar(&cfg.NoPipelines, "no-pipelines", false, "leave out the pipelines, and what users have saved")
 	fs.BoolVar(&cfg.MetadataOnly, "metadata-only", false,
 		"leave the rows out; the tables take rows at once, and a later restore of their rows needs --replace")
 	return cmd
@@ -135,6 +135,9 @@ func printRestored(w io.Writer, result *backup.RestoreResult) {
 	fmt.Fprintf(w, "restored backup %s: %s, %s, %s, %s of pipelines\n", result.Backup,
 		cli.Count(result.Databases, "database"),
 		cli.Count(result.Tables, "table"), cli.Count(result.Rows, "row"), cli.Count(result.Pipelines, "version"))
+	if result.Saved > 0 {
+		fmt.Fprintf(w, "%s that users have saved\n", cli.Count(result.Saved, "thing"))
+	}
 	if result.Replaced > 0 {
 		fmt.Fprintf(w, "%s put in place\n", were(result.Replaced, "table"))
 	}
