@@ -72,7 +72,7 @@ func leadAway(snap *snapshot.Snapshot, s *metapb.Shard, g *snapshot.Group, from 
 		changeGroup(s, g, to, shardpb.ChangeReplicasRequest_CHANGE_LEAD)), true
 }
 
-// successor returns the voter that should lead if those in not may not; empty: none can.
+// successor returns the voter that should lead, other than the nodes in not; empty: none can.
 func successor(snap *snapshot.Snapshot, s *metapb.Shard, g *snapshot.Group, not []string) string {
 	led := snap.Led()
 	best := ""

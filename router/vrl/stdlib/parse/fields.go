@@ -113,7 +113,7 @@ func compileLayout(c *fn.Call, i int) (layout, error) {
 	return layout{f}, nil
 }
 
-// of returns the layout that an argument is at run time.
+// of returns the layout that an argument names at run time.
 func (l layout) of(v value.Value) (*timefmt.Format, error) {
 	if l.format != nil {
 		return l.format, nil
