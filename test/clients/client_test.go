@@ -33,6 +33,8 @@ type client struct {
 	socket bool
 	// seldom: it sends a request a second, which may come while there is memory for it.
 	seldom bool
+	// often: it is also tried with a server that is killed five times.
+	often bool
 	// datagrams: what comes while the server is away, or busy, is lost, so that only one that takes all is tried.
 	datagrams bool
 }
@@ -119,6 +121,9 @@ func run(t *testing.T, table []client, send func(c *client, s *server, j job) er
 			if c.again != nobody {
 				t.Run("killed", c.killed)
 			}
+			if c.often {
+				t.Run("killed often", c.killedOften)
+			}
 		})
 	}
 }
@@ -144,6 +149,44 @@ func (c *client) killed(t *testing.T) {
 	c.check(s, c.doubles)
 }
 
+// killedOften kills the server five times, each time when more records have come, or the client has sent all.
+func (c *client) killedOften(t *testing.T) {
+	s := start(t)
+	done := c.beginAt(s, 3*pace)
+	for range 5 {
+		s.end(syscall.SIGKILL)
+		s.run()
+		before := c.count(s)
+		await(t, func() bool { return len(done) > 0 || c.count(s) > before })
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	c.check(s, c.doubles)
+}
+
+// count is how many rows there are, 0 if that is not known.
+func (c *client) count(s *server) int {
+	row, err := s.query("SELECT count(*) FROM " + c.table)
+	if err != nil || len(row) != 1 {
+		return 0
+	}
+	n, _ := strconv.Atoi(row[0]) // what is no number is none
+	return n
+}
+
+// await waits until a condition holds.
+func await(t *testing.T, holds func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for end := time.Now().Add(30 * time.Second); !holds(); <-ticker.C {
+		if time.Now().After(end) {
+			t.Fatal("no more records come")
+		}
+	}
+}
+
 // pressed has the memory for bodies taken for a time in the middle of the delivery. Clients that send again are
 // refused, and the requests of others wait.
 func (c *client) pressed(t *testing.T) {
@@ -166,8 +209,14 @@ func (c *client) pressed(t *testing.T) {
 // begin starts the delivery, and returns when a part of the records is there. The channel has its outcome.
 func (c *client) begin(s *server) <-chan error {
 	s.t.Helper()
+	return c.beginAt(s, pace)
+}
+
+// beginAt is begin with a pause after each 20 records.
+func (c *client) beginAt(s *server, pause time.Duration) <-chan error {
+	s.t.Helper()
 	done := make(chan error, 1)
-	go func() { done <- c.send(s, job{last: Records, pause: pace}) }()
+	go func() { done <- c.send(s, job{last: Records, pause: pause}) }()
 	s.await(fmt.Sprintf("SELECT count(*) >= %d FROM %s", begun, c.table), "true")
 	select {
 	case err := <-done:

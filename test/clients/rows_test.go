@@ -21,6 +21,12 @@ func documents(name string, again again, doubles bool) client {
 	}
 }
 
+// often has a client tried with a server that is killed five times.
+func often(c client) client {
+	c.often = true
+	return c
+}
+
 // otlp is an exporter of OpenTelemetry. Its protocol has no key.
 func otlp(name string, door func(*server) string, again again) client {
 	return client{
@@ -31,7 +37,7 @@ func otlp(name string, door func(*server) string, again again) client {
 
 var nodeClients = []client{
 	documents("elasticsearch-7-bulk", programs, false),
-	documents("elasticsearch-8-bulk", programs, false),
+	often(documents("elasticsearch-8-bulk", programs, false)),
 	documents("elasticsearch-9-bulk", programs, false),
 	documents("elasticsearch-7-helper", programs, true),
 	documents("elasticsearch-8-helper", itself, true),
@@ -61,13 +67,13 @@ var nodeClients = []client{
 		columns: `app = 'shop' AND line LIKE 'a record%' AND level = LEVEL`,
 	},
 	{
-		name: "splunk-logging", door: (*server).splunkAddr, table: "web",
+		name: "splunk-logging", door: (*server).splunkAddr, table: "web", often: true,
 		mark: `"event.message.mark"`, again: programs, doubles: true,
 		columns: `"event.message.text" = 'a record' AND "event.severity" = LEVEL AND host = 'web1' AND source = 'shop'`,
 	},
 	{
 		name: "fluent-org-logger", door: (*server).fluentAddr, table: "fluent_logs", mark: "mark",
-		columns: ofFluentd, again: programs, doubles: true, socket: true,
+		columns: ofFluentd, again: programs, doubles: true, socket: true, often: true,
 	},
 	{
 		name: "fluent-logger", door: (*server).fluentAddr, table: "fluent_logs", mark: "mark",
@@ -102,7 +108,7 @@ var nodeClients = []client{
 
 var pythonClients = []client{
 	documents("elasticsearch-7-bulk", programs, false),
-	documents("elasticsearch-8-bulk", programs, false),
+	often(documents("elasticsearch-8-bulk", programs, false)),
 	documents("elasticsearch-9-bulk", programs, false),
 	documents("elasticsearch-7-streaming", programs, true),
 	documents("elasticsearch-8-streaming", programs, true),
@@ -126,8 +132,8 @@ var pythonClients = []client{
 		name: "datadog-api-client", door: (*server).datadogAddr, table: "datadog_logs", mark: "mark",
 		columns: ofDatadog, again: programs, doubles: true,
 	},
-	otlp("otlp-grpc", (*server).callsAddr, itself),
-	otlp("otlp-http", (*server).otlpAddr, itself),
+	often(otlp("otlp-grpc", (*server).callsAddr, itself)),
+	otlp("otlp-http", (*server).otlpAddr, itself), // it sends once again after a connection was cut
 	{
 		name: "syslog-udp", door: (*server).syslogAddr, table: "syslog", mark: markInText,
 		columns: ofSyslog, again: nobody, datagrams: true,
@@ -157,7 +163,8 @@ var pythonClients = []client{
 
 var javaClients = []client{
 	{
-		name: "loki4j", door: (*server).lokiAddr, table: "loki_logs", mark: "structured_metadata->>'mark'", again: itself,
+		name: "loki4j", door: (*server).lokiAddr, table: "loki_logs", mark: "structured_metadata->>'mark'",
+		again: itself, often: true,
 		columns: `app = 'shop' AND line = 'a record' AND lower(level) = LEVEL`, doubles: true,
 	},
 	{
