@@ -229,7 +229,7 @@ func (s *Scope) SQL(limit int) string {
 		return "SELECT * FROM " + s.short(t) + s.Where(t) + " ORDER BY " + Ident(t.Def.TimeIndex().Name) +
 			fmt.Sprintf(" DESC LIMIT %d", limit)
 	}
-	at := s.commonTime()
+	at, mixed := s.commonTime(), s.mixed()
 	var parts []string
 	for _, t := range s.Tables {
 		columns := schema.QuoteLiteral(t.Def.Name) + " AS " + search.TableField
@@ -240,9 +240,56 @@ func (s *Scope) SQL(limit int) string {
 		if c := t.columnLike(search.TableField); c != nil {
 			columns += " EXCLUDE (" + Ident(c.Name) + ")"
 		}
+		columns += t.asText(mixed)
 		parts = append(parts, "SELECT "+columns+" FROM "+s.short(t)+s.Where(t))
 	}
 	return strings.Join(parts, " UNION ALL BY NAME ") + " ORDER BY " + Ident(at) + fmt.Sprintf(" DESC LIMIT %d", limit)
+}
+
+// classOf returns the kind of values that a type has: columns of one class go into one column.
+func classOf(t schema.Type) string {
+	switch {
+	case t == schema.String || t == schema.JSON:
+		return "text"
+	case t.IsTimestamp():
+		return "time"
+	case t.IsInteger() || t.IsFloat():
+		return "number"
+	}
+	return t.String()
+}
+
+// mixed returns the columns, in lower case, that have values of different classes in the tables.
+func (s *Scope) mixed() map[string]bool {
+	classes, mixed := map[string]string{}, map[string]bool{}
+	for _, t := range s.Tables {
+		for i := range t.Def.Columns {
+			c := &t.Def.Columns[i]
+			name, class := strings.ToLower(c.Name), classOf(c.Type)
+			if had, seen := classes[name]; seen && had != class {
+				mixed[name] = true
+			}
+			classes[name] = class
+		}
+	}
+	return mixed
+}
+
+// asText returns what makes texts of those columns of t, besides its time, that have values of another class elsewhere.
+func (t *Table) asText(mixed map[string]bool) string {
+	var casts []string
+	for i := range t.Def.Columns {
+		c := &t.Def.Columns[i]
+		if !mixed[strings.ToLower(c.Name)] || classOf(c.Type) == "text" || c.Semantic == schema.Timestamp ||
+			strings.EqualFold(c.Name, search.TableField) {
+			continue
+		}
+		casts = append(casts, "CAST("+Ident(c.Name)+" AS VARCHAR) AS "+Ident(c.Name))
+	}
+	if len(casts) == 0 {
+		return ""
+	}
+	return " REPLACE (" + strings.Join(casts, ", ") + ")"
 }
 
 // commonTime returns the name of the time of all tables: the name of their time index if they share it, otherwise
