@@ -1,6 +1,6 @@
 // The dialogs that begin an operation of the cluster.
 
-import { html, useEffect, useState } from '../../vendor/core.js';
+import { html, useLayoutEffect, useState } from '../../vendor/core.js';
 import { clusterActs } from '../lib/clusteracts.js';
 import { formatBytes } from '../lib/format.js';
 import { toast } from '../stores/toast.js';
@@ -20,7 +20,7 @@ export function ClusterAct({ id, given, state, stores, onClose }) {
   const { operations, health, tables } = stores;
   const act = /** @type {import('../lib/clusteracts.js').ClusterAct} */ (clusterActs.find((a) => a.id === id));
   const [values, setValues] = useState(/** @type {Record<string, string>} */ ({ count: '1', replicas: String(state.replication), partitions: '2', ...given }));
-  useEffect(() => operations.clear(), []);
+  useLayoutEffect(() => operations.clear(), []); // before anybody can begin
   const asks = operations.asks.value;
   const answer = operations.start.value.value;
   const wanted = asks || act.word(values);
@@ -95,7 +95,7 @@ export function AddNode({ state, onClose }) {
 /** What a rebalance would do, and doing it. @param {{stores: import('../main.js').Stores, onClose: () => void}} props */
 export function Rebalance({ stores, onClose }) {
   const { operations, health } = stores;
-  useEffect(() => {
+  useLayoutEffect(() => {
     operations.clear();
     void operations.loadPlan();
   }, []);

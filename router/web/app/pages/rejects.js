@@ -1,6 +1,6 @@
 // Rejects: the records that could not be stored, by reason, and what can be done with them.
 
-import { html, useEffect, useState } from '../../vendor/core.js';
+import { html, useEffect, useLayoutEffect, useState } from '../../vendor/core.js';
 import { Dialog } from '../components/dialog.js';
 import { Empty, ErrorPanel, Progress } from '../components/states.js';
 import { formatCount, visible } from '../lib/format.js';
@@ -87,7 +87,7 @@ function ReplayDialog({ stores, wanted, count, onClose }) {
   const [to, setTo] = useState({ toPipeline: '', toTable: '' });
   const state = rejects.replay.value;
   const runs = state !== null && !state.end;
-  useEffect(() => {
+  useLayoutEffect(() => {
     rejects.replay.value = null;
     return () => rejects.cancel();
   }, []);
