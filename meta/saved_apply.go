@@ -2,6 +2,7 @@ package meta
 
 import (
 	"bytes"
+	"slices"
 	"time"
 
 	"cordwood/meta/catalog"
@@ -93,37 +94,51 @@ func changeableSaved(
 // checkSavedRoom refuses what would go beyond the caps. It returns links that are not read, which make room.
 func checkSavedRoom(tx *catalog.Tx, s, old *metapb.Saved, now int64) (expired []*metapb.Saved, err error) {
 	refuse := func(format string, args ...any) error {
-		return errs.New(errs.InvalidArguments, format+"; delete some", args...)
+		return errs.New(errs.InvalidArguments, "Save %s %s: "+format+"; delete some",
+			append([]any{s.Kind, s.Name}, args...)...)
 	}
-	totals, owned := tx.Saved.Totals(), 0
-	if old == nil {
-		all, err := tx.Saved.From("", nil, catalog.MaxSaved+1)
-		if err != nil {
-			return nil, err
-		}
-		for _, other := range all {
-			switch {
-			case other.Kind == SavedLink && now-other.UsedUnixNano > int64(linkUnused):
-				expired = append(expired, other)
-				totals.Count--
-				totals.Bytes -= uint64(other.Size)
-			case other.Owner == s.Owner && s.Owner != "":
-				owned++
-			}
-		}
+	grows := s.Size > old.GetSize()
+	if old != nil && !grows {
+		return nil, nil
 	}
-	after := totals.Bytes + uint64(s.Size) - uint64(old.GetSize())
+	all, owned, expired, err := savedRoom(tx, s.Owner, now)
+	if err != nil {
+		return nil, err
+	}
+	more := uint64(s.Size) - uint64(old.GetSize()) // added to what old is a part of
 	switch {
-	case old == nil && totals.Count >= catalog.MaxSaved:
-		return nil, refuse("Save %s %s: %d things are saved, the most that are allowed", s.Kind, s.Name, totals.Count)
-	case old == nil && owned >= catalog.MaxSavedOwner:
-		return nil, refuse("Save %s %s: user %s has saved %d things, the most that are allowed", s.Kind, s.Name, s.Owner,
-			owned)
-	case after > catalog.MaxAllSavedBytes && s.Size > old.GetSize():
-		return nil, refuse("Save %s %s: all saved values would have %d bytes, at most %d are allowed", s.Kind, s.Name, after,
+	case old == nil && all.Count >= catalog.MaxSaved:
+		return nil, refuse("%d things are saved, the most that are allowed", all.Count)
+	case old == nil && s.Owner != "" && owned.Count >= catalog.MaxSavedOwner:
+		return nil, refuse("user %s has saved %d things, the most that are allowed", s.Owner, owned.Count)
+	case grows && s.Owner != "" && owned.Bytes+more > catalog.MaxOwnerSavedBytes:
+		return nil, refuse("all values of user %s would have %d bytes, at most %d are allowed", s.Owner, owned.Bytes+more,
+			catalog.MaxOwnerSavedBytes)
+	case grows && all.Bytes+more > catalog.MaxAllSavedBytes:
+		return nil, refuse("all saved values would have %d bytes, at most %d are allowed", all.Bytes+more,
 			catalog.MaxAllSavedBytes)
 	}
-	return expired, nil
+	return slices.DeleteFunc(expired, func(e *metapb.Saved) bool { return e.Version == old.GetVersion() }), nil
+}
+
+// savedRoom counts what is saved by all and by one owner. Links that are not read are expired, and do not count.
+func savedRoom(
+	tx *catalog.Tx, owner string, now int64,
+) (all, owned catalog.SavedTotals, expired []*metapb.Saved, err error) {
+	list, err := tx.Saved.From("", nil, catalog.MaxSaved+1)
+	for _, s := range list {
+		if s.Kind == SavedLink && now-s.UsedUnixNano > int64(linkUnused) {
+			expired = append(expired, s)
+			continue
+		}
+		all.Count++
+		all.Bytes += uint64(s.Size)
+		if s.Owner == owner {
+			owned.Count++
+			owned.Bytes += uint64(s.Size)
+		}
+	}
+	return all, owned, expired, err
 }
 
 // applyDropSaved removes what a user sees.

@@ -173,6 +173,40 @@ func TestSavedRoom(t *testing.T) {
 	}
 }
 
+// One owner has a part of the room for values, so that a user cannot take it from all others. What others have
+// is not counted, and neither is what a change replaces.
+func TestSavedRoomOfOwner(t *testing.T) {
+	r := newRunner(t)
+	r.do("bootstrap c1 shards=1")
+	value := func(n int) string { return `"` + strings.Repeat("x", n-2) + `"` }
+	const each = catalog.MaxSavedBytes
+	save := func(name, owner string, bytes int, ifVersion uint64) *metapb.Result {
+		return r.proposed(putSaved("search", name, owner, value(bytes), false, false, ifVersion), 1)
+	}
+	first := save("n0", "ann", each/2, 0)
+	for i := 1; i < catalog.MaxOwnerSavedBytes/each; i++ {
+		if got := save(fmt.Sprint("n", i), "ann", each, 0); got.ErrorCode != 0 {
+			t.Fatalf("value %d: %v", i, got)
+		}
+	}
+	full := save("n", "ann", each/2+1, 0)
+	if errs.Code(full.ErrorCode) != errs.InvalidArguments || !strings.Contains(full.ErrorMessage, "values of user ann") {
+		t.Errorf("a byte too many: %v", full)
+	}
+	if got := save("n0", "ann", each-1, first.Saved.Version); got.ErrorCode != 0 {
+		t.Errorf("a value that grows to the bound: %v", got)
+	}
+	if got := save("n", "ann", 3, 0); errs.Code(got.ErrorCode) != errs.InvalidArguments {
+		t.Errorf("beyond the bound: %v", got)
+	}
+	if got := save("n", "bob", each, 0); got.ErrorCode != 0 {
+		t.Errorf("another user: %v", got)
+	}
+	if got := r.proposed(putSaved("search", "all", "", value(each), true, false, 0), 1); got.ErrorCode != 0 {
+		t.Errorf("without users: %v", got)
+	}
+}
+
 // A restore keeps what is newer, and numbers go on above those of the backup.
 func TestRestoreSaved(t *testing.T) {
 	r := newRunner(t)

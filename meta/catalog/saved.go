@@ -16,8 +16,10 @@ const (
 	// MaxSaved is the most of all users together, and MaxSavedOwner of one.
 	MaxSaved      = 10_000
 	MaxSavedOwner = 500
-	// MaxAllSavedBytes is the most that all values have together.
-	MaxAllSavedBytes = 16 << 20
+	// MaxAllSavedBytes is the most that all values have together, and MaxOwnerSavedBytes those of one owner: what a
+	// user keeps private nobody else can delete.
+	MaxAllSavedBytes   = 16 << 20
+	MaxOwnerSavedBytes = 2 << 20
 )
 
 // Part of the format.
