@@ -26,8 +26,12 @@ func TestNamesOfExpressions(t *testing.T) {
 		"SELECT n+1, *, msg ~ 'a' FROM t":                                "(n + 1)|ts|n|msg|msg ~ 'a'",
 		"SELECT msg ~ 'a', *, * FROM t": "regexp_full_match(msg, " +
 			"'(?s:.*)(?:a)(?s:.*)')|ts|n|msg|ts|n|msg",
-		"SELECT count(*), count(*) AS n FROM t":                           "count_star()|n",
-		"SELECT * FROM t":                                                 "ts|n|msg",
+		"SELECT count(*), count(*) AS n FROM t": "count_star()|n",
+		"SELECT * FROM t":                       "ts|n|msg",
+		"SELECT msg ~ 'a', count(DISTINCT `n`) FROM t WHERE msg ~ 'a' GROUP BY 1": "msg ~ 'a'|count(DISTINCT n)",
+		"SELECT DISTINCT `n`, msg ~ 'a', n+1 IS DISTINCT /* */ FROM 1 FROM t WHERE msg ~ " +
+			"'a'": "n|msg ~ 'a'|((n + 1) IS DISTINCT FROM 1)",
+		"SELECT DISTINCT * FROM t WHERE msg ~ 'a'":                        "ts|n|msg",
 		"WITH c AS (SELECT 1) SELECT msg ~ 'a', (SELECT 1 FROM c) FROM t": "msg ~ 'a'|(SELECT 1 FROM c)",
 		"SELECT (SELECT count(*) FROM t)  -\n(SELECT " +
 			"max(n) FROM t)": "(SELECT count(*) FROM t) - (SELECT max(n) FROM t)",

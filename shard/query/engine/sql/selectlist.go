@@ -143,6 +143,9 @@ func selectItems(sql string) (items []textSpan) {
 	depth, list := 0, selectList{from: -1}
 	for i := 0; i < len(sql); {
 		if end := skipQuoted(sql, i); end > i {
+			if sql[i] != '-' && sql[i] != '/' { // no comment
+				list.before = ""
+			}
 			i = end
 			continue
 		}
@@ -166,6 +169,9 @@ func selectItems(sql string) (items []textSpan) {
 			i = end
 			continue
 		}
+		if c > ' ' {
+			list.before = ""
+		}
 		i++
 	}
 	if list.from >= 0 {
@@ -177,7 +183,7 @@ func selectItems(sql string) (items []textSpan) {
 // selectList is where the list of a SELECT is read.
 type selectList struct {
 	from   int    // where the expression at hand begins; -1: before the list
-	before string // the word before
+	before string // the word before, if only blanks and comments lie between
 }
 
 // word takes in a word that ends at end. It returns true if the list ends before the word.
