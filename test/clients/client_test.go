@@ -248,7 +248,10 @@ func (c *client) check(s *server, doubles bool) {
 		s.t.Logf("%s doubles", row[0])
 	}
 	if s.t.Failed() {
-		row, err := s.query(fmt.Sprintf("SELECT * FROM %s ORDER BY %s LIMIT 1", c.table, c.at))
+		row, err := s.query(fmt.Sprintf(`SELECT count(*), min(n), max(n) FROM generate_series(0, %d) AS g(n)
+			WHERE n NOT IN (SELECT CAST(%s AS BIGINT) FROM %s)`, Records-1, c.mark, c.table))
+		s.t.Logf("marks that are missing: %q %v", row, err)
+		row, err = s.query(fmt.Sprintf("SELECT * FROM %s ORDER BY %s LIMIT 1", c.table, c.at))
 		s.t.Logf("the first row: %q %v", row, err)
 	}
 }
