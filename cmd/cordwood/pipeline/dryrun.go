@@ -22,7 +22,10 @@ import (
 
 const (
 	// maxDryRunRecords is the most records that a server tries at once.
-	maxDryRunRecords = 10
+	maxDryRunRecords = 100
+	// defaultRecords is how many records are tried, unless -n says more. A server describes the steps of so many
+	// without being asked for each.
+	defaultRecords = 10
 	// defaultWhole is how many of the records that do not fail are shown in full, unless -n says more.
 	defaultWhole = 2
 )
@@ -46,9 +49,10 @@ func newDryRunCommand() *cobra.Command {
 through the document in a file, and show each record after every step: fields added (+),
 changed (~) and removed (-), or the step at which it failed, and why. Nothing is stored.
 
-The first two records are shown whole, and every record that fails; the others are counted,
-unless -n says how many to try and show. With --table the result is compared with the table
-that exists. The exit status is 1 if a record failed.`,
+Ten records are tried. The first two are shown whole, and every record that fails; the
+others are counted. With -n NUMBER, up to 100, so many records are tried and shown whole.
+With --table the result is compared with the table that exists. The exit status is 1 if a
+record failed.`,
 		Example: `  cordwood pipeline dryrun nginx access.log
   cordwood pipeline dryrun --file nginx.yaml --table access access.log
   echo '{"t":"2024-01-01T00:00:00","k":1}' | cordwood pipeline dryrun --file p.yaml`,
@@ -64,8 +68,8 @@ that exists. The exit status is 1 if a record failed.`,
 	f.StringVarP(&o.file, "file", "f", "", "`FILE` with a pipeline, instead of a stored one")
 	f.StringVar(&o.version, "version", "", "`VERSION` of the stored pipeline; the newest by default")
 	f.StringVar(&o.format, "format", "auto", "`FORMAT` of the data: auto, json, ndjson or text")
-	f.IntVarP(&o.records, "records", "n", maxDryRunRecords,
-		"`NUMBER` of records to try, and to show whole, 10 at most")
+	f.IntVarP(&o.records, "records", "n", defaultRecords,
+		fmt.Sprintf("`NUMBER` of records to try, and to show whole, %d at most", maxDryRunRecords))
 	f.StringVar(&o.db, "db", "public", "`DATABASE` of the table")
 	f.StringVar(&o.table, "table", "", "`TABLE` to hold the result against")
 	cli.ListOutput(cmd, &o.output)
@@ -86,7 +90,7 @@ func runDryRun(cmd *cobra.Command, args []string, o *dryRunOptions) error {
 		return err
 	}
 	form["data"], form["data_type"] = first.data, first.contentType
-	answer, warnings, err := o.try(cmd, form)
+	answer, warnings, err := o.try(cmd, form, first.taken)
 	if err != nil {
 		return cli.SeveralLines(err)
 	}
@@ -110,6 +114,10 @@ func runDryRun(cmd *cobra.Command, args []string, o *dryRunOptions) error {
 	var shown dryRunAnswer
 	if err := json.Unmarshal(answer, &shown); err != nil {
 		return fmt.Errorf("reading the server's answer: %w", err)
+	}
+	if shown.Cut {
+		fmt.Fprintln(cmd.ErrOrStderr(), "warning: the answer is too long, and the server left out some steps or rows; "+
+			"try fewer records with -n")
 	}
 	if slices.ContainsFunc(shown.Records, func(r dryRunRecord) bool { return r.Outcome == "failed" }) {
 		return cli.ExitWith(cli.ExitFailed)
@@ -159,8 +167,10 @@ func (o *dryRunOptions) form(cmd *cobra.Command, args []string) (form map[string
 	return nil, "", cli.WrongUsage(errors.New("with --file only the file of data follows"))
 }
 
-// try sends the request, and returns the answer and the server's warnings.
-func (o *dryRunOptions) try(cmd *cobra.Command, form map[string]string) (json.RawMessage, []string, error) {
+// try sends the request with so many records, and returns the answer and the server's warnings.
+func (o *dryRunOptions) try(cmd *cobra.Command, form map[string]string, records int) (
+	json.RawMessage, []string, error,
+) {
 	a, err := newAPI(cmd)
 	if err != nil {
 		return nil, nil, err
@@ -174,6 +184,9 @@ func (o *dryRunOptions) try(cmd *cobra.Command, form map[string]string) (json.Ra
 		query.Set("table", o.table)
 		query.Set("db", o.db)
 	}
+	if records > defaultRecords {
+		query.Set("trace_records", numbersBelow(records))
+	}
 	var answer json.RawMessage
 	header, err := a.call(cmd.Context(), client.Request{
 		Method: http.MethodPost, Path: "/v1/pipelines/_dryrun", Query: query,
@@ -186,12 +199,22 @@ func (o *dryRunOptions) try(cmd *cobra.Command, form map[string]string) (json.Ra
 	return answer, header.Values("X-Svc-Warnings"), err
 }
 
+// numbersBelow returns the numbers from 0 to n-1, joined by commas.
+func numbersBelow(n int) string {
+	numbers := make([]string, n)
+	for i := range numbers {
+		numbers[i] = strconv.Itoa(i)
+	}
+	return strings.Join(numbers, ",")
+}
+
 // maxCounted bounds how much of a file is read to count the records that are not tried.
 const maxCounted = 64 << 20
 
 // dryRunData are the first records of a file.
 type dryRunData struct {
 	data, contentType string
+	taken             int // how many these are
 	// more is how many records the file has, if these are not all: a number, or "more than" one.
 	more string
 }
@@ -241,7 +264,7 @@ func firstRecords(cmd *cobra.Command, file string, format ingest.InputFormat, n 
 	if out.Len() == 0 {
 		return nil, fmt.Errorf("%s holds no records", file)
 	}
-	d := &dryRunData{data: out.String(), contentType: ingest.ContentTypes[format]}
+	d := &dryRunData{data: out.String(), contentType: ingest.ContentTypes[format], taken: taken}
 	// A pipe may stand still behind what it has brought, and is not read further.
 	if taken == n && !ingest.Flows(in) {
 		d.more = countMore(s, taken)

@@ -7,8 +7,10 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -95,13 +97,14 @@ func TestDryRunTellsTheRest(t *testing.T) {
 		file, n string
 		want    string
 	}{
-		{lines, "10", "tried the first 10 of 3001 records; a dry run takes no more\n"},
-		{lines, "3", "tried the first 3 of 3001 records; -n tries up to 10\n"},
-		{broken, "1", "tried the first of more than 2 records; -n tries up to 10\n"},
+		{lines, "100", "tried the first 100 of 3001 records; a dry run takes no more\n"},
+		{lines, "10", "tried the first 10 of 3001 records; -n tries up to 100\n"},
+		{lines, "3", "tried the first 3 of 3001 records; -n tries up to 100\n"},
+		{broken, "1", "tried the first of more than 2 records; -n tries up to 100\n"},
 		{writeFile(t, "two", []byte("x\ny\n\n")), "2", ""},
 		{
 			writeFile(t, "long", bytes.Repeat([]byte(strings.Repeat("x", 1<<20)+"\n"), 70)), "1",
-			"tried the first of more than 65 records; -n tries up to 10\n",
+			"tried the first of more than 65 records; -n tries up to 100\n",
 		},
 	} {
 		_, stderr, err := execute(t, "", "pipeline", "dryrun", "edge", tt.file, "-n", tt.n, "--server", server)
@@ -144,6 +147,47 @@ func TestDryRunShowsTwoWhole(t *testing.T) {
 		out, _, err := execute(t, strings.Repeat("x\n", 6), args...)
 		if !cli.IsSilent(err) || out != tt.want {
 			t.Errorf("-n %q: %v\n%s", tt.n, err, cmp.Diff(tt.want, out))
+		}
+	}
+}
+
+// TestDryRunOfManyRecords sends as many records as a server takes, and asks for the steps of each.
+func TestDryRunOfManyRecords(t *testing.T) {
+	for _, tt := range []struct {
+		args          []string
+		lines, traced int // traced: the number of the last record whose steps are asked for; 0: nothing is asked
+		sent          int
+	}{
+		{args: []string{"-n", "100"}, lines: 120, sent: 100, traced: 99},
+		{args: []string{"-n", "100"}, lines: 12, sent: 12, traced: 11},
+		{args: []string{"-n", "10"}, lines: 120, sent: 10},
+		{lines: 120, sent: 10},
+	} {
+		var query url.Values
+		var form struct{ Data string }
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			query = r.URL.Query()
+			if err := json.NewDecoder(r.Body).Decode(&form); err != nil {
+				t.Error(err)
+			}
+			_, _ = w.Write([]byte(`{"tables":[],"records":[],"cut":true}`))
+		}))
+		t.Cleanup(s.Close)
+		_, stderr, err := execute(t, strings.Repeat("x\n", tt.lines),
+			append([]string{"pipeline", "dryrun", "edge", "--server", s.URL}, tt.args...)...)
+		if err != nil || !strings.Contains(stderr, "the server left out some steps or rows") {
+			t.Errorf("%v, %d lines: %v %q", tt.args, tt.lines, err, stderr)
+		}
+		var traced []string
+		for i := range tt.traced + 1 {
+			traced = append(traced, strconv.Itoa(i))
+		}
+		want := strings.Join(traced, ",")
+		if tt.traced == 0 {
+			want = ""
+		}
+		if n := strings.Count(form.Data, "x\n"); n != tt.sent || query.Get("trace_records") != want {
+			t.Errorf("%v, %d lines: %d were sent, and %q asked for", tt.args, tt.lines, n, query)
 		}
 	}
 }
@@ -364,7 +408,7 @@ table dry_run_web: 1 row, exists (append_mode=true, ttl=1day)
 				`"pipeline_name":"edge","pipeline_version":"v1"}`,
 		},
 		{args: "dryrun", fails: "say which pipeline to try"},
-		{args: "dryrun edge -n 11", in: "x", fails: "1 to 10"},
+		{args: "dryrun edge -n 101", in: "x", fails: "1 to 100"},
 		{args: "dryrun edge --format xml", in: "x", fails: "use auto, json, ndjson or text"},
 		{args: "dryrun edge", in: "", fails: "holds no records"},
 		{args: "replay-rejects --since soon", fails: "is no time"},

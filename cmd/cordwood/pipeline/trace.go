@@ -20,6 +20,7 @@ type (
 	dryRunAnswer struct {
 		Tables  []dryRunTable  `json:"tables"`
 		Records []dryRunRecord `json:"records"`
+		Cut     bool           `json:"cut"` // something was left out
 	}
 	dryRunTable struct {
 		Name      string            `json:"table_name"`
