@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"cordwood/proto/errs"
 	"cordwood/proto/nearest"
@@ -63,6 +65,8 @@ const (
 	maxDryRunRecords = 100
 	// dryRunTraced is the most records whose steps are described: the first ones, unless trace_records names others.
 	dryRunTraced = 10
+	// maxDryRunTime bounds how long the pipelines of a dry run may work.
+	maxDryRunTime = 10 * time.Second
 	// dryRunTable is the table, before suffixes, of a request that names none.
 	dryRunTable = "dry_run"
 )
@@ -124,11 +128,18 @@ func (s *Server) dryRun(x *exchange.Exchange, r *http.Request) ([]byte, *dryRun,
 		return nil, nil, err
 	}
 	defer body.Release()
+	ctx, cancel := context.WithTimeout(r.Context(), s.cfg.dryRunTime)
+	defer cancel()
+	r = r.WithContext(ctx)
 	d, err := s.readDryRun(r, query, body.Data)
 	if err != nil {
 		return nil, nil, err
 	}
 	out, tables, err := s.runDry(r, d)
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && !x.TimedOut() {
+		err = errs.New(errs.DeadlineExceeded, "the dry run was stopped because its pipelines worked for more than %s; send "+
+			"fewer or smaller records, or a pipeline of fewer steps", s.cfg.dryRunTime)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

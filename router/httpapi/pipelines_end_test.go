@@ -57,6 +57,20 @@ func TestTimeoutEndsThePipeline(t *testing.T) {
 	}
 }
 
+// A dry run without a time limit of its own ends too.
+func TestTimeOfDryRuns(t *testing.T) {
+	f := newPipelineFixture(t, func(c *Config) { c.PipelineSteps, c.dryRunTime = 1<<60, time.Millisecond })
+	f.put(t, "busy", busyPipeline)
+	for _, trace := range []string{"", "&trace=true"} {
+		w := f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=busy"+trace, busyRecords(10), "Content-Type",
+			"application/x-ndjson")
+		text := checkError(t, w, http.StatusGatewayTimeout, errs.DeadlineExceeded)
+		if !strings.Contains(text, "worked for more than 1ms; send fewer or smaller records") {
+			t.Errorf("error %s", text)
+		}
+	}
+}
+
 // A client that goes away ends the work of its pipeline.
 func TestDisconnectEndsThePipeline(t *testing.T) {
 	f := newPipelineFixture(t, func(c *Config) { c.PipelineSteps = 1 << 60 })

@@ -141,6 +141,8 @@ type Config struct {
 	MaxNewTables, MaxNewTablesPerMinute int
 	// MaxColumns bounds the columns of a table. The default value is 4096.
 	MaxColumns int
+	// dryRunTime is how long the pipelines of a dry run may work. The default value is maxDryRunTime.
+	dryRunTime time.Duration
 	// MaxMadeColumns bounds the columns of a table up to which ingestion adds some, and MaxNewColumns the
 	// columns that one request adds to tables. The default values are 2048 and 1000.
 	MaxMadeColumns, MaxNewColumns int
@@ -211,6 +213,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.MaxNewTables = cmp.Or(c.MaxNewTables, 100)
 	c.MaxNewTablesPerMinute = cmp.Or(c.MaxNewTablesPerMinute, 1000)
 	c.MaxColumns = cmp.Or(c.MaxColumns, 4096)
+	c.dryRunTime = cmp.Or(c.dryRunTime, maxDryRunTime)
 	ttl, err := schema.NormalizeOption(schema.OptionTTL, cmp.Or(c.RejectsTTL, "7d"))
 	if err != nil {
 		return c, fmt.Errorf("httpapi: Config.RejectsTTL: %w", err)
