@@ -164,7 +164,7 @@ var pythonClients = []client{
 var javaClients = []client{
 	{
 		name: "loki4j", door: (*server).lokiAddr, table: "loki_logs", mark: "structured_metadata->>'mark'",
-		again: itself, often: true,
+		again: itself, often: true, perKill: 100, // a batch
 		columns: `app = 'shop' AND line = 'a record' AND lower(level) = LEVEL`, doubles: true,
 	},
 	{
