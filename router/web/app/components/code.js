@@ -2,6 +2,7 @@
 // A textarea has what a reader expects of the browser: undo, input methods, screen readers.
 
 import { html, useLayoutEffect, useRef } from '../../vendor/core.js';
+import { Completions, useCompletion } from './completion.js';
 
 /**
  * @param {object} props
@@ -13,18 +14,23 @@ import { html, useLayoutEffect, useRef } from '../../vendor/core.js';
  * @param {string} props.label
  * @param {boolean} [props.readOnly]
  * @param {(area: HTMLTextAreaElement) => void} [props.onReady]
+ * @param {import('./completion.js').Complete} [props.complete] what may follow
  */
-export function CodeEditor({ text, onText, lines, marks, faults, label, readOnly, onReady }) {
+export function CodeEditor({ text, onText, lines, marks, faults, label, readOnly, onReady, complete }) {
   const area = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   useLayoutEffect(() => {
     if (area.current) onReady?.(area.current);
   }, []);
 
+  const completion = useCompletion(area, complete);
   /** Tab indents by two blanks while the text is edited; after Escape it moves on, for those without a pointer. */
   const leaves = useRef(false);
   /** @param {KeyboardEvent} event */
   function key(event) {
-    if (event.key === 'Escape') leaves.current = true;
+    if (completion.key(event)) {
+      event.preventDefault();
+      event.stopPropagation();
+    } else if (event.key === 'Escape') leaves.current = true;
     else if (event.key === 'Tab' && !event.shiftKey && !leaves.current && !readOnly) {
       event.preventDefault();
       document.execCommand('insertText', false, '  ');
@@ -38,16 +44,21 @@ export function CodeEditor({ text, onText, lines, marks, faults, label, readOnly
     } else if (event.key !== 'Shift') leaves.current = false;
   }
 
-  return html`<div class="codebox"><div class="code">
+  return html`<div class="codebox" onScroll=${completion.close}><div class="code">
     <div class="gutter" aria-hidden="true">${lines.map((_, i) => html`<div class=${faults?.has(i + 1) ? 'bad' : ''}><span>${i + 1}</span>${marks && html`<small>${marks.get(i + 1)}</small>`}</div>`)}</div>
     <div class="codetext"><div class="coloured-lines" aria-hidden="true">${lines.map(
       (pieces, i) =>
         html`<div class=${faults?.has(i + 1) ? 'bad' : ''}>${pieces.map((p) => (p.kind ? html`<span class=${`c-${p.kind}`}>${p.text}</span>` : p.text))}${'\u200b'}</div>`,
     )}</div>
     <textarea ref=${area} data-ui="editor" aria-label=${label} spellcheck=${false} autocapitalize="off" autocomplete="off" wrap="off" value=${text} readOnly=${readOnly}
-      aria-invalid=${faults && faults.size > 0 ? 'true' : 'false'} onKeyDown=${key}
-      onInput=${(/** @type {InputEvent} */ e) => onText(/** @type {HTMLTextAreaElement} */ (e.currentTarget).value)}></textarea></div>
-  </div></div>`;
+      aria-invalid=${faults && faults.size > 0 ? 'true' : 'false'} onKeyDown=${key} onBlur=${completion.close} onPointerDown=${completion.close}
+      aria-autocomplete=${complete ? 'list' : undefined} aria-controls=${completion.shown ? 'completions' : undefined}
+      aria-activedescendant=${completion.shown && completion.shown.at >= 0 ? `completion-${completion.shown.at}` : undefined}
+      onInput=${(/** @type {InputEvent} */ e) => {
+        onText(/** @type {HTMLTextAreaElement} */ (e.currentTarget).value);
+        completion.offer();
+      }}></textarea></div>
+  </div><${Completions} area=${area} completion=${completion} /></div>`;
 }
 
 /**

@@ -3,6 +3,7 @@
 import { html, useEffect, useMemo, useRef, useState } from '../../vendor/core.js';
 import { formatCount, formatDuration } from '../lib/format.js';
 import { formatPlace } from '../lib/url.js';
+import { completePipeline } from '../lib/pipelinecomplete.js';
 import { colourPipeline, linesOfSteps } from '../lib/yamltext.js';
 import { toast } from '../stores/toast.js';
 import { CodeEditor, goToLine } from './code.js';
@@ -31,6 +32,14 @@ export function PipelineEditor({ stores, info }) {
   }, [text, samples, table]);
   useEffect(() => keys.bind({ 'ctrl+Enter': ['test now', () => void pipelines.test(table)], 'ctrl+s': ['save', () => setSaves(true)] }), [keys, table]);
 
+  useEffect(pipelines.loadHelps, [pipelines]);
+  const helps = pipelines.helps.value.value;
+  const complete = useMemo(() => {
+    /** @type {import('./completion.js').Complete} */
+    const found = (typed, caret) => (helps ? completePipeline(typed, caret, helps) : null);
+    return found;
+  }, [helps]);
+
   const answer = pipelines.dry.value.value;
   const faults = pipelines.faults.value;
   const lines = useMemo(() => linesOfSteps(text), [text]);
@@ -41,7 +50,7 @@ export function PipelineEditor({ stores, info }) {
       <section class="pane" aria-label="Text"><div class="head"><h2>${pipelines.name.value}.yaml</h2><${Tested} stores=${stores} /></div>
         <${CodeEditor} label="Text of the pipeline" text=${text} lines=${useMemo(() => colourPipeline(text), [text])} marks=${marksOf(answer, lines)}
           faults=${new Map(faults.map((f) => [f.line, f.message]))} onText=${(/** @type {string} */ changed) => (pipelines.draft.value = changed)}
-          readOnly=${!signIn.canManage.value} onReady=${(/** @type {HTMLTextAreaElement} */ element) => (area.current = element)} />
+          complete=${complete} readOnly=${!signIn.canManage.value} onReady=${(/** @type {HTMLTextAreaElement} */ element) => (area.current = element)} />
         <${Faults} stores=${stores} onLine=${toLine} /></section>
       <section class="pane samplepane" aria-label="Samples"><div class="head"><h2>${formatCount(samples.length)} ${samples.length === 1 ? 'sample' : 'samples'}</h2><span class="grow"></span><${SampleMenu} stores=${stores} /></div>
         ${

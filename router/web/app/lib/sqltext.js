@@ -3,7 +3,7 @@
 const parts =
   /(?<comment>--[^\n]*|\/\*[\s\S]*?(?:\*\/|$))|(?<string>'(?:[^']|'')*'?)|(?<name>"(?:[^"]|"")*"?)|(?<number>\b\d+(?:\.\d+)?\b)|(?<word>\b[A-Za-z_]\w*\b)/g;
 
-const keywords = new Set(
+export const keywords = new Set(
   (
     'select from where and or not is null in between like ilike escape order by limit offset desc asc group having as cast true false union all ' +
     'distinct with recursive join left right full inner outer cross on using case when then else end interval exists any values insert into ' +

@@ -10,6 +10,7 @@ import { ErrorPanel, Progress } from '../components/states.js';
 import { VirtualList } from '../components/virtual.js';
 import { curlOf } from '../lib/api.js';
 import { formatCount, formatDuration, visible } from '../lib/format.js';
+import { completeSql } from '../lib/sqlcomplete.js';
 import { colourSql } from '../lib/sqltext.js';
 import { cellText, changes, statementAt } from '../lib/statements.js';
 
@@ -42,10 +43,19 @@ export function SqlPage({ stores }) {
   }
 
   const text = sql.text.value;
+  const [tables, columns] = [stores.tables.all.value, sql.columns.value.value ?? []];
+  const complete = useMemo(() => {
+    /** @type {import('../components/completion.js').Complete} */
+    const found = (typed, caret) => {
+      sql.describe(statementAt(typed, caret));
+      return completeSql(typed, caret, { tables, columns, db: sql.db() });
+    };
+    return found;
+  }, [tables, columns]);
   const may = stores.signIn.canManage.value;
   return html`<h1 class="hidden">SQL</h1><div class="sqlpage"><${SqlNames} stores=${stores} onInsert=${insert} />
     <div class="pane">
-    <div class="sqleditor"><${CodeEditor} label="Statements" text=${text} lines=${useMemo(() => colourSql(text), [text])} onText=${sql.write}
+    <div class="sqleditor"><${CodeEditor} label="Statements" text=${text} lines=${useMemo(() => colourSql(text), [text])} onText=${sql.write} complete=${complete}
       onReady=${(/** @type {HTMLTextAreaElement} */ element) => (area.current = element)} /></div>
     <div class="tailbar">
       <button class="button main" data-ui="run" onClick=${() => run()}>Run</button><kbd>Ctrl ↵</kbd>

@@ -30,6 +30,10 @@ export function createPipelines({ api, storage, clock }) {
   const stored = /** @type {import('./latest.js').Latest<Stored | null>} */ (createLatest(clock));
   const dry = /** @type {import('./latest.js').Latest<DryRun>} */ (createLatest(clock));
   const saving = /** @type {import('./latest.js').Latest<unknown>} */ (createLatest(clock));
+  const helps =
+    /** @type {import('./latest.js').Latest<{schema: import('../lib/pipelinecomplete.js').Schema, functions: import('../lib/pipelinecomplete.js').VrlFunction[]}>} */ (
+      createLatest(clock)
+    );
   const name = signal('');
   const draft = signal('');
   const samples = signal(/** @type {string[]} */ ([]));
@@ -39,6 +43,16 @@ export function createPipelines({ api, storage, clock }) {
   const changed = computed(() => draft.value !== (stored.value.value?.pipeline ?? ''));
 
   const load = () => list.run(async (signal) => (await api.json({ path: '/v1/pipelines', signal })).pipelines);
+
+  /** Asks once for what the editor completes from: the form of pipelines, and the functions of programs. */
+  function loadHelps() {
+    if (helps.value.value || helps.since.value > 0) return;
+    void helps.run(async (signal) => {
+      const asks = ['/v1/pipelines/_schema', '/v1/vrl/functions'].map((path) => api.json({ path, signal }));
+      const [schema, list] = await Promise.all(asks);
+      return { schema, functions: list.functions };
+    });
+  }
 
   /**
    * Opens a pipeline, the newest version of it unless one is named; a name that is not stored begins a new one.
@@ -156,6 +170,8 @@ export function createPipelines({ api, storage, clock }) {
     list,
     stored,
     dry,
+    helps,
+    loadHelps,
     saving,
     name,
     draft,

@@ -1,6 +1,8 @@
 // SQL: one text, and the answer to the statement that ran last.
 
 import { signal } from '../../vendor/core.js';
+import { tablesIn } from '../lib/sqlcomplete.js';
+import { quoteText } from '../lib/sqlwords.js';
 import { createLatest } from './latest.js';
 
 const most = 1000;
@@ -17,6 +19,8 @@ export function createSql({ api, place, storage, clock }) {
   const latest = createLatest(clock);
   const plan = /** @type {import('./latest.js').Latest<import('../lib/api.js').SqlResult>} */ (createLatest(clock));
   const ran = signal('');
+  const columns = /** @type {import('./latest.js').Latest<{name: string, type: string, table: string}[]>} */ (createLatest(clock));
+  let described = ''; // the tables whose columns are known
 
   return {
     text,
@@ -24,6 +28,7 @@ export function createSql({ api, place, storage, clock }) {
     plan,
     ran,
     most,
+    columns,
     db: () => place.here.value.params.get('db') ?? 'public',
     /** Takes the text of the address, else the one that was here before a reload. */
     open() {
@@ -33,6 +38,22 @@ export function createSql({ api, place, storage, clock }) {
     write(changed) {
       text.value = changed;
       storage.setItem('cordwood.sql', changed);
+    },
+    /** Asks for the columns of the tables that a statement names. @param {string} statement */
+    describe(statement) {
+      const named = tablesIn(statement, place.here.value.params.get('db') ?? 'public');
+      const key = JSON.stringify(named);
+      if (key === described || named.length === 0) return;
+      described = key;
+      const either = named.map((t) => `table_schema = ${quoteText(t.db)} AND table_name = ${quoteText(t.name)}`).join(' OR ');
+      const asks = `SELECT column_name, data_type, table_name FROM information_schema.columns WHERE ${either} ORDER BY table_name, ordinal_position`;
+      void columns
+        .run(async (signal) =>
+          (await api.sql(asks, { signal, limit: 5000 })).rows.map(([n, type, t]) => ({ name: String(n), type: String(type), table: String(t) })),
+        )
+        .then(() => {
+          if (columns.error.value) described = ''; // asked again with the next key
+        });
     },
     /** Shows the answer as a table, a plot or a plan. @param {string} tab */
     show(tab) {
