@@ -77,7 +77,7 @@ func TestDaemons(t *testing.T) {
 			host, port := hostAndPort(t, d.door(s))
 			dir := t.TempDir()
 			output := strings.NewReplacer("127.0.0.1:4000", s.users, "127.0.0.1", host, `"514"`, `"`+port+`"`, "(514)",
-				"("+port+")", `"app.log"`, `"`+filepath.Join(dir, "other.log")+`"`, "*.* call cordwood", "",
+				"("+port+")", "*.* call cordwood", "",
 				"disk-buffer(", `disk-buffer(dir("`+dir+`") `).Replace(block(t, d.texts...))
 			if at := strings.LastIndex(output, "\nlog {"); at >= 0 { // the page's own source is another
 				output = output[strings.Index(output, "destination "):at]

@@ -4,7 +4,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { batchesOf, typeOfLines } from '../app/lib/batches.js';
 import { diffLines, nearChanges } from '../app/lib/diff.js';
-import { senders, wrongName } from '../app/lib/senders.js';
 import { templates } from '../app/lib/templates.js';
 import { colourPipeline, faultsOf, linesOfSteps } from '../app/lib/yamltext.js';
 import { joinShards } from '../app/stores/tables.js';
@@ -95,37 +94,6 @@ test('a file is objects if its first line is one', () => {
   assert.equal(typeOfLines('{"a":1}\nx'), 'application/x-ndjson');
   assert.equal(typeOfLines('[1]\n{}'), 'text/plain');
   assert.equal(typeOfLines('plain'), 'text/plain');
-});
-
-test('configurations have the address of the server, and never a password', () => {
-  const to = { origin: 'https://logs.example:4443', db: 'public', table: 'app', pipeline: 'p', user: 'ann' };
-  for (const sender of senders) {
-    const text = sender.text(to);
-    assert.ok(text.includes('logs.example'), sender.id);
-    assert.ok(!text.includes('SECRET'), sender.id);
-  }
-});
-
-test('configurations send to the database of the page', () => {
-  const to = { origin: 'https://logs.example:4443', db: 'shop', table: 'app', pipeline: 'p', user: '' };
-  for (const sender of senders) assert.match(sender.text(to), /[?]db=shop&|--db shop /, sender.id);
-});
-
-test('a link cannot put commands into configurations', () => {
-  const names = { db: 'public', table: 'app', pipeline: 'svc_identity' };
-  assert.equal(wrongName(names), '');
-  assert.equal(wrongName({ db: 'a-b.c', table: ':a-b.c@d#e', pipeline: 'a:b.c-d' }), '');
-  for (const bad of ['', 'x;id', "x'$(id)'", 'x\nid', 'app\n', '$(id)', '`id`', 'a b', 'a"b', 'a|b', 'ä', '#a', 'a'.repeat(129)]) {
-    for (const key of ['db', 'table', 'pipeline']) assert.notEqual(wrongName({ ...names, [key]: bad }), '', `${key} ${bad}`);
-  }
-});
-
-test('the name of a user is no command', () => {
-  const to = { origin: 'https://logs.example', db: 'public', table: 'app', pipeline: 'p', user: "a'$(id)" };
-  for (const id of ['curl', 'cordwood']) {
-    const text = senders.find((s) => s.id === id).text(to);
-    assert.ok(text.includes(`'a'\\''$(id)':"$CORDWOOD_PASSWORD"`), text);
-  }
 });
 
 test('a table in several shards is one entry', () => {

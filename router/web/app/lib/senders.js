@@ -1,4 +1,5 @@
-// Configurations of senders for a server, a database, a table, a pipeline and a user. They are those of docs/ingestion.md.
+// Configurations of senders for a server, a database, a table, a pipeline and a user. They are those of docs/ingestion.md,
+// which a test compares.
 //
 // The names come from the address of the page, which anybody may have written. What is copied into a shell or a file of
 // settings must not do more than send rows, so that there is a configuration for names that the server takes and for no others.
@@ -7,7 +8,9 @@ import { shellWord } from './format.js';
 
 /**
  * @typedef {{origin: string, db: string, table: string, pipeline: string, user: string}} Target
- * @typedef {{id: string, name: string, file: string, note?: string, text: (to: Target) => string}} Sender
+ * @typedef {{id: string, name: string, file: string, note?: string, text: (to: Target) => string, lacks?: (to: Names) => string}} Sender
+ * lacks returns what of the names the sender cannot say to the server, '' if it can say all.
+ * @typedef {{db: string, table: string, pipeline: string}} Names
  */
 
 /** @param {Target} to */
@@ -16,9 +19,50 @@ function address(to) {
   return `${to.origin}/v1/ingest?${db}table=${encodeURIComponent(to.table)}&pipeline_name=${encodeURIComponent(to.pipeline)}`;
 }
 
-/** The options of a command that name the table. @param {Target} to */
+/** The address, with the field that has the time. A pipeline of one's own says that itself. @param {Target} to @param {string} field */
+function timedAddress(to, field) {
+  return address(to) + (to.pipeline === identity ? `&custom_time_index=${field}` : '');
+}
+
+/** The built-in pipeline, which keeps the fields of the sender. */
+const identity = 'svc_identity';
+
+/** The options of `cordwood ingest` that name the table. @param {Target} to */
 function tableOf(to) {
-  return `${to.db === 'public' ? '' : `--db ${to.db} `}--table ${to.table}`;
+  return `${to.db === 'public' ? '' : `--db ${to.db} `}--table ${to.table}${to.pipeline === identity ? '' : ` --pipeline ${to.pipeline}`}`;
+}
+
+/** The variable that has the user of `cordwood ingest`. @param {Target} to */
+function loginOf(to) {
+  return to.user ? `export CORDWOOD_USER=${shellWord(to.user)}:"$CORDWOOD_PASSWORD"\n` : '';
+}
+
+/** The headers that name the table, for the protocols of other systems. @param {Target} to @returns {[string, string][]} */
+function headersOf(to) {
+  /** @type {[string, string][]} */
+  const headers = [['x-svc-log-table-name', to.table]];
+  if (to.db !== 'public') headers.push(['x-svc-db-name', to.db]);
+  if (to.pipeline !== identity) headers.push(['x-svc-pipeline-name', to.pipeline]);
+  return headers;
+}
+
+/** @param {Target} to */
+function yamlHeaders(to) {
+  return headersOf(to)
+    .map(([name, value]) => `${name}: ${yamlText(value)}`)
+    .join(', ');
+}
+
+/** Headers as TOML and Alloy write them. @param {Target} to */
+function tomlHeaders(to) {
+  return headersOf(to)
+    .map(([name, value]) => `"${name}" = "${value}"`)
+    .join(', ');
+}
+
+/** Writes a text for YAML, in quotes if it could be taken for something else. @param {string} text */
+function yamlText(text) {
+  return /^[a-z][\w.-]*$/i.test(text) && !/^(null|true|false|yes|no|on|off|y|n)$/i.test(text) ? text : JSON.stringify(text);
 }
 
 /** The names that the server takes. None of them has a meaning to a shell or in a file of settings. */
@@ -30,7 +74,7 @@ const names = {
 
 /**
  * Returns what is wrong with a name, '' if nothing is. There is a configuration only if nothing is.
- * @param {{db: string, table: string, pipeline: string}} to
+ * @param {Names} to
  */
 export function wrongName({ db, table, pipeline }) {
   for (const [what, name] of /** @type {['database' | 'table' | 'pipeline', string][]} */ ([
@@ -49,6 +93,30 @@ function hostOf(to) {
   return { host: url.hostname, port: url.port || (url.protocol === 'https:' ? '443' : '80'), secure: url.protocol === 'https:' };
 }
 
+/**
+ * @param {Target} to
+ * @param {string} sources the inputs and filters
+ * @param {string} dates the format of dates if a pipeline of one's own reads them
+ */
+function fluentBit(to, sources, dates) {
+  const { host, port, secure } = hostOf(to);
+  return `service:
+  storage.path: /var/lib/fluent-bit
+pipeline:
+${sources}
+  outputs:
+    - name: http
+      match: '*'
+      host: ${host}
+      port: ${port}${secure ? '\n      tls: on' : ''}
+      uri: ${timedAddress(to, 'date;datestr;%Y-%m-%dT%H:%M:%S%.fZ').slice(to.origin.length)}
+      format: json_lines
+      json_date_format: ${to.pipeline === identity ? 'iso8601' : dates}
+      compress: gzip
+      retry_limit: no_limits
+      storage.total_limit_size: 1G${to.user ? `\n      http_user: ${yamlText(to.user)}\n      http_passwd: \${CORDWOOD_PASSWORD}` : ''}`;
+}
+
 /** @type {Sender[]} */
 export const senders = [
   {
@@ -56,24 +124,21 @@ export const senders = [
     name: 'curl',
     file: 'in a shell',
     text: (to) => `curl -X POST '${address(to)}' \\
-     ${to.user ? `-u ${shellWord(to.user)}:"$CORDWOOD_PASSWORD" ` : ''}-H 'Content-Type: application/json' \\
-     -d '[{"level":"info","message":"hello"}]'`,
+     ${to.user ? `-u ${shellWord(to.user)}:"$CORDWOOD_PASSWORD" ` : ''}-H 'Content-Type: application/json' -d '[{"level":"info","msg":"hello"},{"level":"warn","took_ms":12.5}]'`,
   },
   {
     id: 'cordwood',
     name: 'cordwood',
     file: 'in a shell',
     note: 'Sends a file, also a compressed one. After a lost answer it sends a batch again, and the batch is stored once.',
-    text: (to) =>
-      `${to.user ? `export CORDWOOD_USER=${shellWord(to.user)}:"$CORDWOOD_PASSWORD"\n` : ''}cordwood ingest --server ${to.origin} ${tableOf(to)} --pipeline ${to.pipeline} app.ndjson`,
+    text: (to) => `${loginOf(to)}cordwood ingest --server ${to.origin} ${tableOf(to)} app.ndjson.gz`,
   },
   {
     id: 'journald',
     name: 'journald',
     file: 'in a shell, or as a unit of systemd',
-    text: (to) => `journalctl --output json --follow --since now |
-  cordwood ingest --server ${to.origin} --forever ${tableOf(to)} \\
-    --custom-time-index '__REALTIME_TIMESTAMP;epoch;us' -`,
+    text: (to) => `${loginOf(to)}journalctl --output json --follow --since now |
+  cordwood ingest --server ${to.origin} --forever ${tableOf(to)}${to.pipeline === identity ? " --custom-time-index '__REALTIME_TIMESTAMP;epoch;us'" : ''} -`,
   },
   {
     id: 'vector',
@@ -95,31 +160,40 @@ sinks:
     request: {concurrency: 4, retry_attempts: 1000000}
     buffer: {type: disk, max_size: 1073741824}
     acknowledgements: {enabled: true}
-    healthcheck: {uri: ${to.origin}/health}${to.user ? `\n    auth: {strategy: basic, user: ${to.user}, password: "\${CORDWOOD_PASSWORD}"}` : ''}`,
+    healthcheck: {uri: ${to.origin}/health}${to.user ? `\n    auth: {strategy: basic, user: ${yamlText(to.user)}, password: "\${CORDWOOD_PASSWORD}"}` : ''}`,
   },
   {
     id: 'fluent-bit',
     name: 'Fluent Bit',
     file: 'fluent-bit.yaml',
-    text: (to) => {
-      const { host, port, secure } = hostOf(to);
-      return `service:
-  storage.path: /var/lib/fluent-bit
-pipeline:
-  inputs:
-    - {name: tail, path: /var/log/app/*.log, tag: app, db: /var/lib/fluent-bit/tail.db, storage.type: filesystem}
-  outputs:
-    - name: http
-      match: '*'
-      host: ${host}
-      port: ${port}${secure ? '\n      tls: on' : ''}
-      uri: ${address(to).slice(to.origin.length)}&custom_time_index=date;datestr;%Y-%m-%dT%H:%M:%S%.fZ
-      format: json_lines
-      json_date_format: iso8601
-      compress: gzip
-      retry_limit: no_limits
-      storage.total_limit_size: 1G${to.user ? `\n      http_user: ${to.user}\n      http_passwd: \${CORDWOOD_PASSWORD}` : ''}`;
-    },
+    text: (to) =>
+      fluentBit(
+        to,
+        `  inputs:
+    - {name: tail, path: /var/log/app/*.log, tag: app, db: /var/lib/fluent-bit/tail.db, storage.type: filesystem}`,
+        'iso8601',
+      ),
+  },
+  {
+    id: 'kubernetes',
+    name: 'Kubernetes',
+    file: 'fluent-bit.yaml of a DaemonSet of Fluent Bit',
+    note: 'Mount /var/log and /var/lib/fluent-bit of the machine, and give the service account the right to read pods.',
+    text: (to) =>
+      fluentBit(
+        to,
+        `  inputs:
+    - name: tail
+      path: /var/log/containers/*.log
+      multiline.parser: docker, cri
+      tag: kube.*
+      db: /var/lib/fluent-bit/tail.db
+      storage.type: filesystem
+  filters:
+    - name: kubernetes
+      match: kube.*`,
+        'double',
+      ),
   },
   {
     id: 'fluentd',
@@ -134,7 +208,7 @@ pipeline:
 </filter>
 <match app.**>
   @type http
-  endpoint ${address(to)}&custom_time_index=time;epoch;ms
+  endpoint ${timedAddress(to, 'time;epoch;ms')}
   content_type application/x-ndjson
   retryable_response_codes 408,429,503${to.user ? `\n  <auth>\n    method basic\n    username ${to.user}\n    password "#{ENV['CORDWOOD_PASSWORD']}"\n  </auth>` : ''}
   <format>
@@ -145,6 +219,7 @@ pipeline:
     path /var/lib/fluentd/cordwood
     chunk_limit_size 2m
     flush_interval 1s
+    flush_thread_count 4
     retry_forever true
     retry_max_interval 30s
   </buffer>
@@ -157,7 +232,7 @@ pipeline:
     note: 'Set queue.type: persisted in logstash.yml, so that nothing is lost when Logstash stops.',
     text: (to) => `output {
   http {
-    url => "${address(to)}&custom_time_index=@timestamp;datestr;%25Y-%25m-%25dT%25H:%25M:%25S%25.fZ"
+    url => "${timedAddress(to, '@timestamp;datestr;%25Y-%25m-%25dT%25H:%25M:%25S%25.fZ')}"
     http_method => "post"
     format => "json_batch"
     http_compression => true
@@ -187,6 +262,7 @@ log { source(s_local); destination(d_cordwood); flags(flow-control); };`,
     id: 'rsyslog',
     name: 'rsyslog',
     file: 'rsyslog.conf',
+    note: 'If the server has users, add --user NAME:PASSWORD to the command, and let only root read the file.',
     text: (to) => `module(load="omprog")
 template(name="ndjson" type="list" option.jsonf="on") {
   property(outname="time" name="timereported" dateFormat="rfc3339" format="jsonf")
@@ -199,5 +275,113 @@ action(type="omprog" template="ndjson" name="cordwood" output="/var/log/cordwood
        binary="/usr/bin/cordwood ingest --server ${to.origin} --forever --format ndjson ${tableOf(to)} -"
        queue.type="LinkedList" queue.filename="cordwood" queue.maxDiskSpace="1g" queue.saveOnShutdown="on"
        action.resumeRetryCount="-1")`,
+  },
+  {
+    id: 'opentelemetry',
+    name: 'OpenTelemetry Collector',
+    file: 'otelcol.yaml',
+    text: (to) => `extensions:
+  file_storage: {directory: /var/lib/otelcol, create_directory: true}${
+    to.user ? `\n  basicauth: {client_auth: {username: ${yamlText(to.user)}, password: "\${env:CORDWOOD_PASSWORD}"}}` : ''
+  }
+receivers:
+  filelog: {include: [/var/log/app/*.log], storage: file_storage}
+exporters:
+  otlphttp:
+    endpoint: ${to.origin}${to.user ? '\n    auth: {authenticator: basicauth}' : ''}
+    compression: zstd
+    headers: {${yamlHeaders(to)}}
+    sending_queue:
+      storage: file_storage
+      batch: {flush_timeout: 1s, min_size: 1000, max_size: 5000, sizer: items}
+    retry_on_failure: {max_elapsed_time: 0}
+service:
+  extensions:
+    - file_storage${to.user ? '\n    - basicauth' : ''}
+  pipelines:
+    logs: {receivers: [filelog], exporters: [otlphttp]}`,
+  },
+  {
+    id: 'alloy',
+    name: 'Grafana Alloy',
+    file: 'config.alloy',
+    text: (to) => `loki.write "cordwood" {
+  endpoint {
+    url                 = "${to.origin}/loki/api/v1/push"
+    headers             = {${tomlHeaders(to)}}
+    max_backoff_retries = 0${
+      to.user ? `\n    basic_auth {\n      username = ${JSON.stringify(to.user)}\n      password = sys.env("CORDWOOD_PASSWORD")\n    }` : ''
+    }
+  }
+}
+local.file_match "app" { path_targets = [{"__path__" = "/var/log/app/*.log", "app" = "shop"}] }
+loki.source.file "app" {
+  targets    = local.file_match.app.targets
+  forward_to = [loki.write.cordwood.receiver]
+}`,
+  },
+  {
+    id: 'promtail',
+    name: 'Promtail',
+    file: 'promtail.yaml',
+    note: 'Start Promtail with -config.expand-env=true, so that it reads variables.',
+    text: (to) => `clients:
+  - url: ${to.origin}/loki/api/v1/push
+    backoff_config: {max_retries: 0}
+    headers: {${yamlHeaders(to)}}${to.user ? `\n    basic_auth: {username: ${yamlText(to.user)}, password: "\${CORDWOOD_PASSWORD}"}` : ''}
+positions: {filename: /var/lib/promtail/positions.yaml}
+scrape_configs:
+  - job_name: app
+    static_configs:
+      - targets: [localhost]
+        labels: {app: shop, __path__: /var/log/app/*.log}`,
+  },
+  {
+    id: 'filebeat',
+    name: 'Filebeat',
+    file: 'filebeat.yml',
+    text: (to) => {
+      const { host, port, secure } = hostOf(to);
+      return `filebeat.inputs:
+  - {type: filestream, id: app, paths: [/var/log/app/*.log]}
+output.elasticsearch:
+  hosts: ["${secure ? 'https' : 'http'}://${host}:${port}/v1/elasticsearch"]${
+    to.user ? `\n  username: ${yamlText(to.user)}\n  password: "\${CORDWOOD_PASSWORD}"` : ''
+  }
+  headers: {${yamlHeaders(to)}, x-svc-hints: on_type_conflict=aside}
+setup.ilm.enabled: false
+setup.template.enabled: false`;
+    },
+  },
+  {
+    id: 'telegraf',
+    name: 'Telegraf',
+    file: 'telegraf.conf',
+    note: 'Telegraf keeps 10,000 records in memory while the server is away. Set metric_buffer_limit for more.',
+    text: (to) => `[[outputs.loki]]
+  domain = "${to.origin}"
+  endpoint = "/loki/api/v1/push"
+  gzip_request = true
+  http_headers = {${tomlHeaders(to)}}${to.user ? `\n  username = ${JSON.stringify(to.user)}\n  password = "\${CORDWOOD_PASSWORD}"` : ''}`,
+  },
+  {
+    id: 'docker',
+    name: 'Docker',
+    file: 'compose.yaml',
+    lacks: (to) =>
+      to.db === 'public' && to.pipeline === identity
+        ? ''
+        : 'Docker’s driver cannot name a database or a pipeline. Use the database public and the pipeline svc_identity, or send by another sender.',
+    text: (to) => `services:
+  shop:
+    image: shop
+    logging:
+      driver: splunk
+      options:
+        splunk-url: ${to.origin}
+        splunk-url-path: /v1/splunk/services/collector/event/1.0
+        splunk-token: ${to.user ? JSON.stringify(`${to.user}:\${CORDWOOD_PASSWORD}`) : 'none'}
+        splunk-index: ${yamlText(to.table)}
+        splunk-format: json`,
   },
 ];

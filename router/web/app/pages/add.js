@@ -35,7 +35,7 @@ export function AddPage({ stores }) {
       { sender: 'curl', t: 'app', db: 'public', pipeline: 'svc_identity' },
       { replace: true },
     );
-  const wrong = wrongName({ db, table, pipeline });
+  const wrong = wrongName({ db, table, pipeline }) || sender.lacks?.({ db, table, pipeline }) || '';
   const text = wrong ? '' : sender.text({ origin: location.origin, db, table, pipeline, user: signIn.user.value });
   return html`<div class="scrolled add"><div class="state"><h1>Add data</h1>
       <span class="quiet">A table, and a column for each field, are made by the first rows.</span></div>
