@@ -38,6 +38,24 @@ func TestPatterns(t *testing.T) {
 	b.until(`document.querySelectorAll('[data-ui=row]').length > 10`)
 }
 
+// TestPatternsOfChosenText asks which text is meant if no field is known as the message, and remembers it.
+func TestPatternsOfChosenText(t *testing.T) {
+	s := start(t)
+	rows := make([]map[string]any, 40)
+	for i, row := range logs(40) {
+		rows[i] = map[string]any{"ts": row["ts"], "path": fmt.Sprintf("/cart/%d", i), "host": "web-1"}
+	}
+	s.ingest("visits", rows...)
+	b := open(t, s.url+"/dashboard/explore?t=visits&view=patterns")
+	b.until(`document.querySelectorAll('[data-ui=pattern-field]').length === 2`)
+	eval[bool](b, `([...document.querySelectorAll('[data-ui=pattern-field]')]
+		.find((e) => e.textContent === 'path').click(), true)`)
+	shown := `document.querySelector('[data-ui=pattern]')?.textContent.includes('/cart/')`
+	b.until(shown)
+	eval[bool](b, `(window.former = true, location.reload(), true)`)
+	b.until(`!window.former && ` + shown)
+}
+
 // TestCompare asks what is different in a part of the histogram: the rows of it have another host.
 func TestCompare(t *testing.T) {
 	s := start(t)

@@ -7,6 +7,7 @@ import { formatTime } from '../lib/time.js';
 import { Empty, ErrorPanel } from './states.js';
 
 /** @typedef {import('../stores/analysis.js').Pattern} Pattern */
+/** @typedef {import('../stores/explore.js').Field} Field */
 
 const orders = /** @type {Record<string, [string, (a: Pattern, b: Pattern) => number]>} */ ({
   count: ['Most', (a, b) => b.count - a.count],
@@ -19,22 +20,31 @@ const orders = /** @type {Record<string, [string, (a: Pattern, b: Pattern) => nu
 export function Patterns({ stores }) {
   const { analysis, explore, prefs } = stores;
   const [order, setOrder] = useState('count');
-  const [field, setField] = useState('');
   const range = explore.range.value;
   const state = explore.state.value;
+  const fields = /** @type {Field[]} */ (explore.fields.value.value?.fields ?? []);
+  const texts = fields.filter((f) => f.type === 'String').map((f) => f.name);
+  const of = `${state.db}.${state.tables.join()}=`;
+  const chosen = prefs.patternFields.value.find((text) => text.startsWith(of))?.slice(of.length) ?? '';
+  const field = texts.includes(chosen) ? chosen : '';
+  const unknown = fields.length > 0 && field === '' && !fields.some((f) => f.role === 'message');
   useEffect(() => {
-    if (range) void analysis.loadPatterns(field);
-  }, [range?.from, range?.to, state.q, field]);
+    if (range && !unknown) void analysis.loadPatterns(field);
+  }, [range?.from, range?.to, state.q, field, unknown]);
+  const choose = (/** @type {string} */ name) => {
+    prefs.patternFields.value = [of + name, ...prefs.patternFields.value.filter((text) => !text.startsWith(of))];
+  };
+  if (unknown) return html`<${ChooseText} texts=${texts} onChoose=${choose} />`;
   const answer = analysis.patterns.value.value;
   const total = answer ? answer.patterns.reduce((sum, p) => sum + p.count, answer.other) : 0;
   const list = [...(answer?.patterns ?? [])].sort(orders[order][1]);
-  const texts = (explore.fields.value.value?.fields ?? []).filter((/** @type {import('../stores/explore.js').Field} */ f) => f.type === 'String');
   return html`<div class="subhead"><span class="quiet">${answer && `${answer.exact ? '' : '≈ '}${formatCount(total)} rows as ${formatCount(answer.patterns.length)} patterns of`}</span>
-      <select aria-label="Text whose patterns are shown" value=${field || answer?.field || ''} onChange=${(/** @type {Event} */ e) => setField(/** @type {HTMLSelectElement} */ (e.currentTarget).value)}>${
-        texts.length === 0
-          ? html`<option value="">message</option>`
-          : texts.map((/** @type {{name: string}} */ f) => html`<option value=${f.name}>${f.name}</option>`)
-      }</select><span class="grow"></span>
+      ${
+        answer &&
+        html`<select aria-label="Text whose patterns are shown" value=${field || answer.field} onChange=${(/** @type {Event} */ e) => choose(/** @type {HTMLSelectElement} */ (e.currentTarget).value)}>${[
+          ...new Set([answer.field, ...texts]),
+        ].map((name) => html`<option value=${name}>${name}</option>`)}</select>`
+      }<span class="grow"></span>
       <span role="group" aria-label="Order" class="orders">${Object.entries(orders).map(([id, [name]]) => html`<button class="text" aria-pressed=${id === order} onClick=${() => setOrder(id)}>${name}</button>`)}</span></div>
     <${ErrorPanel} latest=${analysis.patterns} what="Looking for patterns" />
     ${answer && answer.patterns.length === 0 && html`<${Empty} title="No row has this text."><p>Choose another field, or a longer range.</p><//>`}
@@ -43,6 +53,16 @@ export function Patterns({ stores }) {
         onOnly=${() => (explore.only(p.query), explore.set({ view: 'rows' }))} onWithout=${() => explore.search(`${state.q} -(${p.query})`.trim())} />`,
     )}</ul>
     <div class="foot"><span>${answer && answer.other > 0 && `${formatCount(answer.other)} rows have none of these patterns`}</span></div>`;
+}
+
+/**
+ * Asks for the text whose patterns are to be shown, of a table without a message.
+ * @param {{texts: string[], onChoose: (name: string) => void}} props
+ */
+function ChooseText({ texts, onChoose }) {
+  if (texts.length === 0) return html`<${Empty} title="There are no texts."><p>Patterns are those of a field of texts, and this table has none.</p><//>`;
+  return html`<${Empty} title="Which text?"><p>This table has no field that is known as its message. Patterns are shown of</p>
+    <p class="acts">${texts.slice(0, 20).map((name) => html`<button class="button" data-ui="pattern-field" onClick=${() => onChoose(name)}>${name}</button> `)}</p><//>`;
 }
 
 /** @param {{pattern: Pattern, total: number, zone: string, exact: boolean, onOnly: () => void, onWithout: () => void}} props */

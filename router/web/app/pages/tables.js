@@ -86,7 +86,10 @@ export function TablesPage({ stores }) {
  */
 function said(all, shown) {
   const bytes = shown.reduce((sum, t) => sum + t.bytes, 0);
-  const count = all.length === shown.length ? `${formatCount(all.length)} tables` : `${formatCount(shown.length)} of ${formatCount(all.length)} tables`;
+  const count =
+    all.length === shown.length
+      ? `${formatCount(all.length)} ${all.length === 1 ? 'table' : 'tables'}`
+      : `${formatCount(shown.length)} of ${formatCount(all.length)} tables`;
   return `${count}, ${formatBytes(bytes)}`;
 }
 

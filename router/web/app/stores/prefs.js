@@ -14,6 +14,8 @@ export function createPrefs(storage) {
     singleKeys: kept('keys', 'on'),
     table: kept('table', ''),
     history: list('history'),
+    /** The texts whose patterns are shown, of tables without a message: table=field, the one chosen last first. */
+    patternFields: list('pattern-fields'),
   };
 
   /**
