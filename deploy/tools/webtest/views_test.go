@@ -228,3 +228,58 @@ func TestConflict(t *testing.T) {
 	b.click(`[data-ui=save-now]`)
 	b.until(`document.querySelector('dialog [role=alert]').textContent.includes('another version meanwhile')`)
 }
+
+// TestAnyOf ticks two values of a field: rows with either of them are found.
+func TestAnyOf(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(300)...)
+	b := open(t, s.url+"/dashboard/explore?t=app")
+	b.until(loaded)
+	b.click(`[data-ui=value][data-value=web-1] [data-ui=value-any]`)
+	b.until(`document.querySelector('[data-ui=total]').textContent.includes('100 rows')`)
+	b.click(`[data-ui=value][data-value=web-2] [data-ui=value-any]`)
+	b.until(`document.querySelector('[data-ui=total]').textContent.includes('200 rows')`)
+	b.until(`document.querySelector('[data-ui=search]').value === 'host=(web-1 OR web-2)'`)
+	b.until(`document.querySelectorAll('[data-ui=value-any]:checked').length === 2`)
+	b.shoot("any-of")
+	b.click(`[data-ui=value][data-value=web-1] [data-ui=value-any]`)
+	b.until(`document.querySelector('[data-ui=search]').value === 'host=web-2'`)
+}
+
+// TestRowDifferences compares two selected rows, and goes to other pages by two keys.
+func TestRowDifferences(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(100)...)
+	b := open(t, s.url+"/dashboard/explore?t=app")
+	b.until(loaded)
+	b.click(`[data-ui=row][data-index="0"]`)
+	b.until(`document.querySelector('[data-ui=detail]')`)
+	b.press("J")
+	b.until(`document.querySelectorAll('.row.picked').length === 2`)
+	b.press("d")
+	b.until(`document.querySelectorAll('[data-ui=row-differences] tbody tr').length === 2`) // msg and host, not level
+	b.shoot("row-differences")
+	b.click(`dialog .button`)
+	b.until(`!document.querySelector('dialog')`)
+	for _, to := range [][2]string{{"t", "tail"}, {"c", "cluster"}, {"b", "tables"}, {"e", "explore"}} {
+		b.press("g")
+		b.press(to[0])
+		b.until(`location.pathname === ` + quote("/dashboard/"+to[1]))
+	}
+}
+
+// TestMarker draws a line into a tail, between the rows before and after it.
+func TestMarker(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(5)...)
+	b := open(t, s.url+"/dashboard/tail?t=app")
+	b.until(`document.querySelector('[data-ui=tail-state]').textContent.includes('Live')`)
+	s.ingest("app", logs(2)...)
+	b.until(`document.querySelectorAll('[data-ui=row]').length === 2`)
+	b.press("m")
+	b.until(`document.querySelector('[data-ui=marker]').textContent.includes('marked at')`)
+	s.ingest("app", logs(3)...)
+	b.until(`document.querySelectorAll('[data-ui=row]').length === 5`)
+	b.until(`document.querySelector('[data-ui=marker]').getAttribute('aria-rowindex') === '3'`)
+	b.shoot("marker")
+}

@@ -79,6 +79,10 @@ function App({ stores }) {
       timers.forEach(clearInterval);
     };
   }, [stores]);
+  useEffect(() => {
+    const goes = pages.filter((p) => p.key).map((p) => [`g ${p.key}`, [p.name, () => stores.place.go(`/dashboard/${p.id}`)]]);
+    return stores.keys.bind(Object.fromEntries(goes));
+  }, [stores]);
   return html`<${TopBar} pages=${pages} page=${page.id} stores=${stores} />
     <${Banner} stores=${stores} page=${page.id} />
     <main>${short ? html`<div class="waits" aria-busy="true"></div>` : html`<${PageView} key=${page.id} page=${page} stores=${stores} />`}</main>

@@ -21,6 +21,7 @@ import { formatCount, leafName, visible } from '../lib/format.js';
  * @param {(name: string) => void} props.onColumn
  * @param {(clause: string) => void} props.onOnly
  * @param {(clause: string) => void} props.onWithout
+ * @param {(field: string, value: string) => void} props.onEither any of the values that are ticked
  * @param {() => void} [props.onClose] on a phone, where they lie over the rows
  */
 export function FieldList(props) {
@@ -73,7 +74,7 @@ function FieldItem({ field, open, facets, exact, chosen, onToggle, onColumn, ...
 }
 
 /** @param {any} props */
-function Values({ facet, exact, text, level, onOnly, onWithout }) {
+function Values({ facet, exact, text, onOnly, onWithout, onEither }) {
   const most = facet.values[0]?.count ?? 1;
   const chosen = valuesOf(text, facet.name);
   if (facet.values.length === 0) {
@@ -81,9 +82,10 @@ function Values({ facet, exact, text, level, onOnly, onWithout }) {
   }
   return html`<ul class="values">${facet.values.map((/** @type {{value: unknown, count: number}} */ { value, count }) => {
     const name = String(value);
-    const clause = clauseFor(facet.name, name, facet.name === level ? '=' : '=');
+    const clause = clauseFor(facet.name, name);
     const state = chosen.get(name);
     return html`<li key=${name} class=${state ?? ''} data-ui="value" data-value=${name} style=${{ '--p': `${Math.max(1, (count / most) * 100).toFixed(1)}%` }}>
+      <input type="checkbox" data-ui="value-any" checked=${state === 'in'} aria-label=${`Any of these: ${visible(name)}`} title="Any of the ticked values" onChange=${() => onEither(facet.name, name)} />
       <button class="only" data-ui="value-in" title=${`Only ${name}`} onClick=${() => onOnly(clause)}>${visible(name) || '“”'}</button>
       <span>${exact ? '' : '≈ '}${formatCount(count)}</span>
       <button class="not" data-ui="value-out" aria-label=${`Not ${name}`} onClick=${() => onWithout(clause)}>−</button>

@@ -46,6 +46,7 @@ export function Rows(props) {
   function row(index) {
     const data = at(index);
     if (!data) return html`<div class="row" role="row" key=${`empty-${index}`}><span role="gridcell">…</span></div>`;
+    if (data.mark) return html`<${MarkLine} key=${data.id} row=${data} index=${index} zone=${zone} />`;
     return html`<${RowLine} key=${data.id} row=${data} index=${index} ...${props} shown=${shown} widths=${widths} chosen=${index >= first && index <= last} />`;
   }
 
@@ -57,7 +58,7 @@ export function Rows(props) {
     const lines = [];
     for (let i = first; i <= last; i++) {
       const data = at(i);
-      if (data) lines.push(copyLine(data, shape, columns));
+      if (data && !data.mark) lines.push(copyLine(data, shape, columns));
     }
     event.clipboardData.setData('text/plain', lines.join('\n'));
     event.preventDefault();
@@ -95,6 +96,11 @@ function columnWidths(columns, at, count) {
     widths.set(name, Math.round(Math.min(Math.max(most, 6), 26) * 7.3));
   }
   return widths;
+}
+
+/** A line with the time, which a reader drew. @param {any} props */
+function MarkLine({ row, index, zone }) {
+  return html`<div class="row marker" role="row" aria-rowindex=${index + 1} data-ui="marker"><span role="gridcell">marked at ${partsOfTime(row.time, zone).time}</span></div>`;
 }
 
 /** @param {any} props */

@@ -71,6 +71,32 @@ function toggle(text, clause, negate) {
   return append(text, parsed.root, wanted);
 }
 
+/**
+ * Adds a value to those that a field may have, or takes it away: `level:(error OR fatal)`.
+ * @param {string} text
+ * @param {string} field
+ * @param {string} value
+ * @param {':' | '='} op of a condition that is new
+ */
+export function toggleAny(text, field, value, op) {
+  const parsed = parseSearch(text);
+  if (parsed.fault) return text.trim() === '' ? clauseFor(field, value, op) : text;
+  const part = conjuncts(parsed.root).find((p) => p.kind === 'field' && p.name === field && p.values.every(isWord));
+  if (part?.kind !== 'field') return append(text, parsed.root, clauseFor(field, value, op));
+  const old = part.values.map((v) => v.text ?? '');
+  const values = old.includes(value) ? old.filter((v) => v !== value) : [...old, value];
+  if (values.length === 0) return removeSpan(text, part.from, part.to);
+  const written = part.exact ? '=' : ':';
+  const one = values.length === 1;
+  const clause = one ? clauseFor(field, values[0], written) : `${fieldName(field)}${written}(${values.map((v) => quoted(v, written)).join(' OR ')})`;
+  return text.slice(0, part.from) + clause + text.slice(part.to);
+}
+
+/** @param {import('./search.js').Value} value */
+function isWord(value) {
+  return value.text !== undefined && (value.form === 'plain' || value.form === 'quoted');
+}
+
 /** @param {Node} root */
 function conjuncts(root) {
   return root.kind === 'all' ? root.of : [root];

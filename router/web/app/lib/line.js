@@ -4,7 +4,7 @@ import { valueText } from './format.js';
 
 const mostCharacters = 400;
 
-/** @typedef {{id: string, time: string, table: string, v: Record<string, unknown>, cut?: Record<string, number>}} Row */
+/** @typedef {{id: string, time: string, table: string, v: Record<string, unknown>, cut?: Record<string, number>, mark?: boolean}} Row, or a line that a reader drew between rows */
 /**
  * @typedef {object} Shape what the fields of a table say about its rows
  * @property {string} time
@@ -33,6 +33,23 @@ export function lineOf(row, shape, shown) {
     rest.push({ name: name.slice(name.lastIndexOf('.') + 1), value: text });
   }
   return { message, rest };
+}
+
+/**
+ * Finds the fields in which two rows differ, in the order of the table's fields.
+ * @param {Row} a
+ * @param {Row} b
+ * @param {Shape} shape
+ * @returns {{name: string, a: string | null, b: string | null}[]} null: the row lacks the field
+ */
+export function differences(a, b, shape) {
+  const names = new Set([shape.message, ...shape.order, ...Object.keys(a.v), ...Object.keys(b.v)]);
+  const text = (/** @type {unknown} */ value) => (value === undefined || value === null ? null : valueText(value));
+  return [...names].flatMap((name) => {
+    if (name === null || name === shape.time) return [];
+    const both = { name, a: text(a.v[name]), b: text(b.v[name]) };
+    return both.a === both.b ? [] : [both];
+  });
 }
 
 /**

@@ -8,6 +8,7 @@ import { colourOf, Histogram } from '../components/histogram.js';
 import { ListHead } from '../components/listhead.js';
 import { Patterns } from '../components/patterns.js';
 import { RangePicker, TablePicker } from '../components/pickers.js';
+import { RowDifferences } from '../components/rowdiff.js';
 import { Rows } from '../components/rows.js';
 import { SavedMenu, ShareMenu } from '../components/share.js';
 import { SearchBox } from '../components/search.js';
@@ -163,7 +164,7 @@ function Panes({ stores }) {
     <${FieldList} onClose=${() => setFields(false)} fields=${explore.fields.value.value?.fields ?? []} useful=${explore.usefulFields().map((/** @type {{name: string}} */ f) => f.name)}
       chosen=${state.cols} open=${explore.openFields.value} facets=${facets?.fields ?? []} exact=${facets?.exact !== false}
       text=${state.q} level=${shape.level} onToggle=${explore.toggleField} onColumn=${explore.toggleColumn}
-      onOnly=${explore.only} onWithout=${explore.without} />
+      onOnly=${explore.only} onWithout=${explore.without} onEither=${explore.either} />
     ${
       state.view === 'context' && state.row
         ? html`<${ContextPane} stores=${stores} />`
@@ -186,7 +187,7 @@ function Panes({ stores }) {
       ${
         state.view === 'rows' &&
         html`<div class="foot"><span>${list.count > 0 && `${formatCount(list.count)}${list.next ? '' : ' (all)'} loaded`}</span>
-        ${explore.picked.value && html`<span role="status">${formatCount(explore.pickedRows().length)} selected; Y copies them</span>`}
+        ${explore.picked.value && html`<span role="status">${formatCount(explore.pickedRows().length)} selected; Y copies them, D compares ${explore.pickedRows().length === 2 ? 'them' : 'the first and the last'}</span>`}
         <span class="grow">${answer?.read && `read ${formatCount(answer.read.segments)} of ${formatCount(answer.read.of)} segments`}</span>
         <span class="wide"><kbd>J K</kbd> move</span><span class="wide"><kbd>↵</kbd> open</span><span class="wide"><kbd>?</kbd> all keys</span></div>`
       }
@@ -199,6 +200,10 @@ function Panes({ stores }) {
       onContext=${() => explore.set({ view: state.view === 'context' ? 'rows' : 'context' })}
       onMove=${(/** @type {number} */ by) => move(stores, by)} onClose=${() => explore.open(null)}
       onOnly=${explore.only} onWithout=${explore.without} onColumn=${explore.toggleColumn} link=${frozenLink(stores)} />`
+    }
+    ${
+      explore.differing.value &&
+      html`<${RowDifferences} a=${explore.differing.value[0]} b=${explore.differing.value[1]} shape=${shape} zone=${zone} onClose=${() => (explore.differing.value = null)} />`
     }
     ${!opened && explore.opened.error.value && html`<section class="pane detail" aria-label="Row"><${ErrorPanel} latest=${explore.opened} what="The row" /></section>`}
   </div>`;
@@ -307,6 +312,14 @@ function toggleView({ explore }, view) {
   explore.set({ view: explore.state.value.view === view ? 'rows' : view });
 }
 
+/** Shows in which fields the first and the last of the selected rows differ. @param {import('../main.js').Stores} stores */
+function compareRows({ explore }) {
+  const rows = explore.pickedRows();
+  if (rows.length < 2) return false;
+  explore.differing.value = [rows[0], rows[rows.length - 1]];
+  return true;
+}
+
 /** @param {import('../main.js').Stores} stores */
 function copyRows({ explore }) {
   const rows = explore.pickedRows();
@@ -338,7 +351,7 @@ function useKeys(stores) {
       J: ['select more rows', () => pickMore(stores, 1)],
       K: ['select fewer rows', () => pickMore(stores, -1)],
       x: ['patterns, and back', () => toggleView(stores, 'patterns')],
-      d: ['what is different, and back', () => toggleView(stores, 'compare')],
+      d: ['what is different, and back; of selected rows, the first and the last', () => compareRows(stores) || toggleView(stores, 'compare')],
       w: ['wrap lines', () => explore.set({ wrap: explore.state.value.wrap ? '' : '1' }, { replace: true })],
       e: ['export', () => /** @type {HTMLElement | null} */ (document.querySelector('[data-ui=export]'))?.click()],
       '[': ['previous warning or worse', () => moveToBad(stores, -1)],

@@ -32,6 +32,7 @@ export function TailPage({ stores }) {
     () =>
       stores.keys.bind({
         ' ': ['hold or follow', () => (tail.held.value ? tail.release() : tail.hold())],
+        m: ['draw a line here', () => tail.mark()],
         End: ['follow', () => tail.release()],
         '/': ['search', () => document.getElementById('search')?.focus()],
         Escape: ['close the row', () => setOpened(null)],
@@ -59,6 +60,7 @@ export function TailPage({ stores }) {
         held ? `Held at ${partsOfTime(held.at, zone).time}` : tail.live.value ? `Live · ${formatCount(tail.rate.value)} rows/s` : 'Not connected'
       }</span>
       <button class="text" aria-pressed=${held !== null} onClick=${() => (held ? tail.release() : tail.hold())}>${held ? 'Follow' : 'Hold'} <kbd>space</kbd></button>
+      <button class="text" data-ui="mark" onClick=${tail.mark}>Mark <kbd>M</kbd></button>
       <button class="text" onClick=${tail.clear}>Clear</button>
       <label class="text">Keep <select aria-label="Rows that are kept" value=${tail.most.value}
         onChange=${(/** @type {Event} */ e) => (tail.most.value = Number(/** @type {HTMLSelectElement} */ (e.currentTarget).value))}>${ringSizes.map((n) => html`<option value=${n}>${formatCount(n)}</option>`)}</select></label>

@@ -1,7 +1,7 @@
 // Explore: one search over tables and a range, its rows by pages, its histogram, its fields and the row that is open.
 
 import { batch, computed, signal } from '../../vendor/core.js';
-import { toggleClause, toggleExclusion, wantedWords } from '../lib/edit.js';
+import { toggleAny, toggleClause, toggleExclusion, wantedWords } from '../lib/edit.js';
 import { addPage, dropFar, indexOf, noPages, refill, rowAt } from '../lib/pages.js';
 import { shapeOf } from '../lib/shape.js';
 import { createLatest } from './latest.js';
@@ -53,6 +53,7 @@ export function createExplore({ api, place, prefs, clock }) {
   const list = signal(noPages());
   const range = signal(/** @type {{from: string, to: string} | null} */ (null));
   const picked = signal(/** @type {{anchor: number, end: number} | null} */ (null)); // rows that are selected, by place
+  const differing = signal(/** @type {[Row, Row] | null} */ (null)); // two rows that are compared
   const openFields = signal(/** @type {string[]} */ ([]));
   let ran = '';
   let seen = 0;
@@ -329,6 +330,7 @@ export function createExplore({ api, place, prefs, clock }) {
     total,
     openFields,
     picked,
+    differing,
     pick,
     pickedRows,
     usefulFields,
@@ -351,6 +353,8 @@ export function createExplore({ api, place, prefs, clock }) {
     cancel: () => [fields, first, more, hits, facets].forEach((latest) => latest.cancel()),
     /** @param {string} clause */
     only: (clause) => search(toggleClause(state.value.q, clause)),
+    /** Any of these. @param {string} field @param {string} value */
+    either: (field, value) => search(toggleAny(state.value.q, field, value, field === shape.value.level ? ':' : '=')),
     /** @param {string} clause */
     without: (clause) => search(toggleExclusion(state.value.q, clause)),
     /** @param {string} name */

@@ -12,18 +12,27 @@ import { signal } from '../../vendor/core.js';
 export function createKeys(browser, single) {
   const layers = signal(/** @type {Bindings[]} */ ([]));
 
+  let begun = { name: '', at: 0 }; // the first of two keys, as G E
+
   browser.addEventListener('keydown', (event) => {
     if (event.defaultPrevented || event.isComposing) return;
     const name = nameOf(event);
     const alone = !name.startsWith('ctrl+') && event.key !== 'Escape';
     if (alone && (single.value === 'off' || inInput(event.target))) return;
-    for (const layer of [...layers.value].reverse()) {
-      if (!Object.hasOwn(layer, name)) continue;
-      event.preventDefault();
-      layer[name][1]();
-      return;
-    }
+    const both = event.timeStamp - begun.at < 1000 ? `${begun.name} ${name}` : '';
+    begun = alone ? { name, at: event.timeStamp } : { name: '', at: 0 };
+    const found = actionOf(both) ?? actionOf(name);
+    if (!found) return;
+    event.preventDefault();
+    begun.name = '';
+    found();
   });
+
+  /** @param {string} name */
+  function actionOf(name) {
+    const layer = [...layers.value].reverse().find((bindings) => Object.hasOwn(bindings, name));
+    return layer?.[name][1];
+  }
 
   return {
     layers,
@@ -44,6 +53,7 @@ export function createKeys(browser, single) {
 function nameOf(event) {
   if (event.altKey) return 'alt';
   if (event.ctrlKey || event.metaKey) return `ctrl+${event.key.length === 1 ? event.key.toLowerCase() : event.key}`;
+  if (event.key === 'Enter' && event.shiftKey) return 'shift+Enter';
   return event.key; // capitals are keys of their own: Shift J
 }
 

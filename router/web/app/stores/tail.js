@@ -166,6 +166,13 @@ export function createTail({ api, place, prefs, clock }) {
     hold() {
       held.value ??= { at: clock.now(), seen: received() };
     },
+    /** Draws a line below the rows that have come so far, with the time. */
+    mark() {
+      const at = clock.now();
+      push(ring, [{ id: `mark ${at} ${received()}`, time: new Date(at).toISOString(), table: '', v: {}, mark: true }], [40], most.value, mostBytes);
+      if (held.value) held.value = { ...held.value, seen: held.value.seen + 1 };
+      schedule();
+    },
     release() {
       held.value = null;
     },
