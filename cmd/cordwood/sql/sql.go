@@ -164,25 +164,36 @@ func (s *sqlSession) script(ctx context.Context, r io.Reader) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	rest, ran := string(text), false
+	all := string(text)
+	rest, ran := all, 0
 	for {
 		var text string
+		begin := len(all) - len(rest)
 		if text, rest, _ = statement.Cut(rest); statement.IsBlank(text) {
 			if rest != "" {
 				continue
 			}
 			break
 		}
-		ran = true
+		ran++
+		several := ran > 1 || !statement.IsBlank(rest)
+		if several { // the server counts lines and columns from the begin of the text that it gets
+			trimmed := strings.TrimLeft(text, " \t\r\n")
+			begin += len(text) - len(trimmed)
+			text = trimmed
+		}
 		if command, _, _ := strings.Cut(strings.TrimSpace(text), " "); strings.HasPrefix(command, `\`) {
 			return cli.WrongUsage(fmt.Errorf("%s is a command of the prompt, which 'cordwood sql' opens at a terminal; "+
 				"SHOW TABLES and DESCRIBE TABLE list tables and columns", command))
 		}
 		if err := s.run(ctx, text); err != nil {
+			if several {
+				return fmt.Errorf("statement %d, from line %d: %w", ran, 1+strings.Count(all[:begin], "\n"), err)
+			}
 			return err
 		}
 	}
-	if !ran {
+	if ran == 0 {
 		return cli.WrongUsage(errors.New("no statement: write one as the argument or on standard input"))
 	}
 	return nil

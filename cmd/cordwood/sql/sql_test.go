@@ -105,7 +105,7 @@ func TestSQLScript(t *testing.T) {
 	s, asked := sqlServer(t)
 	stdout, _, err := execute(t, "SELECT ';' ; -- one; two\n;;SELECT 2;\nfail; SELECT 3", "sql", "--server", s.URL, "--db",
 		"shop", "--timeout", "5m")
-	if err == nil || err.Error() != "no\nsuch table (server answered 400, code 4001)" {
+	if err == nil || err.Error() != "statement 3, from line 3: no\nsuch table (server answered 400, code 4001)" {
 		t.Errorf("got %v", err)
 	}
 	if stdout != "<SELECT ';'>\n<SELECT 2>\n" {
@@ -168,6 +168,27 @@ func newPrompt(t *testing.T, server string, lines ...string) (p *prompt, person 
 }
 
 // TestPromptCommandsElsewhere: a command of the prompt is no statement.
+// TestSQLScriptNamesTheStatement: the server knows only the statement, and counts lines in that.
+func TestSQLScriptNamesTheStatement(t *testing.T) {
+	s, asked := sqlServer(t)
+	const answer = "no\nsuch table (server answered 400, code 4001)"
+	for script, want := range map[string]string{
+		"\n\nfail":                             answer,
+		"\n\nfail;\n":                          answer,
+		"fail; SELECT 2":                       "statement 1, from line 1: " + answer,
+		"SELECT 1; SELECT 2; fail 3":           "statement 3, from line 1: " + answer,
+		"SELECT 1;\n\n-- two\nfail\n2;\n;":     "statement 2, from line 3: " + answer,
+		"SELECT\n1\n;;\n\n \tfail 2; SELECT 3": "statement 2, from line 5: " + answer,
+	} {
+		if _, _, err := execute(t, script, "sql", "--server", s.URL); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", script, err, want)
+		}
+	}
+	if len(asked()) == 0 {
+		t.Error("nothing was asked")
+	}
+}
+
 func TestPromptCommandsElsewhere(t *testing.T) {
 	s, asked := sqlServer(t)
 	_, _, err := execute(t, "", "sql", "--server", s.URL, `\d app`)
