@@ -125,7 +125,10 @@ func TestStatusInWords(t *testing.T) {
 				w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
 				w.down["c"] = time.Now().Add(-3 * time.Minute)
 			}, false,
-			[]string{"its replica is not replaced: of the nodes that are up (2) none is without a replica: add a node"},
+			[]string{
+				"its replica is not replaced: of the nodes that are up (2) none is without a replica: add a node -> start it " +
+					"again; if it is lost for good, add a node, then 'cordwood node decommission node-c'",
+			},
 			"are replaced when",
 		},
 		{"and nobody can take its place", func(w *world) {

@@ -96,13 +96,17 @@ func (d *diagnosis) absentNode(n *metapb.NodeStatus) {
 func (d *diagnosis) downNode(n *metapb.NodeStatus, replicas int) {
 	snap, id := d.snap, n.Node.Id
 	silent := "has not answered for " + snapshot.Round(snap.SilentFor(id))
-	advice := fmt.Sprintf("start it again; if it is lost for good, 'cordwood node decommission %s'", snap.Label(id))
+	next, blocked := d.replacement(id, replicas)
+	decommission := fmt.Sprintf("'cordwood node decommission %s'", snap.Label(id))
+	if blocked { // a decommission would be refused for the same reason
+		decommission = "add a node, then " + decommission
+	}
+	advice := "start it again; if it is lost for good, " + decommission
 	if hasStopped(snap, id) {
 		silent = "stopped, as it said, " + snapshot.Round(snap.SilentFor(id)) + " ago"
 	} else {
 		advice += orNetwork(snap, id)
 	}
-	next := d.replacement(id, replicas)
 	if op := snap.FindRunning(func(o *metapb.Operation) bool {
 		return o.Kind == operation.NodeDecommission && o.NodeId == id
 	}); op != nil {
@@ -113,16 +117,16 @@ func (d *diagnosis) downNode(n *metapb.NodeStatus, replicas int) {
 }
 
 // replacement says when the replicas of a node that is down are replaced, or why not. It is empty if none is: there
-// is no other replica to copy from, which another line says.
-func (d *diagnosis) replacement(id string, replicas int) string {
-	snap, blocked, why, copies := d.snap, blockedRepairs(d.snap), "", 0
+// is no other replica to copy from, which another line says. blocked: no node can take them.
+func (d *diagnosis) replacement(id string, replicas int) (text string, blocked bool) {
+	snap, reasons, why, copies := d.snap, blockedRepairs(d.snap), "", 0
 	for _, s := range snap.Status.Shards {
 		if len(s.Replicas) < 2 || !slices.Contains(s.Replicas, id) {
 			continue
 		}
 		copies++
 		if why == "" {
-			why = strings.TrimPrefix(blocked[s.Id], fmt.Sprintf("node %s is down; ", snap.Label(id)))
+			why = strings.TrimPrefix(reasons[s.Id], fmt.Sprintf("node %s is down; ", snap.Label(id)))
 		}
 	}
 	its := "its replica is"
@@ -131,13 +135,13 @@ func (d *diagnosis) replacement(id string, replicas int) string {
 	}
 	switch left := snap.Limits.ReplaceAfter - snap.SilentFor(id); {
 	case copies == 0:
-		return ""
+		return "", false
 	case why != "":
-		return fmt.Sprintf("; %s not replaced: %s", its, why)
+		return fmt.Sprintf("; %s not replaced: %s", its, why), true
 	case left > 0:
-		return fmt.Sprintf("; %s replaced in %s where others are left", its, snapshot.Round(left))
+		return fmt.Sprintf("; %s replaced in %s where others are left", its, snapshot.Round(left)), false
 	}
-	return fmt.Sprintf("; %s being replaced where others are left", its)
+	return fmt.Sprintf("; %s being replaced where others are left", its), false
 }
 
 // orNetwork returns what else may be the matter with a node that the leader of the metadata does
