@@ -50,7 +50,8 @@ Start a server and try it:
        -H 'Content-Type: application/json' -d '{"level":"info","msg":"hello"}'
   cordwood sql 'SELECT * FROM app'
 
-The exit status of every command is 0 if it worked, 1 if it failed, and 2 if it was called wrongly.`
+The exit status of every command is 0 if it worked, 1 if it failed, and 2 if it was called wrongly.
+'cordwood doctor' ends with 1 if somebody should look, and with 3 if something is damaged.`
 
 func newRootCommand() *cobra.Command {
 	root := &cobra.Command{

@@ -22,9 +22,9 @@ for ever; this ends that, at the price of everything that only the lost members 
 With --group all one command does this for every group that the folder has a member of, the
 metadata included. It shows a plan first, and refuses while another member still answers.
 
-The server of the data folder must be stopped. For a single group, say which folders of other members are left
-with --compare: the one whose last entry has the highest term, and then the highest number,
-has most. Without --accept-data-loss nothing is changed.
+The server of the data folder must be stopped. For a single group, say which folders of other
+members are left with --compare: the one whose last entry has the highest term, and then the
+highest number, has most. Without --accept-data-loss nothing is changed.
 
 A shard gets a new incarnation. When its node is started again it tells the metadata so, and
 the cluster makes the missing replicas anew. Replicas of the old incarnation that turn up

@@ -85,6 +85,17 @@ func TestWrongUsage(t *testing.T) {
 			"version now",
 			`cordwood version: "now" is too much: this command takes no arguments (see 'cordwood version --help')`,
 		},
+		{
+			"sql SELECT 1",
+			`cordwood sql: want [STATEMENT], got 2 arguments; put the statement in quotes, as 'cordwood sql "SELECT 1"' ` +
+				`(see 'cordwood sql --help')`,
+		},
+		{
+			"backup lst ./b",
+			`cordwood backup: there is no command "lst": did you mean 'cordwood backup list'? ` +
+				`(see 'cordwood backup --help')`,
+		},
+		{"backup ./a ./b", `cordwood backup: want REPOSITORY, got 2 arguments (see 'cordwood backup --help')`},
 		{"pipeline put nginx", `cordwood pipeline put: want NAME FILE, got 1 argument (see 'cordwood pipeline put --help')`},
 		{"table show", `cordwood table show: want TABLE, got nothing (see 'cordwood table show --help')`},
 		{"sql --tmeout 3", `cordwood sql: there is no flag --tmeout: did you mean --timeout? (see 'cordwood sql --help')`},

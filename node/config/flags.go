@@ -39,7 +39,7 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.DurationVar(&c.Cluster.PartitionHotAfter, "partition-hot-after", 5*time.Minute,
 		"how long a table must take more than --partition-hot-bytes before it gets another partition")
 	fs.StringVar(&c.Users.File, "user-file", "",
-		"users, lines `user[:rw|ro|wo]=password`, read again on SIGHUP; none: no authentication")
+		"`FILE` of users, lines user[:rw|ro|wo]=password, read again on SIGHUP; none: no authentication")
 	fs.StringVar(&c.Users.Provider, "user-provider", "", "other source of users: static_user_provider:file:PATH, "+
 		"static_user_provider:cmd:u=p,…, watch_file_user_provider:PATH")
 	fs.StringVar(&c.HTTP.Addr, "http-addr", "127.0.0.1:4000", "address for users: ingestion and SQL")

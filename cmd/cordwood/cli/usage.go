@@ -84,12 +84,18 @@ func argumentFault(cmd *cobra.Command, args []string) error {
 	switch {
 	case cmd.HasAvailableSubCommands() && len(args) > 0 && !takesAny:
 		return unknownCommand(cmd, args[0])
+	case cmd.HasAvailableSubCommands() && len(args) > 1 && !strings.ContainsAny(args[0], `/\.`):
+		return unknownCommand(cmd, args[0])
 	case !takesAny && len(args) > 0:
 		return fmt.Errorf("%q is too much: this command takes no arguments", args[0])
 	case len(args) == 0:
 		return fmt.Errorf("want %s, got nothing", arguments)
 	}
-	return fmt.Errorf("want %s, got %s", arguments, Count(len(args), "argument"))
+	quote := ""
+	if arguments == "[STATEMENT]" {
+		quote = "; put the statement in quotes, as 'cordwood sql \"SELECT 1\"'"
+	}
+	return fmt.Errorf("want %s, got %s%s", arguments, Count(len(args), "argument"), quote)
 }
 
 // otherCommands are the names by which other programs know our commands, several if a group has one and

@@ -26,10 +26,10 @@ them, and hot tables after them. More is planned when that is done, until nothin
 gained. --plan only shows.
 
 The load of a node weighs how full its disk is (half), its part of all that is taken in (0.3; less
-while that is below 1 MiB/s for each node) and of all replicas (0.2). ` +
-			`Replicas move if two loads differ by more than a tenth, or two numbers of
-replicas by more than a fifth of the mean and by two, to nodes whose disks are at most 80 % full,
-or up to 90 % if those of the others are as full. If nothing is to be moved it says why.
+while that is below 1 MiB/s for each node) and of all replicas (0.2). Replicas move if two loads
+differ by more than a tenth, or two numbers of replicas by more than a fifth of the mean and by two,
+to nodes whose disks are at most 80 % full, or up to 90 % if those of the others are as full. If
+nothing is to be moved it says why.
 
 The cluster does the same by itself ten minutes after nodes have come or gone, if they differ by
 three times as much, and soon for a node that takes part again and holds nothing. If it is doing it

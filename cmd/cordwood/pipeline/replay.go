@@ -318,6 +318,9 @@ func (a *api) hintAtNames(ctx context.Context, cmd *cobra.Command, o *replayOpti
 			hint += like
 		case len(names) > 0:
 			hint += "; there are " + strings.Join(names[:min(len(names), maxHinted)], ", ")
+			if c.flag == "pipeline" { // the flag chooses records, and does not say where they go
+				hint += fmt.Sprintf("; to send records of those through %[1]s, say --to %[1]s", cli.ShellWord(c.value))
+			}
 		default:
 			hint += ", nor any other: servers keep them with --on-reject store, or if a request says on_reject=store"
 		}

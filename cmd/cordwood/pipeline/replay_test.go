@@ -133,6 +133,8 @@ func TestReplayHints(t *testing.T) {
 		"--table other --list": "hint: --table other: no rejected record of it is kept; there are access, app\n",
 		"--db public --pipeline ngnix": "hint: --pipeline ngnix: no rejected record of it is kept: did you mean " +
 			"\"nginx\"?\n",
+		"--pipeline fixed": "hint: --pipeline fixed: no rejected record of it is kept; there are nginx; " +
+			"to send records of those through fixed, say --to fixed\n",
 		"--table acess --count":          "hint: --table acess: no rejected record of it is kept: did you mean \"access\"?\n",
 		"--table app --since 2024-01-01": "",
 	} {
