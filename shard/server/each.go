@@ -10,8 +10,9 @@ import (
 	"cordwood/shard/server/distribute"
 )
 
-// shardByShard returns the requests into which a part of a query falls whose table merges its rows and has several
-// shards here: rows of one identity are in one shard, and have an order there alone. Else it returns nil.
+// shardByShard divides a part of a query into one request for each shard, if its table merges rows and has several
+// shards on this node: the rows of an identity are in one shard, and only there do they have an order. Otherwise it
+// returns nil.
 func shardByShard(req *shardpb.QueryRequest) []*shardpb.QueryRequest {
 	if !req.Part || len(req.Tables) != 1 {
 		return nil
@@ -36,7 +37,7 @@ func shardByShard(req *shardpb.QueryRequest) []*shardpb.QueryRequest {
 	return out
 }
 
-// queryEach answers several parts of a query with one Arrow IPC stream each, one behind the other.
+// queryEach answers several parts of a query with one Arrow IPC stream for each, one after the other.
 func (s *server) queryEach(ctx context.Context, q *runningQuery, list []*shardpb.QueryRequest, out *answer) error {
 	q.Enter(phaseGather)
 	var missing []string

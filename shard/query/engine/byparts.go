@@ -7,10 +7,10 @@ import (
 	"cordwood/shard/query"
 )
 
-// This file answers a statement over rows that all lie here as if they lay on several nodes: of what its statement for
-// nodes finds in segments much is known from before (kept.go).
+// This file splits a statement as for several nodes although all its rows lie on this node. Most partial results of
+// its statement for nodes are then known already (kept.go).
 
-// answerByParts answers a statement that was asked before from what is known of its parts.
+// answerByParts answers a repeated statement with the kept partial results of its segments.
 func (r *run) answerByParts() (done bool, err error) {
 	if r.engine.parts == nil || r.request.Part || r.st.Explain != "" || len(r.Plans) != 1 || !r.large() {
 		return false, nil
@@ -42,7 +42,7 @@ func (r *run) answerByParts() (done bool, err error) {
 	return err == nil || r.sent || r.emitErr != nil, err
 }
 
-// keptSummary returns what EXPLAIN says of what is known of the statement's parts; empty: nothing.
+// keptSummary returns the text of EXPLAIN about the statement's kept partial results. It is empty if there are none.
 func (r *run) keptSummary() string {
 	if r.engine.parts == nil || len(r.Plans) != 1 || r.engine.settings.Off["parts"] {
 		return ""
@@ -78,7 +78,7 @@ func (r *run) keptSummary() string {
 	return fmt.Sprintf("  without EXPLAIN the results of %d segments are known from queries before", n)
 }
 
-// large reports whether the table has so many rows in segments that a last step takes less than to read them.
+// large reports whether the table has so many rows in segments that reading them takes longer than a last step.
 func (r *run) large() bool {
 	rows := int64(0)
 	for i := range r.Plans[0].View.Segments {
@@ -87,7 +87,8 @@ func (r *run) large() bool {
 	return rows >= r.engine.settings.MinByParts
 }
 
-// taken returns the statement taken apart, if it is asked for the second time and consists of groups or sums; else nil.
+// taken returns the split statement if it is asked for the second time and groups or adds up rows. Otherwise it
+// returns nil.
 func (r *run) taken() (*query.Split, error) {
 	key := splitKey(r.st, r.request)
 	kept := r.engine.splits.get(key)
@@ -114,7 +115,7 @@ func (r *run) taken() (*query.Split, error) {
 	return kept.at(time.Now()), nil
 }
 
-// worker returns the checked statement for nodes, from the cache if it was met lately.
+// worker returns the checked statement for nodes, from the cache if it was used lately.
 func (r *run) worker(text string) (*studied, error) {
 	key := r.request.Database + "\x00" + text
 	if st := r.engine.cache.get(key); st != nil {

@@ -22,28 +22,28 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// This file keeps what a statement for nodes finds in each segment, and answers it from that when it is asked again:
-// only segments that are new, those across the border of a condition about the time, and the memtable are read. A
-// statement whose rows all lie here is answered so too, taken apart as for several nodes (byparts.go).
+// This file keeps the partial result that a statement for nodes has for each segment. If the statement is asked
+// again, only new segments, segments across the border of a time condition, and the memtable are read. A statement
+// whose rows all lie on this node is split as for several nodes, and answered in the same way (byparts.go).
 
-// maxFound is how large the partials of all segments together may be when they are looked for, and those of the rest of
-// the table.
+// maxFound bounds the partials of all segments together, and the partials of the rest of the table.
 const maxFound = 32 << 20
 
-// errFound ends a search for partials that are larger.
+// errFound ends a computation of partials that are larger.
 var errFound = errors.New("the partials of segments are too large to be kept")
 
-// keptParts is a statement for nodes, and what is known of its answer.
+// keptParts is a statement for nodes with its kept partials.
 type keptParts struct {
 	*split.Segmented
 	text string // asks each segment by itself
 	key  string
-	// segments are those that can be asked by themselves; known is what some of them answered, by path.
+	// segments are the segments whose partials can be kept; known holds the kept ones, by path.
 	segments []*query.Segment
 	known    map[string]arrow.RecordBatch
 }
 
-// keepable returns what may be known of the statement; nil: it is none of which something is kept.
+// keepable returns the kept partials of the statement. It returns nil if the partials of such a statement are never
+// kept.
 func (r *run) keepable() *keptParts {
 	if r.engine.parts == nil || !r.request.Part || r.st.Explain != "" || len(r.Plans) != 1 || len(r.shadowed) > 0 ||
 		r.request.Limit > 0 {
@@ -80,7 +80,7 @@ func (r *run) keepable() *keptParts {
 	return k
 }
 
-// definitionKey is what the meaning of a statement depends on in the definition of its table.
+// definitionKey is the part of a table's definition that the meaning of a statement depends on.
 func definitionKey(t *schema.Table) string {
 	var b strings.Builder
 	fmt.Fprint(&b, t.ID)
@@ -101,7 +101,7 @@ func (k *keptParts) keyOf(s *query.Segment) partial.Key {
 	return partial.Key{Statement: k.key, Segment: s.Path, CRC: s.CRC}
 }
 
-// answerFromKept answers a statement for nodes of which something is known.
+// answerFromKept answers a statement for nodes, with the kept partials.
 func (r *run) answerFromKept() (done bool, err error) {
 	k := r.keepable()
 	if k == nil {
@@ -143,7 +143,7 @@ func (r *run) answerFromKept() (done bool, err error) {
 	return true, r.send(ipc)
 }
 
-// find asks segments of which nothing is known, each by itself, and keeps what they answer.
+// find computes and keeps the partials of segments that have none, each segment separately.
 func (r *run) find(k *keptParts, segments []*query.Segment) error {
 	st, err := r.parseWorker(k.text)
 	if err != nil {
@@ -173,7 +173,7 @@ func (r *run) find(k *keptParts, segments []*query.Segment) error {
 	return k.keep(r.engine.parts, rec, f.sources[0].Numbered, segments)
 }
 
-// limited collects an answer up to a size.
+// limited collects an answer up to a maximum size.
 type limited struct {
 	buf  bytes.Buffer
 	most int
@@ -187,7 +187,7 @@ func (l *limited) write(ipc []byte) error {
 	return nil
 }
 
-// readPartials reads an Arrow IPC stream as one batch; nil: there is none.
+// readPartials reads an Arrow IPC stream as one batch. It returns nil if the stream has no batch.
 func readPartials(stream []byte) (arrow.RecordBatch, error) {
 	r, err := ipc.NewReader(bytes.NewReader(stream))
 	if err != nil {
@@ -246,8 +246,8 @@ type asSigned struct{ *array.Uint64 }
 
 func (a asSigned) Value(i int) int64 { return int64(a.Uint64.Value(i)) }
 
-// joinKept returns what is known together with what the rest of the table answers, as an Arrow IPC stream; nil: there
-// is no row.
+// joinKept returns the kept partials and those of the rest of the table as one Arrow IPC stream, or nil if there is
+// no row.
 func (r *run) joinKept(k *keptParts) ([]byte, error) {
 	var list []arrow.RecordBatch
 	for _, s := range k.segments {

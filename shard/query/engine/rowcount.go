@@ -14,15 +14,15 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// This file answers count(*) from how many rows segments and batches have, without reading one.
+// This file answers count(*) from the row counts of segments and batches, without reading a row.
 
-// rowCount is what a statement asks for that wants nothing but the number of rows.
+// rowCount is a statement that returns only the number of rows.
 type rowCount struct {
 	names []string // of the columns of the answer
 	where sql.Node
 }
 
-// findRowCount returns what a statement asks for if that is the number of rows of a table and nothing else.
+// findRowCount returns the rowCount of a statement that returns only the number of rows of a table.
 func findRowCount(st *sql.Statement, n sql.Node) *rowCount {
 	if sql.Text(n, "type") != "SELECT_NODE" ||
 		!sql.OnlyKeys(n, "aggregate_handling", "from_table", "select_list", "where_clause") ||
@@ -57,7 +57,7 @@ func hasOrder(call sql.Node) bool {
 	return !sql.OnlyKeys(order)
 }
 
-// countRows returns how many rows meet the statement, if that follows from their parts.
+// countRows returns the number of rows that meet the statement, if the row counts of the parts determine it.
 func (r *run) countRows() (rows int64, ok bool) {
 	c := r.st.count
 	if c == nil || len(r.Plans) != 1 {

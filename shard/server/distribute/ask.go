@@ -26,15 +26,15 @@ const (
 	maxAllPartials = 256 << 20
 )
 
-// errTooLarge ends the reading of partial results.
+// errTooLarge ends the reading of partial results that are larger than maxPartials.
 var errTooLarge = errs.New(errs.Internal, "query: the partial results of the nodes have more than %d bytes",
 	maxPartials)
 
-// errTooMany ends it if other queries hold too much.
+// errTooMany ends the reading if the partials of all queries are larger than maxAllPartials.
 var errTooMany = errs.New(errs.Internal, "query: the partial results of all queries have more than %d bytes",
 	maxAllPartials)
 
-// request returns what a part's node is asked.
+// request returns the request to the node of a part.
 func (d *Statement) request(p *part) *shardpb.QueryRequest {
 	t := d.table
 	return &shardpb.QueryRequest{
@@ -48,7 +48,7 @@ func (d *Statement) request(p *part) *shardpb.QueryRequest {
 	}
 }
 
-// ask asks all nodes and keeps what they return.
+// ask sends the requests to all nodes and keeps their answers.
 func (d *Statement) ask(ctx context.Context) error {
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(partsAtATime)
@@ -74,7 +74,7 @@ func (d *Statement) ask(ctx context.Context) error {
 	return group.Wait()
 }
 
-// fill asks one node and keeps what it returns.
+// fill sends a request to one node and keeps the answer.
 func (d *Statement) fill(ctx context.Context, p *part) error {
 	r, err := d.open(ctx, p)
 	if err != nil {
@@ -104,7 +104,7 @@ func (d *Statement) fill(ctx context.Context, p *part) error {
 	return nil
 }
 
-// ofPart says which shards an error of a part is about, if these cannot be asked.
+// ofPart adds the shards of a part to an error that says that they cannot be reached.
 func (d *Statement) ofPart(ctx context.Context, p *part, err error) error {
 	if ctx.Err() != nil || !Away(err) {
 		return err
@@ -117,7 +117,7 @@ func (d *Statement) ofPart(ctx context.Context, p *part, err error) error {
 		WithReason(errs.ShardAway)
 }
 
-// open asks one node.
+// open sends a request to one node.
 func (d *Statement) open(ctx context.Context, p *part) (Reader, error) {
 	r, err := d.nodes.cfg.Ask(ctx, d.request(p))
 	if err != nil {
@@ -143,8 +143,8 @@ func (c *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// askWithin asks a node as fill does, and once more, for rows that are not behind the rows of other nodes, if these
-// have enough rows before it is done.
+// askWithin sends a request as fill does. If other nodes return enough rows before this node has finished, it sends
+// another request, for only the rows that can still be in the answer.
 func (d *Statement) askWithin(ctx context.Context, p *part) error {
 	f := d.frontier
 	if f == nil || p.sql != "" {
@@ -165,7 +165,7 @@ func (d *Statement) askWithin(ctx context.Context, p *part) error {
 	return d.fill(ctx, p)
 }
 
-// streams returns what the nodes returned.
+// streams returns the answers of the nodes.
 func (d *Statement) streams() [][]byte {
 	var out [][]byte
 	for _, p := range d.parts {

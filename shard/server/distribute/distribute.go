@@ -1,13 +1,13 @@
-// Package distribute answers a query over a table whose shards lie on several nodes. The engine takes the statement
-// apart (query.Split): each node runs a statement over the rows that it has, and this node makes the answer of their
-// partial results. It says so if that cannot be done; then the caller fetches the rows instead, and the answer is
-// the same.
+// Package distribute answers a query over a table whose shards lie on several nodes. The engine splits the statement
+// (query.Split): each node runs a statement over its rows, and this node computes the answer from their partial
+// results. If a statement cannot be split, the package reports that. The caller then fetches the rows, and gets the
+// same answer.
 //
 // A query holds no place among the queries of this node while it waits for another node, so queries that ask each
 // other's nodes cannot wait for each other.
 //
-// The package knows neither shards nor gRPC streams: Config has functions for what it asks, and Answer is where
-// the answer goes. Nodes is safe for concurrent use; a Statement is for one call of Run.
+// The package knows neither shards nor gRPC streams: it calls the functions of Config, and writes the answer to an
+// Answer. Nodes is safe for concurrent use; a Statement is for one call of Run.
 package distribute
 
 import (
@@ -20,44 +20,44 @@ import (
 	"cordwood/shard/query"
 )
 
-// Engine takes statements apart, and runs the last step over partial results.
+// Engine splits statements, and runs the last step over partial results.
 type Engine interface {
 	Split(ctx context.Context, req *query.Request) (*query.Split, error)
 	Query(ctx context.Context, req *query.Request, emit func(ipc []byte) error) error
 }
 
-// Config says how other nodes are asked. Engine and Shows are required.
+// Config has the functions that call other nodes. Engine and Shows are required.
 type Config struct {
 	Engine Engine
-	// Ask runs a part of a query on the node that leads most shards of it. Without it no statement is taken apart.
+	// Ask runs a part of a query on the node that leads most of its shards. If it is nil, no statement is split.
 	Ask func(ctx context.Context, req *shardpb.QueryRequest) (Reader, error)
 	// Shows reports whether this node can show the rows of a shard.
 	Shows func(shard uint32, anyReplica bool) bool
-	// Name returns what people call a node. Without it they read its id.
+	// Name returns the name of a node. If it is nil, texts have the node's id.
 	Name func(node string) string
-	// Registerer gets the metrics. Without it they are not read.
+	// Registerer registers the metrics. If it is nil, they are not registered.
 	Registerer prometheus.Registerer
 }
 
 // Nodes answers queries by asking the nodes that have the rows.
 type Nodes struct {
 	cfg Config
-	// large are statements whose partial results were too large, shared statements of which too many values lie on
-	// several nodes, and unproven statements for the largest groups whose nodes had to be asked for all groups.
+	// These remember statements. The partial results of those in large were too large. Those in shared had too many
+	// values on several nodes. Those in unproven ask for the largest groups, and needed all groups of the nodes.
 	large, shared, unproven *recent
-	// partials are the bytes of partial results that queries hold.
+	// partials is the size of the partial results that queries hold, in bytes.
 	partials atomic.Int64
 	metrics  *queryMetrics
 }
 
-// New returns what asks the nodes.
+// New returns Nodes with the given Config.
 func New(cfg Config) *Nodes {
 	return &Nodes{
 		cfg: cfg, large: newRecent(), shared: newRecent(), unproven: newRecent(), metrics: newQueryMetrics(cfg.Registerer),
 	}
 }
 
-// Answer is where the answer to a query goes. One goroutine uses it.
+// Answer receives the answer to a query. It is used by one goroutine.
 type Answer interface {
 	// Missing says what the answer lacks. It is called before Rows, if at all.
 	Missing(what []string) error
@@ -65,17 +65,17 @@ type Answer interface {
 	Rows(ipc []byte) error
 }
 
-// The phases of a query that asks nodes.
+// The phases of a query over several nodes.
 const (
 	PhaseAsk    = "asking nodes"
 	PhaseFinish = "last step"
 )
 
-// Progress takes note of how far a query is. It is safe for concurrent use.
+// Progress receives the progress of a query. It is safe for concurrent use.
 type Progress interface {
 	// Enter begins a phase.
 	Enter(phase string)
-	// Asks begins to ask for a number of parts, and Answered ends one of them.
+	// Asks reports the number of parts that are requested. Answered reports that one of them is complete.
 	Asks(parts int)
 	Answered()
 }

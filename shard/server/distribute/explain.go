@@ -13,7 +13,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// Note says for EXPLAIN how the statement was taken apart, or why rows are fetched.
+// Note returns the text of EXPLAIN: how the statement was split, or why rows are fetched.
 func (d *Statement) Note() string {
 	if d.split.Reason != "" {
 		return "rows of other nodes are fetched: " + d.split.Reason
@@ -72,7 +72,7 @@ func rowsOf(streams [][]byte) string {
 	return strconv.FormatInt(rows, 10)
 }
 
-// name returns what people call a node.
+// name returns the name of a node.
 func (n *Nodes) name(node string) string {
 	if n.cfg.Name == nil {
 		return cmp.Or(node, "?")

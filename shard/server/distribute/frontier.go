@@ -12,8 +12,8 @@ import (
 	"cordwood/shard/query"
 )
 
-// frontier knows the time that no row of the answer is behind, once there are enough rows. It is safe for concurrent
-// use.
+// frontier computes the time bound of the answer: once there are enough rows, no row beyond it can be in the answer.
+// It is safe for concurrent use.
 type frontier struct {
 	newest *query.Newest
 	begun  time.Time
@@ -33,7 +33,7 @@ func newFrontier(s *query.Split) *frontier {
 	return &frontier{newest: s.Newest, begun: time.Now(), known: make(chan struct{})}
 }
 
-// add takes the rows of a node into account.
+// add adds the rows of a node.
 func (f *frontier) add(stream []byte) {
 	if f == nil {
 		return
@@ -64,8 +64,8 @@ func (f *frontier) add(stream []byte) {
 	close(f.known)
 }
 
-// again waits until a node that has not answered is to be asked again: there is a bound, and as long again as it took
-// to find it has passed. It returns false if ctx ends before that.
+// again waits until a node that has not answered should get a new request: a bound is known, and the time that it
+// took to find the bound has passed once more. It returns false if ctx ends before that.
 func (f *frontier) again(ctx context.Context) bool {
 	if f == nil {
 		return false
@@ -85,8 +85,8 @@ func (f *frontier) again(ctx context.Context) bool {
 	}
 }
 
-// sql returns the statement for the rows that are not behind the frontier.
+// sql returns the statement for the rows within the bound.
 func (f *frontier) sql() string { return f.newest.Before + f.bound + f.newest.After }
 
-// errAskedAgain ends a call to a node that is asked again, for fewer rows.
+// errAskedAgain ends a call to a node that gets a new request for fewer rows.
 var errAskedAgain = errors.New("asked again with a bound")

@@ -18,21 +18,20 @@ import (
 	"cordwood/shard/query"
 )
 
-// If the different values that a statement counts are too large to be sent, the nodes send a hash of each of their
-// different values. A hash that came once is one value. If it came several times, several nodes may have the same
-// value, or two values may have the same hash: the nodes are asked for the values of these hashes.
+// If the distinct values that a statement counts are too large to be sent, the nodes send a hash of each of their
+// distinct values. A hash that arrives once is one value. If a hash arrives several times, either several nodes have
+// the same value, or two values have the same hash. The nodes are then asked for the values with this hash.
 
-// maxRepeated is of how many hashes the values are asked for. If more values than that lie on several nodes, rows are
-// fetched.
+// maxRepeated is the most hashes whose values are requested. If more values lie on several nodes, rows are fetched.
 const maxRepeated = 5000
 
-// errShared tells that too many values may lie on several nodes.
+// errShared reports that too many values may lie on several nodes.
 var errShared = errs.New(errs.Internal, "query: more than %d values have hashes that several nodes sent", maxRepeated)
 
-// errHashes tells that hashes of nodes cannot be compared.
+// errHashes reports that the hashes of different nodes cannot be compared.
 var errHashes = errs.New(errs.Internal, "query: the nodes hash values in different ways, because their engines differ")
 
-// askAll asks the nodes for their partial results, and for hashes of values if these are too large.
+// askAll requests the partial results of all nodes, or hashes of values if the partial results are too large.
 func (d *Statement) askAll(ctx context.Context) error {
 	if d.split.Hashed != nil && d.nodes.large.has(d.req.Sql) {
 		return d.askHashes(ctx)
@@ -47,7 +46,7 @@ func (d *Statement) askAll(ctx context.Context) error {
 	return d.askHashes(ctx)
 }
 
-// forget gives up what the nodes returned. missing is what was missing before they were asked.
+// forget releases the answers of the nodes. missing is what was missing before the requests.
 func (d *Statement) forget(missing []string) {
 	d.missing = missing
 	for _, p := range d.parts {
@@ -57,7 +56,7 @@ func (d *Statement) forget(missing []string) {
 	}
 }
 
-// askHashes counts the different values by their hashes.
+// askHashes counts the distinct values by their hashes.
 func (d *Statement) askHashes(ctx context.Context) error {
 	h := d.split.Hashed
 	missing := slices.Clone(d.missing)
@@ -93,7 +92,7 @@ func (d *Statement) askHashes(ctx context.Context) error {
 	return nil
 }
 
-// askValues returns how many different values there are of some hashes.
+// askValues returns the number of distinct values that have one of some hashes.
 func (d *Statement) askValues(ctx context.Context, hashes []uint64) (int, error) {
 	list := make([]string, len(hashes))
 	for i, h := range hashes {
@@ -124,7 +123,7 @@ func (d *Statement) askValues(ctx context.Context, hashes []uint64) (int, error)
 	return len(values), nil
 }
 
-// eachBatch calls f with the batches of a stream, which have one column at least.
+// eachBatch calls f with each batch of a stream. The batches have at least one column.
 func eachBatch(stream []byte, f func(rec arrow.RecordBatch) error) error {
 	r, err := ipc.NewReader(bytes.NewReader(stream))
 	if err != nil {
@@ -166,7 +165,8 @@ func readHashes(stream []byte, probe uint64) (out []uint64, err error) {
 	return slices.Delete(out, at, at+1), nil
 }
 
-// tellApart returns how many hashes occur once, and those that occur several times. It changes the order of the list.
+// tellApart returns the number of hashes that occur once, and the hashes that occur several times. It changes the
+// order of the list.
 func tellApart(list []uint64) (once int, repeated []uint64) {
 	for _, bucket := range byHead(list) {
 		slices.Sort(bucket)
@@ -186,11 +186,11 @@ func tellApart(list []uint64) (once int, repeated []uint64) {
 	return once, repeated
 }
 
-// headBits is by how many of their first bits hashes are sorted into buckets: to sort those takes less than to sort
-// all, since a bucket fits into the cache of a core.
+// headBits is the number of leading bits by which hashes are divided into buckets. Sorting the buckets is faster than
+// sorting the whole list, because a bucket fits into the cache of a core.
 const headBits = 12
 
-// byHead returns the numbers of a list in buckets by their first bits.
+// byHead divides the hashes of a list into buckets by their leading bits.
 func byHead(list []uint64) [][]uint64 {
 	if len(list) < 1<<headBits {
 		return [][]uint64{list}
@@ -216,7 +216,7 @@ func byHead(list []uint64) [][]uint64 {
 	return out
 }
 
-// partialsOf returns the last step over what the nodes returned, and the statement whose partial results these are.
+// partialsOf returns the last step over the answers of the nodes, and the statement that the nodes ran.
 func (d *Statement) partialsOf() (worker string, out *query.Partials) {
 	out = &query.Partials{
 		Final: d.split.Final, Explain: d.split.Explain, Moment: d.split.Moment, Streams: d.streams(),

@@ -15,11 +15,11 @@ import (
 	"cordwood/shard/query"
 )
 
-// Rows sorted by the time index alone are merged here, without the engine. They also show early which rows cannot be
-// in the answer (frontier.go): as soon as enough rows are here, a node that is not done is asked again, for rows that
-// are not behind these.
+// This file merges rows that are sorted by the time index alone, without the engine. Such rows also show early which
+// other rows cannot be in the answer (frontier.go). As soon as there are enough rows, a node that has not finished
+// gets a new request, for only the rows within their bound.
 
-// maxMerged is how many rows are merged here at most. The engine merges more.
+// maxMerged is the most rows that are merged here. If there are more, the engine merges them.
 const maxMerged = 20_000
 
 // sorted are the rows of a node, sorted by time.
@@ -85,8 +85,8 @@ func (s *sorted) addRows(from, to, columns int, add func(column int, a arrow.Arr
 	}
 }
 
-// merge makes the answer to a statement from the sorted rows of the nodes. It returns errNotSorted if the engine has to
-// do it.
+// merge computes the answer to a statement from the sorted rows of the nodes. If the engine has to do it, merge
+// returns errNotSorted.
 func merge(streams [][]byte, n *query.Newest) ([]byte, error) {
 	var all []*sorted
 	defer func() {

@@ -14,11 +14,10 @@ type Reader interface {
 	Partial() []string
 }
 
-// Tries is how often a node is asked for rows, if its stream breaks.
+// Tries is how often rows are requested from a node if its stream breaks.
 const Tries = 3
 
-// Away reports whether rows are missing because a shard cannot be asked, rather than for
-// what the answer was.
+// Away reports whether rows are missing because a shard cannot be reached, and not because of its answer.
 func Away(err error) bool {
 	e := errs.From(err)
 	switch e.Code {
@@ -28,7 +27,7 @@ func Away(err error) bool {
 	return e.Reason == errs.NotLeader
 }
 
-// Remembering keeps the error of a reader, which says more than what a decoder of its bytes makes of it.
+// Remembering keeps the error of a reader, because the decoder that reads from it returns a less exact one.
 type Remembering struct {
 	R   io.Reader
 	Err error

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// keptFor is how long a statement is remembered, and kept how many are.
+	// keptFor is how long a statement is remembered, and kept is the most statements that are.
 	keptFor = 10 * time.Minute
 	kept    = 256
 )

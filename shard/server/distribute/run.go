@@ -11,8 +11,8 @@ import (
 	"cordwood/shard/query"
 )
 
-// Run answers the query if the statement was taken apart. It returns false if rows have to be fetched; then nothing
-// has been sent.
+// Run answers the query if the statement was split. If rows have to be fetched, it returns false and has sent
+// nothing.
 func (d *Statement) Run(ctx context.Context, out Answer) (done bool, err error) {
 	d.out = out
 	if d.split.Reason != "" {
@@ -21,7 +21,7 @@ func (d *Statement) Run(ctx context.Context, out Answer) (done bool, err error) 
 	ctx, span := tracing.Start(ctx, "ask nodes")
 	span.Number("nodes", int64(len(d.parts)))
 	defer func() { span.End(err) }()
-	// What is missing stands in front of an answer, so rows are only passed on if nothing may be missing.
+	// The answer begins with what is missing, so rows are passed on at once only if nothing may be missing.
 	if d.split.Final == "" && d.split.Explain == "" && !d.req.AllowPartial {
 		return d.passOn(ctx)
 	}
@@ -36,8 +36,8 @@ func (d *Statement) Run(ctx context.Context, out Answer) (done bool, err error) 
 	return d.finish(ctx)
 }
 
-// instead reports whether err ends the query, or rows are fetched instead: what a statement gets wrong is said
-// best of the client's own text, and partial results that are too large are put on disk.
+// instead decides whether err ends the query (done), or whether rows are fetched instead. They are fetched if the
+// statement has an error, so that the error is about the client's own text, and if the partial results are too large.
 func (d *Statement) instead(ctx context.Context, err error) (done bool, _ error) {
 	if ctx.Err() != nil {
 		return true, err
@@ -54,7 +54,7 @@ func (d *Statement) instead(ctx context.Context, err error) (done bool, _ error)
 	return true, err
 }
 
-// finish runs the last step over what the nodes returned.
+// finish runs the last step over the answers of the nodes.
 func (d *Statement) finish(ctx context.Context) (done bool, err error) {
 	d.progress.Enter(PhaseFinish)
 	if done, err := d.mergeHere(); done {
@@ -75,7 +75,7 @@ func (d *Statement) finish(ctx context.Context) (done bool, err error) {
 	return true, err
 }
 
-// mergeHere answers a statement for the first rows by time without the engine, if it can.
+// mergeHere answers a statement for the first rows by time without the engine, if possible.
 func (d *Statement) mergeHere() (done bool, err error) {
 	n := d.split.Newest
 	if n == nil || d.split.Explain != "" || n.Limit+n.Offset > maxMerged {
@@ -101,7 +101,7 @@ func (d *Statement) send(ipc []byte) error {
 	return d.out.Rows(ipc)
 }
 
-// sendMissing says what the answer lacks, in front of it.
+// sendMissing sends what the answer lacks, before the rows.
 func (d *Statement) sendMissing() error {
 	if len(d.missing) == 0 {
 		return nil

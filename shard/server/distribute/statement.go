@@ -14,7 +14,7 @@ import (
 	"cordwood/shard/query"
 )
 
-// Statement is a statement on its way to the nodes that have its rows.
+// Statement is a query that the nodes with its rows run.
 type Statement struct {
 	nodes    *Nodes
 	req      *shardpb.QueryRequest
@@ -29,14 +29,14 @@ type Statement struct {
 	bytes   atomic.Int64
 	// frontier is set for statements for the first rows by time, and nil for others.
 	frontier *frontier
-	// asked is how long it took until all nodes had answered.
+	// asked is the time until all nodes had answered.
 	asked time.Duration
-	// counted tells that the different values were counted by their hashes, and number is how many they are. The nodes
-	// sent sentHashes hashes.
+	// counted reports that the distinct values were counted by their hashes, and number is the result. The nodes sent
+	// sentHashes hashes.
 	counted    bool
 	number     int64
 	sentHashes int
-	// failed is why rows are fetched although the statement was split.
+	// failed is the reason why rows are fetched although the statement was split.
 	failed error
 
 	out Answer
@@ -44,20 +44,20 @@ type Statement struct {
 	sent bool
 }
 
-// part is what one node is asked.
+// part is the request to one node and its answer.
 type part struct {
 	node   string // the presumed leader of the shards
 	shards []uint32
-	// sql, if not empty, is what it is asked in the place of the statement for all.
+	// sql, if not empty, is sent to this node instead of the statement for all nodes.
 	sql string
-	// streams are what it answered, of so many bytes together; see streams.go.
+	// streams is the answer of the node and its size in bytes; see streams.go.
 	streams [][]byte
 	bytes   int
 	took    time.Duration
 }
 
-// TakeApart prepares a query whose rows lie on other nodes as well; id names the query on all nodes. It returns nil if
-// there is nothing to take apart: this node has all rows, or the statement is a part already.
+// TakeApart prepares a query whose rows lie on other nodes as well; id identifies the query on all nodes. It returns
+// nil if this node has all rows, or if the statement is a part already.
 func (n *Nodes) TakeApart(ctx context.Context, req *shardpb.QueryRequest, id string, progress Progress,
 ) (*Statement, error) {
 	if req.Part || n.cfg.Ask == nil ||
@@ -93,7 +93,7 @@ func (n *Nodes) TakeApart(ctx context.Context, req *shardpb.QueryRequest, id str
 	return d, nil
 }
 
-// spread reports whether rows of a table are in several shards, and this node cannot show one of them.
+// spread reports whether a table has several shards and this node cannot show the rows of at least one of them.
 func (n *Nodes) spread(req *shardpb.QueryRequest, t *shardpb.QueryTable) bool {
 	if t.Inline || t.Name == nil || t.Table == nil {
 		return false

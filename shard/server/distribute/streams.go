@@ -6,13 +6,13 @@ import (
 	"cordwood/proto/errs"
 )
 
-// A node with several shards of a table that merges its rows answers with one Arrow IPC stream for each of them, one
-// behind the other: rows of a shard are sorted, and each group is once among them.
+// If a node has several shards of a table that merges rows, it answers with one Arrow IPC stream for each, one after
+// the other. Within a stream, rows are sorted and each group occurs once.
 
-// errStream tells that bytes are no Arrow IPC stream.
+// errStream reports that bytes are not an Arrow IPC stream.
 var errStream = errs.New(errs.Internal, "query: a node sent what is no stream of rows")
 
-// cutStreams returns the streams of an answer.
+// cutStreams divides an answer into its streams.
 func cutStreams(answer []byte) ([][]byte, error) {
 	var out [][]byte
 	for len(answer) > 0 {
@@ -26,7 +26,7 @@ func cutStreams(answer []byte) ([][]byte, error) {
 	return out, nil
 }
 
-// streamLength returns how long the first stream of an answer is.
+// streamLength returns the length of the first stream of an answer.
 func streamLength(b []byte) (int, error) {
 	for at := 0; ; {
 		if len(b)-at < 8 || binary.LittleEndian.Uint32(b[at:]) != 0xFFFFFFFF {
@@ -49,7 +49,7 @@ func streamLength(b []byte) (int, error) {
 	}
 }
 
-// bodyLength returns the length of what follows a message: the fourth field of its table in the form of FlatBuffers.
+// bodyLength returns the length of the body after a message: the fourth field of its FlatBuffers table.
 func bodyLength(message []byte) (length int64, ok bool) {
 	const field = 4 + 2*3 // in the list of the places of fields, behind two lengths
 	size := uint64(len(message))

@@ -7,7 +7,7 @@ import (
 	duckdb "github.com/duckdb/duckdb-go-bindings"
 )
 
-// typeNames are the types that a parameter may have, but for DECIMAL and lists.
+// typeNames are the types that a parameter may have, except DECIMAL and lists.
 var typeNames = map[duckdb.Type]string{
 	duckdb.TypeBoolean: "BOOLEAN", duckdb.TypeTinyInt: "TINYINT", duckdb.TypeSmallInt: "SMALLINT",
 	duckdb.TypeInteger: "INTEGER", duckdb.TypeBigInt: "BIGINT", duckdb.TypeHugeInt: "HUGEINT",
@@ -19,7 +19,8 @@ var typeNames = map[duckdb.Type]string{
 	duckdb.TypeTimestampNS: "TIMESTAMP_NS", duckdb.TypeTimestampTZ: "TIMESTAMP WITH TIME ZONE",
 }
 
-// ParameterTypes returns the types that the statement wants of its parameters $1 to $n, empty where it does not say.
+// ParameterTypes returns the types that the statement expects of its parameters $1 to $n. A type that it does not
+// determine is empty.
 func (s *Session) ParameterTypes(text string, n int) ([]string, error) {
 	var stmt duckdb.PreparedStatement
 	defer duckdb.DestroyPrepare(&stmt)
@@ -41,7 +42,7 @@ func (s *Session) ParameterTypes(text string, n int) ([]string, error) {
 	return out, nil
 }
 
-// typeName returns a type as the engine writes it, or nothing for a type that no parameter has.
+// typeName returns a type as the engine writes it, or "" if no parameter can have this type.
 func typeName(kind duckdb.LogicalType) string {
 	switch id := duckdb.GetTypeId(kind); id {
 	case duckdb.TypeDecimal:

@@ -10,23 +10,23 @@ import (
 )
 
 const (
-	// MaxRows bounds the partials of a segment that are kept.
+	// MaxRows is the most rows of partials that are kept for a segment.
 	MaxRows = 4096
-	// MaxBytes bounds them as well.
+	// MaxBytes is the most bytes of partials that are kept for a segment.
 	MaxBytes = 256 << 10
-	// again is how soon a statement must be asked again for its partials to be kept.
+	// again is the time within which a statement must be repeated for its partials to be kept.
 	again = 10 * time.Minute
 	// keptStatements is how many statements are remembered.
 	keptStatements = 1024
-	// overhead is about what an entry takes beside its rows.
+	// overhead is an estimate of an entry's bytes without its rows.
 	overhead = 512
 )
 
-// Key tells partials from others.
+// Key identifies partials.
 type Key struct {
-	// Statement is what was asked, of a table of which columns.
+	// Statement is the statement with the relevant part of its table's definition.
 	Statement string
-	// Segment is what the rows were: a file and the checksum of its content, or an object of a bucket.
+	// Segment is a file and the checksum of its content, or an object of a bucket.
 	Segment string
 	CRC     uint32
 }
@@ -40,22 +40,22 @@ type Cache struct {
 	stats      Stats
 }
 
-// statement is what is known of a statement.
+// statement is the cache's record of a statement.
 type statement struct {
 	seen time.Time
-	// large tells that its partials are too large to be kept.
+	// large reports that its partials are too large to be kept.
 	large bool
 }
 
-// Stats is what a cache did since it was made.
+// Stats counts the uses of a cache since it was created.
 type Stats struct {
 	// Hits and Misses count segments whose partials were asked for.
 	Hits, Misses int64
-	// Bytes is what the cache holds.
+	// Bytes is the size of the cache.
 	Bytes int64
 }
 
-// New returns a cache of at most so many bytes; for 0 nil, which keeps nothing.
+// New returns a cache of at most limit bytes. If limit is 0, New returns nil, a cache that keeps nothing.
 func New(limit int64) *Cache {
 	if limit <= 0 {
 		return nil
@@ -65,7 +65,7 @@ func New(limit int64) *Cache {
 	}
 }
 
-// Stats returns what the cache did so far.
+// Stats returns the counters of the cache.
 func (c *Cache) Stats() Stats {
 	if c == nil {
 		return Stats{}
@@ -77,8 +77,8 @@ func (c *Cache) Stats() Stats {
 	return out
 }
 
-// Asked notes that a statement is asked now. It returns whether it was asked lately and its partials are not too large:
-// then it is worth while to keep them.
+// Asked records that a statement is asked now. It reports whether its partials should be kept: it was asked lately,
+// and they are not too large.
 func (c *Cache) Asked(sql string, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,7 +92,7 @@ func (c *Cache) Asked(sql string, now time.Time) bool {
 	return lately && !known.large
 }
 
-// TooLarge notes that the partials of a statement are too large to be kept. It is not tried again for a while.
+// TooLarge records that the partials of a statement are too large to be kept. It is not tried again for a while.
 func (c *Cache) TooLarge(sql string, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,8 +120,8 @@ func (c *Cache) Has(k Key) bool {
 	return ok
 }
 
-// Put keeps the partials of a segment, which must not change, unless they are too large. Their memory must be that
-// of the Go heap, and not be shared with other rows.
+// Put keeps the partials of a segment unless they are too large. They must not change, must be on the Go heap, and
+// must not share memory with other rows.
 func (c *Cache) Put(k Key, rec arrow.RecordBatch) bool {
 	size := Size(rec)
 	if rec.NumRows() > MaxRows || size > MaxBytes {
@@ -136,7 +136,7 @@ func (c *Cache) Put(k Key, rec arrow.RecordBatch) bool {
 	return true
 }
 
-// Size returns how much memory rows take.
+// Size returns the memory that the rows take, in bytes.
 func Size(rec arrow.RecordBatch) (size int64) {
 	for _, column := range rec.Columns() {
 		for _, b := range column.Data().Buffers() {

@@ -1,5 +1,5 @@
-// Package partial keeps what a statement found in each segment, the partials, for the next time that it is asked, and
-// adds up partials of several segments. Segments do not change, so what was found in one stays true.
+// Package partial keeps partials, the partial results that a statement has for each segment, and adds up the partials
+// of several segments. Segments do not change, so their partials stay valid.
 //
-// It knows neither statements nor the engine: partials are rows of Arrow, the first columns of which are groups.
+// It knows neither statements nor the engine: partials are Arrow rows, and their first columns are the groups.
 package partial

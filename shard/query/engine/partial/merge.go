@@ -13,21 +13,21 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// How is how the values of one group become one.
+// How says how the values of a group are combined.
 type How uint8
 
 const (
-	// Apart leaves the rows of a group as they are: the last step makes one of them.
+	// Apart leaves the rows of a group as they are; the last step combines them.
 	Apart How = iota
-	// Sum adds them up. It passes nulls over, as the others do.
+	// Sum adds the values up. Like Least and Greatest, it skips nulls.
 	Sum
-	// Least keeps the least.
+	// Least keeps the smallest value.
 	Least
-	// Greatest keeps the greatest.
+	// Greatest keeps the largest value.
 	Greatest
 )
 
-// Concat puts rows of the same columns one behind the other, in memory of their own.
+// Concat copies batches with the same columns into one batch.
 func Concat(schema *arrow.Schema, list []arrow.RecordBatch) (arrow.RecordBatch, error) {
 	columns := make([]arrow.Array, schema.NumFields())
 	rows := int64(0)
@@ -57,8 +57,8 @@ func Concat(schema *arrow.Schema, list []arrow.RecordBatch) (arrow.RecordBatch, 
 	return array.NewRecordBatch(schema, columns, rows), nil
 }
 
-// Merge makes one row of those of one group: the first len(columns)-len(how) columns are the groups. If that is not
-// known how, of a type or because a column is to stay apart, it returns the rows as they are.
+// Merge combines the rows of each group into one row. The first len(columns)-len(how) columns are the groups. If it
+// does not know a type, or if a column is Apart, it returns the rows as they are.
 func Merge(rec arrow.RecordBatch, how []How) (arrow.RecordBatch, error) {
 	groups := int(rec.NumCols()) - len(how)
 	rows := int(rec.NumRows())
@@ -85,7 +85,7 @@ func Merge(rec arrow.RecordBatch, how []How) (arrow.RecordBatch, error) {
 	return array.NewRecordBatch(rec.Schema(), columns, int64(len(first))), nil
 }
 
-// mergeable reports whether Merge knows the types of all columns and what becomes of them.
+// mergeable reports whether Merge can combine all columns: it knows their types, and none is Apart.
 func mergeable(rec arrow.RecordBatch, how []How) bool {
 	groups := int(rec.NumCols()) - len(how)
 	for i, c := range rec.Columns() {
@@ -109,7 +109,7 @@ func mergeable(rec arrow.RecordBatch, how []How) bool {
 	return true
 }
 
-// groupRows numbers the groups in the order in which they come, and returns the number of each row's group, and the
+// groupRows numbers the groups in the order in which they occur. It returns the number of each row's group, and the
 // first row of each group.
 func groupRows(rec arrow.RecordBatch, groups int) (of, first []int) {
 	of = make([]int, rec.NumRows())
@@ -151,8 +151,8 @@ func number[T int8 | int16 | int32 | int64 | uint8 | uint16 | uint32 | uint64 | 
 	return func(key []byte, row int) []byte { return binary.LittleEndian.AppendUint64(key, uint64(c.Value(row))) }
 }
 
-// keyWriter returns what appends a value of a column, such that different values are different bytes; nil: the
-// type is not known.
+// keyWriter returns a function that appends a value of a column; different values give different bytes. It returns
+// nil if the type is not known.
 func keyWriter(c arrow.Array) func(key []byte, row int) []byte {
 	switch c := c.(type) {
 	case *array.Int8:
@@ -227,7 +227,7 @@ func take(c arrow.Array, rows []int) arrow.Array {
 	return b.NewArray()
 }
 
-// builder is of a column of one type.
+// builder builds a column of one type.
 type builder[T any] interface{ Append(v T) }
 
 func copier[T any](b array.Builder, c fixed[T]) func(row int) {
@@ -235,7 +235,7 @@ func copier[T any](b array.Builder, c fixed[T]) func(row int) {
 	return func(row int) { to.Append(c.Value(row)) }
 }
 
-// adder returns what appends the value of a row. It knows the types that keyWriter knows.
+// adder returns a function that appends the value of a row. It knows the same types as keyWriter.
 func adder(b array.Builder, c arrow.Array) func(row int) {
 	switch c := c.(type) {
 	case *array.Int8:
@@ -274,7 +274,7 @@ func adder(b array.Builder, c arrow.Array) func(row int) {
 	return func(int) { b.AppendNull() }
 }
 
-// combine makes one value of those of each group; of says of which group a row is.
+// combine combines the values of each group into one; of has the group of each row.
 func combine(c arrow.Array, how How, of []int, groups int) (arrow.Array, error) {
 	if how != Sum {
 		return take(c, bestRows(c, how, of, groups)), nil
@@ -326,7 +326,7 @@ func addUp[T any](b array.Builder, c fixed[T], of []int, groups int, add func(a,
 	}
 }
 
-// bestRows returns the row of each group that has its least or greatest value, or one that is null if all are.
+// bestRows returns, for each group, the row with its smallest or largest value, or a row with null if all are null.
 func bestRows(c arrow.Array, how How, of []int, groups int) []int {
 	before := comparer(c)
 	best := make([]int, groups)
@@ -352,11 +352,11 @@ func lesser[T any](c fixed[T], less func(a, b T) bool) func(a, b int) bool {
 
 func ordered[T cmp.Ordered](c fixed[T]) func(a, b int) bool { return lesser(c, cmp.Less[T]) }
 
-// nanLast orders doubles as the engine does: NaN is the largest; cmp.Less has it the least.
+// nanLast orders doubles as the engine does: NaN is the largest value. For cmp.Less it is the smallest.
 func nanLast[T float32 | float64](a, b T) bool { return a < b || a == a && b != b }
 
-// comparer returns what tells whether the value of one row is less than that of another; neither is null. It knows the
-// types that keyWriter knows.
+// comparer returns a function that reports whether the value of one row is less than the value of another; neither
+// may be null. It knows the same types as keyWriter.
 func comparer(c arrow.Array) func(a, b int) bool {
 	switch c := c.(type) {
 	case *array.Int8:
@@ -395,7 +395,7 @@ func comparer(c arrow.Array) func(a, b int) bool {
 	return nil
 }
 
-// Rows returns some rows of the columns of rec that s has, which are its last ones, in memory of their own.
+// Rows copies some rows of the last columns of rec, which s describes.
 func Rows(s *arrow.Schema, rec arrow.RecordBatch, rows []int) (arrow.RecordBatch, error) {
 	skip := int(rec.NumCols()) - s.NumFields()
 	columns := make([]arrow.Array, s.NumFields())

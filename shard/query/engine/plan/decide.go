@@ -20,10 +20,10 @@ type Condition struct {
 	meets func(times Span) bool
 }
 
-// OnTime means that the condition is about the time index alone.
+// OnTime reports that the condition uses only the time index.
 func (c *Condition) OnTime() bool { return c.meets != nil }
 
-// Conjuncts takes a condition apart at its ANDs.
+// Conjuncts splits a condition at its ANDs.
 func Conjuncts(where sql.Node) []sql.Node {
 	if where == nil {
 		return nil
@@ -39,7 +39,7 @@ func Conjuncts(where sql.Node) []sql.Node {
 	return out
 }
 
-// Conditions returns the conditions of a WHERE of the reference's table alone, as they are at a moment.
+// Conditions returns the conditions of a WHERE that use only the reference's table, evaluated for one time.
 func (p *Plan) Conditions(where sql.Node, now time.Time) []Condition {
 	var out []Condition
 	for _, expr := range Conjuncts(where) {
@@ -77,8 +77,7 @@ func (p *Scope) onTime(expr sql.Node) bool {
 	return only
 }
 
-// withoutBetween returns a condition with two comparisons in the place of each BETWEEN: what its opposite says is only
-// known of comparisons.
+// withoutBetween replaces each BETWEEN in a condition by two comparisons, because only comparisons can be negated.
 func withoutBetween(n sql.Node) sql.Node {
 	switch sql.Text(n, "class") {
 	case "BETWEEN":
@@ -99,7 +98,7 @@ func withoutBetween(n sql.Node) sql.Node {
 	return n
 }
 
-// Decided reports whether all rows of a part meet the conditions that are about the time index alone.
+// Decided reports whether all rows of a part meet the conditions that use only the time index.
 func (p *Plan) Decided(pt *Part, conditions []Condition) bool {
 	times := p.probe(pt, false).times
 	if pt.far || times.Lo < -FarAway || times.Hi > FarAway {
@@ -109,7 +108,8 @@ func (p *Plan) Decided(pt *Part, conditions []Condition) bool {
 	return !slices.ContainsFunc(conditions, func(c Condition) bool { return c.OnTime() && !c.meets(times) })
 }
 
-// WholeRows returns how many rows a part has if all of them can be seen: none has expired or is marked deleted.
+// WholeRows returns the number of rows of a part if all of them are visible: none has expired or is marked as
+// deleted.
 func (p *Plan) WholeRows(pt *Part) (rows int64, ok bool) {
 	if before := p.View.ExpiredBefore; before != nil && pt.Min < *before {
 		return 0, false
@@ -121,8 +121,8 @@ func (p *Plan) WholeRows(pt *Part) (rows int64, ok bool) {
 	return pt.Segment.Rows, pt.Segment.Damaged == "" && !marked
 }
 
-// Keepable returns the segments of at least so many rows that can be asked by themselves: none of their rows have to be
-// merged with others, or have expired, and all of them meet the conditions that are about the time index alone.
+// Keepable returns the segments with at least so many rows whose partials can be kept: none of their rows has expired
+// or has to be merged with others, and all rows meet the conditions that use only the time index.
 func (p *Plan) Keepable(conditions []Condition, rows int64) (out []*query.Segment) {
 	if p.hasColumn("file_index") || p.hasColumn(NumberColumn) {
 		return nil
@@ -144,7 +144,7 @@ func (p *Plan) Keepable(conditions []Condition, rows int64) (out []*query.Segmen
 	return out
 }
 
-// Apart returns the parts of the table whose rows may matter as far as their times show, if no rows of several parts
+// Apart returns the parts of the table that may have matching rows, by their times, if rows of several parts do not
 // have to be merged.
 func (p *Plan) Apart() (parts []Part, ok bool) {
 	parts = p.Parts()

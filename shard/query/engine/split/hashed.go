@@ -6,29 +6,29 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// Hashed is how the number of different values is found by their hashes, if the values are too many to be sent.
+// Hashed has the statements that count distinct values by their hashes, for when the values are too large to be sent.
 //
-// Values of different hashes are different. So each node sends the hash of each of its different values, and a hash
-// that came once is one value. Only those values are sent whose hashes came several times.
+// Values with different hashes are different. Each node sends the hash of each of its distinct values. A hash that
+// arrives once is one value. Values are sent only if their hash arrives several times.
 type Hashed struct {
-	// Hashes returns the hash of each different value of a node, and Probe among them, which two engines that hash in
-	// other ways do not share.
+	// Hashes returns the hash of each distinct value of a node, and Probe. Probe differs between engines that hash in
+	// different ways.
 	Hashes string
-	// Before and After are the text around a list of hashes, in the statement for the different values that have
-	// these.
+	// Before and After are the text around a list of hashes in the statement for the distinct values that have these
+	// hashes.
 	Before, After string
 	// Final makes the answer of NumberColumn of what Worker describes: a single row with the number of values.
 	Worker, Final string
 }
 
-// Probe is the statement for a hash that tells engines apart.
+// Probe is the statement that returns the hash of a literal, to compare engines.
 const Probe = "hash('cordwood', 1, CAST(0.5 AS DOUBLE))"
 
-// numberName is the column of the number of different values.
+// numberName is the name of the column with the number of distinct values.
 const numberName = `"__n"`
 
-// hashed returns how a statement for nothing but numbers of different values is answered by hashes; nil: it asks for
-// something else.
+// hashed returns the statements that count by hashes, or nil if the statement asks for more than numbers of distinct
+// values.
 func (m *merging) hashed() *Hashed {
 	if m.pairs == "" || len(m.groups) > 0 || len(m.parts) > 0 || m.sets != nil || m.ranks || m.best != "" || m.project {
 		return nil

@@ -11,20 +11,20 @@ import (
 // SegmentColumn is the name of the column that numbers the segments of rows.
 const SegmentColumn = "__segment"
 
-// Segmented describes a statement for nodes, of which what it finds in several segments is what it finds in each of
-// them, one after the other.
+// Segmented describes a statement for nodes that can be run for each segment separately. Its result over several
+// segments is their results, one after the other.
 type Segmented struct {
-	// Where is its condition, or nil. Columns in it are as the table calls them.
+	// Where is its condition, or nil. It uses the table's names of columns.
 	Where sql.Node
-	// How says of the columns behind the groups what makes one value of those of several segments.
+	// How says, for each column after the groups, how the values of several segments are combined.
 	How []partial.How
 
 	list, from string
 	groups     int
 }
 
-// partsOf says of aggregates whether their values of several segments can be made one value here. Those that are Apart
-// are left to the last step.
+// partsOf says how the values of an aggregate in several segments are combined. The last step combines those that are
+// Apart.
 var partsOf = map[string]partial.How{
 	"count": partial.Sum, "count_star": partial.Sum, "count_if": partial.Sum, "countif": partial.Sum,
 	"sum": partial.Sum, "min": partial.Least, "max": partial.Greatest,
@@ -36,8 +36,8 @@ var partsOf = map[string]partial.How{
 	"arg_min": partial.Apart, "argmin": partial.Apart, "min_by": partial.Apart,
 }
 
-// FindSegmented describes a statement for nodes; nil if it is none that groups rows or adds them up, and does nothing
-// else.
+// FindSegmented describes a statement for nodes. It returns nil if the statement does more than group rows and add
+// them up.
 func FindSegmented(st *Statement) *Segmented {
 	b, err := newBlock(st)
 	if err != nil || b.sets != nil || b.all || b.having != nil || b.distinct || b.limited || b.offset > 0 ||
@@ -71,7 +71,7 @@ func FindSegmented(st *Statement) *Segmented {
 	return s
 }
 
-// partOf says what becomes of the values that an aggregate has in several segments.
+// partOf returns how the values of an aggregate in several segments are combined.
 func partOf(item sql.Node) (how partial.How, ok bool) {
 	if !isAggregate(item) || hasAggregate(sql.Args(item)) {
 		return 0, false
@@ -89,11 +89,11 @@ func partOf(item sql.Node) (how partial.How, ok bool) {
 	return how, ok
 }
 
-// Groups returns how many columns are groups.
+// Groups returns the number of columns that are groups.
 func (s *Segmented) Groups() int { return s.groups }
 
-// Text returns the statement with some conditions in the place of Where, for each segment by itself: the number of the
-// segment is the first column.
+// Text returns the statement that computes a result for each segment, with other conditions instead of Where. The
+// first column is the number of the segment.
 func (s *Segmented) Text(conditions []sql.Node) (string, error) {
 	var b strings.Builder
 	b.WriteString("SELECT " + sql.QuoteName(SegmentColumn) + ` AS "__s", ` + s.list + " FROM " + s.from)

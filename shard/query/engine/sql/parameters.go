@@ -9,8 +9,8 @@ import (
 	"cordwood/proto/errs"
 )
 
-// A statement with parameters is not run: whoever has their values writes them into it. It is only described, so here
-// are the places of $1, $2 … in its text.
+// A statement with parameters is only described, never run: the caller writes the values into the text. This file
+// finds the positions of $1, $2 … in it.
 
 // MaxParameter is the largest number of a parameter.
 const MaxParameter = 65535
