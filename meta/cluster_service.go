@@ -142,6 +142,22 @@ func checkWidening(cmd *metapb.Command, version uint32) error {
 	return nil
 }
 
+// checkMessageColumn refuses the option message_column while there may be programs that do not know it.
+func checkMessageColumn(cmd *metapb.Command, version uint32) error {
+	if version >= metapb.ProtocolSaved {
+		return nil
+	}
+	for _, o := range []map[string]string{
+		cmd.GetCreateTable().GetTable().GetOptions(), cmd.GetAlterTable().GetSetOptions().GetOptions(),
+	} {
+		if name, ok := o[schema.OptionMessageColumn]; ok {
+			return errs.New(errs.Unsupported, "message_column=%s needs protocol version %d, and the cluster uses "+
+				"%d: it is raised once all nodes run programs that understand it", name, metapb.ProtocolSaved, version)
+		}
+	}
+	return nil
+}
+
 // checkSpread refuses new tables that merge rows and are spread, while there may be
 // programs that do not know where each row belongs.
 func checkSpread(cmd *metapb.Command, version uint32) error {

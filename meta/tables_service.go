@@ -47,6 +47,10 @@ func prepareEnsureSchema(e *metapb.EnsureSchema) error {
 		if err != nil {
 			return err
 		}
+		if _, set := options[schema.OptionMessageColumn]; set {
+			return errs.New(errs.InvalidArguments, "table `%s`: message_column is set by a statement, and not with a write",
+				catalog.TableName(d.Database, d.Name))
+		}
 		d.Options = options
 	}
 	return nil
@@ -74,8 +78,11 @@ func prepareCreateTable(c *metapb.CreateTable) error {
 		}
 	}
 	options, err := schema.StoredOptions(t.Options, false)
+	if err != nil {
+		return err
+	}
 	t.Options = options
-	return err
+	return catalog.CheckMessageColumn(t)
 }
 
 func prepareAlterTable(a *metapb.AlterTable) error {

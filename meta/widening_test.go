@@ -9,6 +9,32 @@ import (
 	"cordwood/proto/schemapb"
 )
 
+// TestMessageColumnWaits: the option message_column gets into the log once all programs know it, and with no write.
+func TestMessageColumnWaits(t *testing.T) {
+	option := map[string]string{"message_column": "note"}
+	set := &metapb.Command{Op: &metapb.Command_AlterTable{AlterTable: &metapb.AlterTable{
+		Change: &metapb.AlterTable_SetOptions{SetOptions: &metapb.SetOptions{Options: option}},
+	}}}
+	create := &metapb.Command{Op: &metapb.Command_CreateTable{CreateTable: &metapb.CreateTable{
+		Table: &schemapb.Table{Options: option},
+	}}}
+	for name, cmd := range map[string]*metapb.Command{"altered": set, "created": create} {
+		if err := checkMessageColumn(cmd, metapb.ProtocolSaved-1); errs.CodeOf(err) != errs.Unsupported ||
+			!strings.Contains(err.Error(), "message_column=note needs protocol version 10") {
+			t.Errorf("%s before: %v", name, err)
+		}
+		if err := checkMessageColumn(cmd, metapb.ProtocolSaved); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	err := prepareEnsureSchema(&metapb.EnsureSchema{Tables: []*metapb.TableDemand{
+		{Database: "public", Name: "t", Options: map[string]string{"message_column": "note"}},
+	}})
+	if errs.CodeOf(err) != errs.InvalidArguments || !strings.Contains(err.Error(), "not with a write") {
+		t.Errorf("by a write: %v", err)
+	}
+}
+
 // TestWideningWaits: nothing that older programs do not know gets into the log before the cluster's version has it.
 func TestWideningWaits(t *testing.T) {
 	column := func() *schemapb.Column {

@@ -27,7 +27,7 @@ var flagListers = map[string]lister{
 	"rollback version":        versionsOfArgument,
 	"pipeline delete version": versionsOfArgument,
 	"dryrun version":          versionsOfArgument,
-	"hint":                    words(settings(schema.OptionNames())...),
+	"hint":                    words(settings(schema.HintNames())...),
 	"recover group":           recoverable,
 	"move from":               ofServer(nodeNames),
 	"move to":                 ofServer(nodeNames),

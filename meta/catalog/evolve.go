@@ -240,7 +240,8 @@ func AddColumn(t *schemapb.Table, c *schemapb.Column) error {
 	return CheckColumnCount(t)
 }
 
-// DropColumn removes a field. Batches that still carry it are refused from now on.
+// DropColumn removes a field. Batches that still carry it are refused from now on. The option message_column is removed
+// with it.
 func DropColumn(t *schemapb.Table, name string) error {
 	i := column(t, name)
 	if i < 0 {
@@ -257,6 +258,9 @@ func DropColumn(t *schemapb.Table, name string) error {
 			TableName(t.Database, t.Name))
 	}
 	t.Columns = append(t.Columns[:i:i], t.Columns[i+1:]...)
+	if t.Options[schema.OptionMessageColumn] == name {
+		delete(t.Options, schema.OptionMessageColumn)
+	}
 	t.MinWriterVersion = t.Version + 1
 	return nil
 }
@@ -289,12 +293,38 @@ func SetOptions(t *schemapb.Table, options map[string]string) (changed bool, err
 		return false, errs.New(errs.InvalidArguments, "Invalid table options of table `%s`, merge_mode: "+
 			"last_non_null with append_mode: true; only last_row is allowed with append mode", TableName(t.Database, t.Name))
 	}
+	if name, set := options[schema.OptionMessageColumn]; set {
+		if err := checkMessageColumn(t, name); err != nil {
+			return false, err
+		}
+	}
 	changed = len(merged) != len(t.Options)
 	for k, v := range merged {
 		changed = changed || t.Options[k] != v
 	}
 	t.Options = merged
 	return changed, nil
+}
+
+// CheckMessageColumn refuses a table whose option message_column names no column of texts.
+func CheckMessageColumn(t *schemapb.Table) error {
+	if name, set := t.Options[schema.OptionMessageColumn]; set {
+		return checkMessageColumn(t, name)
+	}
+	return nil
+}
+
+func checkMessageColumn(t *schemapb.Table, name string) error {
+	c, err := needColumn(t, name)
+	if err != nil {
+		return errs.New(errs.ColumnNotFound, "message_column: Column `%s` not found in table `%s`", short(name),
+			TableName(t.Database, t.Name))
+	}
+	if schema.Type(c.Type) != schema.String {
+		return errs.New(errs.InvalidArguments, "message_column: Column `%s` of table `%s` is a %s, and a String is wanted",
+			short(name), TableName(t.Database, t.Name), schema.Type(c.Type))
+	}
+	return nil
 }
 
 // UnsetOptions removes options, back to their defaults.

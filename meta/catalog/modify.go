@@ -12,7 +12,7 @@ import (
 // Changes of a column by ALTER TABLE. Its id stays, so that the rows that are stored stay with it.
 
 // RenameColumn gives a column another name. Batches of writers that know only the former name are
-// refused from now on: their values under that name belong to a new column.
+// refused from now on: their values under that name belong to a new column. The option message_column follows.
 func RenameColumn(t *schemapb.Table, from, to string) error {
 	c, err := needColumn(t, from)
 	if err != nil {
@@ -23,6 +23,9 @@ func RenameColumn(t *schemapb.Table, from, to string) error {
 			TableName(t.Database, t.Name))
 	}
 	c.Name = to
+	if t.Options[schema.OptionMessageColumn] == from {
+		t.Options[schema.OptionMessageColumn] = to
+	}
 	t.MinWriterVersion = t.Version + 1
 	return nil
 }

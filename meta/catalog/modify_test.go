@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
 	"cordwood/proto/schemapb"
 )
 
@@ -204,6 +205,37 @@ func TestRenameColumn(t *testing.T) {
 	}
 	if err := RenameColumn(table, "at", "time"); err != nil || table.Columns[0].Name != "time" {
 		t.Errorf("error %v: the time index is %v", err, table.Columns[0])
+	}
+}
+
+// TestMessageColumn sets the option to columns of texts only. It follows the column's name, and goes with the column.
+func TestMessageColumn(t *testing.T) {
+	const option = schema.OptionMessageColumn
+	table := tableOf(&schemapb.Column{Name: "n", Type: int64Type}, &schemapb.Column{Name: "note", Type: textType})
+	for name, want := range map[string]string{"nope": "not found", "n": "a String is wanted", "at": "a String is wanted"} {
+		if _, err := SetOptions(table, map[string]string{option: name}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v", name, err)
+		}
+		created := tableOf(&schemapb.Column{Name: "n", Type: int64Type})
+		created.Options = map[string]string{option: name}
+		if err := CheckMessageColumn(created); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("created with %s: error %v", name, err)
+		}
+	}
+	if changed, err := SetOptions(table, map[string]string{option: "note"}); err != nil || !changed {
+		t.Fatalf("%v, %v", changed, err)
+	}
+	if err := CheckMessageColumn(table); err != nil {
+		t.Error(err)
+	}
+	if err := RenameColumn(table, "note", "remark"); err != nil || table.Options[option] != "remark" {
+		t.Errorf("renamed: %v, options %v", err, table.Options)
+	}
+	if err := DropColumn(table, "n"); err != nil || table.Options[option] != "remark" {
+		t.Errorf("another one dropped: %v, options %v", err, table.Options)
+	}
+	if err := DropColumn(table, "remark"); err != nil || len(table.Options) != 0 {
+		t.Errorf("dropped: %v, options %v", err, table.Options)
 	}
 }
 

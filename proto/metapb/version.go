@@ -63,6 +63,6 @@ const (
 	// messages. Before it they keep it as text, which older programs read.
 	ProtocolProgress = 9
 	// ProtocolSaved is the version that brought notes and authors of versions of pipelines, versions that are
-	// stored only if a certain one is the newest, and things that users save.
+	// stored only if a certain one is the newest, things that users save, and the table option message_column.
 	ProtocolSaved = 10
 )

@@ -25,6 +25,9 @@ const (
 	OptionPartitions = "partitions"
 	// OptionOnTypeConflict says what a value becomes whose type is not its column's.
 	OptionOnTypeConflict = "on_type_conflict"
+	// OptionMessageColumn names the column that searches and pages take for the line of a row. Only statements set it,
+	// since its table has the column.
+	OptionMessageColumn = "message_column"
 	// OptionAutoCreateTable is said with a write and is not a property of a table:
 	// StoredOptions leaves it out.
 	OptionAutoCreateTable = "auto_create_table"
@@ -49,16 +52,23 @@ const CreatedOnInsertion = "Created on insertion"
 const maxCommentBytes = 4096
 
 var optionNames = []string{
-	OptionAppendMode, OptionAutoCreateTable, OptionComment, OptionMergeMode, OptionOnTypeConflict,
-	OptionPartitions, OptionPhysicalTable, OptionSkipWAL, OptionSSTFormat, OptionTTL,
+	OptionAppendMode, OptionAutoCreateTable, OptionComment, OptionMergeMode, OptionMessageColumn,
+	OptionOnTypeConflict, OptionPartitions, OptionPhysicalTable, OptionSkipWAL, OptionSSTFormat, OptionTTL,
 }
 
 // tableOptions are the options that a table keeps.
 var tableOptions = slices.DeleteFunc(slices.Clone(optionNames),
 	func(name string) bool { return name == OptionAutoCreateTable })
 
+// hintNames are the options that come with a write.
+var hintNames = slices.DeleteFunc(slices.Clone(optionNames),
+	func(name string) bool { return name == OptionMessageColumn })
+
 // OptionNames lists the options that OptionName knows, by their own names.
 func OptionNames() []string { return slices.Clone(optionNames) }
+
+// HintNames lists the options that HintName knows, by their own names.
+func HintNames() []string { return slices.Clone(hintNames) }
 
 // TableOptionNames lists the options that a table keeps.
 func TableOptionNames() []string { return slices.Clone(tableOptions) }
@@ -91,6 +101,14 @@ func OptionName(name string) (option string, ok bool) {
 		return name, true
 	}
 	return "", false
+}
+
+// HintName is OptionName for the options that come with a write, by a hint or a pipeline variable.
+func HintName(name string) (option string, ok bool) {
+	if option, ok = OptionName(name); !ok || !slices.Contains(hintNames, option) {
+		return "", false
+	}
+	return option, true
 }
 
 // NormalizeOption returns the text by which the option's value is stored and shown:
@@ -133,6 +151,10 @@ func NormalizeOption(key, value string) (string, error) {
 		// Recorded only: any name will do.
 		if len(value) > MaxNameBytes || !utf8.ValidString(value) {
 			return "", optionError(key, value, "want a name of at most "+strconv.Itoa(MaxNameBytes)+" bytes")
+		}
+	case OptionMessageColumn:
+		if err := CheckColumnName(value); err != nil {
+			return "", optionError(key, value, "want the name of a column of texts")
 		}
 	case OptionComment:
 		if len(value) > maxCommentBytes {

@@ -36,6 +36,9 @@ func TestNormalizeOption(t *testing.T) {
 		{"partitions", "AUTO", "auto", ""},
 		{"partitions", "0", "", "want auto or a number from 1 to 256"},
 		{"partitions", "many", "", "want auto or a number from 1 to 256"},
+		{"message_column", "http.note", "http.note", ""},
+		{"message_column", "", "", "want the name of a column of texts"},
+		{"message_column", "a\x00b", "", "want the name of a column of texts"},
 		{"comment", "it's", "it's", ""},
 		{"comment", "\xff", "", "not valid UTF-8"},
 		{"comment", strings.Repeat("x", 4097), "", "4096 bytes"},
@@ -188,6 +191,21 @@ func TestDDLPage(t *testing.T) {
 		if name, _, _ = strings.Cut(name, "("); !strings.Contains(string(page), "`"+name) {
 			t.Errorf("docs/ddl.md lacks the type %s", typ.SQL())
 		}
+	}
+}
+
+// The option message_column names a column that the table has, so that no write brings it.
+func TestHintNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"ttl": "ttl", "svc_ttl": "ttl", "auto_create_table": "auto_create_table", "message_column": "", "colour": "",
+	} {
+		if got, ok := HintName(name); got != want || ok != (want != "") {
+			t.Errorf("%s: %q, %v", name, got, ok)
+		}
+	}
+	if !slices.Contains(TableOptionNames(), OptionMessageColumn) || slices.Contains(HintNames(), OptionMessageColumn) ||
+		len(HintNames()) != len(OptionNames())-1 {
+		t.Errorf("hints %v, options of tables %v", HintNames(), TableOptionNames())
 	}
 }
 

@@ -94,7 +94,7 @@ func hintOptions(hints map[string]string) (map[string]string, error) {
 	}
 	options := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(hints)) {
-		option, ok := schema.OptionName(name)
+		option, ok := schema.HintName(name)
 		if !ok {
 			continue
 		}

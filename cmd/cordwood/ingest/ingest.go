@@ -209,8 +209,8 @@ func hintList(hints []string) (string, error) {
 			return "", fmt.Errorf("--hint %q: it cannot have a comma or a control character; repeat --hint for another option",
 				hint)
 		}
-		if _, known := schema.OptionName(strings.TrimSpace(key)); !known {
-			names := schema.OptionNames()
+		if _, known := schema.HintName(strings.TrimSpace(key)); !known {
+			names := schema.HintNames()
 			return "", fmt.Errorf("--hint %q: there is no such option%s; there are %s", hint,
 				nearest.DidYouMean(": ", strings.TrimSpace(key), names), strings.Join(names, ", "))
 		}

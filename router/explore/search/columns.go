@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,10 +25,11 @@ type Columns struct {
 // TableField is the field that is the name of the table, where several tables are searched together.
 const TableField = "_table"
 
-// NewColumns returns the columns of t. message names the column of messages; empty: the one that package
-// roles finds. Without a column of messages, words are looked for in every text column.
+// NewColumns returns the columns of t. message names the column of messages; empty: the one of the table's option
+// message_column, else the one that package roles finds. Without a column of messages, words are looked for in every
+// text column.
 func NewColumns(t *schema.Table, message string) *Columns {
-	c := &Columns{table: t, roles: roles.Of(t, message)}
+	c := &Columns{table: t, roles: roles.Of(t, cmp.Or(message, t.Options[schema.OptionMessageColumn]))}
 	if c.roles.Message != nil {
 		c.texts = append([]*schema.Column{c.roles.Message}, c.roles.Errors...)
 		return c

@@ -255,6 +255,35 @@ func columnsOf(t *testing.T, text string, columns *Columns) string {
 	return sql
 }
 
+// TestMessageColumn looks for words in the column that the table's option names, unless the caller names another.
+func TestMessageColumn(t *testing.T) {
+	table := &schema.Table{Database: "public", Name: "app", Columns: []schema.Column{
+		{Name: "ts", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp},
+		{Name: "message", Type: schema.String},
+		{Name: "note", Type: schema.String},
+		{Name: "n", Type: schema.Int64},
+	}}
+	for _, tt := range []struct{ option, caller, want string }{
+		{"", "", "message"},
+		{"note", "", "note"},
+		{"note", "message", "message"},
+		{"gone", "", "message"}, // from a backup of another program, say
+		{"n", "", "message"},
+	} {
+		table.Options = map[string]string{schema.OptionMessageColumn: tt.option}
+		columns := NewColumns(table.Index(), tt.caller)
+		q, err := Parse("beta")
+		if err != nil {
+			t.Fatal(err)
+		}
+		sql, err := q.Condition(columns)
+		if got := columns.Roles().Message; err != nil || got == nil || got.Name != tt.want ||
+			strings.Contains(sql, "note") != (tt.want == "note") {
+			t.Errorf("option %q, caller %q: column %v, %s, %v", tt.option, tt.caller, got, sql, err)
+		}
+	}
+}
+
 // TestTableField: of several tables, the name of each is a field.
 func TestTableField(t *testing.T) {
 	q, err := Parse("_table:app")

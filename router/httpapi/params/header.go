@@ -143,9 +143,9 @@ func ParseHints(h http.Header) (hints map[string]string, warnings []string) {
 			without.part(part)
 			continue
 		}
-		option, known := schema.OptionName(key)
+		option, known := schema.HintName(key)
 		if !known {
-			without.name(key, schema.OptionNames())
+			without.name(key, schema.HintNames())
 			continue
 		}
 		if hints == nil {
@@ -183,7 +183,7 @@ func singleHintHeaders(h http.Header) (hints map[string]string, warnings []strin
 			continue
 		}
 		v := Header(h, singleHint+name)
-		switch _, known := schema.OptionName(name); {
+		switch _, known := schema.HintName(name); {
 		case v == "":
 			continue
 		case !known:

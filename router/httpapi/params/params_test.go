@@ -172,6 +172,10 @@ func TestHints(t *testing.T) {
 		warnings []string
 	}{
 		{header(), nil, nil},
+		{
+			header("x-svc-hints", "message_column=note"), nil,
+			[]string{`header x-svc-hints: "message_column" is not known`},
+		},
 		{header("x-svc-hints", "ttl=7d, append_mode = true"), map[string]string{"ttl": "7d", "append_mode": "true"}, nil},
 		{
 			header("x-svc-hints", "ttl=7d", "x-svc-hints", "comment=a=b"),
