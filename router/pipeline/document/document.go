@@ -162,7 +162,11 @@ var lineOfYAML = regexp.MustCompile(`^line [0-9]+: `)
 
 // yamlText returns an error of the YAML parser without its line.
 func yamlText(err error) string {
-	return lineOfYAML.ReplaceAllString(strings.TrimPrefix(err.Error(), "yaml: "), "")
+	text := lineOfYAML.ReplaceAllString(strings.TrimPrefix(err.Error(), "yaml: "), "")
+	if strings.HasSuffix(text, "cannot start any token") {
+		text += "; put a text that begins with %, @ or ` in quotes, and indent with spaces, not with tabs"
+	}
+	return text
 }
 
 // faultLine finds the line at which src becomes what the YAML parser refuses by err: the last

@@ -18,6 +18,16 @@ func TestParseErrors(t *testing.T) {
 		{"several", "a: 1\n---\nb: 2\n", "line 2: Yaml parse error: the text holds several documents, expected one"},
 		{"syntax", "a: [1\nb: 2", "line 1: Yaml parse error: did not find expected ',' or ']'"},
 		{
+			"format without quotes", "processors:\n  - date:\n      formats: [%Y-%m-%d]\n",
+			"line 3: Yaml parse error: found character that cannot start any token; put a text that begins with %, @ or ` in " +
+				"quotes, and indent with spaces, not with tabs",
+		},
+		{
+			"tab", "processors:\n  - date:\n\tfield: t\n",
+			"line 3: Yaml parse error: found character that cannot start any token; put a text that begins with %, @ or ` in " +
+				"quotes, and indent with spaces, not with tabs",
+		},
+		{
 			"indentation", "processors:\n  - date:\n      field: t\n   bad: x\ntransform: []\n",
 			"line 4: Yaml parse error: did not find expected '-' indicator",
 		},

@@ -70,6 +70,14 @@ func TestDate(t *testing.T) {
 		{"ignored", `{fields: [t, u], ignore_missing: true}`, `{"t":null}`, `{"t":null}`},
 
 		{"missing", `field: t`, `{}`, `!Processor date: missing field (field "t", processors[0])`},
+		{
+			"group of regex", `field: at`, `{"message":"x","message_at":"2024-01-02"}`,
+			`!Processor date: missing field, did you mean "message_at"? (field "at", processors[0])`,
+		},
+		{
+			"a name that ends alike", `field: at`, `{"cat":"x"}`,
+			`!Processor date: missing field (field "at", processors[0])`,
+		},
 		{"null", `field: t`, `{"t":null}`, `!Processor date: missing field (field "t", processors[0])`},
 		{
 			"integer", `{field: t, ignore_missing: true}`, `{"t":1700000000}`,

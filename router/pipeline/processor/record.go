@@ -134,10 +134,24 @@ func (r *Record) Fail(field string, v value.Value, format string, args ...any) e
 	return e
 }
 
-// Missing returns the error for a field that a record lacks.
+// Missing returns the error for a field that a record lacks. It names a field that has the wanted name behind a
+// prefix: the processor regex stores its groups so, and whoever wrote the pattern may expect the bare name.
 func (r *Record) Missing(field string) error {
+	if o := r.Value.Object(); o != nil && !r.Quiet && o.Len() <= maxFieldsForHint {
+		for _, f := range o.Peek() {
+			if strings.HasSuffix(f.Key, "_"+field) && len(f.Key) <= maxHintedField {
+				return r.Fail(field, value.None, "missing field, did you mean %q?", f.Key)
+			}
+		}
+	}
 	return r.Fail(field, value.None, "missing field")
 }
+
+// The hint of a missing field costs little: larger records and longer names have none.
+const (
+	maxFieldsForHint = 100
+	maxHintedField   = 100
+)
 
 // WrongType returns the error for a field of a kind that the processor cannot read;
 // want says what it can, as in a string.
