@@ -21,6 +21,7 @@ import (
 
 	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
+	"cordwood/proto/nearest"
 )
 
 // NewCommand makes the command pipeline.
@@ -278,7 +279,7 @@ func newVersionsCommand() *cobra.Command {
 				return err
 			}
 			if len(list) == 0 {
-				return fmt.Errorf("there is no pipeline %s: 'cordwood pipeline list' lists them", args[0])
+				return a.noPipeline(cmd.Context(), args[0])
 			}
 			return cli.PrintList(cmd.OutOrStdout(), output, list[0].Versions, func(w io.Writer) {
 				fmt.Fprintln(w, "VERSION\tSIZE")
@@ -346,6 +347,20 @@ the newest. Tables stay as they are.`,
 	return cmd
 }
 
+// noPipeline returns the error for a name that no pipeline has, with the nearest one that there is.
+func (a *api) noPipeline(ctx context.Context, name string) error {
+	var names []string
+	if list, err := a.list(ctx, ""); err == nil { // without it the hint is missing only
+		for _, p := range list {
+			names = append(names, p.Name)
+		}
+	}
+	if like := nearest.DidYouMean(": ", name, names); like != "" {
+		return fmt.Errorf("there is no pipeline %s%s", name, like)
+	}
+	return fmt.Errorf("there is no pipeline %s: 'cordwood pipeline list' lists them", name)
+}
+
 // versions lists the versions of a pipeline, the oldest first.
 func (a *api) versions(ctx context.Context, name string) ([]string, error) {
 	list, err := a.list(ctx, name)
@@ -353,7 +368,7 @@ func (a *api) versions(ctx context.Context, name string) ([]string, error) {
 		return nil, err
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("there is no pipeline %s: 'cordwood pipeline list' lists them", name)
+		return nil, a.noPipeline(ctx, name)
 	}
 	var out []string
 	for i := len(list[0].Versions) - 1; i >= 0; i-- {
