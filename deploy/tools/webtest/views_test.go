@@ -4,7 +4,9 @@ import (
 	"encoding/csv"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 )
@@ -282,4 +284,66 @@ func TestMarker(t *testing.T) {
 	b.until(`document.querySelectorAll('[data-ui=row]').length === 5`)
 	b.until(`document.querySelector('[data-ui=marker]').getAttribute('aria-rowindex') === '3'`)
 	b.shoot("marker")
+}
+
+// TestUnfold shows a row whole in its place; the rows below it move down, and the list scrolls by its height.
+func TestUnfold(t *testing.T) {
+	s := start(t)
+	rows := logs(300)
+	rows[298]["msg"] = strings.Repeat("a long text of many words ", 30) + "\nand a second line"
+	s.ingest("app", rows...)
+	b := open(t, s.url+"/dashboard/explore?t=app")
+	b.until(loaded)
+	spread := `document.querySelector('.spread').getBoundingClientRect().height`
+	before := eval[float64](b, spread)
+	b.click(`[data-ui=row][data-index="1"]`)
+	b.until(`document.querySelector('[data-ui=detail]')`)
+	unfold := `(dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', shiftKey: true})), true)`
+	eval[bool](b, unfold)
+	b.until(`document.querySelector('.row.unfolded').getBoundingClientRect().height > 90`)
+	b.until(`Math.abs(` + spread + ` - ` + fmt.Sprint(before) + ` + 24 -
+		document.querySelector('.row.unfolded').getBoundingClientRect().height) < 1`)
+	b.until(`Math.abs(document.querySelector('[data-index="2"]').getBoundingClientRect().top -
+		document.querySelector('.row.unfolded').getBoundingClientRect().bottom) < 1`)
+	for _, selector := range []string{`.row.unfolded [data-ui=row-line]`, `[data-ui=detail-value]`} {
+		b.until(`/words \n\s*and a second line/.test(document.querySelector(` + quote(selector) + `).textContent)`)
+	}
+	b.shoot("unfolded")
+	b.do(chromedp.EmulateViewport(390, 844))
+	b.press("Escape")
+	b.until(`!document.querySelector('[data-ui=detail]') && document.querySelector('.row.unfolded').offsetHeight > 200`)
+	b.shoot("unfolded-phone")
+	b.theme("dark")
+	b.do(chromedp.EmulateViewport(1440, 900))
+	b.until(`document.querySelector('.row.unfolded').offsetHeight < 200`)
+	b.shoot("unfolded-dark")
+	// At the end of the list the last row is at its end.
+	eval[bool](b, `(document.querySelector('[data-ui=rows]').scrollTop = 1e6, true)`)
+	b.until(`document.querySelector('[data-index="199"]').getBoundingClientRect().height === 24`)
+	b.press("Escape")
+	b.until(`!document.querySelector('.row.unfolded') && ` + spread + ` >= ` + fmt.Sprint(before))
+}
+
+// TestRefresh shows rows that come while the begin of the list is in sight, and counts them otherwise.
+func TestRefresh(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(300)...)
+	b := open(t, s.url+"/dashboard/explore?t=app")
+	b.until(loaded)
+	eval[bool](b, `(() => { const r = document.querySelector('[data-ui=refresh]'); r.value = '5';
+		r.dispatchEvent(new Event('change', {bubbles: true})); return true })()`)
+	s.ingest("app", logs(10)...)
+	b.until(`document.querySelector('[data-ui=total]').textContent.includes('310 rows')`)
+	eval[bool](b, `(document.querySelector('[data-ui=rows]').scrollTop = 600, true)`)
+	later := logs(7)
+	for _, row := range later {
+		row["ts"] = time.Now().UnixMilli()
+	}
+	s.ingest("app", later...)
+	b.until(`document.querySelector('[data-ui=new-rows]').textContent.includes('7 new rows')`)
+	b.until(`document.querySelector('[data-ui=rows]').scrollTop === 600`)
+	b.shoot("refresh")
+	b.click(`[data-ui=new-rows]`)
+	b.until(`document.querySelector('[data-ui=total]').textContent.includes('317 rows')`)
+	b.until(`document.querySelector('[data-ui=rows]').scrollTop === 0 && !document.querySelector('[data-ui=new-rows]')`)
 }

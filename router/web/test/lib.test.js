@@ -90,6 +90,9 @@ test('names, sizes and matches', () => {
 test('geometry', () => {
   assert.deepEqual(visibleRows(2400, 240, 24, 1000), { from: 92, to: 118 });
   assert.deepEqual(visibleRows(0, 240, 24, 3), { from: 0, to: 3 });
+  const tall = { index: 10, more: 1000 };
+  assert.deepEqual(visibleRows(600, 240, 24, 1000, 0, tall), { from: 10, to: 11 });
+  assert.deepEqual(visibleRows(1264, 240, 24, 1000, 0, tall), { from: 11, to: 21 });
   assert.deepEqual(
     stackBars(
       [

@@ -63,7 +63,7 @@ function DetailField({ name, row, marks, columns, trace, onOnly, onWithout, onCo
     <dd class=${typeof value === 'number' ? 'n' : ''}>
       ${
         long
-          ? html`<pre data-ui="detail-value"><${Marked} text=${object ? JSON.stringify(value, null, 2) : text} marks=${marks} />${cut && html`<i>… of ${formatBytes(cut)}</i>`}</pre>`
+          ? html`<pre data-ui="detail-value"><${Marked} text=${object ? JSON.stringify(value, null, 2) : text} marks=${marks} lines />${cut && html`<i>… of ${formatBytes(cut)}</i>`}</pre>`
           : html`<span class="value" data-ui="detail-value"><${Marked} text=${text} marks=${marks} /></span>`
       }
       <span class="value-acts">

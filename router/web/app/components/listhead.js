@@ -2,7 +2,7 @@
 
 import { html } from '../../vendor/core.js';
 import { curlOf } from '../lib/api.js';
-import { shellQuoted, shellWord } from '../lib/format.js';
+import { formatCount, shellQuoted, shellWord } from '../lib/format.js';
 import { copyText } from './copy.js';
 import { Menu } from './menu.js';
 
@@ -20,6 +20,10 @@ export function ListHead({ stores, onFields }) {
     ([id, name, key]) =>
       html`<button class="text" data-ui=${`view-${id}`} aria-pressed=${id === state.view} title=${key} onClick=${() => explore.set({ view: id })}>${name}</button>`,
   )}</div><span class="grow"></span>
+    ${
+      explore.newer.value.value?.total > 0 &&
+      html`<button class="text go" data-ui="new-rows" onClick=${() => ((explore.picked.value = null), (explore.unfolded.value = ''), explore.run({ again: true }))}>↑ ${formatCount(explore.newer.value.value.total)} new rows</button>`
+    }
     <button class="text fields-button" data-ui="show-fields" onClick=${onFields}>Fields</button>
     ${
       state.view === 'rows' &&

@@ -1,7 +1,7 @@
 // The list of rows: stripe of the level, time, level, chosen columns, line, and the grain at its right edge.
 
-import { html, useMemo } from '../../vendor/core.js';
-import { formatCount, leafName, splitMatches, valueText, visible } from '../lib/format.js';
+import { html, useLayoutEffect, useMemo, useRef, useState } from '../../vendor/core.js';
+import { formatCount, leafName, splitMatches, valueText, visible, visibleLines } from '../lib/format.js';
 import { isBad, levelOf } from '../lib/levels.js';
 import { copyLine, lineOf } from '../lib/line.js';
 import { partsOfTime } from '../lib/time.js';
@@ -34,12 +34,16 @@ export const rowHeights = /** @type {Record<string, number>} */ ({ dense: 20, no
  * @param {boolean} [props.wrap] three lines of each row are shown
  * @param {{anchor: number, end: number} | null} [props.picked] rows that are selected
  * @param {(index: number) => void} [props.onPick]
+ * @param {number} [props.unfolded] the row that is shown whole; -1: none
  */
 export function Rows(props) {
   const { count, at, shape, columns, zone } = props;
   const shown = useMemo(() => new Set(columns), [columns.join()]);
   const widths = useMemo(() => columnWidths(columns, at, count), [columns.join(), count > 0]);
   const height = props.wrap ? 66 : props.narrow ? 46 : (rowHeights[props.density] ?? 24);
+  const { unfolded = -1 } = props;
+  const [tallHeight, setTall] = useState(0);
+  const tall = unfolded >= 0 ? { index: unfolded, more: Math.max(0, tallHeight - height) } : null;
   const [first, last] = props.picked ? [Math.min(props.picked.anchor, props.picked.end), Math.max(props.picked.anchor, props.picked.end)] : [-1, -2];
 
   /** @param {number} index */
@@ -47,7 +51,7 @@ export function Rows(props) {
     const data = at(index);
     if (!data) return html`<div class="row" role="row" key=${`empty-${index}`}><span role="gridcell">…</span></div>`;
     if (data.mark) return html`<${MarkLine} key=${data.id} row=${data} index=${index} zone=${zone} />`;
-    return html`<${RowLine} key=${data.id} row=${data} index=${index} ...${props} shown=${shown} widths=${widths} chosen=${index >= first && index <= last} />`;
+    return html`<${RowLine} key=${data.id} row=${data} index=${index} ...${props} shown=${shown} widths=${widths} chosen=${index >= first && index <= last} whole=${index === unfolded} onHeight=${setTall} />`;
   }
 
   /** @param {ClipboardEvent} event */
@@ -70,7 +74,7 @@ export function Rows(props) {
       <span>${shape.message ? `${shape.message} and the rest` : 'fields'}</span>
     </div>
     <div class=${`rows ${props.wrap ? 'wrapped' : props.density}`} onCopy=${copy}>
-      <${VirtualList} count=${count} height=${height} label=${props.label} row=${row} onSee=${props.onSee}
+      <${VirtualList} count=${count} height=${height} tall=${tall} label=${props.label} row=${row} onSee=${props.onSee}
         focus=${props.focus} dropped=${props.dropped} follow=${props.follow} onEnd=${props.onEnd} resetKey=${props.resetKey} />
       <${Grain} count=${count} at=${at} shape=${shape} />
     </div>`;
@@ -104,13 +108,22 @@ function MarkLine({ row, index, zone }) {
 }
 
 /** @param {any} props */
-function RowLine({ row, index, shape, columns, shown, widths, marks, zone, selected, chosen, onOpen, onPick }) {
+function RowLine({ row, index, shape, columns, shown, widths, marks, zone, selected, chosen, whole, onHeight, onOpen, onPick }) {
   const time = partsOfTime(row.time, zone);
   const word = shape.level ? valueText(row.v[shape.level]) : '';
   const level = levelOf(shape.level ? row.v[shape.level] : null, shape.scheme);
-  const line = lineOf(row, shape, shown);
+  const line = lineOf(row, shape, shown, whole ? Infinity : undefined);
+  const box = useRef(/** @type {HTMLDivElement | null} */ (null));
+  useLayoutEffect(() => {
+    if (!whole || !box.current) return undefined;
+    const element = box.current;
+    const observer = new ResizeObserver(() => onHeight(element.offsetHeight));
+    observer.observe(element);
+    onHeight(element.offsetHeight);
+    return () => observer.disconnect();
+  }, [whole, row]);
   let down = { x: 0, y: 0 };
-  return html`<div class=${`row ${level} ${row.id === selected ? 'on' : ''} ${chosen ? 'picked' : ''}`} role="row" aria-rowindex=${index + 1}
+  return html`<div class=${`row ${level} ${row.id === selected ? 'on' : ''} ${chosen ? 'picked' : ''} ${whole ? 'unfolded' : ''}`} role="row" ref=${box} aria-rowindex=${index + 1}
     aria-selected=${row.id === selected || chosen} data-ui="row" data-id=${row.id} data-level=${level} data-index=${index}
     onMouseDown=${(/** @type {MouseEvent} */ e) => {
       if (e.shiftKey && onPick) e.preventDefault(); // the browser would select text
@@ -128,18 +141,19 @@ function RowLine({ row, index, shape, columns, shown, widths, marks, zone, selec
       (/** @type {string} */ name) =>
         html`<span class="src" role="gridcell" style=${{ width: `${widths.get(name)}px` }}>${visible(valueText(row.v[name]).slice(0, 200))}</span>`,
     )}
-    <p role="gridcell" data-ui="row-line"><${Marked} text=${line.message} marks=${marks} />${line.rest.map(
-      (field) => html` <b>${field.name}=</b><${Marked} text=${field.value} marks=${marks} />`,
+    <p role="gridcell" data-ui="row-line"><${Marked} text=${line.message} marks=${marks} lines=${whole} />${line.rest.map(
+      (field) => html` <b>${field.name}=</b><${Marked} text=${field.value} marks=${marks} lines=${whole} />`,
     )}</p>
   </div>`;
 }
 
 /**
  * A text with the words marked that the search looks for.
- * @param {{text: string, marks: RegExp | null}} props
+ * @param {{text: string, marks: RegExp | null, lines?: boolean}} props lines: where there is room for them, they stay lines
  */
-export function Marked({ text, marks }) {
-  return splitMatches(text, marks).map((part) => (part.hit ? html`<mark>${visible(part.text)}</mark>` : visible(part.text)));
+export function Marked({ text, marks, lines }) {
+  const shown = lines ? visibleLines : visible;
+  return splitMatches(text, marks).map((part) => (part.hit ? html`<mark>${shown(part.text)}</mark>` : shown(part.text)));
 }
 
 /**

@@ -63,6 +63,17 @@ export function visible(text) {
 }
 
 /**
+ * As visible, but ends of lines and tabs stay what they are.
+ * @param {string} text
+ */
+export function visibleLines(text) {
+  return text
+    .split(/(\r?\n|\t)/)
+    .map((part, i) => (i % 2 === 1 ? part : visible(part)))
+    .join('');
+}
+
+/**
  * Writes a value of any type as text, as it is copied.
  * @param {unknown} value
  */

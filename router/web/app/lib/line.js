@@ -18,17 +18,18 @@ const mostCharacters = 400;
  * @param {Row} row
  * @param {Shape} shape
  * @param {Set<string>} shown fields that have a column of their own
+ * @param {number} [most] characters
  * @returns {{message: string, rest: {name: string, value: string}[]}}
  */
-export function lineOf(row, shape, shown) {
-  const message = shape.message ? valueText(row.v[shape.message]).slice(0, 2 * mostCharacters) : '';
+export function lineOf(row, shape, shown, most = mostCharacters) {
+  const message = shape.message ? valueText(row.v[shape.message]).slice(0, 2 * most) : '';
   const rest = [];
   let length = message.length;
   for (const name of shape.order) {
     const value = row.v[name];
     if (value === undefined || value === null || shown.has(name)) continue;
-    if (length > mostCharacters) break;
-    const text = valueText(value).slice(0, mostCharacters);
+    if (length > most) break;
+    const text = valueText(value).slice(0, most);
     length += name.length + text.length + 2;
     rest.push({ name: name.slice(name.lastIndexOf('.') + 1), value: text });
   }

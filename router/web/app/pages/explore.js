@@ -41,6 +41,15 @@ export function ExplorePage({ stores }) {
     document.title = `${state.tables.join(', ')}${state.q ? ` · ${state.q}` : ''} · cordwood`;
   }, [key]);
   useKeys(stores);
+  const seconds = explore.refresh.value;
+  useEffect(() => {
+    if (seconds === 0) return undefined;
+    const timer = setInterval(() => {
+      if (document.visibilityState !== 'visible') return;
+      void explore.refreshNow((document.querySelector('.list [data-ui=rows]')?.scrollTop ?? 0) === 0);
+    }, seconds * 1000);
+    return () => clearInterval(timer);
+  }, [seconds]);
 
   const all = tables.all.value;
   if (tables.latest.value.value && all.length === 0) return html`<${NoTable} />`;
@@ -112,7 +121,7 @@ function Sum({ stores }) {
   return html`<section class="sum" aria-label="Total" aria-live="polite">
       ${totalText && html`<h2 data-ui="total">${totalText}</h2>`}
       <span class="quiet">${taken !== undefined && hits ? `in ${formatDuration(Math.max(taken, hits.took_ms))}` : ''}</span>
-      <${ByPicker} stores=${stores} /><span class="legend">${(hits?.series ?? []).map(
+      <${RefreshPicker} explore=${explore} /><${ByPicker} stores=${stores} /><span class="legend">${(hits?.series ?? []).map(
         (/** @type {{value: unknown, counts: number[]}} */ s, /** @type {number} */ place) => {
           const name = s.value === null ? 'none' : String(s.value);
           const field = state.by === 'level' ? (explore.shape.value.level && explore.shape.value.scheme !== 'status' ? 'level' : 'level') : state.by;
@@ -133,6 +142,13 @@ function Sum({ stores }) {
       onZoom=${(/** @type {string} */ from, /** @type {string} */ to) => explore.set({ from, to, row: '' })}
       onCompare=${(/** @type {string} */ afrom, /** @type {string} */ ato) => explore.set({ view: 'compare', afrom, ato })} />`
     }`;
+}
+
+/** How often the search runs by itself. @param {{explore: import('../stores/explore.js').Explore}} props */
+function RefreshPicker({ explore }) {
+  return html`<label class="by again">refresh <select aria-label="How often the search runs again" data-ui="refresh" value=${explore.refresh.value}
+    onChange=${(/** @type {Event} */ e) => (explore.refresh.value = Number(/** @type {HTMLSelectElement} */ (e.currentTarget).value))}>
+    <option value="0">off</option>${[5, 10, 30, 60].map((s) => html`<option value=${s}>${s} s</option>`)}</select></label>`;
 }
 
 /** What the bars of the histogram are coloured by. @param {{stores: import('../main.js').Stores}} props */
@@ -180,7 +196,7 @@ function Panes({ stores }) {
                 ? html`<${NoRows} stores=${stores} />`
                 : html`<${Rows} count=${list.count} at=${(/** @type {number} */ i) => rowAt(list, i).row} shape=${shape} columns=${narrow ? [] : state.cols}
                 marks=${explore.marks.value} zone=${zone} density=${prefs.density.value} narrow=${narrow}
-                label=${`${formatCount(explore.total.value ?? list.count)} rows, ${state.order} first`} selected=${state.row} focus=${explore.picked.value?.end ?? selected} wrap=${state.wrap} picked=${explore.picked.value} onPick=${explore.pick}
+                label=${`${formatCount(explore.total.value ?? list.count)} rows, ${state.order} first`} selected=${state.row} focus=${explore.picked.value?.end ?? selected} wrap=${state.wrap} picked=${explore.picked.value} onPick=${explore.pick} unfolded=${explore.unfolded.value ? indexOf(list, explore.unfolded.value) : -1}
                 onOpen=${(/** @type {import('../lib/line.js').Row} */ row) => explore.open(row.id === state.row ? null : row)}
                 onSee=${explore.see} resetKey=${`${explore.range.value?.from}${explore.range.value?.to}${state.q}${state.order}`} />`
       }
@@ -347,11 +363,15 @@ function useKeys(stores) {
       ArrowDown: ['next row', () => move(stores, 1)],
       k: ['previous row', () => move(stores, -1)],
       ArrowUp: ['previous row', () => move(stores, -1)],
-      Escape: ['close the row, then clear the selection', () => (explore.state.value.row ? explore.open(null) : (explore.picked.value = null))],
+      Escape: [
+        'close the row, then clear the selection',
+        () => (explore.state.value.row ? explore.open(null) : ((explore.picked.value = null), (explore.unfolded.value = ''))),
+      ],
       J: ['select more rows', () => pickMore(stores, 1)],
       K: ['select fewer rows', () => pickMore(stores, -1)],
       x: ['patterns, and back', () => toggleView(stores, 'patterns')],
       d: ['what is different, and back; of selected rows, the first and the last', () => compareRows(stores) || toggleView(stores, 'compare')],
+      'shift+Enter': ['unfold the row in its place', () => explore.unfold() || toast('Open or select a row first.')],
       w: ['wrap lines', () => explore.set({ wrap: explore.state.value.wrap ? '' : '1' }, { replace: true })],
       e: ['export', () => /** @type {HTMLElement | null} */ (document.querySelector('[data-ui=export]'))?.click()],
       '[': ['previous warning or worse', () => moveToBad(stores, -1)],

@@ -53,6 +53,9 @@ export function createExplore({ api, place, prefs, clock }) {
   const list = signal(noPages());
   const range = signal(/** @type {{from: string, to: string} | null} */ (null));
   const picked = signal(/** @type {{anchor: number, end: number} | null} */ (null)); // rows that are selected, by place
+  const unfolded = signal(''); // id of the row that is shown whole in the list
+  const refresh = signal(0); // seconds between runs by themselves; 0: off
+  const newer = createLatest(clock); // how many rows came since the run
   const differing = signal(/** @type {[Row, Row] | null} */ (null)); // two rows that are compared
   const openFields = signal(/** @type {string[]} */ ([]));
   let ran = '';
@@ -78,12 +81,17 @@ export function createExplore({ api, place, prefs, clock }) {
     return (/** @type {AbortSignal} */ signal) => api.json({ path: `/v1/explore/${path}`, body, signal });
   }
 
-  /** Asks for everything that the address says, from the begin. */
-  async function run() {
+  /**
+   * Asks for everything that the address says, from the begin.
+   * @param {{again?: boolean}} [how] again: by itself; what is typed stays
+   */
+  async function run({ again = false } = {}) {
     const { db, tables, order } = state.value;
     if (tables.length === 0) return;
     batch(() => {
-      draft.value = state.value.q;
+      if (!again) draft.value = state.value.q;
+      newer.cancel();
+      newer.value.value = null;
       picked.value = null;
       range.value = null;
       more.cancel();
@@ -118,6 +126,26 @@ export function createExplore({ api, place, prefs, clock }) {
     });
     await Promise.all([rows, count(body)]);
     await countFields();
+  }
+
+  /**
+   * Runs again while the newest rows are in sight and nobody reads; else counts what has come since.
+   * @param {boolean} atBegin
+   */
+  async function refreshNow(atBegin) {
+    const { view, row, from, to, order } = state.value;
+    const moves = from.startsWith('-') && (to === '' || to === 'now');
+    if (view !== 'rows' || row !== '' || !moves || first.since.value || hits.since.value) return;
+    if (atBegin && order === 'newest' && !picked.value && !unfolded.value) await run({ again: true });
+    else if (range.value) await newer.run(ask('hits', { ...scope(), from: range.value.to, to: null, by: null, buckets: 1 }));
+  }
+
+  /** Shows a row whole in the list, or as one line again. */
+  function unfold() {
+    const at = picked.value?.end ?? indexOf(list.value, state.value.row);
+    const id = rowAt(list.value, at).row?.id ?? '';
+    unfolded.value = unfolded.value === id ? '' : id;
+    return id !== '';
   }
 
   /** @param {ReturnType<typeof scope>} body */
@@ -330,6 +358,11 @@ export function createExplore({ api, place, prefs, clock }) {
     total,
     openFields,
     picked,
+    unfolded,
+    unfold,
+    refresh,
+    refreshNow,
+    newer,
     differing,
     pick,
     pickedRows,
