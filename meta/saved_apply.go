@@ -10,16 +10,16 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// After the log: what users save.
+// After the log: values that users save.
 
 const (
-	// linkUnused is how long links are kept that are not read.
+	// linkUnused is how long a link is kept after it was last read.
 	linkUnused = 90 * 24 * time.Hour
-	// linkTouched is how much later a reading must be to be noted.
+	// linkTouched is the least time between two recorded reads of a link.
 	linkTouched = 24 * time.Hour
 )
 
-// applyPutSaved stores something new, or in the place of what its owner sees.
+// applyPutSaved stores a value, and replaces the one that its owner sees.
 func applyPutSaved(tx *catalog.Tx, cmd *metapb.PutSaved, now int64) (*metapb.Result, error) {
 	s := &metapb.Saved{
 		Kind: cmd.Saved.Kind, Name: cmd.Saved.Name, Owner: cmd.Saved.Owner, Shared: cmd.Saved.Shared,
@@ -62,7 +62,7 @@ func applyPutSaved(tx *catalog.Tx, cmd *metapb.PutSaved, now int64) (*metapb.Res
 	return &metapb.Result{Saved: s}, tx.Saved.Put(s, cmd.Value)
 }
 
-// replacedSaved returns what a command replaces; nil if that is nothing.
+// replacedSaved returns the value that a command replaces, or nil.
 func replacedSaved(tx *catalog.Tx, cmd *metapb.PutSaved) (*metapb.Saved, error) {
 	if cmd.IfVersion == 0 {
 		return nil, nil
@@ -71,7 +71,7 @@ func replacedSaved(tx *catalog.Tx, cmd *metapb.PutSaved) (*metapb.Saved, error) 
 	return changeableSaved(tx, s.Kind, s.Name, s.Owner, cmd.IfVersion, cmd.Manage)
 }
 
-// changeableSaved returns what a user sees, if it has the version, and if they may change it.
+// changeableSaved returns the value that a user sees, if it has the version and the user may change it.
 func changeableSaved(
 	tx *catalog.Tx, kind, name, owner string, version uint64, manage bool,
 ) (*metapb.Saved, error) {
@@ -91,7 +91,8 @@ func changeableSaved(
 	return s, nil
 }
 
-// checkSavedRoom refuses what would go beyond the caps. It returns links that are not read, which make room.
+// checkSavedRoom refuses a value that would exceed the limits. It returns unused links, which are deleted to make
+// room.
 func checkSavedRoom(tx *catalog.Tx, s, old *metapb.Saved, now int64) (expired []*metapb.Saved, err error) {
 	refuse := func(format string, args ...any) error {
 		return errs.New(errs.InvalidArguments, "Save %s %s: "+format+"; delete some",
@@ -121,7 +122,7 @@ func checkSavedRoom(tx *catalog.Tx, s, old *metapb.Saved, now int64) (expired []
 	return slices.DeleteFunc(expired, func(e *metapb.Saved) bool { return e.Version == old.GetVersion() }), nil
 }
 
-// savedRoom counts what is saved by all and by one owner. Links that are not read are expired, and do not count.
+// savedRoom counts the values of all owners and of one owner. Unused links have expired and are not counted.
 func savedRoom(
 	tx *catalog.Tx, owner string, now int64,
 ) (all, owned catalog.SavedTotals, expired []*metapb.Saved, err error) {
@@ -141,7 +142,7 @@ func savedRoom(
 	return all, owned, expired, err
 }
 
-// applyDropSaved removes what a user sees.
+// applyDropSaved removes the value that a user sees.
 func applyDropSaved(tx *catalog.Tx, cmd *metapb.DropSaved) (*metapb.Result, error) {
 	s, err := changeableSaved(tx, cmd.Kind, cmd.Name, cmd.Owner, cmd.IfVersion, cmd.Manage)
 	if err != nil {
@@ -150,7 +151,7 @@ func applyDropSaved(tx *catalog.Tx, cmd *metapb.DropSaved) (*metapb.Result, erro
 	return &metapb.Result{Saved: s}, tx.Saved.Delete(s)
 }
 
-// applyTouchSaved notes that a shared thing was read.
+// applyTouchSaved records that a shared value was read.
 func applyTouchSaved(tx *catalog.Tx, cmd *metapb.TouchSaved, now int64) (*metapb.Result, error) {
 	s, err := tx.Saved.Get(cmd.Kind, cmd.Name, "", true)
 	if err != nil || s == nil {
@@ -159,7 +160,7 @@ func applyTouchSaved(tx *catalog.Tx, cmd *metapb.TouchSaved, now int64) (*metapb
 	return touchSaved(tx, s, now)
 }
 
-// touchSaved notes that s was read, unless that was noted lately.
+// touchSaved records that s was read, unless a read was recorded lately.
 func touchSaved(tx *catalog.Tx, s *metapb.Saved, now int64) (*metapb.Result, error) {
 	if now-s.UsedUnixNano < int64(linkTouched) {
 		return &metapb.Result{Saved: s}, nil
@@ -168,7 +169,7 @@ func touchSaved(tx *catalog.Tx, s *metapb.Saved, now int64) (*metapb.Result, err
 	return &metapb.Result{Saved: s}, tx.Saved.Touch(s)
 }
 
-// applyRestoreSaved stores something of a backup, unless something as new is there.
+// applyRestoreSaved stores a value from a backup, unless a value of the same or a newer version exists.
 func applyRestoreSaved(tx *catalog.Tx, cmd *metapb.RestoreSaved, now int64) (*metapb.Result, error) {
 	s := cmd.Saved
 	there, err := tx.Saved.Get(s.Kind, s.Name, s.Owner, s.Shared)

@@ -15,18 +15,18 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// Before the log: what users save.
+// Before the log: values that users save.
 
-// SavedLink is the kind of the states behind short links: their names are made of their values.
+// SavedLink is the kind of the states behind short links. Their names are derived from their values.
 const SavedLink = "link"
 
-// SavedKinds lists the kinds of what users save.
+// SavedKinds lists the kinds of saved values.
 func SavedKinds() []string { return []string{"search", "sql", "view", SavedLink} }
 
 // maxSavedName is the most characters of a name.
 const maxSavedName = 128
 
-// CheckSavedName refuses kinds and names that nothing saved may have.
+// CheckSavedName refuses unknown kinds and invalid names.
 func CheckSavedName(kind, name string) error {
 	control := func(c rune) bool { return c == '/' || unicode.IsControl(c) }
 	switch {
@@ -79,7 +79,7 @@ func prepareDropSaved(d *metapb.DropSaved) error {
 	return checkSavedOwner(d.Owner)
 }
 
-// prepareRestoreSaved also refuses a version so high that counting would end.
+// prepareRestoreSaved also refuses a version that is so high that the counter could overflow.
 func prepareRestoreSaved(r *metapb.RestoreSaved) error {
 	if err := checkSaved(r.Saved, r.Value); err != nil {
 		return err
@@ -90,7 +90,7 @@ func prepareRestoreSaved(r *metapb.RestoreSaved) error {
 	return nil
 }
 
-// ReadSaved sends what users have saved. Only the leader answers, so that they read what they wrote.
+// ReadSaved sends saved values. Only the leader answers, so that users see the values that they stored.
 func (m *Meta) ReadSaved(
 	req *metapb.ReadSavedRequest, stream grpc.ServerStreamingServer[metapb.ReadSavedResponse],
 ) error {
@@ -100,7 +100,7 @@ func (m *Meta) ReadSaved(
 	return errs.ToGRPC(m.readSaved(stream.Context(), req, stream.Send))
 }
 
-// savedPiece is how many saved things are read by one transaction, so that a slow receiver holds nothing.
+// savedPiece is the number of values that one transaction reads. A slow receiver therefore holds no transaction open.
 const savedPiece = 16
 
 func (m *Meta) readSaved(

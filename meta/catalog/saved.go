@@ -9,15 +9,15 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// The most that a cluster holds of what users save.
+// Limits of the values that users save.
 const (
-	// MaxSavedBytes is the longest value.
+	// MaxSavedBytes is the size limit of a value.
 	MaxSavedBytes = 64 << 10
-	// MaxSaved is the most of all users together, and MaxSavedOwner of one.
+	// MaxSaved is the most values of all users, and MaxSavedOwner the most of one user.
 	MaxSaved      = 10_000
 	MaxSavedOwner = 500
-	// MaxAllSavedBytes is the most that all values have together, and MaxOwnerSavedBytes those of one owner: what a
-	// user keeps private nobody else can delete.
+	// MaxAllSavedBytes is the size limit of all values together, and MaxOwnerSavedBytes of the values of one owner.
+	// The second is needed because nobody else can delete a user's private values.
 	MaxAllSavedBytes   = 16 << 20
 	MaxOwnerSavedBytes = 2 << 20
 )
@@ -32,13 +32,13 @@ var (
 	keySavedBytes = []byte("saved_bytes")
 )
 
-// Saved is what users have saved, with its values.
+// Saved holds the values that users have saved.
 type Saved struct{ *store }
 
-// SavedTotals says how much there is of what users have saved.
+// SavedTotals counts the values that users have saved, and their bytes.
 type SavedTotals struct{ Count, Bytes uint64 }
 
-// savedKey returns the key of something saved. Shared things and the things of each owner have separate names.
+// savedKey returns the key of a saved value. Shared values and the values of each owner have separate names.
 func savedKey(kind, name, owner string, shared bool) []byte {
 	key := append([]byte(kind), 0)
 	if shared {
@@ -47,19 +47,19 @@ func savedKey(kind, name, owner string, shared bool) []byte {
 	return append(append(append(append(key, 'o', 0), owner...), 0), name...)
 }
 
-// Key returns the key of s, by which From continues.
+// Key returns the key of s. From can continue after it.
 func (t Saved) Key(s *metapb.Saved) []byte { return savedKey(s.Kind, s.Name, s.Owner, s.Shared) }
 
-// Totals counts what is saved.
+// Totals counts the saved values.
 func (t Saved) Totals() SavedTotals {
 	meta := t.tx.Bucket(bucketMeta)
 	return SavedTotals{Count: number(meta.Get(keySaved)), Bytes: number(meta.Get(keySavedBytes))}
 }
 
-// NextVersion returns a number that nothing saved ever had as its version.
+// NextVersion returns a version that no saved value ever had.
 func (t Saved) NextVersion() (uint64, error) { return t.count(keyLastSaved, 1) }
 
-// ReserveVersion sees to it that NextVersion never returns the number.
+// ReserveVersion makes NextVersion skip the number.
 func (t Saved) ReserveVersion(version uint64) error {
 	if version <= number(t.tx.Bucket(bucketMeta).Get(keyLastSaved)) {
 		return nil
@@ -67,7 +67,7 @@ func (t Saved) ReserveVersion(version uint64) error {
 	return t.put(bucketMeta, keyLastSaved, u64(version))
 }
 
-// Get returns the shared thing, or the owner's, with the kind and name; or nil.
+// Get returns the value with this kind and name: the shared one, or the owner's. It returns nil if there is none.
 func (t Saved) Get(kind, name, owner string, shared bool) (*metapb.Saved, error) {
 	s := &metapb.Saved{}
 	found, err := t.get(bucketSaved, savedKey(kind, name, owner, shared), s)
@@ -77,7 +77,7 @@ func (t Saved) Get(kind, name, owner string, shared bool) (*metapb.Saved, error)
 	return s, err
 }
 
-// Visible returns what a user sees under a kind and name: their own, or else the shared one; or nil.
+// Visible returns the value that a user sees under a kind and name: their own one, else the shared one, else nil.
 func (t Saved) Visible(kind, name, owner string) (*metapb.Saved, error) {
 	s, err := t.Get(kind, name, owner, false)
 	if s != nil || err != nil {
@@ -95,7 +95,7 @@ func (t Saved) Value(s *metapb.Saved) []byte {
 	return bytes.Clone(b.Get(t.Key(s)))
 }
 
-// Put stores s, new or in the place of what has its key.
+// Put stores s, and replaces the value with the same key.
 func (t Saved) Put(s *metapb.Saved, value []byte) error {
 	old, err := t.Get(s.Kind, s.Name, s.Owner, s.Shared)
 	if err != nil {
@@ -134,8 +134,8 @@ func (t Saved) Delete(s *metapb.Saved) error {
 	return err
 }
 
-// From lists what is saved of one kind, or of all if kind is "", by its keys: the first ones after a key (nil: from
-// the beginning), at most limit of them.
+// From lists at most limit saved values in the order of their keys, after a key, or from the beginning if the key is
+// nil. kind selects one kind; "" selects all.
 func (t Saved) From(kind string, after []byte, limit int) ([]*metapb.Saved, error) {
 	b := t.tx.Bucket(bucketSaved)
 	if b == nil {

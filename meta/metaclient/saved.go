@@ -11,8 +11,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// ReadSaved returns what users have saved, as the request asks for it, in the order of kinds. It asks the leader,
-// so that a user reads what they wrote through another router.
+// ReadSaved returns the saved values that match the request, in the order of kinds. It reads from the leader, so that
+// users see values that they stored through another router.
 func (c *Client) ReadSaved(ctx context.Context, req *metapb.ReadSavedRequest) ([]*metapb.ReadSavedResponse, error) {
 	return ask(ctx, c.members, "read what is saved",
 		func(ctx context.Context, m metapb.MetaClient) ([]*metapb.ReadSavedResponse, error) {

@@ -55,7 +55,7 @@ func (d *Discovery) helloFrom(ctx context.Context, addr string, wait bool) (*met
 // dialing is the text that gRPC puts before the error of a dialer.
 const dialing = "Error while dialing: "
 
-// short returns the reason of a failed call in words for people.
+// short returns the reason of a failed call as a readable text.
 func short(err error) error {
 	if err == nil {
 		return nil
@@ -99,7 +99,7 @@ func (d *Discovery) client(addr string) (metapb.DiscoveryClient, error) {
 	return metapb.NewDiscoveryClient(c), nil
 }
 
-// dial connects to an address, and notes which node the connection proved to be there.
+// dial connects to an address, and records which node the connection was authenticated with.
 func (d *Discovery) dial(ctx context.Context, addr string) (net.Conn, error) {
 	conn, err := d.cfg.Dialer.Dial(ctx, rpcport.Target{Addr: addr, Name: d.nameOf(addr)}, "h2")
 	d.mu.Lock()

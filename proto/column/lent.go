@@ -9,11 +9,11 @@ import (
 	"sync/atomic"
 )
 
-// Lent are the bodies of batches as they were before they were compressed. The encoder of a batch lends them to a
-// reader in the same process, which copies them in place of inflating the batch. A nil Lent has none.
+// Lent holds the uncompressed bodies of batches. The encoder of a batch lends them to a reader in the same process,
+// which copies them instead of decompressing the batch. A nil Lent is empty.
 //
-// The bodies are the lender's memory: they are read only until the call to which they are lent returns, after which the
-// lender releases them. What lies in a Lent is no input from outside, and is trusted.
+// The lender owns the memory of the bodies. They may be read only until the call returns to which they are lent; then
+// the lender releases them. A Lent has no data from outside the process, so it is trusted.
 type Lent struct {
 	bodies []lentBody
 	bytes  int64
@@ -25,7 +25,7 @@ type lentBody struct {
 	body   []byte
 }
 
-// maxLent bounds the memory that all bodies together take while they are lent, in bytes. Beyond it none are lent.
+// maxLent bounds the memory of all lent bodies together, in bytes. Further bodies are not lent.
 const maxLent = 64 << 20
 
 var lentBytes atomic.Int64
@@ -33,7 +33,7 @@ var lentBytes atomic.Int64
 // bodies keeps the memory of bodies that were lent for the next encoder.
 var bodies = sync.Pool{New: func() any { return new([]byte) }}
 
-// EncodeRange is EncodeRange of the builder, and adds the body to l, behind the bodies that it has.
+// EncodeRange calls EncodeRange of the builder, and appends the body to l.
 func (l *Lent) EncodeRange(b *Builder, dst []byte, h Header, from, to int) []byte {
 	start := len(dst)
 	e := b.encodeRange(&dst, h, from, to)
@@ -50,10 +50,10 @@ func (l *Lent) EncodeRange(b *Builder, dst []byte, h Header, from, to int) []byt
 	return dst
 }
 
-// Skip notes a batch whose body is not lent.
+// Skip counts a batch whose body is not lent.
 func (l *Lent) Skip() { l.bodies = append(l.bodies, lentBody{}) }
 
-// Release takes the bodies back. Nobody may read them any more.
+// Release ends the loan. The bodies may not be read afterwards.
 func (l *Lent) Release() {
 	for _, b := range l.bodies {
 		if body := b.body; body != nil && cap(body) <= maxScratch {
@@ -64,8 +64,8 @@ func (l *Lent) Release() {
 	*l = Lent{}
 }
 
-// Decode is Decode of the batch src, which was encoded as number i of l, counted from 0. It copies the body if that is
-// lent, and inflates the batch if it is not.
+// Decode decodes the batch src, which was encoded as number i of l, counted from 0. It copies the body if it is lent,
+// and otherwise decompresses the batch.
 func (l *Lent) Decode(i int, src, mem []byte) (*Batch, error) {
 	body := l.body(i, src)
 	if body == nil || cap(mem) < len(body) {
@@ -94,7 +94,7 @@ func (l *Lent) body(i int, src []byte) []byte {
 	return l.bodies[i].body
 }
 
-// compareLent returns an error if a batch inflates to something else than its body.
+// compareLent returns an error if a batch decompresses to something other than its body.
 func compareLent(src, body []byte) error {
 	b, err := Decode(src, nil)
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package column
 
-// checkLent means that each body that is lent is compared with its batch. Builds for tests do that.
+// checkLent reports whether each lent body is compared with its batch, as in builds for tests.
 const checkLent = true

@@ -12,12 +12,12 @@ import (
 	"cordwood/router/vrl"
 )
 
-// What an editor of pipelines asks: the form of a document, and the functions of its programs. Neither changes while
-// the server runs, so each is made once.
+// Information for editors of pipelines: the JSON Schema of a document, and the functions of VRL. Neither changes
+// while the server runs, so each is computed once.
 
 var pipelineSchema = sync.OnceValues(func() ([]byte, error) { return json.Marshal(pipeline.JSONSchema()) })
 
-// vrlFunction is a function as an editor explains it.
+// vrlFunction describes a function for editors.
 type vrlFunction struct {
 	Name      string      `json:"name"`
 	Group     string      `json:"group"`

@@ -10,7 +10,8 @@ import (
 	"cordwood/router/pipeline/document"
 )
 
-// faultyPipeline is an error about a text that is no pipeline. Its answer says where the faults are.
+// faultyPipeline is an error about a text that is not a pipeline. Its answer has the positions of the errors in the
+// text.
 type faultyPipeline struct {
 	err    error
 	source []byte
@@ -53,7 +54,7 @@ func (e *faultyPipeline) AppendDetail(out []byte) []byte {
 	return append(out, ']')
 }
 
-// wholeSpan completes what is not known of a part of a text.
+// wholeSpan completes a span of which only a part is known.
 func wholeSpan(s document.Span, lines []string) document.Span {
 	s.Line = min(max(s.Line, 1), len(lines))
 	text := strings.TrimRight(lines[s.Line-1], "\r")

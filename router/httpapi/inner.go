@@ -10,24 +10,24 @@ import (
 	"sync"
 )
 
-// inner sends requests of this server to itself, in the name of the client of another request: they are checked,
-// counted, logged and limited as if the client had sent them.
+// inner sends requests from this server to itself on behalf of a client. They are checked, counted, logged and
+// limited as if the client had sent them.
 type inner struct {
 	handler http.Handler
 	outer   *http.Request
 }
 
-// errInnerClosed ends an inner request whose answer nobody reads any more.
+// errInnerClosed ends an inner request whose answer is no longer read.
 var errInnerClosed = errors.New("the answer is not read any more")
 
-// innerHeaders are the headers by which a client is known and judged.
+// innerHeaders are the headers that identify a client and decide its rights and limits.
 var innerHeaders = []string{
 	"Authorization", "X-Svc-Auth", "Cookie", "Origin", "Sec-Fetch-Site", "User-Agent", "X-Svc-Page", "X-Forwarded-For",
 	"X-Forwarded-Proto", "Forwarded", "X-Request-Id",
 }
 
-// send sends a request. The body of its answer must be closed. A request whose context ends is broken off, and send
-// waits for its end.
+// send sends a request. The caller must close the body of the answer. If the context ends, send aborts the request
+// and waits for its end.
 func (i inner) send(
 	ctx context.Context, path string, query url.Values, header http.Header, body []byte,
 ) (*http.Response, error) {
@@ -83,7 +83,7 @@ type innerBody struct {
 	ended  <-chan struct{}
 }
 
-// Close ends the request, and waits until nothing is done for it any more.
+// Close ends the request, and waits until its handler has returned.
 func (b *innerBody) Close() error {
 	b.cancel(errInnerClosed)
 	err := b.PipeReader.CloseWithError(errInnerClosed)
@@ -91,7 +91,7 @@ func (b *innerBody) Close() error {
 	return err
 }
 
-// innerWriter takes the answer to an inner request.
+// innerWriter receives the answer to an inner request.
 type innerWriter struct {
 	header http.Header
 	body   *io.PipeWriter
@@ -120,10 +120,10 @@ func (w *innerWriter) Write(p []byte) (int, error) {
 	return w.body.Write(p)
 }
 
-// Flush implements http.Flusher: nothing is kept back.
+// Flush implements http.Flusher. It does nothing, because writes are not buffered.
 func (w *innerWriter) Flush() { w.WriteHeader(http.StatusOK) }
 
-// fail breaks the answer off.
+// fail aborts the answer.
 func (w *innerWriter) fail(err error) {
 	w.WriteHeader(http.StatusInternalServerError)
 	_ = w.body.CloseWithError(err)

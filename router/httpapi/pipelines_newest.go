@@ -12,11 +12,11 @@ import (
 	"cordwood/router/pipelines"
 )
 
-// A pipeline may be stored on the condition that a certain version is the newest one, so that an editor does not
-// overwrite a version that another user has stored meanwhile: If-Match with the version as it is in ETag, or
-// If-None-Match: *.
+// A request can store a pipeline on the condition that a certain version is the newest one, so that it does not
+// overwrite a version that another user has stored meanwhile. The condition is If-Match with the ETag of the version,
+// or If-None-Match: *.
 
-// storedBy is the user who stores something; empty while there are no users.
+// storedBy is the user of a request. It is empty if the server has no users.
 func storedBy(x *exchange.Exchange) string {
 	if x.Caller.Proof == "none" {
 		return ""
@@ -29,7 +29,7 @@ func quoteVersion(version int64) string {
 	return `"` + strings.Replace(pipelines.FormatVersion(version), " ", "T", 1) + `Z"`
 }
 
-// basedOn reads the condition of a request; nil: there is none.
+// basedOn reads the condition of a request. It returns nil if there is none.
 func (s *Server) basedOn(r *http.Request) (*int64, error) {
 	match, none := params.Header(r.Header, "If-Match"), params.Header(r.Header, "If-None-Match")
 	version := int64(0)
@@ -65,7 +65,7 @@ func (s *Server) newerVersion(ctx context.Context, name string, err error) error
 	return &staleVersion{errs.From(err).WithStatus(http.StatusPreconditionFailed), newest}
 }
 
-// staleVersion says that a pipeline was changed meanwhile.
+// staleVersion is the error that a pipeline was changed meanwhile.
 type staleVersion struct {
 	err    *errs.Error
 	newest *metapb.PipelineVersion // nil: there is none
@@ -83,7 +83,7 @@ func (e *staleVersion) AppendDetail(out []byte) []byte {
 	return append(appendAuthor(out, e.newest), '}')
 }
 
-// appendAuthor appends the author of a version and the author's note, as far as they are known.
+// appendAuthor appends the author of a version and the note, if they are known.
 func appendAuthor(out []byte, p *metapb.PipelineVersion) []byte {
 	if p.By != "" {
 		out = exchange.AppendJSONString(append(out, `,"by":`...), p.By)

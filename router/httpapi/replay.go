@@ -18,16 +18,16 @@ import (
 	"cordwood/router/replay"
 )
 
-// POST /v1/rejects/replay sends rejected records again. Its answer has a line of JSON about each second that tells
-// how far it is (replay.Progress), and a last one with "end":true (replay.End). If the client leaves, it ends; what is
-// stored by then stays, and is left out by the next request.
+// POST /v1/rejects/replay sends rejected records again. About once a second, its answer gets a line of JSON with the
+// progress (replay.Progress). The last line has "end":true (replay.End). If the client disconnects, the replay stops.
+// Records that are stored by then stay stored, and the next request skips them.
 
 const (
-	// maxReplays is the most replays at a time: each has a statement open and up to 64 records under way.
+	// maxReplays is the most concurrent replays. Each has an open statement and sends up to 64 records at a time.
 	maxReplays = 4
 	// maxReplayRequest bounds a request, in bytes.
 	maxReplayRequest = 64 << 10
-	// tellEach is how often progress is told.
+	// tellEach is the time between two lines of progress.
 	tellEach = time.Second
 	// stalledReader is how long a client may take to read a line.
 	stalledReader = 30 * time.Second
@@ -124,7 +124,7 @@ func (b replayer) Rows(ctx context.Context, sql string) (io.ReadCloser, error) {
 	return nil, err
 }
 
-// innerError returns the error that an inner request was answered with.
+// innerError returns the error in the answer to an inner request.
 func innerError(resp *http.Response) error {
 	defer resp.Body.Close()
 	var answer struct {
@@ -137,10 +137,10 @@ func innerError(resp *http.Response) error {
 	return errs.New(answer.Code, "%s", answer.Error).WithStatus(resp.StatusCode)
 }
 
-// replayPaths are where rejects go that are requests of another protocol, by their format.
+// replayPaths are the paths for rejects that are requests of another protocol, by their format.
 var replayPaths = map[string]string{"loki": "/v1/loki/api/v1/push", "otlp": "/v1/logs"}
 
-// storeTries is how often a record is sent that is refused for the moment.
+// storeTries is how often a record is sent if the server is busy.
 const storeTries = 5
 
 // Store implements replay.Backend.
@@ -192,7 +192,7 @@ func (b replayer) storeOnce(ctx context.Context, r *replay.Record) (out replay.O
 	return out, resp.StatusCode, err
 }
 
-// readStored reads the answer to a record that was taken.
+// readStored reads the answer to a record that was accepted.
 func readStored(resp *http.Response) (out replay.Outcome, err error) {
 	defer resp.Body.Close()
 	var answer struct {
@@ -228,7 +228,7 @@ func readStored(resp *http.Response) (out replay.Outcome, err error) {
 	return out, nil
 }
 
-// lineType returns the content type of kept records, one a line.
+// lineType returns the content type of kept records, with one record on each line.
 func lineType(format string) string {
 	if format == "text" {
 		return "text/plain"

@@ -26,27 +26,27 @@ import (
 	"cordwood/router/httpapi/params"
 )
 
-// What users save for a page: searches, statements, views of tables, and the states behind short links. The values are
-// JSON that only the page reads. Names and sizes are checked by the metadata, which keeps it.
+// Values that users save for a web page: searches, statements, views of tables, and the states behind short links.
+// The values are JSON that only the page reads. The metadata stores them, and checks names and sizes.
 
-// Saved is the part of the metadata client that keeps what users save.
+// Saved is the part of the metadata client for saved values.
 type Saved interface {
 	Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Result, error)
-	// ReadSaved returns what a request asks for, as of the call.
+	// ReadSaved returns the saved values that match a request, as they are at the time of the call.
 	ReadSaved(ctx context.Context, req *metapb.ReadSavedRequest) ([]*metapb.ReadSavedResponse, error)
 }
 
 const (
-	// savedLink is the kind of the states behind short links, and linkLength how long their names are.
+	// savedLink is the kind of the states behind short links, and linkLength the length of their names.
 	savedLink  = "link"
 	linkLength = 12
-	// maxSavedBody is the longest value.
+	// maxSavedBody is the size limit of a value.
 	maxSavedBody = 64 << 10
-	// linkTouched is how long after its last use a link's use is told to the metadata.
+	// linkTouched is the least time between two reports to the metadata that a link was used.
 	linkTouched = 24 * time.Hour
 )
 
-// savedRoutes returns the routes of saved things.
+// savedRoutes returns the routes of saved values.
 func (s *Server) savedRoutes() []route {
 	one := func(
 		methods, params []string, handler func(x *exchange.Exchange, r *http.Request) ([]byte, error),
@@ -69,7 +69,7 @@ func (s *Server) savedRoutes() []route {
 	}
 }
 
-// owner returns the user whose things a request is about. While there are no users, all is shared.
+// owner returns the user whose values a request is about. If the server has no users, all values are shared.
 func owner(x *exchange.Exchange) (name string, alone bool) {
 	name = storedBy(x)
 	return name, name == ""
@@ -92,7 +92,7 @@ func savedPath(r *http.Request) (kind, name string, err error) {
 	return kind, name, nil
 }
 
-// listSaved lists what the caller sees, of one kind or of all.
+// listSaved lists the values that the caller sees, of one kind or of all.
 func (s *Server) listSaved(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	query, err := manageQuery(r, "kind")
 	if err != nil {
@@ -119,7 +119,7 @@ func (s *Server) listSaved(x *exchange.Exchange, r *http.Request) ([]byte, error
 	return append(out, ']'), nil
 }
 
-// appendSaved appends the members of something saved.
+// appendSaved appends the members of a saved value.
 func appendSaved(out []byte, s *metapb.Saved, value []byte) []byte {
 	out = exchange.AppendJSONString(append(out, `"kind":`...), s.Kind)
 	out = exchange.AppendJSONString(append(out, `,"name":`...), s.Name)
@@ -133,7 +133,7 @@ func appendSaved(out []byte, s *metapb.Saved, value []byte) []byte {
 	return out
 }
 
-// getSaved answers with one thing: the caller's own, or else the shared one.
+// getSaved answers with one value: the caller's own one, else the shared one.
 func (s *Server) getSaved(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	kind, name, err := savedPath(r)
 	if err != nil {
@@ -152,7 +152,8 @@ func (s *Server) getSaved(x *exchange.Exchange, r *http.Request) ([]byte, error)
 	}
 	one := list[0]
 	if used := time.Unix(0, one.Saved.UsedUnixNano); kind == savedLink && s.cfg.Now().Sub(used) > linkTouched {
-		// That nobody reads it deletes it one day. A failure costs nothing: the next reader tells it.
+		// Links that are not used are deleted later, so the use is reported. A failure does not matter: the next use
+		// is reported again.
 		_, _ = s.cfg.Saved.Propose(r.Context(), &metapb.Command{Op: &metapb.Command_TouchSaved{
 			TouchSaved: &metapb.TouchSaved{Kind: kind, Name: name},
 		}})
@@ -161,10 +162,10 @@ func (s *Server) getSaved(x *exchange.Exchange, r *http.Request) ([]byte, error)
 	return appendSaved(nil, one.Saved, one.Value), nil
 }
 
-// savedTag returns the ETag of something saved.
+// savedTag returns the ETag of a saved value.
 func savedTag(s *metapb.Saved) string { return `"` + strconv.FormatUint(s.Version, 10) + `"` }
 
-// savedCondition reads the version that a request changes; 0: there must be none.
+// savedCondition reads the version that a request replaces. 0 means that no value may exist.
 func savedCondition(r *http.Request) (uint64, error) {
 	match, none := params.Header(r.Header, "If-Match"), params.Header(r.Header, "If-None-Match")
 	if none == "*" && match == "" && r.Method != http.MethodDelete {
@@ -179,7 +180,7 @@ func savedCondition(r *http.Request) (uint64, error) {
 	return version, nil
 }
 
-// putSaved stores something new, or in the place of what the caller sees.
+// putSaved stores a value, and replaces the one that the caller sees.
 func (s *Server) putSaved(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	kind, name, err := savedPath(r)
 	if err != nil {
@@ -211,7 +212,7 @@ func (s *Server) putSaved(x *exchange.Exchange, r *http.Request) ([]byte, error)
 	})
 }
 
-// storeSaved stores something, and answers with what is stored.
+// storeSaved stores a value, and answers with the stored value.
 func (s *Server) storeSaved(x *exchange.Exchange, r *http.Request, put *metapb.PutSaved) ([]byte, error) {
 	result, err := s.cfg.Saved.Propose(r.Context(), &metapb.Command{
 		TimeUnixNano: s.cfg.Now().UnixNano(), Op: &metapb.Command_PutSaved{PutSaved: put},
@@ -223,7 +224,7 @@ func (s *Server) storeSaved(x *exchange.Exchange, r *http.Request, put *metapb.P
 	return appendSaved(nil, result.GetSaved(), put.Value), nil
 }
 
-// savedError gives a condition that is not met its status.
+// savedError sets the status of the error if a condition is not met.
 func savedError(err error) error {
 	if errs.CodeOf(err) == errs.IllegalState {
 		return errs.From(err).WithStatus(http.StatusPreconditionFailed)
@@ -231,7 +232,7 @@ func savedError(err error) error {
 	return err
 }
 
-// readSavedBody reads a value, in as few bytes as JSON needs.
+// readSavedBody reads a value and removes insignificant space.
 func readSavedBody(r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxSavedBody+1))
 	if err != nil {
@@ -247,7 +248,7 @@ func readSavedBody(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// postLink stores the state of a page under a name that is made of it.
+// postLink stores the state of a page under a name that is derived from it.
 func (s *Server) postLink(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	value, err := readSavedBody(r)
 	if err != nil {
@@ -261,7 +262,7 @@ func (s *Server) postLink(x *exchange.Exchange, r *http.Request) ([]byte, error)
 	})
 }
 
-// deleteSaved removes what the caller sees.
+// deleteSaved removes the value that the caller sees.
 func (s *Server) deleteSaved(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	kind, name, err := savedPath(r)
 	if err != nil {

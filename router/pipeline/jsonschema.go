@@ -6,8 +6,8 @@ import (
 
 type object = map[string]any
 
-// JSONSchema returns the form of a pipeline's document as a JSON Schema, for editors. It is made of the options that
-// the processors describe. A document that meets it may still not compile.
+// JSONSchema returns the JSON Schema of a pipeline's document, for editors. It is built from the options that the
+// processors describe. A document that meets it may still not compile.
 func JSONSchema() map[string]any {
 	text := object{"type": "string"}
 	var steps []any
@@ -74,7 +74,7 @@ func JSONSchema() map[string]any {
 	}
 }
 
-// schemaOf returns the form of an option.
+// schemaOf returns the schema of an option.
 func schemaOf(o processor.Described) object {
 	s := object{"description": o.Doc}
 	var enum []any

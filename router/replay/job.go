@@ -14,22 +14,23 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Backend runs statements and takes records in the name of whoever asks for the replay.
+// Backend runs statements and stores records with the rights of the client that requested the replay.
 type Backend interface {
-	// Rows runs a statement and returns its rows as NDJSON; nil if a table of it does not exist. The context ends it.
+	// Rows runs a statement and returns its rows as NDJSON, or nil if one of its tables does not exist. The end of
+	// ctx stops it.
 	Rows(ctx context.Context, sql string) (io.ReadCloser, error)
-	// Store stores one record, or refuses it for good. Its error ends the replay.
+	// Store stores one record, or refuses it permanently. An error ends the replay.
 	Store(ctx context.Context, r *Record) (Outcome, error)
-	// Try returns how many of some records, which go to one place, would fail, and why.
+	// Try returns how many of the records, which all have one destination, would fail, and why.
 	Try(ctx context.Context, to Destination, lines []byte) (failed int64, reasons []string, err error)
 }
 
-// Destination says where a record goes and how it is read.
+// Destination says where a record is stored and how it is parsed.
 type Destination struct{ DB, Table, Pipeline, TimeIndex, Format string }
 
-// Record is a record that is sent.
+// Record is a record to send.
 type Record struct {
-	// ID names the record in the notes, and Key the request.
+	// ID identifies the record in the notes, and Key identifies the request.
 	ID, Key string
 	To      Destination
 	// Line is the record, with a line end.
@@ -37,10 +38,10 @@ type Record struct {
 	OnReject string
 }
 
-// Outcome is what became of a record.
+// Outcome is the result of sending a record.
 type Outcome struct {
 	Rows int64
-	// Failed says why it was refused; empty: it was stored.
+	// Failed is the reason why it was refused. It is empty if the record was stored.
 	Failed string
 }
 
@@ -48,14 +49,14 @@ type Outcome struct {
 const (
 	chunkRecords = 400
 	chunkBytes   = 4 << 20
-	// tryRecords is the most records that Try is given.
+	// tryRecords is the most records in one call of Try.
 	tryRecords = 100
 )
 
-// parallel is how many records are under way at once. Shards fsync the rows of requests that meet together.
+// parallel is how many records are sent at a time. Shards write the rows of concurrent requests with one fsync.
 const parallel = 64
 
-// MaxReasons bounds the different reasons that are told.
+// MaxReasons is the most distinct reasons that are reported.
 const MaxReasons = 20
 
 // protocols are the formats of rejects that are requests of another protocol, which need no pipeline.
@@ -73,13 +74,13 @@ type Job struct {
 	chunk []Record
 	bytes int
 	taken int
-	// begun are the destinations that got a record.
+	// begun are the destinations that have received a record.
 	begun map[Destination]bool
 
 	progress Progress
 }
 
-// NewJob returns a job for a request that Check has seen.
+// NewJob returns a job for a request that Check has accepted.
 func NewJob(req *Request, backend Backend, tell func(Progress)) *Job {
 	j := &Job{req: req, backend: backend, tell: tell, begun: map[Destination]bool{}}
 	j.progress.Reasons = []Reason{}
@@ -89,7 +90,7 @@ func NewJob(req *Request, backend Backend, tell func(Progress)) *Job {
 	return j
 }
 
-// Run sends the records. What it returns is true also if it fails.
+// Run sends the records. The counts that it returns are valid even if it returns an error.
 func (j *Job) Run(ctx context.Context) (End, error) {
 	err := j.run(ctx)
 	end := End{Progress: j.progress, End: true}
@@ -125,7 +126,7 @@ func (j *Job) run(ctx context.Context) error {
 	return j.send(ctx)
 }
 
-// countAll finds out how many records there are.
+// countAll counts the records.
 func (j *Job) countAll(ctx context.Context, where string) error {
 	if len(j.req.IDs) > 0 {
 		j.progress.Of = int64(len(j.req.IDs))
@@ -143,8 +144,8 @@ func (j *Job) countAll(ctx context.Context, where string) error {
 	return err
 }
 
-// each calls f with the rows of a statement, none if its table does not exist, until f returns an error; io.EOF is
-// none.
+// each calls f with each row of a statement until f returns an error. If f returns io.EOF, each stops and returns
+// nil. If the table does not exist, there are no rows.
 func (j *Job) each(ctx context.Context, sql string, f func(line []byte) error) error {
 	rows, err := j.backend.Rows(ctx, sql)
 	if err != nil || rows == nil {
@@ -199,8 +200,8 @@ func (j *Job) add(ctx context.Context, r *Reject) error {
 	if onReject == "" {
 		onReject = "drop"
 	}
-	// The key names neither the destination nor the pipeline, so that a table knows the record through whichever pipeline
-	// it comes.
+	// The key contains neither the destination nor the pipeline, so that a table recognises the record whichever
+	// pipeline sends it.
 	j.chunk = append(j.chunk, Record{
 		ID: id, Key: "replay-" + id + j.nonce, To: to, Line: append(line, '\n'), OnReject: onReject,
 	})
@@ -211,7 +212,7 @@ func (j *Job) add(ctx context.Context, r *Reject) error {
 	return nil
 }
 
-// send sends the chunk, without what another request has stored meanwhile.
+// send sends the chunk, except records that another request has stored meanwhile.
 func (j *Job) send(ctx context.Context) error {
 	if len(j.chunk) == 0 {
 		return nil
@@ -235,7 +236,7 @@ func (j *Job) send(ctx context.Context) error {
 	return err
 }
 
-// leaveOut returns the records of which there is no note.
+// leaveOut returns the records that have no note, which means that they are not stored yet.
 func (j *Job) leaveOut(ctx context.Context, chunk []Record) ([]Record, error) {
 	ids, done := make([]string, len(chunk)), map[string]bool{}
 	for i := range chunk {
@@ -255,7 +256,7 @@ func (j *Job) leaveOut(ctx context.Context, chunk []Record) ([]Record, error) {
 	return chunk, err
 }
 
-// store stores records, many at once.
+// store stores records, several at a time.
 func (j *Job) store(ctx context.Context, chunk []Record) error {
 	outcomes := make([]*Outcome, len(chunk))
 	requests, within := errgroup.WithContext(ctx)
@@ -274,7 +275,7 @@ func (j *Job) store(ctx context.Context, chunk []Record) error {
 			requests.Go(post)
 			continue
 		}
-		// The first one makes the table, if there is none, and its columns: it goes alone.
+		// The first record is sent alone, because it may create the table and its columns.
 		j.begun[r.To] = true
 		if err := post(); err != nil {
 			requests.Go(func() error { return err })
@@ -296,7 +297,7 @@ func (j *Job) store(ctx context.Context, chunk []Record) error {
 	return err
 }
 
-// try finds out how many records would be stored.
+// try counts the records that would be stored.
 func (j *Job) try(ctx context.Context, chunk []Record) error {
 	for len(chunk) > 0 {
 		to, n := chunk[0].To, 1

@@ -25,11 +25,11 @@ type Reject struct {
 	Record    string    `json:"record"`
 }
 
-// columns are the columns that Reject has.
+// columns are the columns of Reject.
 const columns = "rejected_at, table_schema, table_name, pipeline, pipeline_version, custom_time_index, " +
 	"record_index, kind, error, format, record"
 
-// Select returns the statement that reads the rejects for which a condition holds, the oldest first.
+// Select returns the statement that reads the rejects that meet a condition, the oldest first.
 func Select(where string) string {
 	return "SELECT " + columns + " FROM svc_private.rejects WHERE " + where +
 		" ORDER BY rejected_at, record_index, table_schema, table_name, pipeline, record, error"
@@ -42,7 +42,7 @@ func text(s *string) string {
 	return *s
 }
 
-// sum returns the hash of all that is kept of a record.
+// sum returns a hash of all columns of a reject.
 func (r *Reject) sum() [sha256.Size]byte {
 	b := binary.BigEndian.AppendUint64(nil, uint64(r.At.UnixNano()))
 	b = binary.BigEndian.AppendUint64(b, uint64(r.Index))
@@ -55,7 +55,7 @@ func (r *Reject) sum() [sha256.Size]byte {
 	return sha256.Sum256(b)
 }
 
-// line returns the record on a line of its own, so that a malformed one spoils no other.
+// line returns the record on a separate line, so that a malformed record does not affect others.
 func (r *Reject) line() []byte {
 	var out bytes.Buffer
 	if r.Format == "json" && json.Compact(&out, []byte(r.Record)) == nil {
@@ -64,15 +64,15 @@ func (r *Reject) line() []byte {
 	return []byte(strings.NewReplacer("\r", " ", "\n", " ").Replace(r.Record))
 }
 
-// IDs gives the rejects that Select returned, in their order, the names under which the notes of what was stored
-// have them. Its zero value is ready for use.
+// IDs computes the ids of the rejects that Select returned, in their order. Notes about stored records contain these
+// ids. The zero value is ready for use.
 type IDs struct {
 	last time.Time
 	seen map[[sha256.Size]byte]int
 }
 
-// Of returns the identity of the next reject: its hash, and which one it is of those that are alike in everything, even
-// in the nanosecond.
+// Of returns the id of the next reject: its hash, and its number among identical rejects, which also have the same
+// time.
 func (i *IDs) Of(r *Reject) string {
 	sum := r.sum()
 	if i.seen == nil || !r.At.Equal(i.last) {
@@ -87,5 +87,5 @@ func (i *IDs) Of(r *Reject) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:12])
 }
 
-// Last returns the time of the reject that was named last.
+// Last returns the time of the last reject that was passed to Of.
 func (i *IDs) Last() time.Time { return i.last }

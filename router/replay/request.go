@@ -1,9 +1,10 @@
-// Package replay sends rejected records again: those that skip_error dropped and that are kept in svc_private.rejects.
-// It reads them by SQL and sends each in a request of its own, whose key is made of the record, so that a record is
-// stored once, however often and by whomever it is sent. The ingestion notes what it stored in svc_private.replayed.
+// Package replay sends rejected records again: records that skip_error dropped and that are kept in
+// svc_private.rejects. It reads them by SQL and sends each in a separate request. The key of the request is derived
+// from the record, so a record is stored once, however often and by whomever it is sent. Ingestion records in
+// svc_private.replayed which records it has stored.
 //
-// The package knows neither HTTP nor users: a Backend runs statements and takes records in the name of whoever asks. A
-// Job serves one request, holds one chunk of records in memory, and ends with its context.
+// The package knows neither HTTP nor users: a Backend runs statements and stores records with the rights of the
+// client. A Job serves one request, holds one chunk of records in memory, and ends with its context.
 package replay
 
 import (
@@ -19,17 +20,18 @@ import (
 	"cordwood/router/pipeline"
 )
 
-// Request says which records are sent, and where to. Its zero value sends all to where they were meant for.
+// Request says which records are sent, and to which destination. Its zero value sends all records to their original
+// destinations.
 type Request struct {
-	// Pipeline, DB, Table and Kind leave other records out; empty: none. Since and Until are times as ParseTime takes
-	// them.
+	// Pipeline, DB, Table and Kind select records; an empty one selects all. Since and Until are times in a form that
+	// ParseTime accepts.
 	Pipeline string `json:"pipeline,omitempty"`
 	DB       string `json:"db,omitempty"`
 	Table    string `json:"table,omitempty"`
 	Kind     string `json:"kind,omitempty"`
 	Since    string `json:"since,omitempty"`
 	Until    string `json:"until,omitempty"`
-	// IDs leaves out all records but these; nil: none.
+	// IDs selects records by id; nil selects all.
 	IDs []string `json:"ids,omitempty"`
 	// ToPipeline, ToDB and ToTable are used in place of those that a record was meant for.
 	ToPipeline string `json:"to_pipeline,omitempty"`

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// otherFlags are the names by which other programs know our flags, several if commands have different ones.
+// otherFlags maps flags of other programs to ours. There are several if commands have different ones.
 var otherFlags = map[string]string{
 	"database": "db", "dbname": "db", "d": "db",
 	"host": "server", "url": "server", "addr": "server", "address": "server", "endpoint": "server", "H": "server",
@@ -23,16 +23,16 @@ var otherFlags = map[string]string{
 	"force": "yes", "f": "file", "y": "yes", "dry-run": "plan",
 }
 
-// outputs are flags of other programs that are values of --output here.
+// outputs are flags of other programs that correspond to values of --output.
 var outputs = map[string]bool{"json": true, "yaml": true, "csv": true, "ndjson": true, "table": true}
 
-// statements are flags of other programs for what is an argument of 'cordwood sql'.
+// statements are flags of other programs whose values are arguments of 'cordwood sql'.
 var statements = map[string]bool{
 	"execute": true, "command": true, "query": true, "sql": true, "e": true, "c": true, "q": true,
 }
 
-// otherFlag returns what follows "there is no flag --NAME" if another program has one of that name: what
-// says the same here.
+// otherFlag returns the text after "there is no flag --NAME" if another program has this flag. It names our
+// equivalent.
 func otherFlag(cmd *cobra.Command, name string) string {
 	output := cmd.Flag("output")
 	switch {

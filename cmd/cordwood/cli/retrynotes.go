@@ -10,8 +10,8 @@ import (
 	"cordwood/cmd/cordwood/client"
 )
 
-// retryNotes writes for people that a request is sent again, and why. It has the whole reason once
-// in a while, and few words for it in between. It may be used concurrently.
+// retryNotes writes a line when a request is sent again, with the reason. It writes the whole reason from time to
+// time, and a short one in between. It is safe for concurrent use.
 type retryNotes struct {
 	note func(text string)
 	now  func() time.Time
@@ -23,7 +23,7 @@ type retryNotes struct {
 // wholeEvery is how often a reason is written in full.
 const wholeEvery = time.Minute
 
-// maxReasons bounds how many reasons are remembered.
+// maxReasons is the most reasons that are remembered.
 const maxReasons = 64
 
 func (n *retryNotes) tell(cause error, wait time.Duration) {
@@ -38,7 +38,7 @@ func (n *retryNotes) tell(cause error, wait time.Duration) {
 	n.note(reason + "; " + next)
 }
 
-// whole reports whether a reason is to be written in full.
+// whole reports whether a reason should be written in full.
 func (n *retryNotes) whole(reason string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -53,7 +53,7 @@ func (n *retryNotes) whole(reason string) bool {
 	return true
 }
 
-// shortReason returns why a try failed in few words.
+// shortReason returns a short reason why a try failed.
 func shortReason(cause error) string {
 	if e := (*client.Error)(nil); errors.As(cause, &e) {
 		return "the same again: " + e.Answer()

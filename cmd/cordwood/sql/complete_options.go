@@ -8,8 +8,8 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// options returns the completions of an option of a table or database, or of its value, behind SET, UNSET or
-// WITH ( in ALTER and CREATE; nil elsewhere. typed is what is typed of it, with the quote.
+// options returns the completions of an option of a table or database, or of its value, after SET, UNSET or WITH ( in
+// ALTER and CREATE. Elsewhere it returns nil. typed is the text typed so far, with its quote.
 func options(typed string, tokens []statement.Token) []string {
 	begin := optionsBegin(tokens)
 	if begin < 0 {
@@ -49,8 +49,8 @@ func optionsOf(database bool) []string {
 	return schema.TableOptionNames()
 }
 
-// optionsBegin returns where SET, UNSET, or the parenthesis behind WITH stands, after which options follow; -1
-// if tokens are no such statement.
+// optionsBegin returns the index of SET, of UNSET, or of the parenthesis after WITH, which options follow. It returns
+// -1 if tokens are not such a statement.
 func optionsBegin(tokens []statement.Token) int {
 	if len(tokens) < 3 || !isWord(tokens[0], "ALTER", "CREATE") || !isWord(tokens[1], "TABLE", "DATABASE") {
 		return -1

@@ -13,7 +13,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// search runs the statement that a search of a table means, and prints it first.
+// search prints and runs the SQL of a search of a table.
 func (p *prompt) search(ctx context.Context, argument string) error {
 	table, text, _ := cutTable(argument)
 	if table == "" {
@@ -36,7 +36,7 @@ func (p *prompt) search(ctx context.Context, argument string) error {
 	return nil
 }
 
-// cutTable cuts the name of a table, parts of which may be in quotes, off the search text behind it.
+// cutTable separates the name of a table from the search text after it. Parts of the name may be in quotes.
 func cutTable(argument string) (table, text string, found bool) {
 	quoted := false
 	for i, c := range argument {
@@ -50,7 +50,7 @@ func cutTable(argument string) (table, text string, found bool) {
 	return argument, "", false
 }
 
-// compileSearch returns the statement that a search means, as the server understands it.
+// compileSearch returns the SQL of a search, which the server computes.
 func (s *sqlSession) compileSearch(ctx context.Context, db, table, text string) (string, error) {
 	body, err := json.Marshal(map[string]any{"db": db, "tables": []string{table}, "query": text})
 	if err != nil {

@@ -1,11 +1,11 @@
 package processor
 
-// Described is an option of a processor as an editor explains it.
+// Described describes an option of a processor for editors.
 type Described struct {
 	Name string
-	// Type is a type of JSON, or fields for a list of fields, or strings for one text or a list of them.
+	// Type is a JSON type, or "fields" for a list of fields, or "strings" for one text or a list of texts.
 	Type string
-	// Enum lists the values, if there are only some.
+	// Enum lists the allowed values, if they are limited.
 	Enum     []string
 	Required bool
 	Doc      string
@@ -21,7 +21,7 @@ var ignoreMissing = Described{
 	Name: "ignore_missing", Type: "boolean", Doc: "Leave records alone that lack the field; false makes that an error.",
 }
 
-// described has the options of each kind beside those of fields.
+// described has the options of each kind of processor, except those in fieldOptions.
 var described = map[string]struct {
 	doc     string
 	missing bool // it takes ignore_missing
@@ -162,7 +162,7 @@ var describedPairs = []Described{
 	{Name: "exclude_keys", Type: "strings", Doc: "Keys to pass over."},
 }
 
-// DescribeKind returns what a processor does, and its options.
+// DescribeKind returns the description of a kind of processor, and its options.
 func DescribeKind(name string) (doc string, options []Described) {
 	d := described[name]
 	if !d.bare {
