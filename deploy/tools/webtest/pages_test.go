@@ -85,6 +85,20 @@ func TestAddData(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=drop] .wrong').textContent.includes('1 × ')`)
 }
 
+// TestAddDataRejected shows a record that was rejected while the page waits, and leads to its pipeline.
+func TestAddDataRejected(t *testing.T) {
+	s := start(t)
+	s.storePipeline("mine", pipelineText)
+	b := open(t, s.url+"/dashboard/add?t=fresh&pipeline=mine")
+	b.until(`document.querySelector('[data-ui=first-row]').textContent.includes('Waiting')`)
+	s.reject("fresh")
+	b.until(`document.querySelector('[data-ui=first-reject] [data-ui=reject]').textContent.includes('yesterday bad')`)
+	b.shoot("add-rejected")
+	b.click(`[data-ui=first-reject] li .go`)
+	b.until(`location.pathname === '/dashboard/pipelines' && location.search.includes('name=mine')`)
+	b.until(`document.querySelector('[data-ui=sample][data-outcome=failed]').textContent.includes('yesterday')`)
+}
+
 // chooseFile puts a file into an input, as the browser's own dialog does.
 func chooseFile(b *tab, selector, path string) {
 	b.t.Helper()

@@ -3,6 +3,7 @@
 import { html, useEffect, useRef, useState } from '../../vendor/core.js';
 import { copyText } from '../components/copy.js';
 import { useNarrow } from '../components/narrow.js';
+import { RejectList } from '../components/rejectlist.js';
 import { Rows } from '../components/rows.js';
 import { useNow } from '../components/states.js';
 import { formatBytes, formatCount } from '../lib/format.js';
@@ -54,6 +55,7 @@ export function AddPage({ stores }) {
       ${signIn.user.value && html`<p class="quiet none">Set the variable CORDWOOD_PASSWORD to the password of ${signIn.user.value}.</p>`}</section>
     <${FileDrop} adding=${adding} to=${{ db, table, pipeline }} />
     <${FirstRows} stores=${stores} db=${db} table=${table} />
+    <${NewRejects} key=${`${db}.${table}`} stores=${stores} db=${db} table=${table} />
   </div>`;
 }
 
@@ -122,6 +124,30 @@ function FirstRows({ stores, db, table }) {
       <a class="button main" href=${formatPlace('explore', { db, t: table }, { db: 'public' })}>Open in Explore</a></div>
     <${Rows} count=${rows.length} at=${(/** @type {number} */ i) => rows[i]} shape=${shapeOf(answer)} columns=${[]} marks=${null} zone=${prefs.zone.value}
       density=${prefs.density.value} narrow=${narrow} label=${`${rows.length} rows, newest last`} selected="" follow onOpen=${() => {}} /></section>`;
+}
+
+const rejectsEvery = 3000; // milliseconds
+const minute = 60000;
+
+/** The records that were rejected since the page began to wait, or shortly before. @param {{stores: import('../main.js').Stores, db: string, table: string}} props */
+function NewRejects({ stores, db, table }) {
+  const [latest] = useState(() => /** @type {import('../stores/latest.js').Latest<import('../stores/rejects.js').Reject[]>} */ (createLatest(clock)));
+  useEffect(() => {
+    const since = Date.now() - minute;
+    const ask = () => document.visibilityState === 'visible' && void latest.run((signal) => stores.rejects.newest({ db, table, since }, signal));
+    ask();
+    const timer = setInterval(ask, rejectsEvery);
+    return () => {
+      clearInterval(timer);
+      latest.cancel();
+    };
+  }, [db, table]);
+  const found = latest.value.value ?? [];
+  // Who may not read the table of rejects is told nothing here: senders get the reasons in the answers.
+  if (found.length === 0) return null;
+  return html`<section class="first" aria-live="polite" data-ui="first-reject"><div class="head"><h2>${found.length === 5 ? 'Newest rejected records' : `${formatCount(found.length)} rejected ${found.length === 1 ? 'record' : 'records'}`}</h2><span class="grow"></span>
+      <a class="text" href=${formatPlace('rejects', { t: table })}>All rejects of ${table}</a></div>
+    <${RejectList} stores=${stores} rejects=${found} /></section>`;
 }
 
 /** @param {{table: string}} props */

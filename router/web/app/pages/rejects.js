@@ -2,6 +2,7 @@
 
 import { html, useEffect, useLayoutEffect, useState } from '../../vendor/core.js';
 import { Dialog } from '../components/dialog.js';
+import { RejectList } from '../components/rejectlist.js';
 import { Empty, ErrorPanel, Progress } from '../components/states.js';
 import { formatCount, visible } from '../lib/format.js';
 import { formatTime } from '../lib/time.js';
@@ -53,24 +54,9 @@ export function RejectsPage({ stores }) {
       )}</tbody></table></div>
       <h2 class="head">The newest<span class="quiet">${formatCount(samples.length)}</span><span class="grow"></span>
         <a class="text go" href=${formatPlace('explore', { db: 'svc_private', t: 'rejects', q: wanted.pipeline ? `pipeline=${wanted.pipeline}` : '', from: '-7d' }, { db: 'public' })}>Search in Explore</a></h2>
-      <ul class="rejectlist">${samples.slice(0, 50).map(
-        (r) => html`<li data-ui="reject"><p class="mono">${visible(r.record.slice(0, 500))}</p><p class="why">${visible(r.error.slice(0, 500))}</p>
-          <p class="quiet">${formatTime(r.at, prefs.zone.value)} · ${r.pipeline} → ${r.table} · ${r.format} ·${' '}
-            <button class="text go" onClick=${() => fix(stores, r)}>Fix in pipeline</button></p></li>`,
-      )}</ul>`
+      <${RejectList} stores=${stores} rejects=${samples.slice(0, 50)} />`
     }
     ${replays && html`<${ReplayDialog} stores=${stores} wanted=${wanted} count=${count} onClose=${() => setReplays(false)} />`}</div>`;
-}
-
-/**
- * Opens the pipeline with the record as its sample.
- * @param {import('../main.js').Stores} stores
- * @param {import('../stores/rejects.js').Reject} reject
- */
-async function fix({ pipelines, place }, reject) {
-  await pipelines.open(reject.pipeline, '');
-  pipelines.setSamples([reject.record, ...pipelines.samples.value.filter((s) => s !== reject.record)]);
-  place.set('pipelines', { name: reject.pipeline, t: reject.table });
 }
 
 /** @param {{there: boolean}} props */

@@ -100,7 +100,22 @@ export function createRejects({ api, clock }) {
     }
   }
 
+  /**
+   * The newest rejects of a table since a time.
+   * @param {{db: string, table: string, since: number}} of
+   * @param {AbortSignal} signal
+   * @returns {Promise<Reject[]>}
+   */
+  function newest({ db, table, since }, signal) {
+    const statement =
+      'SELECT rejected_at, table_schema, table_name, pipeline, pipeline_version, kind, error, format, record FROM svc_private.rejects ' +
+      `WHERE table_schema = ${quoteText(db)} AND table_name = ${quoteText(table)} AND rejected_at >= ${quoteText(new Date(since).toISOString())} ` +
+      'ORDER BY rejected_at DESC LIMIT 5';
+    return ask(statement, signal, (rows) => rows.map(toReject), []);
+  }
+
   return {
+    newest,
     total,
     reasons,
     samples,
