@@ -58,6 +58,17 @@ func TestPatternsOfChosenText(t *testing.T) {
 	b.until(`!window.former && ` + shown)
 }
 
+// TestTableThatIsNot opens a link to a table that does not exist; the next visit shows one that does.
+func TestTableThatIsNot(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(50)...)
+	b := open(t, s.url+"/dashboard/explore?t=nosuch")
+	b.until(`document.querySelector('[data-ui=retry]')`)
+	eval[bool](b, `(location.href = '/dashboard/', true)`)
+	b.until(loaded)
+	b.until(`document.title.startsWith('app')`)
+}
+
 // TestCompare asks what is different in a part of the histogram: the rows of it have another host.
 func TestCompare(t *testing.T) {
 	s := start(t)

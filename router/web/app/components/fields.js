@@ -31,6 +31,7 @@ export function FieldList(props) {
   const wanted = find.trim().toLowerCase();
   const byName = new Map(fields.map((f) => [f.name, f]));
   const first = new Set([...chosen, ...useful]);
+  const unchosen = useful.filter((name) => !chosen.includes(name));
   const rest = fields.filter((f) => !first.has(f.name) && f.role !== 'time');
   const other = rest.filter((f) => f.fill > 0);
   const empty = rest.filter((f) => f.fill === 0);
@@ -45,7 +46,7 @@ export function FieldList(props) {
         wanted
           ? html`<p>${found.length === 0 ? 'No field has this in its name.' : `${found.length} found`}</p><${Group} ...${props} fields=${found} />`
           : html`${chosen.length > 0 && html`<p>Columns</p><${Group} ...${props} fields=${some(chosen)} />`}
-              <p>Useful</p><${Group} ...${props} fields=${some(useful.filter((name) => !chosen.includes(name)))} />
+              ${unchosen.length > 0 && html`<p>Useful</p><${Group} ...${props} fields=${some(unchosen)} />`}
               ${rest.length > 0 && html`<p><button class="text" aria-expanded=${all} onClick=${() => setAll(!all)}>${other.length} other, ${empty.length} empty</button></p>`}
               ${all && html`<${Group} ...${props} fields=${[...other, ...empty].slice(0, 500)} />`}`
       }

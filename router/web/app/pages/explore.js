@@ -32,7 +32,6 @@ export function ExplorePage({ stores }) {
   const state = explore.state.value;
   const key = JSON.stringify([state.db, state.tables, state.q, state.from, state.to, state.by, state.order]);
   useEffect(() => {
-    if (state.tables.length > 0) prefs.table.value = state.tables[0];
     void explore.run();
   }, [key]);
   useEffect(() => void explore.loadOpened(), [state.row, explore.list.value.count > 0]);
@@ -52,8 +51,12 @@ export function ExplorePage({ stores }) {
   }, [seconds]);
 
   const all = tables.all.value;
+  const exists = all.some((t) => t.db === state.db && t.name === state.tables[0]);
+  useEffect(() => {
+    if (exists) prefs.table.value = state.tables[0];
+  }, [exists, key]);
   if (tables.latest.value.value && all.length === 0) return html`<${NoTable} />`;
-  if (state.tables.length === 0 && all.length > 0) {
+  if (!exists && !state.asked && all.length > 0) {
     const table = biggest(all);
     queueMicrotask(() => explore.set({ db: table.db, t: [table.name] }, { replace: true }));
   }

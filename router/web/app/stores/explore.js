@@ -25,6 +25,7 @@ export function createExplore({ api, place, prefs, clock }) {
   const param = (/** @type {string} */ name, fallback = '') => place.here.value.params.get(name) ?? fallback;
   const state = computed(() => ({
     db: param('db', 'public'),
+    asked: place.here.value.params.has('t'), // else the table that was used last
     tables: tablesOf(place.here.value.params.getAll('t'), prefs.table.value),
     q: param('q'),
     from: param('from', '-1h'),
