@@ -358,3 +358,20 @@ func TestRefresh(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=total]').textContent.includes('317 rows')`)
 	b.until(`document.querySelector('[data-ui=rows]').scrollTop === 0 && !document.querySelector('[data-ui=new-rows]')`)
 }
+
+// TestSlowSearch says what a search reads that has no answer after ten seconds, and narrows the time.
+func TestSlowSearch(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(100)...)
+	// Rows are answered late, but for those of the last quarter of an hour.
+	late := watch + `const ask = fetch; window.fetch = (path, how) => String(path).endsWith('/explore/rows') &&
+		!JSON.parse(how.body).from.startsWith('-15m') ? new Promise((_, no) => how.signal.addEventListener('abort',
+		() => no(new DOMException('stopped', 'AbortError')))) : ask(path, how);`
+	b := openWith(t, late, s.url+"/dashboard/explore?t=app")
+	b.until(`/segments are read, with [\d,]+ rows/.test(document.querySelector('[data-ui=why-slow]').textContent)`)
+	b.shoot("slow")
+	b.click(`.elapsed .go`)
+	b.until(`location.search.includes('from=-15m')`)
+	b.until(loaded)
+	b.until(`!document.querySelector('[data-ui=why-slow]')`)
+}

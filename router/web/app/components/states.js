@@ -48,19 +48,19 @@ export function useNow(every) {
 
 /**
  * The line below the search while something is loading, and after a second how long it takes, with Cancel.
- * @param {{since: number, onCancel: () => void}} props
+ * @param {{since: number, onCancel: () => void, slow?: unknown}} props slow: what is shown after ten seconds
  */
-export function Progress({ since, onCancel }) {
+export function Progress({ since, onCancel, slow }) {
   if (!since) return html`<div class="progress"></div>`;
-  return html`<div class="progress on" role="progressbar" aria-label="Loading"><${Elapsed} since=${since} onCancel=${onCancel} /></div>`;
+  return html`<div class="progress on" role="progressbar" aria-label="Loading"><${Elapsed} since=${since} onCancel=${onCancel} slow=${slow} /></div>`;
 }
 
-/** @param {{since: number, onCancel: () => void}} props */
-function Elapsed({ since, onCancel }) {
+/** @param {{since: number, onCancel: () => void, slow?: unknown}} props */
+function Elapsed({ since, onCancel, slow }) {
   const now = useNow(250);
   if (now - since < 1000) return null;
   return html`<span class="elapsed">${formatDuration(now - since)}
-    ${now - since > 10000 && ' · narrow the time, or name a field, to make it quicker'}
+    ${now - since > 10000 && slow && html` · ${slow}`}
     <button class="text go" data-ui="cancel" onClick=${onCancel}>Cancel</button></span>`;
 }
 

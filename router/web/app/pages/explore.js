@@ -40,6 +40,12 @@ export function ExplorePage({ stores }) {
     document.title = `${state.tables.join(', ')}${state.q ? ` · ${state.q}` : ''} · cordwood`;
   }, [key]);
   useKeys(stores);
+  const busy = explore.first.since.value || explore.fields.since.value || explore.hits.since.value;
+  useEffect(() => {
+    if (busy === 0) return undefined;
+    const timer = setTimeout(() => void explore.askReads(), 5000);
+    return () => clearTimeout(timer);
+  }, [busy > 0, key]);
   const seconds = explore.refresh.value;
   useEffect(() => {
     if (seconds === 0) return undefined;
@@ -76,7 +82,7 @@ export function ExplorePage({ stores }) {
       <button class="button main" data-ui="run">Run</button>
     </form>
     <${Said} stores=${stores} />
-    <${Progress} since=${explore.first.since.value || explore.fields.since.value || explore.hits.since.value} onCancel=${explore.cancel} />
+    <${Progress} since=${busy} onCancel=${explore.cancel} slow=${html`<${WhySlow} stores=${stores} />`} />
     <${Sum} stores=${stores} />
     <${Panes} stores=${stores} />`;
 }
@@ -145,6 +151,16 @@ function Sum({ stores }) {
       onZoom=${(/** @type {string} */ from, /** @type {string} */ to) => explore.set({ from, to, row: '' })}
       onCompare=${(/** @type {string} */ afrom, /** @type {string} */ ato) => explore.set({ view: 'compare', afrom, ato })} />`
     }`;
+}
+
+/** Why a search takes long, and what makes it quicker. @param {{stores: import('../main.js').Stores}} props */
+function WhySlow({ stores }) {
+  const { explore } = stores;
+  const read = explore.reads.value.value?.read;
+  const span = parseSpan(explore.state.value.from);
+  return html`<span data-ui="why-slow">${read ? `${formatCount(read.segments)} of ${formatCount(read.of)} segments are read, with ${formatCount(read.rows)} rows: ` : ''}narrow the time, or name a field</span>
+    ${span && span > 600e3 && html` <button class="text go" onClick=${() => explore.set({ from: formatSpan(span / 4), to: '', row: '' })}>A quarter of the time</button>`}
+    <button class="text go" onClick=${() => document.getElementById('search')?.focus()}>Name a field</button>`;
 }
 
 /** How often the search runs by itself. @param {{explore: import('../stores/explore.js').Explore}} props */

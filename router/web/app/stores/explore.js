@@ -56,6 +56,7 @@ export function createExplore({ api, place, prefs, clock }) {
   const picked = signal(/** @type {{anchor: number, end: number} | null} */ (null)); // rows that are selected, by place
   const unfolded = signal(''); // id of the row that is shown whole in the list
   const refresh = signal(0); // seconds between runs by themselves; 0: off
+  const reads = createLatest(clock); // how much a run reads that takes long
   const newer = createLatest(clock); // how many rows came since the run
   const differing = signal(/** @type {[Row, Row] | null} */ (null)); // two rows that are compared
   const openFields = signal(/** @type {string[]} */ ([]));
@@ -92,6 +93,8 @@ export function createExplore({ api, place, prefs, clock }) {
     batch(() => {
       if (!again) draft.value = state.value.q;
       newer.cancel();
+      reads.cancel();
+      reads.value.value = null;
       newer.value.value = null;
       picked.value = null;
       range.value = null;
@@ -364,6 +367,8 @@ export function createExplore({ api, place, prefs, clock }) {
     refresh,
     refreshNow,
     newer,
+    reads,
+    askReads: () => reads.run(ask('compile', { ...scope(), plan: true })),
     differing,
     pick,
     pickedRows,
