@@ -24,7 +24,7 @@ export function Compare({ stores }) {
   }<span class="grow"></span>${explore.state.value.afrom && html`<button class="text" onClick=${() => explore.set({ afrom: '', ato: '' })}>Compare with the range before</button>`}</div>
     <${ErrorPanel} latest=${analysis.comparison} what="Comparing" />
     ${answer?.low && html`<p class="wrong none">One of the sets has fewer than 30 rows: chance may be all that is seen here.</p>`}
-    ${answer && answer.fields.length === 0 && html`<${Empty} title="No field differs."><p>Drag over a part of the histogram, and compare it with the rest.</p><//>`}
+    ${answer && answer.fields.length === 0 && html`<${Empty} title="No field differs."><p>Drag over a part of the histogram to compare it with the rest.</p><//>`}
     <div class=${`compared ${analysis.comparison.since.value && answer ? 'dim' : ''}`}>${answer?.fields.map(
       (field) => html`<${Card} key=${field.name} field=${field} answer=${answer} onOnly=${explore.only} onWithout=${explore.without} />`,
     )}
@@ -43,7 +43,7 @@ function Card({ field, answer, onOnly, onWithout }) {
     const next = shown[i + 1]?.value;
     return next === undefined ? `${field.name}:>=${value}` : `${field.name}:${value}..${next}`;
   };
-  return html`<section class="card" data-ui="compare-field" aria-label=${field.name}><h3>${field.name}<small title="0: alike, 1: nothing in common">${field.score.toFixed(2)}</small></h3>
+  return html`<section class="card" data-ui="compare-field" aria-label=${field.name}><h3>${field.name}<small title="0: the same, 1: nothing in common">${field.score.toFixed(2)}</small></h3>
     <ul>${shown.map(
       (
         { value, a, b },

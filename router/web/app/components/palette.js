@@ -58,7 +58,7 @@ function PaletteDialog({ stores, pages, onClose }) {
       (entry, i) =>
         html`<li id=${`palette-${i}`} role="option" aria-selected=${i === at} onClick=${() => choose(entry)}><span>${entry.name}</span><small>${entry.note}</small></li>`,
     )}</ul>
-    ${shown.length === 0 && html`<p class="quiet none">Nothing has these letters.</p>`}<//>`;
+    ${shown.length === 0 && html`<p class="quiet none">Nothing matches these letters.</p>`}<//>`;
 }
 
 /**

@@ -60,7 +60,7 @@ export function Patterns({ stores }) {
  * @param {{texts: string[], onChoose: (name: string) => void}} props
  */
 function ChooseText({ texts, onChoose }) {
-  if (texts.length === 0) return html`<${Empty} title="There are no texts."><p>Patterns are those of a field of texts, and this table has none.</p><//>`;
+  if (texts.length === 0) return html`<${Empty} title="There are no texts."><p>Patterns need a field with texts, and this table has none.</p><//>`;
   return html`<${Empty} title="Which text?"><p>This table has no field that is known as its message. Patterns are shown of</p>
     <p class="acts">${texts.slice(0, 20).map((name) => html`<button class="button" data-ui="pattern-field" onClick=${() => onChoose(name)}>${name}</button> `)}</p><//>`;
 }

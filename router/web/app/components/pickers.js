@@ -47,7 +47,7 @@ export function TablePicker({ db, tables, all, onPick, single }) {
           }
         </li>`,
       )}</ul>
-      ${shown.length === 0 && !pattern && html`<p class="quiet">No table has this in its name.</p>`}`;
+      ${shown.length === 0 && !pattern && html`<p class="quiet">No table name contains this text.</p>`}`;
   }}<//>`;
 }
 

@@ -143,7 +143,7 @@ function SampleMenu({ stores }) {
     <button class="text" data-ui="paste" onClick=${() => (setLines(pipelines.samples.value.join('\n')), setPastes(true))}>Paste</button>
     ${
       pastes &&
-      html`<${Dialog} title="Samples, one a line" onClose=${() => setPastes(false)}><form class="asks" onSubmit=${(/** @type {Event} */ e) => {
+      html`<${Dialog} title="Samples, one on each line" onClose=${() => setPastes(false)}><form class="asks" onSubmit=${(/** @type {Event} */ e) => {
         e.preventDefault();
         pipelines.setSamples(lines.split('\n'));
         setPastes(false);

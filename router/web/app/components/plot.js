@@ -19,7 +19,7 @@ export function Plot({ answer }) {
   const [kind, setKind] = useState('line');
   useEffect(() => setAxes(guessAxes(answer.columns)), [answer]);
   if (!axes || answer.rows.length === 0)
-    return html`<${Empty} title="There is nothing to draw."><p>A plot needs a column of numbers, and one to draw them along.</p><//>`;
+    return html`<${Empty} title="There is nothing to draw."><p>A plot needs a column of numbers and another column for the horizontal axis.</p><//>`;
   const drawn = seriesOf(answer, axes);
   const pick = (/** @type {'x' | 'y' | 'series'} */ name, /** @type {string} */ label) => html`<label>${label} <select aria-label=${label} value=${axes[name]}
     onChange=${(/** @type {Event} */ e) => setAxes({ ...axes, [name]: Number(/** @type {HTMLSelectElement} */ (e.currentTarget).value) })}>

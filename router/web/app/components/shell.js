@@ -60,7 +60,7 @@ export function Banner({ stores, page }) {
   const gone = health.error.value?.status === 0;
   const problem = health.value.value?.problems?.[0];
   if (gone) {
-    return html`<div class="banner" data-ui="banner" role="alert">The server does not answer. What is on screen stays; it is asked again by itself.</div>`;
+    return html`<div class="banner" data-ui="banner" role="alert">The server does not answer. The rows on screen stay; the page tries again automatically.</div>`;
   }
   if (!problem || page === 'cluster') return null;
   return html`<div class="banner" data-ui="banner" role="alert"><span>${problem.text}</span> <a class="text go" href="/dashboard/cluster">Cluster</a></div>`;

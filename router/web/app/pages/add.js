@@ -39,7 +39,7 @@ export function AddPage({ stores }) {
   const wrong = wrongName({ db, table, pipeline }) || sender.lacks?.({ db, table, pipeline }) || '';
   const text = wrong ? '' : sender.text({ origin: location.origin, db, table, pipeline, user: signIn.user.value });
   return html`<div class="scrolled add"><div class="state"><h1>Add data</h1>
-      <span class="quiet">A table, and a column for each field, are made by the first rows.</span></div>
+      <span class="quiet">The first rows create the table, with a column for each field.</span></div>
     <div class="asked-for">
       <label>Table<input data-ui="add-table" value=${table} onInput=${(/** @type {InputEvent} */ e) => set({ t: valueOf(e) })} /></label>
       <label>Pipeline<input list="pipelines" value=${pipeline} onInput=${(/** @type {InputEvent} */ e) => set({ pipeline: valueOf(e) })} /></label>

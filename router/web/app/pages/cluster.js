@@ -119,7 +119,7 @@ function roleOf(shard, name) {
 /** @param {{operations: any[], stores: import('../main.js').Stores, may: boolean}} props */
 function Operations({ operations, stores, may }) {
   const { cancelling } = stores.operations;
-  if (operations.length === 0) return html`<p class="quiet none">No operation is under way or remembered.</p>`;
+  if (operations.length === 0) return html`<p class="quiet none">No operation is running, and none is remembered.</p>`;
   return html`<${ErrorPanel} latest=${cancelling} what="Cancelling" /><ul class="ops">${operations.map((o) => {
     const runs = o.state === 'running';
     const share = o.total_bytes > 0 ? (o.done_bytes / o.total_bytes) * 100 : 0;

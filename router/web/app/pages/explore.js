@@ -134,7 +134,7 @@ function Sum({ stores }) {
         (/** @type {{value: unknown, counts: number[]}} */ s, /** @type {number} */ place) => {
           const name = s.value === null ? 'none' : String(s.value);
           const field = state.by === 'level' ? (explore.shape.value.level && explore.shape.value.scheme !== 'status' ? 'level' : 'level') : state.by;
-          return html`<button class="text" data-ui=${`legend-${name}`} aria-pressed=${!hide.includes(name)} title="Only this; Alt: hide it"
+          return html`<button class="text" data-ui=${`legend-${name}`} aria-pressed=${!hide.includes(name)} title="Show only this. With Alt: hide it"
             onClick=${(/** @type {MouseEvent} */ e) => {
               if (e.altKey) {
                 const kept = hide.includes(name) ? hide.filter((h) => h !== name) : [...hide, name];
@@ -293,7 +293,7 @@ function NoRows({ stores }) {
 
 function NoTable() {
   return html`<h1 class="hidden">Explore</h1><${Empty} title="There is no table yet.">
-    <p>A table is made by the first rows that are sent to it.</p>
+    <p>The first rows that you send to a table create it.</p>
     <p class="acts"><a class="button main" href="/dashboard/add">Add data</a></p><//>`;
 }
 

@@ -44,7 +44,7 @@ function PipelineList({ stores }) {
     void rejects.run((signal) => stores.rejects.countByPipeline(signal));
   }, []);
   const counts = rejects.value.value;
-  return html`<div class="scrolled"><div class="state"><h1>Pipelines</h1><span class="quiet">They make rows of what is sent. Each change is a new version.</span><span class="grow"></span>
+  return html`<div class="scrolled"><div class="state"><h1>Pipelines</h1><span class="quiet">Pipelines turn records into rows. Each change is a new version.</span><span class="grow"></span>
       ${signIn.canManage.value && html`<a class="button main" data-ui="new-pipeline" href="/dashboard/pipelines?view=new">New pipeline</a>`}</div>
     <${ErrorPanel} latest=${pipelines.list} what="Asking for the pipelines" />
     ${

@@ -62,7 +62,7 @@ export function RejectsPage({ stores }) {
 /** @param {{there: boolean}} props */
 function NoRejects({ there }) {
   if (there) return html`<${Empty} title="No record was rejected."><p>In the last 7 days, with these conditions.</p><//>`;
-  return html`<${Empty} title="No reject is kept.">
+  return html`<${Empty} title="The server keeps no rejected records.">
     <p>Records that cannot be stored fail their request, or are dropped with <b class="mono">skip_error=true</b>.</p>
     <p>They are kept, and shown here, with <b class="mono">skip_error=true&on_reject=store</b> in the address of a sender, or if the server runs with <b class="mono">--on-reject store</b>.</p><//>`;
 }

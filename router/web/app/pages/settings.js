@@ -12,7 +12,7 @@ export function SettingsPage({ stores }) {
     document.title = 'Settings · cordwood';
   }, []);
   const session = signIn.session.value;
-  return html`<div class="scrolled settings"><div class="state"><h1>Settings</h1><span class="quiet">The first part is kept in this browser.</span></div>
+  return html`<div class="scrolled settings"><div class="state"><h1>Settings</h1><span class="quiet">This browser keeps the choices in the first part.</span></div>
     <section aria-label="This browser"><h2 class="head">This browser</h2>
       <${Choice} label="Theme" value=${prefs.theme} choices=${{ system: 'As the system has it', light: 'Light', dark: 'Dark' }} />
       <${Choice} label="Times" value=${prefs.zone} choices=${zones()} ui="zone" />

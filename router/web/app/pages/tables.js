@@ -65,7 +65,7 @@ export function TablesPage({ stores }) {
         ${
           known &&
           all.length === 0 &&
-          html`<${Empty} title="There is no table yet."><p>A table is made by the first rows that are sent to it.</p>
+          html`<${Empty} title="There is no table yet."><p>The first rows that you send to a table create it.</p>
           <p class="acts"><a class="button main" href="/dashboard/add">Add data</a></p><//>`
         }
         ${all.length > 0 && html`<${TableList} shown=${shown} sort=${sort} onSort=${setSort} selected=${one} onOpen=${open} />`}
