@@ -368,7 +368,8 @@ func TestSlowSearch(t *testing.T) {
 		!JSON.parse(how.body).from.startsWith('-15m') ? new Promise((_, no) => how.signal.addEventListener('abort',
 		() => no(new DOMException('stopped', 'AbortError')))) : ask(path, how);`
 	b := openWith(t, late, s.url+"/dashboard/explore?t=app")
-	b.until(`/segments are read, with [\d,]+ rows/.test(document.querySelector('[data-ui=why-slow]').textContent)`)
+	b.until(`/100 rows(, in \d+ of \d+ segments,)? are read/.test(
+		document.querySelector('[data-ui=why-slow]').textContent)`)
 	b.shoot("slow")
 	b.click(`.elapsed .go`)
 	b.until(`location.search.includes('from=-15m')`)

@@ -800,7 +800,7 @@ setup.template.enabled: false`}},{id:"telegraf",name:"Telegraf",file:"telegraf.c
     <${j} latest=${t.hits} what="The histogram" />
     ${s&&!r&&c`<${ra} hits=${s} hidden=${l} zone=${n.zone.value} height=${i?58:72} byLevel=${a.by==="level"}
       onZoom=${(u,p)=>t.set({from:u,to:p,row:""})}
-      onCompare=${(u,p)=>t.set({view:"compare",afrom:u,ato:p})} />`}`}function ec({stores:e}){let{explore:t}=e,n=t.reads.value.value?.read,s=ut(t.state.value.from);return c`<span data-ui="why-slow">${n?`${_(n.segments)} of ${_(n.of)} segments are read, with ${_(n.rows)} rows: `:""}narrow the time, or name a field</span>
+      onCompare=${(u,p)=>t.set({view:"compare",afrom:u,ato:p})} />`}`}function ec({stores:e}){let{explore:t}=e,n=t.reads.value.value?.read,s=ut(t.state.value.from);return c`<span data-ui="why-slow">${n?`${_(n.rows)} rows${n.of>0?`, in ${_(n.segments)} of ${_(n.of)} segments,`:""} are read: `:""}narrow the time, or name a field</span>
     ${s&&s>6e5&&c` <button class="text go" onClick=${()=>t.set({from:pn(s/4),to:"",row:""})}>A quarter of the time</button>`}
     <button class="text go" onClick=${()=>document.getElementById("search")?.focus()}>Name a field</button>`}function tc({explore:e}){return c`<label class="by again">refresh <select aria-label="How often the search runs again" data-ui="refresh" value=${e.refresh.value}
     onChange=${t=>e.refresh.value=Number(t.currentTarget.value)}>

@@ -158,7 +158,7 @@ function WhySlow({ stores }) {
   const { explore } = stores;
   const read = explore.reads.value.value?.read;
   const span = parseSpan(explore.state.value.from);
-  return html`<span data-ui="why-slow">${read ? `${formatCount(read.segments)} of ${formatCount(read.of)} segments are read, with ${formatCount(read.rows)} rows: ` : ''}narrow the time, or name a field</span>
+  return html`<span data-ui="why-slow">${read ? `${formatCount(read.rows)} rows${read.of > 0 ? `, in ${formatCount(read.segments)} of ${formatCount(read.of)} segments,` : ''} are read: ` : ''}narrow the time, or name a field</span>
     ${span && span > 600e3 && html` <button class="text go" onClick=${() => explore.set({ from: formatSpan(span / 4), to: '', row: '' })}>A quarter of the time</button>`}
     <button class="text go" onClick=${() => document.getElementById('search')?.focus()}>Name a field</button>`;
 }
