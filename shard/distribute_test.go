@@ -83,7 +83,7 @@ func TestWorkGoesToTheRows(t *testing.T) {
 		{"SELECT DISTINCT host FROM logs", "distinct"},
 		{
 			"SELECT date_trunc('hour', ts) AS h, count(*) FROM state GROUP BY h ORDER BY h LIMIT 9",
-			"aggregate over 4 shards, in 4 parts",
+			"aggregate over 4 shards, in 3 parts",
 		},
 		{"SELECT host, sum(n), count(s) FROM state GROUP BY ROLLUP (host) ORDER BY ALL", "aggregate"},
 		{"SELECT string_agg(s, ',' ORDER BY s) FROM logs", "project over 4 shards, in 3 parts"},
