@@ -230,6 +230,8 @@ func everything() []sent {
 	post("/v1/explore/context", asJSON, row+`,"before":1}`, 404, false)
 	post("/v1/explore/context", asJSON, row+`,"before":201}`, 400, true)
 
+	out = append(out, forPages()...)
+
 	get("/v1/session", 200, false)
 	get("/v1/session", 400, false, "x-svc-timeout", "soon")
 	post("/v1/session", asJSON, `{"user":"query","password":"q"}`, 204, false)
@@ -275,6 +277,36 @@ func everything() []sent {
 	get("/config", 400, false, "x-svc-timeout", "soon")
 	get("/admin/rpc", 426, true)
 	get("/admin/rpc", 101, false, "Upgrade", "cordwood-rpc", "Connection", "Upgrade")
+	return out
+}
+
+// forPages are requests for editors of pipelines, rejected records, and values that users save for a page.
+func forPages() []sent {
+	var out []sent
+	add := func(method, path, body string, status int, wrong bool, header ...string) {
+		if body != "" {
+			header = append(header, "Content-Type", asJSON)
+		}
+		out = append(out, sent{request{method: method, path: path, body: body, header: header}, status, wrong})
+	}
+	for _, path := range []string{"/v1/pipelines/_schema", "/v1/vrl/functions", "/v1/saved"} {
+		add("GET", path, "", 200, false)
+		add("GET", path, "", 400, false, "x-svc-timeout", "soon")
+	}
+	add("POST", "/v1/rejects/replay", `{"db":"public","table":"logs","dry_run":true}`, 200, false)
+	add("POST", "/v1/rejects/replay", `{"since":"yesterday"}`, 400, false)
+	add("POST", "/v1/rejects/replay", `{"colour":"red"}`, 400, true)
+
+	add("POST", "/v1/saved/link", `{"page":"explore","q":"a"}`, 200, false)
+	add("POST", "/v1/saved/link", `{`, 400, true)
+	one := "/v1/saved/search/late"
+	add("PUT", one, `{"q":"level:error"}`, 200, false, "If-None-Match", "*")
+	add("PUT", one, `{"q":"level:error"}`, 412, false, "If-None-Match", "*")
+	add("PUT", one, `{"q":"level:error"}`, 400, false)
+	add("GET", one, "", 200, false)
+	add("GET", "/v1/saved/search/none", "", 404, false)
+	add("DELETE", one, "", 412, false, "If-Match", `"9"`)
+	add("DELETE", one, "", 200, false, "If-Match", `"2"`) // the link has version 1
 	return out
 }
 

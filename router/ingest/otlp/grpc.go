@@ -206,12 +206,18 @@ func begin(w http.ResponseWriter) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// RefuseGRPC answers an error as the status of a call.
+// RefuseGRPC answers an error as the status of a call. A request that is no call gets the status of HTTP.
 func RefuseGRPC(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
+	if r.ProtoMajor < 2 || !isGRPC(r.Header) {
+		exchange.Of(r).Refuse = nil
+		exchange.WriteError(w, r, errs.New(why.Code, "%s", why.Text).WithStatus(why.Status))
+		return
+	}
 	st := &status.Status{Code: int32(codeOf(why)), Message: strings.ToValidUTF8(why.Text, "\uFFFD")}
 	switch {
-	case why.Status == http.StatusNotImplemented || why.Status == http.StatusUnsupportedMediaType:
-		st.Code = int32(codes.Unimplemented) // of a compression: the client may take another one
+	case why.Status == http.StatusNotImplemented || why.Status == http.StatusUnsupportedMediaType ||
+		why.Status == http.StatusNotFound:
+		st.Code = int32(codes.Unimplemented) // a method or a compression: the client may take another one
 	case why.Passing():
 		// Clients send again what is ResourceExhausted only if it has a RetryInfo.
 		seconds, _ := strconv.ParseInt(w.Header().Get("Retry-After"), 10, 32)
