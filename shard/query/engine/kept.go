@@ -108,6 +108,9 @@ func (r *run) answerFromKept() (done bool, err error) {
 		return false, nil
 	}
 	again := r.engine.parts.Asked(k.key, r.now)
+	if !again && r.engine.parts.IsTooLarge(k.key) {
+		return false, nil // the partials of some segments would save less than joining them with the rest takes
+	}
 	var unknown []*query.Segment
 	for _, s := range k.segments {
 		if rec, ok := r.engine.parts.Get(k.keyOf(s)); ok {
@@ -120,6 +123,7 @@ func (r *run) answerFromKept() (done bool, err error) {
 		switch err := r.find(k, unknown); {
 		case errors.Is(err, errFound):
 			r.engine.parts.TooLarge(k.key, r.now)
+			return false, nil
 		case sql.IsBroken(err) || r.ctx.Err() != nil:
 			return false, err
 		}

@@ -235,6 +235,18 @@ func TestKeptLarge(t *testing.T) {
 	if s := e.parts.Stats(); s.Hits != 0 || s.Bytes != 0 {
 		t.Errorf("%+v", s)
 	}
+	// The partials of a small segment beside the large one are not used either.
+	e = openKeeping(t, dir)
+	tab = table("logs", columns, fileOf(t, dir, 0, columns, rows...),
+		fileOf(t, dir, 0, columns, []any{20_000, "x"}, []any{20_001, "y"}))
+	for range 5 {
+		if got := mustQuery(t, e, "SELECT id, count(*) FROM logs GROUP BY id", tab); len(got) != 10_002 {
+			t.Fatalf("%d rows", len(got))
+		}
+	}
+	if s := e.parts.Stats(); s.Hits != 0 {
+		t.Errorf("%+v", s)
+	}
 }
 
 // TestKeptExplain: EXPLAIN says of how many segments the results are known.

@@ -99,6 +99,14 @@ func (c *Cache) TooLarge(sql string, now time.Time) {
 	c.statements.Put(sql, statement{seen: now, large: true}, 1)
 }
 
+// IsTooLarge reports whether TooLarge was called for a statement lately.
+func (c *Cache) IsTooLarge(sql string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, _ := c.statements.Peek(sql)
+	return known.large
+}
+
 // Get returns the partials of a segment.
 func (c *Cache) Get(k Key) (arrow.RecordBatch, bool) {
 	c.mu.Lock()

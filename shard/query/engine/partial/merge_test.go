@@ -147,6 +147,9 @@ func TestCache(t *testing.T) {
 		}
 	}
 	c.TooLarge("x", now)
+	if !c.IsTooLarge("x") || c.IsTooLarge("y") {
+		t.Error("what is too large is not known")
+	}
 	for _, a := range []struct {
 		after time.Duration
 		want  bool
@@ -154,6 +157,9 @@ func TestCache(t *testing.T) {
 		if got := c.Asked("x", now.Add(a.after)); got != a.want {
 			t.Errorf("too large, asked after %s: %v", a.after, got)
 		}
+	}
+	if c.IsTooLarge("x") {
+		t.Error("what was too large stays so for ever")
 	}
 	if none := New(0); none != nil || none.Stats() != (Stats{}) {
 		t.Error("a cache of nothing keeps something")
