@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"cordwood/proto/errs"
-	"cordwood/proto/words"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/replay"
 )
@@ -87,18 +86,12 @@ func (s *Server) handleReplay(w http.ResponseWriter, r *http.Request) {
 
 // readReplay reads and checks a request.
 func readReplay(w http.ResponseWriter, r *http.Request, req *replay.Request) error {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxReplayRequest))
-	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return errs.New(errs.InvalidArguments, "the request has more than %d bytes", maxReplayRequest).
-			WithStatus(http.StatusRequestEntityTooLarge)
-	}
+	body, err := exchange.ReadBody(w, r, maxReplayRequest, "request")
 	if err != nil {
-		return errs.Wrap(errs.InvalidArguments, err, "read the request")
+		return err
 	}
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	if err := d.Decode(req); err != nil {
-		return errs.New(errs.InvalidArguments, "the request cannot be read: %.200s", words.JSONFault(err))
+	if err := exchange.DecodeJSON(body, req); err != nil {
+		return err
 	}
 	return req.Check()
 }

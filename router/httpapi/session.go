@@ -3,8 +3,6 @@ package httpapi
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 
 	"cordwood/proto/errs"
@@ -26,13 +24,9 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
 	if s.cfg.Sessions == nil {
 		return errs.New(errs.Unsupported, "this server has no users: nobody has to sign in")
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxSignIn))
-	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return errs.New(errs.InvalidArguments, "the sign-in has more than %d bytes", maxSignIn).
-			WithStatus(http.StatusRequestEntityTooLarge)
-	}
+	body, err := exchange.ReadBody(w, r, maxSignIn, "sign-in")
 	if err != nil {
-		return errs.Wrap(errs.InvalidArguments, err, "read the sign-in")
+		return err
 	}
 	var in struct {
 		User     string `json:"user"`

@@ -70,7 +70,8 @@ type Job struct {
 	tell func(Progress)
 
 	ids   IDs
-	nonce string // of a request that sends again what was stored
+	asked map[string]bool // the records that the request names; nil: all
+	nonce string          // of a request that sends again what was stored
 	chunk []Record
 	bytes int
 	taken int
@@ -84,6 +85,12 @@ type Job struct {
 func NewJob(req *Request, backend Backend, tell func(Progress)) *Job {
 	j := &Job{req: req, backend: backend, tell: tell, begun: map[Destination]bool{}}
 	j.progress.Reasons = []Reason{}
+	if req.IDs != nil {
+		j.asked = map[string]bool{}
+	}
+	for _, id := range req.IDs {
+		j.asked[id] = true
+	}
 	if req.Again {
 		j.nonce = rand.Text()
 	}
@@ -174,7 +181,7 @@ func (j *Job) each(ctx context.Context, sql string, f func(line []byte) error) e
 // add puts a record into the chunk.
 func (j *Job) add(ctx context.Context, r *Reject) error {
 	id := j.ids.Of(r)
-	if j.req.IDs != nil && !slices.Contains(j.req.IDs, id) {
+	if j.asked != nil && !j.asked[id] {
 		return nil
 	}
 	j.taken++

@@ -5,19 +5,16 @@
 package explore
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"time"
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
-	"cordwood/proto/words"
 	"cordwood/router/explore/budget"
 	"cordwood/router/explore/fields"
 	"cordwood/router/explore/scope"
@@ -117,23 +114,11 @@ func decode(w http.ResponseWriter, r *http.Request, to any) error {
 			return errs.New(errs.InvalidArguments, "invalid content type: %.80s, expected application/json", kind)
 		}
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		return errs.New(errs.InvalidArguments, "the request has more than %d bytes", maxBody).
-			WithStatus(http.StatusRequestEntityTooLarge)
-	}
+	body, err := exchange.ReadBody(w, r, maxBody, "request")
 	if err != nil {
-		return errs.Wrap(errs.InvalidArguments, err, "read the request")
+		return err
 	}
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	if err := d.Decode(to); err != nil {
-		return errs.New(errs.InvalidArguments, "the request cannot be read: %.200s", words.JSONFault(err))
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errs.New(errs.InvalidArguments, "the request cannot be read: something follows its end")
-	}
-	return nil
+	return exchange.DecodeJSON(body, to)
 }
 
 // scope resolves the scope of a request.
