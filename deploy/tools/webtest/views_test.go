@@ -196,7 +196,7 @@ func TestSaved(t *testing.T) {
 	eval[bool](b, `(Object.defineProperty(navigator, 'clipboard',
 		{value: {writeText: (text) => { window.copied = text }}}), true)`)
 	b.click(`[data-ui=share]`)
-	b.click(`[data-ui=copy-short]`)
+	b.click(`[data-ui=copy-short]:not([disabled])`)
 	b.until(`window.copied?.includes('/dashboard/s/')`)
 	other := open(t, eval[string](b, `copied`))
 	other.until(`document.querySelector('[data-ui=search]').value === 'failed'`)

@@ -8,7 +8,9 @@ import { ErrorPanel } from './states.js';
 
 /** @param {{stores: import('../main.js').Stores, frozen: () => string}} props frozen: the address with the range on screen */
 export function ShareMenu({ stores, frozen }) {
-  const { saved } = stores;
+  const { saved, explore } = stores;
+  // Until the first rows are there, the range on screen is not known, and a link would hold the relative one.
+  const unknown = explore.range.value === null && (explore.fields.error.value ?? explore.first.error.value) === null;
 
   async function short() {
     try {
@@ -20,9 +22,9 @@ export function ShareMenu({ stores, frozen }) {
   }
 
   return html`<${Menu} button=${html`<span>Share</span>`} label="Share this search" ui="share" class="text change">${(/** @type {() => void} */ close) => html`
-    <button class="choice" data-ui="copy-link" onClick=${() => (close(), copyText(frozen()))}>Copy link to these rows</button>
+    <button class="choice" data-ui="copy-link" disabled=${unknown} onClick=${() => (close(), copyText(frozen()))}>Copy link to these rows</button>
     <button class="choice" onClick=${() => (close(), copyText(location.href))}>Copy link with the range as it is</button>
-    <button class="choice" data-ui="copy-short" onClick=${() => (close(), void short())}>Copy short link</button>`}<//>`;
+    <button class="choice" data-ui="copy-short" disabled=${unknown} onClick=${() => (close(), void short())}>Copy short link</button>`}<//>`;
 }
 
 /** @param {{stores: import('../main.js').Stores}} props */
