@@ -13,7 +13,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// TestVerdicts is the table of docs/operating.md: what is the matter, the verdict, and the exit
+// TestVerdicts is the table of docs/operating.md: the state, the verdict, and the exit
 // status of 'cordwood cluster status'.
 func TestVerdicts(t *testing.T) {
 	page, err := os.ReadFile("../../docs/operating.md")
@@ -41,7 +41,7 @@ func TestVerdicts(t *testing.T) {
 		shard     string // state of the last one
 		node      string // state of node-c
 	}{
-		{"all nodes and shards are well", func(*world) {}, "ok", 1, "ok", "up"},
+		{"all nodes and shards work", func(*world) {}, "ok", 1, "ok", "up"},
 		{"a new cluster makes its first shards", func(w *world) {
 			clear(w.shards)
 			clear(w.groups)
@@ -52,7 +52,7 @@ func TestVerdicts(t *testing.T) {
 			clear(w.groups)
 			w.settings.InitialShards, w.settings.Replication = 4, 5
 		}, "degraded", 1, "", "up"},
-		{"the same for more than 5 minutes", func(w *world) {
+		{"a new cluster has had no nodes for its shards for more than 5 minutes", func(w *world) {
 			clear(w.shards)
 			clear(w.groups)
 			w.settings.InitialShards, w.settings.Replication, w.began = 4, 5, time.Now().Add(-6*time.Minute)
@@ -81,7 +81,7 @@ func TestVerdicts(t *testing.T) {
 			"a shard was handed on, and no node has said yet that it leads", func(w *world) { leaderless(w, 1, time.Second) },
 			"ok", 1, "electing", "up",
 		},
-		{"the same, and a follower has not heard from the new leader yet", func(w *world) {
+		{"a leader has transferred its leadership, and a follower has not heard from the new leader yet", func(w *world) {
 			w.groups[1].ledFor, w.groups[1].deaf = time.Second, map[string]bool{"c": true}
 		}, "ok", 1, "ok", "up"},
 		{"a follower has not heard from a new leader for 5 seconds", func(w *world) {
@@ -132,7 +132,7 @@ func TestVerdicts(t *testing.T) {
 			gone(w, "c", 4*time.Second)
 			leaderless(w, 1, 4*time.Second)
 		}, "broken", -1, "no leader", "silent"},
-		{"too few are left, as nodes have stopped", func(w *world) {
+		{"too few replicas of a shard are left, because nodes have stopped", func(w *world) {
 			w.stopping["b"], w.stopping["c"] = true, true
 			leaderless(w, 1, time.Second)
 		}, "broken", -1, "no leader", "stopping"},
@@ -145,14 +145,14 @@ func TestVerdicts(t *testing.T) {
 			w.stopping["c"] = true
 			gone(w, "c", 4*time.Second)
 		}, "broken", -1, "no leader", "stopped"},
-		{"the leader of the metadata is new, and has not heard of all nodes", func(w *world) {
+		{"the metadata group has a new leader, and not all nodes have reported to it", func(w *world) {
 			w.unheard = map[string]bool{"b": true, "c": true}
 		}, "unknown", 1, "ok", "unknown"},
-		{"the same, and it has not heard of a shard's leader", func(w *world) {
+		{"the metadata group has a new leader, and the leader of a shard has not reported to it", func(w *world) {
 			w.unheard = map[string]bool{"a": true, "c": true}
 			w.groups[1].leader = "c"
 		}, "unknown", 1, "unknown", "unknown"},
-		{"the same, and a shard has lost its leader before", func(w *world) {
+		{"the metadata group has a new leader, and a shard lost its leader before", func(w *world) {
 			w.unheard = map[string]bool{"c": true}
 			w.began = time.Now().Add(-4 * time.Second)
 			gone(w, "c", 4*time.Second)
