@@ -124,7 +124,7 @@ func TestVerdicts(t *testing.T) {
 			leaderless(w, 1, time.Second)
 		}, "degraded", 0, "electing", "stopping"},
 		{
-			"enough replicas are there, and elect no leader for 10 seconds",
+			"enough replicas of a shard work, but they have elected no leader for 10 seconds",
 			func(w *world) { leaderless(w, 1, 11*time.Second) }, "broken", -1, "no leader", "up",
 		},
 		{"too few replicas of a shard are left", func(w *world) {
