@@ -15,7 +15,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
 	"cordwood/router/access"
-	"cordwood/router/httpapi"
+	"cordwood/router/httpapi/about"
 	"cordwood/router/httpapi/exchange"
 )
 
@@ -166,7 +166,7 @@ func (n *front) metricsOfUserPort() http.Handler {
 	case n.userList == nil:
 		return n.allMetrics()
 	case n.cfg.Users.MetricsOpen:
-		return promhttp.HandlerFor(httpapi.PublicMetrics(n.registry), promhttp.HandlerOpts{})
+		return promhttp.HandlerFor(about.PublicMetrics(n.registry), promhttp.HandlerOpts{})
 	}
 	all := n.allMetrics()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

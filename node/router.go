@@ -12,6 +12,7 @@ import (
 	"cordwood/router/audit"
 	"cordwood/router/body"
 	"cordwood/router/httpapi"
+	"cordwood/router/httpapi/about"
 	"cordwood/router/httpapi/auth"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/explore"
@@ -99,7 +100,7 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 		Writable:      n.disk.writable,
 		Refusals:      n.refusals,
 		Warnings:      n.warnings,
-		Status: httpapi.Status{
+		Status: about.Status{
 			Version: n.proc.Version.Version, Commit: n.proc.Version.Commit, Branch: n.proc.Version.Branch,
 			Date: n.proc.Version.Date, GoVersion: runtime.Version(), Hostname: n.cfg.NodeName,
 		},

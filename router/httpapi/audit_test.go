@@ -39,7 +39,7 @@ func TestChangesAreWrittenDown(t *testing.T) {
 		"start operation": "shard-move", "cancel operation": "7", "store pipeline": "edge", "delete pipeline": "edge",
 	}
 	tried := 0
-	for _, rt := range f.routes() {
+	for _, rt := range f.table {
 		path := strings.NewReplacer("{name}", "edge", "{id}", "7").Replace(rt.path)
 		for _, m := range rt.methods {
 			if m == http.MethodHead {

@@ -2,13 +2,14 @@ package httpapi
 
 import (
 	"encoding/base64"
-	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 
 	"github.com/gorilla/mux"
 
 	"cordwood/router/access"
+	"cordwood/router/body"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/ingest"
 	"cordwood/router/ingest/datadog"
@@ -208,15 +209,23 @@ func basicOf(credentials func(r *http.Request) string, r *http.Request) {
 	}
 }
 
-// doorRoutes returns the paths of all protocols on the user port.
-func (s *Server) doorRoutes() []route {
+// doors are the protocols of other systems over HTTP.
+type doors struct {
+	ingestion  *ingest.Service
+	bodies     *body.Reader
+	log        *slog.Logger
+	logQueries *logQueries // nil: there are no structured queries
+}
+
+// routes returns the paths of all protocols on the user port.
+func (d *doors) routes() []route {
 	var out []route
 	for i := range protocols {
 		p := &protocols[i]
 		for _, prefix := range p.prefixes {
-			for _, rt := range s.routesOf(p, prefix, httpdoor.Door{}) {
-				if rt.path == logsPath && s.cfg.LogQuery != nil {
-					rt = s.orLogQuery(rt)
+			for _, rt := range d.routesOf(p, prefix, httpdoor.Door{}) {
+				if rt.path == logsPath && d.logQueries != nil {
+					rt = d.logQueries.beside(rt)
 				}
 				out = append(out, rt)
 			}
@@ -226,16 +235,16 @@ func (s *Server) doorRoutes() []route {
 }
 
 // routesOf returns the paths of a protocol behind a prefix.
-func (s *Server) routesOf(p *protocol, prefix string, d httpdoor.Door) []route {
-	d.Ingestion, d.Bodies, d.Log = s.ingestion, s.cfg.Bodies, s.log
+func (d *doors) routesOf(p *protocol, prefix string, door httpdoor.Door) []route {
+	door.Ingestion, door.Bodies, door.Log = d.ingestion, d.bodies, d.log
 	var out []route
-	for _, r := range p.routes(d) {
+	for _, r := range p.routes(door) {
 		if prefix+r.path == "" {
 			continue
 		}
 		out = append(out, route{
 			methods: r.methods, path: prefix + r.path, needs: r.needs, action: r.action, handler: inDatabase(r.handler),
-			refuse: s.held(p.refuse), credentials: p.credentials,
+			refuse: d.held(p.refuse), credentials: p.credentials,
 			asksAgain: r.needs == access.Insert, endless: r.endless,
 		})
 	}
@@ -243,14 +252,14 @@ func (s *Server) routesOf(p *protocol, prefix string, d httpdoor.Door) []route {
 }
 
 // held delays refusals to senders that come again at once, whatever the answer.
-func (s *Server) held(refuse refusal) refusal {
+func (d *doors) held(refuse refusal) refusal {
 	return func(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 		x := exchange.Of(r)
 		sender := x.Caller.KnownShare()
 		if sender == "" {
 			sender = "address " + access.Network(x.Client).String()
 		}
-		s.ingestion.HoldRefusal(r.Context(), sender)
+		d.ingestion.HoldRefusal(r.Context(), sender)
 		refuse(w, r, why)
 	}
 }
@@ -277,18 +286,4 @@ func inDatabase(h http.HandlerFunc) http.HandlerFunc {
 		}
 		h(w, r)
 	}
-}
-
-// DoorHandler serves the paths of one protocol, as the other system has them, for a listener of its
-// own. d says where records go that do not say it; the server sets its parts. The error is that there is
-// no such protocol over HTTP.
-func (s *Server) DoorHandler(name ingest.Protocol, d httpdoor.Door) (http.Handler, error) {
-	for i := range protocols {
-		if p := &protocols[i]; p.name == name {
-			routes := s.routesOf(p, "", d)
-			routes = append(routes, route{methods: getPost, path: "/ready", needs: access.Open, handler: s.handleReady})
-			return s.build(routes, func(string) *protocol { return p })
-		}
-	}
-	return nil, fmt.Errorf("httpapi: no protocol over HTTP is called %s", name)
 }

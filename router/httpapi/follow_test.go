@@ -17,6 +17,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/router/access"
 	"cordwood/router/httpapi/auth"
+	"cordwood/router/httpapi/tunnel"
 
 	"cordwood/router/httpapi/exchange"
 )
@@ -82,7 +83,7 @@ func TestEveryRequestEndsWithItsUser(t *testing.T) {
 	f := newWhole(t, func(c *Config) { c.Auth = users })
 	tried := 0
 	path := strings.NewReplacer("{name}", "n", "{id}", "1", index, "/logs", "{what:.*}", "x")
-	for _, rt := range f.routes() {
+	for _, rt := range f.table {
 		if rt.needs == access.Open || rt.asksAgain || rt.path == "/admin/rpc" {
 			continue // the latter two have tests of their own
 		}
@@ -220,7 +221,7 @@ func TestBodyOfRemovedUserIsNotStored(t *testing.T) {
 	for after, want := range map[string]string{annIsGone: "7002", "ann:ro=pw\n": "7005", "ann:wo=pw\n": ""} {
 		users := newUserFile(t, annIsThere)
 		f := newFixture(t, func(c *Config) { c.Auth = users })
-		for _, rt := range f.routes() {
+		for _, rt := range f.table {
 			if rt.asksAgain && rt.needs != access.Insert {
 				t.Errorf("%s asks again: try it here", rt.path)
 			}
@@ -264,7 +265,7 @@ func TestTunnelEndsWithItsUser(t *testing.T) {
 			c.Tunnel = func(_ net.Conn, caller *access.Caller) { conns <- caller }
 		})
 		srv := httptest.NewServer(f.Handler())
-		_, answers := send(t, srv, "GET /admin/rpc HTTP/1.1\nConnection: Upgrade\nUpgrade: "+TunnelProtocol)
+		_, answers := send(t, srv, "GET /admin/rpc HTTP/1.1\nConnection: Upgrade\nUpgrade: "+tunnel.Protocol)
 		if resp, err := http.ReadResponse(answers, nil); err != nil || resp.StatusCode != 101 {
 			t.Fatal(resp, err)
 		}

@@ -7,60 +7,67 @@ import (
 	"time"
 
 	"cordwood/proto/tracing"
+	"cordwood/router/body"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/ingest"
 	"cordwood/router/ingest/native"
 )
 
-// handleIngest stores the logs in the body of a request.
-func (s *Server) handleIngest(w http.ResponseWriter, r *http.Request) {
+// ingestHandler stores the logs in the body of a request.
+type ingestHandler struct {
+	ingestion *ingest.Service
+	bodies    *body.Reader
+}
+
+// ServeHTTP answers a request.
+func (h *ingestHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := exchange.Of(r)
 	x.PlainTimeout = true
-	out, err := s.ingest(x, r)
+	out, err := h.ingest(x, r)
 	if err != nil {
 		exchange.WriteError(w, r, err)
 		return
 	}
-	s.answerIngest(w, x, out)
+	answerIngest(w, x, out)
 }
 
 // ingest takes a request in the order in which clients learn of their mistakes: parameters, body, meaning of the
 // parameters, records, write.
-func (s *Server) ingest(x *exchange.Exchange, r *http.Request) (*ingest.Outcome, error) {
+func (h *ingestHandler) ingest(x *exchange.Exchange, r *http.Request) (*ingest.Outcome, error) {
 	p, err := readIngestParams(r)
 	if err == nil && p.batch.Replayed != nil {
 		err = ingest.PermitReplay(&x.Caller)
 	}
 	if err != nil {
-		return nil, s.ingestion.Failed(ingest.Native, ingest.StageParameters, err)
+		return nil, h.ingestion.Failed(ingest.Native, ingest.StageParameters, err)
 	}
 	b := &p.batch
-	if err := s.ingestion.Admit(r.Context(), &ingest.Arrival{
+	if err := h.ingestion.Admit(r.Context(), &ingest.Arrival{
 		Protocol: ingest.Native, Caller: &x.Caller, Database: b.Database, Table: b.Table,
 	}); err != nil {
 		return nil, err
 	}
 	begin := time.Now()
 	_, span := tracing.Start(r.Context(), "read body")
-	content, err := s.cfg.Bodies.Receive(x, r, x.Start, x.Deadline)
+	content, err := h.bodies.Receive(x, r, x.Start, x.Deadline)
 	if err == nil {
 		span.Number("bytes", int64(len(content.Data)))
 	}
 	span.End(err)
 	if err != nil {
-		return nil, s.ingestion.Failed(ingest.Native, ingest.StageBody, err)
+		return nil, h.ingestion.Failed(ingest.Native, ingest.StageBody, err)
 	}
 	defer content.Release()
-	s.ingestion.Received(ingest.Native, time.Since(begin).Seconds())
-	if err := s.ingestion.Check(r.Context(), b); err != nil {
-		return nil, s.ingestion.Failed(ingest.Native, ingest.StageParameters, err)
+	h.ingestion.Received(ingest.Native, time.Since(begin).Seconds())
+	if err := h.ingestion.Check(r.Context(), b); err != nil {
+		return nil, h.ingestion.Failed(ingest.Native, ingest.StageParameters, err)
 	}
 	kind, err := native.KindOf(p.contentType)
 	if err != nil {
-		return nil, s.ingestion.Failed(ingest.Native, ingest.StageBody, err)
+		return nil, h.ingestion.Failed(ingest.Native, ingest.StageBody, err)
 	}
 	b.Input, b.Bytes = ingest.Body{Data: content.Data, Kind: kind}, int64(len(content.Data))
-	out := &s.ingestion.Store(r.Context(), &ingest.Request{
+	out := &h.ingestion.Store(r.Context(), &ingest.Request{
 		Protocol: ingest.Native, Caller: &x.Caller, Deadline: x.Deadline, Memory: content, Batches: []*ingest.Batch{b},
 	})[0]
 	out.Warnings = slices.Concat(p.warnings, out.Warnings, out.Written.Warnings)
@@ -68,25 +75,25 @@ func (s *Server) ingest(x *exchange.Exchange, r *http.Request) (*ingest.Outcome,
 }
 
 // answerIngest answers a request that went well.
-func (s *Server) answerIngest(w http.ResponseWriter, x *exchange.Exchange, res *ingest.Outcome) {
-	h := w.Header()
-	h.Set(exchange.HeaderFormat, "svcdb_v1")
-	h.Set(exchange.HeaderMetrics, `{"svc_exec_write_cost":`+strconv.FormatInt(res.WriteTime.Milliseconds(), 10)+`}`)
-	h.Set(exchange.HeaderSkipped, strconv.Itoa(res.Skipped))
+func answerIngest(w http.ResponseWriter, x *exchange.Exchange, res *ingest.Outcome) {
+	header := w.Header()
+	header.Set(exchange.HeaderFormat, "svcdb_v1")
+	header.Set(exchange.HeaderMetrics, `{"svc_exec_write_cost":`+strconv.FormatInt(res.WriteTime.Milliseconds(), 10)+`}`)
+	header.Set(exchange.HeaderSkipped, strconv.Itoa(res.Skipped))
 	if res.Dropped > 0 {
-		h.Set(exchange.HeaderDropped, strconv.Itoa(res.Dropped))
+		header.Set(exchange.HeaderDropped, strconv.Itoa(res.Dropped))
 	}
 	if res.Expired > 0 {
-		h.Set(exchange.HeaderExpired, strconv.Itoa(res.Expired))
+		header.Set(exchange.HeaderExpired, strconv.Itoa(res.Expired))
 	}
 	if len(res.Reasons) > 0 {
-		h.Set(exchange.HeaderSkipReasons, skipReasons(res.Reasons))
+		header.Set(exchange.HeaderSkipReasons, exchange.HeaderText(ingest.FirstReasons(res.Reasons)))
 	}
 	for _, warning := range res.Warnings {
-		h.Add(exchange.HeaderWarnings, exchange.HeaderText(warning))
+		header.Add(exchange.HeaderWarnings, exchange.HeaderText(warning))
 	}
 	millis := strconv.FormatInt(x.Millis(), 10)
-	h.Set(exchange.HeaderExecutionTime, millis)
+	header.Set(exchange.HeaderExecutionTime, millis)
 
 	out := make([]byte, 0, 128)
 	out = append(out, '{')

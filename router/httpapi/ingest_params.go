@@ -1,17 +1,12 @@
 package httpapi
 
 import (
-	"fmt"
 	"net/http"
-	"strings"
 
 	"cordwood/proto/errs"
-	"cordwood/proto/schema"
-	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/params"
 	"cordwood/router/ingest"
 	"cordwood/router/ingest/httpdoor"
-	"cordwood/router/pipeline"
 )
 
 // ingestParams is what an ingestion request says beside its body.
@@ -46,23 +41,14 @@ func readIngestParams(r *http.Request) (*ingestParams, error) {
 		return nil, errs.New(errs.InvalidArguments,
 			"the Content-Type header is missing, expected: one of application/json, application/x-ndjson, text/plain")
 	}
-	b.Database = params.Header(r.Header, "X-Svc-Db-Name")
-	if b.Database == "" {
-		b.Database = query.Get("db")
-	}
-	if b.Database = strings.TrimPrefix(b.Database, "svc-"); b.Database == "" {
-		b.Database = schema.DefaultDatabase
-	}
+	b.Database = params.Database(r.Header, query)
 	b.Table = query.Get("table")
-	b.Pipeline = params.Header(r.Header, "X-Svc-Pipeline-Name", "X-Svc-Log-Pipeline-Name")
-	if b.Pipeline == "" {
-		b.Pipeline = query.Get("pipeline_name")
-	}
+	b.Pipeline = params.PipelineName(r.Header, query)
 	b.Version, b.HasVersion = query.Lookup("version")
 	if b.OnReject = query.Get("on_reject"); b.OnReject != "" && b.OnReject != ingest.DropRejects &&
 		b.OnReject != ingest.StoreRejects {
 		return nil, errs.New(errs.InvalidArguments, "parameter on_reject is %s: it must be drop or store",
-			cutText(b.OnReject))
+			params.Quote(b.OnReject))
 	}
 	if b.Key, err = params.Key(r.Header); err != nil {
 		return nil, err
@@ -79,14 +65,4 @@ func readIngestParams(r *http.Request) (*ingestParams, error) {
 		b.SkipError = extra.SkipError
 	}
 	return p, nil
-}
-
-// skipReasons joins the first reasons for skipped records into one line of a header.
-func skipReasons(reasons []pipeline.Reason) string {
-	const most = 3
-	var parts []string
-	for _, r := range reasons[:min(len(reasons), most)] {
-		parts = append(parts, fmt.Sprintf("record %d: %s", r.Index, r.Error))
-	}
-	return exchange.HeaderText(strings.Join(parts, "; "))
 }

@@ -20,23 +20,29 @@ import (
 // logsPath is the path of structured queries. OTLP posts to it as well.
 const logsPath = "/v1/logs"
 
-// logQueryRoute is the route of structured queries by GET.
-func (s *Server) logQueryRoute() route {
+// logQueries serves structured queries.
+type logQueries struct {
+	handler http.Handler
+	auth    Authenticator // nil: authentication is off
+}
+
+// route returns the route of structured queries by GET.
+func (q *logQueries) route() route {
 	return route{
 		methods: get, path: logsPath, needs: access.Select, action: "query", params: params.LogQuery,
-		handler: s.cfg.LogQuery.ServeHTTP, ownLimit: true,
+		handler: q.handler.ServeHTTP, ownLimit: true,
 	}
 }
 
-// orLogQuery returns the route of OTLP with structured queries beside it: the body of a request says which of both it
+// beside returns the route of OTLP with structured queries beside it: the body of a request says which of both it
 // is, and that what the sender must be allowed to.
-func (s *Server) orLogQuery(rt route) route {
+func (q *logQueries) beside(rt route) route {
 	store, insert := rt.handler, access.Need{Privilege: rt.needs, Action: rt.action}
 	rt.needs, rt.action = access.SignedIn, ""
 	rt.handler = func(w http.ResponseWriter, r *http.Request) {
 		x := exchange.Of(r)
 		if isLogQuery(w, r, x.Start) {
-			s.serveLogQuery(x, w, r)
+			q.serve(x, w, r)
 			return
 		}
 		x.Need = insert
@@ -49,14 +55,14 @@ func (s *Server) orLogQuery(rt route) route {
 	return rt
 }
 
-// serveLogQuery answers a structured query that came on the path of OTLP, as its own route does.
-func (s *Server) serveLogQuery(x *exchange.Exchange, w http.ResponseWriter, r *http.Request) {
-	rt := s.logQueryRoute()
+// serve answers a structured query that came on the path of OTLP, as its own route does.
+func (q *logQueries) serve(x *exchange.Exchange, w http.ResponseWriter, r *http.Request) {
+	rt := q.route()
 	x.Refuse = nil
 	x.Need = rt.need(r)
 	x.Caller.RequestID = requestID(r)
-	if s.cfg.Auth != nil {
-		followed, stop := x.Follow(r, false, s.cfg.Auth.Begin)
+	if q.auth != nil {
+		followed, stop := x.Follow(r, false, q.auth.Begin)
 		defer stop()
 		r = followed
 	}

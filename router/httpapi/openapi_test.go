@@ -16,7 +16,9 @@ import (
 
 	"cordwood/router/access"
 	"cordwood/router/explore/scope"
+	"cordwood/router/httpapi/about"
 	"cordwood/router/httpapi/clusterapi"
+	"cordwood/router/httpapi/dryrun"
 	"cordwood/router/httpapi/explore"
 )
 
@@ -55,8 +57,10 @@ func TestRoutesAreDescribed(t *testing.T) {
 	f := newWhole(t)
 	doc := described(t, f)
 	// The paths of other systems' protocols are left out: those systems describe them. So is the page for browsers.
-	ours := slices.DeleteFunc(f.routes(), func(r route) bool { return r.refuse != nil && r.path != logsPath || r.page })
-	d, err := f.dispatch(ours, protocolUnder)
+	ours := slices.DeleteFunc(slices.Clone(f.table), func(r route) bool {
+		return r.refuse != nil && r.path != logsPath || r.page
+	})
+	d, err := f.gate.dispatch(ours, protocolUnder)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +122,7 @@ func TestForeignPathsAreNamed(t *testing.T) {
 			named[part] = true
 		}
 	}
-	for _, r := range f.routes() {
+	for _, r := range f.table {
 		if r.refuse == nil || r.needs != access.Insert && r.path != logsPath {
 			continue
 		}
@@ -139,7 +143,7 @@ func TestForeignPathsAreNamed(t *testing.T) {
 // TestUndeclaredRoute has a route refused that does not say who may use it.
 func TestUndeclaredRoute(t *testing.T) {
 	f := newFixture(t)
-	_, err := f.dispatch([]route{{methods: get, path: "/v1/new", handler: f.handleIndex}}, protocolUnder)
+	_, err := f.gate.dispatch([]route{{methods: get, path: "/v1/new", handler: f.handlers.about.Index}}, protocolUnder)
 	if err == nil || !strings.Contains(err.Error(), "/v1/new does not say who may use it") {
 		t.Error(err)
 	}
@@ -154,7 +158,7 @@ func TestSchemasOfStructs(t *testing.T) {
 		"ClusterShard":     clusterapi.Shard{},
 		"ClusterOperation": clusterapi.Operation{}, "ClusterAnswer": clusterapi.Answer{}, "ClusterPlan": clusterapi.Plan{},
 		"ClusterLoad": clusterapi.Load{},
-		"ClusterMove": clusterapi.Move{}, "Status": Status{}, "DryRunForm": dryRunForm{},
+		"ClusterMove": clusterapi.Move{}, "Status": about.Status{}, "DryRunForm": dryrun.Form{},
 		"ClusterRequest": clusterapi.Request{}, "Session": Session{},
 	} {
 		schema := doc.Components.Schemas[name]

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"cordwood/proto/errs"
+	"cordwood/router/httpapi/replayapi"
 	"cordwood/router/replay"
 )
 
@@ -68,7 +69,7 @@ func (s *replayServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // replay sends the rejects again.
 func (s *replayServer) replay(req replay.Request) (replay.End, error) {
 	outer := httptest.NewRequest(http.MethodPost, "/v1/rejects/replay", http.NoBody)
-	return replay.NewJob(&req, replayer{inner{s, outer}}, nil).Run(s.t.Context())
+	return replay.NewJob(&req, replayapi.NewBackend(s, outer), nil).Run(s.t.Context())
 }
 
 func (s *replayServer) ingest(t *testing.T, w http.ResponseWriter, r *http.Request, body string) {

@@ -19,7 +19,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -30,13 +29,16 @@ import (
 	"cordwood/router/access"
 	"cordwood/router/audit"
 	"cordwood/router/body"
+	"cordwood/router/httpapi/about"
 	"cordwood/router/httpapi/browser"
 	"cordwood/router/httpapi/clusterapi"
 	"cordwood/router/httpapi/explore"
-	"cordwood/router/httpapi/openapi"
 	"cordwood/router/httpapi/peer"
+	"cordwood/router/httpapi/pipelineapi"
+	"cordwood/router/httpapi/saved"
 	"cordwood/router/httpapi/session"
 	"cordwood/router/ingest"
+	"cordwood/router/ingest/httpdoor"
 	"cordwood/router/pipeline"
 )
 
@@ -67,9 +69,9 @@ type Config struct {
 	Writer ingest.Writer
 	// Pipelines keeps the pipelines that clients upload. Without it their paths do not
 	// exist, and svc_identity is the only pipeline.
-	Pipelines Pipelines
+	Pipelines pipelineapi.Store
 	// Saved keeps what users save for a page. Without it its paths do not exist.
-	Saved Saved
+	Saved saved.Store
 	// PipelineOptions is what pipelines are compiled with.
 	PipelineOptions pipeline.Options
 	// Lookup finds texts that are stored, for protocols whose clients send again what was stored. Without it such records
@@ -141,7 +143,7 @@ type Config struct {
 	MaxNewTables, MaxNewTablesPerMinute int
 	// MaxColumns bounds the columns of a table. The default value is 4096.
 	MaxColumns int
-	// dryRunTime is how long the pipelines of a dry run may work. The default value is maxDryRunTime.
+	// dryRunTime is how long the pipelines of a dry run may work. The default value is 10 s.
 	dryRunTime time.Duration
 	// MaxMadeColumns bounds the columns of a table up to which ingestion adds some, and MaxNewColumns the
 	// columns that one request adds to tables. The default values are 2048 and 1000.
@@ -165,7 +167,7 @@ type Config struct {
 	// value lists nothing.
 	Refusals func() []string
 	// Status is the content of /status, besides what the process knows of itself.
-	Status Status
+	Status about.Status
 	// ConfigText is the running configuration as TOML, for /config. The default
 	// value is empty.
 	ConfigText func() string
@@ -179,20 +181,6 @@ type Config struct {
 	// values are a registry of the server's own.
 	Registerer prometheus.Registerer
 	Gatherer   prometheus.Gatherer
-}
-
-// Status is the answer of /status about the program.
-type Status struct {
-	Version string `json:"version"`
-	Commit  string `json:"commit"`
-	Branch  string `json:"branch"`
-	// Date is when the commit was made, by RFC 3339.
-	Date string `json:"date"`
-	// GoVersion and Hostname are found out if they are empty.
-	GoVersion string `json:"go_version"`
-	Hostname  string `json:"hostname"`
-	// Warnings lists what fails on the node now; the server sets it.
-	Warnings []string `json:"warnings,omitempty"`
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -213,7 +201,6 @@ func (c Config) withDefaults() (Config, error) {
 	c.MaxNewTables = cmp.Or(c.MaxNewTables, 100)
 	c.MaxNewTablesPerMinute = cmp.Or(c.MaxNewTablesPerMinute, 1000)
 	c.MaxColumns = cmp.Or(c.MaxColumns, 4096)
-	c.dryRunTime = cmp.Or(c.dryRunTime, maxDryRunTime)
 	ttl, err := schema.NormalizeOption(schema.OptionTTL, cmp.Or(c.RejectsTTL, "7d"))
 	if err != nil {
 		return c, fmt.Errorf("httpapi: Config.RejectsTTL: %w", err)
@@ -226,7 +213,7 @@ func (c Config) withDefaults() (Config, error) {
 		own := prometheus.NewRegistry()
 		c.Registerer, c.Gatherer = own, own
 	}
-	c.Status = c.Status.withDefaults()
+	c.Status = c.Status.WithDefaults()
 	return c.withFunctions(), nil
 }
 
@@ -255,17 +242,13 @@ func (c Config) withFunctions() Config {
 
 // Server is the HTTP front. See the package comment.
 type Server struct {
-	cfg       Config
-	log       *slog.Logger
-	metrics   *metrics
-	ingestion *ingest.Service
-	changes   *audit.Log
-	pipelines *ingest.Pipelines // nil without Config.Pipelines
-	replays   chan struct{}     // has a value for each replay that is under way
-	whole     http.Handler
-	public    http.Handler
-	// describe returns the description of the API, made at the first call.
-	describe func() ([]byte, error)
+	ingestion  *ingest.Service
+	handlers   *handlers
+	gate       *gate
+	middleware *middleware
+	table      []route
+	whole      http.Handler
+	public     http.Handler
 }
 
 // New returns a Server. Catalog and Writer must be set.
@@ -281,15 +264,40 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{
-		cfg: cfg, log: cfg.Logger, metrics: m, changes: audit.New(cfg.Logger),
-		replays: make(chan struct{}, maxReplays),
+	var compiled *ingest.Pipelines
+	if cfg.Pipelines != nil {
+		if compiled, err = ingest.NewPipelines(cfg.Pipelines, cfg.PipelineOptions, cfg.Registerer); err != nil {
+			return nil, err
+		}
 	}
-	if s.pipelines, err = newPipelines(cfg); err != nil {
+	ingestion, err := newIngestion(cfg, compiled)
+	if err != nil {
 		return nil, err
 	}
-	s.ingestion, err = ingest.New(ingest.Config{
-		Catalog: cfg.Catalog, Fresh: cfg.Fresh, Writer: cfg.Writer, Pipelines: s.pipelines, Lookup: cfg.Lookup,
+	s := &Server{ingestion: ingestion}
+	s.handlers = newHandlers(&cfg, ingestion, compiled, s)
+	s.gate = &gate{
+		auth: cfg.Auth, sessions: cfg.Sessions, proxies: cfg.Proxies, timeout: cfg.Timeout, tracer: cfg.Tracer,
+		metrics: m, changes: audit.New(cfg.Logger), doors: s.handlers.doors,
+	}
+	s.middleware = &middleware{
+		browsers: cfg.Browsers, proxies: cfg.Proxies, bodies: cfg.Bodies, nodeNames: cfg.NodeNames, metrics: m,
+		log: cfg.Logger,
+	}
+	s.table = s.handlers.routes(&cfg)
+	if s.whole, err = s.build(s.table, protocolUnder); err != nil {
+		return nil, err
+	}
+	if s.public, err = s.build(publicRoutes(s.table), protocolUnder); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// newIngestion returns the way of requests with logs.
+func newIngestion(cfg Config, compiled *ingest.Pipelines) (*ingest.Service, error) {
+	return ingest.New(ingest.Config{
+		Catalog: cfg.Catalog, Fresh: cfg.Fresh, Writer: cfg.Writer, Pipelines: compiled, Lookup: cfg.Lookup,
 		NoClientVariables: cfg.NoClientVariables,
 		StoreRejects:      cfg.StoreRejects, RejectsTTL: cfg.RejectsTTL, NoAutoCreate: cfg.NoAutoCreate,
 		TimestampColumn: cfg.TimestampColumn,
@@ -298,18 +306,16 @@ func New(cfg Config) (*Server, error) {
 		PipelineSteps: cfg.PipelineSteps, Now: cfg.Now, Writable: cfg.Writable, Logger: cfg.Logger,
 		Registerer: cfg.Registerer,
 	})
+}
+
+// build returns the handler for some routes, with everything that requests have in common. speaks returns the protocol
+// whose clients ask for a path that does not exist; nil: none.
+func (s *Server) build(routes []route, speaks func(path string) *protocol) (http.Handler, error) {
+	d, err := s.gate.dispatch(routes, speaks)
 	if err != nil {
 		return nil, err
 	}
-	s.describe = sync.OnceValues(func() ([]byte, error) { return openapi.Document(cfg.Status.Version) })
-	routes := s.routes()
-	if s.whole, err = s.build(routes, protocolUnder); err != nil {
-		return nil, err
-	}
-	if s.public, err = s.build(publicRoutes(routes), protocolUnder); err != nil {
-		return nil, err
-	}
-	return s, nil
+	return s.middleware.around(d), nil
 }
 
 // Ingestion returns the way of requests with logs, for doors that are not URLs.
@@ -321,3 +327,17 @@ func (s *Server) Handler() http.Handler { return s.whole }
 // PublicHandler serves only the paths under /v1/ and the paths of the page, for a listener that is
 // open to users.
 func (s *Server) PublicHandler() http.Handler { return s.public }
+
+// DoorHandler serves the paths of one protocol, as the other system has them, for a listener of its
+// own. d says where records go that do not say it; the server sets its parts. The error is that there is
+// no such protocol over HTTP.
+func (s *Server) DoorHandler(name ingest.Protocol, d httpdoor.Door) (http.Handler, error) {
+	for i := range protocols {
+		if p := &protocols[i]; p.name == name {
+			routes := s.handlers.doors.routesOf(p, "", d)
+			routes = append(routes, route{methods: getPost, path: "/ready", needs: access.Open, handler: s.handlers.about.Ready})
+			return s.build(routes, func(string) *protocol { return p })
+		}
+	}
+	return nil, fmt.Errorf("httpapi: no protocol over HTTP is called %s", name)
+}

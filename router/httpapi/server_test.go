@@ -19,6 +19,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/router/access"
 	"cordwood/router/body"
+	"cordwood/router/httpapi/about"
 	"cordwood/router/httpapi/browser"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/peer"
@@ -41,7 +42,7 @@ func testPermissions(t *testing.T) {
 		{"GET", "/v1/ingest", access.SignedIn},
 		{"GET", "/v1/healthy", access.SignedIn},
 	}
-	for _, rt := range f.routes() {
+	for _, rt := range f.table {
 		for _, m := range rt.methods {
 			paths = append(paths, struct {
 				method, path string
@@ -147,7 +148,7 @@ func TestInformation(t *testing.T) {
 	var reasons, troubles []string
 	f := newFixture(t, func(c *Config) {
 		c.Ready = func() []string { return reasons }
-		c.Status = Status{Version: "1.2.3", Commit: "abc", Branch: "main"}
+		c.Status = about.Status{Version: "1.2.3", Commit: "abc", Branch: "main"}
 		c.Warnings = func() []string { return troubles }
 		c.ConfigText = func() string { return "[http]\naddr = \"x\"\n" }
 	})
@@ -307,7 +308,8 @@ func TestBrowsers(t *testing.T) {
 			}
 			c.Browsers = browsers(t, users)
 		})
-		for _, rt := range append(f.routes(), route{methods: get, path: "/nope"}, route{methods: get, path: "/v1/nope"}) {
+		missing := []route{{methods: get, path: "/nope"}, {methods: get, path: "/v1/nope"}}
+		for _, rt := range slices.Concat(f.table, missing) {
 			for _, method := range append(rt.methods, "OPTIONS", "TRACE") {
 				for _, c := range []struct {
 					host   string

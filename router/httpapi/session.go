@@ -2,26 +2,38 @@ package httpapi
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"net/http"
+	"net/netip"
 
 	"cordwood/proto/errs"
 	"cordwood/router/access"
 	"cordwood/router/httpapi/exchange"
+	"cordwood/router/httpapi/peer"
+	"cordwood/router/httpapi/session"
 )
 
 // maxSignIn bounds the body of a sign-in, in bytes.
 const maxSignIn = 8 << 10
 
-// handleSignIn begins a session of a user with the right password.
-func (s *Server) handleSignIn(w http.ResponseWriter, r *http.Request) {
-	if err := s.signIn(w, r); err != nil {
+// sessions signs users of browsers in and out.
+type sessions struct {
+	manager *session.Manager // nil: there are no sessions
+	check   func(ctx context.Context, user, password string, from netip.Addr) (access.Sender, error)
+	proxies peer.Proxies
+	server  SessionServer
+}
+
+// signIn begins a session of a user with the right password.
+func (s *sessions) signIn(w http.ResponseWriter, r *http.Request) {
+	if err := s.begin(w, r); err != nil {
 		exchange.WriteError(w, r, err)
 	}
 }
 
-func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
-	if s.cfg.Sessions == nil {
+func (s *sessions) begin(w http.ResponseWriter, r *http.Request) error {
+	if s.manager == nil {
 		return errs.New(errs.Unsupported, "this server has no users: nobody has to sign in")
 	}
 	body, err := exchange.ReadBody(w, r, maxSignIn, "sign-in")
@@ -39,7 +51,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
 		return errs.New(errs.InvalidArguments, `a sign-in is {"user":"NAME","password":"PASSWORD"}`)
 	}
 	x := exchange.Of(r)
-	_, err = s.cfg.SignIn(r.Context(), in.User, in.Password, x.Client)
+	_, err = s.check(r.Context(), in.User, in.Password, x.Client)
 	switch errs.CodeOf(err) {
 	case errs.UserNotFound, errs.UserPasswordMismatch:
 		// Which half was wrong is not said.
@@ -49,7 +61,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
 		x.ExactRetry = errs.CodeOf(err) == errs.RateLimited
 		return err
 	}
-	cookie, err := s.cfg.Sessions.Begin(in.User, s.cfg.Proxies.Secure(r))
+	cookie, err := s.manager.Begin(in.User, s.proxies.Secure(r))
 	if err != nil {
 		return err
 	}
@@ -59,10 +71,10 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// handleSignOut ends the session of a browser.
-func (s *Server) handleSignOut(w http.ResponseWriter, r *http.Request) {
-	if s.cfg.Sessions != nil {
-		http.SetCookie(w, s.cfg.Sessions.End(s.cfg.Proxies.Secure(r)))
+// signOut ends the session of a browser.
+func (s *sessions) signOut(w http.ResponseWriter, r *http.Request) {
+	if s.manager != nil {
+		http.SetCookie(w, s.manager.End(s.proxies.Secure(r)))
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusNoContent)
@@ -85,8 +97,8 @@ type SessionServer struct {
 	Version string `json:"version"`
 }
 
-// handleSession answers with the user of the request.
-func (s *Server) handleSession(w http.ResponseWriter, r *http.Request) {
+// describe answers with the user of the request.
+func (s *sessions) describe(w http.ResponseWriter, r *http.Request) {
 	c := exchange.Of(r).Caller
 	may := func(p access.Privilege) bool { return c.May(access.Need{Privilege: p}) }
 	how := map[string]string{"none": "off", "session": "session"}[c.Proof]
@@ -95,7 +107,7 @@ func (s *Server) handleSession(w http.ResponseWriter, r *http.Request) {
 	}
 	out, err := json.Marshal(Session{
 		User: c.User, CanRead: may(access.Select), CanWrite: may(access.Insert), CanManage: may(access.Operate), Auth: how,
-		Server: SessionServer{Name: s.cfg.Status.Hostname, Version: s.cfg.Status.Version}, Zone: "UTC",
+		Server: s.server, Zone: "UTC",
 	})
 	if err != nil {
 		exchange.WriteError(w, r, errs.Wrap(errs.Internal, err, "describe the session"))

@@ -14,7 +14,7 @@ func TestParametersAreDescribed(t *testing.T) {
 	f := newWhole(t)
 	doc := described(t, f)
 	checked := 0
-	for _, rt := range f.routes() {
+	for _, rt := range f.table {
 		if rt.refuse != nil || rt.page {
 			continue // of another system, which describes its protocol, or of the page for browsers
 		}
@@ -53,7 +53,7 @@ func TestParametersAreDescribed(t *testing.T) {
 // TestUnknownParameters sends one to each of our paths: it is refused, and names the nearest.
 func TestUnknownParameters(t *testing.T) {
 	f := newWhole(t)
-	for _, rt := range f.routes() {
+	for _, rt := range f.table {
 		if !underV1(rt.path) || rt.refuse != nil {
 			continue
 		}

@@ -17,12 +17,12 @@ const headerTrace = "X-Svc-Trace-Id"
 // trace begins the trace of a request, or continues the trace of its client, which says by the
 // header traceparent (W3C Trace Context) whether it is recorded. end must be called when the
 // request is over. Without Config.Tracer it does nothing.
-func (s *Server) trace(x *exchange.Exchange, r *http.Request, rt route) (_ *http.Request, end func()) {
-	if s.cfg.Tracer == nil {
+func (g *gate) trace(x *exchange.Exchange, r *http.Request, rt route) (_ *http.Request, end func()) {
+	if g.tracer == nil {
 		return r, func() {}
 	}
 	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-	ctx, span := s.cfg.Tracer.Start(ctx, r.Method+" "+rt.path, oteltrace.WithSpanKind(oteltrace.SpanKindServer))
+	ctx, span := g.tracer.Start(ctx, r.Method+" "+rt.path, oteltrace.WithSpanKind(oteltrace.SpanKindServer))
 	if !span.IsRecording() {
 		return r, func() { span.End() }
 	}

@@ -3,9 +3,11 @@ package ingest
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -179,4 +181,14 @@ func (b *Batch) kind() native.Kind {
 		return body.Kind
 	}
 	return 0
+}
+
+// FirstReasons joins the first reasons for skipped records into one line.
+func FirstReasons(reasons []pipeline.Reason) string {
+	const most = 3
+	var parts []string
+	for _, r := range reasons[:min(len(reasons), most)] {
+		parts = append(parts, fmt.Sprintf("record %d: %s", r.Index, r.Error))
+	}
+	return strings.Join(parts, "; ")
 }

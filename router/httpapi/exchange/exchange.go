@@ -130,6 +130,14 @@ func (x *Exchange) named(text string) string {
 // NamedNodes returns a text that answers a request, with nodes called by their names.
 func NamedNodes(r *http.Request, text string) string { return Of(r).named(text) }
 
+// User returns the name of the user who sent the request. It is empty if the server has no users.
+func (x *Exchange) User() string {
+	if x.Caller.Proof == "none" {
+		return ""
+	}
+	return x.Caller.User
+}
+
 // TimedOut reports whether the request's time is up.
 func (x *Exchange) TimedOut() bool {
 	return !x.Deadline.IsZero() && !time.Now().Before(x.Deadline)

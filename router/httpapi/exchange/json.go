@@ -40,3 +40,15 @@ func AppendJSONString(dst []byte, s string) []byte {
 	}
 	return append(dst, '"')
 }
+
+// AppendJSONStrings appends a list of texts as a JSON array.
+func AppendJSONStrings(dst []byte, list []string) []byte {
+	dst = append(dst, '[')
+	for i, s := range list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = AppendJSONString(dst, s)
+	}
+	return append(dst, ']')
+}

@@ -24,6 +24,26 @@ func Header(h http.Header, names ...string) string {
 	return ""
 }
 
+// Database returns the database that a request names in a header or in its query string, or the default database.
+func Database(h http.Header, query Values) string {
+	name := Header(h, "X-Svc-Db-Name")
+	if name == "" {
+		name = query.Get("db")
+	}
+	if name = strings.TrimPrefix(name, "svc-"); name == "" {
+		name = schema.DefaultDatabase
+	}
+	return name
+}
+
+// PipelineName returns the pipeline that a request names in a header or in its query string; empty: none.
+func PipelineName(h http.Header, query Values) string {
+	if name := Header(h, "X-Svc-Pipeline-Name", "X-Svc-Log-Pipeline-Name"); name != "" {
+		return name
+	}
+	return query.Get("pipeline_name")
+}
+
 // maxKey bounds the text of a request's key, in bytes.
 const maxKey = 255
 

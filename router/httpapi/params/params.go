@@ -11,6 +11,7 @@
 package params
 
 import (
+	"strconv"
 	"strings"
 
 	"cordwood/proto/errs"
@@ -43,6 +44,15 @@ func Parse(raw string) (Values, error) {
 		v.pairs = append(v.pairs, pair{name: Unescape(name), value: Unescape(value)})
 	}
 	return v, nil
+}
+
+// ParseOnce parses a raw query string in which each of the named parameters may appear once.
+func ParseOnce(raw string, names ...string) (Values, error) {
+	v, err := Parse(raw)
+	if err != nil {
+		return Values{}, err
+	}
+	return v, v.Once(names...)
 }
 
 // Unescape decodes '+' as a space and each valid %XX; an invalid escape stays as it is.
@@ -130,14 +140,14 @@ func (v Values) Bool(name string, absent bool) (bool, error) {
 	case s == "false":
 		return false, nil
 	default:
-		return false, errs.New(errs.InvalidArguments, "parameter %s is %s: it must be true or false", name, quote(s))
+		return false, errs.New(errs.InvalidArguments, "parameter %s is %s: it must be true or false", name, Quote(s))
 	}
 }
 
-// quote shows a client's text in an error, shortened.
-func quote(s string) string {
+// Quote shortens a client's text and puts it in quotes, for an error.
+func Quote(s string) string {
 	if len(s) > 64 {
 		s = strings.ToValidUTF8(s[:64], "") + "…"
 	}
-	return "\"" + s + "\""
+	return strconv.Quote(s)
 }

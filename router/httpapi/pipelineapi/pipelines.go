@@ -1,4 +1,8 @@
-package httpapi
+// Package pipelineapi has the handlers of stored pipelines: they store, return, list and delete pipelines, return the
+// statement that creates a pipeline's table, and describe pipelines and VRL for editors.
+//
+// Handlers may be used concurrently.
+package pipelineapi
 
 import (
 	"bytes"
@@ -8,13 +12,15 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gorilla/mux"
 
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
+	"cordwood/proto/schema"
+	"cordwood/router/body"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/params"
 	"cordwood/router/ingest"
@@ -22,50 +28,40 @@ import (
 	"cordwood/router/pipelines"
 )
 
-// The management of stored pipelines: upload, read, list, delete.
-
-// Pipelines is the part of the metadata client that keeps pipelines.
-type Pipelines interface {
+// Store is the part of the metadata client for pipelines.
+type Store interface {
 	ingest.StoredPipelines
 	// Propose puts a command through the metadata log; what it changed is in the local
 	// view before it returns.
 	Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Result, error)
 }
 
-const (
-	// pipelineType is the content type that stored pipelines have.
-	pipelineType = "yaml"
-)
+// pipelineType is the content type of stored pipelines.
+const pipelineType = "yaml"
 
 // pipelineName is what a pipeline may be called.
 var pipelineName = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,128}$`)
 
-// newPipelines returns the stored pipelines; nil without a store.
-func newPipelines(cfg Config) (*ingest.Pipelines, error) {
-	if cfg.Pipelines == nil {
-		return nil, nil
-	}
-	return ingest.NewPipelines(cfg.Pipelines, cfg.PipelineOptions, cfg.Registerer)
+// Handlers answer the paths of stored pipelines. All fields are required, except Fresh.
+type Handlers struct {
+	// Store has the pipelines, and Compiled compiles them.
+	Store    Store
+	Compiled *ingest.Pipelines
+	// Options are the options for compiling pipelines.
+	Options pipeline.Options
+	// Catalog has the existing tables.
+	Catalog Catalog
+	// Fresh waits until Store has everything that was acknowledged before the call; nil: it does not wait.
+	Fresh func(ctx context.Context) error
+	// Bodies reads uploaded pipelines.
+	Bodies *body.Reader
+	// Now is the clock.
+	Now func() time.Time
 }
 
-// manage makes a handler of a function that returns the members of the answer, without
-// braces and time.
-func (s *Server) manage(f func(x *exchange.Exchange, r *http.Request) ([]byte, error)) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		x := exchange.Of(r)
-		members, err := f(x, r)
-		if err != nil {
-			exchange.WriteError(w, r, err)
-			return
-		}
-		millis := strconv.FormatInt(x.Millis(), 10)
-		w.Header().Set(exchange.HeaderFormat, "svcdb_manage")
-		w.Header().Set(exchange.HeaderExecutionTime, millis)
-		if x.Tag != "" {
-			w.Header().Set("ETag", x.Tag)
-		}
-		exchange.WriteJSON(w, http.StatusOK, fmt.Appendf(nil, `{%s,"execution_time_ms":%s}`, members, millis))
-	}
+// Catalog finds tables.
+type Catalog interface {
+	Table(database, name string) (*schema.Table, bool)
 }
 
 // pathName returns the name in the path.
@@ -87,7 +83,7 @@ func changeableName(r *http.Request) (string, error) {
 		return "", errs.New(errs.InvalidArguments, "pipeline_name cannot start with %s", ingest.ReservedPrefix)
 	case !pipelineName.MatchString(name):
 		return "", errs.New(errs.InvalidArguments,
-			"Invalid pipeline name: %s; 1 to 128 letters, digits and _ . : - are allowed", cutText(name))
+			"Invalid pipeline name: %s; 1 to 128 letters, digits and _ . : - are allowed", params.Quote(name))
 	}
 	return name, nil
 }
@@ -99,25 +95,8 @@ func meansDryRun(name string, r *http.Request) bool {
 		strings.EqualFold(strings.NewReplacer("-", "", "_", "").Replace(name), "dryrun")
 }
 
-// cutText shortens a client's text for a message.
-func cutText(text string) string {
-	if len(text) > 64 {
-		text = strings.ToValidUTF8(text[:64], "") + "…"
-	}
-	return strconv.Quote(text)
-}
-
-// manageQuery reads a query string in which each of the names may appear once.
-func manageQuery(r *http.Request, names ...string) (params.Values, error) {
-	query, err := params.Parse(r.URL.RawQuery)
-	if err != nil {
-		return params.Values{}, err
-	}
-	return query, query.Once(names...)
-}
-
-// putPipeline stores a pipeline as the newest version of its name, if it compiles.
-func (s *Server) putPipeline(x *exchange.Exchange, r *http.Request) ([]byte, error) {
+// Put stores a pipeline as the newest version of its name, if it compiles.
+func (h *Handlers) Put(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	name, err := changeableName(r)
 	if err != nil {
 		return nil, err
@@ -126,49 +105,49 @@ func (s *Server) putPipeline(x *exchange.Exchange, r *http.Request) ([]byte, err
 		return nil, errs.New(errs.InvalidArguments, "a dry run is POST /v1/pipelines/_dryrun; POST %s stores a pipeline "+
 			"of the name %s, and takes its YAML as application/x-yaml", r.URL.Path, name)
 	}
-	query, err := manageQuery(r, "note")
+	query, err := params.ParseOnce(r.URL.RawQuery, "note")
 	if err != nil {
 		return nil, err
 	}
-	basedOn, err := s.basedOn(r)
+	basedOn, err := basedOn(r)
 	if err != nil {
 		return nil, err
 	}
-	source, err := s.readPipeline(x, r)
+	source, err := h.readPipeline(x, r)
 	if err != nil {
 		return nil, err
 	}
-	compiled, err := s.compile(source)
+	compiled, err := Compile(source, h.Options)
 	if err != nil {
 		return nil, err
 	}
-	result, err := s.cfg.Pipelines.Propose(r.Context(), &metapb.Command{
-		TimeUnixNano: s.cfg.Now().UnixNano(),
+	result, err := h.Store.Propose(r.Context(), &metapb.Command{
+		TimeUnixNano: h.Now().UnixNano(),
 		Op: &metapb.Command_PutPipeline{PutPipeline: &metapb.PutPipeline{
-			Name: name, ContentType: pipelineType, Source: source, Note: query.Get("note"), By: storedBy(x), BasedOn: basedOn,
+			Name: name, ContentType: pipelineType, Source: source, Note: query.Get("note"), By: x.User(), BasedOn: basedOn,
 		}},
 	})
 	if err != nil && basedOn != nil && errs.CodeOf(err) == errs.IllegalState {
-		return nil, s.newerVersion(r.Context(), name, err)
+		return nil, h.newerVersion(r.Context(), name, err)
 	}
 	if err != nil {
 		return nil, err
 	}
 	version := result.GetPipeline().GetVersion()
 	x.Tag = quoteVersion(version)
-	s.pipelines.Add(name, version, compiled, source)
+	h.Compiled.Add(name, version, compiled, source)
 	x.Message = "version " + pipelines.FormatVersion(version)
 	out := append(appendVersion([]byte(`"pipelines":[`), name, version), "}]"...)
-	return s.appendPipelineWarnings(out, name, compiled), nil
+	return h.appendWarnings(out, name, compiled), nil
 }
 
-// compile compiles a text that a client sent. The error has code InvalidArguments.
-func (s *Server) compile(source []byte) (*pipeline.Pipeline, error) {
+// Compile compiles a text that a client sent. The error has code InvalidArguments.
+func Compile(source []byte, options pipeline.Options) (*pipeline.Pipeline, error) {
 	if len(source) > maxPipelineBytes {
 		return nil, errs.New(errs.InvalidArguments, "Failed to build pipeline: it has %d bytes, at most %d are allowed",
 			len(source), maxPipelineBytes)
 	}
-	p, err := pipeline.Compile(source, s.cfg.PipelineOptions)
+	p, err := pipeline.Compile(source, options)
 	if err != nil && errs.CodeOf(err) == errs.Unknown {
 		err = errs.New(errs.InvalidArguments, "%s", err)
 	}
@@ -178,12 +157,12 @@ func (s *Server) compile(source []byte) (*pipeline.Pipeline, error) {
 	return p, nil
 }
 
-// appendPipelineWarnings appends the member warnings, if there are any: the warnings of the document,
+// appendWarnings appends the member warnings, if there are any: the warnings of the document,
 // and the pipelines named by the dispatcher that do not exist. They may still be uploaded.
-func (s *Server) appendPipelineWarnings(out []byte, name string, p *pipeline.Pipeline) []byte {
+func (h *Handlers) appendWarnings(out []byte, name string, p *pipeline.Pipeline) []byte {
 	warnings := slices.Clone(p.Warnings())
 	for _, target := range p.Targets() {
-		if _, ok := s.cfg.Pipelines.Pipeline(target); ok || target == ingest.IdentityPipeline || target == name {
+		if _, ok := h.Store.Pipeline(target); ok || target == ingest.IdentityPipeline || target == name {
 			continue
 		}
 		warnings = append(warnings, "the dispatcher sends records to the pipeline "+target+
@@ -192,7 +171,7 @@ func (s *Server) appendPipelineWarnings(out []byte, name string, p *pipeline.Pip
 	if len(warnings) == 0 {
 		return out
 	}
-	return appendNames(append(out, `,"warnings":`...), warnings)
+	return exchange.AppendJSONStrings(append(out, `,"warnings":`...), warnings)
 }
 
 // appendVersion appends an object with name and version, without its closing brace.
@@ -203,21 +182,21 @@ func appendVersion(out []byte, name string, version int64) []byte {
 	return append(out, '"')
 }
 
-// getPipeline answers with a version's text, byte for byte.
-func (s *Server) getPipeline(x *exchange.Exchange, r *http.Request) ([]byte, error) {
+// Get answers with a version's text, byte for byte.
+func (h *Handlers) Get(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	name, err := pathName(r)
 	if err != nil {
 		return nil, err
 	}
-	query, err := manageQuery(r, "version")
+	query, err := params.ParseOnce(r.URL.RawQuery, "version")
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.findVersion(r.Context(), name, query)
+	found, err := h.findVersion(r.Context(), name, query)
 	if err != nil {
 		return nil, err
 	}
-	text, err := s.cfg.Pipelines.PipelineText(r.Context(), name, found.Version)
+	text, err := h.Store.PipelineText(r.Context(), name, found.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -228,31 +207,31 @@ func (s *Server) getPipeline(x *exchange.Exchange, r *http.Request) ([]byte, err
 }
 
 // findVersion finds the version that the query names, or the newest.
-func (s *Server) findVersion(ctx context.Context, name string, query params.Values) (*metapb.PipelineVersion, error) {
+func (h *Handlers) findVersion(ctx context.Context, name string, query params.Values) (*metapb.PipelineVersion, error) {
 	text, has := query.Lookup("version")
 	if !has {
-		if p, ok := s.cfg.Pipelines.Pipeline(name); ok {
+		if p, ok := h.Store.Pipeline(name); ok {
 			return p, nil
 		}
-		return nil, s.pipelines.NotFound(ctx, name, "latest")
+		return nil, h.Compiled.NotFound(ctx, name, "latest")
 	}
 	version, err := pipelines.ParseVersion(text)
 	if err != nil {
 		return nil, err
 	}
-	if p, ok := s.cfg.Pipelines.PipelineVersion(name, version); ok {
+	if p, ok := h.Store.PipelineVersion(name, version); ok {
 		return p, nil
 	}
-	return nil, s.pipelines.NotFound(ctx, name, pipelines.FormatVersion(version))
+	return nil, h.Compiled.NotFound(ctx, name, pipelines.FormatVersion(version))
 }
 
-// deletePipeline removes one version. Removing none is not an error.
-func (s *Server) deletePipeline(x *exchange.Exchange, r *http.Request) ([]byte, error) {
+// Delete removes one version. Removing none is not an error.
+func (h *Handlers) Delete(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	name, err := changeableName(r)
 	if err != nil {
 		return nil, err
 	}
-	query, err := manageQuery(r, "version")
+	query, err := params.ParseOnce(r.URL.RawQuery, "version")
 	if err != nil {
 		return nil, err
 	}
@@ -265,8 +244,8 @@ func (s *Server) deletePipeline(x *exchange.Exchange, r *http.Request) ([]byte, 
 		return nil, err
 	}
 	x.Message = "version " + pipelines.FormatVersion(version)
-	result, err := s.cfg.Pipelines.Propose(r.Context(), &metapb.Command{
-		TimeUnixNano: s.cfg.Now().UnixNano(),
+	result, err := h.Store.Propose(r.Context(), &metapb.Command{
+		TimeUnixNano: h.Now().UnixNano(),
 		Op:           &metapb.Command_DeletePipeline{DeletePipeline: &metapb.DeletePipeline{Name: name, Version: version}},
 	})
 	if err != nil {
@@ -279,15 +258,15 @@ func (s *Server) deletePipeline(x *exchange.Exchange, r *http.Request) ([]byte, 
 	return append(appendVersion([]byte(`"pipelines":[`), name, version), "}]"...), nil
 }
 
-// listPipelines lists the pipelines, each with its newest version and all versions, the
+// List lists the pipelines, each with its newest version and all versions, the
 // newest first. The query parameter name asks for one only.
-func (s *Server) listPipelines(_ *exchange.Exchange, r *http.Request) ([]byte, error) {
-	query, err := manageQuery(r, "name")
+func (h *Handlers) List(_ *exchange.Exchange, r *http.Request) ([]byte, error) {
+	query, err := params.ParseOnce(r.URL.RawQuery, "name")
 	if err != nil {
 		return nil, err
 	}
 	only := query.Get("name")
-	all := s.cfg.Pipelines.Pipelines()
+	all := h.Store.Pipelines()
 	var out bytes.Buffer
 	out.WriteString(`"pipelines":[`)
 	first := true

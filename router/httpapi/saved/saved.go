@@ -1,4 +1,9 @@
-package httpapi
+// Package saved has the handlers of /v1/saved: values that users save for a web page, such as searches, statements,
+// views of tables, and the states behind short links. The values are JSON that only the page reads. The metadata stores
+// them, and checks names and sizes.
+//
+// Handlers may be used concurrently.
+package saved
 
 import (
 	"cmp"
@@ -26,52 +31,33 @@ import (
 	"cordwood/router/httpapi/params"
 )
 
-// Values that users save for a web page: searches, statements, views of tables, and the states behind short links.
-// The values are JSON that only the page reads. The metadata stores them, and checks names and sizes.
-
-// Saved is the part of the metadata client for saved values.
-type Saved interface {
+// Store is the part of the metadata client for saved values.
+type Store interface {
 	Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Result, error)
 	// ReadSaved returns the saved values that match a request, as they are at the time of the call.
 	ReadSaved(ctx context.Context, req *metapb.ReadSavedRequest) ([]*metapb.ReadSavedResponse, error)
 }
 
 const (
-	// savedLink is the kind of the states behind short links, and linkLength the length of their names.
-	savedLink  = "link"
+	// linkKind is the kind of the states behind short links, and linkLength the length of their names.
+	linkKind   = "link"
 	linkLength = 12
-	// maxSavedBody is the size limit of a value.
-	maxSavedBody = 64 << 10
+	// maxValue is the size limit of a value.
+	maxValue = 64 << 10
 	// linkTouched is the least time between two reports to the metadata that a link was used.
 	linkTouched = 24 * time.Hour
 )
 
-// savedRoutes returns the routes of saved values.
-func (s *Server) savedRoutes() []route {
-	one := func(
-		methods, params []string, handler func(x *exchange.Exchange, r *http.Request) ([]byte, error),
-	) route {
-		return route{
-			methods: methods, path: "/v1/saved/{kind}/{name}", needs: access.Select, action: "use saved things",
-			handler: s.manage(handler), params: params,
-		}
-	}
-	return []route{
-		{
-			methods: get, path: "/v1/saved", needs: access.Select, action: "use saved things", params: params.ListSaved,
-			handler: s.manage(s.listSaved),
-		},
-		{
-			methods: post, path: "/v1/saved/link", needs: access.Select, action: "use saved things",
-			handler: s.manage(s.postLink),
-		},
-		one(get, nil, s.getSaved), one([]string{http.MethodPut}, params.PutSaved, s.putSaved), one(del, nil, s.deleteSaved),
-	}
+// Handlers answer the paths under /v1/saved.
+type Handlers struct {
+	Store Store
+	// Now is the clock.
+	Now func() time.Time
 }
 
 // owner returns the user whose values a request is about. If the server has no users, all values are shared.
 func owner(x *exchange.Exchange) (name string, alone bool) {
-	name = storedBy(x)
+	name = x.User()
 	return name, name == ""
 }
 
@@ -80,8 +66,8 @@ func mayManage(x *exchange.Exchange) bool {
 	return x.Caller.May(access.Need{Privilege: access.PipelineWrite})
 }
 
-// savedPath returns the kind and the name in the path.
-func savedPath(r *http.Request) (kind, name string, err error) {
+// pathNames returns the kind and the name in the path.
+func pathNames(r *http.Request) (kind, name string, err error) {
 	vars := mux.Vars(r)
 	if kind, err = url.PathUnescape(vars["kind"]); err == nil {
 		name, err = url.PathUnescape(vars["name"])
@@ -92,14 +78,14 @@ func savedPath(r *http.Request) (kind, name string, err error) {
 	return kind, name, nil
 }
 
-// listSaved lists the values that the caller sees, of one kind or of all.
-func (s *Server) listSaved(x *exchange.Exchange, r *http.Request) ([]byte, error) {
-	query, err := manageQuery(r, "kind")
+// List lists the values that the caller sees, of one kind or of all.
+func (h *Handlers) List(x *exchange.Exchange, r *http.Request) ([]byte, error) {
+	query, err := params.ParseOnce(r.URL.RawQuery, "kind")
 	if err != nil {
 		return nil, err
 	}
 	user, _ := owner(x)
-	list, err := s.cfg.Saved.ReadSaved(r.Context(), &metapb.ReadSavedRequest{
+	list, err := h.Store.ReadSaved(r.Context(), &metapb.ReadSavedRequest{
 		Kind: query.Get("kind"), Owner: proto.String(user),
 	})
 	if err != nil {
@@ -114,13 +100,13 @@ func (s *Server) listSaved(x *exchange.Exchange, r *http.Request) ([]byte, error
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(appendSaved(append(out, '{'), one.Saved, one.Value), '}')
+		out = append(appendValue(append(out, '{'), one.Saved, one.Value), '}')
 	}
 	return append(out, ']'), nil
 }
 
-// appendSaved appends the members of a saved value.
-func appendSaved(out []byte, s *metapb.Saved, value []byte) []byte {
+// appendValue appends the members of a saved value.
+func appendValue(out []byte, s *metapb.Saved, value []byte) []byte {
 	out = exchange.AppendJSONString(append(out, `"kind":`...), s.Kind)
 	out = exchange.AppendJSONString(append(out, `,"name":`...), s.Name)
 	out = fmt.Appendf(out, `,"version":%d,"owner":`, s.Version)
@@ -133,14 +119,14 @@ func appendSaved(out []byte, s *metapb.Saved, value []byte) []byte {
 	return out
 }
 
-// getSaved answers with one value: the caller's own one, else the shared one.
-func (s *Server) getSaved(x *exchange.Exchange, r *http.Request) ([]byte, error) {
-	kind, name, err := savedPath(r)
+// Get answers with one value: the caller's own one, else the shared one.
+func (h *Handlers) Get(x *exchange.Exchange, r *http.Request) ([]byte, error) {
+	kind, name, err := pathNames(r)
 	if err != nil {
 		return nil, err
 	}
 	user, _ := owner(x)
-	list, err := s.cfg.Saved.ReadSaved(r.Context(), &metapb.ReadSavedRequest{
+	list, err := h.Store.ReadSaved(r.Context(), &metapb.ReadSavedRequest{
 		Kind: kind, Name: name, Owner: proto.String(user),
 	})
 	if err != nil {
@@ -151,22 +137,22 @@ func (s *Server) getSaved(x *exchange.Exchange, r *http.Request) ([]byte, error)
 			WithStatus(http.StatusNotFound)
 	}
 	one := list[0]
-	if used := time.Unix(0, one.Saved.UsedUnixNano); kind == savedLink && s.cfg.Now().Sub(used) > linkTouched {
+	if used := time.Unix(0, one.Saved.UsedUnixNano); kind == linkKind && h.Now().Sub(used) > linkTouched {
 		// Links that are not used are deleted later, so the use is reported. A failure does not matter: the next use
 		// is reported again.
-		_, _ = s.cfg.Saved.Propose(r.Context(), &metapb.Command{Op: &metapb.Command_TouchSaved{
+		_, _ = h.Store.Propose(r.Context(), &metapb.Command{Op: &metapb.Command_TouchSaved{
 			TouchSaved: &metapb.TouchSaved{Kind: kind, Name: name},
 		}})
 	}
-	x.Tag = savedTag(one.Saved)
-	return appendSaved(nil, one.Saved, one.Value), nil
+	x.Tag = tag(one.Saved)
+	return appendValue(nil, one.Saved, one.Value), nil
 }
 
-// savedTag returns the ETag of a saved value.
-func savedTag(s *metapb.Saved) string { return `"` + strconv.FormatUint(s.Version, 10) + `"` }
+// tag returns the ETag of a saved value.
+func tag(s *metapb.Saved) string { return `"` + strconv.FormatUint(s.Version, 10) + `"` }
 
-// savedCondition reads the version that a request replaces. 0 means that no value may exist.
-func savedCondition(r *http.Request) (uint64, error) {
+// condition reads the version that a request replaces. 0 means that no value may exist.
+func condition(r *http.Request) (uint64, error) {
 	match, none := params.Header(r.Header, "If-Match"), params.Header(r.Header, "If-None-Match")
 	if none == "*" && match == "" && r.Method != http.MethodDelete {
 		return 0, nil
@@ -180,13 +166,13 @@ func savedCondition(r *http.Request) (uint64, error) {
 	return version, nil
 }
 
-// putSaved stores a value, and replaces the one that the caller sees.
-func (s *Server) putSaved(x *exchange.Exchange, r *http.Request) ([]byte, error) {
-	kind, name, err := savedPath(r)
+// Put stores a value, and replaces the one that the caller sees.
+func (h *Handlers) Put(x *exchange.Exchange, r *http.Request) ([]byte, error) {
+	kind, name, err := pathNames(r)
 	if err != nil {
 		return nil, err
 	}
-	query, err := manageQuery(r, "shared")
+	query, err := params.ParseOnce(r.URL.RawQuery, "shared")
 	if err != nil {
 		return nil, err
 	}
@@ -194,52 +180,52 @@ func (s *Server) putSaved(x *exchange.Exchange, r *http.Request) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	if kind == savedLink {
+	if kind == linkKind {
 		return nil, errs.New(errs.InvalidArguments, "a link is named after its value: use POST /v1/saved/link")
 	}
-	version, err := savedCondition(r)
+	version, err := condition(r)
 	if err != nil {
 		return nil, err
 	}
-	value, err := readSavedBody(r)
+	value, err := readValue(r)
 	if err != nil {
 		return nil, err
 	}
 	user, alone := owner(x)
-	return s.storeSaved(x, r, &metapb.PutSaved{
+	return h.store(x, r, &metapb.PutSaved{
 		Saved: &metapb.Saved{Kind: kind, Name: name, Owner: user, Shared: shared || alone}, Value: value,
 		IfVersion: version, Manage: mayManage(x),
 	})
 }
 
-// storeSaved stores a value, and answers with the stored value.
-func (s *Server) storeSaved(x *exchange.Exchange, r *http.Request, put *metapb.PutSaved) ([]byte, error) {
-	result, err := s.cfg.Saved.Propose(r.Context(), &metapb.Command{
-		TimeUnixNano: s.cfg.Now().UnixNano(), Op: &metapb.Command_PutSaved{PutSaved: put},
+// store stores a value, and answers with the stored value.
+func (h *Handlers) store(x *exchange.Exchange, r *http.Request, put *metapb.PutSaved) ([]byte, error) {
+	result, err := h.Store.Propose(r.Context(), &metapb.Command{
+		TimeUnixNano: h.Now().UnixNano(), Op: &metapb.Command_PutSaved{PutSaved: put},
 	})
 	if err != nil {
-		return nil, savedError(err)
+		return nil, conditionError(err)
 	}
-	x.Tag = savedTag(result.GetSaved())
-	return appendSaved(nil, result.GetSaved(), put.Value), nil
+	x.Tag = tag(result.GetSaved())
+	return appendValue(nil, result.GetSaved(), put.Value), nil
 }
 
-// savedError sets the status of the error if a condition is not met.
-func savedError(err error) error {
+// conditionError sets the status of the error if a condition is not met.
+func conditionError(err error) error {
 	if errs.CodeOf(err) == errs.IllegalState {
 		return errs.From(err).WithStatus(http.StatusPreconditionFailed)
 	}
 	return err
 }
 
-// readSavedBody reads a value and removes insignificant space.
-func readSavedBody(r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxSavedBody+1))
+// readValue reads a value and removes insignificant space.
+func readValue(r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxValue+1))
 	if err != nil {
 		return nil, errs.Wrap(errs.InvalidArguments, err, "read the value")
 	}
-	if len(body) > maxSavedBody {
-		return nil, errs.New(errs.InvalidArguments, "the value has more than %d bytes", maxSavedBody).
+	if len(body) > maxValue {
+		return nil, errs.New(errs.InvalidArguments, "the value has more than %d bytes", maxValue).
 			WithStatus(http.StatusRequestEntityTooLarge)
 	}
 	if !json.Valid(body) {
@@ -248,42 +234,42 @@ func readSavedBody(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// postLink stores the state of a page under a name that is derived from it.
-func (s *Server) postLink(x *exchange.Exchange, r *http.Request) ([]byte, error) {
-	value, err := readSavedBody(r)
+// PostLink stores the state of a page under a name that is derived from it.
+func (h *Handlers) PostLink(x *exchange.Exchange, r *http.Request) ([]byte, error) {
+	value, err := readValue(r)
 	if err != nil {
 		return nil, err
 	}
 	user, _ := owner(x)
 	sum := sha256.Sum256(value)
 	name := base64.RawURLEncoding.EncodeToString(sum[:])[:linkLength]
-	return s.storeSaved(x, r, &metapb.PutSaved{
-		Saved: &metapb.Saved{Kind: savedLink, Name: name, Owner: user, Shared: true}, Value: value,
+	return h.store(x, r, &metapb.PutSaved{
+		Saved: &metapb.Saved{Kind: linkKind, Name: name, Owner: user, Shared: true}, Value: value,
 	})
 }
 
-// deleteSaved removes the value that the caller sees.
-func (s *Server) deleteSaved(x *exchange.Exchange, r *http.Request) ([]byte, error) {
-	kind, name, err := savedPath(r)
+// Delete removes the value that the caller sees.
+func (h *Handlers) Delete(x *exchange.Exchange, r *http.Request) ([]byte, error) {
+	kind, name, err := pathNames(r)
 	if err != nil {
 		return nil, err
 	}
-	version, err := savedCondition(r)
+	version, err := condition(r)
 	if err != nil {
 		return nil, err
 	}
 	user, _ := owner(x)
-	result, err := s.cfg.Saved.Propose(r.Context(), &metapb.Command{
-		TimeUnixNano: s.cfg.Now().UnixNano(),
+	result, err := h.Store.Propose(r.Context(), &metapb.Command{
+		TimeUnixNano: h.Now().UnixNano(),
 		Op: &metapb.Command_DropSaved{DropSaved: &metapb.DropSaved{
 			Kind: kind, Name: name, Owner: user, IfVersion: version, Manage: mayManage(x),
 		}},
 	})
 	if err != nil {
-		return nil, savedError(err)
+		return nil, conditionError(err)
 	}
 	if result.GetSaved() == nil {
 		return nil, errors.New("the metadata deleted nothing and did not say so")
 	}
-	return appendSaved(nil, result.GetSaved(), nil), nil
+	return appendValue(nil, result.GetSaved(), nil), nil
 }

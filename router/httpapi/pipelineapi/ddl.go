@@ -1,4 +1,4 @@
-package httpapi
+package pipelineapi
 
 import (
 	"net/http"
@@ -12,13 +12,13 @@ import (
 	"cordwood/router/pipeline"
 )
 
-// pipelineDDL answers with the statement that creates the table which a pipeline wants.
-func (s *Server) pipelineDDL(_ *exchange.Exchange, r *http.Request) ([]byte, error) {
+// DDL answers with the statement that creates the table which a pipeline wants.
+func (h *Handlers) DDL(_ *exchange.Exchange, r *http.Request) ([]byte, error) {
 	name, err := pathName(r)
 	if err != nil {
 		return nil, err
 	}
-	query, err := manageQuery(r, "table", "version", "db")
+	query, err := params.ParseOnce(r.URL.RawQuery, "table", "version", "db")
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func (s *Server) pipelineDDL(_ *exchange.Exchange, r *http.Request) ([]byte, err
 			"it takes the columns from the data; try it with POST /v1/pipelines/_dryrun", name)
 	}
 	version, has := query.Lookup("version")
-	p, _, err := s.pipelines.Find(r.Context(), name, version, has)
+	p, _, err := h.Compiled.Find(r.Context(), name, version, has)
 	if err != nil {
 		return nil, err
 	}
@@ -45,28 +45,16 @@ func (s *Server) pipelineDDL(_ *exchange.Exchange, r *http.Request) ([]byte, err
 	}
 	t := &schema.Table{Name: table, Columns: columns, Options: map[string]string{schema.OptionAppendMode: "true"}}
 	out := exchange.AppendJSONString([]byte(`"sql":{"sql":`), schema.CreateTableSQL(t))
-	if message := s.ddlMessage(databaseOf(r, query), table, p); message != "" {
+	if message := h.ddlMessage(params.Database(r.Header, query), table, p); message != "" {
 		out = exchange.AppendJSONString(append(out, `,"message":`...), message)
 	}
 	return append(out, '}'), nil
 }
 
-// databaseOf returns the database that a request names, or the default one.
-func databaseOf(r *http.Request, query params.Values) string {
-	name := params.Header(r.Header, "X-Svc-Db-Name")
-	if name == "" {
-		name = query.Get("db")
-	}
-	if name = strings.TrimPrefix(name, "svc-"); name == "" {
-		name = schema.DefaultDatabase
-	}
-	return name
-}
-
 // ddlMessage says where the tables that are made may differ from the statement.
-func (s *Server) ddlMessage(database, table string, p *pipeline.Pipeline) string {
+func (h *Handlers) ddlMessage(database, table string, p *pipeline.Pipeline) string {
 	var parts []string
-	if _, ok := s.cfg.Catalog.Table(database, table); ok {
+	if _, ok := h.Catalog.Table(database, table); ok {
 		parts = append(parts, "Table "+table+" already exists in database "+database+": the statement would change nothing.")
 	}
 	if p.HasDispatcher() {

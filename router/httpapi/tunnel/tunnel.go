@@ -1,4 +1,5 @@
-package httpapi
+// Package tunnel turns the connection of a request into one over which backup and restore call the parts of a node.
+package tunnel
 
 import (
 	"bufio"
@@ -9,23 +10,30 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/router/access"
-
 	"cordwood/router/httpapi/exchange"
 )
 
-// TunnelProtocol is what a client upgrades its connection to, to call the parts of the
+// Protocol is what a client upgrades its connection to, to call the parts of the
 // node that backup and restore need.
-const TunnelProtocol = "cordwood-rpc"
+const Protocol = "cordwood-rpc"
 
-// handleTunnel turns the connection of a request into one for calls. It is not below
+// Handler takes connections for calls.
+type Handler struct {
+	// Serve answers calls on a connection. It asks the caller before each call, and must not block for long.
+	Serve func(conn net.Conn, caller *access.Caller)
+	// Begin begins work of a sender (see httpapi.Authenticator); nil: authentication is off.
+	Begin func(s access.Sender, end func(error)) access.Work
+}
+
+// ServeHTTP turns the connection of a request into one for calls. Its path is not below
 // /v1/, and so not on the public listener.
-func (s *Server) handleTunnel(w http.ResponseWriter, r *http.Request) {
-	if !strings.EqualFold(r.Header.Get("Upgrade"), TunnelProtocol) ||
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !strings.EqualFold(r.Header.Get("Upgrade"), Protocol) ||
 		!strings.EqualFold(r.Header.Get("Connection"), "upgrade") {
-		w.Header().Set("Upgrade", TunnelProtocol)
+		w.Header().Set("Upgrade", Protocol)
 		exchange.WriteError(w, r, errs.New(errs.InvalidArguments,
 			"this path is for 'cordwood backup' and 'cordwood restore': it takes requests with the header Upgrade: %s",
-			TunnelProtocol).
+			Protocol).
 			WithStatus(http.StatusUpgradeRequired))
 		return
 	}
@@ -37,41 +45,41 @@ func (s *Server) handleTunnel(w http.ResponseWriter, r *http.Request) {
 	x := exchange.Of(r)
 	x.Status = http.StatusSwitchingProtocols
 	_, err = rw.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " +
-		TunnelProtocol + "\r\n\r\n")
+		Protocol + "\r\n\r\n")
 	if err = errors.Join(err, rw.Flush()); err != nil {
 		conn.Close()
 		return
 	}
 	// The request ends here, and the connection continues: it is followed by itself.
-	caller, c := x.Caller, &tunnelConn{Conn: conn, r: rw.Reader}
-	if s.cfg.Auth != nil {
-		c.work = s.cfg.Auth.Begin(caller.Sender, func(error) { conn.Close() })
+	caller, c := x.Caller, &connection{Conn: conn, r: rw.Reader}
+	if h.Begin != nil {
+		c.work = h.Begin(caller.Sender, func(error) { conn.Close() })
 		caller.Work = c.work
 	}
 	if err := caller.Require(x.Need); err != nil {
 		_ = c.Close() // nothing was done on it
 		return
 	}
-	s.cfg.Tunnel(c, &caller)
+	h.Serve(c, &caller)
 }
 
-// tunnelConn is a connection whose first bytes may have been read already, and which
+// connection is a connection whose first bytes may have been read already, and which
 // closes when its user may no longer use it.
-type tunnelConn struct {
+type connection struct {
 	net.Conn
 	r    *bufio.Reader
 	work access.Work // nil: its user may do everything
 }
 
 // Close implements net.Conn.
-func (c *tunnelConn) Close() error {
+func (c *connection) Close() error {
 	if c.work != nil {
 		c.work.End()
 	}
 	return c.Conn.Close()
 }
 
-func (c *tunnelConn) Read(p []byte) (int, error) {
+func (c *connection) Read(p []byte) (int, error) {
 	if c.r.Buffered() > 0 {
 		return c.r.Read(p)
 	}

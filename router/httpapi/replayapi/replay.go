@@ -1,4 +1,11 @@
-package httpapi
+// Package replayapi has the handler of POST /v1/rejects/replay, which sends rejected records again. About once a
+// second, its answer gets a line of JSON with the progress (replay.Progress). The last line has "end":true
+// (replay.End). If the client disconnects, the replay stops. Records that are stored by then stay stored, and the next
+// request skips them.
+//
+// For each statement and each record, the handler calls the server's own handler with the client's credentials, so
+// rights and limits are checked as for any request (router/DESIGN.md, decision 38).
+package replayapi
 
 import (
 	"bytes"
@@ -17,10 +24,6 @@ import (
 	"cordwood/router/replay"
 )
 
-// POST /v1/rejects/replay sends rejected records again. About once a second, its answer gets a line of JSON with the
-// progress (replay.Progress). The last line has "end":true (replay.End). If the client disconnects, the replay stops.
-// Records that are stored by then stay stored, and the next request skips them.
-
 const (
 	// maxReplays is the most concurrent replays. Each has an open statement and sends up to 64 records at a time.
 	maxReplays = 4
@@ -32,16 +35,28 @@ const (
 	stalledReader = 30 * time.Second
 )
 
-// handleReplay answers a request.
-func (s *Server) handleReplay(w http.ResponseWriter, r *http.Request) {
+// Handler answers replays. See the package comment. It may be used concurrently.
+type Handler struct {
+	server  http.Handler
+	now     func() time.Time
+	running chan struct{} // has a value for each replay that runs
+}
+
+// New returns a Handler that sends requests to server, the handler of all paths.
+func New(server http.Handler, now func() time.Time) *Handler {
+	return &Handler{server: server, now: now, running: make(chan struct{}, maxReplays)}
+}
+
+// ServeHTTP answers a request.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	req := &replay.Request{}
 	if err := readReplay(w, r, req); err != nil {
 		exchange.WriteError(w, r, err)
 		return
 	}
 	select {
-	case s.replays <- struct{}{}:
-		defer func() { <-s.replays }()
+	case h.running <- struct{}{}:
+		defer func() { <-h.running }()
 	default:
 		exchange.WriteError(w, r, errs.New(errs.RateLimited, "%d replays are under way, the most at a time", maxReplays).
 			WithStatus(http.StatusTooManyRequests).WithRetryAfter(5*time.Second))
@@ -68,14 +83,14 @@ func (s *Server) handleReplay(w http.ResponseWriter, r *http.Request) {
 	}
 	w.WriteHeader(http.StatusOK)
 	_ = control.Flush() // the first line may take a while, and the client wants to know that it was understood
-	last := s.cfg.Now()
+	last := h.now()
 	tell := func(p replay.Progress) {
-		if now := s.cfg.Now(); now.Sub(last) >= tellEach {
+		if now := h.now(); now.Sub(last) >= tellEach {
 			last = now
 			line(p)
 		}
 	}
-	end, err := replay.NewJob(req, replayer{inner{s.whole, r}}, tell).Run(ctx)
+	end, err := replay.NewJob(req, NewBackend(h.server, r), tell).Run(ctx)
 	if err != nil {
 		e := errs.From(err)
 		end.Error, end.Code = e.ClientMessage(), e.Code
@@ -96,11 +111,16 @@ func readReplay(w http.ResponseWriter, r *http.Request, req *replay.Request) err
 	return req.Check()
 }
 
-// replayer is replay.Backend for the client of a request.
-type replayer struct{ inner }
+// backend is replay.Backend for the client of a request.
+type backend struct{ inner }
+
+// NewBackend returns what a replay for the client of the request outer works with. It sends requests to server.
+func NewBackend(server http.Handler, outer *http.Request) replay.Backend {
+	return backend{inner{server, outer}}
+}
 
 // Rows implements replay.Backend.
-func (b replayer) Rows(ctx context.Context, sql string) (io.ReadCloser, error) {
+func (b backend) Rows(ctx context.Context, sql string) (io.ReadCloser, error) {
 	resp, err := b.send(ctx, "/v1/sql", url.Values{"format": {"ndjson"}}, http.Header{
 		"Content-Type": {"application/sql"}, "X-Svc-Timeout": {"1h"},
 	}, []byte(sql))
@@ -137,7 +157,7 @@ var replayPaths = map[string]string{"loki": "/v1/loki/api/v1/push", "otlp": "/v1
 const storeTries = 5
 
 // Store implements replay.Backend.
-func (b replayer) Store(ctx context.Context, r *replay.Record) (replay.Outcome, error) {
+func (b backend) Store(ctx context.Context, r *replay.Record) (replay.Outcome, error) {
 	for try := 1; ; try++ {
 		out, status, err := b.storeOnce(ctx, r)
 		passing := status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable
@@ -152,7 +172,7 @@ func (b replayer) Store(ctx context.Context, r *replay.Record) (replay.Outcome, 
 	}
 }
 
-func (b replayer) storeOnce(ctx context.Context, r *replay.Record) (out replay.Outcome, status int, err error) {
+func (b backend) storeOnce(ctx context.Context, r *replay.Record) (out replay.Outcome, status int, err error) {
 	path, query := replayPaths[r.To.Format], url.Values{
 		"db": {r.To.DB}, "table": {r.To.Table}, "on_reject": {r.OnReject},
 	}
@@ -230,7 +250,7 @@ func lineType(format string) string {
 }
 
 // Try implements replay.Backend.
-func (b replayer) Try(ctx context.Context, to replay.Destination, lines []byte) (int64, []string, error) {
+func (b backend) Try(ctx context.Context, to replay.Destination, lines []byte) (int64, []string, error) {
 	query := url.Values{
 		"db": {to.DB}, "table": {to.Table}, "pipeline_name": {to.Pipeline}, "trace": {"true"}, "trace_records": {"0"},
 	}

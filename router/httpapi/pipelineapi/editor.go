@@ -1,4 +1,4 @@
-package httpapi
+package pipelineapi
 
 import (
 	"encoding/json"
@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"cordwood/proto/errs"
-	"cordwood/router/access"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/pipeline"
 	"cordwood/router/vrl"
@@ -60,23 +59,17 @@ var vrlFunctions = sync.OnceValues(func() ([]byte, error) {
 	return json.Marshal(map[string]any{"functions": list})
 })
 
-// editorRoutes returns the routes for editors.
-func editorRoutes() []route {
-	constant := func(path string, body func() ([]byte, error)) route {
-		return route{
-			methods: get, path: path, needs: access.SignedIn, action: "edit pipelines",
-			handler: func(w http.ResponseWriter, r *http.Request) {
-				out, err := body()
-				if err != nil {
-					exchange.WriteError(w, r, errs.Wrap(errs.Internal, err, "describe what pipelines have"))
-					return
-				}
-				exchange.WriteJSON(w, http.StatusOK, out)
-			},
-		}
+// Schema answers with the JSON Schema of a pipeline.
+func Schema(w http.ResponseWriter, r *http.Request) { answerConstant(w, r, pipelineSchema) }
+
+// Functions answers with the functions of VRL.
+func Functions(w http.ResponseWriter, r *http.Request) { answerConstant(w, r, vrlFunctions) }
+
+func answerConstant(w http.ResponseWriter, r *http.Request, body func() ([]byte, error)) {
+	out, err := body()
+	if err != nil {
+		exchange.WriteError(w, r, errs.Wrap(errs.Internal, err, "describe what pipelines have"))
+		return
 	}
-	return []route{
-		constant("/v1/pipelines/_schema", pipelineSchema),
-		constant("/v1/vrl/functions", vrlFunctions),
-	}
+	exchange.WriteJSON(w, http.StatusOK, out)
 }

@@ -1,4 +1,4 @@
-package httpapi
+package pipelineapi
 
 import (
 	"context"
@@ -16,21 +16,13 @@ import (
 // overwrite a version that another user has stored meanwhile. The condition is If-Match with the ETag of the version,
 // or If-None-Match: *.
 
-// storedBy is the user of a request. It is empty if the server has no users.
-func storedBy(x *exchange.Exchange) string {
-	if x.Caller.Proof == "none" {
-		return ""
-	}
-	return x.Caller.User
-}
-
 // quoteVersion returns the ETag of a version, which has no space.
 func quoteVersion(version int64) string {
 	return `"` + strings.Replace(pipelines.FormatVersion(version), " ", "T", 1) + `Z"`
 }
 
 // basedOn reads the condition of a request. It returns nil if there is none.
-func (s *Server) basedOn(r *http.Request) (*int64, error) {
+func basedOn(r *http.Request) (*int64, error) {
 	match, none := params.Header(r.Header, "If-Match"), params.Header(r.Header, "If-None-Match")
 	version := int64(0)
 	switch {
@@ -42,12 +34,12 @@ func (s *Server) basedOn(r *http.Request) (*int64, error) {
 		return &version, nil
 	case none != "":
 		return nil, errs.New(errs.InvalidArguments, "If-None-Match: %s: only * is possible, for a pipeline that does not "+
-			"exist yet", cutText(none))
+			"exist yet", params.Quote(none))
 	}
 	text, quoted := strings.CutSuffix(strings.TrimPrefix(match, `"`), `"`)
 	if !quoted {
 		return nil, errs.New(errs.InvalidArguments, "If-Match: %s: expected the version in quotes, as the header ETag has it",
-			cutText(match))
+			params.Quote(match))
 	}
 	version, err := pipelines.ParseVersion(text)
 	if err != nil {
@@ -57,11 +49,11 @@ func (s *Server) basedOn(r *http.Request) (*int64, error) {
 }
 
 // newerVersion is the answer to a condition that is not met: 412, with the newest version, if there is one.
-func (s *Server) newerVersion(ctx context.Context, name string, err error) error {
-	if s.cfg.Fresh != nil { // what is told is better than an old version, and worse than a late answer
-		_ = s.cfg.Fresh(ctx)
+func (h *Handlers) newerVersion(ctx context.Context, name string, err error) error {
+	if h.Fresh != nil { // what is told is better than an old version, and worse than a late answer
+		_ = h.Fresh(ctx)
 	}
-	newest, _ := s.cfg.Pipelines.Pipeline(name)
+	newest, _ := h.Store.Pipeline(name)
 	return &staleVersion{errs.From(err).WithStatus(http.StatusPreconditionFailed), newest}
 }
 

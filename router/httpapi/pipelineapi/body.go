@@ -1,4 +1,4 @@
-package httpapi
+package pipelineapi
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ const maxPipelineBytes = 1 << 20
 
 // readPipeline reads an uploaded pipeline: the body itself, or the first part of a form.
 // The bytes are the caller's.
-func (s *Server) readPipeline(x *exchange.Exchange, r *http.Request) ([]byte, error) {
+func (h *Handlers) readPipeline(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	contentType := params.Header(r.Header, "Content-Type")
 	media, _, _ := strings.Cut(contentType, ";")
 	media = strings.ToLower(strings.TrimSpace(media))
@@ -32,10 +32,10 @@ func (s *Server) readPipeline(x *exchange.Exchange, r *http.Request) ([]byte, er
 		}
 		return nil, errs.New(errs.Unsupported,
 			"invalid content type: %s, expected: application/x-yaml with the pipeline as body, or multipart/form-data with it "+
-				"as the first part%s", cutText(contentType), advice).
+				"as the first part%s", params.Quote(contentType), advice).
 			WithStatus(http.StatusUnsupportedMediaType)
 	}
-	body, err := s.cfg.Bodies.Receive(x, r, x.Start, x.Deadline)
+	body, err := h.Bodies.Receive(x, r, x.Start, x.Deadline)
 	if err != nil {
 		return nil, err
 	}

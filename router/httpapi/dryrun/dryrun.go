@@ -1,0 +1,263 @@
+// Package dryrun has the handler of POST /v1/pipelines/_dryrun. It runs records through a pipeline and shows the rows
+// that would be stored. It writes nothing and creates nothing.
+//
+// Without trace the answer is an array with an element per table:
+//
+//	[{"table_name":"dry_run","schema":[{"name","data_type","column_type","fulltext","index"}],
+//	  "rows":[[{"key","value","data_type","semantic_type"}]]}]
+//
+// "index" is fulltext, skipping or inverted; a column without an index has none.
+//
+// and a record that fails fails the request, unless skip_error is set; the headers
+// x-svc-skipped and x-svc-skip-reasons count the skipped records.
+//
+// With trace=true no record fails the request, and the answer describes every step:
+//
+//	{"tables":[{"table_name","schema","rows",    as above, and for each table
+//	   "database","options":{"ttl":"7days"},     that it would be created with
+//	   "exists":false,                           whether there is such a table
+//	   "refused":"Table …",                      why one could not be created, if so
+//	   "new_columns":["a"],                      what an existing one would get
+//	   "different_options":[{"option","wanted","table"}],
+//	   "rows_cut":0}],                           rows that are not shown
+//	 "records":[{"index":0,"input":{…},"outcome":"stored|dropped|failed",
+//	   "steps":[{"index":0,"line":3,"took_us":12,"pipeline":"p","step":"processors[0] date","record":{…},
+//	             "added":[],"changed":[],"removed":[]}],   the record after the step
+//	   "rows":[{"table":"dry_run","row":0,"options":{},"record":{…},"stored":{…}}],
+//	   "error":{"pipeline","step","position","line","field","value","offset","reason"}}],
+//	 "conflicts":[{"table","column","type","outcome":"aside|refused","records":3,"example"}],
+//	 "skipped":0,"cut":false,"execution_time_ms":1}
+//
+// Steps of the first 10 records are described, or of the records that trace_records names. The answer has about 4 MiB
+// at most: "cut" says that something is missing, and a step, row or record from which something was left out
+// says so too.
+//
+// The tables are named dry_run and a suffix, and none exists, unless the request says
+// table=T (and db=D): then it is run as it would be with the tables that there are.
+//
+// A Handler may be used concurrently.
+package dryrun
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/router/body"
+	"cordwood/router/httpapi/exchange"
+	"cordwood/router/httpapi/params"
+	"cordwood/router/ingest"
+	"cordwood/router/ingest/native"
+	"cordwood/router/pipeline"
+)
+
+const (
+	// maxRecords is the most records of a dry run.
+	maxRecords = 100
+	// maxTraced is the most records whose steps are described: the first ones, unless trace_records names others.
+	maxTraced = 10
+	// maxTime bounds how long the pipelines of a dry run may work.
+	maxTime = 10 * time.Second
+	// defaultTable is the table, before suffixes, of a request that names none.
+	defaultTable = "dry_run"
+)
+
+// request is a request for a dry run.
+type request struct {
+	name        string             // of a stored or built-in pipeline; "" for one in the request
+	pipeline    *pipeline.Pipeline // nil: svc_identity
+	data        []byte
+	kind        native.Kind
+	options     pipeline.Request
+	real        bool // the tables of the catalog count
+	trace       bool
+	wanted      []int // the records whose steps are told; nil: the first ones
+	traced      []pipeline.RecordTrace
+	skipReasons []pipeline.Reason
+	warnings    []string // what headers say without effect, and what is stored otherwise than it came
+}
+
+// Config is what a Handler works with. All fields are required, except Time.
+type Config struct {
+	// Catalog has the tables that records are compared with.
+	Catalog ingest.Catalog
+	// Compiled has the stored pipelines, and Options are the options for compiling others.
+	Compiled *ingest.Pipelines
+	Options  pipeline.Options
+	// Bodies reads the bodies of requests.
+	Bodies *body.Reader
+	// Time is how long the pipelines of a dry run may work. The default value is 10 s.
+	Time time.Duration
+	// Now is the clock.
+	Now func() time.Time
+
+	// The following settings are those of ingestion.
+
+	MaxColumns, MaxMadeColumns, MaxNewColumns int
+	PipelineSteps                             int64
+	TimestampColumn                           string
+	NoClientVariables, NoAutoCreate           bool
+}
+
+// Handler answers dry runs. See the package comment.
+type Handler struct{ cfg Config }
+
+// New returns a Handler.
+func New(cfg Config) *Handler {
+	cfg.Time = cmp.Or(cfg.Time, maxTime)
+	return &Handler{cfg: cfg}
+}
+
+// ServeHTTP answers a dry run.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := exchange.Of(r)
+	out, d, err := h.answer(x, r)
+	if err != nil {
+		exchange.WriteError(w, r, err)
+		return
+	}
+	header := w.Header()
+	header.Set(exchange.HeaderExecutionTime, strconv.FormatInt(x.Millis(), 10))
+	header.Set(exchange.HeaderSkipped, strconv.Itoa(len(d.skipReasons)))
+	if len(d.skipReasons) > 0 {
+		header.Set(exchange.HeaderSkipReasons, exchange.HeaderText(ingest.FirstReasons(d.skipReasons)))
+	}
+	for _, warning := range d.warnings {
+		header.Add(exchange.HeaderWarnings, exchange.HeaderText(warning))
+	}
+	exchange.WriteJSON(w, http.StatusOK, out)
+}
+
+func (h *Handler) answer(x *exchange.Exchange, r *http.Request) ([]byte, *request, error) {
+	query, err := params.Parse(r.URL.RawQuery)
+	if err != nil {
+		return nil, nil, err
+	}
+	body, err := h.cfg.Bodies.Receive(x, r, x.Start, x.Deadline)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer body.Release()
+	ctx, cancel := context.WithTimeout(r.Context(), h.cfg.Time)
+	defer cancel()
+	r = r.WithContext(ctx)
+	d, err := h.readRequest(r, query, body.Data)
+	if err != nil {
+		return nil, nil, err
+	}
+	out, tables, err := h.run(r, d)
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) && !x.TimedOut() {
+		err = errs.New(errs.DeadlineExceeded, "the dry run was stopped because its pipelines worked for more than %s; send "+
+			"fewer or smaller records, or a pipeline of fewer steps", h.cfg.Time)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	defer out.release()
+	if x.TimedOut() { // also if the pipeline ended before it looked at the time
+		return nil, nil, context.DeadlineExceeded
+	}
+	if d.trace {
+		return h.traceAnswer(x, d, tables), d, nil
+	}
+	if err := h.refuseTables(d, tables); err != nil {
+		return nil, nil, err
+	}
+	return appendTables(nil, tables, nil), d, nil
+}
+
+// output keeps the memory of a run's output.
+type output struct{ release func() }
+
+// run runs the records.
+func (h *Handler) run(r *http.Request, d *request) (*output, []*tableResult, error) {
+	failed := func(err error) error {
+		if code := errs.CodeOf(err); code == errs.DeadlineExceeded || code == errs.Cancelled {
+			return err
+		}
+		return errs.Wrap(errs.InvalidArguments, err, "Failed to exec pipeline")
+	}
+	q := d.options
+	q.TellAbsent = true
+	if d.pipeline != nil {
+		d.warnings = append(d.warnings, d.pipeline.Warnings()...)
+	}
+	q.OnSkip = func(reason pipeline.Reason) { d.skipReasons = append(d.skipReasons, reason) }
+	if d.trace {
+		q.WholeRecords = !q.SkipError
+		q.SkipError = true
+		q.Trace = func(t pipeline.RecordTrace) { d.traced = append(d.traced, t) }
+		q.TraceSteps, q.TraceBytes = d.tells, maxTraceBytes
+	}
+	runner, err := ingest.Runner(d.pipeline, &q, h.cfg.Compiled.Lookup(r.Context()))
+	if err != nil {
+		return nil, nil, failed(err)
+	}
+	counted := &countedRunner{Runner: runner}
+	err = native.Read(d.data, d.kind, native.Options{SkipError: q.SkipError, IgnoreErrors: q.IgnoreErrors}, counted)
+	if counted.full {
+		err = errs.New(errs.InvalidArguments, "at most %d records can be tried at once", maxRecords)
+	} else if err != nil {
+		err = failed(err)
+	}
+	if err != nil {
+		runner.Release()
+		return nil, nil, err
+	}
+	out, err := runner.Finish()
+	if err != nil {
+		runner.Release()
+		return nil, nil, failed(err)
+	}
+	d.warnings = append(d.warnings, out.Warnings...)
+	for _, t := range out.Tables {
+		if d.real {
+			d.warnings = append(d.warnings, t.AsideWarnings()...)
+		}
+	}
+	_, expired := ingest.ExpiredRows(out)
+	d.warnings = append(d.warnings, expired...)
+	return &output{runner.Release}, joinTables(out), nil
+}
+
+// countedRunner refuses more records than a dry run takes.
+type countedRunner struct {
+	pipeline.Runner
+	records int
+	full    bool
+}
+
+var errTooManyRecords = errs.New(errs.InvalidArguments, "too many records")
+
+func (c *countedRunner) count() error {
+	if c.full = c.full || c.records == maxRecords; c.full {
+		return errTooManyRecords
+	}
+	c.records++
+	return nil
+}
+
+func (c *countedRunner) ScanRecord(data []byte, pos int) (int, error) {
+	if err := c.count(); err != nil {
+		return pos, err
+	}
+	return c.Runner.ScanRecord(data, pos)
+}
+
+func (c *countedRunner) ScanLine(line []byte) error {
+	if err := c.count(); err != nil {
+		return err
+	}
+	return c.Runner.ScanLine(line)
+}
+
+func (c *countedRunner) TextRecord(line []byte) error {
+	if err := c.count(); err != nil {
+		return err
+	}
+	return c.Runner.TextRecord(line)
+}

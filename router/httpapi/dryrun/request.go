@@ -1,0 +1,242 @@
+package dryrun
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/nearest"
+	"cordwood/proto/schema"
+	"cordwood/proto/words"
+	"cordwood/router/httpapi/params"
+	"cordwood/router/httpapi/pipelineapi"
+	"cordwood/router/ingest"
+	"cordwood/router/ingest/native"
+	"cordwood/router/pipeline"
+)
+
+// Form is the JSON form of a request, whose data is a text within.
+type Form struct {
+	Pipeline        *string         `json:"pipeline"`
+	PipelineName    *string         `json:"pipeline_name"`
+	PipelineVersion *string         `json:"pipeline_version"`
+	DataType        *string         `json:"data_type"`
+	Data            json.RawMessage `json:"data"`
+	Table           *string         `json:"table"`
+	DB              *string         `json:"db"`
+	Trace           *bool           `json:"trace"`
+	TraceRecords    []int           `json:"trace_records"`
+}
+
+// readRequest reads a request in either form.
+func (h *Handler) readRequest(r *http.Request, query params.Values, body []byte) (*request, error) {
+	if err := query.Once("pipeline_name", "version", "pipeline_version", "table", "db", "skip_error", "ignore_errors",
+		"trace", "trace_records", "custom_time_index"); err != nil {
+		return nil, err
+	}
+	d := &request{}
+	var err error
+	if d.trace, err = query.Bool("trace", false); err != nil {
+		return nil, err
+	}
+	if d.wanted, err = tracedRecords(query.Get("trace_records")); err != nil {
+		return nil, err
+	}
+	if err := h.readOptions(r, query, d); err != nil {
+		return nil, err
+	}
+	name := params.PipelineName(r.Header, query)
+	version, hasVersion := query.Lookup("version")
+	if !hasVersion {
+		version, hasVersion = query.Lookup("pipeline_version")
+	}
+	contentType := params.Header(r.Header, "Content-Type")
+	table, database := query.Get("table"), params.Database(r.Header, query)
+	var source *string
+	d.data = body
+	form, err := readForm(contentType, body, name != "")
+	if err != nil {
+		return nil, err
+	}
+	if form != nil {
+		contentType = "application/json"
+		source = form.Pipeline
+		setIf(&contentType, form.DataType)
+		setIf(&name, form.PipelineName)
+		setIf(&table, form.Table)
+		setIf(&database, form.DB)
+		if form.PipelineVersion != nil {
+			version, hasVersion = *form.PipelineVersion, true
+		}
+		d.trace = d.trace || form.Trace != nil && *form.Trace
+		if form.TraceRecords != nil {
+			d.wanted = form.TraceRecords
+		}
+		if d.data, err = form.data(); err != nil {
+			return nil, err
+		}
+	}
+	if d.kind, err = native.KindOf(contentType); err != nil {
+		return nil, err
+	}
+	if d.pipeline, err = h.findPipeline(r, source, name, version, hasVersion); err != nil {
+		return nil, err
+	}
+	if source == nil {
+		d.name = name
+	}
+	return d, h.setTarget(d, database, table)
+}
+
+// tracedRecords reads a list of numbers of records, from 0.
+func tracedRecords(text string) (list []int, err error) {
+	if text == "" {
+		return nil, nil
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil || n < 0 || n >= maxRecords {
+			return nil, errs.New(errs.InvalidArguments, "trace_records=%s: want numbers of records from 0 to %d, joined by "+
+				"commas", params.Quote(text), maxRecords-1)
+		}
+		list = append(list, n)
+	}
+	return list, nil
+}
+
+// tells reports whether the steps of a record are described.
+func (d *request) tells(index int) bool {
+	if d.wanted != nil {
+		return slices.Contains(d.wanted, index)
+	}
+	return index < maxTraced
+}
+
+func setIf(field, value *string) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+// readOptions reads what concerns the run beside pipeline and data, as ingestion does.
+func (h *Handler) readOptions(r *http.Request, query params.Values, d *request) error {
+	q := &d.options
+	var err error
+	if q.SkipError, err = query.Bool("skip_error", false); err != nil {
+		return err
+	}
+	if q.IgnoreErrors, err = query.Bool("ignore_errors", false); err != nil {
+		return err
+	}
+	extra := params.ParsePipelineParams(params.Header(r.Header, "X-Svc-Pipeline-Params"))
+	q.Hints, d.warnings = params.ParseHints(r.Header)
+	d.warnings = append(d.warnings, extra.Warnings...)
+	if extra.HasSkipError {
+		q.SkipError = extra.SkipError
+	}
+	q.MaxNestedLevels, q.MaxColumns, q.TimestampColumn = extra.MaxNestedLevels, h.cfg.MaxColumns, h.cfg.TimestampColumn
+	q.MaxMadeColumns, q.MaxNewColumns = h.cfg.MaxMadeColumns, h.cfg.MaxNewColumns
+	q.Ended, q.Steps = r.Context().Err, h.cfg.PipelineSteps
+	q.Now, q.AutoCreate, q.NoClientVariables = h.cfg.Now, true, h.cfg.NoClientVariables
+	if text, has := query.Lookup("custom_time_index"); has {
+		q.TimeIndex, err = pipeline.ParseTimeIndex(text)
+	}
+	return err
+}
+
+// formKeys are the keys of a Form.
+var formKeys = []string{
+	"pipeline", "pipeline_name", "pipeline_version", "data_type", "data", "table", "db", "trace", "trace_records",
+}
+
+// readForm returns the request's JSON form, or nil if the body is data. named says
+// that the pipeline is named outside the body, so that data may look like a form.
+func readForm(contentType string, body []byte, named bool) (*Form, error) {
+	if kind, err := native.KindOf(contentType); err != nil || kind != native.JSON {
+		return nil, nil
+	}
+	form, keys := &Form{}, map[string]json.RawMessage{}
+	if err := json.Unmarshal(body, form); err != nil || json.Unmarshal(body, &keys) != nil {
+		// Else the body is records, and the pipeline is missing.
+		if !named && bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) && bytes.Contains(body, []byte(`"pipeline`)) {
+			return nil, errs.New(errs.InvalidArguments, "the body of a dry run cannot be read: %s", words.JSONFault(err))
+		}
+		return nil, nil
+	}
+	hasPipeline := form.Pipeline != nil || form.PipelineName != nil
+	hasData := len(form.Data) > 0 && string(form.Data) != "null"
+	if !hasPipeline && !hasData || named && (!hasPipeline || !hasData) {
+		return nil, nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if slices.ContainsFunc(formKeys, func(known string) bool { return strings.EqualFold(known, key) }) {
+			continue
+		}
+		if named {
+			return nil, nil // a record with fields of these names
+		}
+		return nil, errs.New(errs.InvalidArguments, "the body has the unknown key %q%s; a dry run takes %s", key,
+			nearest.DidYouMean(", ", key, formKeys), strings.Join(formKeys, ", "))
+	}
+	return form, nil
+}
+
+// data returns the form's records: the text in a string or, to spare people the quoting, an
+// object or array as it is.
+func (f *Form) data() ([]byte, error) {
+	if len(f.Data) > 0 {
+		switch f.Data[0] {
+		case '"':
+			var text string
+			if err := json.Unmarshal(f.Data, &text); err != nil {
+				return nil, errs.New(errs.InvalidArguments, "data: %s", words.JSONFault(err))
+			}
+			return []byte(text), nil
+		case '{', '[':
+			return f.Data, nil
+		}
+	}
+	return nil, errs.New(errs.InvalidArguments, "data is required: a string with 1 to %d records", maxRecords)
+}
+
+// findPipeline finds or compiles the pipeline; nil is svc_identity.
+func (h *Handler) findPipeline(r *http.Request, source *string, name, version string,
+	hasVersion bool,
+) (*pipeline.Pipeline, error) {
+	switch {
+	case source != nil:
+		return pipelineapi.Compile([]byte(*source), h.cfg.Options)
+	case name == "":
+		return nil, errs.New(errs.InvalidArguments, "pipeline or pipeline_name is required: %s "+
+			"stores records as they are", ingest.IdentityPipeline)
+	case name == ingest.IdentityPipeline:
+		return nil, nil
+	}
+	p, _, err := h.cfg.Compiled.Find(r.Context(), name, version, hasVersion)
+	return p, err
+}
+
+// setTarget sets the tables that the records are held against.
+func (h *Handler) setTarget(d *request, database, table string) error {
+	q := &d.options
+	q.Database, q.Table, q.Catalog, q.Pipeline = database, defaultTable, noTables{}, d.name
+	q.DatabaseTTL = ingest.DatabaseTTL(h.cfg.Catalog, database)
+	if table == "" {
+		return nil
+	}
+	if err := schema.CheckTableName(table); err != nil {
+		return err
+	}
+	q.Table, q.Catalog, q.AutoCreate, d.real = table, h.cfg.Catalog, !h.cfg.NoAutoCreate, true
+	return ingest.Writable(h.cfg.Catalog, database)
+}
+
+// noTables is the catalog of a dry run that names no table.
+type noTables struct{}
+
+func (noTables) Table(string, string) (*schema.Table, bool) { return nil, false }

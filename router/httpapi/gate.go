@@ -1,0 +1,209 @@
+package httpapi
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gorilla/mux"
+	oteltrace "go.opentelemetry.io/otel/trace"
+
+	"cordwood/proto/errs"
+	"cordwood/router/access"
+	"cordwood/router/audit"
+	"cordwood/router/httpapi/auth"
+	"cordwood/router/httpapi/exchange"
+	"cordwood/router/httpapi/params"
+	"cordwood/router/httpapi/peer"
+	"cordwood/router/httpapi/session"
+)
+
+// gate stands before the handlers of routes. It finds the route of a request, and checks who sends it, whether they
+// may, how long the request may take, and whether the route knows its parameters.
+type gate struct {
+	auth     Authenticator // nil: authentication is off
+	sessions *session.Manager
+	proxies  peer.Proxies
+	timeout  time.Duration
+	tracer   oteltrace.Tracer // nil: there are no traces
+	metrics  *metrics
+	changes  *audit.Log
+	doors    *doors
+}
+
+// dispatch makes what finds the routes of requests. Behind the routes of a path stands the
+// answer to other methods, and paths without a variable stand first: _dryrun is not a name of
+// a pipeline, whatever the method.
+func (g *gate) dispatch(routes []route, speaks func(path string) *protocol) (*mux.Router, error) {
+	router := mux.NewRouter().SkipClean(true).UseEncodedPath()
+	var paths []string
+	methods := map[string][]string{}
+	for _, rt := range routes {
+		if rt.needs == access.Undeclared {
+			return nil, fmt.Errorf("httpapi: %s does not say who may use it", rt.path)
+		}
+		if methods[rt.path] == nil {
+			paths = append(paths, rt.path)
+		}
+		for _, m := range rt.methods {
+			if slices.Contains(methods[rt.path], m) {
+				return nil, fmt.Errorf("httpapi: %s %s is routed twice", m, rt.path)
+			}
+			methods[rt.path] = append(methods[rt.path], m)
+		}
+	}
+	slices.SortStableFunc(paths, func(a, b string) int {
+		return cmp.Compare(strings.Count(a, "{"), strings.Count(b, "{"))
+	})
+	for _, path := range paths {
+		for _, rt := range routes {
+			if rt.path == path {
+				router.Handle(path, g.guard(rt)).Methods(rt.methods...)
+			}
+		}
+		router.Handle(path, g.refuse(speaks, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Allow", strings.Join(methods[path], ", "))
+			exchange.WriteError(w, r, errs.New(errs.InvalidArguments, "method %s is not allowed on %s; use %s",
+				r.Method, cutPath(r), strings.Join(methods[path], " or ")).WithStatus(http.StatusMethodNotAllowed))
+		}))
+	}
+	plain := slices.DeleteFunc(paths, func(p string) bool { return strings.Contains(p, "{") })
+	missing := g.refuse(speaks, func(w http.ResponseWriter, r *http.Request) {
+		exchange.WriteError(w, r, noSuchPath(r.Method, r.URL.Path, cutPath(r), plain).WithStatus(http.StatusNotFound))
+	})
+	router.NotFoundHandler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path := cmp.Or(strings.TrimRight(r.URL.Path, "/"), "/")
+		if p := speaks(r.URL.Path); p != nil && p.trailingSlash && path != r.URL.Path {
+			r = r.Clone(r.Context())
+			r.URL.Path, r.URL.RawPath = path, strings.TrimRight(r.URL.RawPath, "/")
+			router.ServeHTTP(w, r)
+			return
+		}
+		missing.ServeHTTP(w, r)
+	})
+	return router, nil
+}
+
+// cutPath returns the path of a request in a message, which is no place for a long one.
+func cutPath(r *http.Request) string {
+	const most = 200
+	if len(r.URL.Path) > most {
+		return strings.ToValidUTF8(r.URL.Path[:most], "") + "…"
+	}
+	return r.URL.Path
+}
+
+// guard puts authentication, permission and the time limit before a route's handler.
+func (g *gate) guard(rt route) http.Handler {
+	counts := g.metrics.route(rt.path)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x := exchange.Of(r)
+		x.Route, x.Answered, x.Refuse = rt.path, counts.answered, rt.refuse
+		if rt.needs == access.Open {
+			rt.handler(w, r)
+			return
+		}
+		r, end := g.trace(x, r, rt)
+		defer end()
+		r, cancel, err := g.withDeadline(x, r, rt)
+		if err != nil {
+			exchange.WriteError(w, r, err)
+			return
+		}
+		defer cancel()
+		basicOf(rt.credentials, r)
+		if err := g.authenticate(x, r); err != nil {
+			exchange.WriteError(w, r, err)
+			return
+		}
+		if !rt.asksAgain {
+			x.Caller.RequestID = requestID(r)
+		}
+		if g.auth != nil {
+			followed, stop := x.Follow(r, rt.asksAgain, g.auth.Begin)
+			defer stop()
+			r = followed
+		}
+		x.Need = rt.need(r)
+		if rt.changes {
+			answered := false
+			defer func() { g.record(x, r, answered) }()
+			defer func() { answered = x.Status != 0 }()
+		}
+		if err := x.Caller.Require(x.Need); err != nil {
+			exchange.WriteError(w, r, err)
+			return
+		}
+		if underV1(rt.path) && rt.refuse == nil {
+			if err := params.CheckNames(r.URL.RawQuery, rt.params); err != nil {
+				exchange.WriteError(w, r, err)
+				return
+			}
+			for _, warning := range params.UnknownHeaders(r.Header) {
+				w.Header().Add(exchange.HeaderWarnings, warning)
+			}
+		}
+		rt.handler(w, r)
+	})
+}
+
+// requestID returns the name of a request in the log of changes: what the client sent in
+// x-request-id, or else a random one.
+func requestID(r *http.Request) string {
+	const most = 128
+	if id := params.Header(r.Header, "X-Request-Id"); id != "" && len(id) <= most {
+		return strings.ToValidUTF8(id, "")
+	}
+	return strconv.FormatUint(rand.Uint64()|1<<63, 16)
+}
+
+// record writes down what became of a request that changes something.
+func (g *gate) record(x *exchange.Exchange, r *http.Request, answered bool) {
+	err := x.Failed
+	switch {
+	case x.Unchanged:
+		return
+	case !answered:
+		err = errs.New(errs.Internal, "the request was not answered")
+	}
+	g.changes.Record(x.Context(r), audit.Change{
+		By:        &x.Caller,
+		Need:      x.Need,
+		Statement: x.Statement,
+		Message:   x.Message,
+		Err:       err,
+	})
+}
+
+// need returns what the sender of r must be allowed to.
+func (rt route) need(r *http.Request) access.Need {
+	n := access.Need{Privilege: rt.needs, Action: rt.action, Object: access.Object{Kind: rt.object}}
+	if rt.object != access.NoObject {
+		vars := mux.Vars(r)
+		n.Object.Name = cmp.Or(vars["name"], vars["id"])
+	}
+	return n
+}
+
+// refuse answers requests that have no route, in the words of the protocol that the client speaks. Under /v1/ only
+// users learn which paths exist.
+func (g *gate) refuse(speaks func(path string) *protocol, answer http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if p := speaks(r.URL.Path); p != nil {
+			exchange.Of(r).Refuse = g.doors.held(p.refuse)
+			basicOf(p.credentials, r)
+		}
+		if auth.Protected(r.URL.Path) {
+			if err := g.authenticate(exchange.Of(r), r); err != nil {
+				exchange.WriteError(w, r, err)
+				return
+			}
+		}
+		answer(w, r)
+	})
+}

@@ -1,0 +1,70 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"cordwood/router/httpapi/about"
+	"cordwood/router/httpapi/dryrun"
+	"cordwood/router/httpapi/pipelineapi"
+	"cordwood/router/httpapi/replayapi"
+	"cordwood/router/httpapi/saved"
+	"cordwood/router/httpapi/tunnel"
+	"cordwood/router/ingest"
+)
+
+// handlers are the handlers of the server's own paths. Those that the configuration leaves out are nil.
+type handlers struct {
+	about      *about.Handlers
+	ingest     *ingestHandler
+	sessions   *sessions
+	doors      *doors
+	logQueries *logQueries
+	pipelines  *pipelineapi.Handlers
+	dryRun     *dryrun.Handler
+	saved      *saved.Handlers
+	replays    *replayapi.Handler
+	tunnel     *tunnel.Handler
+}
+
+// newHandlers returns the handlers. compiled has the stored pipelines; nil without Config.Pipelines. Replays send
+// requests to the server itself.
+func newHandlers(cfg *Config, ingestion *ingest.Service, compiled *ingest.Pipelines, self *Server) *handlers {
+	h := &handlers{
+		about: about.New(about.Config{
+			Ready: cfg.Ready, Warnings: cfg.Warnings, Refusals: cfg.Refusals, Status: cfg.Status, ConfigText: cfg.ConfigText,
+			Page: cfg.Page != nil,
+		}),
+		ingest: &ingestHandler{ingestion: ingestion, bodies: cfg.Bodies},
+		sessions: &sessions{
+			manager: cfg.Sessions, check: cfg.SignIn, proxies: cfg.Proxies,
+			server: SessionServer{Name: cfg.Status.Hostname, Version: cfg.Status.Version},
+		},
+		doors:  &doors{ingestion: ingestion, bodies: cfg.Bodies, log: cfg.Logger},
+		saved:  &saved.Handlers{Store: cfg.Saved, Now: cfg.Now},
+		tunnel: &tunnel.Handler{Serve: cfg.Tunnel},
+		// The handler of all paths does not exist yet.
+		replays: replayapi.New(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			self.whole.ServeHTTP(w, r)
+		}), cfg.Now),
+	}
+	if cfg.Auth != nil {
+		h.tunnel.Begin = cfg.Auth.Begin
+	}
+	if cfg.LogQuery != nil {
+		h.logQueries = &logQueries{handler: cfg.LogQuery, auth: cfg.Auth}
+		h.doors.logQueries = h.logQueries
+	}
+	if cfg.Pipelines != nil {
+		h.pipelines = &pipelineapi.Handlers{
+			Store: cfg.Pipelines, Compiled: compiled, Options: cfg.PipelineOptions, Catalog: cfg.Catalog, Fresh: cfg.Fresh,
+			Bodies: cfg.Bodies, Now: cfg.Now,
+		}
+		h.dryRun = dryrun.New(dryrun.Config{
+			Catalog: cfg.Catalog, Compiled: compiled, Options: cfg.PipelineOptions, Bodies: cfg.Bodies, Now: cfg.Now,
+			Time: cfg.dryRunTime, MaxColumns: cfg.MaxColumns, MaxMadeColumns: cfg.MaxMadeColumns,
+			MaxNewColumns: cfg.MaxNewColumns, PipelineSteps: cfg.PipelineSteps, TimestampColumn: cfg.TimestampColumn,
+			NoClientVariables: cfg.NoClientVariables, NoAutoCreate: cfg.NoAutoCreate,
+		})
+	}
+	return h
+}
