@@ -78,7 +78,8 @@ func TestVerdicts(t *testing.T) {
 			leaderless(w, 2, 31*time.Second)
 		}, "broken", -1, "no leader", "up"},
 		{
-			"a shard was handed on, and no node has said yet that it leads", func(w *world) { leaderless(w, 1, time.Second) },
+			"a leader has transferred its leadership, and no node has reported yet that it leads",
+			func(w *world) { leaderless(w, 1, time.Second) },
 			"ok", 1, "electing", "up",
 		},
 		{"a leader has transferred its leadership, and a follower has not heard from the new leader yet", func(w *world) {
@@ -112,7 +113,8 @@ func TestVerdicts(t *testing.T) {
 			"silent",
 		},
 		{
-			"a node is down, for 10 seconds", func(w *world) { gone(w, "c", time.Minute) }, "degraded", 0,
+			"a node has been silent for 10 seconds, so it is down", func(w *world) { gone(w, "c", time.Minute) },
+			"degraded", 0,
 			"under-replicated", "down",
 		},
 		{"a node was killed, and its shards elect leaders", func(w *world) {
