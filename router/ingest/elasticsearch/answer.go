@@ -64,7 +64,6 @@ func answerBulk(w http.ResponseWriter, r *http.Request, operations []operation) 
 	}
 	p := partsOf(r)
 	begin(w, r)
-	w.WriteHeader(http.StatusOK)
 	out := append(make([]byte, 0, 2*pieceBytes), '{')
 	if p.took {
 		out = append(strconv.AppendInt(append(out, `"took":`...), exchange.Of(r).Millis(), 10), ',')
@@ -72,25 +71,83 @@ func answerBulk(w http.ResponseWriter, r *http.Request, operations []operation) 
 	if p.errors {
 		out = append(strconv.AppendBool(append(out, `"errors":`...), failed > 0), ',')
 	}
+	if p.items && p.whole && failed == 0 && len(operations) >= minZipped && acceptsGzip(r.Header.Get("Accept-Encoding")) {
+		w.Header().Set("Content-Encoding", "gzip")
+		w.WriteHeader(http.StatusOK)
+		writeZipped(w, append(out, `"items":[`...), operations, newNames())
+		return
+	}
+	w.WriteHeader(http.StatusOK)
 	if p.items {
-		out = append(out, `"items":[`...)
-		named := newNames()
-		for i := range operations {
-			if i > 0 {
-				out = append(out, ',')
-			}
-			out = writePiece(w, operations[i].appendItem(append(out, '{', '"'), p.whole, named))
-		}
-		out = append(out, ']', ',')
+		out = writeItems(w, append(out, `"items":[`...), operations, p.whole, newNames())
 	}
 	_, _ = w.Write(append(bytes.TrimSuffix(out, []byte{','}), '}', '\n')) // the client may be gone
+}
+
+// writeItems writes the items behind what out has. It returns what is left to write, with a comma at its end.
+func writeItems(w http.ResponseWriter, out []byte, operations []operation, whole bool, n *names) []byte {
+	for i := range operations {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = writePiece(w, operations[i].appendItem(append(out, '{', '"'), whole, n))
+	}
+	return append(out, ']', ',')
+}
+
+// minZipped is how many operations a request must have for an answer of more than the size from which answers are
+// compressed.
+const minZipped = 8
+
+// storedItem is the end of the item of a document that was stored, behind its id.
+const storedItem = `,"_version":1,"result":"created","_shards":{"total":1,"successful":1,"failed":0},"_seq_no":0,` +
+	`"_primary_term":1,"status":201}},`
+
+// writeZipped writes begin and the items of operations that all were stored, as writeItems does, and the end of the
+// answer, in gzip.
+func writeZipped(w io.Writer, begin []byte, operations []operation, n *names) {
+	z := newZipped(w)
+	z.literal(begin)
+	end := []byte(storedItem)
+	var head, id, idBefore []byte
+	var last *command
+	before := 0 // the size of the item before
+	for i := range operations {
+		o := &operations[i]
+		id = o.appendID(id[:0], n)
+		same := 0
+		if o.command == last {
+			for same < len(id) && same < len(idBefore) && id[same] == idBefore[same] {
+				same++
+			}
+			z.repeat(append(head, id[:same]...), before)
+		} else {
+			last = o.command
+			head = append(append(append(head[:0], '{', '"'), o.verb...), `":{`...)
+			head = o.appendIndex(head)
+			z.literal(head)
+		}
+		z.literal(id[same:])
+		before = len(head) + len(id) + len(end)
+		if i+1 == len(operations) {
+			end = append(end[:len(end)-1], "]}\n"...)
+		}
+		if i == 0 {
+			z.literal(end)
+		} else {
+			z.repeat(end[:len(storedItem)-1], before)
+			z.literal(end[len(storedItem)-1:])
+		}
+		id, idBefore = idBefore, id
+	}
+	z.end()
 }
 
 // pieceBytes is how much of an answer is in memory at a time. The items of a large request take more than its body.
 const pieceBytes = 32 << 10
 
 // writePiece writes out if it is long enough. It returns what is left to write.
-func writePiece(w http.ResponseWriter, out []byte) []byte {
+func writePiece(w io.Writer, out []byte) []byte {
 	if len(out) < pieceBytes {
 		return out
 	}
@@ -111,8 +168,7 @@ func (o *operation) appendResult(to []byte, whole bool, n *names) []byte {
 		to = o.appendName(to, n)
 	}
 	if whole && o.status < http.StatusBadRequest {
-		to = append(to, `"_version":1,"result":"created","_shards":{"total":1,"successful":1,"failed":0},"_seq_no":0,`+
-			`"_primary_term":1,`...)
+		to = append(to, storedItem[1:strings.Index(storedItem, `"status"`)]...)
 	}
 	to = appendInt(append(to, `"status":`...), int(o.status))
 	if o.fault != nil {
@@ -124,20 +180,27 @@ func (o *operation) appendResult(to []byte, whole bool, n *names) []byte {
 // appendName appends index and id, with a comma behind them.
 func (o *operation) appendName(to []byte, n *names) []byte {
 	if o.command != n.last {
-		index := o.index
-		if len(index) > maxIndex {
-			index = strings.ToValidUTF8(index[:maxIndex], "")
-		}
-		n.index = append(exchange.AppendJSONString(append(n.index[:0], `"_index":`...), index), `,"_id":`...)
+		n.index = o.appendIndex(n.index[:0])
 		n.last = o.command
 	}
-	to = append(to, n.index...)
-	if o.id != nil {
-		to = exchange.AppendJSONString(to, string(o.id))
-	} else {
-		to = append(n.ids.append(append(to, '"')), '"')
+	return append(o.appendID(append(to, n.index...), n), ',')
+}
+
+// appendIndex appends the index, and what stands before the id.
+func (o *operation) appendIndex(to []byte) []byte {
+	index := o.index
+	if len(index) > maxIndex {
+		index = strings.ToValidUTF8(index[:maxIndex], "")
 	}
-	return append(to, ',')
+	return append(exchange.AppendJSONString(append(to, `"_index":`...), index), `,"_id":`...)
+}
+
+// appendID appends the id that was sent, or one that is made.
+func (o *operation) appendID(to []byte, n *names) []byte {
+	if o.id != nil {
+		return exchange.AppendJSONString(to, string(o.id))
+	}
+	return append(n.ids.append(append(to, '"')), '"')
 }
 
 // names are the names of the documents of an answer.

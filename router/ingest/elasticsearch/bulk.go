@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 	"unsafe"
 
@@ -27,8 +28,7 @@ type operation struct {
 	*command
 	id          []byte // nil: none was sent
 	document    []byte
-	refused     string // why it is not stored, if that is known before
-	fault       *fault // the error of its item; nil: none
+	fault       *fault // the error of its item; nil: none, as far as is known
 	status      int32  // of its item
 	group, next int32  // the batch that it belongs to, and the next operation of that; -1: none
 }
@@ -77,15 +77,19 @@ func (b *reader) read(body []byte) ([]operation, error) {
 		return nil, err
 	}
 	for number := 1; len(body) > 0; number++ {
-		var line []byte
-		line, body = cutLine(body)
-		if len(line) == 0 {
-			continue
-		}
-		op, err := b.operation(line)
-		if err != nil {
-			return nil, errs.New(errs.InvalidArguments,
-				"line %d of the body is no command such as {\"create\":{\"_index\":\"logs\"}}: %s", number, err)
+		var op operation
+		if n := len(b.line); n > 0 && n < len(body) && body[n] == '\n' && string(body[:n]) == string(b.line) {
+			op, body = b.same, body[n+1:]
+		} else {
+			var line []byte
+			var err error
+			if line, body = cutLine(body); len(line) == 0 {
+				continue
+			}
+			if op, err = b.operation(line); err != nil {
+				return nil, errs.New(errs.InvalidArguments,
+					"line %d of the body is no command such as {\"create\":{\"_index\":\"logs\"}}: %s", number, err)
+			}
 		}
 		for op.verb != verbDelete && len(op.document) == 0 && len(body) > 0 {
 			op.document, body = cutLine(body)
@@ -94,7 +98,9 @@ func (b *reader) read(body []byte) ([]operation, error) {
 		if op.verb != verbDelete && len(op.document) == 0 {
 			break // a last command without a document is none
 		}
-		op.refused = op.check()
+		if why := op.check(); why != "" {
+			op.fail(http.StatusBadRequest, typeParsing, why)
+		}
 		if len(b.out) == cap(b.out) {
 			if err := b.grow(2 * len(b.out)); err != nil {
 				return nil, err
@@ -112,8 +118,28 @@ func (b *reader) grow(n int) error {
 			return err
 		}
 	}
+	if kept, ok := operationLists.Get().(*[]operation); ok && cap(*kept) >= n && len(b.out) == 0 {
+		b.out = *kept
+		return nil
+	}
 	b.out = append(make([]operation, 0, n), b.out...)
 	return nil
+}
+
+// operationLists keeps memory for the operations of later requests: new memory costs a page fault for every 4 KiB.
+var operationLists sync.Pool
+
+// maxKept is the most operations whose memory is kept.
+const maxKept = 20_000
+
+// release keeps the memory of operations that are answered.
+func release(operations []operation) {
+	if cap(operations) > maxKept {
+		return
+	}
+	clear(operations) // they point to the body
+	operations = operations[:0]
+	operationLists.Put(&operations)
 }
 
 // operation returns the operation of a command, without its document.
@@ -155,6 +181,9 @@ func cutLine(body []byte) (line, rest []byte) {
 	line = body
 	if end := bytes.IndexByte(body, '\n'); end >= 0 {
 		line, rest = body[:end], body[end+1:]
+	}
+	if len(line) > 0 && !isBlank(line[0]) && !isBlank(line[len(line)-1]) {
+		return line, rest
 	}
 	for len(line) > 0 && isBlank(line[0]) {
 		line = line[1:]
@@ -330,6 +359,7 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request, read func(c *httpdo
 		exchange.WriteError(w, r, c.Refuse(err))
 		return
 	}
+	defer release(operations)
 	d.store(c, operations)
 	answer(w, r, operations)
 }
@@ -413,8 +443,7 @@ func (d *Door) groups(c *httpdoor.Call, operations []operation) (groups []*group
 	var found int32 = -1
 	for i := range operations {
 		o := &operations[i]
-		if o.refused != "" {
-			o.fail(http.StatusBadRequest, typeParsing, o.refused)
+		if o.fault != nil {
 			continue
 		}
 		if p := (place{o.index, o.pipeline}); found < 0 || p != before {

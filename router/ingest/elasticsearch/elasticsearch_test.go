@@ -386,6 +386,7 @@ func FuzzBulk(f *testing.F) {
 	f.Add([]byte("{\"index\":{\"_index\":\"a\"}}\n{\"n\":1}\n"))
 	f.Add([]byte("{\"create\":{\"_index\":\"a\",\"_id\":\"\\u0041\"}}\r\n\n{\"@timestamp\":1}"))
 	f.Add([]byte("{\"delete\":{}}\n{\"update\":{\"_id\":7}}\n[\n"))
+	f.Add([]byte("{\"index\":{}}\n{}\n{\"index\":{}}\n{\"index\":{}}\n\n{\"index\":{}}\n{}\n{\"index\":{}}"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		operations, err := (&reader{byDefault: "default"}).read(bytes.Clone(body))
 		for i := range operations {
@@ -395,6 +396,7 @@ func FuzzBulk(f *testing.F) {
 			timeOf(operations[i].document)
 			inner(operations[i].document, "message")
 		}
+		compareSlow(t, body, operations)
 		d, _ := door(t)
 		w := bulk(d, "", string(body), "index", "x")
 		if w.Code == 200 {
@@ -405,6 +407,22 @@ func FuzzBulk(f *testing.F) {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 	})
+}
+
+// compareSlow reads a body with a space behind each line, which the quick ways of reading do not take.
+func compareSlow(t *testing.T, body []byte, want []operation) {
+	t.Helper()
+	got, _ := (&reader{byDefault: "default"}).read(bytes.ReplaceAll(body, []byte("\n"), []byte(" \n")))
+	if len(got) != len(want) {
+		t.Fatalf("%d operations, slowly %d", len(want), len(got))
+	}
+	for i := range got {
+		a, b := &got[i], &want[i]
+		if *a.command != *b.command || !bytes.Equal(a.id, b.id) || !bytes.Equal(a.document, b.document) ||
+			(a.fault == nil) != (b.fault == nil) || a.fault != nil && *a.fault != *b.fault {
+			t.Fatalf("operation %d: %s, slowly %s", i, b.document, a.document)
+		}
+	}
 }
 
 // BenchmarkBulk stores 1,000 documents without writing them.
