@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -132,7 +133,9 @@ func (r *running) kill(id, share, by string) (n uint32) {
 	defer r.mu.Unlock()
 	for q := range r.all {
 		if q.id == id && (share == "" || share == q.share) {
-			q.cancel(&killedError{errs.New(errs.Cancelled, "query: ended by KILL of %s", cmp.Or(by, "an operator"))})
+			// 400: clients send again what failed with the status of the code, 504.
+			q.cancel(&killedError{errs.New(errs.Cancelled, "query: ended by KILL of %s", cmp.Or(by, "an operator")).
+				WithStatus(http.StatusBadRequest)})
 			n++
 		}
 	}

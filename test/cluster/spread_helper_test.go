@@ -1,0 +1,169 @@
+package cluster
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// spread is a cluster of three nodes with a table whose rows lie in six shards, some on each node.
+type spread struct {
+	*Cluster
+	rows int
+}
+
+// textBytes is the length of the column m of the table spread.
+const textBytes = 16
+
+// newSpread starts a cluster with the table spread, which has the columns ts, id (from 0), host (seven values), v and m,
+// a text that hardly occurs twice.
+func newSpread(t testing.TB, replication, rows int, args ...string) *spread {
+	t.Helper()
+	c := NewCluster(t, Spec{All: 3, Replication: replication, Shards: 6, Args: args})
+	c.Start()
+	s := &spread{c, 0}
+	c.Nodes[0].Rows(t, "CREATE TABLE spread (ts TIMESTAMP(3) TIME INDEX, id BIGINT, host STRING, v BIGINT, m STRING) "+
+		"WITH (append_mode='true', partitions='6')")
+	s.add(t, rows)
+	return s
+}
+
+// spreadBody is how many rows one request brings: more than a router sends to one shard before it takes the next.
+const spreadBody = 60_000
+
+// add adds rows to the table spread.
+func (s *spread) add(t testing.TB, rows int) {
+	t.Helper()
+	for rows > 0 {
+		n := min(rows, spreadBody)
+		a, err := s.Nodes[s.rows/spreadBody%len(s.Nodes)].Do("POST",
+			"/v1/ingest?pipeline_name=svc_identity&table=spread&custom_time_index=ts;epoch;ms",
+			bytes.NewReader(spreadRows(s.rows, n)), "Content-Type", "application/x-ndjson")
+		if err != nil || a.Status != 200 {
+			t.Fatalf("ingest: %v, %v", a, err)
+		}
+		s.rows += n
+		rows -= n
+	}
+}
+
+// spreadRows returns rows of the table spread.
+func spreadRows(first, n int) []byte {
+	r := rand.New(rand.NewPCG(uint64(first), 7)) //nolint:gosec // it is not negative
+	var b strings.Builder
+	for i := range n {
+		id := first + i
+		fmt.Fprintf(&b, `{"ts":%d,"id":%d,"host":"h%d","v":%d,"m":"%016x"}`+"\n", spreadTime(id), id, id%7, id%1000, r.Uint64())
+	}
+	return []byte(b.String())
+}
+
+// spreadTime is the time of a row, in milliseconds.
+func spreadTime(id int) int64 { return 1_700_000_000_000 + int64(id)*10 }
+
+// listed is a query that a node lists as running.
+type listed struct{ id, node, role, phase string }
+
+// listed returns the queries that nodes list, through a node, but for those of svc_private.
+func (s *spread) listed(t testing.TB, through *Node) (out []listed) {
+	t.Helper()
+	rows, err := through.Query("SELECT query_id, node_id, role, phase FROM svc_private.queries " +
+		"WHERE NOT contains(query, 'svc_private')")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		out = append(out, listed{fmt.Sprint(r[0]), fmt.Sprint(r[1]), fmt.Sprint(r[2]), fmt.Sprint(r[3])})
+	}
+	return out
+}
+
+// awaitParts waits until so many nodes run a part of a query, and returns the id of the query.
+func (s *spread) awaitParts(t testing.TB, through *Node, nodes int) (id string) {
+	t.Helper()
+	Eventually(t, 20*time.Second, func() error {
+		all := s.listed(t, through)
+		var on []string
+		for _, q := range all {
+			if q.role == "part" && q.phase == "running" && !slices.Contains(on, q.node) {
+				on = append(on, q.node)
+			}
+			id = q.id
+		}
+		if len(on) < nodes {
+			return fmt.Errorf("%d nodes run a part, want %d: %v", len(on), nodes, all)
+		}
+		return nil
+	})
+	return id
+}
+
+// ticks returns the time that the query processes of all nodes have used, in ticks of 10 ms.
+func (s *spread) ticks() (sum int) {
+	for _, n := range s.Nodes {
+		if n.Running() {
+			for _, pid := range n.workers() {
+				sum += cpu(pid)
+			}
+		}
+	}
+	return sum
+}
+
+// awaitWork waits until a query works on so many nodes, and returns its id. 0: on the node that it was sent to, with
+// rows that this node has fetched.
+func (s *spread) awaitWork(t testing.TB, through *Node, nodes int) (id string) {
+	t.Helper()
+	if nodes == 0 {
+		Eventually(t, 20*time.Second, func() error {
+			for _, q := range s.listed(t, through) {
+				if id = q.id; q.role == "main" && q.phase == "running" {
+					return nil
+				}
+			}
+			return errors.New("no query runs over fetched rows")
+		})
+	} else {
+		id = s.awaitParts(t, through, nodes)
+	}
+	before := s.ticks()
+	Eventually(t, 20*time.Second, func() error {
+		if now := s.ticks(); now < before+5 {
+			return fmt.Errorf("the query processes have used %d ticks", now-before)
+		}
+		return nil
+	})
+	return id
+}
+
+// awaitIdle waits until no node lists a query any more, and no query process works.
+func (s *spread) awaitIdle(t testing.TB) {
+	t.Helper()
+	last, since := -1, time.Now()
+	Eventually(t, 20*time.Second, func() error {
+		for _, n := range s.Nodes {
+			if !n.Running() {
+				continue
+			}
+			if all := s.listed(t, n); len(all) > 0 {
+				return fmt.Errorf("node %s lists %v", n.Name, all)
+			}
+			if v, err := n.metricValue("cordwood_query_running"); err != nil || v != 0 {
+				return fmt.Errorf("node %s: %v queries run, %v", n.Name, v, err)
+			}
+		}
+		// Listing takes a tick now and then.
+		if now := s.ticks(); now > last+3 {
+			last, since = now, time.Now()
+		}
+		if time.Since(since) < 200*time.Millisecond {
+			return errors.New("the query processes have worked a moment ago")
+		}
+		return nil
+	})
+}
