@@ -130,7 +130,7 @@ func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, byShard m
 		if err != nil {
 			// Another node may lead it; if none of the others is known to have it, this is why
 			// the query fails.
-			if s.cfg.Scan != nil && ctx.Err() == nil && (anywhere || len(byShard) > 1) {
+			if s.cfg.Scan != nil && ctx.Err() == nil && (anywhere || len(byShard) > 1 || req.AllowPartial) {
 				continue
 			}
 			return err
@@ -302,7 +302,7 @@ func (s *server) fetchOne(ctx context.Context, req *shardpb.QueryRequest, t *sha
 			return sp, missing, nil
 		}
 		_ = sp.Close()
-		if try == distribute.Tries || ctx.Err() != nil || !distribute.Away(err) {
+		if try == distribute.Tries || ctx.Err() != nil || !distribute.Again(err) {
 			return nil, nil, err
 		}
 	}
@@ -320,12 +320,12 @@ func (s *server) fill(ctx context.Context, sp *spool.Spool, nodes []string,
 	src := &distribute.Remembering{R: r}
 	if err := sp.Read(src); err != nil {
 		if src.Err != nil {
-			return nil, src.Err // what the IPC reader made of it says less
+			return nil, distribute.Broke(src.Err) // what the IPC reader made of it says less
 		}
 		return nil, errs.Wrap(errs.Internal, err, "read the rows of a scan")
 	}
 	if src.Err != nil {
-		return nil, src.Err
+		return nil, distribute.Broke(src.Err)
 	}
 	return r.Partial(), nil
 }

@@ -109,7 +109,8 @@ func (c *Client) Scan(ctx context.Context, nodes []string, req *shardpb.ScanRequ
 		}
 		return list
 	}}
-	if req.AllowPartial || req.AnyReplica {
+	// If there are other replicas, they elect another leader.
+	if req.AllowPartial && len(c.order(req.ShardId)) < 2 || req.AnyReplica {
 		a.rounds = partialRounds
 	}
 	r, err := stream(ctx, c, a, func(ctx context.Context,

@@ -17,11 +17,8 @@ type spread struct {
 	rows int
 }
 
-// textBytes is the length of the column m of the table spread.
-const textBytes = 16
-
-// newSpread starts a cluster with the table spread, which has the columns ts, id (from 0), host (seven values), v and m,
-// a text that hardly occurs twice.
+// newSpread starts a cluster with so many rows or some more in the table spread, which has the columns ts, id (from
+// 0), host (seven values), v and m, a text that hardly occurs twice.
 func newSpread(t testing.TB, replication, rows int, args ...string) *spread {
 	t.Helper()
 	c := NewCluster(t, Spec{All: 3, Replication: replication, Shards: 6, Args: args})
@@ -29,12 +26,30 @@ func newSpread(t testing.TB, replication, rows int, args ...string) *spread {
 	s := &spread{c, 0}
 	c.Nodes[0].Rows(t, "CREATE TABLE spread (ts TIMESTAMP(3) TIME INDEX, id BIGINT, host STRING, v BIGINT, m STRING) "+
 		"WITH (append_mode='true', partitions='6')")
-	s.add(t, rows)
+	// Shards are chosen by chance.
+	for s.add(t, rows); !s.everywhere(t); s.add(t, spreadBody) {
+		if s.rows > rows+20*spreadBody {
+			t.Fatalf("%d rows do not reach all nodes", s.rows)
+		}
+	}
 	return s
 }
 
+// everywhere reports whether each node leads shards with rows.
+func (s *spread) everywhere(t testing.TB) bool {
+	t.Helper()
+	nodes := 0
+	for _, r := range s.Nodes[0].Rows(t, "SELECT leader, sum(rows + memtable_rows) FROM svc_private.shards "+
+		"GROUP BY leader") {
+		if fmt.Sprint(r[1]) != "0" {
+			nodes++
+		}
+	}
+	return nodes == len(s.Nodes)
+}
+
 // spreadBody is how many rows one request brings: more than a router sends to one shard before it takes the next.
-const spreadBody = 60_000
+const spreadBody = 40_000
 
 // add adds rows to the table spread.
 func (s *spread) add(t testing.TB, rows int) {
@@ -58,7 +73,8 @@ func spreadRows(first, n int) []byte {
 	var b strings.Builder
 	for i := range n {
 		id := first + i
-		fmt.Fprintf(&b, `{"ts":%d,"id":%d,"host":"h%d","v":%d,"m":"%016x"}`+"\n", spreadTime(id), id, id%7, id%1000, r.Uint64())
+		fmt.Fprintf(&b, `{"ts":%d,"id":%d,"host":"h%d","v":%d,"m":"%016x%016x%016x%016x"}`+"\n",
+			spreadTime(id), id, id%7, id%1000, r.Uint64(), r.Uint64(), r.Uint64(), r.Uint64())
 	}
 	return []byte(b.String())
 }
@@ -142,7 +158,7 @@ func (s *spread) awaitWork(t testing.TB, through *Node, nodes int) (id string) {
 }
 
 // awaitIdle waits until no node lists a query any more, and no query process works.
-func (s *spread) awaitIdle(t testing.TB) {
+func (s *spread) awaitIdle(t *testing.T) {
 	t.Helper()
 	last, since := -1, time.Now()
 	Eventually(t, 20*time.Second, func() error {
@@ -153,8 +169,8 @@ func (s *spread) awaitIdle(t testing.TB) {
 			if all := s.listed(t, n); len(all) > 0 {
 				return fmt.Errorf("node %s lists %v", n.Name, all)
 			}
-			if v, err := n.metricValue("cordwood_query_running"); err != nil || v != 0 {
-				return fmt.Errorf("node %s: %v queries run, %v", n.Name, v, err)
+			if v := n.metric(t, "cordwood_query_running"); v != 0 {
+				return fmt.Errorf("node %s: %v queries run", n.Name, v)
 			}
 		}
 		// Listing takes a tick now and then.

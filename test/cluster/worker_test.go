@@ -56,25 +56,21 @@ func cpu(pid int) (ticks int) {
 // metric returns the value of a metric without labels.
 func (n *Node) metric(t *testing.T, name string) float64 {
 	t.Helper()
-	v, err := n.metricValue(name)
+	a, err := n.Do("GET", "/metrics", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return v
-}
-
-// metricValue is metric that returns its error.
-func (n *Node) metricValue(name string) (float64, error) {
-	a, err := n.Do("GET", "/metrics", nil)
-	if err != nil {
-		return 0, err
-	}
 	for line := range strings.Lines(string(a.Body)) {
 		if v, ok := strings.CutPrefix(line, name+" "); ok {
-			return strconv.ParseFloat(strings.TrimSpace(v), 64)
+			f, err := strconv.ParseFloat(strings.TrimSpace(v), 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return f
 		}
 	}
-	return 0, fmt.Errorf("no metric %s", name)
+	t.Fatalf("no metric %s", name)
+	return 0
 }
 
 func eventually(t *testing.T, what string, f func() bool) {

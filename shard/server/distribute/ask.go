@@ -64,10 +64,9 @@ func (d *Statement) ask(ctx context.Context) error {
 			}()
 			for try := 1; ; try++ {
 				err := d.askWithin(gctx, p)
-				if err == nil || try == Tries || gctx.Err() != nil || !Away(err) {
+				if err == nil || try == Tries || gctx.Err() != nil || !Again(err) {
 					return err
 				}
-				// The node was lost in the middle: another one may have the rows by now.
 			}
 		})
 	}
@@ -85,7 +84,7 @@ func (d *Statement) fill(ctx context.Context, p *part) error {
 	if _, err := buf.ReadFrom(&bounded{r, &d.bytes, &d.nodes.partials}); err != nil {
 		d.bytes.Add(-int64(buf.Len()))
 		d.nodes.partials.Add(-int64(buf.Len()))
-		return d.ofPart(ctx, p, err)
+		return d.ofPart(ctx, p, Broke(err))
 	}
 	streams, err := cutStreams(buf.Bytes())
 	if err != nil {

@@ -27,6 +27,21 @@ func Away(err error) bool {
 	return e.Reason == errs.NotLeader
 }
 
+// brokenError is the error of a stream of rows that had begun.
+type brokenError struct{ error }
+
+func (b *brokenError) Unwrap() error { return b.error }
+
+// Broke marks the error of a stream of rows that had begun.
+func Broke(err error) error { return &brokenError{err} }
+
+// Again reports whether the rows should be requested again after an error: their node was lost in the middle, and
+// another one may have them. If no node has begun to answer, all have been asked, for as long as that makes sense.
+func Again(err error) bool {
+	b := (*brokenError)(nil)
+	return errors.As(err, &b) && Away(err)
+}
+
 // Remembering keeps the error of a reader, because the decoder that reads from it returns a less exact one.
 type Remembering struct {
 	R   io.Reader
