@@ -8,16 +8,13 @@ import (
 	"cordwood/meta/catalog"
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
+	"cordwood/proto/savedrules"
 )
 
 // After the log: values that users save.
 
-const (
-	// linkUnused is how long a link is kept after it was last read.
-	linkUnused = 90 * 24 * time.Hour
-	// linkTouched is the least time between two recorded reads of a link.
-	linkTouched = 24 * time.Hour
-)
+// linkUnused is how long a link is kept after it was last read.
+const linkUnused = 90 * 24 * time.Hour
 
 // applyPutSaved stores a value, and replaces the one that its owner sees.
 func applyPutSaved(tx *catalog.Tx, cmd *metapb.PutSaved, now int64) (*metapb.Result, error) {
@@ -37,7 +34,7 @@ func applyPutSaved(tx *catalog.Tx, cmd *metapb.PutSaved, now int64) (*metapb.Res
 		return nil, err
 	}
 	if there != nil && there.Version != old.GetVersion() {
-		if s.Kind == SavedLink && bytes.Equal(tx.Saved.Value(there), cmd.Value) {
+		if s.Kind == savedrules.Link && bytes.Equal(tx.Saved.Value(there), cmd.Value) {
 			return touchSaved(tx, there, now) // its name says what it is
 		}
 		return nil, errs.New(errs.IllegalState, "A saved %s %s exists already, as version %d", s.Kind, s.Name, there.Version)
@@ -128,7 +125,7 @@ func savedRoom(
 ) (all, owned catalog.SavedTotals, expired []*metapb.Saved, err error) {
 	list, err := tx.Saved.From("", nil, catalog.MaxSaved+1)
 	for _, s := range list {
-		if s.Kind == SavedLink && now-s.UsedUnixNano > int64(linkUnused) {
+		if s.Kind == savedrules.Link && now-s.UsedUnixNano > int64(linkUnused) {
 			expired = append(expired, s)
 			continue
 		}
@@ -162,7 +159,7 @@ func applyTouchSaved(tx *catalog.Tx, cmd *metapb.TouchSaved, now int64) (*metapb
 
 // touchSaved records that s was read, unless a read was recorded lately.
 func touchSaved(tx *catalog.Tx, s *metapb.Saved, now int64) (*metapb.Result, error) {
-	if now-s.UsedUnixNano < int64(linkTouched) {
+	if now-s.UsedUnixNano < int64(savedrules.UseInterval) {
 		return &metapb.Result{Saved: s}, nil
 	}
 	s.UsedUnixNano = now

@@ -13,15 +13,13 @@ import (
 	"cordwood/meta/catalog"
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
+	"cordwood/proto/savedrules"
 )
 
 // Before the log: values that users save.
 
-// SavedLink is the kind of the states behind short links. Their names are derived from their values.
-const SavedLink = "link"
-
 // SavedKinds lists the kinds of saved values.
-func SavedKinds() []string { return []string{"search", "sql", "view", SavedLink} }
+func SavedKinds() []string { return []string{"search", "sql", "view", savedrules.Link} }
 
 // maxSavedName is the most characters of a name.
 const maxSavedName = 128
@@ -62,9 +60,9 @@ func checkSaved(s *metapb.Saved, value []byte) error {
 		return err
 	}
 	switch {
-	case len(value) > catalog.MaxSavedBytes:
+	case len(value) > savedrules.MaxBytes:
 		return errs.New(errs.InvalidArguments, "Save %s %s: the value has %d bytes, at most %d are allowed", s.Kind, s.Name,
-			len(value), catalog.MaxSavedBytes)
+			len(value), savedrules.MaxBytes)
 	case !utf8.Valid(value) || !json.Valid(value):
 		return errs.New(errs.InvalidArguments, "Save %s %s: the value is not JSON", s.Kind, s.Name)
 	}

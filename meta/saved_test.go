@@ -12,6 +12,7 @@ import (
 	"cordwood/meta/catalog"
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
+	"cordwood/proto/savedrules"
 )
 
 // proposed runs a command at a time as it would run behind the log.
@@ -92,7 +93,7 @@ func TestApplySaved(t *testing.T) {
 		{putSaved("sql", "a", "a\x00b", `1`, false, false, 0), "1004"},
 		{putSaved("sql", "z", "ann", `{`, false, false, 0), "1004"},
 		{putSaved("sql", "z", "ann", ``, false, false, 0), "1004"},
-		{putSaved("sql", "z", "ann", `"`+strings.Repeat("x", catalog.MaxSavedBytes-1)+`"`, false, false, 0), "1004"},
+		{putSaved("sql", "z", "ann", `"`+strings.Repeat("x", savedrules.MaxBytes-1)+`"`, false, false, 0), "1004"},
 		{&metapb.Command{Op: &metapb.Command_DropSaved{DropSaved: &metapb.DropSaved{Kind: "sql"}}}, "1004"},
 		{
 			&metapb.Command{Op: &metapb.Command_TouchSaved{TouchSaved: &metapb.TouchSaved{Kind: "link", Name: "l1"}}},
@@ -179,7 +180,7 @@ func TestSavedRoomOfOwner(t *testing.T) {
 	r := newRunner(t)
 	r.do("bootstrap c1 shards=1")
 	value := func(n int) string { return `"` + strings.Repeat("x", n-2) + `"` }
-	const each = catalog.MaxSavedBytes
+	const each = savedrules.MaxBytes
 	save := func(name, owner string, bytes int, ifVersion uint64) *metapb.Result {
 		return r.proposed(putSaved("search", name, owner, value(bytes), false, false, ifVersion), 1)
 	}

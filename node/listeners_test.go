@@ -34,7 +34,7 @@ func TestKindsAreProtocols(t *testing.T) {
 	}
 }
 
-type noCatalog struct{ httpapi.Catalog }
+type noCatalog struct{ ingest.Catalog }
 
 type noWriter struct{ ingest.Writer }
 

@@ -11,8 +11,6 @@ import (
 
 // Limits of the values that users save.
 const (
-	// MaxSavedBytes is the size limit of a value.
-	MaxSavedBytes = 64 << 10
 	// MaxSaved is the most values of all users, and MaxSavedOwner the most of one user.
 	MaxSaved      = 10_000
 	MaxSavedOwner = 500

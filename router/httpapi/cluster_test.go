@@ -68,18 +68,21 @@ func TestCluster(t *testing.T) {
 		{http.MethodPost, "/v1/cluster/operations", `{"kind":"shard-add","number":3}`, "rw", 400, "number"},
 		{
 			http.MethodPost, "/v1/cluster/operations", `{"kind":"shard-add","shard":"3"}`, "rw", 400,
-			"the request is not an operation: shard is a JSON string, and a whole number",
+			"the request cannot be read: shard is a JSON string, and a whole number",
 		},
 		{
 			http.MethodPost, "/v1/cluster/operations", `{"kind":"shard-add"} {"kind":"shard-add"}`, "rw", 400,
-			"there is more after it",
+			"something follows its end",
 		},
 		{http.MethodPost, "/v1/cluster/operations", `[]`, "rw", 400, "it is a JSON array, and an object is needed"},
 		{http.MethodPost, "/v1/cluster/operations", `{"kind":`, "rw", 400, "it is not complete"},
-		{http.MethodPost, "/v1/cluster/operations", `nonsense`, "rw", 400, "the request is not an operation"},
+		{
+			http.MethodPost, "/v1/cluster/operations", `nonsense`, "rw", 400,
+			`an operation is, for example, {\"kind\":\"shard-add\"`,
+		},
 		{
 			http.MethodPost, "/v1/cluster/operations", `{"kind":"` + strings.Repeat("x", 70<<10) + `"}`, "rw", 413,
-			"longer than",
+			"more than 65536 bytes",
 		},
 		{http.MethodDelete, "/v1/cluster/operations/12", "", "rw", 200, `"message":"it ends"`},
 		{http.MethodDelete, "/v1/cluster/operations/12", "", "ro", 403, `"code":7006`},

@@ -25,7 +25,6 @@ import (
 	oteltrace "go.opentelemetry.io/otel/trace"
 
 	"cordwood/proto/schema"
-	"cordwood/proto/schemapb"
 	"cordwood/router/access"
 	"cordwood/router/audit"
 	"cordwood/router/body"
@@ -42,12 +41,6 @@ import (
 	"cordwood/router/pipeline"
 )
 
-// Catalog is what the server must know of databases and tables: the router's own view.
-type Catalog interface {
-	Database(name string) (*schemapb.Database, bool)
-	Table(database, name string) (*schema.Table, bool)
-}
-
 // Authenticator reports which user sends a request, and follows whether they still may.
 type Authenticator interface {
 	// Authenticate returns the user who sends r from the client's address. Its errors have a code of
@@ -61,7 +54,7 @@ type Authenticator interface {
 // Config is what a Server works with. The parts must be set; the settings have defaults.
 type Config struct {
 	// Catalog is the local view of the metadata. Required.
-	Catalog Catalog
+	Catalog ingest.Catalog
 	// Fresh waits until Catalog and Pipelines hold all that was acknowledged before the call. The default value leaves
 	// them as they are.
 	Fresh func(ctx context.Context) error

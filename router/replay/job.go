@@ -59,8 +59,13 @@ const parallel = 64
 // MaxReasons is the most distinct reasons that are reported.
 const MaxReasons = 20
 
-// protocols are the formats of rejects that are requests of another protocol, which need no pipeline.
-var protocols = []string{"loki", "otlp"}
+// protocols has the formats of rejects that are requests of another protocol, and the paths that take them. They need
+// no pipeline.
+var protocols = map[string]string{"loki": "/v1/loki/api/v1/push", "otlp": "/v1/logs"}
+
+// ProtocolPath returns the path that takes rejects of a format. It is empty if the rejects are not requests of another
+// protocol.
+func ProtocolPath(format string) string { return protocols[format] }
 
 // Job sends records again.
 type Job struct {
@@ -199,7 +204,7 @@ func (j *Job) add(ctx context.Context, r *Reject) error {
 	case len(bytes.TrimSpace(line)) == 0:
 		j.fail("the record is empty", 1)
 		return nil
-	case to.Pipeline == "" && !slices.Contains(protocols, to.Format):
+	case to.Pipeline == "" && ProtocolPath(to.Format) == "":
 		j.fail(errNoPipeline.Error(), 1)
 		return nil
 	}
@@ -311,7 +316,7 @@ func (j *Job) try(ctx context.Context, chunk []Record) error {
 		for n < len(chunk) && n < tryRecords && chunk[n].To == to {
 			n++
 		}
-		if slices.Contains(protocols, to.Format) {
+		if ProtocolPath(to.Format) != "" {
 			j.progress.Untried += int64(n)
 			j.progress.Done += int64(n)
 			chunk = chunk[n:]

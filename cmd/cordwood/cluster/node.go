@@ -31,29 +31,13 @@ flag --node-name of 'cordwood serve') or its id.`,
 }
 
 func newNodeListCommand() *cobra.Command {
-	var output string
-	cmd := &cobra.Command{
+	return statusCommand(&cobra.Command{
 		Use:     "list",
 		Short:   "List the nodes with what they hold",
 		Example: "  cordwood node list\n  cordwood node list --output json",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			color, err := cli.WantsColor(cmd)
-			if err != nil {
-				return err
-			}
-			_, status, err := askStatus(cmd)
-			if err != nil {
-				return err
-			}
-			return cli.PrintList(cmd.OutOrStdout(), output, status.Nodes, func(w io.Writer) {
-				nodeTable(w, status.Nodes, cli.Palette(color))
-			})
-		},
-	}
-	cli.ListOutput(cmd, &output)
-	cli.ColorFlag(cmd, "states")
-	return cmd
+	}, func(w io.Writer, output string, status *clusterapi.Status, colors cli.Palette) error {
+		return cli.PrintList(w, output, status.Nodes, func(w io.Writer) { nodeTable(w, status.Nodes, colors) })
+	})
 }
 
 func newNodeDrainCommand() *cobra.Command {

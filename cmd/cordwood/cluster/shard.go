@@ -32,30 +32,14 @@ func NewShardCommand() *cobra.Command {
 }
 
 func newShardListCommand() *cobra.Command {
-	var output string
-	cmd := &cobra.Command{
+	return statusCommand(&cobra.Command{
 		Use:     "list",
 		Short:   "List the shards with their replicas",
-		Long:    "List the shards with their replicas; those that only learn yet come after a +.",
+		Long:    "List the shards with their replicas. Replicas that do not vote yet are listed after a +.",
 		Example: "  cordwood shard list\n  cordwood shard list --output json",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			color, err := cli.WantsColor(cmd)
-			if err != nil {
-				return err
-			}
-			_, status, err := askStatus(cmd)
-			if err != nil {
-				return err
-			}
-			return cli.PrintList(cmd.OutOrStdout(), output, status.Shards, func(w io.Writer) {
-				shardTable(w, status.Shards, cli.Palette(color))
-			})
-		},
-	}
-	cli.ListOutput(cmd, &output)
-	cli.ColorFlag(cmd, "states")
-	return cmd
+	}, func(w io.Writer, output string, status *clusterapi.Status, colors cli.Palette) error {
+		return cli.PrintList(w, output, status.Shards, func(w io.Writer) { shardTable(w, status.Shards, colors) })
+	})
 }
 
 func newShardAddCommand() *cobra.Command {

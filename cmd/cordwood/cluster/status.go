@@ -36,8 +36,7 @@ func NewCommand() *cobra.Command {
 }
 
 func newStatusCommand() *cobra.Command {
-	var output string
-	cmd := &cobra.Command{
+	return statusCommand(&cobra.Command{
 		Use:   "status",
 		Short: "Health on one screen: what is wrong and what to do, nodes, shards, running operations",
 		Long: `Health on one screen: what is wrong and what to do, nodes, shards, running operations.
@@ -47,26 +46,36 @@ of the metadata is new and has not heard of all nodes; degraded, if it works and
 done, as while a node is stopping or down; or broken, if something does not work. The exit status is
 1 if it is broken, or if no node could be asked, and 0 otherwise. docs/operating.md has all cases.`,
 		Example: "  cordwood cluster status\n  cordwood cluster status --output json",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			color, err := cli.WantsColor(cmd)
-			if err != nil {
-				return err
-			}
-			_, status, err := askStatus(cmd)
-			if err != nil {
-				return err
-			}
-			if output == "table" {
-				err = printStatus(cmd.OutOrStdout(), status, cli.Palette(color))
-			} else {
-				err = cli.PrintList(cmd.OutOrStdout(), output, status, nil)
-			}
-			if err == nil && status.Health == "broken" {
-				return cli.ExitWith(cli.ExitFailed)
-			}
+	}, func(w io.Writer, output string, status *clusterapi.Status, colors cli.Palette) error {
+		var err error
+		if output == "table" {
+			err = printStatus(w, status, colors)
+		} else {
+			err = cli.PrintList(w, output, status, nil)
+		}
+		if err == nil && status.Health == "broken" {
+			return cli.ExitWith(cli.ExitFailed)
+		}
+		return err
+	})
+}
+
+// statusCommand completes a command that asks for the state of the cluster and prints a part of it.
+func statusCommand(
+	cmd *cobra.Command, show func(w io.Writer, output string, status *clusterapi.Status, colors cli.Palette) error,
+) *cobra.Command {
+	var output string
+	cmd.Args = cobra.NoArgs
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		color, err := cli.WantsColor(cmd)
+		if err != nil {
 			return err
-		},
+		}
+		_, status, err := askStatus(cmd)
+		if err != nil {
+			return err
+		}
+		return show(cmd.OutOrStdout(), output, status, cli.Palette(color))
 	}
 	cli.ListOutput(cmd, &output)
 	cli.ColorFlag(cmd, "states")

@@ -1,17 +1,13 @@
 package clusterapi
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 	"net/http"
 	"strconv"
 
 	"github.com/gorilla/mux"
 
 	"cordwood/proto/errs"
-	"cordwood/proto/words"
 	"cordwood/router/access"
 	"cordwood/router/httpapi/exchange"
 )
@@ -64,25 +60,15 @@ const maxRequest = 64 << 10
 
 // Start begins the operation that the body asks for.
 func (h Handlers) Start(w http.ResponseWriter, r *http.Request) {
-	text, err := io.ReadAll(io.LimitReader(r.Body, maxRequest+1))
+	text, err := exchange.ReadBody(w, r, maxRequest, "request")
 	if err != nil {
-		exchange.WriteError(w, r, errs.Wrap(errs.InvalidArguments, err, "read the request"))
-		return
-	}
-	if len(text) > maxRequest {
-		exchange.WriteError(w, r, errs.New(errs.InvalidArguments, "the request is longer than %d bytes",
-			maxRequest).WithStatus(http.StatusRequestEntityTooLarge))
+		exchange.WriteError(w, r, err)
 		return
 	}
 	request := &Request{}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(request); err != nil || d.More() {
-		if err == nil {
-			err = errors.New("there is more after it")
-		}
-		exchange.WriteError(w, r, errs.New(errs.InvalidArguments,
-			"the request is not an operation: %s; an example is {\"kind\":\"shard-add\",\"count\":1}", words.JSONFault(err)))
+	if err := exchange.DecodeJSON(text, request); err != nil {
+		exchange.WriteError(w, r, errs.New(errs.InvalidArguments, "%s; an operation is, for example, "+
+			`{"kind":"shard-add","count":1}`, err))
 		return
 	}
 	x := exchange.Of(r)

@@ -69,7 +69,7 @@ func (c *call) head(s *scope.Scope) Head {
 	return h
 }
 
-// headWithRead is head with how much was read.
+// headWithRead returns the head with an estimate of how much was read.
 func (c *call) headWithRead(ctx context.Context, s *scope.Scope) (Head, error) {
 	extents, err := s.Extents(ctx)
 	if err != nil {
@@ -81,7 +81,14 @@ func (c *call) headWithRead(ctx context.Context, s *scope.Scope) (Head, error) {
 	return h, nil
 }
 
-// noteSample says that the counts were estimated from some of the rows; of 0: they are exact.
+// headOfCounts is headWithRead for counts. They were estimated from a sample of rows, or are exact if of is 0.
+func (c *call) headOfCounts(ctx context.Context, s *scope.Scope, rows, of int64) (Head, error) {
+	h, err := c.headWithRead(ctx, s)
+	h.noteSample(rows, of)
+	return h, err
+}
+
+// noteSample notes that counts were estimated from a sample of rows, or are exact if of is 0.
 func (h *Head) noteSample(rows, of int64) {
 	if of > 0 {
 		h.Exact, h.Sample = false, &Sample{Rows: rows, Of: of}

@@ -48,11 +48,10 @@ func (h *Handler) Hits() http.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		head, err := c.headWithRead(ctx, s)
+		head, err := c.headOfCounts(ctx, s, a.SampledRows, a.SampledOf)
 		if err != nil {
 			return nil, err
 		}
-		head.noteSample(a.SampledRows, a.SampledOf)
 		return HitsAnswer{head, a}, nil
 	})
 }

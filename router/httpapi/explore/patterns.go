@@ -35,11 +35,10 @@ func (h *Handler) Patterns() http.HandlerFunc {
 		if err != nil {
 			return nil, err
 		}
-		head, err := c.headWithRead(ctx, s)
+		head, err := c.headOfCounts(ctx, s, a.SampledRows, a.SampledOf)
 		if err != nil {
 			return nil, err
 		}
-		head.noteSample(a.SampledRows, a.SampledOf)
 		return PatternsAnswer{head, a}, nil
 	})
 }

@@ -150,9 +150,6 @@ func innerError(resp *http.Response) error {
 	return errs.New(answer.Code, "%s", answer.Error).WithStatus(resp.StatusCode)
 }
 
-// replayPaths are the paths for rejects that are requests of another protocol, by their format.
-var replayPaths = map[string]string{"loki": "/v1/loki/api/v1/push", "otlp": "/v1/logs"}
-
 // storeTries is how often a record is sent if the server is busy.
 const storeTries = 5
 
@@ -173,7 +170,7 @@ func (b backend) Store(ctx context.Context, r *replay.Record) (replay.Outcome, e
 }
 
 func (b backend) storeOnce(ctx context.Context, r *replay.Record) (out replay.Outcome, status int, err error) {
-	path, query := replayPaths[r.To.Format], url.Values{
+	path, query := replay.ProtocolPath(r.To.Format), url.Values{
 		"db": {r.To.DB}, "table": {r.To.Table}, "on_reject": {r.OnReject},
 	}
 	header := http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json"}}

@@ -13,7 +13,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -26,6 +25,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/metapb"
+	"cordwood/proto/savedrules"
 	"cordwood/router/access"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/params"
@@ -38,15 +38,8 @@ type Store interface {
 	ReadSaved(ctx context.Context, req *metapb.ReadSavedRequest) ([]*metapb.ReadSavedResponse, error)
 }
 
-const (
-	// linkKind is the kind of the states behind short links, and linkLength the length of their names.
-	linkKind   = "link"
-	linkLength = 12
-	// maxValue is the size limit of a value.
-	maxValue = 64 << 10
-	// linkTouched is the least time between two reports to the metadata that a link was used.
-	linkTouched = 24 * time.Hour
-)
+// linkLength is the length of the names of links.
+const linkLength = 12
 
 // Handlers answer the paths under /v1/saved.
 type Handlers struct {
@@ -137,7 +130,8 @@ func (h *Handlers) Get(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 			WithStatus(http.StatusNotFound)
 	}
 	one := list[0]
-	if used := time.Unix(0, one.Saved.UsedUnixNano); kind == linkKind && h.Now().Sub(used) > linkTouched {
+	used := time.Unix(0, one.Saved.UsedUnixNano)
+	if kind == savedrules.Link && h.Now().Sub(used) > savedrules.UseInterval {
 		// Links that are not used are deleted later, so the use is reported. A failure does not matter: the next use
 		// is reported again.
 		_, _ = h.Store.Propose(r.Context(), &metapb.Command{Op: &metapb.Command_TouchSaved{
@@ -180,14 +174,14 @@ func (h *Handlers) Put(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if kind == linkKind {
+	if kind == savedrules.Link {
 		return nil, errs.New(errs.InvalidArguments, "a link is named after its value: use POST /v1/saved/link")
 	}
 	version, err := condition(r)
 	if err != nil {
 		return nil, err
 	}
-	value, err := readValue(r)
+	value, err := readValue(x, r)
 	if err != nil {
 		return nil, err
 	}
@@ -218,15 +212,11 @@ func conditionError(err error) error {
 	return err
 }
 
-// readValue reads a value and removes insignificant space.
-func readValue(r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxValue+1))
+// readValue reads a value, which is JSON.
+func readValue(x *exchange.Exchange, r *http.Request) ([]byte, error) {
+	body, err := exchange.ReadBody(x, r, savedrules.MaxBytes, "value")
 	if err != nil {
-		return nil, errs.Wrap(errs.InvalidArguments, err, "read the value")
-	}
-	if len(body) > maxValue {
-		return nil, errs.New(errs.InvalidArguments, "the value has more than %d bytes", maxValue).
-			WithStatus(http.StatusRequestEntityTooLarge)
+		return nil, err
 	}
 	if !json.Valid(body) {
 		return nil, errs.New(errs.InvalidArguments, "the value is not JSON")
@@ -236,7 +226,7 @@ func readValue(r *http.Request) ([]byte, error) {
 
 // PostLink stores the state of a page under a name that is derived from it.
 func (h *Handlers) PostLink(x *exchange.Exchange, r *http.Request) ([]byte, error) {
-	value, err := readValue(r)
+	value, err := readValue(x, r)
 	if err != nil {
 		return nil, err
 	}
@@ -244,7 +234,7 @@ func (h *Handlers) PostLink(x *exchange.Exchange, r *http.Request) ([]byte, erro
 	sum := sha256.Sum256(value)
 	name := base64.RawURLEncoding.EncodeToString(sum[:])[:linkLength]
 	return h.store(x, r, &metapb.PutSaved{
-		Saved: &metapb.Saved{Kind: linkKind, Name: name, Owner: user, Shared: true}, Value: value,
+		Saved: &metapb.Saved{Kind: savedrules.Link, Name: name, Owner: user, Shared: true}, Value: value,
 	})
 }
 

@@ -75,7 +75,15 @@ func CutWord(s string) (word, rest string) {
 // Closing returns the index of the byte that closes s, which starts with the opening one.
 // A backslash takes the meaning from the byte after it. Closing returns -1 if c is missing.
 func Closing(s string, c byte) int {
-	for i := 1; i < len(s); i++ {
+	if i := Unescaped(s[1:], c); i >= 0 {
+		return i + 1
+	}
+	return -1
+}
+
+// Unescaped returns the index of the first c that has no backslash before it, or -1 if there is none.
+func Unescaped(s string, c byte) int {
+	for i := 0; i < len(s); i++ {
 		switch s[i] {
 		case '\\':
 			i++

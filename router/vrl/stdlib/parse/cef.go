@@ -22,7 +22,7 @@ func parseCEFLine(f *fn.Frame, s string, translate, strict bool) (value.Value, s
 	s = s[i+4:]
 	list := make([]value.Field, 0, 16)
 	for _, key := range cefHeader {
-		end := unescapedByte(s, '|')
+		end := ascii.Unescaped(s, '|')
 		if end < 0 {
 			return value.Value{}, "the header ends before " + key + ", which a | must follow"
 		}
@@ -32,7 +32,7 @@ func parseCEFLine(f *fn.Frame, s string, translate, strict bool) (value.Value, s
 	s = strings.TrimSpace(s)
 	header := len(list)
 	for s != "" {
-		eq := unescapedByte(s, '=')
+		eq := ascii.Unescaped(s, '=')
 		if eq <= 0 || !cefKey(s[:eq]) {
 			return value.Value{}, "Could not parse whole line successfully"
 		}
@@ -54,19 +54,6 @@ func parseCEFLine(f *fn.Frame, s string, translate, strict bool) (value.Value, s
 	return gather(list, func(_, b value.Value) value.Value { return b }), ""
 }
 
-// unescapedByte returns where the first c without a backslash in front is; -1 if nowhere.
-func unescapedByte(s string, c byte) int {
-	for i := 0; i < len(s); i++ {
-		switch s[i] {
-		case '\\':
-			i++
-		case c:
-			return i
-		}
-	}
-	return -1
-}
-
 func cefKey(s string) bool {
 	for i := range len(s) {
 		if !ascii.IsWord(s[i]) && s[i] != '.' && s[i] != '-' && s[i] != '[' && s[i] != ']' && s[i] < 0x80 {
@@ -81,7 +68,7 @@ func cefKey(s string) bool {
 func cefValue(s string, strict bool) (text, rest string, ok bool) {
 	from := 0
 	for {
-		n := unescapedByte(s[from:], '=')
+		n := ascii.Unescaped(s[from:], '=')
 		if n < 0 {
 			return strings.TrimRight(s, " "), "", true
 		}
