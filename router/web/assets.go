@@ -21,6 +21,7 @@ type assets struct {
 	files map[string]*file
 	hash  string
 	index *index
+	first []string // the scripts that the page begins with
 }
 
 // file is a file in each of its forms. One that compression does not make smaller has only the plain form.
@@ -72,7 +73,8 @@ func readAssets(from fs.FS, entry string, form func(contentType string, plain []
 	}
 	a.hash = hex.EncodeToString(sum.Sum(nil))[:12]
 	var err error
-	a.index, err = readIndex(from, a.hash, entry, sources)
+	a.first = imported(sources, entry)
+	a.index, err = readIndex(from, a.hash, entry, a.first)
 	return a, err
 }
 
@@ -95,7 +97,11 @@ func asIs(contentType string, plain []byte) *file {
 	return &file{contentType: contentType, plain: plain}
 }
 
-// compress makes a file smaller as far as possible.
+// brotliLevel is that after which files become little smaller, and compressing takes ten times as long: who asks first
+// waits for it.
+const brotliLevel = 9
+
+// compress makes a file smaller.
 func compress(contentType string, plain []byte) *file {
 	f := &file{contentType: contentType, plain: plain}
 	if contentType == contentTypes[".woff2"] {
@@ -114,7 +120,7 @@ func compress(contentType string, plain []byte) *file {
 		z, _ := gzip.NewWriterLevel(w, gzip.BestCompression) // the level is known
 		return z
 	})
-	f.brotli = smaller(func(w io.Writer) io.WriteCloser { return brotli.NewWriterLevel(w, brotli.BestCompression) })
+	f.brotli = smaller(func(w io.Writer) io.WriteCloser { return brotli.NewWriterLevel(w, brotliLevel) })
 	return f
 }
 

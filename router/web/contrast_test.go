@@ -87,6 +87,9 @@ func TestContrast(t *testing.T) {
 	check(4.5, []string{"on-accent"}, []string{"accent"})
 	check(4.5, []string{"surface"}, []string{"fatal", "error"})
 	check(3, []string{"edge"}, []string{"surface", "ground"})
+	// Bars: those of rows without a level are quiet, and are seen.
+	check(2.5, []string{"bar-none"}, []string{"surface", "ground"})
+	check(1.7, []string{"bar-fatal", "bar-error", "bar-warn", "bar-info"}, []string{"surface", "ground"})
 }
 
 // sights are what reaches eyes that lack a kind of cones, as matrices over linear RGB (Machado, Oliveira, Fernandes,
@@ -123,7 +126,7 @@ const leastDistance = 9.5
 // TestBarsDiffer computes that the bars of any two levels can be told apart, also by those who do not see all colours.
 func TestBarsDiffer(t *testing.T) {
 	tokens := readTokens(t)
-	bars := []string{"bar-fatal", "bar-error", "bar-warn", "bar-info", "bar-debug"}
+	bars := []string{"bar-fatal", "bar-error", "bar-warn", "bar-info", "bar-debug", "bar-none"}
 	for name, sight := range sights {
 		for i, theme := range themes {
 			least := math.Inf(1)

@@ -33,13 +33,14 @@ const (
 	entryPlace   = "{{entry}}"
 )
 
-func readIndex(from fs.FS, hash, entry string, sources map[string][]byte) (*index, error) {
+// readIndex makes the shell of a page that begins with the script entry and the scripts first.
+func readIndex(from fs.FS, hash, entry string, first []string) (*index, error) {
 	text, err := fs.ReadFile(from, "app/index.html")
 	if err != nil {
 		return nil, err
 	}
 	var links strings.Builder
-	for _, name := range imported(sources, entry) {
+	for _, name := range first {
 		if name == entry {
 			continue // its own tag asks for it
 		}

@@ -3,7 +3,7 @@
 //
 // The scripts are written by hand in app, with the libraries of vendor, which `make vendor-web` builds. In the program
 // is a bundle of them, which `make web-bundle` builds and which is committed: users build nothing, and a browser asks
-// for one script. Files are hashed and compressed once, when the first request comes.
+// for two scripts. Files are hashed and compressed once, when the first request comes.
 //
 // The package knows nothing of users: assets hold no data, and the API asks for itself. A Handler may be used
 // concurrently and has nothing to close.

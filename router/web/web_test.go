@@ -60,7 +60,7 @@ func TestAssets(t *testing.T) {
 	h := New(Config{})
 	page := get(t, h, Root).Body.String()
 	names := regexp.MustCompile(`"(/dashboard/a/[^"]+)"`).FindAllStringSubmatch(page, -1)
-	if len(names) != 5 { // script, style sheet, two fonts and the picture
+	if len(names) != 6 { // two scripts, style sheet, two fonts and the picture
 		t.Fatalf("%d files", len(names))
 	}
 	for _, m := range names {
@@ -132,7 +132,8 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// The most that the page may weigh, compressed, before an editor is opened.
+// The most that the page may weigh, compressed: its scripts as a whole, and those that it begins with.
+const mostAtFirst = 64 << 10
 const mostScript, mostStyle, mostFonts = 100 << 10, 12 << 10, 80 << 10
 
 func TestBudgets(t *testing.T) {
@@ -153,6 +154,13 @@ func TestBudgets(t *testing.T) {
 		}
 	}
 	style := len(a.files[styleSheet].gzip)
+	atFirst := 0
+	for _, name := range a.first {
+		atFirst += len(a.files[name].gzip)
+	}
+	if atFirst == 0 || atFirst > mostAtFirst {
+		t.Errorf("%d bytes of scripts before the first rows, of at most %d: %s", atFirst, mostAtFirst, a.first)
+	}
 	t.Logf("script %d, style %d, fonts %d bytes", script, style, fonts)
 	if script > mostScript || style > mostStyle || fonts > mostFonts {
 		t.Errorf("script %d of %d, style %d of %d, fonts %d of %d bytes", script, mostScript, style, mostStyle,
@@ -276,7 +284,17 @@ func TestBundle(t *testing.T) {
 	if out, err := exec.Command(node, "../../deploy/tools/web/bundle.mjs", fresh).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, name := range []string{"main.js", "SOURCES"} {
+	names := map[string]bool{}
+	for _, dir := range []fs.FS{os.DirFS(fresh), os.DirFS("bundle")} {
+		entries, err := fs.ReadDir(dir, ".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			names[e.Name()] = true
+		}
+	}
+	for name := range names {
 		want, err := os.ReadFile(filepath.Join(fresh, name))
 		have, _ := embedded.ReadFile("bundle/" + name)
 		if err != nil || !bytes.Equal(have, want) {

@@ -1,5 +1,5 @@
-// Bundles the scripts of router/web/app into the one that browsers ask for, router/web/bundle/main.js, which is part
-// of the program. The same sources make the same bytes. SOURCES has the hash of what the bundle was made of, so that a
+// Bundles the scripts of router/web/app into those that browsers ask for, router/web/bundle, which is part of the
+// program: main.js with Explore, and a part for each other page. The same sources make the same bytes. SOURCES has the hash of what the bundle was made of, so that a
 // test without any of these tools finds a bundle that is older than the scripts.
 //
 // Usage: node bundle.mjs [FOLDER to write to]
@@ -19,6 +19,8 @@ await build({
   entryPoints: ['app/main.js'],
   outdir: to,
   bundle: true,
+  splitting: true,
+  chunkNames: 'part-[hash]',
   format: 'esm',
   target: 'es2023',
   minify: true,

@@ -3,7 +3,7 @@ import js from '@eslint/js';
 const browser = Object.fromEntries(
   (
     'window document location history localStorage sessionStorage fetch navigator matchMedia getSelection addEventListener ' +
-    'removeEventListener requestAnimationFrame setTimeout clearTimeout setInterval clearInterval queueMicrotask URL ' +
+    'removeEventListener getComputedStyle Image XMLSerializer requestAnimationFrame setTimeout clearTimeout setInterval clearInterval queueMicrotask URL ' +
     'URLSearchParams AbortController DOMException ResizeObserver TextEncoder TextDecoder Element HTMLElement ' +
     'HTMLScriptElement FormData performance Blob crypto btoa setImmediate Response ReadableStream'
   )

@@ -32,7 +32,7 @@ function createStores() {
   const api = createApi({ fetch: (...args) => fetch(...args), signIn });
   const prefs = createPrefs(localStorage);
   const place = createPlace(window);
-  const explore = createExplore({ api, place, prefs, clock });
+  const explore = createExplore({ api, place, prefs, clock, drafts: sessionStorage });
   return {
     api,
     signIn,
@@ -46,6 +46,7 @@ function createStores() {
     rejects: createRejects({ api, clock }),
     operations: createOperations(api, clock),
     saved: createSaved(api, clock),
+    savedSql: createSaved(api, clock, 'sql'),
     health: createHealth(api, clock),
     sql: createSql({ api, place, storage: sessionStorage, clock }),
     tail: createTail({ api, place, prefs, clock }),

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 import { completionAt } from '../app/lib/complete.js';
 import { formatBytes, formatDuration, leafName, splitMatches, visible } from '../app/lib/format.js';
-import { axisTicks, stackBars, visibleRows } from '../app/lib/geometry.js';
+import { axisTicks, stackBars } from '../app/lib/geometry.js';
+import { createHeights, rowsInSight } from '../app/lib/heights.js';
 import { levelOf } from '../app/lib/levels.js';
 import { copyLine, lineOf } from '../app/lib/line.js';
 import { readLines } from '../app/lib/ndjson.js';
@@ -87,12 +88,37 @@ test('names, sizes and matches', () => {
   assert.deepEqual(splitMatches('abc', /x*/giu), [{ text: 'abc', hit: false }]);
 });
 
+test('heights of rows: of one height, and of those that were measured', () => {
+  const heights = createHeights(24);
+  heights.resize(1000);
+  assert.deepEqual(rowsInSight(heights, { top: 2400, height: 239 }, 1000), { from: 92, to: 118 });
+  assert.deepEqual(rowsInSight(heights, { top: 0, height: 240 }, 3), { from: 0, to: 3 });
+  assert.deepEqual(rowsInSight(heights, { top: 0, height: 240 }, 0), { from: 0, to: 0 });
+  assert.equal(heights.set(10, 1024), true);
+  assert.equal(heights.set(10, 1024), false);
+  assert.equal(heights.total(), 25000);
+  assert.deepEqual(rowsInSight(heights, { top: 600, height: 240 }, 1000, 0), { from: 10, to: 11 });
+  assert.deepEqual(rowsInSight(heights, { top: 1264, height: 239 }, 1000, 0), { from: 11, to: 21 });
+  // Against a plain sum, for heights as they come while a reader scrolls.
+  const plain = new Array(500).fill(20);
+  const tree = createHeights(20);
+  tree.resize(plain.length);
+  for (let i = 0; i < 2000; i++) {
+    const at = (i * 7919) % plain.length;
+    plain[at] = 20 + ((i * 31) % 100);
+    tree.set(at, plain[at]);
+  }
+  let top = 0;
+  plain.forEach((height, index) => {
+    assert.equal(tree.topOf(index), top);
+    assert.equal(tree.indexAt(top), index);
+    assert.equal(tree.indexAt(top + height - 1), index);
+    top += height;
+  });
+  assert.equal(tree.indexAt(1e9), 499);
+});
+
 test('geometry', () => {
-  assert.deepEqual(visibleRows(2400, 240, 24, 1000), { from: 92, to: 118 });
-  assert.deepEqual(visibleRows(0, 240, 24, 3), { from: 0, to: 3 });
-  const tall = { index: 10, more: 1000 };
-  assert.deepEqual(visibleRows(600, 240, 24, 1000, 0, tall), { from: 10, to: 11 });
-  assert.deepEqual(visibleRows(1264, 240, 24, 1000, 0, tall), { from: 11, to: 21 });
   assert.deepEqual(
     stackBars(
       [

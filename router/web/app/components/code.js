@@ -1,7 +1,7 @@
 // An editor of text by lines: a textarea over a coloured copy of its text, with numbers and marks beside the lines.
 // A textarea has what a reader expects of the browser: undo, input methods, screen readers.
 
-import { html, useLayoutEffect, useRef } from '../../vendor/core.js';
+import { html, useLayoutEffect, useMemo, useRef } from '../../vendor/core.js';
 import { Completions, useCompletion } from './completion.js';
 
 /**
@@ -11,12 +11,13 @@ import { Completions, useCompletion } from './completion.js';
  * @param {{text: string, kind: string}[][]} props.lines the text, coloured
  * @param {Map<number, unknown>} [props.marks] what stands beside a line, by its number from 1
  * @param {Map<number, string>} [props.faults] what is wrong with a line
+ * @param {number | null} [props.wrong] the place of an error
  * @param {string} props.label
  * @param {boolean} [props.readOnly]
  * @param {(area: HTMLTextAreaElement) => void} [props.onReady]
  * @param {import('./completion.js').Complete} [props.complete] what may follow
  */
-export function CodeEditor({ text, onText, lines, marks, faults, label, readOnly, onReady, complete }) {
+export function CodeEditor({ text, onText, lines, marks, faults, wrong = null, label, readOnly, onReady, complete }) {
   const area = useRef(/** @type {HTMLTextAreaElement | null} */ (null));
   useLayoutEffect(() => {
     if (area.current) onReady?.(area.current);
@@ -44,11 +45,17 @@ export function CodeEditor({ text, onText, lines, marks, faults, label, readOnly
     } else if (event.key !== 'Shift') leaves.current = false;
   }
 
+  const fault = useMemo(() => {
+    if (wrong === null) return null;
+    const before = text.slice(0, wrong).split('\n');
+    return { line: before.length - 1, column: before[before.length - 1].length };
+  }, [text, wrong]);
+
   return html`<div class="codebox" onScroll=${completion.close}><div class="code">
     <div class="gutter" aria-hidden="true">${lines.map((_, i) => html`<div class=${faults?.has(i + 1) ? 'bad' : ''}><span>${i + 1}</span>${marks && html`<small>${marks.get(i + 1)}</small>`}</div>`)}</div>
     <div class="codetext"><div class="coloured-lines" aria-hidden="true">${lines.map(
       (pieces, i) =>
-        html`<div class=${faults?.has(i + 1) ? 'bad' : ''}>${pieces.map((p) => (p.kind ? html`<span class=${`c-${p.kind}`}>${p.text}</span>` : p.text))}${'\u200b'}</div>`,
+        html`<div class=${faults?.has(i + 1) ? 'bad' : ''}>${(fault?.line === i ? underline(pieces, fault.column) : pieces).map((p) => (p.kind ? html`<span class=${`c-${p.kind}`}>${p.text}</span>` : p.text))}${'\u200b'}</div>`,
     )}</div>
     <textarea ref=${area} data-ui="editor" aria-label=${label} spellcheck=${false} autocapitalize="off" autocomplete="off" wrap="off" value=${text} readOnly=${readOnly}
       aria-invalid=${faults && faults.size > 0 ? 'true' : 'false'} onKeyDown=${key} onBlur=${completion.close} onPointerDown=${completion.close}
@@ -59,6 +66,20 @@ export function CodeEditor({ text, onText, lines, marks, faults, label, readOnly
         completion.offer();
       }}></textarea></div>
   </div><${Completions} area=${area} completion=${completion} /></div>`;
+}
+
+/**
+ * Marks the piece of a line in which something is wrong.
+ * @param {{text: string, kind: string}[]} pieces
+ * @param {number} column
+ */
+function underline(pieces, column) {
+  let from = 0;
+  return pieces.map((piece) => {
+    const here = column >= from && column < from + piece.text.length;
+    from += piece.text.length;
+    return here ? { ...piece, kind: `${piece.kind} c-wrong` } : piece;
+  });
 }
 
 /**

@@ -1,12 +1,12 @@
 // One row with all of its fields, beside the list.
 
-import { html } from '../../vendor/core.js';
+import { html, useState } from '../../vendor/core.js';
 import { clauseFor } from '../lib/edit.js';
-import { formatBytes, leafName, valueText, visible } from '../lib/format.js';
+import { formatBytes, formatCount, leafName, valueText, visible } from '../lib/format.js';
 import { levelOf } from '../lib/levels.js';
-import { partsOfTime } from '../lib/time.js';
+import { describeTime, partsOfTime } from '../lib/time.js';
 import { copyText } from './copy.js';
-import { Marked } from './rows.js';
+import { Marked } from './marked.js';
 
 /**
  * @param {object} props
@@ -21,6 +21,7 @@ import { Marked } from './rows.js';
  * @param {(clause: string) => void} [props.onOnly]
  * @param {(clause: string) => void} [props.onWithout]
  * @param {(name: string) => void} [props.onColumn]
+ * @param {(name: string, value: unknown) => string} [props.shareOf] how many of the rows have a value
  * @param {() => void} [props.onContext]
  * @param {string} props.link
  */
@@ -31,8 +32,8 @@ export function Detail(props) {
   const at = partsOfTime(row.time, zone);
   const names = [shape.message, ...shape.order, ...Object.keys(row.v)].filter((name) => name !== null && row.v[name] !== undefined && name !== shape.time);
   return html`<section class="pane detail" aria-label="Row" data-ui="detail" tabindex="-1">
-    <div class="head"><span class=${`level ${level}`}>${(shape.scheme === 'status' ? level : word || level).toUpperCase()}</span>
-      <button class="text mono" title=${`${row.time}: copy`} onClick=${() => copyText(row.time)}>${at.date} ${at.time}${at.fraction && `.${at.fraction}`}${zone === 'UTC' ? 'Z' : ''}</button>
+    <div class="head"><span class=${`level ${level}`}>${(shape.scheme === 'status' ? (level === 'other' ? '' : level) : word || level).toUpperCase()}</span>
+      <button class="text mono" title=${`${describeTime(row.time, zone)}\nclick: copy`} onClick=${() => copyText(row.time)}>${at.date} ${at.time}${at.fraction && `.${at.fraction}`}${zone === 'UTC' ? 'Z' : ''}</button>
       <span class="grow"></span>
       ${
         onMove &&
@@ -51,8 +52,9 @@ export function Detail(props) {
 }
 
 /** @param {any} props */
-function DetailField({ name, row, marks, columns, trace, onOnly, onWithout, onColumn }) {
+function DetailField({ name, row, marks, columns, trace, onOnly, onWithout, onColumn, shareOf }) {
   const value = row.v[name];
+  const share = shareOf?.(name, value);
   const text = valueText(value);
   const object = typeof value === 'object';
   const long = object || text.includes('\n') || text.length > 160;
@@ -63,8 +65,8 @@ function DetailField({ name, row, marks, columns, trace, onOnly, onWithout, onCo
     <dd class=${typeof value === 'number' ? 'n' : ''}>
       ${
         long
-          ? html`<pre data-ui="detail-value"><${Marked} text=${object ? JSON.stringify(value, null, 2) : text} marks=${marks} lines />${cut && html`<i>… of ${formatBytes(cut)}</i>`}</pre>`
-          : html`<span class="value" data-ui="detail-value"><${Marked} text=${text} marks=${marks} /></span>`
+          ? html`<${LongValue} text=${object ? JSON.stringify(value, null, 2) : text} marks=${marks} cut=${cut} />`
+          : html`<span class="value" data-ui="detail-value"><${Marked} text=${text} marks=${marks} />${share && html`<small class="share">${share}</small>`}</span>`
       }
       <span class="value-acts">
         ${
@@ -72,8 +74,8 @@ function DetailField({ name, row, marks, columns, trace, onOnly, onWithout, onCo
           !object &&
           !cut &&
           text.length <= 1024 &&
-          html`<button aria-label=${`Only ${visible(text)}`} onClick=${() => onOnly(clause)}>+</button>
-            <button aria-label=${`Not ${visible(text)}`} onClick=${() => onWithout(clause)}>−</button>`
+          html`<button data-ui="value-in" aria-label=${`Only ${visible(text)}`} onClick=${() => onOnly(clause)}>+</button>
+            <button data-ui="value-out" aria-label=${`Not ${visible(text)}`} onClick=${() => onWithout(clause)}>−</button>`
         }
         <button aria-label=${`Copy ${name}`} onClick=${() => copyText(text)}>copy</button>
         ${onColumn && html`<button aria-pressed=${columns.includes(name)} aria-label=${`Column ${name}`} onClick=${() => onColumn(name)}>column</button>`}
@@ -81,4 +83,20 @@ function DetailField({ name, row, marks, columns, trace, onOnly, onWithout, onCo
       ${onOnly && name === trace && html`<br /><button class="text go" onClick=${() => onOnly(clause)}>rows of this trace</button>`}
     </dd>
   </div>`;
+}
+
+const foldedLines = 8;
+const foldedCharacters = 2000;
+
+/**
+ * A text of several lines, of which the first ones are shown at first.
+ * @param {{text: string, marks: RegExp | null, cut?: number}} props cut: its length in bytes, if it is longer than what is here
+ */
+function LongValue({ text, marks, cut }) {
+  const [whole, setWhole] = useState(false);
+  const lines = text.split('\n');
+  const folds = lines.length > foldedLines + 2 || text.length > foldedCharacters;
+  const shown = folds && !whole ? lines.slice(0, foldedLines).join('\n').slice(0, foldedCharacters) : text;
+  return html`<pre data-ui="detail-value"><${Marked} text=${shown} marks=${marks} lines />${cut && (whole || !folds) && html`<i>… of ${formatBytes(cut)}</i>`}</pre>
+    ${folds && html`<button class="text go fold" aria-expanded=${whole} onClick=${() => setWhole(!whole)}>${whole ? 'Fold' : lines.length > foldedLines ? `All ${formatCount(lines.length)} lines` : `All ${formatBytes(cut ?? text.length)}`}</button>`}`;
 }

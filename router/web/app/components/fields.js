@@ -3,10 +3,11 @@
 import { html, useState } from '../../vendor/core.js';
 import { clauseFor, valuesOf } from '../lib/edit.js';
 import { formatCount, leafName, visible } from '../lib/format.js';
+import { NumberFacet } from './numberfacet.js';
 
 /**
  * @typedef {{name: string, type: string, role: string | null, fill: number, rank: number}} Field
- * @typedef {{name: string, filled: number, distinct: number, values: {value: unknown, count: number}[], other: number, stats?: Record<string, number>}} Facet
+ * @typedef {{name: string, filled: number, distinct: number, values: {value: unknown, count: number}[], other: number, stats?: import('./numberfacet.js').Stats}} Facet
  *
  * @param {object} props
  * @param {Field[]} props.fields
@@ -54,6 +55,8 @@ export function FieldList(props) {
   </section>`;
 }
 
+const mostValues = 12; // of a field of numbers: more are shown as ranges
+
 /** @param {any} props */
 function Group(props) {
   return props.fields.map((/** @type {Field} */ field) => html`<${FieldItem} key=${field.name} ...${props} field=${field} />`);
@@ -70,7 +73,7 @@ function FieldItem({ field, open, facets, exact, chosen, onToggle, onColumn, ...
       <span>${facet && opened ? `${formatCount(facet.distinct)} ${facet.distinct === 1 ? 'value' : 'values'}` : `${Math.round(field.fill * 100)} %`}</span>
       <button class="text col" aria-pressed=${column} aria-label=${`${column ? 'Remove' : 'Add'} the column ${field.name}`} onClick=${() => onColumn(field.name)}>${column ? '− col' : '+ col'}</button>
     </h3>
-    ${opened && facet && html`<${Values} facet=${facet} exact=${exact} ...${rest} />`}
+    ${opened && facet && (facet.stats && facet.distinct > mostValues ? html`<${NumberFacet} facet=${facet} exact=${exact} onOnly=${rest.onOnly} />` : html`<${Values} facet=${facet} exact=${exact} ...${rest} />`)}
   </div>`;
 }
 

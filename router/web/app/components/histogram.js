@@ -6,10 +6,10 @@ import { axisTicks, stackBars } from '../lib/geometry.js';
 import { levels } from '../lib/levels.js';
 import { offsetOf, partsOfTime } from '../lib/time.js';
 
-/** @typedef {{start: string, step: number | string, times: string[], series: {value: unknown, counts: number[]}[], total: number, exact: boolean}} Hits */
+/** @typedef {{start: string, step: number | string, times: string[], series: {value: unknown, counts: number[]}[], total: number, exact: boolean, cut?: {first: boolean, last: boolean}}} Hits */
 
 // Colours of values that are no levels: none of them says that something is wrong.
-const palette = ['accent', 'number', 'ink-3', 'bar-info', 'string', 'line-2', 'edge', 'fill'];
+const palette = ['accent', 'number', 'ink-3', 'bar-info', 'string', 'line-2', 'edge', 'ink'];
 
 /**
  * The colour of a series: that of its level, else one by its place.
@@ -18,7 +18,7 @@ const palette = ['accent', 'number', 'ink-3', 'bar-info', 'string', 'line-2', 'e
  * @param {boolean} [byLevel]
  */
 export function colourOf(value, place, byLevel = true) {
-  if (value === null || value === 'other') return 'var(--bar-trace)';
+  if (value === null || value === 'other') return 'var(--bar-none)';
   return byLevel && levels.includes(String(value)) ? `var(--bar-${value})` : `var(--${palette[place % palette.length]})`;
 }
 
@@ -88,6 +88,13 @@ export function Histogram({ hits, hidden, zone, height, byLevel, onZoom, onCompa
     }
   }
 
+  const lookOf = (/** @type {number} */ b) =>
+    [
+      selected && (b < selected[0] || b > selected[1]) && 'out',
+      ((b === 0 && hits.cut?.first) || (b === count - 1 && hits.cut?.last)) && 'cut', // the range has only a part of its time
+    ]
+      .filter(Boolean)
+      .join(' ');
   const describe = (/** @type {number} */ b) =>
     `${partsOfTime(times[b], zone).time}: ${shown.map((s) => `${s.value ?? 'none'} ${formatCount(s.counts[b])}`).join(', ')}`;
 
@@ -103,7 +110,7 @@ export function Histogram({ hits, hidden, zone, height, byLevel, onZoom, onCompa
       onPointerMove=${(/** @type {PointerEvent} */ e) => anchor.current >= 0 && bucketAt(e) !== anchor.current && setBrush([anchor.current, bucketAt(e)])}
       onPointerUp=${() => (anchor.current = -1)}>
     <div class="bars">${bars.map(
-      (ends, b) => html`<u key=${b} data-ui="bar" class=${selected && (b < selected[0] || b > selected[1]) ? 'out' : ''}
+      (ends, b) => html`<u key=${b} data-ui="bar" class=${lookOf(b)}
         title=${describe(b)} style=${{ background: gradient(ends, shown, byLevel) }}></u>`,
     )}</div>
     ${selected && html`<${Brush} from=${selected[0]} to=${selected[1]} count=${count} text=${`${partsOfTime(times[selected[0]], zone).time} – ${partsOfTime(times[selected[1]] + step, zone).time}`} onZoom=${zoom} onCompare=${onCompare && (() => withSelection(onCompare))} />`}

@@ -3,6 +3,7 @@
 import { html } from '../../vendor/core.js';
 import { curlOf } from '../lib/api.js';
 import { formatCount, shellQuoted, shellWord } from '../lib/format.js';
+import { ColumnsMenu } from './columnsmenu.js';
 import { copyText } from './copy.js';
 import { Menu } from './menu.js';
 
@@ -22,12 +23,13 @@ export function ListHead({ stores, onFields }) {
   )}</div><span class="grow"></span>
     ${
       explore.newer.value.value?.total > 0 &&
-      html`<button class="text go" data-ui="new-rows" onClick=${() => ((explore.picked.value = null), (explore.unfolded.value = ''), explore.run({ again: true }))}>↑ ${formatCount(explore.newer.value.value.total)} new rows</button>`
+      html`<button class="text go" data-ui="new-rows" onClick=${() => (explore.clearPicked(), explore.run({ again: true }))}>↑ ${formatCount(explore.newer.value.value.total)} new rows</button>`
     }
+    ${explore.begin.value && html`<button class="text go" data-ui="from-begin" onClick=${() => (explore.set({ row: '' }, { replace: true }), explore.run({ again: true }))}>The list begins at this row: from the begin</button>`}
     <button class="text fields-button" data-ui="show-fields" onClick=${onFields}>Fields</button>
     ${
       state.view === 'rows' &&
-      html`<button class="text wide" aria-pressed=${state.wrap} data-ui="wrap" title="W" onClick=${() => explore.set({ wrap: state.wrap ? '' : '1' }, { replace: true })}>${state.wrap ? 'One line' : 'Wrap'}</button>
+      html`<${ColumnsMenu} explore=${explore} /><button class="text wide" aria-pressed=${state.wrap} data-ui="wrap" title="W" onClick=${() => explore.set({ wrap: state.wrap ? '' : '1' }, { replace: true })}>${state.wrap ? 'One line' : 'Wrap'}</button>
       <button class="text" onClick=${() => explore.set({ order: state.order === 'newest' ? 'oldest' : 'newest', row: '' })}>${state.order === 'newest' ? 'Newest first' : 'Oldest first'}</button>
       <${Export} explore=${explore} />`
     }</div>`;

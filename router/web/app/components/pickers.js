@@ -43,7 +43,7 @@ export function TablePicker({ db, tables, all, onPick, single }) {
             !tables.includes(t.name) &&
             tables.length > 0 &&
             tables.length < 32 &&
-            html`<button class="text" aria-label=${`Search ${t.name} as well`} onClick=${() => pick(db, [...tables, t.name])}>add</button>`
+            html`<button class="text" aria-label=${`add ${t.name} to the search`} onClick=${() => pick(db, [...tables, t.name])}>add</button>`
           }
         </li>`,
       )}</ul>

@@ -27,14 +27,16 @@ export function ShareMenu({ stores, frozen }) {
     <button class="choice" data-ui="copy-short" disabled=${unknown} onClick=${() => (close(), void short())}>Copy short link</button>`}<//>`;
 }
 
-/** @param {{stores: import('../main.js').Stores}} props */
-export function SavedMenu({ stores }) {
-  return html`<${Menu} button=${html`<span>Saved</span>`} label="Saved searches" ui="saved" class="text change">${(/** @type {() => void} */ close) => html`<${SavedList} stores=${stores} onDone=${close} />`}<//>`;
+/**
+ * What is saved under names: searches, or statements.
+ * @param {{saved: import('../main.js').Stores['saved'], place: import('../main.js').Stores['place'], what?: string}} props
+ */
+export function SavedMenu(props) {
+  return html`<${Menu} button=${html`<span>Saved</span>`} label="Saved" ui="saved" class="text change">${(/** @type {() => void} */ close) => html`<${SavedList} ...${props} onDone=${close} />`}<//>`;
 }
 
-/** @param {{stores: import('../main.js').Stores, onDone: () => void}} props */
-function SavedList({ stores, onDone }) {
-  const { saved, place } = stores;
+/** @param {Parameters<typeof SavedMenu>[0] & {onDone: () => void}} props */
+function SavedList({ saved, place, what = 'search', onDone }) {
   const [name, setName] = useState('');
   const [shared, setShared] = useState(false);
   useEffect(() => {
@@ -51,15 +53,15 @@ function SavedList({ stores, onDone }) {
     onDone();
   }
 
-  return html`<${ErrorPanel} latest=${saved.list} what="Asking for saved searches" />
-    ${list?.length === 0 && html`<p class="quiet">No search is saved yet.</p>`}
+  return html`<${ErrorPanel} latest=${saved.list} what="Asking for what is saved" />
+    ${list?.length === 0 && html`<p class="quiet">No ${what} is saved yet.</p>`}
     <ul>${list?.map(
       (
         s,
       ) => html`<li key=${`${s.owner} ${s.name}`}><button class="choice" data-ui="saved-search" onClick=${() => (onDone(), place.go(s.value.address))}>${s.name}<small>${s.shared ? 'shared' : ''}${s.owner && ` ${s.owner}`}</small></button>
         <button class="text" aria-label=${`Remove ${s.name}`} onClick=${() => void saved.remove(s.name)}>✕</button></li>`,
     )}</ul>
-    <form onSubmit=${save}><label>Save this search as<input data-ui="saved-name" required maxlength="128" pattern="[^/]+" value=${name} onInput=${(/** @type {InputEvent} */ e) => setName(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>
+    <form onSubmit=${save}><label>Save this ${what} as<input data-ui="saved-name" required maxlength="128" pattern="[^/]+" value=${name} onInput=${(/** @type {InputEvent} */ e) => setName(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>
       <label class="check"><input type="checkbox" checked=${shared} onChange=${() => setShared(!shared)} /> others see it too</label>
       <${ErrorPanel} latest=${saved.changing} what="Saving" /><button class="button main" data-ui="save-search">Save</button></form>`;
 }

@@ -10,18 +10,32 @@ import { copyText } from './copy.js';
  * @typedef {import('../stores/latest.js').Latest<T>} Latest
  */
 
-/** @param {{latest: Latest<any>, what: string, children?: unknown}} props */
-export function ErrorPanel({ latest, what }) {
+/** Codes of errors that say that a part of the cluster does not answer, so that the others can. */
+const unreachable = [4010, 5000, 5003];
+
+/**
+ * @param {object} props
+ * @param {Latest<any>} props.latest
+ * @param {string} props.what
+ * @param {() => void} [props.onPartial] asks for what the others have
+ * @param {(name: string) => void} [props.onNearest] takes a name in the place of the wrong one
+ */
+export function ErrorPanel({ latest, what, onPartial, onNearest }) {
   const error = latest.error.value;
   if (!error) return null;
   const waits = latest.retryAt.value;
   return html`<div class="error-panel" data-ui="error" role="alert">
     <p><b>${what} failed.</b> ${error.message}</p>
-    ${error.nearest.length > 0 && html`<p>Near by: ${error.nearest.join(', ')}</p>`}
+    ${
+      error.nearest.length > 0 &&
+      html`<p>Near by: ${error.nearest.map((name) => (onNearest ? html`<button class="text go" data-ui="nearest" onClick=${() => onNearest(name)}>${name}</button> ` : `${name} `))}</p>`
+    }
+    ${error.status === 403 && html`<p>Your user does not have the right for this. <a class="text go" href="/dashboard/settings">See who you are, or sign in as somebody else</a></p>`}
     <p class="quiet">${error.code ? `Code ${error.code}. ` : ''}${error.status ? `HTTP ${error.status}.` : ''}
       ${waits > 0 && html` <${Countdown} until=${waits} />`}</p>
     <p class="acts">
       <button class="button" data-ui="retry" onClick=${latest.again}>Try again</button>
+      ${onPartial && unreachable.includes(error.code) && html`<button class="button" data-ui="partial" onClick=${onPartial}>Show what the others have</button>`}
       ${error.request && html`<button class="text" onClick=${() => copyText(curlOf(/** @type {any} */ (error.request), location.origin))}>Copy as curl</button>`}
     </p>
   </div>`;
@@ -52,7 +66,7 @@ export function useNow(every) {
  */
 export function Progress({ since, onCancel, slow }) {
   if (!since) return html`<div class="progress"></div>`;
-  return html`<div class="progress on" role="progressbar" aria-label="Loading"><${Elapsed} since=${since} onCancel=${onCancel} slow=${slow} /></div>`;
+  return html`<div class="progress on"><span role="progressbar" aria-label="Loading"></span><${Elapsed} since=${since} onCancel=${onCancel} slow=${slow} /></div>`;
 }
 
 /** @param {{since: number, onCancel: () => void, slow?: unknown}} props */
@@ -62,6 +76,17 @@ function Elapsed({ since, onCancel, slow }) {
   return html`<span class="elapsed">${formatDuration(now - since)}
     ${now - since > 10000 && slow && html` · ${slow}`}
     <button class="text go" data-ui="cancel" onClick=${onCancel}>Cancel</button></span>`;
+}
+
+/**
+ * Says what is missing from an answer that was allowed to be partial.
+ * @param {{missing: {shards?: string[], segments?: string[]} | null, onAgain: () => void}} props
+ */
+export function Missing({ missing, onAgain }) {
+  if (!missing) return null;
+  const parts = [...(missing.shards ?? []), ...(missing.segments ?? [])];
+  return html`<div class="banner" data-ui="partial" role="alert"><span>${parts.length} ${parts.length === 1 ? 'part' : 'parts'} did not answer: rows are missing, and counts are too low. ${parts.slice(0, 3).join('; ')}${parts.length > 3 && ' …'}</span>
+    <button class="text go" onClick=${onAgain}>Ask for all</button></div>`;
 }
 
 /** @param {{title: string, children?: unknown}} props */

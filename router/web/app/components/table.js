@@ -75,7 +75,7 @@ function Facts({ info, lastRow, zone }) {
 /** @param {{details: import('../stores/table.js').Details}} props */
 function Columns({ details }) {
   return html`<h3 class="head">Columns<span class="quiet">${formatCount(details.fields.length)}; of the newest 1,000 rows: how many have a value</span></h3>
-    <div class="wide-table"><table><thead><tr><th>name</th><th>type</th><th>index</th><th class="r">filled</th><th>newest values</th></tr></thead>
+    <div class="wide-table" tabindex="0" role="region" aria-label="Columns of the table"><table><thead><tr><th>name</th><th>type</th><th>index</th><th class="r">filled</th><th>newest values</th></tr></thead>
     <tbody>${details.fields.map((f) => {
       const values = [...new Set(details.rows.map((row) => valueText(row.v[f.name])).filter(Boolean))];
       return html`<tr><td>${f.name}${f.role && html`<small>${f.role}</small>`}</td><td>${f.type}</td><td>${f.index ?? ''}</td>

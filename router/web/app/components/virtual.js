@@ -1,12 +1,13 @@
-// A list of which only the rows in sight are in the document. Rows have one height, but for one that may be higher.
+// A list of which only the rows in sight are in the document. Rows have one height, or are measured once they are drawn.
 
-import { html, useEffect, useLayoutEffect, useRef, useState } from '../../vendor/core.js';
-import { topOf, visibleRows } from '../lib/geometry.js';
+import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from '../../vendor/core.js';
+import { createHeights, rowsInSight } from '../lib/heights.js';
 
 /**
  * @param {object} props
  * @param {number} props.count
  * @param {number} props.height of a row
+ * @param {boolean} [props.measured] rows may be higher or lower
  * @param {number} [props.dropped] rows that are gone from the begin: what is seen does not move by that
  * @param {string} props.label
  * @param {(index: number) => unknown} props.row
@@ -14,23 +15,44 @@ import { topOf, visibleRows } from '../lib/geometry.js';
  * @param {number} [props.focus] the row that must be in sight; -1: none
  * @param {boolean} [props.follow] stay at the end
  * @param {(atEnd: boolean) => void} [props.onEnd] says whether the end is in sight
- * @param {import('../lib/geometry.js').Tall | null} [props.tall] a row that is higher than the others
  * @param {string} [props.resetKey] a new list begins at its top
  */
-export function VirtualList({ count, height, dropped = 0, label, row, onSee, focus = -1, follow, onEnd, resetKey, tall = null }) {
+export function VirtualList({ count, height, measured = false, dropped = 0, label, row, onSee, focus = -1, follow, onEnd, resetKey }) {
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
-  const [view, setView] = useState({ top: 0, height: 600 });
+  const block = useRef(/** @type {HTMLDivElement | null} */ (null));
+  const [view, setView] = useState({ top: 0, height: 600, width: 0 });
+  const [, redraw] = useState({});
   const before = useRef({ dropped, resetKey });
+  // What was measured holds for one width and one list.
+  const heights = useMemo(() => createHeights(height), [height, measured, measured && view.width, resetKey]);
+  heights.resize(count);
 
+  const look = (/** @type {HTMLDivElement} */ element) => setView({ top: element.scrollTop, height: element.clientHeight, width: element.clientWidth });
   useLayoutEffect(() => {
     const element = box.current;
     if (!element) return undefined;
-    const measure = () => setView({ top: element.scrollTop, height: element.clientHeight });
-    const observer = new ResizeObserver(measure);
+    const observer = new ResizeObserver(() => look(element));
     observer.observe(element);
-    measure();
+    look(element);
     return () => observer.disconnect();
   }, []);
+
+  const { from, to } = rowsInSight(heights, view, count);
+
+  // Measures what was drawn. The first row in sight stays where it is, whatever those above it turn out to be.
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (!measured || !element || !block.current) return;
+    const anchor = heights.indexAt(element.scrollTop);
+    const top = heights.topOf(anchor);
+    let changed = false;
+    [.../** @type {NodeListOf<HTMLElement>} */ (block.current.childNodes)].forEach((child, i) => {
+      changed = heights.set(from + i, child.offsetHeight) || changed;
+    });
+    if (!changed) return;
+    element.scrollTop += heights.topOf(anchor) - top;
+    redraw({});
+  });
 
   useLayoutEffect(() => {
     const element = box.current;
@@ -40,21 +62,20 @@ export function VirtualList({ count, height, dropped = 0, label, row, onSee, foc
       element.scrollTop -= (dropped - before.current.dropped) * height;
     }
     before.current = { dropped, resetKey };
-    if (follow) element.scrollTop = topOf(count, height, tall);
+    if (follow) element.scrollTop = heights.total();
   }, [count, dropped, height, follow, resetKey]);
 
   useLayoutEffect(() => {
     const element = box.current;
     if (!element || focus < 0) return;
-    const top = topOf(focus, height, tall);
-    const bottom = Math.min(topOf(focus + 1, height, tall), top + element.clientHeight); // of a row that is too high, its begin
+    const top = heights.topOf(focus);
+    const bottom = Math.min(heights.topOf(focus + 1), top + element.clientHeight); // of a row that is too high, its begin
     if (top < element.scrollTop) element.scrollTop = top;
     else if (bottom > element.scrollTop + element.clientHeight) {
       element.scrollTop = bottom - element.clientHeight;
     }
-  }, [focus, height, tall?.index, tall?.more]);
+  }, [focus, heights]);
 
-  const { from, to } = visibleRows(view.top, view.height, height, count, 8, tall);
   useEffect(() => {
     if (count > 0) onSee?.(from, to);
   }, [from, to, count]);
@@ -62,15 +83,15 @@ export function VirtualList({ count, height, dropped = 0, label, row, onSee, foc
   /** @param {Event} event */
   function scrolled(event) {
     const element = /** @type {HTMLDivElement} */ (event.currentTarget);
-    setView({ top: element.scrollTop, height: element.clientHeight });
+    look(element);
     onEnd?.(element.scrollTop + element.clientHeight > element.scrollHeight - height);
   }
 
   const indexes = Array.from({ length: to - from }, (_, i) => from + i);
   return html`<div class="scroller" ref=${box} onScroll=${scrolled} data-ui="rows" role="grid" tabindex="0"
     aria-label=${label} aria-rowcount=${count}>
-    <div class="spread" role="presentation" style=${{ height: `${topOf(count, height, tall)}px` }}>
-      <div class="block" role="rowgroup" style=${{ transform: `translateY(${topOf(from, height, tall)}px)` }}>${indexes.map(row)}</div>
+    <div class="spread" role="presentation" style=${{ height: `${heights.total()}px` }}>
+      <div class="block" ref=${block} role="rowgroup" style=${{ transform: `translateY(${heights.topOf(from)}px)` }}>${indexes.map(row)}</div>
     </div>
   </div>`;
 }

@@ -97,6 +97,17 @@ function isWord(value) {
   return value.text !== undefined && (value.form === 'plain' || value.form === 'quoted');
 }
 
+/**
+ * Has the words of a text looked for in every field, and not only in the message.
+ * @param {string} text
+ */
+export function searchEveryField(text) {
+  const parsed = parseSearch(text);
+  if (parsed.fault) return text;
+  const words = conjuncts(parsed.root).filter((part) => part.kind === 'text');
+  return words.reduceRight((changed, part) => `${changed.slice(0, part.from)}*:${changed.slice(part.from)}`, text);
+}
+
 /** @param {Node} root */
 function conjuncts(root) {
   return root.kind === 'all' ? root.of : [root];

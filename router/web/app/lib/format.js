@@ -7,6 +7,12 @@ export function formatCount(n) {
   return grouped.format(n);
 }
 
+/** Writes a share of a whole in per cent. @param {number} share from 0 to 1 */
+export function formatShare(share) {
+  if (share > 0 && share < 0.001) return '< 0.1 %';
+  return `${(share * 100).toFixed(share > 0.1 ? 0 : 1)} %`;
+}
+
 const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
 /** @param {number} n */
@@ -55,11 +61,20 @@ const hidden = /[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u202a-\u202e\u206
  * @param {string} text
  */
 export function visible(text) {
-  return text.replace(hidden, (c) => {
+  return text.replace(hidden, (c, /** @type {number} */ at) => {
     const code = c.charCodeAt(0);
+    if (code === 0x200d && joins(text, at)) return c;
     if (code < 0x20) return String.fromCharCode(0x2400 + code);
     return code === 0x7f ? '␡' : `\\u${code.toString(16).padStart(4, '0')}`;
   });
+}
+
+/** Reports whether a joiner makes one picture of two, as those of families. @param {string} text @param {number} at */
+function joins(text, at) {
+  return (
+    /\p{Extended_Pictographic}(?:\ufe0f|\p{Emoji_Modifier})?$/u.test(text.slice(Math.max(0, at - 4), at)) &&
+    /^\p{Extended_Pictographic}/u.test(text.slice(at + 1, at + 3))
+  );
 }
 
 /**

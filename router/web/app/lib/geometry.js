@@ -1,33 +1,4 @@
-// Where things are: the rows that a list shows, the bars of a histogram.
-
-/**
- * Returns which rows of one height are drawn.
- * @param {number} top how far the list is scrolled
- * @param {number} height of what is seen
- * @param {number} row height of a row
- * @param {number} count
- * @param {number} [extra] rows that are drawn above and below
- * @param {Tall | null} [tall] a row that is higher
- * @returns {{from: number, to: number}}
- */
-export function visibleRows(top, height, row, count, extra = 8, tall = null) {
-  const at = (/** @type {number} */ y) => (tall && y > tall.index * row ? Math.max(tall.index, (y - tall.more) / row) : y / row);
-  const from = Math.max(0, Math.min(Math.floor(at(top)) - extra, count));
-  const last = at(top + height);
-  return { from, to: Math.min(count, Math.ceil(last) + (last === tall?.index ? 1 : 0) + extra) };
-}
-
-/** @typedef {{index: number, more: number}} Tall one row, and by how much it is higher than the others */
-
-/**
- * Returns where a row begins.
- * @param {number} index
- * @param {number} row height of a row
- * @param {Tall | null} tall
- */
-export function topOf(index, row, tall) {
-  return index * row + (tall && index > tall.index ? tall.more : 0);
-}
+// Where the bars and the times of a histogram are.
 
 /**
  * Returns heights of the series of each bar, from the bottom, in pixels. A bar that is not empty has one at least.

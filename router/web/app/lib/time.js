@@ -1,6 +1,8 @@
 // Times: stored and sent as text in UTC with nine digits, shown in one zone. A Date has three digits; the others
 // are kept as text.
 
+import { formatDuration } from './format.js';
+
 /** The zone of the browser. */
 export const browserZone = Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC';
 
@@ -54,6 +56,29 @@ export function partsOfTime(time, zone) {
 export function formatTime(time, zone) {
   const parts = partsOfTime(time, zone);
   return parts.date ? `${parts.date} ${parts.time}` : parts.time;
+}
+
+/**
+ * Says a moment in all the ways in which somebody may need it: in the zone, in UTC, how long ago, and since 1970.
+ * @param {string} time RFC 3339
+ * @param {string} zone
+ * @param {number} [now]
+ */
+export function describeTime(time, zone, now = Date.now()) {
+  const at = partsOfTime(time, zone);
+  const ms = new Date(time).getTime();
+  if (!at.date) return time;
+  const nanos = BigInt(Math.floor(ms / 1000)) * 1_000_000_000n + BigInt((/\.(\d+)/.exec(time)?.[1] ?? '').slice(0, 9).padEnd(9, '0'));
+  const ago = now - ms;
+  const local = `${at.date} ${at.time}${at.fraction && `.${at.fraction}`} ${zone} (UTC${offsetText(offsetOf(ms, zone))})`;
+  return [local, ...(zone === 'UTC' ? [] : [time]), `${formatDuration(Math.abs(ago))} ${ago < 0 ? 'from now' : 'ago'}`, `${nanos} ns since 1970`].join('\n');
+}
+
+/** @param {number} ms how far a zone is ahead of UTC */
+function offsetText(ms) {
+  const minutes = Math.abs(ms) / 60e3;
+  const two = (/** @type {number} */ n) => String(Math.floor(n)).padStart(2, '0');
+  return `${ms < 0 ? '−' : '+'}${two(minutes / 60)}:${two(minutes % 60)}`;
 }
 
 const unitMs = /** @type {Record<string, number>} */ ({ s: 1e3, m: 60e3, h: 3600e3, d: 86400e3, w: 7 * 86400e3 });
@@ -129,6 +154,19 @@ export function formatSpan(ms) {
     if (ms % unitMs[unit] === 0) return `-${ms / unitMs[unit]}${unit}`;
   }
   return `-${Math.round(ms / 1e3)}s`;
+}
+
+/**
+ * Moves a range by its own length, or makes it longer or shorter around its middle.
+ * @param {{from: string, to: string}} range RFC 3339
+ * @param {number} by lengths that it is moved; 0: not
+ * @param {number} [times] its new length
+ */
+export function shiftRange({ from, to }, by, times = 1) {
+  const [begin, end] = [new Date(from).getTime(), new Date(to).getTime()];
+  const length = (end - begin) * times;
+  const middle = (begin + end) / 2 + by * (end - begin);
+  return { from: new Date(middle - length / 2).toISOString(), to: new Date(middle + length / 2).toISOString() };
 }
 
 /** The ranges that are one click away. */

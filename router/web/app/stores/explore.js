@@ -1,8 +1,9 @@
 // Explore: one search over tables and a range, its rows by pages, its histogram, its fields and the row that is open.
 
-import { batch, computed, signal } from '../../vendor/core.js';
+import { batch, computed, effect, signal } from '../../vendor/core.js';
 import { toggleAny, toggleClause, toggleExclusion, wantedWords } from '../lib/edit.js';
 import { addPage, dropFar, indexOf, noPages, refill, rowAt } from '../lib/pages.js';
+import { formatShare } from '../lib/format.js';
 import { shapeOf } from '../lib/shape.js';
 import { createLatest } from './latest.js';
 
@@ -12,6 +13,10 @@ import { createLatest } from './latest.js';
 
 const pageSize = 200;
 const mostRows = 10000;
+export const mostColumns = 12;
+const contextStep = 20;
+const mostContext = 200;
+const firstOpen = 5; // fields that are open before somebody opens others
 export const exploreDefaults = { db: 'public', from: '-1h', by: 'level', order: 'newest', view: 'rows' };
 
 /**
@@ -20,8 +25,9 @@ export const exploreDefaults = { db: 'public', from: '-1h', by: 'level', order: 
  * @param {import('./place.js').PlaceStore} with_.place
  * @param {import('./prefs.js').Prefs} with_.prefs
  * @param {typeof import('./latest.js').clock} with_.clock
+ * @param {Pick<Storage, 'getItem' | 'setItem'>} [with_.drafts] keeps what is typed while the page is loaded again
  */
-export function createExplore({ api, place, prefs, clock }) {
+export function createExplore({ api, place, prefs, clock, drafts }) {
   const param = (/** @type {string} */ name, fallback = '') => place.here.value.params.get(name) ?? fallback;
   const state = computed(() => ({
     db: param('db', 'public'),
@@ -39,9 +45,13 @@ export function createExplore({ api, place, prefs, clock }) {
     wrap: param('wrap') === '1',
     afrom: param('afrom'), // a part of the range that is compared with the rest
     ato: param('ato'),
+    partial: param('partial') === '1', // an answer of some of the shards is good enough
   }));
 
   const draft = signal(state.value.q);
+  let recalled = recallDraft(); // what was typed and not run before the page was loaded again
+  effect(() => drafts?.setItem('cordwood.draft', JSON.stringify([state.value.q, draft.value])));
+  const begin = signal(''); // the row at which the list begins; empty: the first of the range
   const fields = createLatest(clock);
   const first = createLatest(clock);
   const more = createLatest(clock);
@@ -50,6 +60,7 @@ export function createExplore({ api, place, prefs, clock }) {
   const compiled = createLatest(clock);
   const opened = createLatest(clock);
   const around = createLatest(clock);
+  const reach = signal(contextStep); // rows on each side in the context
   const apart = signal(/** @type {string[]} */ ([])); // fields that neighbours need not share
   const list = signal(noPages());
   const range = signal(/** @type {{from: string, to: string} | null} */ (null));
@@ -70,9 +81,9 @@ export function createExplore({ api, place, prefs, clock }) {
 
   /** What every request of a run asks about. */
   function scope() {
-    const { db, tables, q, from, to } = state.value;
+    const { db, tables, q, from, to, partial } = state.value;
     const at = range.value;
-    return { db, tables, from: at?.from ?? from, to: (at?.to ?? to) || null, query: q };
+    return { db, tables, from: at?.from ?? from, to: (at?.to ?? to) || null, query: q, allow_partial: partial || undefined };
   }
 
   /**
@@ -91,7 +102,9 @@ export function createExplore({ api, place, prefs, clock }) {
     const { db, tables, order } = state.value;
     if (tables.length === 0) return;
     batch(() => {
-      if (!again) draft.value = state.value.q;
+      if (!again) draft.value = recalled ?? state.value.q;
+      recalled = null;
+      begin.value = '';
       newer.cancel();
       reads.cancel();
       reads.value.value = null;
@@ -116,7 +129,7 @@ export function createExplore({ api, place, prefs, clock }) {
         ran = '';
         return;
       }
-      openFields.value = firstFields();
+      openFields.value = prefs.openFields.get(tableKey()) ?? firstFields();
     }
     const body = scope();
     void compiled.run(ask('compile', body));
@@ -128,8 +141,38 @@ export function createExplore({ api, place, prefs, clock }) {
       });
       return answer;
     });
-    await Promise.all([rows, count(body)]);
+    await Promise.all([rows.then(beginAtRow).then(loadIfSeen), count(body)]);
     await countFields();
+  }
+
+  /** Loads the next page if the reader is at the end already, where nothing would change that asks for it. */
+  async function loadIfSeen() {
+    if (!first.error.value && seen > list.value.count - 50) await loadMore();
+  }
+
+  /** Has the list begin at the row that the address names, if that is not among the first ones: a link to a row shows it among others. */
+  async function beginAtRow() {
+    const { row, order } = state.value;
+    if (!row || first.error.value || list.value.next === null || indexOf(list.value, row) >= 0) return;
+    await more.run(async (signal) => {
+      const answer = await ask('rows', { ...scope(), limit: pageSize, order, at: row })(signal);
+      if (!answer.rows.some((/** @type {Row} */ r) => r.id === row)) return answer; // another search, or the row is gone
+      batch(() => {
+        begin.value = row;
+        list.value = addPage(noPages(), { cursor: '', rows: answer.rows, next: answer.next });
+      });
+      return answer;
+    });
+  }
+
+  /** The search that was typed before the page was loaded again, if it belongs to the same address. */
+  function recallDraft() {
+    try {
+      const [q, text] = JSON.parse(drafts?.getItem('cordwood.draft') ?? '[]');
+      return q === state.value.q && typeof text === 'string' ? text : null;
+    } catch {
+      return null;
+    }
   }
 
   /**
@@ -170,7 +213,7 @@ export function createExplore({ api, place, prefs, clock }) {
     const useful = usefulFields()
       .filter((/** @type {Field} */ f) => f.unique < 0.5)
       .map((/** @type {Field} */ f) => f.name);
-    return [...new Set([...level, ...useful])].slice(0, 5);
+    return [...new Set([...level, ...useful])].slice(0, firstOpen);
   }
 
   /** Fields that tell rows apart: those with a few values that many rows have. */
@@ -192,8 +235,7 @@ export function createExplore({ api, place, prefs, clock }) {
       list.value = addPage(list.value, { cursor: next, rows: answer.rows, next: answer.next });
       return answer;
     });
-    // A reader at the end sees nothing change that would ask for the next page.
-    if (!more.error.value && list.value.next !== next && seen > list.value.count - 50) await loadMore();
+    if (!more.error.value && list.value.next !== next) await loadIfSeen();
   }
 
   /**
@@ -201,7 +243,7 @@ export function createExplore({ api, place, prefs, clock }) {
    * @param {AbortSignal} signal
    */
   function page(cursor, signal) {
-    const at = cursor ? { cursor } : {};
+    const at = cursor ? { cursor } : begin.value ? { at: begin.value } : {};
     return ask('rows', { ...scope(), limit: pageSize, order: state.value.order, ...at })(signal);
   }
 
@@ -227,7 +269,7 @@ export function createExplore({ api, place, prefs, clock }) {
 
   /**
    * Changes the address: what the result depends on makes an entry in the history.
-   * @param {Partial<Record<'db' | 'q' | 'from' | 'to' | 'by' | 'order' | 'row' | 'cols' | 'hide' | 'wrap' | 'view' | 'afrom' | 'ato', string>> & {t?: string[]}} change
+   * @param {Partial<Record<'db' | 'q' | 'from' | 'to' | 'by' | 'order' | 'row' | 'cols' | 'hide' | 'wrap' | 'view' | 'afrom' | 'ato' | 'partial', string>> & {t?: string[]}} change
    * @param {{replace?: boolean}} [how]
    */
   function set(change, how) {
@@ -247,6 +289,7 @@ export function createExplore({ api, place, prefs, clock }) {
       wrap: s.wrap ? '1' : '',
       afrom: s.afrom,
       ato: s.ato,
+      partial: s.partial ? '1' : '',
       ...change,
     };
     place.set('explore', values, exploreDefaults, how);
@@ -272,11 +315,11 @@ export function createExplore({ api, place, prefs, clock }) {
     const row = opened.value.value;
     if (state.value.view !== 'context' || !row) return;
     const same = sharedFields();
-    const key = JSON.stringify([state.value.db, row.table, same]);
+    const key = JSON.stringify([state.value.db, row.table, same, reach.value]);
     if (key === aroundOf && contextRows().some((r) => r.id === row.id)) return; // it is there: nothing moves
     aroundOf = key;
     const table = row.table ?? state.value.tables[0];
-    const body = { db: state.value.db, table, id: row.id, before: 50, after: 50, same };
+    const body = { db: state.value.db, table, id: row.id, before: reach.value, after: reach.value, same };
     await around.run(ask('context', body));
   }
 
@@ -300,6 +343,17 @@ export function createExplore({ api, place, prefs, clock }) {
       if (row) rows.push(row);
     }
     return rows;
+  }
+
+  /** What is chosen for a table is kept under its name. */
+  function tableKey() {
+    return `${state.value.db}.${state.value.tables.join()}`;
+  }
+
+  /** @param {string[]} cols */
+  function setColumns(cols) {
+    prefs.columns.set(tableKey(), cols);
+    set({ cols: cols.join(',') });
   }
 
   /** @param {Row | null} row */
@@ -355,6 +409,12 @@ export function createExplore({ api, place, prefs, clock }) {
     sharedFields,
     loadContext,
     contextRows,
+    contextMore: computed(() => reach.value < mostContext),
+    widenContext() {
+      reach.value = Math.min(mostContext, reach.value * 3);
+      return loadContext();
+    },
+    begin,
     list,
     range,
     shape,
@@ -370,8 +430,32 @@ export function createExplore({ api, place, prefs, clock }) {
     reads,
     askReads: () => reads.run(ask('compile', { ...scope(), plan: true })),
     differing,
+    /**
+     * Says how many of the rows have a value, if that was counted.
+     * @param {string} name
+     * @param {unknown} value
+     */
+    shareOf(name, value) {
+      const { rows, exact, fields: counted } = facets.value.value ?? {};
+      const found = counted?.find((/** @type {any} */ f) => f.name === name)?.values.find((/** @type {any} */ v) => v.value === value);
+      if (!found || !rows) return '';
+      return `${exact === false ? '≈ ' : ''}${formatShare(found.count / rows)} of rows`;
+    },
     pick,
     pickedRows,
+    /** Selects no row, and shows none whole. */
+    clearPicked() {
+      picked.value = null;
+      unfolded.value = '';
+    },
+    /** The search text, with a name in the place of what the server did not know. @param {string} name */
+    replaceFault(name) {
+      const at = (first.error.value ?? fields.error.value)?.at;
+      if (!at) return state.value.q;
+      const bytes = new TextEncoder().encode(state.value.q);
+      const text = (/** @type {Uint8Array} */ part) => new TextDecoder().decode(part);
+      return text(bytes.slice(0, at.offset)) + name + text(bytes.slice(at.offset + at.length));
+    },
     usefulFields,
     run,
     see,
@@ -400,14 +484,39 @@ export function createExplore({ api, place, prefs, clock }) {
     toggleField(name) {
       const open = openFields.value;
       openFields.value = open.includes(name) ? open.filter((n) => n !== name) : [...open, name];
+      prefs.openFields.set(tableKey(), openFields.value);
       if (openFields.value.includes(name)) void countFields();
     },
     /** @param {string} name */
     toggleColumn(name) {
       const cols = state.value.cols;
-      const changed = cols.includes(name) ? cols.filter((n) => n !== name) : [...cols, name].slice(0, 12);
-      set({ cols: changed.join(',') });
+      setColumns(cols.includes(name) ? cols.filter((n) => n !== name) : [...cols, name].slice(0, mostColumns));
     },
+    /**
+     * Puts a column at the place of another.
+     * @param {number} from
+     * @param {number} to
+     */
+    moveColumn(from, to) {
+      const cols = [...state.value.cols];
+      const [moved] = cols.splice(from, 1);
+      cols.splice(to, 0, moved);
+      setColumns(cols);
+    },
+    setColumns,
+    /** The columns that were chosen for the table, if the address names none. */
+    recallColumns() {
+      const kept = prefs.columns.get(tableKey());
+      if (state.value.cols.length === 0 && Array.isArray(kept) && kept.length > 0) set({ cols: kept.join(',') }, { replace: true });
+    },
+    widths: computed(() => /** @type {Record<string, number>} */ (prefs.widths.get(tableKey()) ?? {})),
+    /**
+     * @param {string} name
+     * @param {number} width
+     */
+    widen: (name, width) => prefs.widths.set(tableKey(), { ...prefs.widths.get(tableKey()), [name]: width }),
+    /** What is missing from the answers on screen; null: nothing. */
+    missing: computed(() => first.value.value?.partial ?? hits.value.value?.partial ?? facets.value.value?.partial ?? null),
   };
 }
 

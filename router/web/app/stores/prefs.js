@@ -5,6 +5,8 @@ import { browserZone } from '../lib/time.js';
 
 /** @typedef {ReturnType<typeof createPrefs>} Prefs */
 
+const mostTables = 200;
+
 /** @param {Pick<Storage, 'getItem' | 'setItem'>} storage */
 export function createPrefs(storage) {
   return {
@@ -16,7 +18,45 @@ export function createPrefs(storage) {
     history: list('history'),
     /** The texts whose patterns are shown, of tables without a message: table=field, the one chosen last first. */
     patternFields: list('pattern-fields'),
+    /** Of each table, by db.table: its columns, the fields that are open, the widths of columns. */
+    columns: byTable('columns'),
+    openFields: byTable('open-fields'),
+    widths: byTable('widths'),
   };
+
+  /**
+   * What was chosen for tables. The tables that were used last are kept.
+   * @param {string} name
+   */
+  function byTable(name) {
+    const all = signal(parsed(name, {}));
+    effect(() => write(name, JSON.stringify(Object.fromEntries(Object.entries(all.value).slice(-mostTables)))));
+    return {
+      /** @param {string} table */
+      get: (table) => /** @type {any} */ (all.value[table]),
+      /**
+       * @param {string} table
+       * @param {string[] | Record<string, number>} value
+       */
+      set(table, value) {
+        const others = Object.entries(all.value).filter(([name]) => name !== table);
+        all.value = { ...Object.fromEntries(others), [table]: value }; // the last one
+      },
+    };
+  }
+
+  /**
+   * @param {string} name
+   * @param {Record<string, unknown>} initial
+   */
+  function parsed(name, initial) {
+    try {
+      const stored = JSON.parse(read(name) ?? 'null');
+      return typeof stored === 'object' && stored !== null && !Array.isArray(stored) ? stored : initial;
+    } catch {
+      return initial; // what is stored is no JSON
+    }
+  }
 
   /**
    * @param {string} name

@@ -1,4 +1,4 @@
-// What is saved on the server: searches by name, and the states behind short links.
+// What is saved on the server: searches and statements by name, and the states behind short links.
 
 import { createLatest } from './latest.js';
 
@@ -7,12 +7,13 @@ import { createLatest } from './latest.js';
 /**
  * @param {import('../lib/api.js').Api} api
  * @param {typeof import('./latest.js').clock} clock
+ * @param {'search' | 'sql'} [kind]
  */
-export function createSaved(api, clock) {
+export function createSaved(api, clock, kind = 'search') {
   const list = /** @type {import('./latest.js').Latest<Saved[]>} */ (createLatest(clock));
   const changing = /** @type {import('./latest.js').Latest<unknown>} */ (createLatest(clock));
-  const load = () => list.run(async (signal) => (await api.json({ path: '/v1/saved?kind=search', signal })).saved);
-  const pathOf = (/** @type {string} */ name) => `/v1/saved/search/${encodeURIComponent(name)}`;
+  const load = () => list.run(async (signal) => (await api.json({ path: `/v1/saved?kind=${kind}`, signal })).saved);
+  const pathOf = (/** @type {string} */ name) => `/v1/saved/${kind}/${encodeURIComponent(name)}`;
 
   /** The condition under which something is changed: that it is still what is on screen. @param {string} name */
   function condition(name) {

@@ -1,11 +1,32 @@
-// SQL: one text, and the answer to the statement that ran last.
+// SQL: texts in tabs, each with the answer to the statement that ran last.
 
-import { signal } from '../../vendor/core.js';
+import { computed, effect, signal } from '../../vendor/core.js';
+import { faultAt } from '../lib/results.js';
 import { tablesIn } from '../lib/sqlcomplete.js';
 import { quoteText } from '../lib/sqlwords.js';
 import { createLatest } from './latest.js';
 
-const most = 1000;
+/** @typedef {import('../lib/api.js').SqlResult} SqlResult */
+/** @typedef {ReturnType<typeof createTab>} Tab */
+
+export const rowLimits = [100, 1000, 10000];
+const mostTabs = 20;
+const mostInAddress = 6000; // characters
+let lastTab = 0;
+
+/**
+ * @param {string} text
+ * @param {typeof import('./latest.js').clock} clock
+ */
+function createTab(text, clock) {
+  return {
+    id: ++lastTab,
+    text: signal(text),
+    ran: signal(''), // the statement that ran last
+    latest: /** @type {import('./latest.js').Latest<SqlResult>} */ (createLatest(clock)),
+    plan: /** @type {import('./latest.js').Latest<SqlResult>} */ (createLatest(clock)),
+  };
+}
 
 /**
  * @param {object} with_
@@ -15,33 +36,73 @@ const most = 1000;
  * @param {typeof import('./latest.js').clock} with_.clock
  */
 export function createSql({ api, place, storage, clock }) {
-  const text = signal('');
-  const latest = createLatest(clock);
-  const plan = /** @type {import('./latest.js').Latest<import('../lib/api.js').SqlResult>} */ (createLatest(clock));
-  const ran = signal('');
+  const tabs = signal(recall().map((text) => createTab(text, clock)));
+  const at = signal(0);
+  const tab = computed(() => tabs.value[at.value] ?? tabs.value[0]);
+  const most = signal(rowLimits[1]);
   const columns = /** @type {import('./latest.js').Latest<{name: string, type: string, table: string}[]>} */ (createLatest(clock));
   let described = ''; // the tables whose columns are known
 
+  const db = () => place.here.value.params.get('db') ?? 'public';
+  effect(() => storage.setItem('cordwood.sql', JSON.stringify(tabs.value.map((t) => t.text.value))));
+
+  /** The texts that were here before a reload. */
+  function recall() {
+    try {
+      const kept = JSON.parse(storage.getItem('cordwood.sql') ?? '[]');
+      if (Array.isArray(kept) && kept.length > 0) return kept.map(String).slice(0, mostTabs);
+    } catch {
+      // what is stored is no list
+    }
+    return ['SHOW TABLES'];
+  }
+
+  /** @param {string} text */
+  function addTab(text) {
+    if (tabs.value.length >= mostTabs) return;
+    tabs.value = [...tabs.value, createTab(text, clock)];
+    at.value = tabs.value.length - 1;
+  }
+
   return {
-    text,
-    latest,
-    plan,
-    ran,
+    tabs,
+    at,
+    tab,
     most,
     columns,
-    db: () => place.here.value.params.get('db') ?? 'public',
-    /** Takes the text of the address, else the one that was here before a reload. */
+    db,
+    /** Shows the text of the address: the tab that has it, else a new one. */
     open() {
-      text.value = place.here.value.params.get('q') || text.value || storage.getItem('cordwood.sql') || 'SHOW TABLES';
+      const q = place.here.value.params.get('q');
+      if (!q || q === tab.value.text.value) return;
+      const known = tabs.value.findIndex((t) => t.text.value === q);
+      if (known >= 0) at.value = known;
+      else if (tabs.value.length === 1 && tab.value.ran.value === '' && tab.value.text.value === 'SHOW TABLES') tab.value.text.value = q;
+      else addTab(q);
+    },
+    addTab,
+    /** @param {Tab} closed */
+    closeTab(closed) {
+      closed.latest.cancel();
+      closed.plan.cancel();
+      const left = tabs.value.filter((t) => t !== closed);
+      tabs.value = left.length > 0 ? left : [createTab('', clock)];
+      at.value = Math.min(at.value, tabs.value.length - 1);
     },
     /** @param {string} changed */
     write(changed) {
-      text.value = changed;
-      storage.setItem('cordwood.sql', changed);
+      tab.value.text.value = changed;
+    },
+    /** Where the text of a tab is wrong, by the error of the statement that ran; null: nowhere. @param {Tab} of */
+    faultOf({ text, ran, latest }) {
+      const begin = text.value.indexOf(ran.value);
+      const error = latest.error.value;
+      const place = error && begin >= 0 ? faultAt(ran.value, error.message) : null;
+      return place === null ? null : begin + Math.min(place, Math.max(0, ran.value.length - 1));
     },
     /** Asks for the columns of the tables that a statement names. @param {string} statement */
     describe(statement) {
-      const named = tablesIn(statement, place.here.value.params.get('db') ?? 'public');
+      const named = tablesIn(statement, db());
       const key = JSON.stringify(named);
       if (key === described || named.length === 0) return;
       described = key;
@@ -55,20 +116,20 @@ export function createSql({ api, place, storage, clock }) {
           if (columns.error.value) described = ''; // asked again with the next key
         });
     },
-    /** Shows the answer as a table, a plot or a plan. @param {string} tab */
-    show(tab) {
+    /** Shows the answer as a table, a plot or a plan. @param {string} view */
+    show(view) {
       const { params } = place.here.value;
-      place.set('sql', { db: params.get('db') ?? '', q: params.get('q') ?? '', tab }, { db: 'public', tab: 'table' }, { replace: true });
+      place.set('sql', { db: params.get('db') ?? '', q: params.get('q') ?? '', tab: view }, { db: 'public', tab: 'table' }, { replace: true });
     },
     /** Runs the statement again, for its plan. */
-    explain: () => plan.run((signal) => api.sql(`EXPLAIN ANALYZE ${ran.value}`, { signal, db: place.here.value.params.get('db') ?? 'public' })),
+    explain: () => tab.value.plan.run((signal) => api.sql(`EXPLAIN ANALYZE ${tab.value.ran.value}`, { signal, db: db() })),
     /** @param {string} statement */
     run(statement) {
+      const { text, ran, latest } = tab.value;
       ran.value = statement;
-      const db = place.here.value.params.get('db') ?? 'public';
-      const tab = place.here.value.params.get('tab') ?? '';
-      if (text.value.length < 6000) place.set('sql', { db, q: text.value, tab }, { db: 'public' });
-      return latest.run((signal) => api.sql(statement, { signal, db, limit: most }));
+      const view = place.here.value.params.get('tab') ?? '';
+      if (text.value.length < mostInAddress) place.set('sql', { db: db(), q: text.value, tab: view }, { db: 'public' });
+      return latest.run((signal) => api.sql(statement, { signal, db: db(), limit: most.value }));
     },
   };
 }

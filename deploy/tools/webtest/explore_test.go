@@ -1,0 +1,180 @@
+package webtest
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// TestWrap shows each row whole: rows have the heights that they need, stand below each other, and the list ends with
+// the last of them.
+func TestWrap(t *testing.T) {
+	s := start(t)
+	rows := logs(200)
+	for i := range rows {
+		rows[i]["msg"] = strings.Repeat("a long text of many words ", i%16)
+	}
+	s.ingest("app", rows...)
+	b := open(t, s.url+"/dashboard/explore?t=app")
+	b.until(loaded)
+	b.press("w")
+	b.until(`((rows) => rows.length > 5 && rows.every((r, i) => i === 0 ||
+		Math.abs(r.getBoundingClientRect().top - rows[i - 1].getBoundingClientRect().bottom) < 1) &&
+		new Set(rows.map((r) => r.offsetHeight)).size > 1)([...document.querySelectorAll('[data-ui=row]')])`)
+	b.until(`((list, last) => { list.scrollTop = 1e9; return last() && Math.abs(last().getBoundingClientRect().bottom -
+		list.getBoundingClientRect().bottom) < 1 })(document.querySelector('[data-ui=rows]'),
+		() => document.querySelector('[data-index="199"]'))`)
+	b.press("w")
+	b.until(`[...document.querySelectorAll('[data-ui=row]')].every((r) => r.offsetHeight === 24)`)
+}
+
+// TestColumns adds columns, moves and widens one by keyboard; the browser keeps them for the table.
+func TestColumns(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(50)...)
+	b := open(t, s.url+"/dashboard/explore?t=app")
+	b.until(loaded)
+	b.press("e")
+	b.until(`document.querySelectorAll('[data-ui=column-add]').length > 2`)
+	for _, name := range []string{"host", "level"} {
+		eval[bool](b, `([...document.querySelectorAll('[data-ui=column-add]')].find((e) => e.textContent === `+quote(name)+
+			`).click(), true)`)
+		b.until(`document.querySelector('.colhead [data-name=` + name + `]')`)
+	}
+	b.until(`location.search.includes('cols=host,level')`)
+	head := func(key, modifier string) {
+		t.Helper()
+		eval[bool](b, `(document.querySelector('.colhead [data-name=host] button').dispatchEvent(new KeyboardEvent('keydown',
+			{key: `+quote(key)+`, `+modifier+`: true, bubbles: true})), true)`)
+	}
+	before := eval[float64](b, `document.querySelector('.colhead [data-name=host]').offsetWidth`)
+	head("ArrowRight", "altKey")
+	b.until(`document.querySelector('.colhead [data-name=host]').offsetWidth > ` + quote(before))
+	b.until(`document.querySelector('[data-ui=row] .src').offsetWidth > ` + quote(before))
+	head("ArrowRight", "shiftKey")
+	b.until(`location.search.includes('cols=level,host')`)
+	b = open(t, s.url+"/dashboard/explore?t=app")
+	b.until(`[...document.querySelectorAll('.colhead [data-ui=column]')].map((e) => e.dataset.name).join() === 'level,host'`)
+	eval[bool](b, `(localStorage.clear(), true)`)
+}
+
+// TestNumberRange shows where the values of a number lie, and only a part of them.
+func TestNumberRange(t *testing.T) {
+	s := start(t)
+	rows := logs(200)
+	for i := range rows {
+		rows[i]["took"] = float64(i) / 2
+	}
+	s.ingest("app", rows...)
+	b := open(t, s.url+"/dashboard/explore?t=app")
+	b.until(loaded)
+	b.click(`[data-ui=field][data-name=took] button`)
+	b.until(`document.querySelectorAll('[data-ui=number-facet] .bins u').length > 5`)
+	b.fill(`[data-ui=number-facet] input`, "50")
+	b.click(`[data-ui=number-range]:not([disabled])`)
+	b.until(`document.querySelector('[data-ui=search]').value === 'took:>=50'`)
+	b.until(`document.querySelector('[data-ui=total]').textContent.includes('100 rows')`)
+}
+
+// TestPartial asks for what the shards have that answer, and says what is missing.
+func TestPartial(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(50)...)
+	// A shard is away, unless a partial answer is allowed.
+	away := `{ const ask = fetch; window.fetch = async (path, how) => {
+		if (!/explore.(rows|hits|facets)$/.test(path)) return ask(path, how);
+		if (!JSON.parse(how.body).allow_partial) return new Response(
+			JSON.stringify({code: 5003, error: 'shard 2 on node b does not answer'}), {status: 503, headers: {'retry-after': '60'}});
+		const answer = await (await ask(path, how)).json();
+		return new Response(JSON.stringify({...answer, partial: {shards: ['shard 2 on node b']}})); } }`
+	b := openWith(t, watch+away, s.url+"/dashboard/explore?t=app")
+	b.click(`[data-ui=error] [data-ui=partial]`)
+	b.until(loaded)
+	b.until(`document.querySelector('.banner[data-ui=partial]').textContent.includes('shard 2 on node b')`)
+	b.until(`location.search.includes('partial=1')`)
+	b.shoot("partial")
+	b.click(`.banner[data-ui=partial] button`)
+	b.until(`!location.search.includes('partial') && document.querySelector('[data-ui=error]')`)
+}
+
+// TestReload has a search that was typed and not run, and a link to a row that is not among the first ones.
+func TestReload(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(900)...)
+	b := open(t, s.url+"/dashboard/explore?t=app")
+	b.until(loaded)
+	b.fill(`[data-ui=search]`, "not run yet")
+	eval[bool](b, `(window.before = true, location.reload(), true)`)
+	b.until(`!window.before && ` + loaded + ` && document.querySelector('[data-ui=search]').value === 'not run yet'`)
+	b.search("")
+	b.until(`(document.querySelector('[data-ui=rows]').scrollTop = 1e9,
+		document.querySelector('.foot').textContent.includes('900 (all)'))`)
+	b.click(`[data-ui=row][data-index="890"]`)
+	b.until(`document.querySelector('[data-ui=detail]')`)
+	other := open(t, eval[string](b, `location.href`))
+	other.until(`document.querySelector('[data-ui=row][aria-selected=true]').dataset.index === '0'`)
+	other.until(`document.querySelector('.foot').textContent.includes('10 (all)')`)
+	other.click(`[data-ui=from-begin]`)
+	other.until(`document.querySelector('.foot').textContent.startsWith('200 loaded')`)
+}
+
+// TestNothingFound looks for a word in every field, and takes the name that the server proposes.
+func TestNothingFound(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(30)...)
+	b := open(t, s.url+"/dashboard/explore?t=app&q=web-1")
+	b.click(`[data-ui=every-field]`)
+	b.until(`document.querySelector('[data-ui=total]').textContent.includes('10 rows')`)
+	b.until(`document.querySelector('[data-ui=search]').value === '*:web-1'`)
+	b.search("hots:web-1")
+	b.click(`[data-ui=nearest]`)
+	b.until(`document.querySelector('[data-ui=search]').value === 'host:web-1'`)
+	b.until(`document.querySelector('[data-ui=total]').textContent.includes('10 rows')`)
+}
+
+// TestSQLTabs has several texts, which survive a reload; sorts the rows, opens a cell, marks what is wrong in a
+// statement, and saves a plot as a picture.
+func TestSQLTabs(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(30)...)
+	statement := "SELECT host, count(*) AS n, '{\"a\":1}' AS doc FROM app GROUP BY host ORDER BY host"
+	b := openWith(t, watch+keepDownloads, s.url+"/dashboard/sql?"+url.Values{"q": {statement}}.Encode())
+	b.click(`[data-ui=run]`)
+	cells := `[...document.querySelectorAll('.cells [role=gridcell]')].map((e) => e.textContent)`
+	b.until(cells + `.slice(0, 2).join() === 'web-0,10'`)
+	b.click(`.grid .colhead button`)
+	b.click(`.grid .colhead button`) // downwards
+	b.until(cells + `[0] === 'web-2'`)
+	b.click(`[data-ui=take]`)
+	b.click(`[data-ui=save-csv]`)
+	b.until(`window.saved['rows.csv'].startsWith('host,n,doc\r\nweb-2,10,"{""a"":1}"')`)
+	b.click(`[data-ui=take]`)
+	b.click(`[data-ui=save-json]`)
+	b.until(`JSON.parse(window.saved['rows.json'])[0].n === 10`)
+	eval[bool](b, `(document.querySelectorAll('.cells [role=gridcell]')[2].dispatchEvent(
+		new MouseEvent('dblclick', {bubbles: true})), true)`)
+	b.until(`document.querySelector('[data-ui=cell]').textContent === '{\n  "a": 1\n}'`)
+	b.shoot("cell")
+	b.click(`dialog .button:not(.main)`)
+	b.click(`[data-ui=tab-plot]`)
+	b.click(`[data-ui=plot-png]`)
+	b.until(`window.saved['plot.png'] > 1000`)
+	b.click(`[data-ui=sql-new]`)
+	b.fill(`[data-ui=editor]`, "SELECT wrong FROM app")
+	b.click(`[data-ui=run]`)
+	b.until(`document.querySelector('.coloured-lines .c-wrong').textContent.includes('wrong')`)
+	b.shoot("wrong-sql")
+	eval[bool](b, `(window.before = true, location.reload(), true)`)
+	b.until(`!window.before && document.querySelectorAll('[data-ui=sql-tab]').length === 2`)
+	b.until(`document.querySelector('[data-ui=editor]').value === 'SELECT wrong FROM app'`)
+	b.click(`[aria-label^="Close SELECT wrong"]`)
+	b.until(`document.querySelector('[data-ui=editor]').value.startsWith('SELECT host')`)
+}
+
+// keepDownloads keeps the files that the page saves: their texts, and the lengths of others.
+const keepDownloads = `window.saved = {}; HTMLAnchorElement.prototype.click = async function () {
+	const blob = await (await fetch(this.href)).blob();
+	saved[this.download] = blob.type.startsWith('image/') ? blob.size : await blob.text(); };
+	{ const make = URL.createObjectURL; URL.createObjectURL = (blob) => { const href = make.call(URL, blob); kept.set(href, blob);
+	return href; }; const kept = new Map(), ask = fetch;
+	window.fetch = (path, how) => kept.has(path) ? Promise.resolve(new Response(kept.get(path))) : ask(path, how); }`

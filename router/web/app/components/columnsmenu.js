@@ -1,0 +1,39 @@
+// Which columns stand beside the line, and in which order.
+
+import { html, useState } from '../../vendor/core.js';
+import { mostColumns } from '../stores/explore.js';
+import { Menu } from './menu.js';
+
+const mostShown = 100;
+
+/** @param {{explore: import('../stores/explore.js').Explore}} props */
+export function ColumnsMenu({ explore }) {
+  const count = explore.state.value.cols.length;
+  return html`<${Menu} button=${html`<span>Columns${count > 0 && ` ${count}`}</span>`} label="Columns" ui="columns" class="text change wide">${() => html`<${Chooser} explore=${explore} />`}<//>`;
+}
+
+/** @param {{explore: import('../stores/explore.js').Explore}} props */
+function Chooser({ explore }) {
+  const [find, setFind] = useState('');
+  const cols = explore.state.value.cols;
+  /** @type {{name: string}[]} */
+  const fields = explore.fields.value.value?.fields ?? [];
+  const wanted = find.trim().toLowerCase();
+  const others = fields.filter((f) => !cols.includes(f.name) && f.name.toLowerCase().includes(wanted));
+  const full = cols.length >= mostColumns;
+  return html`<input class="find" type="search" placeholder="Find a field" aria-label="Find a field" value=${find}
+      onInput=${(/** @type {InputEvent} */ e) => setFind(/** @type {HTMLInputElement} */ (e.currentTarget).value)} />
+    <ul>${cols.map(
+      (name, i) =>
+        html`<li class="on" key=${name}><button class="choice" data-ui="column-remove" aria-label=${`${name}: remove the column`} onClick=${() => explore.toggleColumn(name)}>✓ ${name}</button>
+          <button class="text" disabled=${i === 0} aria-label=${`Move ${name} to the left`} onClick=${() => explore.moveColumn(i, i - 1)}>←</button>
+          <button class="text" disabled=${i === cols.length - 1} aria-label=${`Move ${name} to the right`} onClick=${() => explore.moveColumn(i, i + 1)}>→</button></li>`,
+    )}${others
+      .slice(0, mostShown)
+      .map(
+        ({ name }) =>
+          html`<li key=${name}><button class="choice" data-ui="column-add" disabled=${full} onClick=${() => explore.toggleColumn(name)}>${name}</button></li>`,
+      )}</ul>
+    ${full && html`<p class="quiet">There are at most ${mostColumns} columns.</p>`}
+    ${others.length > mostShown && html`<p class="quiet">${others.length - mostShown} more: type a part of the name.</p>`}`;
+}

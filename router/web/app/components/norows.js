@@ -1,0 +1,36 @@
+// What stands in the place of rows if there are none: why, and what helps.
+
+import { html } from '../../vendor/core.js';
+import { searchEveryField } from '../lib/edit.js';
+import { formatDuration } from '../lib/format.js';
+import { formatSpan, parseSpan } from '../lib/time.js';
+import { Empty } from './states.js';
+
+const day = 86400e3;
+
+/** @param {{explore: import('../stores/explore.js').Explore}} props */
+export function NoRows({ explore }) {
+  const state = explore.state.value;
+  const last = explore.fields.value.value?.last_row;
+  const ago = last ? Date.now() - new Date(last).getTime() : null;
+  const span = parseSpan(state.from) ?? 3600e3;
+  const everywhere = searchEveryField(state.q);
+  const around = (/** @type {string} */ time) => ({
+    from: new Date(new Date(time).getTime() - span).toISOString(),
+    to: new Date(new Date(time).getTime() + 1000).toISOString(),
+  });
+  return html`<${Empty} title=${state.q ? 'No row in this range matches.' : 'No row in this range.'}>
+    ${last && ago !== null && html`<p>The newest row of the table is ${formatDuration(Math.max(0, ago))} old.</p>`}
+    <p class="acts">
+      ${everywhere !== state.q && html`<button class="button main" data-ui="every-field" onClick=${() => explore.search(everywhere)}>Search every field</button>`}
+      ${state.q && html`<button class="button" onClick=${() => explore.search('')}>Without the search</button>`}
+      ${last && ago !== null && ago > span && html`<button class="button" onClick=${() => explore.set(around(last))}>Show the newest row</button>`}
+      <button class="button" onClick=${() => explore.set({ from: formatSpan(Math.max(day, span * 24)), to: '' })}>Look further back</button>
+    </p><//>`;
+}
+
+export function NoTable() {
+  return html`<h1 class="hidden">Explore</h1><${Empty} title="There is no table yet.">
+    <p>The first rows that you send to a table create it.</p>
+    <p class="acts"><a class="button main" href="/dashboard/add">Add data</a></p><//>`;
+}

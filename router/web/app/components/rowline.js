@@ -1,0 +1,63 @@
+// One row in a list.
+
+import { html } from '../../vendor/core.js';
+import { formatBytes, valueText, visible } from '../lib/format.js';
+import { levelOf } from '../lib/levels.js';
+import { lineOf } from '../lib/line.js';
+import { describeTime, partsOfTime } from '../lib/time.js';
+import { Marked } from './marked.js';
+
+/** A line with the time, which a reader drew. @param {{row: import('../lib/line.js').Row, index: number, zone: string}} props */
+export function MarkLine({ row, index, zone }) {
+  return html`<div class="row marker" role="row" aria-rowindex=${index + 1} data-ui="marker"><span role="gridcell">marked at ${partsOfTime(row.time, zone).time}</span></div>`;
+}
+
+/** @param {any} props those of Rows, and of the row itself */
+export function RowLine({ row, index, shape, columns, shown, widths, marks, zone, selected, chosen, whole, wrap, onOpen, onPick }) {
+  const time = partsOfTime(row.time, zone);
+  const word = shape.level ? valueText(row.v[shape.level]) : '';
+  const level = levelOf(shape.level ? row.v[shape.level] : null, shape.scheme);
+  const line = lineOf(row, shape, shown, whole ? Infinity : undefined);
+  const lines = whole || wrap;
+  const cut = shape.message && row.cut?.[shape.message]; // its length, if the list has only its begin
+  let down = { x: 0, y: 0 };
+
+  /** @param {MouseEvent} event */
+  function click(event) {
+    if (event.shiftKey && onPick) return onPick(index);
+    const moved = Math.hypot(event.clientX - down.x, event.clientY - down.y) >= 4;
+    if (!moved && getSelection()?.isCollapsed !== false && event.detail < 2) onOpen(row, index);
+    return undefined;
+  }
+
+  return html`<div class=${`row ${level} ${row.id === selected ? 'on' : ''} ${chosen ? 'picked' : ''} ${whole ? 'unfolded' : ''}`} role="row" aria-rowindex=${index + 1}
+    aria-selected=${row.id === selected || chosen} data-ui="row" data-id=${row.id} data-level=${level} data-index=${index}
+    onMouseDown=${(/** @type {MouseEvent} */ e) => {
+      if (e.shiftKey && onPick) e.preventDefault(); // the browser would select text
+      down = { x: e.clientX, y: e.clientY };
+    }}
+    onClick=${click}>
+    <time role="gridcell" data-ui="row-time" datetime=${row.time} onMouseEnter=${(/** @type {MouseEvent} */ e) => {
+      /** @type {HTMLElement} */ (e.currentTarget).title = describeTime(row.time, zone);
+    }}>${time.time}<s>${time.fraction && `.${time.fraction.slice(0, 3)}`}</s></time>
+    <em role="gridcell">${levelWord(level, word, shape.scheme)}</em>
+    ${columns.map(
+      (/** @type {string} */ name) =>
+        html`<span class="src" role="gridcell" style=${{ width: `${widths.get(name)}px` }}>${visible(valueText(row.v[name]).slice(0, 200))}</span>`,
+    )}
+    <p role="gridcell" data-ui="row-line"><${Marked} text=${line.message} marks=${marks} lines=${lines} />${cut && html`<i> … of ${formatBytes(cut)}</i>`}${line.rest.map(
+      (field, i) => html`${(i > 0 || line.message) && ' '}<b>${field.name}=</b><${Marked} text=${field.value} marks=${marks} lines=${lines} />`,
+    )}</p>
+  </div>`;
+}
+
+/**
+ * The word of a level. A status that asks for no attention has none: it is among the fields.
+ * @param {string} level
+ * @param {string} word as it is stored
+ * @param {string | null} scheme
+ */
+export function levelWord(level, word, scheme) {
+  if (scheme === 'status' && level === 'other') return '';
+  return (scheme === 'text' ? word : level || word).slice(0, 5).toUpperCase();
+}

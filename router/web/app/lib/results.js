@@ -1,0 +1,92 @@
+// The rows of an answer to a statement: their order, and how they are written for others.
+
+import { cellText } from './statements.js';
+
+/** @typedef {{name: string, type: string}} Column */
+
+const numbers = /^(U?Int|Float|Decimal|Timestamp|Date)/;
+const byWords = new Intl.Collator('en', { numeric: true });
+
+/**
+ * Returns the places of the rows in the order of a column. Nulls come last.
+ * @param {{columns: Column[], rows: unknown[][]}} answer
+ * @param {{by: number, down: boolean} | null} sort null: as the server answered
+ * @returns {number[]}
+ */
+export function orderOf({ columns, rows }, sort) {
+  const order = rows.map((_, i) => i);
+  if (!sort || !columns[sort.by]) return order;
+  const { by, down } = sort;
+  const number = numbers.test(columns[by].type);
+  const compare = (/** @type {unknown} */ a, /** @type {unknown} */ b) =>
+    number ? compareNumbers(a, b) : byWords.compare(cellText(a, columns[by].type), cellText(b, columns[by].type));
+  return order.sort((i, j) => {
+    const [a, b] = [rows[i][by], rows[j][by]];
+    if (a === null || b === null) return Number(a === null) - Number(b === null);
+    return down ? compare(b, a) : compare(a, b);
+  });
+}
+
+/**
+ * Compares numbers. Those that a number of JavaScript would round are texts.
+ * @param {unknown} a
+ * @param {unknown} b
+ */
+function compareNumbers(a, b) {
+  const whole = /^-?\d+$/;
+  if (whole.test(String(a)) && whole.test(String(b))) {
+    const [x, y] = [BigInt(String(a)), BigInt(String(b))];
+    return x < y ? -1 : x > y ? 1 : 0;
+  }
+  return Number(a) - Number(b);
+}
+
+/**
+ * Writes rows as lines with tabs, as spreadsheets take them. Tabs and ends of lines within a cell become blanks.
+ * @param {Column[]} columns
+ * @param {unknown[][]} rows
+ */
+export function toTSV(columns, rows) {
+  const cell = (/** @type {unknown} */ value, /** @type {number} */ i) => (value === null ? '' : cellText(value, columns[i].type).replace(/[\t\r\n]+/g, ' '));
+  return rows.map((row) => row.map(cell).join('\t')).join('\n');
+}
+
+/**
+ * Writes rows as CSV with the names of the columns (RFC 4180). A null is an empty cell.
+ * @param {Column[]} columns
+ * @param {unknown[][]} rows
+ */
+export function toCSV(columns, rows) {
+  const quoted = (/** @type {string} */ text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  const lines = rows.map((row) => row.map((value, i) => (value === null ? '' : quoted(cellText(value, columns[i].type)))));
+  return [columns.map((c) => quoted(c.name)), ...lines].map((cells) => `${cells.join(',')}\r\n`).join('');
+}
+
+/**
+ * Writes rows as JSON: an object for each, times by RFC 3339.
+ * @param {Column[]} columns
+ * @param {unknown[][]} rows
+ */
+export function toJSON(columns, rows) {
+  const value = (/** @type {unknown} */ cell, /** @type {number} */ i) =>
+    columns[i].type.startsWith('Timestamp') && cell !== null ? cellText(cell, columns[i].type) : cell;
+  return JSON.stringify(
+    rows.map((row) => Object.fromEntries(row.map((cell, i) => [columns[i].name, value(cell, i)]))),
+    null,
+    2,
+  );
+}
+
+/**
+ * Finds the place of a statement that an error of the server names, in characters; null: it names none.
+ * @param {string} statement
+ * @param {string} message
+ */
+export function faultAt(statement, message) {
+  const position = /\(position (\d+)\)/.exec(message);
+  if (position) return new TextDecoder().decode(new TextEncoder().encode(statement).slice(0, Number(position[1]))).length;
+  const place = /at line (\d+), column (\d+)/.exec(message);
+  if (!place) return null;
+  const before = statement.split('\n').slice(0, Number(place[1]) - 1);
+  return before.reduce((sum, line) => sum + line.length + 1, 0) + Number(place[2]) - 1;
+}
