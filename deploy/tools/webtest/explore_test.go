@@ -54,7 +54,8 @@ func TestColumns(t *testing.T) {
 	head("ArrowRight", "shiftKey")
 	b.until(`location.search.includes('cols=level,host')`)
 	b = open(t, s.url+"/dashboard/explore?t=app")
-	b.until(`[...document.querySelectorAll('.colhead [data-ui=column]')].map((e) => e.dataset.name).join() === 'level,host'`)
+	b.until(`[...document.querySelectorAll('.colhead [data-ui=column]')].map((e) => e.dataset.name).join() ===
+		'level,host'`)
 	eval[bool](b, `(localStorage.clear(), true)`)
 }
 
@@ -84,7 +85,8 @@ func TestPartial(t *testing.T) {
 	away := `{ const ask = fetch; window.fetch = async (path, how) => {
 		if (!/explore.(rows|hits|facets)$/.test(path)) return ask(path, how);
 		if (!JSON.parse(how.body).allow_partial) return new Response(
-			JSON.stringify({code: 5003, error: 'shard 2 on node b does not answer'}), {status: 503, headers: {'retry-after': '60'}});
+			JSON.stringify({code: 5003, error: 'shard 2 on node b does not answer'}),
+			{status: 503, headers: {'retry-after': '60'}});
 		const answer = await (await ask(path, how)).json();
 		return new Response(JSON.stringify({...answer, partial: {shards: ['shard 2 on node b']}})); } }`
 	b := openWith(t, watch+away, s.url+"/dashboard/explore?t=app")
@@ -175,6 +177,6 @@ func TestSQLTabs(t *testing.T) {
 const keepDownloads = `window.saved = {}; HTMLAnchorElement.prototype.click = async function () {
 	const blob = await (await fetch(this.href)).blob();
 	saved[this.download] = blob.type.startsWith('image/') ? blob.size : await blob.text(); };
-	{ const make = URL.createObjectURL; URL.createObjectURL = (blob) => { const href = make.call(URL, blob); kept.set(href, blob);
-	return href; }; const kept = new Map(), ask = fetch;
+	{ const make = URL.createObjectURL; URL.createObjectURL = (blob) => {
+	const href = make.call(URL, blob); kept.set(href, blob); return href; }; const kept = new Map(), ask = fetch;
 	window.fetch = (path, how) => kept.has(path) ? Promise.resolve(new Response(kept.get(path))) : ask(path, how); }`

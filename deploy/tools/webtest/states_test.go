@@ -20,8 +20,8 @@ type state struct {
 // answering is a script that has requests whose path ends with a text answered with a status and a body, by the page's
 // own fetch. The status 0 is no answer, 1 is an answer that does not come.
 func answering(path, status, body string) string {
-	return `{ const ask = window.fetch; window.fetch = (path, how) => !String(path).split('?')[0].endsWith(` + quote(path) +
-		`) ? ask(path, how) : ` + status + ` === 0 ? Promise.reject(new TypeError('no answer')) : ` + status + ` === 1 ?
+	return `{ const ask = window.fetch; window.fetch = (path, how) => !String(path).split('?')[0].endsWith(` +
+		quote(path) + `) ? ask(path, how) : ` + status + ` === 0 ? Promise.reject(new TypeError('no answer')) : ` + status + ` === 1 ?
 		new Promise((_, no) => how.signal?.addEventListener('abort', () => no(new DOMException('', 'AbortError')))) :
 		Promise.resolve(new Response(JSON.stringify(` + body + `), {status: ` + status + `})); }`
 }
@@ -48,33 +48,50 @@ const degraded = `{health: 'degraded', failure_tolerance: 0, limited_by: 'shard 
 var states = []state{
 	{name: "explore", path: "explore?t=app", there: anyRow},
 	{name: "row", path: "explore?t=app&q=failed", steps: []string{anyRow}, there: `[data-ui=detail]`},
-	{name: "context", path: "explore?t=app", steps: []string{anyRow, `.acts [data-ui=context]`},
-		there: `section[data-ui=context] [data-ui=row]`},
+	{
+		name: "context", path: "explore?t=app", steps: []string{anyRow, `.acts [data-ui=context]`},
+		there: `section[data-ui=context] [data-ui=row]`,
+	},
 	{name: "wrapped", path: "explore?t=app&wrap=1&cols=host", there: anyRow},
 	{name: "selected", path: "explore?t=app", steps: []string{anyRow, "key J", "key J"}, there: `.row.picked`},
 	{name: "difference of rows", path: "explore?t=app", steps: []string{anyRow, "key J", "key d"}, there: dialog},
 	{name: "columns", path: "explore?t=app&cols=host", steps: []string{`[data-ui=columns]`}, there: panel},
-	{name: "numbers", path: "explore?t=app", steps: []string{`[data-ui=field][data-name=took] button`},
-		there: `[data-ui=number-facet]`},
-	{name: "partial", path: "explore?t=app", there: `[data-ui=partial]`,
-		answers: answering("/explore/facets", "200", `{partial: {shards: ['shard 2']}, fields: [], rows: 1}`)},
+	{
+		name: "numbers", path: "explore?t=app", steps: []string{`[data-ui=field][data-name=took] button`},
+		there: `[data-ui=number-facet]`,
+	},
+	{
+		name: "partial", path: "explore?t=app", there: `[data-ui=partial]`,
+		answers: answering("/explore/facets", "200", `{partial: {shards: ['shard 2']}, fields: [], rows: 1}`),
+	},
 	{name: "patterns", path: "explore?t=app&view=patterns", there: `[data-ui=pattern]`},
 	{name: "compare", path: "explore?t=app&view=compare&by=host", there: `.compared`},
 	{name: "wrong search", path: "explore?t=app&q=lvel:x", there: anyError},
 	{name: "nothing found", path: "explore?t=app&q=nothinglikeit", there: anyEmpty},
 	{name: "no such table", path: "explore?t=gone", there: anyError},
 	{name: "loading", path: "explore?t=app", answers: answering("/explore/rows", "1", "0"), there: `[data-ui=cancel]`},
-	{name: "rows fail", path: "explore?t=app", there: anyError,
-		answers: answering("/explore/rows", "500", `{code: 1003, error: 'the disk is full'}`)},
-	{name: "histogram fails", path: "explore?t=app", there: anyError,
-		answers: answering("/explore/hits", "500", `{code: 1003, error: 'the disk is full'}`)},
-	{name: "too many", path: "explore?t=app", there: anyError,
-		answers: answering("/explore/rows", "429", `{code: 6000, error: 'too many queries'}`)},
-	{name: "no rights", path: "explore?t=app", there: anyError,
-		answers: answering("/explore/rows", "403", `{code: 7005, error: 'ann may not read public.app'}`)},
-	{name: "sign in", path: "explore?t=app", there: dialog,
-		answers: answering("/explore/fields", "401", `{code: 7002, error: 'sign in'}`)},
-	{name: "degraded", path: "explore?t=app", answers: answering("/v1/cluster", "200", degraded), there: `[data-ui=banner]`},
+	{
+		name: "rows fail", path: "explore?t=app", there: anyError,
+		answers: answering("/explore/rows", "500", `{code: 1003, error: 'the disk is full'}`),
+	},
+	{
+		name: "histogram fails", path: "explore?t=app", there: anyError,
+		answers: answering("/explore/hits", "500", `{code: 1003, error: 'the disk is full'}`),
+	},
+	{
+		name: "too many", path: "explore?t=app", there: anyError,
+		answers: answering("/explore/rows", "429", `{code: 6000, error: 'too many queries'}`),
+	},
+	{
+		name: "no rights", path: "explore?t=app", there: anyError,
+		answers: answering("/explore/rows", "403", `{code: 7005, error: 'ann may not read public.app'}`),
+	},
+	{
+		name: "sign in", path: "explore?t=app", there: dialog,
+		answers: answering("/explore/fields", "401", `{code: 7002, error: 'sign in'}`),
+	},
+	{name: "degraded", path: "explore?t=app", answers: answering("/v1/cluster", "200", degraded),
+		there: `[data-ui=banner]`},
 	{name: "server gone", path: "explore?t=app", answers: answering("/v1/cluster", "0", "0"), there: `[data-ui=banner]`},
 	{name: "choose a table", path: "explore?t=app", steps: []string{`[data-ui=table]`}, there: panel},
 	{name: "choose a range", path: "explore?t=app", steps: []string{`[data-ui=range]`}, there: panel},
@@ -85,18 +102,24 @@ var states = []state{
 	{name: "keys", path: "explore?t=app", steps: []string{"key ?"}, there: dialog},
 	{name: "tail", path: "tail?t=app", there: `[data-ui=tail-state]`},
 	{name: "sql", path: "sql?q=SELECT+*+FROM+app", steps: []string{`[data-ui=run]`}, there: `[data-ui=result] .row`},
-	{name: "plot", path: "sql?tab=plot&q=SELECT+host,count(*)+AS+n+FROM+app+GROUP+BY+host",
-		steps: []string{`[data-ui=run]`}, there: `[data-ui=plot] svg`},
-	{name: "plan", path: "sql?tab=plan&q=SELECT+*+FROM+app", steps: []string{`[data-ui=run]`}, there: `[data-ui=plan] pre`},
+	{
+		name: "plot", path: "sql?tab=plot&q=SELECT+host,count(*)+AS+n+FROM+app+GROUP+BY+host",
+		steps: []string{`[data-ui=run]`}, there: `[data-ui=plot] svg`,
+	},
+	{name: "plan", path: "sql?tab=plan&q=SELECT+*+FROM+app", steps: []string{`[data-ui=run]`},
+		there: `[data-ui=plan] pre`},
 	{name: "wrong sql", path: "sql?q=SELEKT+1", steps: []string{`[data-ui=run]`, `dialog .main`}, there: anyError},
 	{name: "dangerous sql", path: "sql?q=DROP+TABLE+app", steps: []string{`[data-ui=run]`}, there: dialog},
 	{name: "pipelines", path: "pipelines", there: `[data-ui=pipeline]`},
-	{name: "pipeline", path: "pipelines?name=mine", steps: []string{`.samplepane .menu > button`, `.panel .choice`},
-		there: `[data-ui=sample] small:not(:empty)`},
+	{
+		name: "pipeline", path: "pipelines?name=mine", steps: []string{`.samplepane .menu > button`, `.panel .choice`},
+		there: `[data-ui=sample] small:not(:empty)`,
+	},
 	{name: "new pipeline", path: "pipelines?view=new", there: `[data-ui=new-name]`},
 	{name: "versions", path: "pipelines?name=mine&view=diff", there: `[data-ui=diff]`},
 	{name: "rejects", path: "rejects", there: `[data-ui=reject]`},
-	{name: "replay", path: "rejects", steps: []string{`[data-ui=replay]`, `[data-ui=replay-try]`}, there: `dialog [role=status]`},
+	{name: "replay", path: "rejects", steps: []string{`[data-ui=replay]`, `[data-ui=replay-try]`},
+		there: `dialog [role=status]`},
 	{name: "no rejects", path: "rejects?kind=none", there: anyEmpty},
 	{name: "tables", path: "tables", there: `[data-ui=table-row]`},
 	{name: "table", path: "tables?t=app", there: `[data-ui=ddl]`},
@@ -108,7 +131,8 @@ var states = []state{
 	{name: "cell", path: "cluster", steps: []string{`[data-ui=shard-cell] button`}, there: panel},
 	{name: "add a node", path: "cluster", steps: []string{`[data-ui=add-node]`}, there: dialog},
 	{name: "rebalance", path: "cluster", steps: []string{`[data-ui=rebalance]`}, there: dialog},
-	{name: "decommission", path: "cluster", steps: []string{`[data-ui=nodes-acts]`, `[data-ui=do-decommission]`}, there: dialog},
+	{name: "decommission", path: "cluster", steps: []string{`[data-ui=nodes-acts]`, `[data-ui=do-decommission]`},
+		there: dialog},
 	{name: "add data", path: "add?t=app", there: `[data-ui=snippet]`},
 	{name: "waits for data", path: "add?t=notyet&sender=vector", there: `.dot.waiting`},
 	{name: "wrong name", path: "add?t=a%20b", there: `[data-ui=wrong-name]`},
