@@ -20,10 +20,15 @@ type state struct {
 // answering is a script that has requests whose path ends with a text answered with a status and a body, by the page's
 // own fetch. The status 0 is no answer, 1 is an answer that does not come.
 func answering(path, status, body string) string {
-	return `{ const ask = window.fetch; window.fetch = (path, how) => !String(path).split('?')[0].endsWith(` +
-		quote(path) + `) ? ask(path, how) : ` + status + ` === 0 ? Promise.reject(new TypeError('no answer')) : ` + status + ` === 1 ?
-		new Promise((_, no) => how.signal?.addEventListener('abort', () => no(new DOMException('', 'AbortError')))) :
-		Promise.resolve(new Response(JSON.stringify(` + body + `), {status: ` + status + `})); }`
+	answer := `Promise.resolve(new Response(JSON.stringify(` + body + `), {status: ` + status + `}))`
+	switch status {
+	case "0":
+		answer = `Promise.reject(new TypeError('no answer'))`
+	case "1":
+		answer = `new Promise((_, no) => how.signal?.addEventListener('abort', () => no(new DOMException('', 'AbortError'))))`
+	}
+	return `{ const ask = window.fetch; window.fetch = (path, how) =>
+		String(path).split('?')[0].endsWith(` + quote(path) + `) ? ` + answer + ` : ask(path, how); }`
 }
 
 // anyRow and the others find what most states wait for.
@@ -90,8 +95,10 @@ var states = []state{
 		name: "sign in", path: "explore?t=app", there: dialog,
 		answers: answering("/explore/fields", "401", `{code: 7002, error: 'sign in'}`),
 	},
-	{name: "degraded", path: "explore?t=app", answers: answering("/v1/cluster", "200", degraded),
-		there: `[data-ui=banner]`},
+	{
+		name: "degraded", path: "explore?t=app", answers: answering("/v1/cluster", "200", degraded),
+		there: `[data-ui=banner]`,
+	},
 	{name: "server gone", path: "explore?t=app", answers: answering("/v1/cluster", "0", "0"), there: `[data-ui=banner]`},
 	{name: "choose a table", path: "explore?t=app", steps: []string{`[data-ui=table]`}, there: panel},
 	{name: "choose a range", path: "explore?t=app", steps: []string{`[data-ui=range]`}, there: panel},
@@ -106,8 +113,10 @@ var states = []state{
 		name: "plot", path: "sql?tab=plot&q=SELECT+host,count(*)+AS+n+FROM+app+GROUP+BY+host",
 		steps: []string{`[data-ui=run]`}, there: `[data-ui=plot] svg`,
 	},
-	{name: "plan", path: "sql?tab=plan&q=SELECT+*+FROM+app", steps: []string{`[data-ui=run]`},
-		there: `[data-ui=plan] pre`},
+	{
+		name: "plan", path: "sql?tab=plan&q=SELECT+*+FROM+app", steps: []string{`[data-ui=run]`},
+		there: `[data-ui=plan] pre`,
+	},
 	{name: "wrong sql", path: "sql?q=SELEKT+1", steps: []string{`[data-ui=run]`, `dialog .main`}, there: anyError},
 	{name: "dangerous sql", path: "sql?q=DROP+TABLE+app", steps: []string{`[data-ui=run]`}, there: dialog},
 	{name: "pipelines", path: "pipelines", there: `[data-ui=pipeline]`},
@@ -118,8 +127,10 @@ var states = []state{
 	{name: "new pipeline", path: "pipelines?view=new", there: `[data-ui=new-name]`},
 	{name: "versions", path: "pipelines?name=mine&view=diff", there: `[data-ui=diff]`},
 	{name: "rejects", path: "rejects", there: `[data-ui=reject]`},
-	{name: "replay", path: "rejects", steps: []string{`[data-ui=replay]`, `[data-ui=replay-try]`},
-		there: `dialog [role=status]`},
+	{
+		name: "replay", path: "rejects", steps: []string{`[data-ui=replay]`, `[data-ui=replay-try]`},
+		there: `dialog [role=status]`,
+	},
 	{name: "no rejects", path: "rejects?kind=none", there: anyEmpty},
 	{name: "tables", path: "tables", there: `[data-ui=table-row]`},
 	{name: "table", path: "tables?t=app", there: `[data-ui=ddl]`},
@@ -131,8 +142,10 @@ var states = []state{
 	{name: "cell", path: "cluster", steps: []string{`[data-ui=shard-cell] button`}, there: panel},
 	{name: "add a node", path: "cluster", steps: []string{`[data-ui=add-node]`}, there: dialog},
 	{name: "rebalance", path: "cluster", steps: []string{`[data-ui=rebalance]`}, there: dialog},
-	{name: "decommission", path: "cluster", steps: []string{`[data-ui=nodes-acts]`, `[data-ui=do-decommission]`},
-		there: dialog},
+	{
+		name: "decommission", path: "cluster", steps: []string{`[data-ui=nodes-acts]`, `[data-ui=do-decommission]`},
+		there: dialog,
+	},
 	{name: "add data", path: "add?t=app", there: `[data-ui=snippet]`},
 	{name: "waits for data", path: "add?t=notyet&sender=vector", there: `.dot.waiting`},
 	{name: "wrong name", path: "add?t=a%20b", there: `[data-ui=wrong-name]`},
