@@ -1876,7 +1876,10 @@ type QueryRequest struct {
 	Part bool `protobuf:"varint,21,opt,name=part,proto3" json:"part,omitempty"`
 	// By what it is listed and ended: Queries, KillQuery. Parts have that of their query. Empty: it is
 	// given one.
-	QueryId       string `protobuf:"bytes,22,opt,name=query_id,json=queryId,proto3" json:"query_id,omitempty"`
+	QueryId string `protobuf:"bytes,22,opt,name=query_id,json=queryId,proto3" json:"query_id,omitempty"`
+	// Not empty for a part whose sql only counts the rows of its table: the name of the column of its answer. A node that
+	// knows the number does not run sql.
+	CountAs       string `protobuf:"bytes,23,opt,name=count_as,json=countAs,proto3" json:"count_as,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1998,6 +2001,13 @@ func (x *QueryRequest) GetPart() bool {
 func (x *QueryRequest) GetQueryId() string {
 	if x != nil {
 		return x.QueryId
+	}
+	return ""
+}
+
+func (x *QueryRequest) GetCountAs() string {
+	if x != nil {
+		return x.CountAs
 	}
 	return ""
 }
@@ -3725,7 +3735,7 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\vmore_shards\x18\a \x03(\rR\n" +
 	"moreShards\x12\x19\n" +
 	"\bleft_out\x18\b \x03(\rR\aleftOutB\x11\n" +
-	"\x0f_expired_before\"\xad\x03\n" +
+	"\x0f_expired_before\"\xc8\x03\n" +
 	"\fQueryRequest\x12\x10\n" +
 	"\x03sql\x18\x01 \x01(\tR\x03sql\x12\x1a\n" +
 	"\bdatabase\x18\x02 \x01(\tR\bdatabase\x122\n" +
@@ -3740,7 +3750,8 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\tunchecked\x18\x13 \x01(\bR\tunchecked\x12\x14\n" +
 	"\x05share\x18\x14 \x01(\tR\x05share\x12\x12\n" +
 	"\x04part\x18\x15 \x01(\bR\x04part\x12\x19\n" +
-	"\bquery_id\x18\x16 \x01(\tR\aqueryId\"B\n" +
+	"\bquery_id\x18\x16 \x01(\tR\aqueryId\x12\x19\n" +
+	"\bcount_as\x18\x17 \x01(\tR\acountAs\"B\n" +
 	"\n" +
 	"ShardNodes\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x19\n" +

@@ -6,12 +6,9 @@
 package query
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
-
-	"github.com/apache/arrow-go/v18/arrow"
 
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
@@ -108,99 +105,6 @@ type Partials struct {
 	Moment string
 	// Streams are the answers, each an Arrow IPC stream.
 	Streams [][]byte
-}
-
-// SplitKinds are the values of Split.Kind.
-var SplitKinds = []string{"aggregate", "pairs", "project", "top", "limit", "distinct", "rows"}
-
-// SplitCauses are the values of Split.Cause.
-var SplitCauses = []string{
-	"join",      // several tables, or one of them several times
-	"form",      // a clause or a form of the statement that is not split: WITH, UNION, QUALIFY, DISTINCT ON
-	"subquery",  // a query inside of an expression
-	"window",    // window functions
-	"volatile",  // functions whose value differs from call to call
-	"function",  // a function, an operator or a literal that is not known
-	"aggregate", // an aggregate that cannot be made of parts
-	"sort",      // all rows are sorted, or by what cannot be sent
-	"names",     // ambiguous names
-	"type",      // values that cannot be sent
-	"refused",   // the engine refuses a statement that was made of it
-}
-
-// Split is a statement that was taken apart for several nodes.
-type Split struct {
-	// Table is the only table of the statement.
-	Table TableName
-	// Worker is what each node runs over its rows.
-	Worker string
-	// Final makes the answer of what Worker returns on all nodes; empty: the answers of the nodes, one after the
-	// other, are the answer.
-	Final string
-	// Kind says how it was taken apart: aggregate, pairs, project, top, limit, distinct or rows.
-	Kind string
-	// Moment is what stands in Worker and Final in the place of now(): all nodes see one moment. Empty: nothing does.
-	Moment string
-	// Best, if not nil, is a smaller statement for nodes, whose answers may do.
-	Best *Best
-	// Hashed, if not nil, says how the answer is made if the partial results of Worker are too large.
-	Hashed *Hashed
-	// Newest, if not nil, says how the answer can be made without Final.
-	Newest *Newest
-	// Explain is what stands in front of the statement: EXPLAIN with its options, or nothing. It is set in any case.
-	Explain string
-	// Reason, if not empty, says why the statement cannot be taken apart; the other fields are empty then.
-	Reason string
-	// Cause is the reason in a word, one of SplitCauses.
-	Cause string
-}
-
-// Best describes a statement for the groups with the largest counts, taken apart: each node may return only its
-// groups with the largest counts, and the answer is the same if these prove that no other group can be in it.
-type Best struct {
-	// Worker returns the Rows groups of a node that have the largest counts, in falling order.
-	Worker string
-	Rows   uint64
-	// The first Groups columns of what nodes return are the groups, Count is the position of the counts.
-	Groups, Count int
-	// First is how many groups matter.
-	First uint64
-}
-
-// Hashed describes a statement for the number of different values, taken apart so that hashes are sent in the place of
-// the values. Values of different hashes are different: only those are sent whose hashes came several times.
-type Hashed struct {
-	// Hashes returns the hash of each different value of a node, and Probe once more than it is one of them. A node that
-	// does not send Probe hashes in another way.
-	Hashes string
-	Probe  uint64
-	// Before and After are the text around a list of hashes, in the statement for the different values of a node that
-	// have these.
-	Before, After string
-	// Final makes the answer of one row with the number of values; that is what Worker would return of all rows.
-	Worker, Final string
-}
-
-// Newest describes a statement for the first rows by the time index alone, taken apart: each node returns its
-// first Offset + Limit rows, sorted.
-type Newest struct {
-	// Column is the position of the time index in what nodes return. The first Columns columns are the columns of the
-	// answer.
-	Column, Columns int
-	// The answer is Limit rows behind the first Offset ones.
-	Limit, Offset uint64
-	Descending    bool
-	// Before and After are the text around a literal of a time, in the statement for those rows of a node that are
-	// not behind that time.
-	Before, After string
-}
-
-// Compare compares two times by their order in the answer, as cmp.Compare does.
-func (n *Newest) Compare(a, b arrow.Timestamp) int {
-	if n.Descending {
-		a, b = b, a
-	}
-	return cmp.Compare(a, b)
 }
 
 // Table is a table at one point: its segments and the batches not yet in a segment.

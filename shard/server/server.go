@@ -14,7 +14,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/metadata"
 
 	"cordwood/proto/column"
 	"cordwood/proto/errs"
@@ -141,13 +140,11 @@ func (s *server) Analyze(ctx context.Context, req *shardpb.AnalyzeRequest) (*sha
 
 // Query runs one SELECT over the shards' rows and the tables given inline.
 func (s *server) Query(req *shardpb.QueryRequest, stream grpc.ServerStreamingServer[shardpb.QueryChunk]) error {
-	// The other side waits for a sign of life, and asks the next replica if none comes.
-	if err := stream.SendHeader(metadata.MD{}); err != nil {
-		return err
-	}
 	ctx, q, leave := s.running.enter(query.WithShare(stream.Context(), req.Share), req)
 	defer leave()
-	return errs.ToGRPC(q.ended(ctx, s.query(ctx, q, req, watched{stream, q})))
+	out := newLively(stream)
+	defer out.end()
+	return errs.ToGRPC(q.ended(ctx, s.query(ctx, q, req, watched{out, q})))
 }
 
 // query answers a query that is listed.
@@ -183,6 +180,9 @@ func (s *server) query(ctx context.Context, q *runningQuery, req *shardpb.QueryR
 		if err := out.Missing(g.missing); err != nil {
 			return err
 		}
+	}
+	if done, err := countRows(req, g, out); done || err != nil {
+		return err
 	}
 	running, span := tracing.Start(ctx, "run query")
 	err = s.examine(ctx, req, s.cfg.Engine.Query(running, &query.Request{

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"cordwood/shard/query"
+	"cordwood/shard/query/partial"
 )
 
 // This file splits a statement as for several nodes although all its rows lie on this node. Most partial results of
@@ -34,6 +35,11 @@ func (r *run) answerByParts() (done bool, err error) {
 	if done, err := w.answerFromKept(); !done || err != nil {
 		return false, err
 	}
+	if s.Combine != nil {
+		if ipc, ok := partial.Answer([][]byte{out.buf.Bytes()}, s.Combine, r.request.Limit); ok {
+			return true, r.send(ipc)
+		}
+	}
 	request.Limit = r.request.Limit
 	request.Partials = &query.Partials{Final: s.Final, Moment: s.Moment, Streams: [][]byte{out.buf.Bytes()}}
 	last := &run{ctx: r.ctx, engine: r.engine, in: r.in, st: st, request: &request, emit: r.emit}
@@ -53,7 +59,7 @@ func (r *run) keptSummary() string {
 	if kept == nil || kept.Final == "" {
 		return ""
 	}
-	request.SQL, request.Part, request.Limit = kept.at(r.now).Worker, true, 0
+	request.SQL, request.Part, request.Limit = kept.At(r.now).Worker, true, 0
 	st, err := r.worker(request.SQL)
 	if err != nil {
 		return ""
@@ -97,22 +103,23 @@ func (r *run) taken() (*query.Split, error) {
 			return nil, nil
 		}
 		s := &run{ctx: r.ctx, engine: r.engine, in: r.in, st: r.st, request: withoutRows(r.request)}
-		out, keep, err := s.split()
+		out, err := s.split()
 		if h := hauled(err, ""); h != nil {
-			out, keep, err = h, true, nil
+			out, err = h, nil
+			out.Lasting = true
 		}
 		if err != nil {
 			return nil, nil //nolint:nilerr // the statement itself says what is wrong
 		}
-		kept = &keptSplit{*out}
-		if keep {
+		kept = out
+		if kept.Lasting {
 			r.engine.splits.put(key, kept)
 		}
 	}
 	if kept.Reason != "" || kept.Final == "" || kept.Kind != "aggregate" && kept.Kind != "pairs" {
 		return nil, nil
 	}
-	return kept.at(time.Now()), nil
+	return kept.At(time.Now()), nil
 }
 
 // worker returns the checked statement for nodes, from the cache if it was used lately.

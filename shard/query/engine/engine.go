@@ -10,10 +10,11 @@ import (
 	"sync/atomic"
 
 	"cordwood/proto/errs"
+	"cordwood/shard/query"
 	"cordwood/shard/query/engine/duck"
-	"cordwood/shard/query/engine/partial"
 	"cordwood/shard/query/engine/plan"
 	"cordwood/shard/query/engine/sql"
+	"cordwood/shard/query/partial"
 	"cordwood/shard/segment"
 )
 
@@ -104,7 +105,7 @@ type Engine struct {
 	slots chan struct{}
 	cache *cache
 	// splits and shapes are of statements that were taken apart.
-	splits *kept[keptSplit]
+	splits *kept[query.Split]
 	shapes *kept[partialShape]
 	// settings has the filters of segments, pages what was read of these.
 	settings *plan.Settings
@@ -164,7 +165,7 @@ func Open(cfg Config) (*Engine, error) {
 	pages := segment.NewPageCache(int(cfg.PageCache))
 	e := &Engine{
 		cfg: cfg, slots: make(chan struct{}, cfg.Concurrency), cache: newCache(256), pages: pages,
-		parts: partial.New(cfg.PartialCache), splits: newKept[keptSplit](), shapes: newKept[partialShape](),
+		parts: partial.New(cfg.PartialCache), splits: newKept[query.Split](), shapes: newKept[partialShape](),
 		settings: &plan.Settings{
 			Filters: plan.NewFilterCache(plan.MaxFilterBytes, pages), Threads: cfg.Threads,
 			MinAttempt: plan.MinAttempt, MinKept: plan.MinKept, MinByParts: plan.MinByParts, Off: map[string]bool{},

@@ -16,10 +16,10 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/shard/query"
-	"cordwood/shard/query/engine/partial"
 	"cordwood/shard/query/engine/plan"
 	"cordwood/shard/query/engine/split"
 	"cordwood/shard/query/engine/sql"
+	"cordwood/shard/query/partial"
 )
 
 // This file keeps the partial result that a statement for nodes has for each segment. If the statement is asked

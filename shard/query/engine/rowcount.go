@@ -1,17 +1,11 @@
 package engine
 
 import (
-	"bytes"
 	"slices"
 
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
-	"github.com/apache/arrow-go/v18/arrow/memory"
-
-	"cordwood/proto/errs"
 	"cordwood/shard/query/engine/plan"
 	"cordwood/shard/query/engine/sql"
+	"cordwood/shard/query/partial"
 )
 
 // This file answers count(*) from the row counts of segments and batches, without reading a row.
@@ -92,26 +86,9 @@ func (r *run) answerCount() (done bool, err error) {
 		return false, nil
 	}
 	r.engine.direct.Add(1)
-	b := array.NewInt64Builder(memory.DefaultAllocator)
-	defer b.Release()
-	b.Append(rows)
-	value := b.NewArray()
-	defer value.Release()
-	fields, columns := make([]arrow.Field, len(r.st.count.names)), make([]arrow.Array, len(r.st.count.names))
-	for i, name := range r.st.count.names {
-		fields[i] = arrow.Field{Name: name, Type: arrow.PrimitiveTypes.Int64, Nullable: true}
-		columns[i] = value
+	ipc, err := partial.Number(rows, r.st.count.names...)
+	if err != nil {
+		return false, err
 	}
-	s := arrow.NewSchema(fields, nil)
-	record := array.NewRecordBatch(s, columns, 1)
-	defer record.Release()
-	var out bytes.Buffer
-	w := ipc.NewWriter(&out, ipc.WithSchema(s))
-	if err := w.Write(record); err != nil {
-		return false, errs.Wrap(errs.Internal, err, "query: write a number of rows")
-	}
-	if err := w.Close(); err != nil {
-		return false, errs.Wrap(errs.Internal, err, "query: write a number of rows")
-	}
-	return true, r.send(out.Bytes())
+	return true, r.send(ipc)
 }

@@ -37,7 +37,7 @@ func (e *Engine) Split(ctx context.Context, req *query.Request) (*query.Split, e
 	}
 	key := splitKey(st, req)
 	if kept := e.splits.get(key); kept != nil {
-		out := kept.at(time.Now())
+		out := kept.At(time.Now())
 		out.Explain = st.Explain
 		return out, nil
 	}
@@ -54,10 +54,12 @@ func (e *Engine) Split(ctx context.Context, req *query.Request) (*query.Split, e
 		st:      &studied{Statement: &bare, shape: st.shape, direct: st.direct, tree: st.tree, asked: st.asked},
 		request: withoutRows(req),
 	}
-	out, keep, err := r.split()
+	out, err := r.split()
 	e.release(in, sql.IsBroken(err))
 	if out := hauled(err, ""); out != nil {
-		e.splits.put(key, &keptSplit{*out})
+		out.Lasting = true
+		e.splits.put(key, out)
+		out = out.At(time.Now())
 		out.Explain = st.Explain
 		return out, nil
 	}
@@ -67,8 +69,9 @@ func (e *Engine) Split(ctx context.Context, req *query.Request) (*query.Split, e
 	if err != nil {
 		return nil, sql.ToClient(err, r.text)
 	}
-	if keep {
-		e.splits.put(key, &keptSplit{*out})
+	if out.Lasting {
+		e.splits.put(key, out)
+		out = out.At(time.Now())
 	}
 	out.Explain = st.Explain
 	return out, nil
@@ -123,22 +126,22 @@ func (r *run) columns() (out []duck.Column, err error) {
 	return out, nil
 }
 
-// split takes the run's statement apart. keep means that the result can be used again.
-func (r *run) split() (out *query.Split, keep bool, err error) {
+// split takes the run's statement apart.
+func (r *run) split() (out *query.Split, err error) {
 	defer r.close()
 	if err := r.plan(); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	if len(r.shadowed) > 0 {
-		return nil, false, split.SimilarNames()
+		return nil, split.SimilarNames()
 	}
 	if err := r.connect(); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	defer r.session.Watch(r.ctx)()
 	want, err := r.columns()
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	view := r.Views[0]
 	of := &split.Statement{
@@ -154,11 +157,11 @@ func (r *run) split() (out *query.Split, keep bool, err error) {
 	}
 	p, err := split.Split(of)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	have, err := r.verify(p, want)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	out = &query.Split{Table: r.st.Names[0], Worker: p.Worker, Final: p.Final, Kind: p.Kind}
 	if b := p.Best; b != nil {
@@ -167,12 +170,15 @@ func (r *run) split() (out *query.Split, keep bool, err error) {
 	}
 	out.Newest = newestOf(p.Newest, have, want)
 	if out.Hashed, err = r.hashed(p, have, want); err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	if p.UsesNow {
-		out.Moment = split.Moment(r.now)
+		out.Moment = query.Moment(r.now)
 	}
-	return out, !p.UsesDay, nil
+	out.Lasting = !p.UsesDay
+	out.Counts = p.Counts
+	out.Combine = combineOf(p.Combine, have, want)
+	return out, nil
 }
 
 // verify binds both statements, and compares the names and types of the answer. It returns the columns of the partials.
@@ -250,6 +256,37 @@ func newestOf(n *split.Newest, have, want []duck.Column) *query.Newest {
 		Column: at, Columns: len(want), Limit: n.Limit, Offset: n.Offset, Descending: n.Descending,
 		Before: n.Before, After: n.After,
 	}
+}
+
+// groupTypes are the types whose values are one group exactly if their bytes are the same.
+var groupTypes = map[string]bool{
+	"TINYINT": true, "SMALLINT": true, "INTEGER": true, "BIGINT": true, "UTINYINT": true, "USMALLINT": true,
+	"UINTEGER": true, "UBIGINT": true, "BOOLEAN": true, "VARCHAR": true, "DATE": true, "TIMESTAMP": true,
+	"TIMESTAMP_S": true, "TIMESTAMP_MS": true, "TIMESTAMP_NS": true,
+}
+
+// combineOf returns how the answer is made without the engine, nil if it is not.
+func combineOf(m *split.Combine, have, want []duck.Column) *query.Combine {
+	if m == nil || len(have) != m.Groups+len(m.How) || len(want) != len(m.Columns) {
+		return nil
+	}
+	for i, c := range have {
+		if i < m.Groups && !groupTypes[c.Type] ||
+			i >= m.Groups && !groupTypes[c.Type] && c.Type != "DOUBLE" && c.Type != "HUGEINT" {
+			return nil
+		}
+	}
+	out := &query.Combine{
+		Groups: m.Groups, How: m.How, Columns: m.Columns, Orders: m.Orders,
+		Limited: m.Limited, Limit: m.Limit, Offset: m.Offset,
+	}
+	for i, c := range want {
+		if have[m.Columns[i]].Type != c.Type {
+			return nil
+		}
+		out.Names = append(out.Names, c.Name)
+	}
+	return out
 }
 
 // refused means that the engine does not take a statement that was made here.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"time"
 
 	"cordwood/proto/lru"
 	"cordwood/shard/query"
@@ -42,37 +41,6 @@ func (k *kept[V]) put(key string, v *V) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.lru.Put(key, v, 1)
-}
-
-// keptSplit is a statement that was taken apart. Nobody changes it.
-type keptSplit struct{ query.Split }
-
-// at returns the statement as it is at a moment.
-func (k *keptSplit) at(now time.Time) *query.Split {
-	out := k.Split
-	if out.Moment != "" {
-		out.Moment = split.Moment(now)
-		out.Worker = strings.ReplaceAll(out.Worker, k.Moment, out.Moment)
-		out.Final = strings.ReplaceAll(out.Final, k.Moment, out.Moment)
-		if b := k.Best; b != nil {
-			at := *b
-			at.Worker = strings.ReplaceAll(at.Worker, k.Moment, out.Moment)
-			out.Best = &at
-		}
-		if h := k.Hashed; h != nil {
-			at := *h
-			for _, s := range []*string{&at.Hashes, &at.Before, &at.After, &at.Worker, &at.Final} {
-				*s = strings.ReplaceAll(*s, k.Moment, out.Moment)
-			}
-			out.Hashed = &at
-		}
-		if n := k.Newest; n != nil {
-			at := *n
-			at.Before = strings.ReplaceAll(at.Before, k.Moment, out.Moment)
-			out.Newest = &at
-		}
-	}
-	return &out
 }
 
 // splitKey is what the result of Split depends on, besides the moment.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"cordwood/shard/query"
-	"cordwood/shard/query/engine/split"
 )
 
 // TestKeptSplits: a statement that is taken apart again gets the present moment, and another one if its table changed.
@@ -33,8 +32,8 @@ func TestKeptSplits(t *testing.T) {
 	if n := e.splits.lru.Len(); n != 1 {
 		t.Errorf("%d statements are kept, want 1", n)
 	}
-	later := (&keptSplit{*first}).at(time.Unix(0, 0))
-	if want := strings.ReplaceAll(first.Worker, first.Moment, split.Moment(time.Unix(0, 0))); later.Worker != want {
+	later := first.At(time.Unix(0, 0))
+	if want := strings.ReplaceAll(first.Worker, first.Moment, query.Moment(time.Unix(0, 0))); later.Worker != want {
 		t.Errorf("at 1970: %s", later.Worker)
 	}
 	// Days are not told apart from what the client wrote.

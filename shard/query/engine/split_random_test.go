@@ -199,7 +199,7 @@ func (g statements) rows(where string) (string, bool) {
 // TestSplitRandom compares the answers of one to eight nodes with those of one, for random statements and rows.
 func TestSplitRandom(t *testing.T) {
 	e := openEngine(t, t.TempDir())
-	all, hauled := 0, map[string]int{}
+	all, combined, hauled := 0, 0, map[string]int{}
 	for seed := *splitSeed; seed < *splitSeed+uint64(*splitSeeds); seed++ {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		rows := []int{0, 1, 5, 60, 600}[rng.IntN(5)]
@@ -223,13 +223,17 @@ func TestSplitRandom(t *testing.T) {
 				}
 			}
 		}
+		combined += p.combined
+	}
+	if combined*20 < all {
+		t.Errorf("the last step of %d of %d statements was done without the engine", combined, all)
 	}
 	n := 0
 	for reason, count := range hauled {
 		t.Logf("%5d not split: %s", count, reason)
 		n += count
 	}
-	if t.Logf("%d statements, %d not split", all, n); n*4 > all {
+	if t.Logf("%d statements, %d not split, %d combined without the engine", all, n, combined); n*4 > all {
 		t.Errorf("%d of %d statements are not split", n, all)
 	}
 }

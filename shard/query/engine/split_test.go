@@ -16,13 +16,16 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/shard/query"
+	"cordwood/shard/query/partial"
 )
 
 // placed is a table whose rows lie on several nodes.
 type placed struct {
-	columns []schema.Column
-	all     query.Table
-	nodes   []query.Table
+	// combined counts the statements whose last step was done without the engine.
+	combined int
+	columns  []schema.Column
+	all      query.Table
+	nodes    []query.Table
 }
 
 // placedColumns are those of the table of the tests of Split.
@@ -134,7 +137,23 @@ func (p *placed) splitAnswer(t *testing.T, e *Engine, sql string) (a *answer, re
 	if err != nil {
 		err = fmt.Errorf("%s\n%s: %w", s.Worker, s.Final, err)
 	}
-	return a, "", err
+	if s.Combine == nil || err != nil {
+		return a, "", err
+	}
+	// The last step without the engine must return the same.
+	stream, ok := partial.Answer(streams, s.Combine, 0)
+	if !ok {
+		return a, "", nil
+	}
+	p.combined++
+	here, err := read(bytes.NewReader(stream))
+	if err != nil {
+		return nil, "", err
+	}
+	if diff := same(here, a, false); diff != "" {
+		return nil, "", fmt.Errorf("%s\n%s, without the engine: %s", s.Worker, s.Final, diff)
+	}
+	return here, "", nil
 }
 
 // same compares answers: names and types of columns, and rows; sorted means that their order counts.

@@ -12,7 +12,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/shard/query"
-	"cordwood/shard/query/engine/partial"
+	"cordwood/shard/query/partial"
 	"cordwood/shard/segment"
 )
 

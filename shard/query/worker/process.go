@@ -20,7 +20,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/shard/query/engine"
-	"cordwood/shard/query/engine/partial"
+	"cordwood/shard/query/partial"
 	"cordwood/shard/segment"
 )
 

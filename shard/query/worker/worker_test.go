@@ -18,7 +18,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/shard/memtable"
 	"cordwood/shard/query"
-	"cordwood/shard/query/engine/partial"
+	"cordwood/shard/query/partial"
 	"cordwood/shard/segment"
 )
 

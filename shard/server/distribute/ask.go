@@ -15,6 +15,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/shardpb"
+	"cordwood/shard/query"
 )
 
 const (
@@ -36,10 +37,13 @@ var errTooMany = errs.New(errs.Internal, "query: the partial results of all quer
 
 // request returns the request to the node of a part.
 func (d *Statement) request(p *part) *shardpb.QueryRequest {
-	t := d.table
+	t, countAs := d.table, ""
+	if d.split.Counts {
+		countAs = query.CountColumn
+	}
 	return &shardpb.QueryRequest{
 		Sql: cmp.Or(p.sql, d.split.Worker), Database: d.req.Database, Part: true, Share: d.req.Share,
-		QueryId:      d.id,
+		QueryId: d.id, CountAs: countAs,
 		AllowPartial: d.req.AllowPartial, AnyReplica: d.req.AnyReplica, MaxStalenessNanos: d.req.MaxStalenessNanos,
 		Unchecked: d.req.Unchecked,
 		Tables: []*shardpb.QueryTable{{

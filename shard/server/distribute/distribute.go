@@ -45,6 +45,7 @@ type Nodes struct {
 	// These remember statements. The partial results of those in large were too large. Those in shared had too many
 	// values on several nodes. Those in unproven ask for the largest groups, and needed all groups of the nodes.
 	large, shared, unproven *recent
+	splits                  *splits
 	// partials is the size of the partial results that queries hold, in bytes.
 	partials atomic.Int64
 	metrics  *queryMetrics
@@ -53,7 +54,8 @@ type Nodes struct {
 // New returns Nodes with the given Config.
 func New(cfg Config) *Nodes {
 	return &Nodes{
-		cfg: cfg, large: newRecent(), shared: newRecent(), unproven: newRecent(), metrics: newQueryMetrics(cfg.Registerer),
+		cfg: cfg, large: newRecent(), shared: newRecent(), unproven: newRecent(), splits: newSplits(),
+		metrics: newQueryMetrics(cfg.Registerer),
 	}
 }
 

@@ -12,10 +12,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"cordwood/proto/errs"
 	"cordwood/shard/query"
+	"cordwood/shard/query/partial"
 )
 
 // If the distinct values that a statement counts are too large to be sent, the nodes send a hash of each of their
@@ -224,17 +224,7 @@ func (d *Statement) partialsOf() (worker string, out *query.Partials) {
 	if !d.counted {
 		return d.split.Worker, out
 	}
-	b := array.NewInt64Builder(memory.DefaultAllocator)
-	defer b.Release()
-	b.Append(d.number)
-	value := b.NewArray()
-	defer value.Release()
-	s := arrow.NewSchema([]arrow.Field{{Name: "__n", Type: arrow.PrimitiveTypes.Int64, Nullable: true}}, nil)
-	rec := array.NewRecordBatch(s, []arrow.Array{value}, 1)
-	defer rec.Release()
-	var stream bytes.Buffer
-	w := ipc.NewWriter(&stream, ipc.WithSchema(s))
-	_ = errors.Join(w.Write(rec), w.Close()) // a buffer takes all
-	out.Final, out.Streams = d.split.Hashed.Final, [][]byte{stream.Bytes()}
+	stream, _ := partial.Number(d.number, "__n") // a buffer takes all
+	out.Final, out.Streams = d.split.Hashed.Final, [][]byte{stream}
 	return d.split.Hashed.Worker, out
 }

@@ -9,6 +9,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/tracing"
 	"cordwood/shard/query"
+	"cordwood/shard/query/partial"
 )
 
 // Run answers the query if the statement was split. If rows have to be fetched, it returns false and has sent
@@ -75,15 +76,25 @@ func (d *Statement) finish(ctx context.Context) (done bool, err error) {
 	return true, err
 }
 
-// mergeHere answers a statement for the first rows by time without the engine, if possible.
+// mergeHere makes the answer without the engine, if possible: for the first rows by time, and for groups whose values
+// are only combined and sorted.
 func (d *Statement) mergeHere() (done bool, err error) {
-	n := d.split.Newest
-	if n == nil || d.split.Explain != "" || n.Limit+n.Offset > maxMerged {
+	if d.split.Explain != "" || d.counted {
 		return false, nil
 	}
-	ipc, err := merge(d.streams(), n)
-	if err != nil {
-		return false, nil // the engine says what is wrong, or fetches
+	var ipc []byte
+	switch n, c := d.split.Newest, d.split.Combine; {
+	case n != nil && n.Limit+n.Offset <= maxMerged:
+		if ipc, err = merge(d.streams(), n); err != nil {
+			return false, nil //nolint:nilerr // the engine says what is wrong, or fetches
+		}
+	case c != nil:
+		var ok bool
+		if ipc, ok = partial.Answer(d.streams(), c, d.req.Limit); !ok {
+			return false, nil
+		}
+	default:
+		return false, nil
 	}
 	if err := d.sendMissing(); err != nil {
 		return true, err

@@ -67,9 +67,7 @@ func (n *Nodes) TakeApart(ctx context.Context, req *shardpb.QueryRequest, id str
 	ctx, span := tracing.Start(ctx, "split query")
 	d := &Statement{nodes: n, req: req, id: id, progress: progress}
 	var err error
-	d.split, err = n.cfg.Engine.Split(ctx, &query.Request{
-		SQL: req.Sql, Database: req.Database, Tables: BareTables(req.Tables...), Limit: req.Limit, Timezone: req.Timezone,
-	})
+	d.split, err = n.split(ctx, req)
 	span.End(err)
 	if err != nil {
 		return nil, err

@@ -149,6 +149,8 @@ func (b *block) splitGroups(project bool) (*Plan, error) {
 	p.divided = m.divided
 	p.Best = m.largest(p.Worker)
 	p.Hashed = m.hashed()
+	p.Combine = m.combine()
+	p.Counts = b.where == nil && len(m.groups) == 0 && m.pairs == "" && slices.Equal(m.parts, []string{countStar})
 	p.Final = "SELECT " + items + " FROM " + m.partials() + after
 	return p, nil
 }

@@ -2,8 +2,8 @@ package split
 
 import (
 	"strings"
-	"time"
 
+	"cordwood/shard/query"
 	"cordwood/shard/query/engine/sql"
 )
 
@@ -87,17 +87,12 @@ var volatile = map[string]bool{
 	"age": true, "ago": true,
 }
 
-// Moment returns a time as a statement that was taken apart has it in the place of now().
-func Moment(t time.Time) string {
-	return "CAST(" + sql.QuoteText(t.UTC().Format("2006-01-02 15:04:05.999999")) + " AS TIMESTAMP)"
-}
-
 // moment returns the literal for the present moment or day, nil for other names.
 func (b *block) moment(name string) sql.Node {
 	switch sql.LowerASCII(name) {
 	case "now", "get_current_timestamp", "transaction_timestamp", "current_timestamp":
 		b.usesNow = true
-		return rawOf(Moment(b.Now))
+		return rawOf(query.Moment(b.Now))
 	case "current_date", "today":
 		b.usesDay = true
 		return rawOf("CAST(" + sql.QuoteText(b.Now.UTC().Format("2006-01-02")) + " AS DATE)")

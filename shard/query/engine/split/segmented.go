@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"cordwood/shard/query/engine/partial"
+	"cordwood/shard/query"
 	"cordwood/shard/query/engine/sql"
 )
 
@@ -17,7 +17,7 @@ type Segmented struct {
 	// Where is its condition, or nil. It uses the table's names of columns.
 	Where sql.Node
 	// How says, for each column after the groups, how the values of several segments are combined.
-	How []partial.How
+	How []query.How
 
 	list, from string
 	groups     int
@@ -25,15 +25,15 @@ type Segmented struct {
 
 // partsOf says how the values of an aggregate in several segments are combined. The last step combines those that are
 // Apart.
-var partsOf = map[string]partial.How{
-	"count": partial.Sum, "count_star": partial.Sum, "count_if": partial.Sum, "countif": partial.Sum,
-	"sum": partial.Sum, "min": partial.Least, "max": partial.Greatest,
-	"bool_and": partial.Least, "bool_or": partial.Greatest,
-	"avg": partial.Apart, "var_pop": partial.Apart, "any_value": partial.Apart, "product": partial.Apart,
-	"fsum": partial.Apart, "kahan_sum": partial.Apart, "sumkahan": partial.Apart,
-	"bit_and": partial.Apart, "bit_or": partial.Apart, "bit_xor": partial.Apart,
-	"arg_max": partial.Apart, "argmax": partial.Apart, "max_by": partial.Apart,
-	"arg_min": partial.Apart, "argmin": partial.Apart, "min_by": partial.Apart,
+var partsOf = map[string]query.How{
+	"count": query.Sum, "count_star": query.Sum, "count_if": query.Sum, "countif": query.Sum,
+	"sum": query.Sum, "min": query.Least, "max": query.Greatest,
+	"bool_and": query.Least, "bool_or": query.Greatest,
+	"avg": query.Apart, "var_pop": query.Apart, "any_value": query.Apart, "product": query.Apart,
+	"fsum": query.Apart, "kahan_sum": query.Apart, "sumkahan": query.Apart,
+	"bit_and": query.Apart, "bit_or": query.Apart, "bit_xor": query.Apart,
+	"arg_max": query.Apart, "argmax": query.Apart, "max_by": query.Apart,
+	"arg_min": query.Apart, "argmin": query.Apart, "min_by": query.Apart,
 }
 
 // FindSegmented describes a statement for nodes. It returns nil if the statement does more than group rows and add
@@ -72,7 +72,7 @@ func FindSegmented(st *Statement) *Segmented {
 }
 
 // partOf returns how the values of an aggregate in several segments are combined.
-func partOf(item sql.Node) (how partial.How, ok bool) {
+func partOf(item sql.Node) (how query.How, ok bool) {
 	if !isAggregate(item) || hasAggregate(sql.Args(item)) {
 		return 0, false
 	}
@@ -83,7 +83,7 @@ func partOf(item sql.Node) (how partial.How, ok bool) {
 		return 0, false
 	}
 	how, ok = partsOf[sql.LowerASCII(sql.Text(item, "function_name"))]
-	if len(sql.Args(item)) > 1 && how != partial.Apart {
+	if len(sql.Args(item)) > 1 && how != query.Apart {
 		return 0, false
 	}
 	return how, ok

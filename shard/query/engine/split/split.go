@@ -42,6 +42,10 @@ type Plan struct {
 	Final string
 	// Best, if not nil, is a smaller Worker, whose answers may do.
 	Best *Best
+	// Combine, if not nil, says how the answer is made of groups without Final.
+	Combine *Combine
+	// Counts means that Worker returns only the number of rows.
+	Counts bool
 	// Newest, if not nil, says how the answer is made of sorted rows without Final.
 	Newest *Newest
 	// Hashed, if not nil, says how the answer is made of hashes.

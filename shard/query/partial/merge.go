@@ -11,20 +11,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/memory"
-)
 
-// How says how the values of a group are combined.
-type How uint8
-
-const (
-	// Apart leaves the rows of a group as they are; the last step combines them.
-	Apart How = iota
-	// Sum adds the values up. Like Least and Greatest, it skips nulls.
-	Sum
-	// Least keeps the smallest value.
-	Least
-	// Greatest keeps the largest value.
-	Greatest
+	"cordwood/shard/query"
 )
 
 // Concat copies batches with the same columns into one batch.
@@ -59,7 +47,7 @@ func Concat(schema *arrow.Schema, list []arrow.RecordBatch) (arrow.RecordBatch, 
 
 // Merge combines the rows of each group into one row. The first len(columns)-len(how) columns are the groups. If it
 // does not know a type, or if a column is Apart, it returns the rows as they are.
-func Merge(rec arrow.RecordBatch, how []How) (arrow.RecordBatch, error) {
+func Merge(rec arrow.RecordBatch, how []query.How) (arrow.RecordBatch, error) {
 	groups := int(rec.NumCols()) - len(how)
 	rows := int(rec.NumRows())
 	if groups < 0 || rows < 2 || !mergeable(rec, how) {
@@ -86,7 +74,7 @@ func Merge(rec arrow.RecordBatch, how []How) (arrow.RecordBatch, error) {
 }
 
 // mergeable reports whether Merge can combine all columns: it knows their types, and none is Apart.
-func mergeable(rec arrow.RecordBatch, how []How) bool {
+func mergeable(rec arrow.RecordBatch, how []query.How) bool {
 	groups := int(rec.NumCols()) - len(how)
 	for i, c := range rec.Columns() {
 		if keyWriter(c) == nil {
@@ -96,9 +84,9 @@ func mergeable(rec arrow.RecordBatch, how []How) bool {
 			continue
 		}
 		switch how[i-groups] {
-		case Apart:
+		case query.Apart:
 			return false
-		case Sum:
+		case query.Sum:
 			switch c.(type) {
 			case *array.Int64, *array.Float64, *array.Decimal128:
 			default:
@@ -275,8 +263,8 @@ func adder(b array.Builder, c arrow.Array) func(row int) {
 }
 
 // combine combines the values of each group into one; of has the group of each row.
-func combine(c arrow.Array, how How, of []int, groups int) (arrow.Array, error) {
-	if how != Sum {
+func combine(c arrow.Array, how query.How, of []int, groups int) (arrow.Array, error) {
+	if how != query.Sum {
 		return take(c, bestRows(c, how, of, groups)), nil
 	}
 	b := array.NewBuilder(memory.DefaultAllocator, c.DataType())
@@ -327,7 +315,7 @@ func addUp[T any](b array.Builder, c fixed[T], of []int, groups int, add func(a,
 }
 
 // bestRows returns, for each group, the row with its smallest or largest value, or a row with null if all are null.
-func bestRows(c arrow.Array, how How, of []int, groups int) []int {
+func bestRows(c arrow.Array, how query.How, of []int, groups int) []int {
 	before := comparer(c)
 	best := make([]int, groups)
 	for g := range best {
@@ -339,7 +327,7 @@ func bestRows(c arrow.Array, how How, of []int, groups int) []int {
 		case have < 0, c.IsNull(have):
 			best[g] = row
 		case c.IsNull(row):
-		case how == Least && before(row, have), how == Greatest && before(have, row):
+		case how == query.Least && before(row, have), how == query.Greatest && before(have, row):
 			best[g] = row
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"cordwood/shard/query"
 )
 
 // batchOf makes a batch of the columns of a schema from JSON.
@@ -53,17 +55,17 @@ func TestMerge(t *testing.T) {
 		{"c0":"a","c1":1,"c2":1,"c3":"-5","c4":"b","c5":null},
 		{"c0":null,"c1":1,"c2":1,"c3":null,"c4":null,"c5":null}]`)
 	for _, c := range []struct {
-		how  []How
+		how  []query.How
 		want []string
 	}{
-		{[]How{Sum, Sum, Least, Greatest}, []string{
+		{[]query.How{query.Sum, query.Sum, query.Least, query.Greatest}, []string{
 			"a|1|12|65|b|true", "(null)|1|2|(null)|(null)|(null)", "a|(null)|2|-3|y|(null)",
 		}},
-		{[]How{Greatest, Least, Greatest, Least}, []string{
+		{[]query.How{query.Greatest, query.Least, query.Greatest, query.Least}, []string{
 			"a|1|6|-5|x|false", "(null)|1|1|(null)|(null)|(null)", "a|(null)|2|-3|y|(null)",
 		}},
-		{[]How{Sum, Sum, Sum, Greatest}, rowsOf(rec)},   // no sum of texts
-		{[]How{Sum, Sum, Apart, Greatest}, rowsOf(rec)}, // left to the last step
+		{[]query.How{query.Sum, query.Sum, query.Sum, query.Greatest}, rowsOf(rec)},   // no sum of texts
+		{[]query.How{query.Sum, query.Sum, query.Apart, query.Greatest}, rowsOf(rec)}, // left to the last step
 	} {
 		got, err := Merge(rec, c.how)
 		if err != nil || !slices.Equal(rowsOf(got), c.want) {
@@ -78,7 +80,7 @@ func TestMergeNoGroups(t *testing.T) {
 	b := array.NewRecordBuilder(memory.DefaultAllocator, s)
 	b.Field(0).(*array.Float64Builder).AppendValues([]float64{2, math.NaN(), 1}, nil)
 	b.Field(1).(*array.Float64Builder).AppendValues([]float64{2, math.NaN(), 1}, nil)
-	got, err := Merge(b.NewRecordBatch(), []How{Least, Greatest})
+	got, err := Merge(b.NewRecordBatch(), []query.How{query.Least, query.Greatest})
 	if err != nil || !slices.Equal(rowsOf(got), []string{"1|NaN"}) {
 		t.Error(rowsOf(got), err)
 	}
@@ -88,7 +90,7 @@ func TestMergeNoGroups(t *testing.T) {
 func TestMergeOverflow(t *testing.T) {
 	nines := strings.Repeat("9", 38)
 	rec := batchOf(t, schemaOf(&arrow.Decimal128Type{Precision: 38}), `[{"c0":"`+nines+`"},{"c0":"1"}]`)
-	if got, err := Merge(rec, []How{Sum}); err == nil {
+	if got, err := Merge(rec, []query.How{query.Sum}); err == nil {
 		t.Error(rowsOf(got))
 	}
 }
