@@ -1,16 +1,17 @@
 package compile
 
 import (
+	"cordwood/router/vrl/fn"
 	"cordwood/router/vrl/syntax"
 	"cordwood/router/vrl/value"
 )
 
-// forgetAssigned makes the values of all variables unknown that a closure's body assigns
-// to: in its second run they are no longer what they were before the first.
-func (c *compiler) forgetAssigned(body *syntax.Block) {
+// forgetAssigned makes the values of all variables unknown to which a closure's body assigns, because in its second run
+// they differ from what they were before the first. functions are the functions of the language, by name.
+func (kn *knowledge) forgetAssigned(body *syntax.Block, functions map[string]*fn.Function) {
 	forget := func(name string) {
-		if slot, ok := c.lookup(name); ok && c.vars[slot].known {
-			c.set(slot, c.vars[slot].kind, value.Value{}, false)
+		if slot, ok := kn.lookup(name); ok && kn.vars[slot].known {
+			kn.set(slot, kn.vars[slot].kind, value.Value{}, false)
 		}
 	}
 	walk(body, func(n syntax.Node) {
@@ -27,7 +28,7 @@ func (c *compiler) forgetAssigned(body *syntax.Block) {
 		case *syntax.Call:
 			// A function that changes what a path leads to.
 			for _, a := range n.Args {
-				if f := c.cfg.Functions[n.Name]; f != nil && f.Effect {
+				if f := functions[n.Name]; f != nil && f.Effect {
 					switch t := a.Value.(type) {
 					case *syntax.Variable:
 						forget(t.Name)

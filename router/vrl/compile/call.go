@@ -112,15 +112,6 @@ func (c *compiler) call(n *syntax.Call) expr {
 	return out
 }
 
-func (c *compiler) hasErrors(from int) bool {
-	for _, d := range c.list[from:] {
-		if d.Severity == diag.Error {
-			return true
-		}
-	}
-	return false
-}
-
 // closureAnyway compiles the closure of a call that was reported, for what is wrong in it.
 func (c *compiler) closureAnyway(n *syntax.Call) {
 	if n.Closure == nil {
@@ -183,13 +174,13 @@ func (c *compiler) closure(n *syntax.Call, call *fn.Call) (expr, *fn.Body, bool)
 			c.vars[body.Params[i]].param = true
 		}
 	}
-	c.forgetAssigned(n.Closure.Body)
+	c.forgetAssigned(n.Closure.Body, c.cfg.Functions)
 	cost, returns := c.cost, c.returns
 	c.returns = kind.Never
 	e := c.block(n.Closure.Body)
 	returned := c.returns
 	c.returns = returns
-	c.forgetAssigned(n.Closure.Body) // it may not have run at all
+	c.forgetAssigned(n.Closure.Body, c.cfg.Functions) // it may not have run at all
 	body.Cost = c.cost - cost + 1
 	body.Code = e.run
 	k := e.kind.Defined().Union(returned)

@@ -67,7 +67,9 @@ type Code struct {
 // Compile compiles a program's root expressions. The list holds all findings; if one of
 // them is an error there is no code.
 func Compile(nodes []syntax.Node, cfg Config) (*Code, []*diag.Diagnostic) {
-	c := &compiler{cfg: cfg, event: cfg.Event, meta: cfg.Meta, returns: kind.Never}
+	c := &compiler{
+		cfg: cfg, knowledge: knowledge{event: cfg.Event, meta: cfg.Meta}, returns: kind.Never,
+	}
 	c.open()
 	for _, v := range cfg.Variables {
 		c.vars[c.declare(v.Name, v.Kind, diag.Span{})].read = true
@@ -96,13 +98,9 @@ func Compile(nodes []syntax.Node, cfg Config) (*Code, []*diag.Diagnostic) {
 }
 
 type compiler struct {
-	cfg  Config
-	list []*diag.Diagnostic
-
-	event, meta kind.Kind
-	vars        []variable
-	journal     []change
-	scopes      []map[string]int
+	cfg Config
+	findings
+	knowledge
 
 	returns  kind.Kind
 	hints    int
@@ -164,8 +162,6 @@ func (e *expr) testing() func(f *fn.Frame) (truth, ok bool) {
 		return v.IsTrue(), ok
 	}
 }
-
-func (c *compiler) report(d *diag.Diagnostic) { c.list = append(c.list, d) }
 
 // maxConstant bounds the containers that are made once, when the program is compiled. A
 // literal can hold a variable twice, and that variable another one twice.

@@ -3,7 +3,6 @@ package compile
 import (
 	"cordwood/router/vrl/diag"
 	"cordwood/router/vrl/fn"
-	"cordwood/router/vrl/kind"
 	"cordwood/router/vrl/syntax"
 	"cordwood/router/vrl/value"
 )
@@ -143,29 +142,4 @@ func (c *compiler) readOnly(t *fn.Target, span diag.Span, prefix string) bool {
 		}
 	}
 	return false
-}
-
-// rootKind returns the kind of the root of a target.
-func (c *compiler) rootKind(t *fn.Target) kind.Kind {
-	switch t.Root {
-	case fn.Event:
-		return c.event
-	case fn.Meta:
-		return c.meta
-	case fn.Variable:
-		return c.vars[t.Slot].kind
-	}
-	return kind.Never
-}
-
-// setRootKind sets it; what was known of a variable's value is known no more.
-func (c *compiler) setRootKind(t *fn.Target, k kind.Kind) {
-	switch t.Root {
-	case fn.Event:
-		c.event = k
-	case fn.Meta:
-		c.meta = k
-	case fn.Variable:
-		c.set(t.Slot, k, value.Value{}, false)
-	}
 }
