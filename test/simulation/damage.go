@@ -34,7 +34,7 @@ func (p *process) scrub(ctx context.Context) error {
 // flipBit flips a bit on the disk of one node while it is down. The rows are on other nodes,
 // and no other node is damaged in the same run: the damage must be found, and mended by the
 // cluster where a replica has it, by the operator where the metadata have it.
-func (w *World) flipBit() {
+func (w breaker) flipBit() {
 	n := w.anyNode()
 	if w.flipped || !n.Up() {
 		return
@@ -92,7 +92,7 @@ func (w *World) flipBit() {
 }
 
 // flipFile flips a bit of a manifest or a segment and returns its name; empty if there is none.
-func (w *World) flipFile(n *Node) string {
+func (w breaker) flipFile(n *Node) string {
 	var files []string
 	for _, f := range n.disk.Files(n.shardDir()) {
 		if size, err := n.disk.Stat(f); err == nil && size > 0 && (filepath.Base(f) == "MANIFEST" ||
@@ -115,7 +115,7 @@ func (w *World) flipFile(n *Node) string {
 }
 
 // flipLog flips a bit of the raft log of a group.
-func (w *World) flipLog(n *Node, group string) (what string, mend func() error) {
+func (w breaker) flipLog(n *Node, group string) (what string, mend func() error) {
 	index, back := n.store(group).Flip(w.rng.IntN)
 	if index == 0 {
 		return "", nil
@@ -125,7 +125,7 @@ func (w *World) flipLog(n *Node, group string) (what string, mend func() error) 
 }
 
 // flipState flips a bit of the state of the metadata, if the node has the role meta.
-func (w *World) flipState(n *Node) (what string, mend func() error) {
+func (w breaker) flipState(n *Node) (what string, mend func() error) {
 	name := filepath.Join(n.dir, "meta", meta.StateFile)
 	whole, err := os.ReadFile(name)
 	if err != nil || len(whole) == 0 {

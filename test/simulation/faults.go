@@ -12,40 +12,44 @@ import (
 // the end.
 type fault struct {
 	name string
-	do   func(*World)
+	do   func(breaker)
 }
 
 var faults = []fault{
-	{"crash", (*World).crashOne},
-	{"crash of all", (*World).crashAll},
-	{"restart", (*World).restart},
-	{"partition", (*World).partition},
-	{"one-way partition", (*World).oneWay},
-	{"bridge", (*World).bridge},
-	{"isolated leader", (*World).isolateLeader},
-	{"slow link", (*World).slowLink},
-	{"mend", func(w *World) { w.net.Heal(); w.event("the network is mended") }},
-	{"hand-over", (*World).handOver},
-	{"move", (*World).moveShard},
-	{"crash of a leader", (*World).crashLeader},
-	{"long crash", (*World).longCrash},
-	{"table move", (*World).moveTable},
-	{"drain", (*World).drain},
-	{"undrain", (*World).undrain},
-	{"cancel", (*World).cancel},
-	{"bit flip", (*World).flipBit},
-	{"slow copy", (*World).slowCopy},
-	{"wrong clock", (*World).wrongClock},
-	{"standstill", (*World).standStill},
-	{"cut learner", (*World).cutLearner},
-	{"crash in an operation", (*World).crashInOperation},
-	{"disk set back", (*World).setBack},
-	{"full disk", (*World).fullDisk},
-	{"slow disk", (*World).slowDisk},
-	{"metadata's disk", (*World).troubledMeta},
+	{"crash", breaker.crashOne},
+	{"crash of all", breaker.crashAll},
+	{"restart", breaker.restart},
+	{"partition", breaker.partition},
+	{"one-way partition", breaker.oneWay},
+	{"bridge", breaker.bridge},
+	{"isolated leader", breaker.isolateLeader},
+	{"slow link", breaker.slowLink},
+	{"mend", func(w breaker) { w.net.Heal(); w.event("the network is mended") }},
+	{"hand-over", breaker.handOver},
+	{"move", breaker.moveShard},
+	{"crash of a leader", breaker.crashLeader},
+	{"long crash", breaker.longCrash},
+	{"table move", breaker.moveTable},
+	{"drain", breaker.drain},
+	{"undrain", breaker.undrain},
+	{"cancel", breaker.cancel},
+	{"bit flip", breaker.flipBit},
+	{"slow copy", breaker.slowCopy},
+	{"wrong clock", breaker.wrongClock},
+	{"standstill", breaker.standStill},
+	{"cut learner", breaker.cutLearner},
+	{"crash in an operation", breaker.crashInOperation},
+	{"disk set back", breaker.setBack},
+	{"full disk", breaker.fullDisk},
+	{"slow disk", breaker.slowDisk},
+	{"metadata's disk", breaker.troubledMeta},
 }
 
-func (w *World) breakSomething() {
+// breaker breaks a world: each of its methods is a fault, or a part of one.
+type breaker struct{ *World }
+
+// breakSomething does one of the faults that the options allow, by chance.
+func (w breaker) breakSomething() {
 	var may []fault
 	for _, f := range faults {
 		if slices.Contains(w.opt.Faults, f.name) {
@@ -70,7 +74,7 @@ func (w *World) anyNode() *Node {
 
 // anyLeader returns the node that leads the metadata group or a shard, by chance, and what it
 // leads; nil if nobody does.
-func (w *World) anyLeader() (*Node, string) {
+func (w breaker) anyLeader() (*Node, string) {
 	all := w.shards()
 	if k := w.rng.IntN(len(all) + 1); k < len(all) {
 		n, _ := w.leader(all[k].Id)
@@ -81,7 +85,7 @@ func (w *World) anyLeader() (*Node, string) {
 
 // wrongClock sets the clock of a node wrong by up to two years, or by minutes, or right; it may be
 // started again with it. At most half of the nodes have a wrong one: what a majority says is right.
-func (w *World) wrongClock() {
+func (w breaker) wrongClock() {
 	n, wrong := w.anyNode(), 0
 	all := w.allNodes()
 	for _, other := range all {
@@ -106,7 +110,7 @@ func (w *World) wrongClock() {
 }
 
 // crashOne has a node crash and come back after a while.
-func (w *World) crashOne() {
+func (w breaker) crashOne() {
 	n := w.anyNode()
 	w.event("crash %s", n.ID)
 	n.Crash()
@@ -115,7 +119,7 @@ func (w *World) crashOne() {
 }
 
 // crashLeader has the leader of a group crash, and come back when another leads.
-func (w *World) crashLeader() {
+func (w breaker) crashLeader() {
 	n, what := w.anyLeader()
 	if n == nil {
 		return
@@ -127,7 +131,7 @@ func (w *World) crashLeader() {
 }
 
 // longCrash has a node miss so much that the others' logs no longer reach back to it.
-func (w *World) longCrash() {
+func (w breaker) longCrash() {
 	n := w.anyNode()
 	w.event("crash %s for long", n.ID)
 	n.Crash()
@@ -147,7 +151,7 @@ func (w *World) begin(n *Node) {
 	w.event("%s is back", n.ID)
 }
 
-func (w *World) crashAll() {
+func (w breaker) crashAll() {
 	w.event("crash all")
 	var crashing sync.WaitGroup
 	for _, n := range w.allNodes() {
@@ -160,7 +164,7 @@ func (w *World) crashAll() {
 	}
 }
 
-func (w *World) restart() {
+func (w breaker) restart() {
 	n := w.anyNode()
 	w.event("restart %s", n.ID)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
@@ -172,7 +176,7 @@ func (w *World) restart() {
 }
 
 // split cuts the nodes in two.
-func (w *World) split() (a, b []string) {
+func (w breaker) split() (a, b []string) {
 	ids := w.nodeIDs()
 	k := 1 + w.rng.IntN(len(ids)-1)
 	for i, p := range w.rng.Perm(len(ids)) {
@@ -188,20 +192,20 @@ func (w *World) split() (a, b []string) {
 	return a, b
 }
 
-func (w *World) partition() {
+func (w breaker) partition() {
 	a, b := w.split()
 	w.event("cut %v from %v", a, b)
 	w.net.Cut(a, b, false)
 }
 
-func (w *World) oneWay() {
+func (w breaker) oneWay() {
 	a, b := w.split()
 	w.event("cut %v to %v, one way", a, b)
 	w.net.Cut(a, b, true)
 }
 
 // bridge leaves one node that reaches two sides which do not reach each other.
-func (w *World) bridge() {
+func (w breaker) bridge() {
 	a, b := w.split()
 	if len(b) < 2 {
 		return
@@ -210,7 +214,7 @@ func (w *World) bridge() {
 	w.net.Cut(a, b[1:], false)
 }
 
-func (w *World) isolateLeader() {
+func (w breaker) isolateLeader() {
 	n, what := w.anyLeader()
 	if n == nil {
 		return
@@ -225,7 +229,7 @@ func (w *World) isolateLeader() {
 	w.net.Cut([]string{n.ID}, rest, false)
 }
 
-func (w *World) slowLink() {
+func (w breaker) slowLink() {
 	a, b := w.anyNode(), w.anyNode()
 	d := time.Duration(50+w.rng.IntN(1500)) * time.Millisecond
 	w.event("%s and %s are %s apart", a.ID, b.ID, d)
@@ -234,7 +238,7 @@ func (w *World) slowLink() {
 
 // slowCopy has a router's copy of the metadata lag behind: its way to one node is slow, by
 // which it may follow the metadata, and those to others are not.
-func (w *World) slowCopy() {
+func (w breaker) slowCopy() {
 	r, n := w.routers[w.rng.IntN(len(w.routers))], w.anyNode()
 	d := time.Duration(300+w.rng.IntN(1700)) * time.Millisecond
 	w.event("%s and %s are %s apart", r.id, n.ID, d)
@@ -242,7 +246,7 @@ func (w *World) slowCopy() {
 }
 
 // handOver has a leader hand on what it leads, as before a restart.
-func (w *World) handOver() {
+func (w breaker) handOver() {
 	n, what := w.anyLeader()
 	if n == nil {
 		return

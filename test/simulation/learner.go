@@ -15,7 +15,7 @@ const learnerWait = 10 * time.Second
 
 // cutLearner moves a replica and, while the new one learns, cuts the network so that the learner is with
 // the leader, alone, or with some of the other voters.
-func (w *World) cutLearner() {
+func (w breaker) cutLearner() {
 	all := w.shards()
 	s := all[w.rng.IntN(len(all))]
 	free := slices.DeleteFunc(w.nodeIDs(), func(id string) bool { return slices.Contains(s.Replicas, id) })
@@ -61,7 +61,7 @@ func (w *World) cutLearner() {
 
 // crashInOperation begins an operation and crashes, somewhere among its steps, the node that carries
 // it out, the one that is to give or take, or all of them.
-func (w *World) crashInOperation() {
+func (w breaker) crashInOperation() {
 	if w.rng.IntN(2) == 0 {
 		w.moveTable()
 	} else {

@@ -29,7 +29,7 @@ func (w *World) ask(req *clusterapi.Request) {
 }
 
 // moveShard replaces a member of a group by a node that has none.
-func (w *World) moveShard() {
+func (w breaker) moveShard() {
 	all := w.shards()
 	s := all[w.rng.IntN(len(all))]
 	free := slices.DeleteFunc(w.nodeIDs(), func(id string) bool { return slices.Contains(s.Replicas, id) })
@@ -43,7 +43,7 @@ func (w *World) moveShard() {
 }
 
 // moveTable has other shards take a table's writes, at times with its rows.
-func (w *World) moveTable() {
+func (w breaker) moveTable() {
 	t := w.tables[w.rng.IntN(len(w.tables))]
 	all := w.shards()
 	if len(all) < 2 {
@@ -59,16 +59,16 @@ func (w *World) moveTable() {
 }
 
 // drain empties a node, undrain lets one that was emptied take part again.
-func (w *World) drain() {
+func (w breaker) drain() {
 	w.ask(&clusterapi.Request{Kind: operation.NodeDrain, Node: w.anyNode().ID, ForRestart: w.rng.IntN(3) == 0})
 }
 
-func (w *World) undrain() {
+func (w breaker) undrain() {
 	w.ask(&clusterapi.Request{Kind: "node-undrain", Node: w.anyNode().ID})
 }
 
 // cancel ends an operation that runs.
-func (w *World) cancel() {
+func (w breaker) cancel() {
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
 	defer cancel()
 	r := w.routers[0]

@@ -85,7 +85,7 @@ const settle = 10 * time.Second
 // set back in a run, while all others are well and know what is acknowledged: nothing may be lost by
 // it, nobody may show less than before, and the replicas must agree in the end. The node may end itself, or be
 // made anew.
-func (w *World) setBack() {
+func (w breaker) setBack() {
 	if w.flipped {
 		return
 	}
@@ -127,7 +127,7 @@ func (w *World) setBack() {
 
 // awaitRest waits until the metadata and all shards have leaders, and all replicas on other nodes than
 // that one what is acknowledged; nothing else is broken until then. It reports whether they have.
-func (w *World) awaitRest(without *Node) bool {
+func (w breaker) awaitRest(without *Node) bool {
 	for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(time.Second) {
 		if why := w.unrest(without); why == "" {
 			time.Sleep(settle)
@@ -140,7 +140,7 @@ func (w *World) awaitRest(without *Node) bool {
 }
 
 // unrest says which member is not as far as its leader was just now; empty: all are.
-func (w *World) unrest(without *Node) string {
+func (w breaker) unrest(without *Node) string {
 	if w.metaLeader() == nil {
 		return "the metadata have no leader"
 	}

@@ -111,7 +111,7 @@ func (h holding) WithGroup(name string) slog.Handler {
 
 // standStill has a node, mostly one that leads, stand still, mostly for longer than others wait for a
 // leader. It is reached again before, or when, its groups notice how much time has passed.
-func (w *World) standStill() {
+func (w breaker) standStill() {
 	n, what := w.anyLeader()
 	if n == nil || w.rng.IntN(4) == 0 {
 		n, what = w.anyNode(), "perhaps nothing"

@@ -56,7 +56,7 @@ func (t *trouble) space() store.Space {
 }
 
 // fullDisk fills the disk of a node for a while.
-func (w *World) fullDisk() {
+func (w breaker) fullDisk() {
 	n := w.anyNode()
 	d := 2*time.Second + time.Duration(w.rng.Int64N(int64(40*time.Second)))
 	w.event("the disk of %s is full for %s", n.ID, d)
@@ -66,7 +66,7 @@ func (w *World) fullDisk() {
 }
 
 // slowDisk has appends to the logs of a node take long for a while.
-func (w *World) slowDisk() {
+func (w breaker) slowDisk() {
 	n := w.anyNode()
 	d := 2*time.Second + time.Duration(w.rng.Int64N(int64(40*time.Second)))
 	slow := time.Duration(20+w.rng.IntN(1200)) * time.Millisecond
@@ -79,7 +79,7 @@ func (w *World) slowDisk() {
 }
 
 // troubledMeta has the disks of some or all of the metadata be full, or slow, and those of shards not.
-func (w *World) troubledMeta() {
+func (w breaker) troubledMeta() {
 	all := w.allNodes()
 	if w.rng.IntN(2) == 0 {
 		all = all[:1+w.rng.IntN(len(all))]
@@ -96,7 +96,7 @@ func (w *World) troubledMeta() {
 	time.Sleep(d / 2)
 }
 
-func (w *World) troubled(t *trouble, d time.Duration, begin func(*trouble)) {
+func (w breaker) troubled(t *trouble, d time.Duration, begin func(*trouble)) {
 	begin(t)
 	go func() {
 		time.Sleep(d)

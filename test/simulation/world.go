@@ -256,7 +256,7 @@ func (w *World) run() (*Report, error) {
 
 	for end := time.Now().Add(w.opt.Duration); time.Now().Before(end); {
 		time.Sleep(w.opt.Pause/2 + time.Duration(w.rng.Int64N(int64(w.opt.Pause))))
-		w.breakSomething()
+		breaker{w}.breakSomething()
 	}
 	healed := time.Now()
 	w.heal()
