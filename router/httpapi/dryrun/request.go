@@ -50,47 +50,66 @@ func (h *Handler) readRequest(r *http.Request, query params.Values, body []byte)
 	if err := h.readOptions(r, query, d); err != nil {
 		return nil, err
 	}
-	name := params.PipelineName(r.Header, query)
-	version, hasVersion := query.Lookup("version")
-	if !hasVersion {
-		version, hasVersion = query.Lookup("pipeline_version")
-	}
-	contentType := params.Header(r.Header, "Content-Type")
-	table, database := query.Get("table"), params.Database(r.Header, query)
-	var source *string
+	named := namesOf(r, query)
 	d.data = body
-	form, err := readForm(contentType, body, name != "")
+	form, err := readForm(named.contentType, body, named.pipeline != "")
 	if err != nil {
 		return nil, err
 	}
 	if form != nil {
-		contentType = "application/json"
-		source = form.Pipeline
-		setIf(&contentType, form.DataType)
-		setIf(&name, form.PipelineName)
-		setIf(&table, form.Table)
-		setIf(&database, form.DB)
-		if form.PipelineVersion != nil {
-			version, hasVersion = *form.PipelineVersion, true
-		}
-		d.trace = d.trace || form.Trace != nil && *form.Trace
-		if form.TraceRecords != nil {
-			d.wanted = form.TraceRecords
-		}
-		if d.data, err = form.data(); err != nil {
+		if err := form.apply(d, named); err != nil {
 			return nil, err
 		}
 	}
-	if d.kind, err = native.KindOf(contentType); err != nil {
+	if d.kind, err = native.KindOf(named.contentType); err != nil {
 		return nil, err
 	}
-	if d.pipeline, err = h.findPipeline(r, source, name, version, hasVersion); err != nil {
+	if d.pipeline, err = h.findPipeline(r, named); err != nil {
 		return nil, err
 	}
-	if source == nil {
-		d.name = name
+	if named.source == nil {
+		d.name = named.pipeline
 	}
-	return d, h.setTarget(d, database, table)
+	return d, h.setTarget(d, named.database, named.table)
+}
+
+// names are what a request names in its headers, its query string or its form.
+type names struct {
+	contentType, database, table string
+	source                       *string // the text of a pipeline; nil: the request names one
+	pipeline, version            string
+	hasVersion                   bool
+}
+
+// namesOf reads the names in the headers and the query string.
+func namesOf(r *http.Request, query params.Values) *names {
+	n := &names{
+		contentType: params.Header(r.Header, "Content-Type"), database: params.Database(r.Header, query),
+		table: query.Get("table"), pipeline: params.PipelineName(r.Header, query),
+	}
+	n.version, n.hasVersion = query.Lookup("version")
+	if !n.hasVersion {
+		n.version, n.hasVersion = query.Lookup("pipeline_version")
+	}
+	return n
+}
+
+// apply sets what the form says. It takes precedence over headers and query string.
+func (f *Form) apply(d *request, n *names) (err error) {
+	n.contentType, n.source = "application/json", f.Pipeline
+	setIf(&n.contentType, f.DataType)
+	setIf(&n.pipeline, f.PipelineName)
+	setIf(&n.table, f.Table)
+	setIf(&n.database, f.DB)
+	if f.PipelineVersion != nil {
+		n.version, n.hasVersion = *f.PipelineVersion, true
+	}
+	d.trace = d.trace || f.Trace != nil && *f.Trace
+	if f.TraceRecords != nil {
+		d.wanted = f.TraceRecords
+	}
+	d.data, err = f.data()
+	return err
 }
 
 // tracedRecords reads a list of numbers of records, from 0.
@@ -162,7 +181,7 @@ func readForm(contentType string, body []byte, named bool) (*Form, error) {
 	}
 	form, keys := &Form{}, map[string]json.RawMessage{}
 	if err := json.Unmarshal(body, form); err != nil || json.Unmarshal(body, &keys) != nil {
-		// Else the body is records, and the pipeline is missing.
+		// If this condition does not hold, the body has records, and the pipeline is missing.
 		if !named && bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) && bytes.Contains(body, []byte(`"pipeline`)) {
 			return nil, errs.New(errs.InvalidArguments, "the body of a dry run cannot be read: %s", words.JSONFault(err))
 		}
@@ -173,17 +192,25 @@ func readForm(contentType string, body []byte, named bool) (*Form, error) {
 	if !hasPipeline && !hasData || named && (!hasPipeline || !hasData) {
 		return nil, nil
 	}
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if slices.ContainsFunc(formKeys, func(known string) bool { return strings.EqualFold(known, key) }) {
-			continue
-		}
-		if named {
-			return nil, nil // a record with fields of these names
-		}
-		return nil, errs.New(errs.InvalidArguments, "the body has the unknown key %q%s; a dry run takes %s", key,
-			nearest.DidYouMean(", ", key, formKeys), strings.Join(formKeys, ", "))
+	key, found := unknownKey(keys)
+	switch {
+	case !found:
+		return form, nil
+	case named:
+		return nil, nil // the body is a record with fields of these names
 	}
-	return form, nil
+	return nil, errs.New(errs.InvalidArguments, "the body has the unknown key %q%s; a dry run takes %s", key,
+		nearest.DidYouMean(", ", key, formKeys), strings.Join(formKeys, ", "))
+}
+
+// unknownKey returns the first key, in alphabetical order, that no Form has.
+func unknownKey(keys map[string]json.RawMessage) (key string, found bool) {
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if !slices.ContainsFunc(formKeys, func(known string) bool { return strings.EqualFold(known, key) }) {
+			return key, true
+		}
+	}
+	return "", false
 }
 
 // data returns the form's records: the text in a string or, to spare people the quoting, an
@@ -205,19 +232,17 @@ func (f *Form) data() ([]byte, error) {
 }
 
 // findPipeline finds or compiles the pipeline; nil is svc_identity.
-func (h *Handler) findPipeline(r *http.Request, source *string, name, version string,
-	hasVersion bool,
-) (*pipeline.Pipeline, error) {
+func (h *Handler) findPipeline(r *http.Request, n *names) (*pipeline.Pipeline, error) {
 	switch {
-	case source != nil:
-		return pipelineapi.Compile([]byte(*source), h.cfg.Options)
-	case name == "":
+	case n.source != nil:
+		return pipelineapi.Compile([]byte(*n.source), h.cfg.Options)
+	case n.pipeline == "":
 		return nil, errs.New(errs.InvalidArguments, "pipeline or pipeline_name is required: %s "+
 			"stores records as they are", ingest.IdentityPipeline)
-	case name == ingest.IdentityPipeline:
+	case n.pipeline == ingest.IdentityPipeline:
 		return nil, nil
 	}
-	p, _, err := h.cfg.Compiled.Find(r.Context(), name, version, hasVersion)
+	p, _, err := h.cfg.Compiled.Find(r.Context(), n.pipeline, n.version, n.hasVersion)
 	return p, err
 }
 

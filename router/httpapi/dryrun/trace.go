@@ -199,6 +199,7 @@ func appendConflicts(out []byte, d *request, list []*conflict) []byte {
 	return append(out, ']')
 }
 
+// appendRecordTrace appends everything that happened to a record.
 func appendRecordTrace(out []byte, t *pipeline.RecordTrace, tables []*tableResult) []byte {
 	out = append(out, `{"index":`...)
 	out = strconv.AppendInt(out, int64(t.Index), 10)
@@ -209,7 +210,18 @@ func appendRecordTrace(out []byte, t *pipeline.RecordTrace, tables []*tableResul
 		out = append(out, `,"cut":true`...)
 	}
 	out = append(out, `,"outcome":"`+string(t.Outcome)+`","steps":[`...)
-	for i, step := range t.Steps {
+	out = appendSteps(out, t.Steps)
+	out = appendRows(append(out, `],"rows":[`...), t.Rows, tables)
+	out = append(out, ']')
+	if t.Error != nil {
+		out = appendStepError(append(out, `,"error":`...), t.Error)
+	}
+	return append(out, '}')
+}
+
+// appendSteps appends the steps that a record went through.
+func appendSteps(out []byte, steps []pipeline.StepTrace) []byte {
+	for i, step := range steps {
 		if i > 0 {
 			out = append(out, ',')
 		}
@@ -232,8 +244,12 @@ func appendRecordTrace(out []byte, t *pipeline.RecordTrace, tables []*tableResul
 		out = exchange.AppendJSONStrings(append(out, `,"removed":`...), step.Removed)
 		out = append(out, '}')
 	}
-	out = append(out, `],"rows":[`...)
-	for i, row := range t.Rows {
+	return out
+}
+
+// appendRows appends the rows that a record became.
+func appendRows(out []byte, rows []pipeline.RowTrace, tables []*tableResult) []byte {
+	for i, row := range rows {
 		if i > 0 {
 			out = append(out, ',')
 		}
@@ -255,22 +271,23 @@ func appendRecordTrace(out []byte, t *pipeline.RecordTrace, tables []*tableResul
 		}
 		out = append(out, '}')
 	}
-	out = append(out, ']')
-	if e := t.Error; e != nil {
-		out = exchange.AppendJSONString(append(out, `,"error":{"pipeline":`...), e.Pipeline)
-		out = exchange.AppendJSONString(append(out, `,"step":`...), e.Step)
-		out = append(out, `,"position":`...)
-		out = strconv.AppendInt(out, int64(e.Position), 10)
-		if e.Line > 0 {
-			out = strconv.AppendInt(append(out, `,"line":`...), int64(e.Line), 10)
-		}
-		if e.Place > 0 {
-			out = strconv.AppendInt(append(out, `,"offset":`...), int64(e.Place-1), 10)
-		}
-		out = exchange.AppendJSONString(append(out, `,"field":`...), e.Field)
-		out = exchange.AppendJSONString(append(out, `,"value":`...), e.Value)
-		out = exchange.AppendJSONString(append(out, `,"reason":`...), e.Reason)
-		out = append(out, '}')
+	return out
+}
+
+// appendStepError appends why a record failed.
+func appendStepError(out []byte, e *pipeline.StepError) []byte {
+	out = exchange.AppendJSONString(append(out, `{"pipeline":`...), e.Pipeline)
+	out = exchange.AppendJSONString(append(out, `,"step":`...), e.Step)
+	out = append(out, `,"position":`...)
+	out = strconv.AppendInt(out, int64(e.Position), 10)
+	if e.Line > 0 {
+		out = strconv.AppendInt(append(out, `,"line":`...), int64(e.Line), 10)
 	}
+	if e.Place > 0 {
+		out = strconv.AppendInt(append(out, `,"offset":`...), int64(e.Place-1), 10)
+	}
+	out = exchange.AppendJSONString(append(out, `,"field":`...), e.Field)
+	out = exchange.AppendJSONString(append(out, `,"value":`...), e.Value)
+	out = exchange.AppendJSONString(append(out, `,"reason":`...), e.Reason)
 	return append(out, '}')
 }
