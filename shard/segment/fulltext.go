@@ -3,6 +3,9 @@ package segment
 import (
 	"encoding/json"
 	"fmt"
+	"math"
+	"math/bits"
+	"slices"
 	"strconv"
 
 	"github.com/parquet-go/parquet-go/bloom"
@@ -19,9 +22,11 @@ const (
 	// maxFilterBytes bounds the filter of a column in a row group: the footer, which
 	// every query reads, holds it. Beyond it the filter lets more pass.
 	maxFilterBytes = 128 << 10
-	// maxTokens bounds the different tokens that are counted to size a filter; more get the
-	// largest one.
-	maxTokens = maxFilterBytes
+	// maxFilterBlocks is the same in blocks, a power of two.
+	maxFilterBlocks = maxFilterBytes / bloom.BlockSize
+	// maxTokens bounds the different tokens that are collected: so many hashes stay in the caches of a processor.
+	// More go to the largest filter, which is then folded to the size that is wanted.
+	maxTokens = 8192
 	// smallFilterBytes is the size up to which a filter is made for smallFilterRate, even if the index
 	// asks for a higher rate: a search asks hundreds of row groups, so that at a rate of 0.01 for each
 	// nearly every absent word has some of them read.
@@ -90,7 +95,7 @@ func (t *fulltext) token(token []byte) {
 	}
 	t.tokens.add(h)
 	if t.tokens.n == maxTokens {
-		t.filter = make(bloom.SplitBlockFilter, maxFilterBytes/bloom.BlockSize)
+		t.filter = make(bloom.SplitBlockFilter, maxFilterBlocks)
 		t.insert()
 	}
 }
@@ -103,16 +108,55 @@ func (t *fulltext) insert() {
 // end completes the filter of a row group.
 func (t *fulltext) end() {
 	if t.filter == nil {
-		blocks := bloom.NumSplitBlocksOf(int64(t.tokens.n), t.bits)
-		better := bloom.NumSplitBlocksOf(int64(t.tokens.n), max(t.bits, smallFilterBits))
-		blocks = max(blocks, min(better, smallFilterBytes/bloom.BlockSize), 1)
-		t.filter = make(bloom.SplitBlockFilter, min(blocks, maxFilterBytes/bloom.BlockSize))
+		t.filter = make(bloom.SplitBlockFilter, min(t.blocks(t.tokens.n), maxFilterBlocks))
 		t.insert()
+	} else {
+		t.filter = folded(t.filter, t.blocks(filterTokens(t.filter)))
 	}
 	t.groups = append(t.groups, t.filter.Bytes())
 	t.filter = nil
 	clear(t.tokens.recent[:])
 	clear(t.known[:])
+}
+
+// blocks returns how many blocks the filter of so many tokens should have.
+func (t *fulltext) blocks(tokens int) int {
+	blocks := bloom.NumSplitBlocksOf(int64(tokens), t.bits)
+	better := bloom.NumSplitBlocksOf(int64(tokens), max(t.bits, smallFilterBits))
+	return max(blocks, min(better, smallFilterBytes/bloom.BlockSize), 1)
+}
+
+// filterTokens estimates how many tokens a filter has. A token sets one bit in each word of its block.
+func filterTokens(f bloom.SplitBlockFilter) int {
+	set := 0
+	for i := range f {
+		for _, word := range f[i] {
+			set += bits.OnesCount32(uint32(word))
+		}
+	}
+	all := len(f) * bloom.BlockSize * 8
+	if set == all {
+		return math.MaxInt32
+	}
+	return int(float64(len(f)) * math.Log1p(-float64(set)/float64(all)) / math.Log1p(-1.0/32))
+}
+
+// folded returns the filter that the tokens of f would have made with half of its blocks, or a quarter, and so on: with
+// as few as possible, but at least so many. The block of a token is the number of blocks times a part of its hash,
+// rounded down, so two neighbours become one.
+func folded(f bloom.SplitBlockFilter, blocks int) bloom.SplitBlockFilter {
+	if len(f)/2 < blocks {
+		return f
+	}
+	for len(f)/2 >= blocks {
+		for i := range f[:len(f)/2] {
+			for word := range f[i] {
+				f[i][word] = f[2*i][word] | f[2*i+1][word]
+			}
+		}
+		f = f[:len(f)/2]
+	}
+	return slices.Clone(f) // the memory of the large one is not kept
 }
 
 // fulltextJSON is the form in the metadata, one for each column.

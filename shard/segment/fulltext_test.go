@@ -204,15 +204,45 @@ func TestAbsentWords(t *testing.T) {
 	}
 	t.Logf("%d of %d words have row groups read; a filter of %d tokens has %d bytes", read, words, tokens,
 		len(ft.groups[0]))
-	for _, n := range []int{0, 1, 10_000, 40_000} {
+	for _, n := range []int{0, 1, 8191, 8192, 10_000, 20_000, 40_000, 80_000, 200_000} {
 		ft := newFulltext(c)
 		for i := range n {
 			ft.token(fmt.Append(nil, i))
 		}
 		ft.end()
-		if asked := max(bloom.NumSplitBlocksOf(int64(n), ft.bits), 1) * bloom.BlockSize; len(ft.groups[0]) > max(asked,
-			smallFilterBytes) {
-			t.Errorf("%d tokens: a filter of %d bytes, want at most %d", n, len(ft.groups[0]), max(asked, smallFilterBytes))
+		// A filter that was folded has up to twice the bytes that are asked for.
+		asked := min(max(bloom.NumSplitBlocksOf(int64(n), ft.bits), 1)*bloom.BlockSize, maxFilterBytes)
+		got := len(ft.groups[0])
+		if got > max(2*asked, smallFilterBytes) || got < asked*98/100 {
+			t.Errorf("%d tokens: a filter of %d bytes, want %d to %d", n, got, asked, max(2*asked, smallFilterBytes))
+		}
+		f := bloom.MakeSplitBlockFilter(ft.groups[0])
+		for i := range n {
+			if !f.Check(tokenHash.Sum64(fmt.Append(nil, i))) {
+				t.Fatalf("%d tokens: token %d is not found", n, i)
+			}
+		}
+	}
+}
+
+// TestFoldedFilters: a filter that was folded has the bits that its tokens set in one of that size.
+func TestFoldedFilters(t *testing.T) {
+	for _, n := range []int{1, 1000, 10_000, 100_000} {
+		large := make(bloom.SplitBlockFilter, maxFilterBlocks)
+		for i := range n {
+			large.Insert(tokenHash.Sum64(fmt.Append(nil, i)))
+		}
+		if got := filterTokens(large); got < n*98/100 || got > n*102/100+1 {
+			t.Errorf("%d tokens are estimated to be %d", n, got)
+		}
+		for blocks := 1; blocks <= maxFilterBlocks; blocks *= 2 {
+			want := make(bloom.SplitBlockFilter, blocks)
+			for i := range n {
+				want.Insert(tokenHash.Sum64(fmt.Append(nil, i)))
+			}
+			if got := folded(slices.Clone(large), blocks-blocks/3); !slices.Equal(got, want) {
+				t.Errorf("%d tokens in %d blocks: the folded filter has %d blocks and other bits", n, blocks, len(got))
+			}
 		}
 	}
 }
