@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
+	"github.com/zeebo/xxh3"
 
 	"cordwood/router/access"
 )
@@ -53,7 +53,7 @@ func (b *bodies) again(k bodyOf, now time.Time) bool {
 
 // NoteBody counts a body that the same sender sent not long ago.
 func (s *Service) NoteBody(p Protocol, caller *access.Caller, data []byte) {
-	if len(data) > 0 && s.bodies.again(bodyOf{p, caller.Share(), xxhash.Sum64(data)}, time.Now()) {
+	if len(data) > 0 && s.bodies.again(bodyOf{p, caller.Share(), xxh3.Hash(data)}, time.Now()) {
 		s.metrics.repeated.WithLabelValues(string(p)).Inc()
 	}
 }

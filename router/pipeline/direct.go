@@ -148,21 +148,33 @@ func (r *Direct) Text(i int, text []byte) {
 		r.repaired++
 	}
 	r.load += len(text)
-	if c := r.cols[i].col; c != nil && c.Type == schema.String {
-		if row := r.home.rows.Rows(); !c.Has(row) && len(text) < maxColumnBytes/2 {
-			c.SetBytes(row, text)
-			return
-		}
+	if !r.putAsIs(i, schema.String, text) {
+		r.val = cell{kind: kindString, bytes: text}
+		r.put(i)
 	}
-	r.val = cell{kind: kindString, bytes: text}
-	r.put(i)
+}
+
+// putAsIs stores a text that its column, of that type, takes as it is. It reports whether it did: put does the rest.
+func (r *Direct) putAsIs(i int, t schema.Type, text []byte) bool {
+	c := r.cols[i].col
+	if c == nil || c.Type != t || len(text) >= maxColumnBytes/2 {
+		return false
+	}
+	row := r.home.rows.Rows()
+	if c.Has(row) {
+		return false
+	}
+	c.SetBytes(row, text)
+	return true
 }
 
 // JSON puts the text of a JSON value, which must be well formed, into a column.
 func (r *Direct) JSON(i int, text []byte) {
 	r.load += len(text)
-	r.val = cell{kind: kindText, bytes: text}
-	r.put(i)
+	if !r.putAsIs(i, schema.JSON, text) {
+		r.val = cell{kind: kindText, bytes: text}
+		r.put(i)
+	}
 }
 
 // Int puts an integer into a column.

@@ -19,6 +19,9 @@ type zipped struct {
 	text []byte // that is not in sum yet
 	sum  uint32
 	size uint32
+	// to is the code of the distance that was last.
+	distance int
+	to       code
 }
 
 // code is the code of a symbol with its extra bits, the first in the lowest bit.
@@ -70,7 +73,10 @@ var (
 )
 
 func newZipped(w io.Writer) *zipped {
-	z := &zipped{w: w, out: append(make([]byte, 0, pieceBytes+pieceBytes/8), gzipHeader...)}
+	z := &zipped{
+		w: w, out: append(make([]byte, 0, pieceBytes+pieceBytes/8), gzipHeader...),
+		text: make([]byte, 0, pieceBytes+pieceBytes/8),
+	}
 	z.put(fixedHuffman, 3)
 	return z
 }
@@ -101,21 +107,34 @@ func (z *zipped) repeat(text []byte, distance int) {
 		return
 	}
 	z.text = append(z.text, text...)
-	// Beyond the first four distances two symbols have the same number of extra bits.
+	if distance != z.distance {
+		z.distance, z.to = distance, distanceCode(distance)
+	}
+	left := len(text)
+	for ; left > maxMatch; left -= maxMatch {
+		if left < maxMatch+minMatch {
+			z.match(minMatch)
+			left -= minMatch
+			break
+		}
+		z.match(maxMatch)
+	}
+	z.match(left)
+	z.flush()
+}
+
+// match appends the codes of a match at the distance that was last.
+func (z *zipped) match(length int) {
+	c := lengths[length]
+	z.put(c.bits|z.to.bits<<c.n, c.n+z.to.n)
+}
+
+// distanceCode returns the code of a distance. Beyond the first four two symbols have the same number of extra bits.
+func distanceCode(distance int) code {
 	at := uint32(distance - 1)
 	extra := uint32(max(bits.Len32(at)-2, 0))
 	symbol := 2*extra + at>>extra
-	to := code{uint32(bits.Reverse8(uint8(symbol))>>3) | at&(1<<extra-1)<<5, uint8(5 + extra)}
-	for left := len(text); left > 0; {
-		n := min(left, maxMatch)
-		if rest := left - n; rest > 0 && rest < minMatch {
-			n -= minMatch
-		}
-		z.put(lengths[n].bits, lengths[n].n)
-		z.put(to.bits, to.n)
-		left -= n
-	}
-	z.flush()
+	return code{uint32(bits.Reverse8(uint8(symbol))>>3) | at&(1<<extra-1)<<5, uint8(5 + extra)}
 }
 
 // flush writes what there is if it is much.

@@ -5,11 +5,10 @@ import (
 	"math/big"
 	"unicode/utf8"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"cordwood/proto/schema"
 	"cordwood/router/ingest"
 	"cordwood/router/ingest/jsonwalk"
+	"cordwood/router/ingest/protowalk"
 	"cordwood/router/pipeline"
 	"cordwood/router/vrl/jsonscan"
 	"cordwood/router/vrl/value"
@@ -108,13 +107,14 @@ func (e *entry) appendMetadata(to []byte) []byte {
 		return to
 	}
 	to = append(to, ',', '{')
-	_ = fields(e.raw, func(field protowire.Number, data []byte, _ uint64) error { // it was read before
-		if field == 3 && data != nil {
-			p, _ := readPair(data)
+	msg := e.raw // it was read before
+	var f protowalk.Field
+	for ok, _ := next(&msg, &f); ok; ok, _ = next(&msg, &f) {
+		if f.IsBytes(3) {
+			p, _ := readPair(f.Data)
 			to = appendMember(to, p)
 		}
-		return nil
-	})
+	}
 	return append(to, '}')
 }
 

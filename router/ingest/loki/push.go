@@ -4,7 +4,7 @@ import (
 	"errors"
 	"math"
 
-	"google.golang.org/protobuf/encoding/protowire"
+	"cordwood/router/ingest/protowalk"
 )
 
 // pair is a label, or a piece of structured metadata.
@@ -59,133 +59,143 @@ type entry struct {
 
 var errProto = errors.New("the body is no protobuf message of logproto.PushRequest")
 
-// fields goes through the fields of a message. each gets the bytes of a field of bytes, or the
-// number of a varint; fields of other forms are passed over.
-func fields(msg []byte, each func(field protowire.Number, data []byte, number uint64) error) error {
-	for len(msg) > 0 {
-		num, typ, n := protowire.ConsumeTag(msg)
-		if n < 0 {
-			return errProto
-		}
-		msg = msg[n:]
-		var err error
-		switch typ {
-		case protowire.BytesType:
-			data, n := protowire.ConsumeBytes(msg)
-			if n < 0 {
-				return errProto
-			}
-			msg = msg[n:]
-			err = each(num, data, 0)
-		case protowire.VarintType:
-			number, n := protowire.ConsumeVarint(msg)
-			if n < 0 {
-				return errProto
-			}
-			msg = msg[n:]
-			err = each(num, nil, number)
-		default:
-			n := protowire.ConsumeFieldValue(num, typ, msg)
-			if n < 0 {
-				return errProto
-			}
-			msg = msg[n:]
-		}
-		if err != nil {
-			return err
-		}
+// next cuts the first field off a message. ok is false at its end.
+func next(msg *[]byte, f *protowalk.Field) (ok bool, err error) {
+	if ok, err = protowalk.Next(msg, f); err != nil {
+		return false, errProto
 	}
-	return nil
+	return ok, nil
 }
 
 // readProto goes through the streams of a PushRequest. The stream is valid until each returns; what
 // its slices point to, as long as the body.
 func readProto(body []byte, each func(s *stream) error) error {
 	s := stream{labels: pairs{withoutHidden: true}}
-	return fields(body, func(field protowire.Number, data []byte, _ uint64) error {
-		if field != 1 || data == nil {
-			return nil
-		}
-		s.labels.empty()
-		s.labelText, s.badLabels, s.message = nil, false, data
-		err := fields(data, func(field protowire.Number, data []byte, _ uint64) error {
-			if field == 1 && data != nil {
-				s.labels.empty()
-				s.labelText, s.badLabels = data, false
-				if parseLabels(data, s.labels.add) != nil {
-					s.labels.empty()
-					s.badLabels = true
-				}
-			}
-			return nil
-		})
-		if err != nil {
+	var f protowalk.Field
+	for {
+		ok, err := next(&body, &f)
+		if err != nil || !ok {
 			return err
 		}
-		return each(&s)
-	})
+		if !f.IsBytes(1) {
+			continue
+		}
+		if err := s.readProto(f.Data); err != nil {
+			return err
+		}
+		if err := each(&s); err != nil {
+			return err
+		}
+	}
+}
+
+// readProto reads a message logproto.StreamAdapter but its entries.
+func (s *stream) readProto(msg []byte) error {
+	s.labels.empty()
+	s.labelText, s.badLabels, s.message = nil, false, msg
+	var f protowalk.Field
+	for {
+		ok, err := next(&msg, &f)
+		if err != nil || !ok {
+			return err
+		}
+		if !f.IsBytes(1) {
+			continue
+		}
+		s.labels.empty()
+		s.labelText, s.badLabels = f.Data, false
+		if parseLabels(f.Data, s.labels.add) != nil {
+			s.labels.empty()
+			s.badLabels = true
+		}
+	}
 }
 
 // eachEntry goes through the entries of a stream.
 func (s *stream) eachEntry(e *entry, each func() error) error {
-	return fields(s.message, func(field protowire.Number, data []byte, _ uint64) error {
-		if field != 2 || data == nil {
-			return nil
-		}
-		if err := e.readProto(data); err != nil {
+	msg := s.message
+	var f protowalk.Field
+	for {
+		ok, err := next(&msg, &f)
+		if err != nil || !ok {
 			return err
 		}
-		return each()
-	})
+		if !f.IsBytes(2) {
+			continue
+		}
+		if err := e.readProto(f.Data); err != nil {
+			return err
+		}
+		if err := each(); err != nil {
+			return err
+		}
+	}
 }
 
 // readProto reads a message logproto.EntryAdapter. Its metadata are valid until the next one.
 func (e *entry) readProto(msg []byte) error {
-	var seconds, nanos int64
 	e.line, e.raw = nil, msg
 	e.metadata.empty()
-	err := fields(msg, func(field protowire.Number, data []byte, _ uint64) error {
-		if data == nil {
-			return nil
-		}
-		switch field {
-		case 1:
-			return fields(data, func(field protowire.Number, data []byte, number uint64) error {
-				switch {
-				case data != nil: // it is of another form, and so unknown
-				case field == 1:
-					seconds = int64(number) //nolint:gosec // it is how protobuf writes an int64
-				case field == 2:
-					nanos = int64(number) //nolint:gosec // the same
-				}
-				return nil
-			})
-		case 2:
-			e.line = data
-		case 3:
-			p, err := readPair(data)
-			e.metadata.add(p)
+	e.setTime(0, 0)
+	var f protowalk.Field
+	for {
+		ok, err := next(&msg, &f)
+		if err != nil || !ok {
 			return err
 		}
-		return nil
-	})
-	e.setTime(seconds, nanos)
-	return err
+		switch {
+		case f.IsBytes(1):
+			err = e.readTime(f.Data)
+		case f.IsBytes(2):
+			e.line = f.Data
+		case f.IsBytes(3):
+			var p pair
+			p, err = readPair(f.Data)
+			e.metadata.add(p)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// readTime reads a message google.protobuf.Timestamp. Of several of an entry each has what those before have not.
+func (e *entry) readTime(msg []byte) error {
+	seconds, nanos := e.seconds, e.fraction
+	var f protowalk.Field
+	for {
+		ok, err := next(&msg, &f)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			e.setTime(seconds, nanos)
+			return nil
+		}
+		switch {
+		case f.IsVarint(1):
+			seconds = int64(f.Bits) //nolint:gosec // it is how protobuf writes an int64
+		case f.IsVarint(2):
+			nanos = int64(f.Bits) //nolint:gosec // the same
+		}
+	}
 }
 
 // readPair reads a piece of structured metadata.
 func readPair(msg []byte) (p pair, err error) {
-	err = fields(msg, func(field protowire.Number, data []byte, _ uint64) error {
-		switch {
-		case data == nil: // it is of another form, and so unknown
-		case field == 1:
-			p.name = data
-		case field == 2:
-			p.value = data
+	var f protowalk.Field
+	for {
+		ok, err := next(&msg, &f)
+		if err != nil || !ok {
+			return p, err
 		}
-		return nil
-	})
-	return p, err
+		switch {
+		case f.IsBytes(1):
+			p.name = f.Data
+		case f.IsBytes(2):
+			p.value = f.Data
+		}
+	}
 }
 
 // setTime sets the time from seconds and nanoseconds since 1970.

@@ -2,66 +2,30 @@ package otlp
 
 import (
 	"cmp"
-	"encoding/binary"
 	"math"
 	"strconv"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"cordwood/router/ingest/protowalk"
 	"cordwood/router/vrl/jsonscan"
 )
 
-// field is a field of a message: data of bytes, or the bits of a number.
-type field struct {
-	number protowire.Number
-	kind   protowire.Type
-	data   []byte
-	bits   uint64
-}
+// field is a field of a message.
+type field struct{ protowalk.Field }
 
 // next cuts the first field off a message. ok is false at its end.
 func next(msg *[]byte, f *field) (ok bool, err error) {
-	if len(*msg) == 0 {
-		return false, nil
-	}
-	num, typ, n := protowire.ConsumeTag(*msg)
-	if n < 0 {
+	if ok, err = protowalk.Next(msg, &f.Field); err != nil {
 		return false, errProto
 	}
-	*f = field{number: num, kind: typ}
-	rest := (*msg)[n:]
-	switch typ {
-	case protowire.BytesType:
-		f.data, n = protowire.ConsumeBytes(rest)
-	case protowire.VarintType:
-		f.bits, n = protowire.ConsumeVarint(rest)
-	case protowire.Fixed64Type:
-		if n = -1; len(rest) >= 8 {
-			f.bits, n = binary.LittleEndian.Uint64(rest), 8
-		}
-	case protowire.Fixed32Type:
-		if n = -1; len(rest) >= 4 {
-			f.bits, n = uint64(binary.LittleEndian.Uint32(rest)), 4
-		}
-	default:
-		n = protowire.ConsumeFieldValue(num, typ, rest)
-	}
-	if n < 0 {
-		return false, errProto
-	}
-	*msg = rest[n:]
-	return true, nil
-}
-
-// isBytes reports whether the field is that number, of bytes.
-func (f *field) isBytes(number protowire.Number) bool {
-	return f.number == number && f.kind == protowire.BytesType
+	return ok, nil
 }
 
 // is reports whether the field has one of the numbers that kinds knows, in the form that it must have. Others are
 // skipped, like fields of unknown numbers.
 func (f *field) is(kinds []protowire.Type) bool {
-	return f.number > 0 && int(f.number) < len(kinds) && f.kind == kinds[f.number]
+	return f.Number > 0 && int(f.Number) < len(kinds) && f.Kind == kinds[f.Number]
 }
 
 // The forms of the fields of LogRecord and AnyValue, by their number; none has a group.
@@ -95,8 +59,8 @@ func readProto(body []byte, each func(r *record, err error) error) error {
 		if err != nil || !ok {
 			return err
 		}
-		if f.isBytes(1) {
-			if err := r.resourceLogs(f.data); err != nil {
+		if f.IsBytes(1) {
+			if err := r.resourceLogs(f.Data); err != nil {
 				return err
 			}
 		}
@@ -138,14 +102,14 @@ func (r *reader) resourceLogs(msg []byte) error {
 			break
 		}
 		switch {
-		case f.isBytes(1):
-			s.rawResource = f.data
-			s.resource, s.badResource = s.appendAttributes(s.resource, f.data, 1)
+		case f.IsBytes(1):
+			s.rawResource = f.Data
+			s.resource, s.badResource = s.appendAttributes(s.resource, f.Data, 1)
 			if s.badResource == errProto { //nolint:errorlint // it is never wrapped
 				return errProto
 			}
-		case f.isBytes(3):
-			s.resourceURL = f.data
+		case f.IsBytes(3):
+			s.resourceURL = f.Data
 		}
 	}
 	s.resource = s.endAttributes(s.resource)
@@ -154,8 +118,8 @@ func (r *reader) resourceLogs(msg []byte) error {
 		if err != nil || !ok {
 			return err
 		}
-		if f.isBytes(2) {
-			if err := r.scopeLogs(f.data); err != nil {
+		if f.IsBytes(2) {
+			if err := r.scopeLogs(f.Data); err != nil {
 				return err
 			}
 		}
@@ -175,13 +139,13 @@ func (r *reader) scopeLogs(msg []byte) error {
 			break
 		}
 		switch {
-		case f.isBytes(1):
-			s.raw = f.data
-			if s.bad = s.read(f.data); s.bad == errProto { //nolint:errorlint // it is never wrapped
+		case f.IsBytes(1):
+			s.raw = f.Data
+			if s.bad = s.read(f.Data); s.bad == errProto { //nolint:errorlint // it is never wrapped
 				return errProto
 			}
-		case f.isBytes(3):
-			s.schemaURL = f.data
+		case f.IsBytes(3):
+			s.schemaURL = f.Data
 		}
 	}
 	s.attributes = s.endAttributes(s.attributes)
@@ -190,8 +154,8 @@ func (r *reader) scopeLogs(msg []byte) error {
 		if err != nil || !ok {
 			return err
 		}
-		if f.isBytes(2) {
-			err := r.rec.read(f.data, s)
+		if f.IsBytes(2) {
+			err := r.rec.read(f.Data, s)
 			if err == errProto { //nolint:errorlint // it is never wrapped
 				return err
 			}
@@ -215,10 +179,10 @@ func (s *scope) read(msg []byte) error {
 			return err
 		}
 		switch {
-		case f.isBytes(1):
-			s.name = f.data
-		case f.isBytes(2):
-			s.version = f.data
+		case f.IsBytes(1):
+			s.name = f.Data
+		case f.IsBytes(2):
+			s.version = f.Data
 		}
 	}
 }
@@ -240,31 +204,30 @@ func (r *record) read(msg []byte, s *scope) error {
 		if !f.is(recordKinds) {
 			continue
 		}
-		switch f.number {
+		switch f.Number {
 		case 1:
-			r.time = f.bits
+			r.time = f.Bits
 		case 2:
-			r.severity = int64(int32(f.bits)) //nolint:gosec // it is how protobuf writes an enum
+			r.severity = int64(int32(f.Bits)) //nolint:gosec // it is how protobuf writes an enum
 		case 3:
-			r.severityText = f.data
+			r.severityText = f.Data
 		case 5:
-			r.body, err = r.readBody(f.data)
+			r.body, err = r.readBody(f.Data)
 		case 6:
-			r.members.note(keyOf(f.data), r.attributes)
-			r.attributes, err = appendKeyValue(r.attributes, f.data, 1)
+			r.attributes, err = r.members.append(r.attributes, f.Data)
 			if len(r.attributes) > maxAttributes {
 				return errLong
 			}
 		case 8:
-			r.flags = f.bits
+			r.flags = f.Bits
 		case 9:
-			r.traceID = appendHex(r.traceID[:0], f.data)
+			r.traceID = appendHex(r.traceID[:0], f.Data)
 		case 10:
-			r.spanID = appendHex(r.spanID[:0], f.data)
+			r.spanID = appendHex(r.spanID[:0], f.Data)
 		case 11:
-			r.observed = f.bits
+			r.observed = f.Bits
 		case 12:
-			eventName = f.data
+			eventName = f.Data
 		}
 		if err != nil {
 			return err
@@ -283,9 +246,8 @@ func (s *scope) appendAttributes(to, msg []byte, number protowire.Number) ([]byt
 		if err != nil || !ok {
 			return to, err
 		}
-		if f.isBytes(number) {
-			s.members.note(keyOf(f.data), to)
-			if to, err = appendKeyValue(to, f.data, 1); err != nil {
+		if f.IsBytes(number) {
+			if to, err = s.members.append(to, f.Data); err != nil {
 				return to, err
 			}
 			if len(to) > maxAttributes {
@@ -295,37 +257,38 @@ func (s *scope) appendAttributes(to, msg []byte, number protowire.Number) ([]byt
 	}
 }
 
-// keyOf returns the key of a KeyValue, as far as it can be read.
-func keyOf(msg []byte) (key []byte) {
+// append appends a KeyValue as a member of the object, and notes it.
+func (m *members) append(object, msg []byte) ([]byte, error) {
+	key, value, err := readKeyValue(msg)
+	if err != nil {
+		return object, err
+	}
+	m.note(key, object)
+	return appendValue(appendKey(object, key), value, 1)
+}
+
+func readKeyValue(msg []byte) (key, value []byte, err error) {
 	var f field
 	for {
-		if ok, err := next(&msg, &f); err != nil || !ok {
-			return key
+		ok, err := next(&msg, &f)
+		if err != nil || !ok {
+			return key, value, err
 		}
-		if f.isBytes(1) {
-			key = f.data
+		switch {
+		case f.IsBytes(1):
+			key = f.Data
+		case f.IsBytes(2):
+			value = f.Data
 		}
 	}
 }
 
 func appendKeyValue(to, msg []byte, depth int) ([]byte, error) {
-	var f field
-	var key, value []byte
-	for {
-		ok, err := next(&msg, &f)
-		if err != nil {
-			return to, err
-		}
-		if !ok {
-			return appendValue(appendKey(to, key), value, depth)
-		}
-		switch {
-		case f.isBytes(1):
-			key = f.data
-		case f.isBytes(2):
-			value = f.data
-		}
+	key, value, err := readKeyValue(msg)
+	if err != nil {
+		return to, err
 	}
+	return appendValue(appendKey(to, key), value, depth)
 }
 
 // readBody returns an AnyValue as the text of a body: a string as it is, where it is, bytes in base64, else JSON.
@@ -335,11 +298,11 @@ func (r *record) readBody(msg []byte) (text []byte, err error) {
 	if ok, err := next(&rest, &f); err != nil || !ok {
 		return nil, err
 	}
-	if len(rest) == 0 && f.isBytes(1) {
-		return f.data, nil
+	if len(rest) == 0 && f.IsBytes(1) {
+		return f.Data, nil
 	}
-	if len(rest) == 0 && f.isBytes(7) {
-		r.bodyText = appendBase64(r.bodyText[:0], f.data)
+	if len(rest) == 0 && f.IsBytes(7) {
+		r.bodyText = appendBase64(r.bodyText[:0], f.Data)
 	} else {
 		r.bodyText, err = appendValue(r.bodyText[:0], msg, 1)
 	}
@@ -368,21 +331,21 @@ func appendValue(to, msg []byte, depth int) ([]byte, error) {
 			continue
 		}
 		to = to[:from]
-		switch f.number {
+		switch f.Number {
 		case 1:
-			to = jsonscan.AppendQuotedBytes(to, f.data)
+			to = jsonscan.AppendQuotedBytes(to, f.Data)
 		case 2:
-			to = strconv.AppendBool(to, f.bits != 0)
+			to = strconv.AppendBool(to, f.Bits != 0)
 		case 3:
-			to = strconv.AppendInt(to, int64(f.bits), 10) //nolint:gosec // it is how protobuf writes an int64
+			to = strconv.AppendInt(to, int64(f.Bits), 10) //nolint:gosec // it is how protobuf writes an int64
 		case 4:
-			to = appendDouble(to, math.Float64frombits(f.bits))
+			to = appendDouble(to, math.Float64frombits(f.Bits))
 		case 5:
-			to, err = appendList(to, f.data, depth, '[', ']', appendElement)
+			to, err = appendList(to, f.Data, depth, '[', ']', appendElement)
 		case 6:
-			to, err = appendList(to, f.data, depth, '{', '}', appendKeyValue)
+			to, err = appendList(to, f.Data, depth, '{', '}', appendKeyValue)
 		case 7:
-			to = append(appendBase64(append(to, '"'), f.data), '"')
+			to = append(appendBase64(append(to, '"'), f.Data), '"')
 		}
 		if err != nil {
 			return to, err
@@ -411,8 +374,8 @@ func appendList(to, msg []byte, depth int, open, end byte,
 		if !ok {
 			return append(to, end), nil
 		}
-		if f.isBytes(1) {
-			if to, err = each(to, f.data, depth+1); err != nil {
+		if f.IsBytes(1) {
+			if to, err = each(to, f.Data, depth+1); err != nil {
 				return to, err
 			}
 		}
