@@ -3,6 +3,7 @@ package segment
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
@@ -12,11 +13,34 @@ import (
 // scratches keeps the memory in which columns are gathered from one file to the next.
 var scratches = sync.Pool{New: func() any { return new(gathered) }}
 
+// longTexts keeps one of them that had long texts. The garbage collector empties scratches between two flushes of a
+// busy shard, and new memory for the texts of a row group costs a page fault for every 4 KiB.
+var longTexts atomic.Pointer[gathered]
+
+// minLongTexts is the least memory that is kept in longTexts.
+const minLongTexts = 4 << 20
+
+// newScratch returns memory in which columns are gathered one after another.
+func newScratch() *gathered {
+	if g := longTexts.Swap(nil); g != nil {
+		return g
+	}
+	return scratches.Get().(*gathered)
+}
+
+// keepScratch keeps the memory for the next file.
+func keepScratch(g *gathered) {
+	if n := g.footprint(); n > maxScratchBytes || n >= minLongTexts && longTexts.CompareAndSwap(nil, g) {
+		return
+	}
+	scratches.Put(g)
+}
+
 // release gives memory back that others can use.
 func (w *Writer) release() {
 	w.w.Release()
-	if g := w.scratch; g != nil && g.footprint() <= maxScratchBytes {
-		scratches.Put(g)
+	if w.scratch != nil {
+		keepScratch(w.scratch)
 	}
 	for _, c := range w.cols {
 		if g := c.staged; g != nil && g.footprint() <= maxScratchBytes {
@@ -43,7 +67,7 @@ func (w *Writer) open() {
 		def := w.slots.defs[i]
 		add(&fileColumn{Column: c, required: w.slots.required[i], fulltext: newFulltext(def), bloom: bloomBits(def) > 0}, def)
 	}
-	w.scratch = scratches.Get().(*gathered)
+	w.scratch = newScratch()
 	w.w = parquet.NewWriter(w.out, columns, w.sorting(), w.cfg.Level)
 }
 
