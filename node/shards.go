@@ -135,7 +135,7 @@ func (n *node) openShards(shares config.Shares) error {
 	service := server.New(server.Config{
 		Shards: server.Find(n.host.Shard), All: server.List(n.host.All), Engine: sql, Spool: fetched,
 		Scan: n.scan, Ask: n.ask,
-		Name: n.nameNodes, Registerer: n.registry, Logger: n.log,
+		Name: n.nameNodes, Here: n.oneOfSeveral, Registerer: n.registry, Logger: n.log,
 	})
 	shardpb.RegisterShardServiceServer(n.rpc.server, service)
 	n.rpc.conn.shards = service
@@ -145,6 +145,14 @@ func (n *node) openShards(shares config.Shares) error {
 		}
 	})
 	return nil
+}
+
+// oneOfSeveral returns the id of this node, or "" if no other one has shards.
+func (n *node) oneOfSeveral() string {
+	if len(n.shardNodes()) < 2 {
+		return ""
+	}
+	return n.data.nodeID
 }
 
 // scan asks for rows that a query on this node needs from another one.

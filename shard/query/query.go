@@ -14,6 +14,9 @@ import (
 	"cordwood/proto/schema"
 )
 
+// SpillFailed is in the text of the error of a query whose temporary files could not be written.
+const SpillFailed = "its temporary files cannot be written"
+
 // shareKey is the key of a share in a context.
 type shareKey struct{}
 

@@ -322,7 +322,7 @@ func (s *server) fill(ctx context.Context, sp *spool.Spool, nodes []string,
 		if src.Err != nil {
 			return nil, distribute.Broke(src.Err) // what the IPC reader made of it says less
 		}
-		return nil, errs.Wrap(errs.Internal, err, "read the rows of a scan")
+		return nil, onNode(errs.Wrap(errs.Internal, err, "read the rows of a scan"), s.cfg.Here)
 	}
 	if src.Err != nil {
 		return nil, distribute.Broke(src.Err)

@@ -69,6 +69,8 @@ type Config struct {
 	Spool *spool.Dir
 	// Name returns what people call a node. Without it they read its id.
 	Name func(node string) string
+	// Here returns the id of this node, or "" if it is the only one. Without it no error names it.
+	Here func() string
 	// Registerer gets the metrics of the server. Without it nothing reads them.
 	Registerer prometheus.Registerer
 	// Logger takes what an operator should know. The default value discards it.
@@ -96,6 +98,9 @@ type server struct {
 func New(cfg Config) shardpb.ShardServiceServer {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Here != nil && cfg.Engine != nil {
+		cfg.Engine = namedEngine{cfg.Engine, cfg.Here}
 	}
 	return &server{
 		cfg:     cfg,

@@ -21,7 +21,12 @@ type spread struct {
 // 0), host (seven values), v and m, a text that hardly occurs twice.
 func newSpread(t testing.TB, replication, rows int, args ...string) *spread {
 	t.Helper()
-	c := NewCluster(t, Spec{All: 3, Replication: replication, Shards: 6, Args: args})
+	return fillSpread(t, NewCluster(t, Spec{All: 3, Replication: replication, Shards: 6, Args: args}), rows)
+}
+
+// fillSpread is newSpread with a cluster that was not started.
+func fillSpread(t testing.TB, c *Cluster, rows int) *spread {
+	t.Helper()
 	c.Start()
 	s := &spread{c, 0}
 	c.Nodes[0].Rows(t, "CREATE TABLE spread (ts TIMESTAMP(3) TIME INDEX, id BIGINT, host STRING, v BIGINT, m STRING) "+

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
@@ -214,6 +215,13 @@ func (s *Spool) write() error {
 		FS: vfs.OS, Dir: s.dir.path,
 		NextID: func() uint64 { return s.dir.next.Add(1) },
 	}, s.table, s.batches)
+	if errors.Is(err, syscall.ENOSPC) {
+		return &errs.Error{
+			Code: errs.RuntimeResourcesExhausted, Err: err,
+			Msg: "the rows that come from other nodes need more room than the disk of the data folder has; make room on it, " +
+				"narrow the time range, or read fewer columns",
+		}
+	}
 	if err != nil {
 		return errs.Wrap(errs.External, err, "write rows from other nodes to a temporary file")
 	}

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"cordwood/proto/errs"
@@ -24,7 +25,10 @@ const probeSQL = "SELECT count(*), max(i::VARCHAR) FROM range(10000) r(i)"
 // replaced if others would fail too: what it has given back may stay counted, in pieces that
 // are of no use. It reports whether the process is replaced. The user whose query it was is
 // watched then, and not to blame: what others took may not have come back either.
-func (w *Worker) examine(p *process, share string) bool {
+//
+// A process that could not write a temporary file is replaced as well: DuckDB takes the place in the file for used
+// then, and the file stays as large as it is.
+func (w *Worker) examine(p *process, share string, failure error) bool {
 	p.mu.Lock()
 	skip := p.examining || p.leaving || p.err != nil
 	p.examining = p.examining || !skip
@@ -38,6 +42,10 @@ func (w *Worker) examine(p *process, share string) bool {
 		p.examining = false
 		p.mu.Unlock()
 	}()
+	if strings.Contains(failure.Error(), query.SpillFailed) {
+		p.exhaust(share, "error", failure)
+		return true
+	}
 	used, err := dataSize(fmt.Sprintf("/proc/%d/status", pid))
 	if err == nil && limit > 0 && limit-used < p.cfg().hardLimit()/leastFree {
 		p.exhaust(share, "memory", used, "limit", limit)
@@ -72,8 +80,8 @@ func (w *Worker) probe(p *process) error {
 	return err
 }
 
-// exhaust has the process replaced because its memory is used up. Its other queries may go
-// on for Config.Drain.
+// exhaust has the process replaced because its memory or its room for temporary files is used up. Its other queries may
+// go on for Config.Drain.
 func (p *process) exhaust(share string, facts ...any) {
 	p.w.replace(p)
 	p.mu.Lock()
@@ -82,7 +90,7 @@ func (p *process) exhaust(share string, facts ...any) {
 		return
 	}
 	p.leaving, p.exhausted = true, true
-	p.w.log.Warn("query worker: the process has no more memory for other queries and is replaced", append([]any{
+	p.w.log.Warn("query worker: the process has no more memory or disk for other queries and is replaced", append([]any{
 		"pid",
 		p.pid, "others", p.users,
 	}, facts...)...)

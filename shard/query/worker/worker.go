@@ -238,7 +238,7 @@ func (w *Worker) call(x *exchange) error {
 		if err == nil && x.emit != nil {
 			w.suspects.clear(sql, database)
 		}
-		if !x.blamed && errs.CodeOf(err) == errs.RuntimeResourcesExhausted && w.examine(p, x.share) &&
+		if !x.blamed && errs.CodeOf(err) == errs.RuntimeResourcesExhausted && w.examine(p, x.share, err) &&
 			x.emit == nil && !again {
 			again = true // to understand a statement takes little: others had used up the memory
 			continue

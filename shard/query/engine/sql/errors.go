@@ -12,6 +12,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
+	"cordwood/shard/query"
 )
 
 // EngineError is an error of the engine.
@@ -83,6 +84,13 @@ func ToClient(err error, r *Rewritten) error {
 	case "permission":
 		return &errs.Error{Code: errs.Unsupported, Msg: msg, Err: err}
 	case "io":
+		if m := unwritten.FindStringSubmatch(e.Message); m != nil {
+			return (&errs.Error{
+				Code: errs.RuntimeResourcesExhausted, Err: err,
+				Msg: "the query needs more than --query-memory, and " + query.SpillFailed + " to the data folder (" + m[1] +
+					"); make room on its disk, narrow the time range of the query, or group by fewer values",
+			}).WithRetryAfter(time.Second)
+		}
 		return &errs.Error{Code: errs.StorageUnavailable, Msg: "query: read a segment: " + msg, Err: err}
 	case "fatal", "internal":
 		if strings.Contains(e.Message, "database has been invalidated") {
@@ -101,6 +109,9 @@ func ToClient(err error, r *Rewritten) error {
 	}
 	return &errs.Error{Code: errs.EngineExecuteQuery, Msg: msg, Err: err}
 }
+
+// unwritten matches the error of a temporary file that could not be written.
+var unwritten = regexp.MustCompile(`(?s)^Could not write .*duckdb_temp.*": ([^:]*)$`)
 
 // memorySigns are what errors of memory say, of the engine and of the C++ library: some have
 // another kind.
