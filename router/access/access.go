@@ -1,14 +1,13 @@
-// Package access holds rights: which user may do what. A Sender is the user who sends something, with the right
-// that the list of users gives. A Need is a privilege on an object. Sender.Require answers
-// whether this sender may do X on object Y.
+// Package access defines rights: which user may do what. A Sender is the user who sends a request, with the right
+// that the list of users gives. A Need is a privilege on an object. Sender.Require checks that a sender has a
+// privilege on an object.
 //
-// What each call of the tunnel for backups, each command in it and each kind of operation needs
-// is in the tables of table.go. What each statement of SQL needs is in the table of package query
-// (statements.go), what each URL needs in the table of package httpapi (routes.go). What stands in
-// no table is refused to everybody.
+// The tables in table.go say what each call of the tunnel for backups, each command in it and each kind of
+// operation needs. Package query (statements.go) has the table for SQL statements, and package httpapi (routes.go)
+// the table for URLs. What is in no table is refused to everybody.
 //
-// A Caller is a Sender while something is done for them: it travels in the context of the
-// work, and is asked again before each step, since a user can lose a right meanwhile.
+// A Caller is a Sender while the server works for them. It travels in the context of the work and is checked again
+// before each step, because a user can lose a right meanwhile.
 //
 // The package does not check credentials; package auth does. All of it may be used
 // concurrently.
@@ -21,16 +20,16 @@ import (
 	"cordwood/proto/errs"
 )
 
-// Privilege is what a caller must be allowed to do, besides having proved its identity.
+// Privilege is what a caller must be allowed to do.
 type Privilege uint8
 
-// The privileges. The zero value is none: what needs it is refused to everybody, so that
-// a forgotten declaration opens nothing.
+// The privileges. The zero value is no privilege, and what needs it is refused to everybody. So a forgotten
+// declaration permits nothing.
 const (
 	Undeclared Privilege = iota
-	// Open: anybody, without authentication.
+	// Open allows anybody, without authentication.
 	Open
-	// SignedIn: any user; what is done inside asks for more.
+	// SignedIn allows any user. The handler checks further privileges itself.
 	SignedIn
 	Select
 	Insert
@@ -44,7 +43,7 @@ const (
 	Operate
 	Backup
 	Restore
-	// Nobody: no user has it; only nodes do this.
+	// Nobody allows no user, because only nodes do this.
 	Nobody
 )
 
@@ -56,7 +55,7 @@ var privilegeNames = [...]string{
 // String returns the privilege as the description of the API writes it.
 func (p Privilege) String() string { return privilegeNames[p] }
 
-// Right is what the list of users says of a user.
+// Right is the right that the list of users gives to a user.
 type Right uint8
 
 // The rights. The zero value allows nothing.
@@ -91,7 +90,7 @@ var rights = map[Privilege][]Right{
 	Restore:       {ReadWrite},
 }
 
-// ObjectKind says what kind of thing something is done to.
+// ObjectKind is the kind of an object.
 type ObjectKind string
 
 // The kinds of objects, as the log of changes writes them.
@@ -105,7 +104,7 @@ const (
 	Node      ObjectKind = "node"
 )
 
-// Object is what something is done to. Fields that do not apply are empty.
+// Object is the thing that an action concerns. Fields that do not apply are empty.
 type Object struct {
 	Kind     ObjectKind
 	Database string
@@ -123,32 +122,30 @@ func (o Object) String() string {
 // Need is one thing that a sender wants to do.
 type Need struct {
 	Privilege Privilege
-	// Action is what is done, as "drop table".
+	// Action is what is done, for example "drop table".
 	Action string
 	Object Object
 }
 
-// Sender is the user who sends something. It is a value: a user whose right changes is another
-// Sender from then on.
+// Sender is the user who sends a request. A Sender does not change: if a user's right changes, later requests have
+// another Sender.
 type Sender struct {
 	User  string
 	Right Right
-	// Proof is how the sender proved their identity: password, or none while authentication
-	// is off.
+	// Proof is how the sender proved their identity: password, session, or none if authentication is off.
 	Proof string
-	// Version distinguishes the user's credentials from earlier ones. Only the
-	// provider of users looks at it.
+	// Version distinguishes the user's credentials from earlier ones. Only the source of the list of users compares
+	// it.
 	Version uint64
 }
 
-// DefaultUser is the user that everything runs as while authentication is off.
+// DefaultUser is the user of all requests if authentication is off.
 const DefaultUser = "svc"
 
-// Everybody returns the sender of everything while authentication is off.
+// Everybody returns the sender of all requests if authentication is off.
 func Everybody() Sender { return Sender{User: DefaultUser, Right: ReadWrite, Proof: "none"} }
 
-// May reports whether the sender may do n. No right depends on the object until there are
-// rights by table.
+// May reports whether the sender may do n. There are no rights for single tables, so the object does not matter.
 func (s Sender) May(n Need) bool {
 	if n.Privilege == Open {
 		return true
@@ -161,8 +158,8 @@ func (s Sender) May(n Need) bool {
 	return false
 }
 
-// Require returns an error of code PermissionDenied (403) if the sender may not do n. Its
-// text says which right allows it.
+// Require returns an error of code PermissionDenied (403) if the sender may not do n. The text says which right
+// would allow it.
 func (s Sender) Require(n Need) error {
 	if s.May(n) {
 		return nil

@@ -7,12 +7,12 @@ import (
 	"cordwood/proto/errs"
 )
 
-// Work is something that is under way for a sender, and ends when they may no longer do it.
+// Work is something that the server does for a sender. It ends if the sender loses the right to it.
 type Work interface {
-	// Require returns an error if the sender may not do n by the list of users as it is
-	// now. From then on until the work is over, the work also ends when that right is lost.
+	// Require returns an error if the current list of users does not allow n to the sender. From then on, the work
+	// also ends if the sender loses this right.
 	Require(n Need) error
-	// End says that the work is over.
+	// End tells that the work has ended.
 	End()
 }
 
@@ -20,12 +20,11 @@ type Work interface {
 // others can see it.
 type Caller struct {
 	Sender
-	// Address is the address of the client; the zero Addr if it has none.
+	// Address is the address of the client. It is the zero Addr if there is none.
 	Address netip.Addr
-	// RequestID names the request in the log of changes; empty: it has no name.
+	// RequestID identifies the request in the log of changes. It may be empty.
 	RequestID string
-	// Work is asked whether the sender still may do what comes next. Nil means that rights
-	// do not change meanwhile.
+	// Work checks the sender's current rights. If it is nil, rights do not change during the work.
 	Work Work
 }
 
@@ -37,9 +36,9 @@ func (c *Caller) Require(n Need) error {
 	return c.Sender.Require(n)
 }
 
-// Share returns the key by which shared resources are divided among callers: the user, or the
-// client's address while there are no users. Addresses of IPv6 count by their network of 64 bits:
-// one client has as many addresses within it as it likes.
+// Share returns the key by which shared resources are divided among callers. It is the user, or the client's
+// address if the server has no users. IPv6 addresses count by their 64-bit network, because one client can use any
+// number of addresses in its network.
 func (c *Caller) Share() string {
 	if c.Proof != "" && c.Proof != "none" {
 		return "user " + c.User
@@ -47,8 +46,8 @@ func (c *Caller) Share() string {
 	return "address " + Network(c.Address).String()
 }
 
-// KnownShare returns Share for code that holds a user responsible. It returns "" if neither user
-// nor address is known: callers without both have nothing in common.
+// KnownShare is Share for code that holds a user responsible. It returns "" if neither user nor address is known,
+// because such callers have nothing in common.
 func (c *Caller) KnownShare() string {
 	if key := c.Share(); key != "address "+(netip.Addr{}).String() {
 		return key
@@ -56,8 +55,7 @@ func (c *Caller) KnownShare() string {
 	return ""
 }
 
-// Network returns the key of a client's address where clients are counted: the
-// address itself, or of IPv6 its network of 64 bits.
+// Network returns the key by which clients are counted: the address, or the 64-bit network of an IPv6 address.
 func Network(a netip.Addr) netip.Addr {
 	a = a.Unmap().WithZone("")
 	if !a.Is6() {
@@ -65,7 +63,7 @@ func Network(a netip.Addr) netip.Addr {
 	}
 	p, err := a.Prefix(64)
 	if err != nil {
-		return a // never: 64 bits are fewer than 128
+		return a // never fails, because an IPv6 address has 128 bits
 	}
 	return p.Addr()
 }
@@ -78,8 +76,7 @@ func With(ctx context.Context, c *Caller) context.Context {
 	return context.WithValue(ctx, CallerKey{}, c)
 }
 
-// From returns the caller on whose behalf the work of ctx is done. Without With it is a caller that may do
-// nothing.
+// From returns the caller in ctx. If there is none, it returns a caller that may do nothing.
 func From(ctx context.Context) *Caller {
 	if c, ok := ctx.Value(CallerKey{}).(*Caller); ok {
 		return c
@@ -89,7 +86,7 @@ func From(ctx context.Context) *Caller {
 
 var nobody = Caller{Work: noWork{}}
 
-// noWork refuses everything: a path to the database without a caller is a mistake in this program.
+// noWork refuses everything. Access to the database without a caller is a bug.
 type noWork struct{}
 
 func (noWork) End() {}

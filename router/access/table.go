@@ -10,30 +10,29 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// Row says what one kind of thing needs.
+// Row says what one kind of action needs.
 type Row struct {
 	Privilege Privilege
 	// Action is what is done, in messages and in the log of changes.
 	Action string
-	// Object is the kind of thing that it is done to.
+	// Object is the kind of object that it concerns.
 	Object ObjectKind
-	// Changes says that it is a change, which is logged with its user.
+	// Changes reports whether it is a change. Changes are logged with their user.
 	Changes bool
 }
 
-// Need returns what the row asks for an object.
+// Need returns the need for an object.
 func (r Row) Need(o Object) Need {
 	o.Kind = r.Object
 	return Need{Privilege: r.Privilege, Action: r.Action, Object: o}
 }
 
-// calls has a row for each call of the services that the tunnel for backups serves. Most
-// are for nodes only.
+// calls has a row for each call of the services in the tunnel for backups. Most calls are for nodes only.
 var calls = map[string]Row{
 	metapb.Meta_Watch_FullMethodName:         {Backup, "back up", Cluster, false},
 	metapb.Meta_ReadPipelines_FullMethodName: {Backup, "back up", Cluster, false},
 	metapb.Meta_ReadSaved_FullMethodName:     {Backup, "back up", Cluster, false},
-	metapb.Meta_Propose_FullMethodName:       {Restore, "restore", Cluster, false}, // each command has a row of its own
+	metapb.Meta_Propose_FullMethodName:       {Restore, "restore", Cluster, false}, // each command has its own row
 	metapb.Meta_ReadIndex_FullMethodName:     {Nobody, "call Meta.ReadIndex", NoObject, false},
 	metapb.Meta_Report_FullMethodName:        {Nobody, "call Meta.Report", NoObject, false},
 	metapb.Meta_Status_FullMethodName:        {Nobody, "call Meta.Status", NoObject, false},
@@ -57,8 +56,8 @@ var calls = map[string]Row{
 	shardpb.ShardService_Describe_FullMethodName:       {Nobody, "call ShardService.Describe", NoObject, false},
 }
 
-// OfCall returns what a call through the tunnel needs, and whether its first one on a
-// connection is a change that is logged.
+// OfCall returns what a call through the tunnel needs, and whether the first one on a connection is logged as a
+// change.
 func OfCall(method string) (n Need, logged bool) {
 	row, ok := calls[method]
 	if !ok {
@@ -67,7 +66,7 @@ func OfCall(method string) (n Need, logged bool) {
 	return row.Need(Object{}), row.Changes
 }
 
-// commands has a row for each command that a call of Propose may carry through the tunnel.
+// commands has a row for each command that Propose accepts through the tunnel.
 var commands = map[reflect.Type]Row{
 	reflect.TypeFor[*metapb.Command_CreateDatabase]():    {Restore, "create database", Database, true},
 	reflect.TypeFor[*metapb.Command_CreateTable]():       {Restore, "create table", Table, true},
@@ -102,8 +101,8 @@ var commands = map[reflect.Type]Row{
 	reflect.TypeFor[*metapb.Command_DropOperations]():    {Nobody, "drop operations", Operation, true},
 }
 
-// OfCommand returns what a command of the metadata needs that comes through the tunnel,
-// and whether it is a change that is logged.
+// OfCommand returns what a metadata command that comes through the tunnel needs, and whether it is logged as a
+// change.
 func OfCommand(cmd *metapb.Command) (n Need, changes bool) {
 	row, ok := commands[reflect.TypeOf(cmd.GetOp())]
 	if !ok {
@@ -129,7 +128,7 @@ func OfCommand(cmd *metapb.Command) (n Need, changes bool) {
 	return row.Need(o), row.Changes
 }
 
-// replacedNames lists tables that are put in the place of others, the first ones by name.
+// replacedNames lists the names of the first tables that replace others.
 func replacedNames(tables []*metapb.TableReplacement) string {
 	const most = 10
 	var names []string
@@ -143,15 +142,14 @@ func replacedNames(tables []*metapb.TableReplacement) string {
 	return list
 }
 
-// operations has a row for each kind of operation, and for each request that takes the
-// place of one.
+// operations has a row for each kind of operation, and for each request that replaces an operation.
 var operations = map[string]Row{
 	"shard-add":         {Operate, "start operation", Operation, true},
 	"shard-move":        {Operate, "start operation", Operation, true},
 	"shard-split-hot":   {Operate, "start operation", Operation, true},
 	"shard-drop":        {Operate, "start operation", Operation, true},
 	"shard-remove":      {Operate, "start operation", Operation, true},
-	"replica-repair":    {Nobody, "start operation", Operation, true}, // by the cluster itself
+	"replica-repair":    {Nobody, "start operation", Operation, true}, // only the cluster itself does this
 	"replica-rebuild":   {Operate, "start operation", Operation, true},
 	"replica-change":    {Operate, "start operation", Operation, true},
 	"table-move":        {Operate, "start operation", Operation, true},
@@ -165,8 +163,8 @@ var operations = map[string]Row{
 	"rebalance-resume":  {Operate, "start operation", Operation, true},
 }
 
-// OfOperation returns what an operation of the kind needs, and whether there is a row for
-// it. A kind without one is not an operation.
+// OfOperation returns what a kind of operation needs, and whether there is a row for it. If there is none, the kind
+// does not exist.
 func OfOperation(kind string) (n Need, known bool) {
 	row, known := operations[kind]
 	return row.Need(Object{Name: kind}), known

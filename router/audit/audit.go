@@ -1,5 +1,5 @@
-// Package audit logs changes with their users: one line, at level info, for each change that a
-// user made, tried to make, or was refused. Reading is never written down.
+// Package audit logs changes with their users: one line at level info for each change that a user made, attempted,
+// or was refused. Reading is not logged.
 //
 // The keys of a line are: principal, auth, address, action,
 // object_kind, database, object, statement, outcome, code, message and request_id.
@@ -31,21 +31,21 @@ const (
 	outcomeFailed  = "failed"
 )
 
-// Change is a change, or the try of one.
+// Change is a change or an attempted change.
 type Change struct {
 	// By is the user who made it.
 	By *access.Caller
 	// Need is the action and its object.
 	Need access.Need
-	// Statement is the text of the statement, if there is one. Its secrets are cut out.
+	// Statement is the text of the statement, if there is one. Record removes its secrets.
 	Statement string
-	// Message says more of a change that was made, as the version of a pipeline.
+	// Message has details of a change, for example the version of a pipeline.
 	Message string
-	// Err is why it was not made; nil: it was.
+	// Err is the reason why the change was not made; nil: it was made.
 	Err error
 }
 
-// Log takes changes.
+// Log logs changes.
 type Log struct{ log *slog.Logger }
 
 // New returns a Log that writes to log; nil discards everything.
@@ -56,7 +56,7 @@ func New(log *slog.Logger) *Log {
 	return &Log{log}
 }
 
-// Record writes c down.
+// Record logs c.
 func (l *Log) Record(ctx context.Context, c Change) {
 	outcome, message := outcomeOK, c.Message
 	if c.Err != nil {
@@ -77,7 +77,7 @@ func (l *Log) Record(ctx context.Context, c Change) {
 		"message", withoutSecrets(cut(message, maxMessage)), "request_id", c.By.RequestID)
 }
 
-// cut bounds a text, at the end of a character.
+// cut shortens a text, at the end of a character.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -86,9 +86,9 @@ func cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:most-len(more)], "") + more
 }
 
-// secret is a literal after a word that says that it is one. The literal may be cut off.
+// secret matches a literal after a word that introduces a secret. The literal may be incomplete.
 var secret = regexp.MustCompile(
 	`(?is)\b(password|old|secret|token|access_key|secret_key)(['"]?\s*=?\s*)'(?:[^']|'')*(?:'|$)`)
 
-// withoutSecrets puts a sign in the place of secrets in a statement.
+// withoutSecrets replaces the secrets in a statement.
 func withoutSecrets(text string) string { return secret.ReplaceAllString(text, "$1$2'…'") }

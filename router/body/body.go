@@ -1,18 +1,17 @@
-// Package body reads the bodies of requests: decompressed, within a limit, and within
-// a budget of memory that all requests share.
+// Package body reads and decompresses the bodies of requests. A limit bounds each body, and a memory budget bounds
+// all bodies together.
 //
 // A Reader lives as long as the server and may be used by any number of goroutines.
 // What Read returns belongs to the caller until it calls the release function; then
 // the bytes go back to a pool and must not be touched, nor may anything that points
 // into them.
 //
-// The limit counts decompressed bytes while they appear, so a small body that would
-// grow without end stops at the limit. The budget is reserved before memory is filled:
-// what is announced before the first byte, if there is room, then in steps. What is
-// reserved and not filled is given to requests that wait, and bodies that come too
-// slowly then are given up (budget.go). Buffers come in powers of two, so at
-// most twice as much as the budget is allocated, and at most a few megabytes of each
-// size are kept until the next garbage collections.
+// The limit counts decompressed bytes while they are produced, so reading stops early if a small body inflates to a
+// very large one. The budget is reserved before memory is filled: the announced length before the first byte, if it
+// is free, and later further steps. Memory that is reserved but not filled is given to waiting requests. While
+// requests wait, bodies that arrive too slowly are refused (budget.go). Buffer sizes are powers of two, so the
+// allocated memory is at most twice the budget. Pools keep at most a few megabytes of each size until the next
+// garbage collections.
 package body
 
 import (
@@ -27,41 +26,40 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Pad is the number of zeroed bytes that follow the body in the capacity of the slice
-// that Read returns, so that scanners may look a few words ahead.
+// Pad is the number of zero bytes after the body that Read provides, so that scanners may read a few words beyond
+// its end.
 const Pad = 16
 
-// Policy says what happens to a request that finds the budget spent.
+// Policy says what happens to a request if the budget is exhausted.
 type Policy uint8
 
 const (
-	// Wait makes it wait for others to finish, up to Config.MaxWait.
+	// Wait makes the request wait for others to finish, for at most Config.MaxWait.
 	Wait Policy = iota
-	// Fail refuses it at once.
+	// Fail refuses the request at once.
 	Fail
 )
 
-// Config sets the limits. The zero Config sets none.
+// Config has the limits. The zero Config has none.
 type Config struct {
 	// MaxBytes is the most decompressed bytes of one body; 0 is no limit.
 	MaxBytes int64
-	// MaxInFlight is the most bytes of all bodies that are not yet released; 0 is no limit.
+	// MaxInFlight is the most bytes of all bodies together that are not released yet; 0 is no limit.
 	MaxInFlight int64
 	// Policy says what happens when MaxInFlight is reached.
 	Policy Policy
 	// MaxWait is how long a request waits in all under policy Wait; 0 is 10 seconds.
 	MaxWait time.Duration
-	// Patience is how long Receive and Bound wait for a body at first; 0 is 30 seconds.
+	// Patience is how long Receive and Bound wait for the first part of a body; 0 is 30 seconds.
 	Patience time.Duration
 	// Registerer takes the metrics; nil keeps them unpublished.
 	Registerer prometheus.Registerer
 }
 
-// Stopper is a body whose read may be ended from outside. A Reader gives up only such
-// bodies for being slow.
+// Stopper is a body whose read another goroutine can end. A Reader refuses a slow body only if it is a Stopper.
 type Stopper interface {
-	// Stop lets a read that is under way, and those after it, fail soon. It must not wait, and
-	// is not called once Read has returned.
+	// Stop makes the current read and later ones fail soon. It must not block, and is not called after Read has
+	// returned.
 	Stop()
 }
 
@@ -103,26 +101,25 @@ func New(cfg Config) (*Reader, error) {
 	return r, nil
 }
 
-// InFlight returns the number of bytes that are reserved now.
+// InFlight returns the number of reserved bytes.
 func (r *Reader) InFlight() int64 { return r.budget.used.Load() }
 
-// MaxBytes returns the most bytes that a body may have, decompressed; 0: any number.
+// MaxBytes returns the limit of a decompressed body; 0: no limit.
 func (r *Reader) MaxBytes() int64 { return r.cfg.MaxBytes }
 
-// MaxInFlight returns the most bytes of all bodies; 0: any number.
+// MaxInFlight returns the limit of all bodies together; 0: no limit.
 func (r *Reader) MaxInFlight() int64 { return r.cfg.MaxInFlight }
 
 // Read reads and decompresses the whole body of req. At least Pad bytes of capacity
 // follow the data, and the first Pad of them are zero.
 //
-// The release function must be called once the data is no longer needed; further calls
-// do nothing. After an error there is nothing to release.
+// The caller must call the release function when it no longer needs the data. Further calls do nothing. After an
+// error there is nothing to release.
 //
-// Errors are *errs.Error: status 413 for a body above the limit or the whole budget, 415
-// (Unsupported) for an encoding that is not known, 429 (RateLimited) for a spent budget, or
-// a body that came too slowly while it was, 400
-// (InvalidArguments) for a corrupt or truncated body, and Cancelled or DeadlineExceeded
-// for a request whose context ended.
+// Errors are *errs.Error: status 413 for a body larger than the limit or the whole budget; 415 (Unsupported) for an
+// unknown encoding; 429 (RateLimited) if the budget is exhausted, or if the body arrived too slowly while it was;
+// 400 (InvalidArguments) for a corrupt or truncated body; Cancelled or DeadlineExceeded if the request's context
+// ended.
 func (r *Reader) Read(req *http.Request) (data []byte, release func(), err error) {
 	b, err := r.Open(req)
 	if err != nil {
@@ -131,8 +128,8 @@ func (r *Reader) Read(req *http.Request) (data []byte, release func(), err error
 	return b.Data, b.Release, nil
 }
 
-// Open is Read, and returns the body with its share of the budget, to which memory for the rows
-// made of it may be added.
+// Open is Read, but returns the body with its share of the budget. The caller may add memory for rows to that
+// share.
 func (r *Reader) Open(req *http.Request) (*Body, error) {
 	encodings, err := parseEncodings(req.Header.Values("Content-Encoding"))
 	if err != nil {
@@ -157,7 +154,7 @@ func (r *Reader) Open(req *http.Request) (*Body, error) {
 		}
 		res.release()
 		if res.broken.Load() {
-			err = errSlow // whatever the end of its read looked like
+			err = errSlow // whatever error the read itself returned
 		}
 		if res.cut != nil && !errors.Is(res.cut, context.Canceled) && errors.Is(ctx.Err(), context.Canceled) &&
 			!errors.Is(err, errSlow) {
@@ -176,7 +173,7 @@ func (r *Reader) reservation() *reservation {
 	return &reservation{budget: r.budget, policy: r.cfg.Policy, maxWait: r.cfg.MaxWait}
 }
 
-// readAll returns the buffer that holds the decompressed body, and its length.
+// readAll returns a buffer with the decompressed body, and the body's length.
 func (r *Reader) readAll(ctx context.Context, req *http.Request, encodings []encoding,
 	res *reservation,
 ) (*buffer, int, error) {
@@ -192,7 +189,7 @@ func (r *Reader) readAll(ctx context.Context, req *http.Request, encodings []enc
 		return r.fill(ctx, src, res, hint)
 	}
 	if r.cfg.MaxBytes > 0 {
-		// A stream may also be long and hold next to nothing.
+		// Compressed data may also be long and decompress to almost nothing.
 		src.left = r.cfg.MaxBytes + r.cfg.MaxBytes/8 + 64<<10
 	}
 	dec, err := open(src, encodings)
@@ -207,9 +204,9 @@ func (r *Reader) readAll(ctx context.Context, req *http.Request, encodings []enc
 	return buf, n, err
 }
 
-// fill reads src to its end. The buffer is returned with an error too.
+// fill reads src to its end. It returns the buffer even if it returns an error.
 func (r *Reader) fill(ctx context.Context, src io.Reader, res *reservation, hint int64) (*buffer, int, error) {
-	// A declared length is a promise: memory is given as it is kept.
+	// The declared length may be wrong, so memory is allocated as bytes arrive.
 	buf := newBuffer(int(min(hint, maxFirstBuffer)) + 1 + Pad)
 	n, idle := 0, 0
 	for {
@@ -223,7 +220,7 @@ func (r *Reader) fill(ctx context.Context, src io.Reader, res *reservation, hint
 			}
 		}
 		if r.budget.limited() {
-			end = int(min(int64(end), res.window+1)) // one more byte shows the end
+			end = int(min(int64(end), res.window+1)) // one byte more, to see the end
 		}
 		if r.cfg.MaxBytes > 0 {
 			end = int(min(int64(end), r.cfg.MaxBytes+1))
@@ -258,7 +255,7 @@ func (r *Reader) tooLarge() *errs.Error {
 		r.cfg.MaxBytes).WithStatus(http.StatusRequestEntityTooLarge)
 }
 
-// explain turns an error of reading into one for the client.
+// explain converts a read error into an error for the client.
 func (r *Reader) explain(ctx context.Context, err error) error {
 	var tooLarge *http.MaxBytesError
 	var transport *transportError

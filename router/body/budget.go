@@ -10,58 +10,56 @@ import (
 )
 
 const (
-	// reserveStep is the step in which reservations grow.
+	// reserveStep is the step in which reservations grow, in bytes.
 	reserveStep = 64 << 10
-	// readWindow is the most that is read at a time: so much of what was reserved may be
-	// filled before the budget knows.
+	// readWindow is the most bytes that are read between two updates of the budget.
 	readWindow = 256 << 10
 
-	// lookEvery is how often a waiting request looks for memory that is reserved and not filled, and
-	// how long a body is left alone at first.
+	// lookEvery is how often a waiting request searches for memory that is reserved but not filled. A new body is not
+	// examined before this time has passed.
 	lookEvery = 250 * time.Millisecond
-	// slowAfter is how long a body must have been slow to be given up, and slowShare what
-	// part of the memory it holds it must bring every second.
+	// slowAfter is how long a body must be slow before it is refused. A body is slow if it receives less than
+	// slowShare of the memory that it holds per second.
 	slowAfter = time.Second
 	slowShare = 30
 )
 
 var (
-	// errBudget says that the budget is spent.
+	// errBudget means that the budget is exhausted.
 	errBudget = errors.New("too many bytes in flight")
-	// errNeverFits says that not even the whole budget is enough.
+	// errNeverFits means that the body is larger than the whole budget.
 	errNeverFits = errors.New("more than the memory for all bodies")
-	// errSlow says that the body held memory that others waited for, and brought too little.
+	// errSlow means that the body held memory for which others waited, and arrived too slowly.
 	errSlow = errors.New("too slow while memory is short")
 )
 
 // budget counts the bytes of all bodies in flight and bounds them.
 //
-// A body reserves what it announces before its first byte is read, if that is free, so
-// that a body once begun can mostly be ended. But while another body waits, a body keeps only the
-// memory that it has filled and will likely fill within the next second. It asks for the rest
-// again when more of it comes. A body that holds memory and brings next to nothing is given up
-// then. Bodies begun go before new ones; if all that hold memory wait for more, the youngest is
-// refused, so that the oldest always gets on.
+// A body reserves its announced length before its first byte is read, if that much is free, so that most bodies
+// that were begun can be completed. While another body waits, a body keeps only the memory that it has filled or
+// will probably fill within the next second. It asks for the rest again when more bytes arrive. A body that holds
+// memory and receives almost nothing is refused then. Bodies that were begun go before new ones. If all bodies that
+// hold memory wait for more, the youngest is refused, so that the oldest always makes progress.
 type budget struct {
-	size int64 // 0: no bound
+	size int64 // 0: unlimited
 	used atomic.Int64
 
-	// mu guards what follows, the fields of reservations that say so, and, if there is a
-	// bound, changes of used. Nothing waits while it is held.
+	// mu guards the following fields, the fields of reservations that say so, and, if there is a limit, changes of
+	// used. No code waits while it holds mu.
 	mu      sync.Mutex
-	readers []*reservation // those whose bodies are being read
-	holders int            // reservations that hold something, being read or not
-	born    uint64         // how many there ever were
+	readers []*reservation // reservations whose bodies are being read
+	holders int            // reservations with memory, whether or not their bodies are being read
+	born    uint64         // number of reservations so far
 	looked  time.Time
-	// growing and entering wait for room, in order: bodies begun, and new ones.
+	// growing and entering are the queues for memory: bodies that were begun, and new ones.
 	growing, entering []*waiter
 }
 
-// waiter is a reservation that waits to be larger.
+// waiter is a reservation that waits for more memory.
 type waiter struct {
 	res *reservation
 	n   int64
-	// done gets nil when the room is there, or why it will not be. It holds one.
+	// done receives nil if the memory was granted, or the reason why not. Its capacity is one.
 	done chan error
 }
 
@@ -69,13 +67,13 @@ func newBudget(size int64) *budget { return &budget{size: size} }
 
 func (b *budget) limited() bool { return b.size > 0 }
 
-// fits reports whether r may have n more bytes now, without taking another one's turn. With mu held.
+// fits reports whether r may have n more bytes now without overtaking another reservation. mu must be held.
 func (b *budget) fits(r *reservation, n int64) bool {
 	first := len(b.growing) == 0 && (r.held > 0 || len(b.entering) == 0)
 	return first && b.used.Load()+n <= b.size
 }
 
-// give makes r larger by n, and counts it among the bodies being read if it is new. With mu held.
+// give adds n bytes to r, and adds r to the bodies being read if it is new. mu must be held.
 func (b *budget) give(r *reservation, n int64) {
 	if r.held == 0 {
 		b.holders++
@@ -88,7 +86,7 @@ func (b *budget) give(r *reservation, n int64) {
 	b.used.Add(n)
 }
 
-// forget takes r from the bodies being read, if it is among them. With mu held.
+// forget removes r from the bodies being read. mu must be held.
 func (b *budget) forget(r *reservation) {
 	if r.at >= len(b.readers) || b.readers[r.at] != r {
 		return
@@ -100,7 +98,7 @@ func (b *budget) forget(r *reservation) {
 	b.readers = b.readers[:last]
 }
 
-// take makes r smaller by n. With mu held.
+// take removes n bytes from r. mu must be held.
 func (b *budget) take(r *reservation, n int64) {
 	if n == 0 {
 		return
@@ -112,7 +110,7 @@ func (b *budget) take(r *reservation, n int64) {
 	}
 }
 
-// grant lets waiting bodies continue for which there is room. With mu held.
+// grant gives memory to waiting bodies while there is enough. mu must be held.
 func (b *budget) grant() {
 	for _, queue := range []*[]*waiter{&b.growing, &b.entering} {
 		for len(*queue) > 0 {
@@ -128,7 +126,7 @@ func (b *budget) grant() {
 	}
 }
 
-// wait puts r in the queue for n more bytes. With mu held.
+// wait puts r into the queue for n more bytes. mu must be held.
 func (b *budget) wait(r *reservation, n int64) *waiter {
 	w := &waiter{res: r, n: n, done: make(chan error, 1)}
 	if r.held == 0 {
@@ -137,7 +135,7 @@ func (b *budget) wait(r *reservation, n int64) *waiter {
 	}
 	b.growing = append(b.growing, w)
 	if len(b.growing) == b.holders {
-		// No body is left that could end. What the youngest has is free once it has heard.
+		// No other body can finish. The memory of the youngest body is free once it has been told.
 		youngest := slices.MaxFunc(b.growing, func(x, y *waiter) int { return cmp.Compare(x.res.born, y.res.born) })
 		b.leave(youngest)
 		youngest.done <- errBudget
@@ -145,7 +143,7 @@ func (b *budget) wait(r *reservation, n int64) *waiter {
 	return w
 }
 
-// leave takes w out of its queue; false if it has its answer already. With mu held.
+// leave removes w from its queue. It returns false if w has its answer already. mu must be held.
 func (b *budget) leave(w *waiter) bool {
 	for _, queue := range []*[]*waiter{&b.growing, &b.entering} {
 		if i := slices.Index(*queue, w); i >= 0 {
@@ -156,8 +154,8 @@ func (b *budget) leave(w *waiter) bool {
 	return false
 }
 
-// look takes back what is reserved and not filled soon, and gives up bodies that hold
-// memory and are slow, if that is not enough for want more bytes. With mu held.
+// look takes back memory that is reserved and will not be filled soon. If that is less than want bytes, it also
+// refuses slow bodies that hold memory. mu must be held.
 func (b *budget) look(want int64) {
 	now := time.Now()
 	if now.Sub(b.looked) < lookEvery/2 {
@@ -170,7 +168,7 @@ func (b *budget) look(want int64) {
 		since := now.Sub(r.marked)
 		switch {
 		case r.broken.Load():
-			missing -= r.held // will be free in a moment
+			missing -= r.held // free in a moment
 			continue
 		case r.waiting || since < lookEvery:
 			continue
@@ -195,13 +193,13 @@ func (b *budget) look(want int64) {
 			break
 		}
 		missing -= r.held
-		r.broken.Store(true) // before the read ends, which asks why
+		r.broken.Store(true) // before the read ends, because its error depends on this
 		r.stop()
 	}
 	b.grant()
 }
 
-// lookForFirst looks on behalf of the body that waits longest. With mu held.
+// lookForFirst calls look for the body that has waited longest. mu must be held.
 func (b *budget) lookForFirst() {
 	switch {
 	case len(b.growing) > 0:

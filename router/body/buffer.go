@@ -11,13 +11,12 @@ const (
 	minBufferBits = 12
 	maxBufferBits = 23
 
-	// maxFirstBuffer bounds what is allocated on the word of a Content-Length: thousands of
-	// clients may promise much and send next to nothing. With what follows a body it is a
-	// power of two.
+	// maxFirstBuffer bounds the memory that is allocated because of a Content-Length, since thousands of clients may
+	// announce much and send almost nothing. Together with the bytes after a body it is a power of two.
 	maxFirstBuffer = 64<<10 - 1 - Pad
 )
 
-// pools holds free buffers by size; sync.Pool lets go of them when memory is collected.
+// pools holds free buffers by size. The garbage collector may free them.
 var pools [maxBufferBits + 1]sync.Pool
 
 // buffer is memory for one body, from a pool if it is not too large.

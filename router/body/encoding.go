@@ -28,13 +28,13 @@ const (
 	encZstd
 )
 
-// maxEncodings bounds how many encodings may be applied on top of each other.
+// maxEncodings bounds the encodings that are applied one after the other.
 const maxEncodings = 3
 
 // maxZstdWindow is the window that RFC 9659 allows for zstd as a content encoding.
 const maxZstdWindow = 8 << 20
 
-// parseEncodings reads the Content-Encoding headers: what was applied, in that order.
+// parseEncodings returns the encodings in the Content-Encoding headers, in the order in which they were applied.
 func parseEncodings(headers []string) ([]encoding, error) {
 	var encodings []encoding
 	for _, header := range headers {
@@ -65,16 +65,16 @@ func unsupported(format string, args ...any) error {
 	return errs.New(errs.Unsupported, format, args...).WithStatus(http.StatusUnsupportedMediaType)
 }
 
-// transportError is an error of reading from the client, as opposed to decompressing.
+// transportError is an error of reading from the client, not of decompressing.
 type transportError struct{ err error }
 
 func (e *transportError) Error() string { return e.err.Error() }
 func (e *transportError) Unwrap() error { return e.err }
 
-// source is the body as it comes, with a bound on its length.
+// source reads the compressed body and bounds its length.
 type source struct {
 	r    io.Reader
-	left int64 // bytes that may still be read; negative: any number
+	left int64 // bytes that may still be read; negative: no limit
 	res  *reservation
 }
 
@@ -99,13 +99,13 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// inflater is a decompressor that can be used again.
+// inflater is a decompressor that can be reused.
 type inflater interface {
 	io.Reader
 	Reset(r io.Reader) error
 }
 
-// flateReader gives the raw deflate decompressor the common form.
+// flateReader implements inflater for raw deflate.
 type flateReader struct{ io.ReadCloser }
 
 func (f flateReader) Reset(r io.Reader) error {
@@ -116,8 +116,7 @@ func (f flateReader) Reset(r io.Reader) error {
 	return resetter.Reset(r, nil)
 }
 
-// zlibReader gives the zlib decompressor the common form. It starts when it is given its
-// first stream.
+// zlibReader implements inflater for zlib. The decompressor is created with the first stream.
 type zlibReader struct{ io.ReadCloser }
 
 func (z *zlibReader) Reset(r io.Reader) error {
@@ -134,7 +133,7 @@ var (
 	zlibPool   = sync.Pool{New: func() any { return new(zlibReader) }}
 	flatePool  = sync.Pool{New: func() any { return flateReader{flate.NewReader(bytes.NewReader(nil))} }}
 	brotliPool = sync.Pool{New: func() any { return brotli.NewReader(nil) }}
-	// One decoder runs in the goroutine that reads, so one that is dropped leaves nothing behind.
+	// The decoder runs in the goroutine that reads, so a dropped decoder leaves no goroutine behind.
 	zstdPool = sync.Pool{New: func() any {
 		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 			zstd.WithDecoderMaxWindow(maxZstdWindow))
@@ -146,7 +145,7 @@ var (
 	bufioPool = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 32<<10) }}
 )
 
-// layer is one decompressor with the buffer in front of it.
+// layer is one decompressor and the buffer before it.
 type layer struct {
 	in   *bufio.Reader
 	out  inflater
@@ -188,8 +187,8 @@ func open(src io.Reader, encodings []encoding) (*decoder, error) {
 	return d, nil
 }
 
-// poolOf picks the decompressor. What is called deflate should be zlib, but some
-// clients send the raw stream; head, the first two bytes, says which.
+// poolOf chooses the decompressor. The encoding deflate should be zlib, but some clients send raw deflate. The
+// first two bytes, in head, distinguish them.
 func poolOf(e encoding, head []byte) *sync.Pool {
 	switch e {
 	case encGzip:
@@ -207,7 +206,7 @@ func poolOf(e encoding, head []byte) *sync.Pool {
 
 func (d *decoder) Read(p []byte) (int, error) { return d.r.Read(p) }
 
-// finish checks, after the end of the decompressed data, that no input is left.
+// finish checks that no input is left after the end of the decompressed data.
 func (d *decoder) finish() error {
 	for _, l := range d.layers {
 		switch _, err := l.in.Peek(1); {
@@ -220,11 +219,11 @@ func (d *decoder) finish() error {
 	return nil
 }
 
-// close gives everything back to its pool.
+// close returns all decompressors and buffers to their pools.
 func (d *decoder) close() {
 	for _, l := range d.layers {
 		if l.out != nil {
-			// Drop the reference to the body; an empty stream is an error to some.
+			// Drop the reference to the body. Some decompressors return an error for an empty stream, which does not matter.
 			_ = l.out.Reset(bytes.NewReader(nil))
 			l.pool.Put(l.out)
 		}

@@ -9,7 +9,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// Body is a body that was read, with its share of the budget.
+// Body is a body that was read, and its share of the budget.
 type Body struct {
 	// Data is the body, decompressed. At least Pad bytes of capacity follow it, and the first
 	// Pad of them are zero.
@@ -21,10 +21,10 @@ type Body struct {
 	released bool
 }
 
-// Reserve adds memory for the rows made of the body to its share: n bytes in all, besides the
-// body. It waits for others to finish as reading the body does. Errors are *errs.Error: status 413
-// if body and rows are larger than the whole budget, 429 (RateLimited) if there is no room, and
-// Cancelled or DeadlineExceeded if the context ended.
+// Reserve sets the memory for the rows of the body to n bytes, besides the memory for the body itself. It waits for
+// other requests in the same way as reading. Errors are *errs.Error: status 413 if body and rows are larger than
+// the whole budget, 429 (RateLimited) if there is not enough memory, and Cancelled or DeadlineExceeded if the
+// context ended.
 func (b *Body) Reserve(ctx context.Context, n int64) error {
 	err := b.res.hold(ctx, int64(len(b.Data))+n, true)
 	limit := b.reader.cfg.MaxInFlight
@@ -46,12 +46,12 @@ func (b *Body) Reserve(ctx context.Context, n int64) error {
 	return b.reader.explain(ctx, err)
 }
 
-// TryReserve is Reserve if there is room at once; else it changes nothing and reports false.
+// TryReserve is Reserve without waiting. If there is not enough memory, it changes nothing and returns false.
 func (b *Body) TryReserve(n int64) bool {
 	return b.res.hold(context.Background(), int64(len(b.Data))+n, false) == nil
 }
 
-// Release gives everything back. The data must not be used any more. Further calls do nothing.
+// Release returns the memory. The data must not be used afterwards. Further calls do nothing.
 func (b *Body) Release() {
 	if b.released {
 		return
@@ -63,9 +63,9 @@ func (b *Body) Release() {
 	b.res.release()
 }
 
-// Hold returns bytes that have come already, by another way than a request of HTTP, as a body that holds its share
-// of the budget. It waits for room as Read does, with the same errors. At least Pad zeros must follow
-// the data in its capacity, if a scanner is to read it in place.
+// Hold returns data that did not arrive by HTTP as a body with its share of the budget. It waits for memory as Read
+// does, with the same errors. If a scanner reads the data in place, at least Pad zero bytes must follow it in its
+// capacity.
 func (r *Reader) Hold(ctx context.Context, data []byte) (*Body, error) {
 	n := int64(len(data))
 	if r.cfg.MaxBytes > 0 && n > r.cfg.MaxBytes {
@@ -74,7 +74,7 @@ func (r *Reader) Hold(ctx context.Context, data []byte) (*Body, error) {
 	res := r.reservation()
 	err := res.begin(ctx, n)
 	if err == nil {
-		res.filled.Store(n) // nothing is waited for
+		res.filled.Store(n) // all bytes are there already
 		err = res.advance(ctx, n)
 	}
 	if err != nil {

@@ -6,47 +6,46 @@ import (
 	"time"
 )
 
-// reservation is the part of the budget that one body holds. Its methods are for the
-// goroutine that reads the body.
+// reservation is one body's share of the budget. Its methods are for the goroutine that reads the body.
 type reservation struct {
 	budget  *budget
 	policy  Policy
 	maxWait time.Duration
-	// stop ends a read of the body that is under way, from any goroutine; nil: nothing does.
+	// stop ends the current read of the body, from any goroutine; nil: reads cannot be ended.
 	stop func()
-	// total is the length that the body will have, as far as it is known.
+	// total is the length of the whole body, as far as it is known.
 	total int64
-	// deadline is when it stops to wait: all its waits share it. Set by the first.
+	// deadline is when waiting ends. The first wait sets it for all waits together.
 	deadline time.Time
 
-	// cut is why the connection gave no more of the body.
+	// cut is the reason why the connection returned no more bytes.
 	cut error
 
-	// filled is how many bytes the body has by now.
+	// filled is the number of bytes that have arrived.
 	filled atomic.Int64
-	// broken: it was given up.
+	// broken reports whether the body was refused.
 	broken atomic.Bool
 
-	// The budget's mutex guards all below. The goroutine that reads may look at window without
-	// it, since nothing else changes it.
+	// The budget's mutex guards the fields below. The goroutine that reads may read window without it, because no
+	// other goroutine changes window.
 
-	// held is at least window: what may be filled without asking again.
+	// window is how many bytes may be filled without asking again. held is at least window.
 	held, window int64
-	// mark is what was filled at the time marked.
+	// mark is the value of filled at the time marked.
 	mark   int64
 	marked time.Time
-	// waiting: it waits for room, so that nothing comes is not the client's fault.
+	// waiting reports whether the reservation waits for memory. Then it is not the client's fault that no bytes
+	// arrive.
 	waiting bool
 	born    uint64
-	at      int // where it is among the budget's readers
+	at      int // its index in the budget's readers
 }
 
-// firstPart is what a body begins with at least, or its length, when memory is short.
+// firstPart is how much a body reserves at first if memory is short, unless the body is shorter.
 const firstPart = 1 << 20
 
-// begin reserves room for a body that announces total bytes; 0 if it does not say. If the
-// whole is not free it waits for a part only: a client that announces much and sends nothing must not
-// take the place of many.
+// begin reserves memory for a body of total bytes; 0: the length is not known. If that much is not free, begin
+// waits for a part only, because a client that announces much and sends nothing must not displace many others.
 func (r *reservation) begin(ctx context.Context, total int64) error {
 	b := r.budget
 	r.total = total
@@ -64,7 +63,7 @@ func (r *reservation) begin(ctx context.Context, total int64) error {
 	return r.acquire(ctx, whole, min(whole, max(b.size/16/reserveStep*reserveStep, firstPart)))
 }
 
-// advance hears that the body has n bytes, all that was allowed or one more, and allows more.
+// advance tells the budget that n bytes have arrived, and reserves more.
 func (r *reservation) advance(ctx context.Context, n int64) error {
 	b := r.budget
 	if !b.limited() {
@@ -83,7 +82,7 @@ func (r *reservation) advance(ctx context.Context, n int64) error {
 		return errSlow
 	}
 	if n > r.held {
-		// The rest of the promise, if there is room; else what is needed now.
+		// Reserve the rest of the announced length if it is free, otherwise what is needed now.
 		whole, part := min(steps(max(n, r.total)), b.size), min(steps(n), b.size)
 		if err := r.acquire(ctx, whole-r.held, part-r.held); err != nil {
 			return err
@@ -93,8 +92,8 @@ func (r *reservation) advance(ctx context.Context, n int64) error {
 	return nil
 }
 
-// acquire makes the reservation larger, by whole if there is room at once, else by part
-// in its turn. With the budget's mutex held, which it lets go while it waits.
+// acquire enlarges the reservation: by whole if that is free at once, otherwise by part, in its turn. The budget's
+// mutex must be held, and is released while acquire waits.
 func (r *reservation) acquire(ctx context.Context, whole, part int64) error {
 	b := r.budget
 	for try := range 2 {
@@ -120,7 +119,7 @@ func (r *reservation) acquire(ctx context.Context, whole, part int64) error {
 	return err
 }
 
-// wait waits until w has its answer. Meanwhile it looks for room that others do not use.
+// wait waits until w has its answer. Meanwhile it searches for memory that others do not use.
 func (r *reservation) wait(ctx context.Context, w *waiter) error {
 	b := r.budget
 	if r.deadline.IsZero() {
@@ -149,7 +148,7 @@ func (r *reservation) wait(ctx context.Context, w *waiter) error {
 		}
 		left := b.leave(w)
 		if left {
-			b.grant() // those behind it may ask for less
+			b.grant() // bodies behind it may ask for less
 		}
 		b.mu.Unlock()
 		if !left {
@@ -159,8 +158,7 @@ func (r *reservation) wait(ctx context.Context, w *waiter) error {
 	}
 }
 
-// end says that the body is read: from now on nothing stops it, and what it holds beyond
-// its n bytes is free.
+// end tells that the body is read: reads are no longer ended, and memory beyond its n bytes is freed.
 func (r *reservation) end(n int64) {
 	b := r.budget
 	if !b.limited() {
@@ -175,8 +173,8 @@ func (r *reservation) end(n int64) {
 	}
 }
 
-// hold makes the reservation of a body that was read at least n bytes large. With wait it
-// waits for room as the policy says, else errBudget is returned at once.
+// hold enlarges the reservation of a body that was read to at least n bytes. If wait is true, it waits as the
+// policy says. Otherwise it returns errBudget if there is not enough memory.
 func (r *reservation) hold(ctx context.Context, n int64, wait bool) error {
 	b := r.budget
 	if !b.limited() {
@@ -204,7 +202,7 @@ func (r *reservation) hold(ctx context.Context, n int64, wait bool) error {
 	return nil
 }
 
-// release gives everything back.
+// release returns all memory.
 func (r *reservation) release() {
 	b := r.budget
 	if !b.limited() {

@@ -11,25 +11,24 @@ import (
 	"cordwood/proto/errs"
 )
 
-// A client may take its time to send a body, but not for ever: it holds a connection and
-// its share of the memory for bodies. It has Config.Patience, and more with every byte that
-// arrives.
+// A client may send a body slowly, but not without end, because the body holds a connection and a share of the
+// memory. It has Config.Patience, and more time with every byte that arrives.
 const (
 	defaultPatience = 30 * time.Second
-	// paceBytes must arrive for another paceTime: 16 KiB/s.
+	// For every paceBytes that arrive, the deadline moves by paceTime: 16 KiB/s.
 	paceBytes = 256 << 10
 	paceTime  = 16 * time.Second
 )
 
-// pacedBody is the body of a request, read under a deadline that moves as bytes arrive.
+// pacedBody is the body of a request. Its read deadline moves as bytes arrive.
 type pacedBody struct {
 	io.ReadCloser
 	control *http.ResponseController
-	// until is the deadline now. It never moves beyond last; zero: there is no such bound.
+	// until is the current deadline. It never moves beyond last, unless last is zero.
 	until, last time.Time
-	fresh       int // bytes since it moved
-	// expired: a read did not end in time. The request's context is cancelled with it,
-	// which would hide why.
+	fresh       int // bytes since the deadline moved
+	// expired reports whether a read exceeded its deadline. net/http then cancels the request's context, which would
+	// hide the cause.
 	expired bool
 }
 
@@ -38,7 +37,7 @@ func (b *pacedBody) Read(p []byte) (int, error) {
 	b.expired = errors.Is(err, os.ErrDeadlineExceeded)
 	for b.fresh += n; b.fresh >= paceBytes; b.fresh -= paceBytes {
 		b.until = b.until.Add(paceTime)
-		_ = b.control.SetReadDeadline(b.deadline()) // it worked at the start
+		_ = b.control.SetReadDeadline(b.deadline()) // setting a deadline has worked before
 	}
 	return n, err
 }
@@ -53,26 +52,26 @@ func (b *pacedBody) deadline() time.Time {
 	return b.until
 }
 
-// errSlowPace returns the error of a body that came too slowly.
+// errSlowPace returns the error for a body that arrived too slowly.
 func errSlowPace() *errs.Error {
 	return errs.New(errs.DeadlineExceeded,
 		"the body arrived too slowly (allowed: 30 s plus 1 s per 16 KiB): send smaller batches").
 		WithStatus(http.StatusRequestTimeout)
 }
 
-// Bound bounds how long the body of a request that arrived at start may take, whether a
-// handler reads it or net/http does before it sends an answer.
+// Bound bounds how long the body of a request that arrived at start may take, whether a handler reads it or
+// net/http discards it before the answer.
 func (r *Reader) Bound(w http.ResponseWriter, req *http.Request, start time.Time) {
 	if req.Body != nil && req.Body != http.NoBody {
-		// Not every connection has deadlines.
+		// Some connections have no deadlines.
 		_ = http.NewResponseController(w).SetReadDeadline(start.Add(r.cfg.Patience))
 	}
 }
 
-// Receive is Open within a time: until last, the deadline of the request (zero: it has none),
-// even if the client stops sending, and at the pace that Bound begins with.
+// Receive is Open with a deadline, even if the client stops sending. The body must keep the pace of Bound, and be
+// complete by last, the deadline of the request. If last is zero, the request has no deadline.
 //
-// A body that is too slow is answered by 408 and code DeadlineExceeded.
+// A body that is too slow gets status 408 and code DeadlineExceeded.
 func (r *Reader) Receive(w http.ResponseWriter, req *http.Request, start, last time.Time) (*Body, error) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return r.Open(req)
@@ -90,9 +89,9 @@ func (r *Reader) Receive(w http.ResponseWriter, req *http.Request, start, last t
 	case err != nil && paced.expired && errs.CodeOf(err) != errs.RateLimited:
 		err = errSlowPace()
 	case err == nil && limited:
-		_ = control.SetReadDeadline(time.Time{}) // it worked a moment ago
+		_ = control.SetReadDeadline(time.Time{}) // setting a deadline has worked before
 	}
-	// After an error the deadline stays: net/http reads what is left of a body before it
-	// sends the answer, and would wait for it without end.
+	// After an error the deadline stays, because net/http reads the rest of a body before it sends the answer, and
+	// would wait without end.
 	return b, err
 }

@@ -11,13 +11,13 @@ import (
 	"cordwood/proto/errs"
 )
 
-// Stream is a body that is read bit by bit, for one that is too long to be held. The reader reserves the memory
-// that it holds of it, with Hold. It belongs to one goroutine.
+// Stream is a body that is read piece by piece because it is too long for memory. The code that reads it must
+// reserve memory for what it keeps, by Hold. Only one goroutine may use a Stream.
 type Stream struct {
 	reader  *Reader
 	body    io.ReadCloser
 	control *http.ResponseController
-	limits  bool // the connection has deadlines
+	limits  bool // whether the connection has deadlines
 	src     *source
 	dec     *decoder // nil: the body is not compressed
 	fresh   int      // bytes since the deadline moved
@@ -27,8 +27,8 @@ type Stream struct {
 	stopped bool
 }
 
-// Stream returns the body of a request, decompressed, to be read at the pace of Receive and without a limit of its
-// length. It is to be closed. The error is that the body is compressed in a way that is not known.
+// Stream returns the decompressed body of a request. It is read at the pace of Receive, and its length is not
+// limited. The caller must close it. Stream returns an error if the encoding is not known.
 func (r *Reader) Stream(w http.ResponseWriter, req *http.Request, start time.Time) (*Stream, error) {
 	encodings, err := parseEncodings(req.Header.Values("Content-Encoding"))
 	if err != nil {
@@ -47,7 +47,7 @@ func (r *Reader) Stream(w http.ResponseWriter, req *http.Request, start time.Tim
 	return s, nil
 }
 
-// pacedStream is the body as it comes, under a deadline that moves as bytes arrive.
+// pacedStream is the compressed body, with a deadline that moves as bytes arrive.
 type pacedStream Stream
 
 // Read implements io.Reader.
@@ -59,7 +59,7 @@ func (p *pacedStream) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// opening begins to decompress at the first read, since that may wait for the client.
+// opening creates the decompressor at the first read, because that may have to wait for the client.
 type opening struct {
 	src       *source
 	encodings []encoding
@@ -76,7 +76,7 @@ func (o *opening) Read(p []byte) (int, error) {
 	return dec.Read(p)
 }
 
-// Read implements io.Reader. Its errors, except io.EOF, are the errors of Receive.
+// Read implements io.Reader. It returns the same errors as Receive, and io.EOF.
 func (s *Stream) Read(p []byte) (n int, err error) {
 	if s.dec == nil {
 		n, err = s.src.Read(p)
@@ -91,7 +91,7 @@ func (s *Stream) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// explain turns an error of reading into one for the client.
+// explain converts a read error into an error for the client.
 func (s *Stream) explain(err error) error {
 	var transport *transportError
 	switch {
@@ -105,17 +105,17 @@ func (s *Stream) explain(err error) error {
 	return errs.Wrap(errs.InvalidArguments, err, "decompressing the request body: it is corrupt or truncated")
 }
 
-// Waited moves the deadline by a time in which the client could not send, because what it had sent was being stored. It
-// may be called from any goroutine.
+// Waited extends the deadline by d, during which the client could not send because the server was storing what it
+// had sent. Any goroutine may call it.
 func (s *Stream) Waited(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.until = s.until.Add(d); s.limits && !s.stopped {
-		_ = s.control.SetReadDeadline(s.until) // it worked at the start
+		_ = s.control.SetReadDeadline(s.until) // setting a deadline has worked before
 	}
 }
 
-// Stop lets a read that is under way, and those after it, fail soon. It may be called from any goroutine.
+// Stop makes the current read and later ones fail soon. Any goroutine may call it.
 func (s *Stream) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,10 +123,10 @@ func (s *Stream) Stop() {
 		_ = s.control.SetReadDeadline(time.Unix(1, 0))
 		return
 	}
-	_ = s.body.Close() // what is left of it is not read
+	_ = s.body.Close() // the rest of the body is not needed
 }
 
-// Close gives back the decompressor. There must be no further reads.
+// Close releases the decompressor. Read must not be called afterwards.
 func (s *Stream) Close() {
 	if s.dec != nil {
 		s.dec.close()

@@ -9,12 +9,12 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Blank returns what g gathers with the named labels empty, for readers who may not know their
-// values. Counters that become alike are added up; a metric of another type with such a label is
-// left out, as its series have no sum.
+// Blank returns what g gathers with the named labels set to empty, for readers who may not see their values.
+// Counters that become equal are added up. Other metrics with such a label are left out, because their series
+// cannot be added.
 func Blank(g prometheus.Gatherer, names ...string) prometheus.Gatherer {
 	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
-		families, err := g.Gather() // may have gathered some although others failed
+		families, err := g.Gather() // may have gathered some metrics although others failed
 		out := families[:0]
 		for _, f := range families {
 			if !slices.ContainsFunc(f.Metric, func(m *dto.Metric) bool { return slices.ContainsFunc(m.Label, has(names)) }) {
@@ -31,7 +31,7 @@ func has(names []string) func(*dto.LabelPair) bool {
 	return func(l *dto.LabelPair) bool { return slices.Contains(names, l.GetName()) }
 }
 
-// blank makes a family of its own: the labels of f may be shared with what made them.
+// blank returns a copy of a family, because other code may share the labels of f.
 func blank(f *dto.MetricFamily, names []string) *dto.MetricFamily {
 	out := &dto.MetricFamily{Name: f.Name, Help: f.Help, Type: f.Type, Unit: f.Unit}
 	sums := map[string]*dto.Metric{}

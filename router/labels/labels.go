@@ -1,15 +1,15 @@
-// Package labels bounds the labels of metrics whose values clients choose, as the names
-// of databases and tables: every value is a series of its own, which the process keeps
-// until it ends, and which the system that scrapes it keeps for much longer.
+// Package labels bounds the values of metric labels that clients choose, such as the names of databases and tables.
+// Every value is a separate series. The process keeps it until it ends, and the monitoring system keeps it for much
+// longer.
 package labels
 
 import "sync"
 
-// Others is the value used for all values that found no room.
+// Others is the label value for everything beyond the limit.
 const Others = "(others)"
 
-// Limit lets a label have at most so many values. It gives room to the values that come first; a
-// value that has room keeps it. Its methods may be called concurrently.
+// Limit bounds the number of values of a label. Values are admitted in the order in which they arrive, and stay
+// admitted. Its methods may be called concurrently.
 type Limit struct {
 	max  int
 	seen sync.Map // string → struct{}
@@ -18,10 +18,10 @@ type Limit struct {
 	n  int
 }
 
-// NewLimit returns a Limit of so many values besides Others.
+// NewLimit returns a Limit of the given number of values, besides Others.
 func NewLimit(most int) *Limit { return &Limit{max: most} }
 
-// Of returns the value to use for name: itself, or Others.
+// Of returns the label value for name: name itself, or Others.
 func (l *Limit) Of(name string) string {
 	if l.Has(name) {
 		return name
@@ -29,7 +29,7 @@ func (l *Limit) Of(name string) string {
 	return Others
 }
 
-// Has reports whether name has room of its own, and gives it room if there is any left.
+// Has reports whether name is admitted, and admits it if the limit allows.
 func (l *Limit) Has(name string) bool {
 	if _, ok := l.seen.Load(name); ok {
 		return true

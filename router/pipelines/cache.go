@@ -1,14 +1,11 @@
-// Package pipelines is what a router knows of the stored pipelines: which version is
-// the newest, and what each one compiles to.
+// Package pipelines caches the compiled form of stored pipelines, and finds their newest versions.
 //
-// A version never changes, so what it compiled to is kept for as long as there is room,
-// and is compiled once, however many requests ask at the same time. Only the newest
-// version of a name moves; it is asked of the metadata's local view each time, so a
-// router uses a new version as soon as its watch has it.
+// A version never changes, so its compiled form is kept while there is room. If many requests ask for it at the
+// same time, it is compiled once. Only the newest version of a name changes. It is looked up in the local view of
+// the metadata for each request, so a router uses a new version as soon as its local view has it.
 //
-// The package does not know what a pipeline is: it gets a function that compiles one (package
-// router/pipeline), and gets texts from the metadata client. It has no goroutines of its own. All
-// methods may be called concurrently.
+// The package does not know what a pipeline is. A function of package router/pipeline compiles texts, and the
+// metadata client reads them. The package starts no goroutines. All methods may be called concurrently.
 package pipelines
 
 import (
@@ -37,22 +34,21 @@ type Meta interface {
 	PipelineText(ctx context.Context, name string, version int64) ([]byte, error)
 }
 
-// Config says what a Cache works with. P is a compiled pipeline, which many requests
-// use at once.
+// Config has the settings of a Cache. P is the type of a compiled pipeline, which many requests use concurrently.
 type Config[P any] struct {
 	Meta Meta
 	// Compile compiles a text.
 	Compile func(source []byte) (P, error)
-	// Size is about the memory of a compiled pipeline, in bytes. The default value is
-	// 16 KiB and 32 times the length of its text.
+	// Size estimates the memory of a compiled pipeline, in bytes. The default value is 16 KiB plus 32 times the length
+	// of its text.
 	Size func(p P, source []byte) int64
-	// Known returns the names that an error about an unknown one may suggest to the caller of ctx. The
-	// default value suggests none.
+	// Known returns the names that an error for an unknown name may suggest to the caller in ctx. By default no name
+	// is suggested.
 	Known func(ctx context.Context) []string
-	// MaxBytes bounds the memory of all compiled pipelines, except the one
-	// used last. The default value is 256 MiB.
+	// MaxBytes bounds the memory of all compiled pipelines, not counting the one used last. The default value is 256
+	// MiB.
 	MaxBytes int64
-	// Timeout bounds reading and compiling a version. The default value is 10 s.
+	// Timeout bounds the time for reading and compiling a version. The default value is 10 s.
 	Timeout time.Duration
 	// Registerer takes the metrics. The default value is none.
 	Registerer prometheus.Registerer
@@ -79,11 +75,11 @@ type key struct {
 type entry[P any] struct {
 	key      key
 	pipeline P
-	err      error // why the text, although it was accepted once, is not a pipeline here
+	err      error // why a text that was accepted once does not compile here
 	bytes    int64
 }
 
-// New returns a Cache that is empty. Meta and Compile must be set.
+// New returns an empty Cache. Meta and Compile must be set.
 func New[P any](cfg Config[P]) (*Cache[P], error) {
 	if cfg.Meta == nil || cfg.Compile == nil {
 		return nil, errors.New("pipelines: Config.Meta and Config.Compile must be set")
@@ -152,7 +148,7 @@ func (c *Cache[P]) Latest(ctx context.Context, name string) (p P, version int64,
 		if _, still := c.cfg.Meta.PipelineVersion(name, newest.Version); still {
 			return p, 0, err
 		}
-		// It was deleted while it was read; the one before it is the newest now.
+		// The version was deleted meanwhile, so the one before it is now the newest.
 	}
 }
 
@@ -163,36 +159,36 @@ func (c *Cache[P]) Version(ctx context.Context, name string, version int64) (p P
 	}
 	p, err = c.get(ctx, key{name, version})
 	if _, still := c.cfg.Meta.PipelineVersion(name, version); err != nil && !still {
-		err = c.NotFound(ctx, name, FormatVersion(version)) // it was deleted while it was read
+		err = c.NotFound(ctx, name, FormatVersion(version)) // the version was deleted meanwhile
 	}
 	return p, err
 }
 
-// Add puts in a version that was compiled when it was uploaded.
+// Add adds a version that was compiled when it was uploaded.
 func (c *Cache[P]) Add(name string, version int64, p P, source []byte) {
 	c.put(&entry[P]{key: key{name, version}, pipeline: p, bytes: c.cfg.Size(p, source)})
 }
 
-// NotFound returns the error for a pipeline that does not exist, with the nearest name that does; version is its text,
-// or "latest".
+// NotFound returns the error for a pipeline that does not exist, and suggests the most similar known name. version
+// is a version's text, or "latest".
 func (c *Cache[P]) NotFound(ctx context.Context, name, version string) error {
 	return NotFound(name, version, c.cfg.Known(ctx))
 }
 
-// NotFound returns the error for a pipeline that does not exist, with the nearest of the known names.
+// NotFound returns the error for a pipeline that does not exist, and suggests the most similar known name.
 func NotFound(name, version string, known []string) error {
 	like := nearest.DidYouMean("; ", name, known)
 	if slices.Contains(known, name) {
-		like = "" // it has other versions
+		like = "" // the pipeline has other versions
 	}
 	return &errs.Error{Code: errs.InvalidArguments, Err: ErrNotFound, Msg: fmt.Sprintf(
 		"Pipeline not found, name: %s, version: %s%s", name, version, like)}
 }
 
-// ErrNotFound is in the chain of NotFound's errors.
+// ErrNotFound is wrapped by the errors of NotFound.
 var ErrNotFound = errors.New("pipelines: there is no such pipeline")
 
-// get returns a version that exists, compiling it if it is not there.
+// get returns a version that exists. It compiles the version if the cache does not have it.
 func (c *Cache[P]) get(ctx context.Context, k key) (p P, err error) {
 	if e := c.find(k); e != nil {
 		return e.pipeline, e.err
@@ -201,7 +197,7 @@ func (c *Cache[P]) get(ctx context.Context, k key) (p P, err error) {
 		if e := c.find(k); e != nil {
 			return e, nil
 		}
-		// It outlives the request that happened to come first.
+		// The load is shared, so it must not end with the request that started it.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.Timeout)
 		defer cancel()
 		return c.load(ctx, k)
@@ -218,7 +214,7 @@ func (c *Cache[P]) get(ctx context.Context, k key) (p P, err error) {
 	}
 }
 
-// load reads and compiles a version. That it does not compile is remembered as well.
+// load reads and compiles a version. A failure to compile is cached too.
 func (c *Cache[P]) load(ctx context.Context, k key) (*entry[P], error) {
 	start := time.Now()
 	source, err := c.cfg.Meta.PipelineText(ctx, k.name, k.version)
@@ -249,7 +245,7 @@ func (c *Cache[P]) find(k key) *entry[P] {
 	return e
 }
 
-// put keeps e, unless its version is kept already.
+// put caches e, unless the version is cached already.
 func (c *Cache[P]) put(e *entry[P]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,24 +8,22 @@ import (
 	"cordwood/proto/errs"
 )
 
-// versionLayouts are the forms of a version; a fraction may follow the seconds of each.
-// Without a zone it is UTC.
+// versionLayouts are the formats of a version. A fraction may follow the seconds. Times without a zone are in UTC.
 var versionLayouts = []string{
 	"2006-01-02 15:04:05", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", time.RFC3339,
 }
 
-// The versions that nanoseconds of 64 bits can hold.
+// The earliest and latest versions that a 64-bit number of nanoseconds can express.
 var (
 	earliest = time.Unix(0, math.MinInt64)
 	latest   = time.Unix(0, math.MaxInt64)
 )
 
-// ParseVersion reads the text of a version, which is the time of its creation: RFC 3339
-// with a T or a space, with any fraction, in UTC if it names no zone. The error has code
-// InvalidArguments.
+// ParseVersion parses a version, which is the time of its creation: RFC 3339 with a T or a space and any fraction,
+// in UTC if there is no zone. The error has code InvalidArguments.
 func ParseVersion(text string) (unixNano int64, err error) {
 	upper := strings.ToUpper(strings.TrimSpace(text))
-	// The + of an offset that was sent without escaping arrives as a space.
+	// If an offset was sent without escaping, its + arrives as a space.
 	if i := len(upper) - len(" 07:00"); i > len("2006-01-02") && upper[i] == ' ' {
 		upper = upper[:i] + "+" + upper[i+1:]
 	}
@@ -41,8 +39,8 @@ func ParseVersion(text string) (unixNano int64, err error) {
 	return 0, errs.New(errs.InvalidArguments, "Invalid pipeline version format: %s", text)
 }
 
-// FormatVersion returns the one text of a version: UTC, with a fraction of 3, 6 or 9 digits,
-// or none, as needed.
+// FormatVersion returns the canonical text of a version: UTC, with no fraction or one of 3, 6 or 9 digits, as
+// needed.
 func FormatVersion(unixNano int64) string {
 	layout := "2006-01-02 15:04:05"
 	switch {

@@ -16,12 +16,12 @@ import (
 
 // Backend runs statements and stores records with the rights of the client that requested the replay.
 type Backend interface {
-	// Rows runs a statement and returns its rows as NDJSON, or nil if one of its tables does not exist. The end of
-	// ctx stops it.
+	// Rows runs a statement and returns its rows as NDJSON, or nil if one of its tables does not exist. When ctx ends,
+	// the statement stops.
 	Rows(ctx context.Context, sql string) (io.ReadCloser, error)
 	// Store stores one record, or refuses it permanently. An error ends the replay.
 	Store(ctx context.Context, r *Record) (Outcome, error)
-	// Try returns how many of the records, which all have one destination, would fail, and why.
+	// Try returns how many of the records would fail, and why. All records have the same destination.
 	Try(ctx context.Context, to Destination, lines []byte) (failed int64, reasons []string, err error)
 }
 
@@ -33,7 +33,7 @@ type Record struct {
 	// ID identifies the record in the notes, and Key identifies the request.
 	ID, Key string
 	To      Destination
-	// Line is the record, with a line end.
+	// Line is the record, including the line end.
 	Line     []byte
 	OnReject string
 }
@@ -45,7 +45,7 @@ type Outcome struct {
 	Failed string
 }
 
-// A chunk of records is held in memory: it ends at so many records or bytes.
+// The limits of a chunk of records, which is held in memory.
 const (
 	chunkRecords = 400
 	chunkBytes   = 4 << 20
@@ -53,10 +53,10 @@ const (
 	tryRecords = 100
 )
 
-// parallel is how many records are sent at a time. Shards write the rows of concurrent requests with one fsync.
+// parallel is how many records are sent concurrently. Shards write the rows of concurrent requests with one fsync.
 const parallel = 64
 
-// MaxReasons is the most distinct reasons that are reported.
+// MaxReasons is the most distinct reasons in a report.
 const MaxReasons = 20
 
 // protocols has the formats of rejects that are requests of another protocol, and the paths that take them. They need
@@ -75,8 +75,8 @@ type Job struct {
 	tell func(Progress)
 
 	ids   IDs
-	asked map[string]bool // the records that the request names; nil: all
-	nonce string          // of a request that sends again what was stored
+	asked map[string]bool // the records that the request names; nil: all records
+	nonce string          // part of the keys of a request that sends stored records again
 	chunk []Record
 	bytes int
 	taken int
@@ -114,7 +114,7 @@ func (j *Job) Run(ctx context.Context) (End, error) {
 
 func (j *Job) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // it ends the statement
+	defer cancel() // stop the statement
 	where, err := j.req.Where()
 	if err != nil {
 		return err
@@ -166,7 +166,7 @@ func (j *Job) each(ctx context.Context, sql string, f func(line []byte) error) e
 	defer rows.Close()
 	in := bufio.NewReaderSize(rows, 64<<10)
 	for {
-		line, err := in.ReadBytes('\n') // a record is no longer than the body that it came in
+		line, err := in.ReadBytes('\n') // the body that contained the record bounds its length
 		if len(bytes.TrimSpace(line)) > 0 {
 			if err := f(line); errors.Is(err, io.EOF) {
 				return nil

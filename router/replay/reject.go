@@ -25,7 +25,7 @@ type Reject struct {
 	Record    string    `json:"record"`
 }
 
-// columns are the columns of Reject.
+// columns are the columns that Reject has.
 const columns = "rejected_at, table_schema, table_name, pipeline, pipeline_version, custom_time_index, " +
 	"record_index, kind, error, format, record"
 
@@ -87,5 +87,5 @@ func (i *IDs) Of(r *Reject) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:12])
 }
 
-// Last returns the time of the last reject that was passed to Of.
+// Last returns the time of the reject that Of got last.
 func (i *IDs) Last() time.Time { return i.last }

@@ -1,7 +1,7 @@
-// Package replay sends rejected records again: records that skip_error dropped and that are kept in
-// svc_private.rejects. It reads them by SQL and sends each in a separate request. The key of the request is derived
-// from the record, so a record is stored once, however often and by whomever it is sent. Ingestion records in
-// svc_private.replayed which records it has stored.
+// Package replay sends rejected records again. These are records that skip_error skipped and that are kept in
+// svc_private.rejects. The package reads them by SQL and sends each in a separate request. The key of the request
+// is derived from the record, so a record is stored once, however often it is sent, and whoever sends it. Ingestion
+// notes in svc_private.replayed which records it has stored.
 //
 // The package knows neither HTTP nor users: a Backend runs statements and stores records with the rights of the
 // client. A Job serves one request, holds one chunk of records in memory, and ends with its context.
@@ -33,17 +33,18 @@ type Request struct {
 	Until    string `json:"until,omitempty"`
 	// IDs selects records by id; nil selects all.
 	IDs []string `json:"ids,omitempty"`
-	// ToPipeline, ToDB and ToTable are used in place of those that a record was meant for.
+	// ToPipeline, ToDB and ToTable replace the original pipeline, database and table of a record.
 	ToPipeline string `json:"to_pipeline,omitempty"`
 	ToDB       string `json:"to_db,omitempty"`
 	ToTable    string `json:"to_table,omitempty"`
-	// Limit is the most records, the oldest first; 0: all.
+	// Limit is the most records to send. The oldest are sent first; 0: all.
 	Limit int `json:"limit,omitempty"`
 	// DryRun stores nothing.
 	DryRun bool `json:"dry_run,omitempty"`
-	// Again sends also what was stored by an earlier request.
+	// Again also sends records that an earlier request stored.
 	Again bool `json:"again,omitempty"`
-	// OnReject is what becomes of records that fail again: drop, as they are kept already, or store; empty: drop.
+	// OnReject says what happens to records that fail again: "drop" discards them, because they are kept already, and
+	// "store" keeps them once more. Empty means drop.
 	OnReject string `json:"on_reject,omitempty"`
 }
 
@@ -59,7 +60,7 @@ func Kinds() []string {
 	return names
 }
 
-// Check refuses a request that cannot be meant.
+// Check refuses an invalid request.
 func (r *Request) Check() error {
 	switch {
 	case r.Kind != "" && !slices.Contains(Kinds(), r.Kind):
@@ -80,7 +81,7 @@ func (r *Request) Check() error {
 	return err
 }
 
-// Where returns the condition in SQL for the records of the request, without its ids.
+// Where returns the SQL condition for the records of the request, not counting its ids.
 func (r *Request) Where() (string, error) {
 	conditions := []string{"true"}
 	for _, c := range []struct{ column, value string }{
@@ -104,10 +105,10 @@ func (r *Request) Where() (string, error) {
 	return strings.Join(conditions, " AND "), nil
 }
 
-// Literal returns a text as SQL has it.
+// Literal returns text as an SQL literal.
 func Literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// ParseTime reads a time for people: RFC 3339, with a space or a T, UTC without a zone.
+// ParseTime parses a time that a person wrote: RFC 3339 with a space or a T, in UTC if there is no zone.
 func ParseTime(text string) (time.Time, error) {
 	for _, layout := range []string{
 		time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04",
@@ -120,19 +121,20 @@ func ParseTime(text string) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%.64q is no time: write it like 2024-07-04 08:31:00", text)
 }
 
-// Progress is how far a replay has come.
+// Progress is the progress of a replay.
 type Progress struct {
-	// Done is how many records were looked at, of Of.
+	// Done is how many records were processed, of Of in total.
 	Done int64 `json:"done"`
 	Of   int64 `json:"of"`
-	// Stored were stored, or would be, and made Rows rows. Failed failed again. Before were stored by an earlier request.
-	// Untried are those that a dry run cannot try, since they are requests of another protocol.
+	// Stored records were stored, or would be in a dry run, as Rows rows. Failed records failed again. Before records
+	// were stored by an earlier request. Untried records cannot be tried in a dry run, because they are requests of
+	// another protocol.
 	Stored  int64 `json:"stored"`
 	Rows    int64 `json:"rows"`
 	Failed  int64 `json:"failed"`
 	Before  int64 `json:"before"`
 	Untried int64 `json:"untried,omitempty"`
-	// Reasons are the first different ones of records that failed, with how many each.
+	// Reasons are the first distinct reasons of failed records, with a count for each.
 	Reasons []Reason `json:"reasons"`
 }
 
@@ -147,14 +149,14 @@ type End struct {
 	Progress
 
 	End bool `json:"end"`
-	// Until is the time of the last record that was looked at; nil: there was none.
+	// Until is the time of the last record that was processed; nil: there was none.
 	Until *time.Time `json:"until"`
-	// Error says why the replay ended before its time, Code is its code.
+	// Error says why the replay ended early, and Code is the error's code.
 	Error string    `json:"error,omitempty"`
 	Code  errs.Code `json:"code,omitempty"`
 }
 
-// errNoPipeline says why a record cannot be sent.
+// errNoPipeline is the reason why a record cannot be sent.
 var errNoPipeline = errors.New("the record came through no pipeline: name one as to_pipeline")
 
 // decode reads a row that a Backend returned.

@@ -21,18 +21,18 @@ import (
 type input struct {
 	database, table string
 	where           string
-	// search is a text of package search; nil: none.
+	// search is a parsed search; nil: none.
 	search *search.Query
-	// since is the age of the oldest stored rows that are sent; 0: none.
+	// since is how old the oldest stored rows may be that are sent first; 0: none are sent.
 	since time.Duration
-	// timeout ends the tail; 0: the client does.
+	// timeout bounds the duration of the tail; 0: it lasts until the client ends it.
 	timeout time.Duration
-	// rows: lines are the rows of pages for logs, with ids and texts cut to most bytes.
+	// rows selects the line format of the page for logs, which has ids, and texts cut to most bytes.
 	rows bool
 	most int
-	// safe: integers that a double cannot hold are texts.
+	// safe writes integers that do not fit a double as texts.
 	safe bool
-	// events: server-sent events, else NDJSON.
+	// events selects server-sent events instead of NDJSON.
 	events bool
 }
 
@@ -109,7 +109,7 @@ func (in *input) readShape(shape, integers, most string) error {
 	return nil
 }
 
-// duration reads 10m, 1h30m, 500ms, 2 days; nothing is 0.
+// duration parses a duration such as 10m, 1h30m, 500ms or 2 days. An empty text is 0.
 func duration(what, text string) (time.Duration, error) {
 	if text == "" || text == "0" {
 		return 0, nil
@@ -123,7 +123,7 @@ func duration(what, text string) (time.Duration, error) {
 	return 0, errs.New(errs.InvalidArguments, "%s is %.40q: it must be a duration, as 10m or 1h", what, text)
 }
 
-// wantsEvents reports whether the client takes server-sent events.
+// wantsEvents reports whether the client accepts server-sent events.
 func wantsEvents(accept []string) bool {
 	for _, line := range accept {
 		for part := range strings.SplitSeq(line, ",") {
@@ -136,7 +136,7 @@ func wantsEvents(accept []string) bool {
 	return false
 }
 
-// requests finds the table and makes what each of its shards is asked.
+// requests finds the table and creates the request for each of its shards.
 func (h *Handler) requests(ctx context.Context, in *input) (*schema.Table, []*shardpb.TailRequest, error) {
 	t, err := h.table(in)
 	if err != nil {
@@ -178,7 +178,7 @@ func (h *Handler) requests(ctx context.Context, in *input) (*schema.Table, []*sh
 	return t, reqs, nil
 }
 
-// condition returns what the rows of t must meet, by the search and by the condition.
+// condition returns the condition for rows of t, from the search and the condition of the request.
 func (in *input) condition(t *schema.Table) (string, error) {
 	if in.search == nil {
 		return in.where, nil
@@ -190,8 +190,8 @@ func (in *input) condition(t *schema.Table) (string, error) {
 	return "(" + found + ") AND (" + in.where + "\n)", nil
 }
 
-// table finds the table. What the server keeps in tables of its own, such as
-// svc_private.rejects, can be followed; tables that are made on the spot cannot.
+// table finds the table. Stored tables of the server, such as svc_private.rejects, can be followed. System tables
+// that are computed for each query cannot.
 func (h *Handler) table(in *input) (*schema.Table, error) {
 	if schema.ReservedDatabase(in.database) {
 		if t, ok := h.cfg.Meta.Table(strings.ToLower(in.database), in.table); ok {
@@ -214,13 +214,13 @@ func (h *Handler) ttl(t *schema.Table) schema.TTL {
 	return schema.EffectiveTTL(t.Options[schema.OptionTTL], d.GetOptions()[schema.OptionTTL])
 }
 
-// selectHead returns what a shard puts before the condition.
+// selectHead returns the SQL text that a shard puts before the condition.
 func selectHead(database, table string) string {
 	return "SELECT * FROM " + schema.QuoteIdent(database) + "." + schema.QuoteIdent(table) + " WHERE ("
 }
 
-// checkColumnsOnly refuses a condition that is more than that to the engine, or reads tables: new
-// rows are looked at by themselves.
+// checkColumnsOnly refuses a condition that the engine reads as something else, or that reads tables, because new
+// rows are tested one by one.
 func (h *Handler) checkColumnsOnly(ctx context.Context, t *schema.Table, where string) error {
 	if where == "" {
 		return nil

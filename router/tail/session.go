@@ -29,21 +29,20 @@ type session struct {
 	w       http.ResponseWriter
 	rc      *http.ResponseController
 	tableID uint64
-	origin  uint64       // what the table's id was when it was made
-	table   atomic.Value // its name, for messages; a string
+	origin  uint64       // the table's first id, which it was created with
+	table   atomic.Value // the table's name, for messages; a string
 	events  bool
-	def     *schema.Table // as it was when the tail began
+	def     *schema.Table // the definition of the table when the tail began
 	in      *input
 	cancel  context.CancelCauseFunc
-	ended   <-chan struct{} // closed when the tail is over, after which no row is sent
+	ended   <-chan struct{} // closed when the tail is over; no row is sent afterwards
 
-	// mu is held while something is written, by a shard's reader or by the heartbeat. It
-	// guards the fields below.
+	// mu is held while a shard's reader or the heartbeat writes. It guards the fields below.
 	mu    sync.Mutex
 	wrote time.Time
 	buf   []byte
-	gone  bool // the connection is no more
-	brief bool // what is sent now may take next to no time
+	gone  bool // the connection is closed
+	brief bool // the next write must be short
 }
 
 func newSession(h *Handler, w http.ResponseWriter, t *schema.Table, in *input,
@@ -63,8 +62,8 @@ var (
 	errGone = errors.New("tail: the client went away")
 )
 
-// run sends rows until the client, the server, a shard or the clock ends it. The last event says
-// which, if the client is still there.
+// run sends rows until the client, the server or a shard ends the tail, or its time is up. If the client is still
+// connected, the last event says which.
 func (s *session) run(ctx context.Context, readers []Reader, first []*shardpb.TailRequest) {
 	s.ended = ctx.Done()
 	s.begin()
@@ -93,7 +92,7 @@ func (s *session) run(ctx context.Context, readers []Reader, first []*shardpb.Ta
 	s.end(ctx)
 }
 
-// followMore follows another shard, and returns why it ends.
+// followMore follows another shard. It returns the reason why this ends.
 func (s *session) followMore(ctx context.Context, req *shardpb.TailRequest) error {
 	r, err := s.h.cfg.Follow(ctx, req)
 	if err != nil {
@@ -103,9 +102,9 @@ func (s *session) followMore(ctx context.Context, req *shardpb.TailRequest) erro
 	return s.copy(r, func() {})
 }
 
-// followTable learns when the table is renamed, so that the last message names it as
-// people know it then, and when other shards take its rows, so that they are followed too:
-// all that is in them has come since. first are the requests that the tail began with.
+// followTable watches the metadata. If the table is renamed, the last message uses the new name. If other shards
+// start to take rows of the table, it follows them too; all rows in them are new. first are the requests with which
+// the tail began.
 func (s *session) followTable(ctx context.Context, wg *sync.WaitGroup, first []*shardpb.TailRequest) {
 	followed := map[uint32]bool{}
 	for _, req := range first {
@@ -145,14 +144,14 @@ func (s *session) begin() {
 		h.Set("Content-Type", "application/x-ndjson")
 	}
 	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // a proxy that gathers rows is not wanted
+	h.Set("X-Accel-Buffering", "no") // asks proxies not to buffer the answer
 	h.Set(gzhttp.HeaderNoCompression, "1")
 	s.w.WriteHeader(http.StatusOK)
 	_ = s.rc.Flush()
 }
 
-// copy sends the answers of one shard. The first ones are stored rows; seam is called after them.
-// It returns why there are no more.
+// copy sends the answers of one shard. The first answers are stored rows, and seam is called after them. It returns
+// the reason why the answers end.
 func (s *session) copy(r Reader, seam func()) error {
 	for {
 		n, err := s.answer(r)
@@ -178,7 +177,7 @@ func (s *session) answer(r Reader) (int64, error) {
 		}
 	}
 	if r.Err() != nil {
-		return 0, r.Err() // what the IPC reader made of it says less
+		return 0, r.Err() // the IPC reader's own error says less
 	}
 	if errors.Is(err, errGone) {
 		return 0, err
@@ -197,7 +196,7 @@ func (s *session) write(all format.Rows) (n int64, err error) {
 	return format.Write(rowWriter{s}, format.NDJSON, all)
 }
 
-// rowWriter sends lines of JSON, as they are or as events. Every write ends with a line.
+// rowWriter writes lines of JSON, plain or as events. Every write contains whole lines.
 type rowWriter struct{ s *session }
 
 func (w rowWriter) Write(p []byte) (int, error) {
@@ -206,7 +205,7 @@ func (w rowWriter) Write(p []byte) (int, error) {
 	defer s.mu.Unlock()
 	select {
 	case <-s.ended:
-		return 0, errGone // a user who lost the right gets no row that came meanwhile
+		return 0, errGone // a user who lost the right must not get rows that arrived since
 	default:
 	}
 	if !s.events {
@@ -219,15 +218,15 @@ func (w rowWriter) Write(p []byte) (int, error) {
 	return len(p), s.send(s.buf)
 }
 
-// send writes bytes and sees to it that they leave. A client whose write takes long loses its
-// place; it gets the error when it reads again. mu is held.
+// send writes bytes and flushes them. If a client's write takes too long, the tail ends, and the client gets the
+// error when it reads again. mu must be held.
 func (s *session) send(p []byte) error {
 	if s.gone {
 		return errGone
 	}
 	stall := time.AfterFunc(s.h.cfg.StallAfter, func() { s.cancel(errStalled) })
 	defer stall.Stop()
-	// Not every connection has deadlines, and there is nothing to be done about that.
+	// Some connections have no deadlines, and nothing can replace them.
 	patience := s.h.cfg.StallAfter + s.h.cfg.LingerAfter
 	if s.brief {
 		patience = lastWait
@@ -246,8 +245,8 @@ func (s *session) send(p []byte) error {
 	return nil
 }
 
-// beat sends an empty line, or a comment: once when the stored rows are through, and
-// then whenever nothing was sent for a while.
+// beat sends an empty line or a comment: once after the stored rows, and later whenever nothing was sent for a
+// while.
 func (s *session) beat(ctx context.Context) {
 	every := s.h.cfg.Heartbeat
 	tick := time.NewTicker(max(every/4, time.Millisecond))
@@ -270,22 +269,22 @@ func (s *session) comment() {
 	if s.events {
 		line = ":\n\n"
 	}
-	_ = s.send([]byte(line)) // send ends the session if it fails
+	_ = s.send([]byte(line)) // send ends the session if the write fails
 }
 
-// timeUp reports whether the tail's own time is up. The shard keeps the same time, and what it
-// says when it ends may come before our clock does.
+// timeUp reports whether the tail's own time limit has passed. The shard uses the same limit and may report the end
+// before this process's clock does.
 func timeUp(ctx context.Context) bool {
 	const early = 100 * time.Millisecond
 	deadline, ok := ctx.Deadline()
 	return ok && time.Until(deadline) < early
 }
 
-// learnMove is for how long the end of a tail waits for the metadata to say what became of
-// its table: the shard may have heard of it earlier.
+// learnMove is how long an ending tail waits for the metadata to say what happened to its table, because the shard
+// may learn of it earlier.
 const learnMove = time.Second
 
-// tableGone reports what became of a table whose id a shard knows no more.
+// tableGone returns the error for a table whose id a shard no longer knows.
 func (s *session) tableGone() *errs.Error {
 	timer := time.NewTimer(learnMove)
 	defer timer.Stop()
@@ -309,10 +308,10 @@ func (s *session) tableGone() *errs.Error {
 	return errs.New(errs.TableNotFound, "table %s was dropped or truncated", full)
 }
 
-// lastWait is how long a client whose user may no longer read may take to hear so.
+// lastWait is how long a client may take to read the last message if its user has lost the right to read.
 const lastWait = 500 * time.Millisecond
 
-// end sends the final event, unless the client has left or asked for an end.
+// end sends the final event, unless the client has disconnected or requested a time limit.
 func (s *session) end(ctx context.Context) {
 	cause := context.Cause(ctx)
 	e := errs.From(cause)

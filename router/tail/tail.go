@@ -1,14 +1,12 @@
-// Package tail is the handler of /v1/tail: it sends the rows of one table that fit a condition to
-// a client as they are committed, for as long as the client listens.
+// Package tail is the handler of /v1/tail. It sends the rows of a table that meet a condition to a client as soon
+// as they are committed, while the client listens.
 //
-// It does not look at rows: the shards of the table run the condition, by the engine of
-// queries, and send what fits; here it becomes NDJSON or server-sent events. It keeps
-// next to nothing in memory. A client that does not read makes the shard's bounded queue
-// overflow, or one write take too long; either way it loses its place with a final event
-// of code 6001, and no write ever waits for it. DESIGN.md of package router has the reasons.
+// The package does not test rows. The shards of the table run the condition in the query engine and send the rows
+// that meet it. The package writes them as NDJSON or server-sent events. It needs very little memory. If a client
+// does not read, the shard's bounded queue overflows, or one write takes too long. Either way the tail ends with a
+// final event of code 6001, and no write to the table waits. DESIGN.md of package router has the reasons.
 //
-// A Handler has no goroutines beyond its requests. Close ends open tails, and every later one at
-// once.
+// A Handler has no goroutines beyond its requests. Close ends all open tails, and later ones end at once.
 package tail
 
 import (
@@ -36,44 +34,42 @@ type Meta interface {
 	Database(name string) (*schemapb.Database, bool)
 	Table(database, name string) (*schema.Table, bool)
 	TableByID(id uint64) (*schema.Table, bool)
-	// Changed is closed at the next change of any of them.
+	// Changed returns a channel that is closed when one of them changes.
 	Changed() <-chan struct{}
 }
 
-// Reader reads the answers of a shard, one Arrow IPC stream after another;
-// *shardclient.TailReader is one.
+// Reader reads the answers of a shard, one Arrow IPC stream after another. *shardclient.TailReader implements it.
 type Reader interface {
 	Read(p []byte) (int, error)
 	// Next waits for the next answer.
 	Next() error
-	// Err is why the tail ended.
+	// Err returns the reason why the tail ended.
 	Err() error
 	Close()
 }
 
-// Config says what a Handler works with, and its limits.
+// Config has the settings and limits of a Handler.
 type Config struct {
 	Meta Meta
-	// Follow asks a shard. What is wrong with the condition is its error.
+	// Follow sends a request to a shard. If the condition is invalid, it returns an error.
 	Follow func(ctx context.Context, req *shardpb.TailRequest) (Reader, error)
 	// Analyze reports which tables a SELECT reads.
 	Analyze func(ctx context.Context, req *shardpb.AnalyzeRequest) (*shardpb.AnalyzeResponse, error)
 	// WriteError answers a request with an error.
 	WriteError func(w http.ResponseWriter, r *http.Request, err error)
 
-	// MaxOpen bounds the tails that are open at a time. The default value is 64.
+	// MaxOpen bounds the open tails. The default value is 64.
 	MaxOpen int
-	// MaxOpenPerUser bounds the tails of one user, or, without authentication, of one client's
-	// address. The default value is half of MaxOpen.
+	// MaxOpenPerUser bounds the open tails of one user or, without authentication, of one client's address. The
+	// default value is half of MaxOpen.
 	MaxOpenPerUser int
-	// Heartbeat is how often a client without rows gets an empty line, or a comment, so that each side
-	// knows that the other is there. The default value is 10 s.
+	// Heartbeat is how often a client gets an empty line or a comment if there are no rows, so that both sides notice
+	// a broken connection. The default value is 10 s.
 	Heartbeat time.Duration
-	// StallAfter is how long one write may take before the client loses its place. The
-	// default value is 10 s.
+	// StallAfter is how long one write may take before the tail ends. The default value is 10 s.
 	StallAfter time.Duration
-	// LingerAfter is how much longer it may take before the connection is cut, if the client does not
-	// take the final event. The default value is 2 min.
+	// LingerAfter is how much longer the write may take before the connection is closed. Within this time the client
+	// can still read the final event. The default value is 2 min.
 	LingerAfter time.Duration
 	// Now is the clock. The default value is time.Now.
 	Now func() time.Time
@@ -108,8 +104,8 @@ type Handler struct {
 	metrics *metrics
 
 	mu     sync.Mutex
-	open   map[*session]string // to whose share each one counts
-	shares map[string]int      // how many each has
+	open   map[*session]string // the key of the user's share, by session
+	shares map[string]int      // how many sessions each share has
 	closed bool
 }
 
@@ -135,11 +131,11 @@ func (h *Handler) Close() {
 	}
 }
 
-// errStopping ends the tails of a server that stops.
+// errStopping ends the tails when the server stops.
 var errStopping = errs.New(errs.ShardNotReady, "the server is stopping; follow again in a moment").
 	WithRetryAfter(time.Second)
 
-// enter counts a session among the open ones, and to a user's share of them.
+// enter counts a session as open and towards its user's share.
 func (h *Handler) enter(s *session, share string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -170,7 +166,7 @@ func (h *Handler) leave(s *session) {
 	}
 }
 
-// Open returns how many tails are open.
+// Open returns the number of open tails.
 func (h *Handler) Open() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -184,7 +180,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serve answers, or returns the error to answer with.
+// serve answers a request, or returns the error for the answer.
 func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	in, err := h.read(r)
 	if err != nil {
@@ -217,7 +213,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// follow begins to follow on every shard. It returns once each has looked at the condition.
+// follow starts to follow on every shard. It returns when each shard has accepted or refused the condition.
 func (h *Handler) follow(ctx context.Context, reqs []*shardpb.TailRequest) ([]Reader, error) {
 	readers := make([]Reader, len(reqs))
 	failed := make([]error, len(reqs))

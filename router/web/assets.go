@@ -16,21 +16,21 @@ import (
 	"github.com/andybalholm/brotli"
 )
 
-// assets are the files of the page by their paths, as app/main.js.
+// assets are the files of the page by path, for example app/main.js.
 type assets struct {
 	files map[string]*file
 	hash  string
 	index *index
-	first []string // the scripts that the page begins with
+	first []string // the scripts that the page loads first
 }
 
-// file is a file in each of its forms. One that compression does not make smaller has only the plain form.
+// file is a file, plain and compressed. If compression does not make it smaller, there is only the plain form.
 type file struct {
 	contentType         string
 	plain, gzip, brotli []byte
 }
 
-// styles are joined, in this order, to the one style sheet that the page asks for.
+// styles are joined, in this order, into the one style sheet of the page.
 var styles = []string{"tokens.css", "reset.css", "components.css", "pages.css", "small.css"}
 
 const styleSheet = "app/style/style.css"
@@ -40,8 +40,7 @@ var contentTypes = map[string]string{
 	".woff2": "font/woff2",
 }
 
-// readAssets reads and hashes all files, and makes the forms in which they are sent.
-// The page begins with the script entry.
+// readAssets reads, hashes and compresses all files. The page starts with the script entry.
 func readAssets(from fs.FS, entry string, form func(contentType string, plain []byte) *file) (*assets, error) {
 	a := &assets{files: map[string]*file{}}
 	sources := map[string][]byte{}
@@ -78,7 +77,7 @@ func readAssets(from fs.FS, entry string, form func(contentType string, plain []
 	return a, err
 }
 
-// joinStyles puts the style sheets together: one request, and their order is said in one place.
+// joinStyles joins the style sheets, so that there is one request and the order is defined in one place.
 func joinStyles(sources map[string][]byte) error {
 	var all []byte
 	for _, name := range styles {
@@ -92,13 +91,13 @@ func joinStyles(sources map[string][]byte) error {
 	return nil
 }
 
-// asIs leaves a file as it is: compressing takes longer than a folder is asked for again.
+// asIs does not compress a file, because that takes longer than the time until the folder is read again.
 func asIs(contentType string, plain []byte) *file {
 	return &file{contentType: contentType, plain: plain}
 }
 
-// brotliLevel is that after which files become little smaller, and compressing takes ten times as long: who asks first
-// waits for it.
+// brotliLevel is the compression level. Higher levels make files only slightly smaller but take ten times as long,
+// and the first client has to wait for it.
 const brotliLevel = 9
 
 // compress makes a file smaller.
@@ -110,21 +109,22 @@ func compress(contentType string, plain []byte) *file {
 	smaller := func(open func(io.Writer) io.WriteCloser) []byte {
 		var b bytes.Buffer
 		w := open(&b)
-		_, _ = w.Write(plain) // a buffer takes everything
+		_, _ = w.Write(plain) // writing to a buffer does not fail
 		if w.Close() != nil || b.Len() >= len(plain) {
 			return nil
 		}
 		return b.Bytes()
 	}
 	f.gzip = smaller(func(w io.Writer) io.WriteCloser {
-		z, _ := gzip.NewWriterLevel(w, gzip.BestCompression) // the level is known
+		z, _ := gzip.NewWriterLevel(w, gzip.BestCompression) // the level is valid
 		return z
 	})
 	f.brotli = smaller(func(w io.Writer) io.WriteCloser { return brotli.NewWriterLevel(w, brotliLevel) })
 	return f
 }
 
-// serve answers HASH/PATH. Another hash belongs to another version, whose files would not fit these.
+// serve answers HASH/PATH. A different hash belongs to another version, whose files do not work together with
+// these.
 func (a *assets) serve(w http.ResponseWriter, r *http.Request, name string) {
 	hash, name, _ := strings.Cut(name, "/")
 	f := a.files[name]
@@ -137,7 +137,7 @@ func (a *assets) serve(w http.ResponseWriter, r *http.Request, name string) {
 	f.serve(w, r)
 }
 
-// serve answers with the smallest form that the client reads.
+// serve answers with the smallest form that the client accepts.
 func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Content-Type", f.contentType)
@@ -157,7 +157,7 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// accepts reports whether the client reads an encoding.
+// accepts reports whether the client accepts an encoding.
 func accepts(r *http.Request, encoding string) bool {
 	for part := range strings.SplitSeq(strings.Join(r.Header["Accept-Encoding"], ","), ",") {
 		name, weight, _ := strings.Cut(strings.TrimSpace(part), ";")

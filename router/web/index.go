@@ -14,18 +14,18 @@ import (
 	"strings"
 )
 
-// index is index.html: the shell, with the addresses of this version's files in it.
+// index is index.html with the addresses of the files of this version.
 type index struct {
-	before, after []byte // the nonce stands between them
+	before, after []byte // the nonce is between them
 }
 
-// policy allows what the page is made of, and nothing of any other origin. The nonce is for the style sheets that
-// the editor makes.
+// policy is the content security policy: files of the page only, nothing from other origins. The nonce is for the
+// style sheets that the editor creates.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-%s'; img-src 'self' data:; " +
 	"font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
 	"require-trusted-types-for 'script'"
 
-// What index.html has in it to be filled in.
+// The placeholders in index.html.
 const (
 	hashPlace    = "{{hash}}"
 	noncePlace   = "{{nonce}}"
@@ -33,7 +33,7 @@ const (
 	entryPlace   = "{{entry}}"
 )
 
-// readIndex makes the shell of a page that begins with the script entry and the scripts first.
+// readIndex creates index.html for a page that starts with the script entry and the scripts first.
 func readIndex(from fs.FS, hash, entry string, first []string) (*index, error) {
 	text, err := fs.ReadFile(from, "app/index.html")
 	if err != nil {
@@ -42,7 +42,7 @@ func readIndex(from fs.FS, hash, entry string, first []string) (*index, error) {
 	var links strings.Builder
 	for _, name := range first {
 		if name == entry {
-			continue // its own tag asks for it
+			continue // a separate tag loads it
 		}
 		fmt.Fprintf(&links, "<link rel=modulepreload href=\"/dashboard/a/%s/%s\">\n", hash, name)
 	}
@@ -56,12 +56,12 @@ func readIndex(from fs.FS, hash, entry string, first []string) (*index, error) {
 	return &index{before: before, after: after}, nil
 }
 
-// An import that is needed before the module that has it can run, as written by hand or by the bundler.
+// A static import, as written by hand or by the bundler.
 var importLine = regexp.MustCompile(
 	`(?m)(?:^|;)(?:import|export|\})[^'";()]*?(?:\bfrom)?\s*['"](\.[^'"]+)['"]`)
 
-// imported lists the modules that a module needs, and those that these need, so that the browser asks for all of
-// them at once.
+// imported lists the modules that a module imports, directly or through others, so that the browser can request all
+// of them at once.
 func imported(sources map[string][]byte, from string) []string {
 	seen := map[string]bool{}
 	var visit func(name string)

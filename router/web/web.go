@@ -1,12 +1,12 @@
-// Package web serves the page for browsers at /dashboard/: index.html with a nonce of its own for each answer, and
-// everything else as assets whose address has a hash of them all, so that browsers keep them forever.
+// Package web serves the page for browsers at /dashboard/. index.html gets a new nonce for each answer. All other
+// files are assets. Their address contains a hash of all assets, so browsers may cache them forever.
 //
-// The scripts are written by hand in app, with the libraries of vendor, which `make vendor-web` builds. In the program
-// is a bundle of them, which `make web-bundle` builds and which is committed: users build nothing, and a browser asks
-// for two scripts. Files are hashed and compressed once, when the first request comes.
+// The scripts in app are written by hand. `make vendor-web` builds the libraries in vendor. The program contains a
+// bundle of both, which `make web-bundle` builds. The bundle is committed, so users build nothing, and a browser
+// requests two scripts. Files are hashed and compressed once, at the first request.
 //
-// The package knows nothing of users: assets hold no data, and the API asks for itself. A Handler may be used
-// concurrently and has nothing to close.
+// The package does not check users, because assets contain no data, and the API checks its own requests. A Handler
+// may be used concurrently and has nothing to close.
 package web
 
 import (
@@ -20,16 +20,16 @@ import (
 //go:embed app/index.html app/boot.js app/icon.svg app/style bundle vendor/fonts
 var embedded embed.FS
 
-// The script that the page begins with: in the program, and in a folder.
+// The script that the page starts with: the bundled one, and the one in a folder.
 const bundledEntry, folderEntry = "bundle/main.js", "app/main.js"
 
-// Root is where the page is.
+// Root is the path of the page.
 const Root = "/dashboard/"
 
-// Config is what a Handler serves.
+// Config has the settings of a Handler.
 type Config struct {
-	// Dir is a folder with the folders app and vendor, whose files are read again for each request: for work on
-	// the page. The default value serves the files in the program.
+	// Dir is a folder with the folders app and vendor, whose files are read again for each request. It is for work on
+	// the page. By default the files in the program are served.
 	Dir string
 }
 
@@ -47,8 +47,8 @@ func New(cfg Config) *Handler {
 	return &Handler{load: sync.OnceValues(func() (*assets, error) { return readAssets(embedded, bundledEntry, compress) })}
 }
 
-// ServeHTTP answers every path from Root on. Paths below a/ are assets, boot.js is the script that runs before all
-// others, and whatever else there is is the page: it reads the address itself.
+// ServeHTTP answers every path below Root. Paths below a/ are assets, and boot.js is the script that runs before
+// all others. For all other paths it returns the page, which reads the path itself.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a, err := h.load()
 	if err != nil {
@@ -70,7 +70,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Redirect answers an address that leads to the page, with the query string kept.
+// Redirect redirects an address to the page and keeps the query string.
 func Redirect(w http.ResponseWriter, r *http.Request) {
 	rest := strings.TrimPrefix(strings.TrimPrefix(r.URL.EscapedPath(), "/ui"), "/dashboard")
 	to := Root + strings.TrimLeft(rest, "/")

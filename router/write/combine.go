@@ -12,18 +12,16 @@ import (
 
 // Small requests to one shard share calls.
 //
-// A call to a shard costs about the same for one row as for a thousand: a batch for each
-// table, a gRPC call, an entry in the log and its fsync on a majority. So the requests that
-// arrive while a call is under way are put together and become the next call, with one batch
-// for each table. A lone request does not wait: the first call begins at once. Under load
-// calls grow and their number stays the same, without a timer that would have to be chosen.
+// A call to a shard costs about the same for one row as for a thousand: a batch for each table, a gRPC call, and a
+// log entry that a majority must fsync. So requests that arrive during a call are combined into the next call, with
+// one batch for each table. A single request does not wait, because the first call begins at once. Under load,
+// calls grow larger but not more frequent. No timer is needed.
 //
 // # Which requests
 //
-// A request to a shard joins others if it is small (maxCombineRows, maxCombineBytes) and
-// consists of whole tables: a larger one gains little, and would only have to be copied. Requests
-// with an Idempotency-Key do not join, because their batches have identities of their own, and
-// neither do deletions.
+// A request to a shard is combined with others if it is small (maxCombineRows, maxCombineBytes) and consists of
+// whole tables. A larger request would gain little and would have to be copied. Requests with an Idempotency-Key
+// are not combined, because their batches have their own identities. Deletions are not combined either.
 //
 // # The life of a pack
 //
@@ -37,20 +35,20 @@ import (
 //
 // # Locks
 //
-// combiner.mu guards busy, the open pack and its rows. It is held while rows are copied,
-// never during a call. A closed pack belongs to the sender until done is closed, and is not
-// changed afterwards: requests only read err.
+// combiner.mu guards busy, the open pack and its rows. It is held while rows are copied, never during a call. A
+// closed pack belongs to the sender until done is closed. It does not change afterwards, and requests only read
+// err.
 //
-// # What may fail, and what then
+// # Failures
 //
-// The call has no deadline of a request, because it belongs to several: shardclient bounds
-// it (WriteTimeout). A request whose own time is up leaves, and its outcome is unknown, since the
-// call continues. If the shard refuses the batches themselves, for certain without effect, the
-// fault may be another request's: each request is then sent by itself (write returns false),
-// and only that one fails. After any other error, an unknown outcome above all, every
-// request of the pack gets it: sending rows again in another batch could store them twice.
+// The call does not have the deadline of a request, because it belongs to several. shardclient bounds it
+// (WriteTimeout). A request whose own time is up returns, and its outcome is unknown, because the call continues.
+// If the shard certainly refused the batches without effect, the fault may be another request's. So each request is
+// then sent separately (write returns false), and only the faulty one fails. Any other error, above all an unknown
+// outcome, is returned to all requests of the pack, because sending rows again in another batch could store them
+// twice.
 
-// The largest requests that are combined, and what a pack may hold.
+// The limits of a request that is combined, and of a pack.
 const (
 	maxCombineRows  = 256
 	maxCombineBytes = 128 << 10
@@ -63,31 +61,31 @@ type combiner struct {
 	w     *Writer
 	shard uint32
 
-	mu   sync.Mutex // guards the rest; held while the rows of one request are copied
-	busy bool       // a goroutine sends packs
-	open *pack      // what the next call carries; nil: nothing
+	mu   sync.Mutex // guards the other fields; held while the rows of a request are copied
+	busy bool       // whether a goroutine is sending packs
+	open *pack      // the pack of the next call; nil: none
 }
 
-// pack is the rows of several requests to one shard, all stored or none.
+// pack has the rows of several requests to one shard. All of them are stored, or none.
 type pack struct {
 	parts       []part
 	rows, bytes int
 
-	// traced is the context of the first request with a trace, to which the call belongs.
+	// traced is the context of the first request that has a trace. The call becomes part of this trace.
 	traced context.Context
 
 	done chan struct{} // closed when err is set
 	err  error
 }
 
-// part is the rows for one table.
+// part has the rows for one table.
 type part struct {
 	table *schema.Table
 	rows  *column.Builder
 }
 
-// combinable reports whether the jobs, all of one request to one shard, are better sent with jobs
-// of others.
+// combinable reports whether jobs should be sent with jobs of other requests. All jobs belong to one request and
+// one shard.
 func combinable(jobs []*job) bool {
 	rows, bytes := 0, 0
 	for _, j := range jobs {
@@ -109,8 +107,8 @@ func (w *Writer) combiner(shard uint32) *combiner {
 	return c.(*combiner)
 }
 
-// write stores the jobs together with the jobs of other requests. sent is false if nothing was
-// stored and the jobs are to be sent by themselves: what is wrong may be with the others.
+// write stores the jobs together with jobs of other requests. If sent is false, nothing was stored, and the jobs
+// must be sent separately, because the fault may be another request's.
 func (c *combiner) write(ctx context.Context, sessionID uint64, jobs []*job) (sent bool, err error) {
 	ctx, span := tracing.Start(ctx, "write with others")
 	defer func() { span.End(err) }()
@@ -130,7 +128,7 @@ func (c *combiner) write(ctx context.Context, sessionID uint64, jobs []*job) (se
 	return true, p.err
 }
 
-// add copies the jobs' rows into the next pack; nil if it has no room for them.
+// add copies the jobs' rows into the next pack. It returns nil if the pack is full.
 func (c *combiner) add(ctx context.Context, sessionID uint64, jobs []*job) *pack {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -158,7 +156,7 @@ func (c *combiner) add(ctx context.Context, sessionID uint64, jobs []*job) *pack
 	return p
 }
 
-// part returns the rows of a table as the caller knows it.
+// part returns the builder for a table. Callers with different definitions of the table get different builders.
 func (p *pack) part(t *schema.Table) *column.Builder {
 	for i := range p.parts {
 		if have := p.parts[i].table; have == t || have.ID == t.ID && have.Version == t.Version &&
@@ -168,7 +166,7 @@ func (p *pack) part(t *schema.Table) *column.Builder {
 	}
 	n := len(p.parts)
 	if n < cap(p.parts) {
-		p.parts = p.parts[:n+1] // its builder may be there from before
+		p.parts = p.parts[:n+1] // an earlier builder may be reused
 	} else {
 		p.parts = append(p.parts, part{})
 	}
@@ -179,8 +177,8 @@ func (p *pack) part(t *schema.Table) *column.Builder {
 	return p.parts[n].rows
 }
 
-// send sends packs until there is none. The writes of a pack belong to several requests,
-// and the cancellation of one must not end the others.
+// send sends packs until there are none left. A pack's writes belong to several requests, so the cancellation of
+// one request must not end the call.
 func (c *combiner) send(sessionID uint64) {
 	for {
 		c.mu.Lock()
@@ -204,7 +202,7 @@ func (c *combiner) send(sessionID uint64) {
 	}
 }
 
-// answer wakes the requests that wait for the pack, and keeps the memory for a later one.
+// answer wakes the requests that wait for the pack, and keeps its memory for a later pack.
 func (p *pack) answer(err error) {
 	next := &pack{parts: p.parts[:0]}
 	for i := range p.parts {
@@ -223,8 +221,8 @@ const maxKeptParts = 16
 
 var packs = sync.Pool{New: func() any { return &pack{} }}
 
-// turnedDown reports whether the shard refused the batches themselves, for certain without
-// effect, rather than being unable to take any.
+// turnedDown reports whether the shard certainly refused the batches themselves, rather than being unable to take
+// any.
 func turnedDown(err error) bool {
 	switch errs.ReasonOf(err) {
 	case errs.SchemaStale, errs.WrongEpoch, errs.TableGone, errs.BadBatch:

@@ -16,9 +16,8 @@ import (
 	"cordwood/proto/tracing"
 )
 
-// ensure sees to it that every pending target has its table, with all its columns, and
-// gives the rows' columns their ids. What is missing in all of them together is one
-// command; if nothing is, ensure only compares.
+// ensure makes sure that every pending target has a table with all its columns, and gives the columns of the rows
+// their ids. Everything that is missing goes into one command. If nothing is missing, ensure only compares.
 func (w *Writer) ensure(ctx context.Context, req *request) error {
 	pending := req.pending()
 	var lacking []*target
@@ -70,8 +69,8 @@ func (w *Writer) ensure(ctx context.Context, req *request) error {
 	return nil
 }
 
-// restoring refuses rows for a table that a restore has not filled yet: if that is run again it
-// empties the table, and where rows merge, the rows of the backup come later than rows that are written now.
+// restoring refuses rows for a table that is being restored. If the restore runs again, it empties the table; and
+// if the table merges rows, the backup's rows would replace newer ones.
 func (t *target) restoring() error {
 	r := t.table.Restored
 	if r == nil || r.Complete && r.Replaces == "" {
@@ -82,7 +81,7 @@ func (t *target) restoring() error {
 		WithRetryAfter(10 * time.Second)
 }
 
-// noteWidened reports the columns that became Float64 because of the target.
+// noteWidened notes the columns that became Float64 because of the target.
 func (w *Writer) noteWidened(req *request, before *schema.Table, t *target) {
 	if before == nil || t.rows.Internal {
 		return
@@ -95,7 +94,7 @@ func (w *Writer) noteWidened(req *request, before *schema.Table, t *target) {
 		text := fmt.Sprintf("column %s of table %s became Float64: it was %s, and a value has a fraction", c.Name,
 			t.name(), c.Type)
 		if slices.Contains(req.warnings, text) {
-			continue // by another target of the request
+			continue // because of another target of the request
 		}
 		w.metrics.types.WithLabelValues("widened").Inc()
 		if len(req.warnings) < maxWarnings {
@@ -107,7 +106,7 @@ func (w *Writer) noteWidened(req *request, before *schema.Table, t *target) {
 // maxWarnings bounds the warnings of one answer.
 const maxWarnings = 8
 
-// compare holds the target's columns against its table. An error says that they do not go together.
+// compare compares the target's columns with its table. It returns an error if they are incompatible.
 func (t *target) compare() (missing bool, err error) {
 	if t.identified() {
 		return false, t.checkNotNull()
@@ -139,8 +138,8 @@ func (t *target) compare() (missing bool, err error) {
 	return missing, t.checkNotNull()
 }
 
-// checkDefaults asks for another run of a pipeline that did not know a default of the table:
-// its rows lack the values.
+// checkDefaults requests another run of the pipeline if it did not know a default of the table, because its rows
+// lack the default values.
 func (t *target) checkDefaults() error {
 	if t.deletes || t.seen() {
 		return nil
@@ -152,7 +151,7 @@ func (t *target) checkDefaults() error {
 		}
 		if seen := t.rows.Existing; seen != nil && seen.ID == t.table.ID {
 			if had := seen.Column(c.Name); had != nil && had.ID == c.ID && had.Default != nil && *had.Default == *c.Default {
-				continue // it is NULL
+				continue // the default is NULL
 			}
 		}
 		return t.changing(fmt.Sprintf("column %q has a default", c.Name))
@@ -160,14 +159,13 @@ func (t *target) checkDefaults() error {
 	return nil
 }
 
-// seen reports whether the pipeline checked the rows against the table as it is now.
+// seen reports whether the pipeline checked the rows against the current definition of the table.
 func (t *target) seen() bool {
 	seen := t.rows.Existing
 	return seen != nil && seen.ID == t.table.ID && seen.Version == t.table.Version
 }
 
-// identified reports whether all columns are the table's as it is now, and nothing more is asked of
-// it: the pipeline took their definitions from it.
+// identified reports whether all columns already have the ids of the current table, so that nothing is missing.
 func (t *target) identified() bool {
 	if !t.seen() {
 		return false
@@ -185,7 +183,7 @@ func (t *target) identified() bool {
 	return true
 }
 
-// demanded returns what a column of rows asks of its table.
+// demanded returns the column that a table needs for a column of rows.
 func demanded(c *column.Col) schema.Column {
 	want := c.Column
 	want.ID, want.Checking = 0, false
@@ -193,7 +191,7 @@ func demanded(c *column.Col) schema.Column {
 	return want
 }
 
-// given returns the rows' column of that name, or nil.
+// given returns the column of the rows with that name, or nil.
 func (t *target) given(name string) *column.Col {
 	for _, c := range t.rows.Rows.Cols() {
 		if c.Name == name {
@@ -203,7 +201,7 @@ func (t *target) given(name string) *column.Col {
 	return nil
 }
 
-// checkNotNull checks that the table's columns that must have a value get one.
+// checkNotNull checks that the rows have a value for each column that must not be null.
 func (t *target) checkNotNull() error {
 	for i := range t.table.Columns {
 		must := &t.table.Columns[i]
@@ -223,13 +221,13 @@ func (t *target) checkNotNull() error {
 	return nil
 }
 
-// conflict returns the error for a column that does not fit its table.
+// conflict returns the error for a column that does not fit the table.
 func (t *target) conflict(have, given *schema.Column) error {
 	return t.unfit(conflictError(t.rows.Database, t.rows.Table, have, given))
 }
 
-// unfit returns the error for rows that do not fit their table. If the pipeline did not see
-// the table as it is now, another run may drop, convert or complete what does not fit.
+// unfit returns the error for rows that do not fit their table. If the pipeline did not see the current table,
+// another run may drop, convert or add values so that they fit.
 func (t *target) unfit(e *errs.Error) error {
 	if t.seen() {
 		return e
@@ -237,15 +235,15 @@ func (t *target) unfit(e *errs.Error) error {
 	return t.changing(e.Error())
 }
 
-// changing asks for another run of the pipeline, which saw another table than there is. If
-// the caller does not run it again, or the table has changed each time, the client may try.
+// changing requests another run of the pipeline, because the table has changed since the first run. If the caller
+// does not run it again, or the table changes each time, the client may retry.
 func (t *target) changing(why string) error {
 	return &schemaChanged{final: errs.New(errs.TableUnavailable,
 		"table %s has just been made or changed, and the rows are for the table as it was; retry: %s", t.name(), why).
 		WithRetryAfter(time.Second)}
 }
 
-// conflictError names the table, the column, what the table has and what was given.
+// conflictError returns an error that names the table, the column, and both types.
 func conflictError(database, table string, have, given *schema.Column) *errs.Error {
 	switch {
 	case given == nil:
@@ -271,13 +269,13 @@ func describe(c *schema.Column) string {
 	return c.Type.String() + " " + c.Semantic.String()
 }
 
-// change puts all that the targets lack through the metadata log, all of it or nothing.
+// change sends everything that the targets lack through the metadata log. Either all of it takes effect, or none.
 func (w *Writer) change(ctx context.Context, lacking []*target) error {
 	demands, first, err := mergeDemands(lacking)
 	if err != nil {
 		return err
 	}
-	if w.cfg.ClusterVersion() < metapb.ProtocolWidening { // a node of before refuses what it does not know
+	if w.cfg.ClusterVersion() < metapb.ProtocolWidening { // an older node refuses fields that it does not know
 		for _, d := range demands {
 			for _, c := range d.Columns {
 				c.WithinDouble = false
@@ -296,7 +294,7 @@ func (w *Writer) change(ctx context.Context, lacking []*target) error {
 	return nil
 }
 
-// command returns one command for all changes that tables need. The tables come back in order.
+// command combines all changes to tables into one command. It returns the tables in order.
 func (w *Writer) command(ctx context.Context, demands []*metapb.TableDemand) ([]*schema.Table, error) {
 	begin := time.Now()
 	defer func() { w.metrics.ensure.Observe(time.Since(begin).Seconds()) }()
@@ -319,7 +317,7 @@ func (w *Writer) command(ctx context.Context, demands []*metapb.TableDemand) ([]
 	return tables, nil
 }
 
-// mergeDemands makes one demand per table, and says which one each target went into.
+// mergeDemands creates one demand for each table, and returns which demand each target belongs to.
 func mergeDemands(lacking []*target) (demands []*metapb.TableDemand, index []int, err error) {
 	type key struct{ database, name string }
 	at := map[key]int{}
@@ -335,7 +333,7 @@ func mergeDemands(lacking []*target) (demands []*metapb.TableDemand, index []int
 		}
 		index = append(index, i)
 		d := demands[i]
-		// Records that may create the table do so for records that may not.
+		// If some records may create the table, it is created for all records.
 		d.NoCreate = d.NoCreate && t.rows.NoCreate
 		if err := t.addColumns(d); err != nil {
 			return nil, nil, err
@@ -344,7 +342,7 @@ func mergeDemands(lacking []*target) (demands []*metapb.TableDemand, index []int
 	return demands, index, nil
 }
 
-// addColumns adds to the demand what the target's columns ask of their table.
+// addColumns adds the target's columns to the demand.
 func (t *target) addColumns(d *metapb.TableDemand) error {
 	var have map[string]*schemapb.Column
 	if len(d.Columns) > 0 {
@@ -389,8 +387,8 @@ func schemaResult(err error) string {
 	return "error"
 }
 
-// refused turns a refusal of the metadata group, which the local view holds by now, into the
-// answer to the request. If the pipeline ran on an older view, another run may send other rows.
+// refused converts a refusal of the metadata group, which the local view has seen by now, into the error for the
+// request. If the pipeline used an older view, another run may produce other rows.
 func (w *Writer) refused(lacking []*target, err error) error {
 	e := errs.From(err)
 	if conflict := (*metaclient.ConflictError)(nil); errors.As(err, &conflict) && len(conflict.Conflicts) > 0 {
@@ -423,10 +421,10 @@ func (w *Writer) refused(lacking []*target, err error) error {
 	return e
 }
 
-// adopt gives the target's columns the ids of its table.
+// adopt gives the target's columns the ids of the table's columns.
 func (t *target) adopt() error {
 	if t.identified() {
-		return nil // compare found no fault
+		return nil // compare found no conflict
 	}
 	for _, c := range t.rows.Rows.Cols() {
 		if isDeletedColumn(c) {
@@ -437,7 +435,7 @@ func (t *target) adopt() error {
 			c.ToFloat()
 		}
 		if have == nil || have.Type != c.Type {
-			// The table changed between the check and the answer.
+			// The table changed after the check.
 			return t.conflict(have, &c.Column)
 		}
 		c.ID = have.ID
@@ -448,8 +446,8 @@ func (t *target) adopt() error {
 	return t.checkNotNull()
 }
 
-// awaitNewer waits until the local view of a target that failed differs from what its
-// rows were sent with. Targets that failed in the same call need not differ.
+// awaitNewer waits until the local view has a newer table for a target that failed. Other targets that failed in
+// the same call may be unchanged.
 func (w *Writer) awaitNewer(ctx context.Context, req *request) error {
 	timer := time.NewTimer(w.cfg.RefreshWait)
 	defer timer.Stop()
@@ -470,8 +468,8 @@ func (w *Writer) awaitNewer(ctx context.Context, req *request) error {
 	}
 }
 
-// awaitOpen waits while no shard takes the writes of a table whose rows are handed over, and
-// reports whether it had to wait: then tables are looked at anew.
+// awaitOpen waits while no shard takes writes for a table, because its rows are being handed over. It reports
+// whether it waited; tables must then be looked up again.
 func (w *Writer) awaitOpen(ctx context.Context, req *request) (waited bool, err error) {
 	var timer *time.Timer
 	for {
@@ -505,8 +503,8 @@ func (w *Writer) awaitOpen(ctx context.Context, req *request) (waited bool, err 
 	}
 }
 
-// stale names a target that failed, and reports whether the table of any such target is
-// no longer what its rows were sent with.
+// stale returns the name of a target that failed, and whether its table has changed since its rows were sent. It
+// considers all such targets.
 func (w *Writer) stale(req *request) (name string, newer bool) {
 	for _, t := range req.pending() {
 		if !slices.ContainsFunc(t.jobs, func(j *job) bool { return j.err != nil }) {

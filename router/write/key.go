@@ -18,28 +18,28 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// Key names a request, so that its client may send it again without storing its rows twice.
-// The zero Key means that the request has none.
+// Key identifies a request, so that the client may send it again without storing its rows twice. A request with the
+// zero Key has no key.
 type Key struct {
-	// Text is what the client sent.
+	// Text is the key that the client sent.
 	Text string
-	// User keeps the keys of users apart.
+	// User separates the keys of different users.
 	User string
-	// Body is a hash of the request's body: another body under the same key is refused.
-	// 0 means that bodies are not compared.
+	// Body is a hash of the request's body. Another body with the same key is refused. If it is 0, bodies are not
+	// compared.
 	Body uint64
-	// Params is a hash of what else decides which rows the body becomes and where they go: other
-	// parameters under the same key are refused as another body is.
+	// Params is a hash of the parameters that decide which rows are created and where they go. Other parameters with
+	// the same key are refused in the same way as another body.
 	Params uint64
-	// byUser says that the session contains a hash of the user.
+	// byUser says that the session id contains a hash of the user.
 	byUser bool
-	// byParams says that Body covers Params.
+	// byParams says that the hash Body covers Params.
 	byParams bool
 }
 
-// withParams returns the key with a hash of body and parameters as its Body. The ids of the
-// parts differ from those without: a request that is sent again across the upgrade is a new
-// one, and not refused for its parameters.
+// withParams returns the key with a Body that is a hash of body and parameters. Its batch ids differ from those of
+// older versions. So a request that is sent again across the upgrade counts as new, and is not refused for its
+// parameters.
 func (k Key) withParams() Key {
 	b := binary.BigEndian.AppendUint64([]byte("cordwood request parameters"), k.Body)
 	sum := sha256.Sum256(binary.BigEndian.AppendUint64(b, k.Params))
@@ -47,13 +47,13 @@ func (k Key) withParams() Key {
 	return k
 }
 
-// userHash returns the part of a session that depends on the user.
+// userHash returns the part of a session id that depends on the user.
 func (k Key) userHash() uint16 {
 	sum := sha256.Sum256([]byte("cordwood user " + k.User))
 	return binary.BigEndian.Uint16(sum[:])
 }
 
-// session returns the session of the batches whose key has a hash.
+// session returns the session id for batches whose key has the given hash.
 func (k Key) session(hash uint64) uint64 {
 	if k.byUser {
 		return column.KeyedByUser(hash, k.userHash())
@@ -61,40 +61,40 @@ func (k Key) session(hash uint64) uint64 {
 	return hash | column.KeyedBit
 }
 
-// keysSince is the first cluster version in which shards know keys.
+// keysSince is the first cluster version whose shards support keys.
 const keysSince = 2
 
-// bodiesSince is the first cluster version in which routers put the body's hash into ids.
+// bodiesSince is the first cluster version whose routers put the hash of the body into ids.
 const bodiesSince = metapb.ProtocolKeyBodies
 
-// paramsSince is the first cluster version in which that hash covers the parameters.
+// paramsSince is the first cluster version whose hash covers the parameters.
 const paramsSince = metapb.ProtocolKeyParams
 
-// keyMemory is how long the former shards are asked for keys after a table's writes moved to other
-// shards. It is twice as long as they remember keys, because their clocks may be behind. It counts
-// from the moment at which this writer first saw the new epoch, by the monotonic clock; the time
-// in the table comes from another node's clock. After pastClocks that time alone decides: nodes
-// whose clocks differ by more than a day do not talk to each other.
+// keyMemory is how long former shards are asked for keys after a table's writes moved to other shards. It is twice
+// as long as shards remember keys, because their clocks may be behind. It counts from the time at which this writer
+// first saw the new epoch, measured by the monotonic clock, because the time in the table comes from another node's
+// clock. If that time is older than pastClocks, it is used alone, because nodes whose clocks differ by more than a
+// day do not communicate.
 const (
 	keyMemory  = 30 * time.Minute
 	pastClocks = 25 * time.Hour
 )
 
-// epochs remembers since when a writer has known epochs of tables.
+// epochs remembers when the writer first saw each epoch of a table.
 type epochs struct {
 	mu    sync.Mutex // guards since
 	since map[tableEpoch]time.Time
 }
 
 type tableEpoch struct {
-	table uint64 // by its first id
+	table uint64 // the table's first id
 	epoch uint32
 }
 
-// maxEpochs bounds what epochs remembers; what is forgotten counts as seen first when it is seen again.
+// maxEpochs bounds the epochs that are remembered. An epoch that was forgotten counts as new when it is seen again.
 const maxEpochs = 10_000
 
-// known returns for how long an epoch has been known.
+// known returns for how long the writer has known an epoch.
 func (e *epochs) known(x tableEpoch, now time.Time) time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -111,13 +111,12 @@ func (e *epochs) known(x tableEpoch, now time.Time) time.Duration {
 // batchID is the identity of a batch.
 type batchID struct{ session, seq uint64 }
 
-// id derives a batch id from the key, the table (by the id that it was made with), the number
-// of the part that the request has for it, and the range of rows; path is the partition's, if
-// the rows were divided by partitions. Resending the same request yields the same ids from any
-// router, provided that its rows divide in the same way.
+// id derives the id of a batch from the key, the table (by its first id), the number of the part of the request for
+// this table, and the range of rows. path is the partition's path if the rows were divided by partition. If a
+// request is sent again to any router, the ids are the same, provided that its rows are divided in the same way.
 //
-// The hash of the body, if there is one, is the upper half of the sequence number and not part
-// of the session: so a shard can notice that a key comes with another body.
+// The hash of the body, if there is one, is the upper half of the sequence number and not part of the session. So a
+// shard can detect that a key is used with another body.
 func (k Key) id(table uint64, nth, from, to int, path uint64) batchID {
 	b := make([]byte, 0, 128+len(k.Text)+len(k.User))
 	switch {
@@ -150,8 +149,8 @@ func (k Key) id(table uint64, nth, from, to int, path uint64) batchID {
 	return batchID{k.session(binary.BigEndian.Uint64(sum[:])), binary.BigEndian.Uint64(sum[8:])}
 }
 
-// keyShard returns the shard of the table that takes a job of a request with a key. Every router
-// chooses the same one, whatever the body is.
+// keyShard returns the shard that takes a job of a request with a key. Every router chooses the same shard,
+// whatever the body is.
 func (j *job) keyShard(shards []uint32) uint32 {
 	if j.body {
 		return shards[j.id.session%uint64(len(shards))]
@@ -159,7 +158,7 @@ func (j *job) keyShard(shards []uint32) uint32 {
 	return shards[j.id.seq%uint64(len(shards))]
 }
 
-// identify gives the jobs of a request with a key their identities. Their tables are known.
+// identify sets the batch ids of the jobs of a request with a key. Their tables must be known.
 func (r *request) identify(key Key) {
 	if key == (Key{}) {
 		return
@@ -180,8 +179,8 @@ func (r *request) identify(key Key) {
 	}
 }
 
-// earlier lists the former shards of a table that may have rows of a request that is sent
-// again: they took its writes until a short time ago.
+// earlier lists the former shards of a table that may have rows of a repeated request, because they took the
+// table's writes until recently.
 func (e *epochs) earlier(t *schema.Table, now time.Time) []uint32 {
 	var out []uint32
 	present := t.Writable()
@@ -203,7 +202,7 @@ func (e *epochs) earlier(t *schema.Table, now time.Time) []uint32 {
 	return out
 }
 
-// sealed remembers which shards know that a table's writes go elsewhere. They do not forget it.
+// sealed remembers which shards know that other shards take a table's writes. Shards do not forget this.
 type sealed struct {
 	mu   sync.Mutex
 	done map[seal]struct{}
@@ -215,7 +214,7 @@ type seal struct {
 	shard uint32
 }
 
-// maxSeals bounds what sealed remembers; a shard that gets a definition again answers at once.
+// maxSeals bounds what sealed remembers. If a shard gets the same definition again, it answers at once.
 const maxSeals = 10_000
 
 func (s *sealed) has(x seal) bool {
@@ -234,9 +233,8 @@ func (s *sealed) add(x seal) {
 	s.done[x] = struct{}{}
 }
 
-// markStored marks the jobs of a request with a key that a former shard of their table has
-// stored. That shard first gets the definition by which it takes no more writes of the table:
-// batches that it has not appended by then it never will.
+// markStored marks the jobs that a former shard of their table has stored, if the request has a key. The former
+// shard first gets the definition that ends its writes of the table, so that it never appends the batches later.
 func (w *Writer) markStored(ctx context.Context, req *request) error {
 	byShard := map[uint32][]*job{}
 	now := time.Now()
@@ -246,7 +244,7 @@ func (w *Writer) markStored(ctx context.Context, req *request) error {
 		}
 		for _, shard := range w.epochs.earlier(t.table, now) {
 			if w.cfg.Meta.ShardRetired(shard) {
-				continue // it was taken away after it had forgotten all keys
+				continue // it was removed after it had forgotten all keys
 			}
 			for _, j := range t.jobs {
 				if !j.acked && j.shard != shard {
@@ -258,7 +256,7 @@ func (w *Writer) markStored(ctx context.Context, req *request) error {
 	if len(byShard) == 0 {
 		return nil
 	}
-	var mu sync.Mutex // jobs may be asked of several shards
+	var mu sync.Mutex // several goroutines may change the same jobs
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxParallelShards)
 	for shard, jobs := range byShard {

@@ -10,7 +10,7 @@ import (
 	"cordwood/router/labels"
 )
 
-// maxTableLabels bounds the tables that have a counter of their own.
+// maxTableLabels bounds the number of tables with their own counter.
 const maxTableLabels = 200
 
 type metrics struct {
@@ -24,7 +24,7 @@ type metrics struct {
 	tables  *prometheus.CounterVec // by db, table
 
 	limit *labels.Limit
-	// byTable are the counters of tables by id, found once: uint64 → prometheus.Counter.
+	// byTable has the counters of tables by id, so that each is looked up once: uint64 → prometheus.Counter.
 	byTable sync.Map
 	others  prometheus.Counter
 }
@@ -89,7 +89,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
-// stored counts bytes of a batch of a table.
+// stored counts the bytes of a batch by table.
 func (m *metrics) stored(t *schema.Table, bytes int) {
 	c, ok := m.byTable.Load(t.ID)
 	if !ok {

@@ -5,22 +5,22 @@ import (
 	"cordwood/proto/errs"
 )
 
-// partition is which rows of a table that merges them a job has, once they are cut by
-// partitions: each has one shard that takes it, and only that one.
+// partition is the part of a job's rows that belongs to one partition of a table that merges rows. Only one shard
+// takes the rows of a partition.
 type partition struct {
 	table uint64
 	epoch uint32
-	of    int // partitions
-	// rows are the job's own: some of the rows of its target. They are in job.sealed if that
-	// is set.
+	of    int // number of partitions
+	// rows are the rows of this job, which are some of the target's rows. If job.sealed is set, they are there
+	// instead.
 	rows *column.Builder
-	// path identifies a part of a request with a key by how its rows were cut.
+	// path identifies the part by how the rows were divided, if the request has a key.
 	path uint64
-	// from and to are the range of the job that was cut first.
+	// from and to are the row range of the original job.
 	from, to int
 }
 
-// builder has the rows of the job, if they are not sealed.
+// builder returns the rows of the job, if they are not sealed.
 func (j *job) builder() *column.Builder {
 	if j.part != nil {
 		return j.part.rows
@@ -28,8 +28,7 @@ func (j *job) builder() *column.Builder {
 	return j.target.rows.Rows
 }
 
-// divide cuts the jobs that are not stored of tables that merge rows and are spread, so
-// that each has rows of one partition.
+// divide splits jobs that are not stored yet by partition, if their table merges rows and has several shards.
 func (r *request) divide() error {
 	for _, t := range r.pending() {
 		if place := t.table.Writable(); !t.table.AppendMode() && (len(place.More) > 0 || t.divided) {
@@ -61,7 +60,7 @@ func (t *target) divide(shards []uint32) error {
 	return nil
 }
 
-// divide returns jobs for the partitions that rows of j are in.
+// divide returns one job for each partition that has rows of j.
 func (j *job) divide(part *column.Partitioner, table uint64, epoch uint32, shards []uint32) (out []*job, err error) {
 	src := j.builder()
 	if j.sealed != nil {

@@ -12,51 +12,51 @@ import (
 	"cordwood/router/pipeline"
 )
 
-// request is one call of Write on its way.
+// request is one call of Write.
 type request struct {
 	targets  []*target
 	warnings []string
-	keyed    bool // its batches have identities of their own
+	keyed    bool // its batches have their own ids
 }
 
-// target is the rows of one table under one set of options.
+// target has the rows of one table with one set of options.
 type target struct {
 	rows *pipeline.TableRows
-	// table is what the column ids refer to; set by ensure.
+	// table is the table to which the column ids refer. ensure sets it.
 	table   *schema.Table
 	existed bool
-	// deletes: the rows say what is deleted, by the hidden column of schema.DeletedColumn,
-	// which no table defines. They have key columns only.
+	// deletes says that the rows are deletions, marked by the hidden column schema.DeletedColumn, which no table
+	// defines. They contain key columns only.
 	deletes bool
 	group   int
 	jobs    []*job
-	divided bool // the jobs are cut by partitions
+	divided bool // the jobs are divided by partition
 }
 
-// job is the rows that become one batch.
+// job has the rows of one batch.
 type job struct {
 	target   *target
-	from, to int // of all rows of the target
-	bytes    int // about, before encoding
-	// sealed has the rows if they are encoded already; nil: they are in a builder, which
-	// lacks the first base rows of the target.
+	from, to int // the range among all rows of the target
+	bytes    int // estimated size before encoding
+	// sealed has the rows if they are already encoded. Otherwise they are in a builder, which does not contain the
+	// first base rows of the target.
 	sealed *column.Sealed
 	base   int
 	acked  bool
-	err    error // of the last try
+	err    error // the error of the last try
 
-	// shard takes the rows; avoid are shards that could not.
+	// shard takes the rows; avoid lists shards that could not take them.
 	shard uint32
 	avoid []uint32
-	// id is the batch's identity, if the request has a key.
+	// id is the id of the batch, if the request has a key.
 	id batchID
-	// body says that id has the hash of the body.
+	// body says that id contains the hash of the body.
 	body bool
-	// part, if not nil, has the job's rows, of one partition.
+	// part, if not nil, has the job's rows, all of one partition.
 	part *partition
 }
 
-// newRequest cuts the rows of out into batches. Tables without rows are left out.
+// newRequest divides the rows of out into batches. Tables without rows are left out.
 func newRequest(cfg Config, out *pipeline.Output) *request {
 	req := &request{}
 	var groups map[string]int
@@ -87,7 +87,7 @@ func newRequest(cfg Config, out *pipeline.Output) *request {
 
 func isDeletedColumn(c *column.Col) bool { return c.ID == schema.DeletedColumnID }
 
-// addParts makes a job of each part that is encoded.
+// addParts creates a job for each encoded part.
 func (t *target) addParts() {
 	from := 0
 	for _, p := range t.rows.Parts {
@@ -96,8 +96,7 @@ func (t *target) addParts() {
 	}
 }
 
-// cut makes jobs of the rows that are not encoded: as few as the limits allow, each of at
-// least one row.
+// cut creates jobs for the rows that are not encoded yet: as few as the limits allow, each with at least one row.
 func (t *target) cut(cfg Config) {
 	n, size := t.rows.Rows.Rows(), t.rows.Rows.ByteSize()
 	base := t.rows.Count() - n
@@ -133,7 +132,7 @@ func (t *target) cut(cfg Config) {
 	t.jobs = append(t.jobs, j)
 }
 
-// optionKey returns the same for equal sets of options.
+// optionKey returns equal keys for equal sets of options.
 func optionKey(options map[string]string) string {
 	if len(options) == 0 {
 		return ""
@@ -146,7 +145,7 @@ func optionKey(options map[string]string) string {
 	return strings.Join(pairs, "\x01")
 }
 
-// discarded reports whether the table throws its rows away at once.
+// discarded reports whether the table discards its rows at once.
 func (t *target) discarded() bool {
 	return t.table.Options[schema.OptionTTL] == "instant"
 }
@@ -167,7 +166,7 @@ func (r *request) pending() []*target {
 	return out
 }
 
-// counts returns the rows stored, and all rows that were to be.
+// counts returns the number of rows that were stored, and of all rows.
 func (r *request) counts() (acked, total int) {
 	for _, t := range r.targets {
 		for _, j := range t.jobs {
@@ -184,7 +183,7 @@ func (r *request) result() Result {
 	res := Result{Warnings: r.warnings}
 	for _, t := range r.targets {
 		if t.rows.Internal {
-			continue // the client did not send it
+			continue // it does not come from the client
 		}
 		for len(res.Groups) <= t.group {
 			res.Groups = append(res.Groups, Group{})
@@ -197,7 +196,7 @@ func (r *request) result() Result {
 	return res
 }
 
-// warnNoKey notes that a table that the request made keeps one row of each time.
+// warnNoKey warns if the request created a table that keeps one row for each time.
 func (r *request) warnNoKey(t *target) {
 	if t.rows.Options[schema.OptionAppendMode] != "false" || t.table.AppendMode() || len(t.table.Tags()) > 0 {
 		return
@@ -208,14 +207,14 @@ func (r *request) warnNoKey(t *target) {
 	}
 }
 
-// warnOptions notes options that a request gave and its table, made before, lacks.
+// warnOptions warns of options in the request that the existing table does not have.
 func (r *request) warnOptions(t *target) {
 	var keys []string
 	for k, v := range t.rows.Options {
 		switch {
 		case t.table.Options[k] == v:
 		case k == schema.OptionAppendMode && v == "true", k == schema.OptionComment, k == schema.OptionAutoCreateTable:
-			// What every log write asks for; the client did not have to say it.
+			// Every log write requests these options, even if the client does not.
 		default:
 			keys = append(keys, k)
 		}

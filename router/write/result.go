@@ -9,41 +9,40 @@ import (
 	"cordwood/proto/errs"
 )
 
-// Result is what a request brought about.
+// Result is the result of a request.
 type Result struct {
-	// Groups has one element per distinct set of table options in the request, in the
-	// order of their first rows.
+	// Groups has one element for each distinct set of table options in the request, in the order of their first rows.
 	Groups []Group
 	// Rows is the number of rows stored.
 	Rows int
-	// Warnings are what the client should know although all went well.
+	// Warnings are for the client, although the request succeeded.
 	Warnings []string
 }
 
-// Group is the rows that were written under one set of table options.
+// Group describes the rows that were written with one set of table options.
 type Group struct {
-	// AffectedRows is 0 for tables whose rows are thrown away at once (ttl instant).
+	// AffectedRows is 0 for tables that discard their rows at once (ttl instant).
 	AffectedRows int
 }
 
-// ErrSchemaChanged is in the chain of an error that asks the caller to run the pipeline
-// again: nothing was stored, and the rows do not fit the tables as they are now. The
-// chain also holds the *errs.Error to answer with if the caller gives up, of status 503: a
-// permanent refusal needs a pipeline that saw the table as it is.
+// ErrSchemaChanged is wrapped by errors that ask the caller to run the pipeline again: nothing was stored, and the
+// rows do not fit the current tables. Such an error also wraps the *errs.Error to return to the client if the
+// caller gives up, with status 503, because only a pipeline that saw the current table can justify a permanent
+// refusal.
 var ErrSchemaChanged = errors.New("write: a table's schema changed")
 
-// schemaChanged is ErrSchemaChanged together with the answer.
+// schemaChanged is ErrSchemaChanged together with the error for the client.
 type schemaChanged struct{ final *errs.Error }
 
 func (e *schemaChanged) Error() string   { return e.final.Error() }
 func (e *schemaChanged) Unwrap() []error { return []error{ErrSchemaChanged, e.final} }
 
-// PartialError says that a request was stored in part. A client that repeats the whole
-// request stores that part again, unless the request has a key.
+// PartialError says that only a part of a request was stored. If the client repeats the whole request without a
+// key, this part is stored again.
 type PartialError struct {
-	// Acked of Total rows are stored; of the others some may be, if Err says so.
+	// Acked of Total rows are certainly stored. If Err says so, some of the others may be stored too.
 	Acked, Total int
-	// Err is why the others are not.
+	// Err is the reason why the others are not stored.
 	Err *errs.Error
 }
 
@@ -51,7 +50,7 @@ func (e *PartialError) Error() string { return e.Err.Error() }
 
 func (e *PartialError) Unwrap() error { return e.Err }
 
-// noteAdapted counts and says what became of values whose type was not their column's.
+// noteAdapted counts and reports the values whose type differed from their column's type.
 func (w *Writer) noteAdapted(req *request) {
 	for _, t := range req.targets {
 		if t.rows.Internal || len(t.rows.Asides) == 0 && t.rows.Cast == 0 {
@@ -69,7 +68,7 @@ func (w *Writer) noteAdapted(req *request) {
 	}
 }
 
-// fail turns the error of a round into the error of the request.
+// fail converts the error of a round into the error of the request.
 func (w *Writer) fail(req *request, err error) error {
 	acked, total := req.counts()
 	if acked == 0 {
@@ -89,9 +88,9 @@ func (w *Writer) fail(req *request, err error) error {
 	}}
 }
 
-// answerable turns the error of a request, if no row of it is known to be stored, into one
-// that a client can act on. If time ran out, it says when to try again. If rows may be
-// stored, by the error's reason, its text begins with that.
+// answerable converts the error of a request of which no row is known to be stored into an error that helps the
+// client. If time ran out, the error says when to retry. If rows may be stored, the text begins with
+// outcomeUnknown.
 func answerable(err error) error {
 	cause := errs.From(err)
 	late := cause.Code == errs.DeadlineExceeded && cause.Status() == http.StatusGatewayTimeout
@@ -110,6 +109,6 @@ func answerable(err error) error {
 	return &e
 }
 
-// outcomeUnknown begins the text of every answer after which rows may be stored. That it is
-// in the text is promised to clients.
+// outcomeUnknown begins the text of every error after which rows may be stored. The documentation promises this
+// text to clients.
 const outcomeUnknown = "the outcome is unknown"

@@ -10,12 +10,12 @@ import (
 	"cordwood/proto/schema"
 )
 
-// stickyBytes is about how much of a table with partitions goes to one shard before
-// another one is looked for: small requests that go the same way become large batches.
+// stickyBytes is about how many bytes of a table with several shards are sent to one shard before another shard is
+// chosen. Small requests to the same shard become large batches.
 const stickyBytes = 1 << 20
 
-// partitions chooses among the shards of tables that have several. A shard is kept for
-// stickyBytes; then the one with the least on its way is next.
+// partitions chooses a shard for tables that have several. It keeps a shard for stickyBytes, and then chooses the
+// shard to which the fewest bytes are being sent.
 type partitions struct {
 	mu     sync.Mutex
 	tables map[uint64]*sticky // by table id
@@ -30,8 +30,7 @@ type sticky struct {
 // maxSticky bounds the tables that are remembered.
 const maxSticky = 10_000
 
-// pick returns the shard for so many bytes of a table, one that is not among those to
-// avoid if there is any.
+// pick returns the shard for the given number of bytes of a table. It prefers shards that are not in avoid.
 func (p *partitions) pick(t *schema.Table, bytes int, avoid []uint32, shards Shards) uint32 {
 	place := t.Writable()
 	p.mu.Lock()
@@ -51,7 +50,7 @@ func (p *partitions) pick(t *schema.Table, bytes int, avoid []uint32, shards Sha
 	return s.shard
 }
 
-// least returns the shard with the least on its way, among the fit ones if there are any.
+// least returns the shard to which the fewest bytes are being sent. It prefers fit shards.
 func least(list, avoid []uint32, shards Shards) uint32 {
 	rank := func(id uint32) int {
 		switch {
@@ -73,7 +72,7 @@ func least(list, avoid []uint32, shards Shards) uint32 {
 	return best
 }
 
-// fit reports whether a shard takes writes these days, as far as we know.
+// fit reports whether a shard can take writes, as far as this node knows.
 func fit(shards Shards, id uint32) bool {
 	if shards.Ailing(id) {
 		return false
@@ -82,7 +81,7 @@ func fit(shards Shards, id uint32) bool {
 	return !pressed
 }
 
-// route gives every job that is not stored its shard.
+// route assigns a shard to each job that is not stored yet.
 func (w *Writer) route(t *target) {
 	place := t.table.Writable()
 	if len(place.More) == 0 {
@@ -96,7 +95,7 @@ func (w *Writer) route(t *target) {
 	list := place.Shards()
 	for _, j := range t.jobs {
 		switch {
-		case j.acked, j.part != nil: // the latter has its shard
+		case j.acked, j.part != nil: // a job of a partition already has its shard
 		case j.id != batchID{}:
 			j.shard = j.keyShard(list)
 		default:
@@ -105,10 +104,9 @@ func (w *Writer) route(t *target) {
 	}
 }
 
-// again reports whether a request that failed in a round may be sent once more by another:
-// ok if of all that failed nothing was stored, for certain, and either our view of a
-// table is old (stale), or another shard of the table may take it. It notes where not to
-// send it again.
+// again reports whether a request that failed may be sent once more. ok is true if certainly nothing of the failed
+// jobs was stored, and either the local view of a table is old (stale) or another shard may take the rows. It also
+// notes which shards to avoid.
 func (r *request) again() (stale, ok bool) {
 	var moved []*job
 	for _, t := range r.targets {
@@ -135,8 +133,8 @@ func (r *request) again() (stale, ok bool) {
 	return stale, stale || len(moved) > 0
 }
 
-// Pressed reports whether the shards of a table are so busy that rows for it would most
-// likely be refused, and when to try again. For a table that does not exist it returns false.
+// Pressed reports whether the shards of a table are so busy that they would probably refuse rows, and when to
+// retry. If the table does not exist, it returns false.
 func (w *Writer) Pressed(database, table string) (retryAfter time.Duration, yes bool) {
 	t, ok := w.cfg.Meta.Table(database, table)
 	if !ok || len(t.Placement) == 0 {

@@ -16,18 +16,17 @@ import (
 )
 
 const (
-	// changeWait bounds one command.
+	// changeWait bounds the time of one command.
 	changeWait = 10 * time.Second
-	// refusedFor is how long a refusal is remembered, unless the metadata changes before,
-	// and maxRefused how many are.
+	// refusedFor is how long a refusal is remembered, unless the metadata changes earlier. maxRefused bounds the
+	// number of refusals.
 	refusedFor = 30 * time.Second
 	maxRefused = 1000
 )
 
-// schemas puts what requests ask of tables through the metadata log. Equal demands of requests
-// that come while a command is under way share it, so that a table that appears in
-// a thousand requests at once costs a router one call. Demands that differ are put together by
-// the metadata leader, over all routers (meta/ensure_queue.go).
+// schemas sends the table changes that requests need through the metadata log. If several requests need the same
+// changes while a command is in progress, they share it. So a table that appears in a thousand requests at once
+// costs a router one call. The metadata leader combines different demands of all routers (meta/ensure_queue.go).
 type schemas struct {
 	meta    Meta
 	command func(ctx context.Context, demands []*metapb.TableDemand) ([]*schema.Table, error)
@@ -35,18 +34,18 @@ type schemas struct {
 	flight  singleflight.Group
 
 	mu      sync.Mutex         // guards refused
-	refused map[string]refusal // by the demand that was refused
+	refused map[string]refusal // by the refused demand
 }
 
-// refusal is an answer that will be the same until the metadata changes.
+// refusal is an answer that does not change until the metadata changes.
 type refusal struct {
 	err     error
 	until   time.Time
 	changed <-chan struct{}
 }
 
-// ensure returns the tables as they are when all that is asked of them is there. After a
-// refusal the local view has all that the metadata group knew when it refused.
+// ensure returns the tables once they have everything that is demanded. After a refusal, the local view has
+// everything that the metadata group knew when it refused.
 func (s *schemas) ensure(ctx context.Context, tables []*metapb.TableDemand) ([]*schema.Table, error) {
 	key, err := keyOf(tables)
 	if err != nil {
@@ -57,7 +56,7 @@ func (s *schemas) ensure(ctx context.Context, tables []*metapb.TableDemand) ([]*
 	}
 	changed := s.meta.Changed()
 	done := s.flight.DoChan(key, func() (any, error) {
-		// The command outlives the request that happened to come first.
+		// The command is shared, so it must not end with the request that started it.
 		shared, cancel := context.WithTimeout(context.WithoutCancel(ctx), changeWait)
 		defer cancel()
 		return s.command(shared, tables)
@@ -83,7 +82,7 @@ func (s *schemas) ensure(ctx context.Context, tables []*metapb.TableDemand) ([]*
 	return result.Val.([]*schema.Table), nil
 }
 
-// catchUp waits until the local view has everything that was acknowledged before.
+// catchUp waits until the local view has everything that was acknowledged before the call.
 func (s *schemas) catchUp(ctx context.Context, t *metapb.TableDemand) error {
 	wait, cancel := context.WithTimeout(ctx, s.wait)
 	defer cancel()
@@ -99,7 +98,7 @@ func (s *schemas) catchUp(ctx context.Context, t *metapb.TableDemand) error {
 		WithRetryAfter(time.Second)
 }
 
-// final reports whether an answer stays the same until the metadata changes.
+// final reports whether an answer does not change until the metadata changes.
 func final(err error) bool {
 	return err != nil && !isConflict(err) && errs.From(err).Status() < 500 && errs.From(err).RetryAfter == 0
 }
@@ -109,7 +108,7 @@ func isConflict(err error) bool {
 	return errors.As(err, &conflict)
 }
 
-// keyOf returns the same for equal demands.
+// keyOf returns equal keys for equal demands.
 func keyOf(tables []*metapb.TableDemand) (string, error) {
 	key, err := proto.MarshalOptions{Deterministic: true}.Marshal(&metapb.EnsureSchema{Tables: tables})
 	if err != nil {

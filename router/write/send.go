@@ -14,12 +14,12 @@ import (
 	"cordwood/proto/tracing"
 )
 
-// maxParallelShards bounds the shards that one request is sent to at a time.
+// maxParallelShards bounds how many shards one request is sent to concurrently.
 const maxParallelShards = 16
 
-// send encodes and sends what is not stored yet: the shards in parallel, each shard's
-// batches in as few calls as the limits allow. The outcome of every batch is noted on
-// its job; the error is the one to answer with if there is no further round.
+// send encodes and sends the batches that are not stored yet. It sends to all shards in parallel, and to each shard
+// in as few calls as the limits allow. It notes the outcome of each batch on its job. The returned error is for the
+// client if there is no further round.
 func (w *Writer) send(ctx context.Context, sessionID uint64, req *request) error {
 	pending := req.pending()
 	for _, t := range pending {
@@ -75,8 +75,8 @@ func (w *Writer) send(ctx context.Context, sessionID uint64, req *request) error
 	return worst(failed)
 }
 
-// worst picks the error to answer with: first an unknown outcome, then an error that a retry can
-// mend, then a final one.
+// worst returns the error for the client: first an unknown outcome, then an error for which a retry may help, then
+// a permanent one.
 func worst(failed []error) error {
 	var out error
 	rank := func(err error) int {
@@ -98,8 +98,8 @@ func worst(failed []error) error {
 	return out
 }
 
-// sendShard sends jobs to one shard, a call at a time. After a failure that concerns the
-// shard rather than the batches the remaining jobs fail in the same way, unsent.
+// sendShard sends jobs to one shard, one call after another. If a call fails because of the shard and not because
+// of the batches, the remaining jobs fail with the same error and are not sent.
 func (w *Writer) sendShard(ctx context.Context, sessionID uint64, shard uint32, jobs []*job) error {
 	var first error
 	for len(jobs) > 0 {
@@ -132,7 +132,7 @@ func (w *Writer) sendShard(ctx context.Context, sessionID uint64, shard uint32, 
 	return first
 }
 
-// callLength returns how many of the jobs go into one call, at least one.
+// callLength returns how many of the jobs go into one call. It is at least one.
 func callLength(jobs []*job, maxBytes int) int {
 	n, bytes := 0, 0
 	for n < len(jobs) && n < maxCallBatches && (n == 0 || bytes+jobs[n].bytes <= maxBytes) {
@@ -157,21 +157,21 @@ func (w *Writer) call(ctx context.Context, sessionID uint64, shard uint32, jobs 
 	})
 }
 
-// piece is rows of one table that become a batch.
+// piece has rows of one table that become a batch.
 type piece struct {
 	table    *schema.Table
 	rows     *column.Builder
 	from, to int
-	// sealed has the rows if they are encoded; else they are rows from..to.
+	// sealed has the rows if they are encoded. Otherwise they are the rows from..to.
 	sealed *column.Sealed
-	// id is the identity of the batch; zero: the next number of the session.
+	// id is the id of the batch. If it is zero, the batch gets the next number of the session.
 	id batchID
 }
 
 // sendBatches encodes n pieces and sends them in one call.
 func (w *Writer) sendBatches(ctx context.Context, sessionID uint64, shard uint32, n int, at func(i int) piece) error {
 	seq := uint64(0)
-	if at(0).id == (batchID{}) { // else the request has a key, and all of them have ids
+	if at(0).id == (batchID{}) { // otherwise the request has a key, and all pieces have ids
 		first, done, err := w.session.sequence(shard).take(ctx, n)
 		if err != nil {
 			return errs.Wrap(errs.ShardBusy, err, "shard %d", shard)
@@ -231,8 +231,8 @@ func (w *Writer) sendBatches(ctx context.Context, sessionID uint64, shard uint32
 	return nil
 }
 
-// definitions returns the newest definitions that this node has of the tables that a shard does
-// not know well enough. A table that is gone is left out.
+// definitions returns the newest local definitions of tables that a shard does not know well enough. Tables that no
+// longer exist are left out.
 func (w *Writer) definitions(ids []uint64, n int, at func(i int) piece) []*schemapb.Table {
 	out := make([]*schemapb.Table, 0, len(ids))
 	for _, id := range ids {
@@ -250,10 +250,10 @@ func (w *Writer) definitions(ids []uint64, n int, at func(i int) piece) []*schem
 	return out
 }
 
-// buffer is memory for encoded batches. The shard client keeps nothing of it after a call.
+// buffer is memory for encoded batches. The shard client does not keep it after a call.
 type buffer struct{ b []byte }
 
-// maxKeptBuffer is the largest buffer that is kept for the next call.
+// maxKeptBuffer bounds the buffers that are kept for the next call.
 const maxKeptBuffer = 8 << 20
 
 var buffers = sync.Pool{New: func() any { return &buffer{} }}

@@ -9,33 +9,32 @@ import (
 	"cordwood/proto/errs"
 )
 
-// seqWindow is how far apart the oldest and the newest unanswered batch of a session may
-// be on one shard. A shard remembers at least that many numbers of a session: it does not know
-// whether it has appended a batch that is further behind.
+// seqWindow bounds the distance between the oldest and the newest unanswered batch of a session on one shard. A
+// shard remembers at least that many numbers of a session. For an older batch, it could not tell whether it has
+// appended it.
 const seqWindow = 1024
 
-// maxCallBatches bounds the batches in one call, so that several calls fit the window.
+// maxCallBatches bounds the batches in one call, so that several calls fit into the window.
 const maxCallBatches = 128
 
-// ownBit is set in the session ids that writers draw; column.KeyedBit is not. Ids that the
-// metadata group gives count from 1 and have neither.
+// ownBit is set in the session ids that writers draw, and column.KeyedBit is not. Ids from the metadata group count
+// from 1 and have neither bit.
 const ownBit = 1 << 62
 
-// drawSession returns a random id. A shard remembers at most 1,024 sessions, for half an hour,
-// so a collision among 2^62 is negligible. No node has to be asked for an id, and an id is
-// not given again after the metadata has lost its newest commands.
+// drawSession returns a random id. A shard remembers at most 1,024 sessions, for half an hour, so a collision among
+// 2^62 ids is negligible. No node has to assign ids, and no id is reused if the metadata loses its newest commands.
 func drawSession() uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails: it ends the program instead
 	return binary.LittleEndian.Uint64(b[:])&(ownBit-1) | ownBit
 }
 
-// session numbers the batches of this process. Its id, with the number, counted per shard,
-// makes a batch id that is never given twice.
+// session numbers the batches of this process. Its id and a number, which counts for each shard separately, form a
+// batch id that is never used twice.
 type session struct {
 	id uint64
 
-	// mu guards the fields below; it is not held across a call.
+	// mu guards the fields below. It is not held during a call.
 	mu     sync.Mutex
 	shards map[uint32]*sequence
 }
@@ -55,14 +54,13 @@ func (s *session) sequence(shard uint32) *sequence {
 	return q
 }
 
-// sequence hands out the numbers of one shard and keeps the unanswered ones within
-// seqWindow of each other.
+// sequence gives out the numbers for one shard and keeps the unanswered ones within seqWindow of each other.
 type sequence struct {
 	mu   sync.Mutex
 	next uint64
-	// open are the spans without an answer, and answered ones behind an open one.
+	// open has the spans without an answer, and answered spans behind an open one.
 	open  []*span
-	freed chan struct{} // closed, and made anew, whenever open gets shorter
+	freed chan struct{} // closed and replaced whenever open gets shorter
 }
 
 type span struct {
@@ -70,8 +68,8 @@ type span struct {
 	answered bool
 }
 
-// take returns the first of n consecutive numbers, n ≤ maxCallBatches. done must be
-// called once the shard has answered for all of them.
+// take returns the first of n consecutive numbers, n ≤ maxCallBatches. The caller must call done when the shard has
+// answered for all of them.
 func (q *sequence) take(ctx context.Context, n int) (first uint64, done func(), err error) {
 	for {
 		q.mu.Lock()

@@ -1,18 +1,16 @@
-// Package write is the write path of a router: it takes what a pipeline made of one
-// request, sees to it that tables and columns exist, splits the rows by table and shard,
-// sends them, and counts what was stored.
+// Package write is the write path of a router. It takes the rows that a pipeline made of one request, creates
+// missing tables and columns, divides the rows by table and shard, sends them, and counts what was stored.
 //
-// It does not parse, and it does not know HTTP. Rows come in as column builders and are
-// encoded once; the same bytes go to the shard's log. Everything that is new in a request,
-// over all its tables, goes to the metadata group in one command before any row is sent;
-// a request whose tables are known costs no metadata call at all.
+// It does not parse, and it does not know HTTP. Rows arrive in column builders and are encoded once. The same bytes
+// go into the shard's log. All new tables and columns of a request go to the metadata group in one command before
+// any row is sent. If a request needs none, it makes no metadata call.
 //
-// Small requests to one shard that arrive together are sent together: each is answered
-// when the rows of all are stored.
+// Small requests to one shard that arrive together are sent together. Each is answered when the rows of all of them
+// are stored.
 //
-// A Writer is made once per process and lives as long as it. A goroutine that it starts
-// ends with the call to a shard, or to the metadata group, that it makes. Write may be called concurrently, but an
-// Output belongs to one call: Write sets the ids of its columns.
+// A Writer is made once per process and lives as long as the process. A goroutine that it starts ends with its call
+// to a shard or to the metadata group. Write may be called concurrently, but an Output belongs to one call, because
+// Write sets the ids of its columns.
 package write
 
 import (
@@ -40,64 +38,61 @@ type Meta interface {
 	Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Result, error)
 	Table(database, name string) (*schema.Table, bool)
 	TableByID(id uint64) (*schema.Table, bool)
-	// ShardRetired reports whether there was a shard with the id that was taken away.
+	// ShardRetired reports whether a shard with the id existed and was removed.
 	ShardRetired(id uint32) bool
-	// Fresh waits until the local view has all that was acknowledged before the call.
+	// Fresh waits until the local view has everything that was acknowledged before the call.
 	Fresh(ctx context.Context) error
-	// Changed is closed at the next change of the local view.
+	// Changed returns a channel that is closed when the local view changes.
 	Changed() <-chan struct{}
 }
 
 // Shards is the part of the shard client that a Writer needs.
 type Shards interface {
-	// Write's refusals for epoch, schema or table are final: nothing of the batches was
-	// appended, nor ever will be.
+	// Write sends batches to a shard. If it refuses them for epoch, schema or table, that is final: none of the
+	// batches was or will be appended.
 	Write(ctx context.Context, shard uint32, batches [][]byte,
 		tables func(ids []uint64) []*schemapb.Table) (index uint64, err error)
-	// DefineTables puts definitions into a shard's log.
+	// DefineTables adds definitions to a shard's log.
 	DefineTables(ctx context.Context, shard uint32, tables []*schemapb.Table) error
 	// CheckKeys reports which batches of requests with a key a shard has appended.
 	CheckKeys(ctx context.Context, shard uint32, keys []*shardpb.BatchKey) ([]bool, error)
-	// Load is how many bytes are on their way to a shard.
+	// Load returns how many bytes are being sent to a shard.
 	Load(shard uint32) int64
-	// Pressed reports whether a write to a shard would most likely be refused because it is
-	// busy, and when to try again.
+	// Pressed reports whether a shard would probably refuse a write because it is busy, and when to retry.
 	Pressed(shard uint32) (retryAfter time.Duration, yes bool)
 	// Ailing reports whether the shard has had no leader for a while.
 	Ailing(shard uint32) bool
 }
 
-// Config says what a Writer works with, and its sizes.
+// Config has the parts, settings and limits of a Writer.
 type Config struct {
 	Meta   Meta
 	Shards Shards
-	// Session is the part of batch ids that no other writer has, ever; below 2^63. The default
-	// value is one drawn at random.
+	// Session is the session id in batch ids. No other writer may ever use it, and it must be below 2^63. By default
+	// it is random.
 	Session uint64
 
 	// MaxBatchRows bounds the rows of a batch. The default value is 65,536.
 	MaxBatchRows int
-	// MaxBatchBytes is about the size, before encoding, at which a table's rows are
-	// split into several batches. The default value is 8 MiB.
+	// MaxBatchBytes is the estimated size before encoding at which a table's rows are split into several batches. The
+	// default value is 8 MiB.
 	MaxBatchBytes int
-	// MaxCallBytes is about the size, before encoding, of all batches in one call to a
-	// shard. The default value is 16 MiB.
+	// MaxCallBytes is the estimated size before encoding of all batches in one call to a shard. The default value is
+	// 16 MiB.
 	MaxCallBytes int
-	// NoAutoCreate says that the server never creates tables for log writes, so that
-	// refusals name the right cause. The pipelines enforce it. The default value is false.
+	// NoAutoCreate says that the server never creates tables for log writes. Pipelines enforce it; here it only
+	// decides which cause a refusal names. The default value is false.
 	NoAutoCreate bool
-	// ClusterVersion is the version of commands that every node understands. Requests
-	// have keys since version 2. The default value is one that says the newest.
+	// ClusterVersion returns the version of commands that every node understands. Keys of requests need version 2. By
+	// default it is the newest version.
 	ClusterVersion func() uint32
-	// RefreshWait bounds the wait for the local view after a shard said that it is old, or the
-	// metadata group refused what rows ask of a table.
-	// The default value is 2 s.
+	// RefreshWait bounds the wait for the local view after a shard said that the view is old, or after the metadata
+	// group refused a change. The default value is 2 s.
 	RefreshWait time.Duration
-	// ClosedWait bounds the wait for a table whose rows are handed over. The default value
-	// is 8 s.
+	// ClosedWait bounds the wait for a table whose rows are being handed over. The default value is 8 s.
 	ClosedWait time.Duration
 
-	// Logger takes what an operator should know. The default value discards it.
+	// Logger logs what an operator should know. By default nothing is logged.
 	Logger *slog.Logger
 	// Registerer takes the metrics. The default value is none.
 	Registerer prometheus.Registerer
@@ -127,7 +122,7 @@ type Writer struct {
 	log     *slog.Logger
 	metrics *metrics
 	session session
-	// combiners by shard: uint32 → *combiner.
+	// combiners has a combiner for each shard: uint32 → *combiner.
 	combiners  sync.Map
 	partitions partitions
 	schemas    schemas
@@ -151,31 +146,29 @@ func New(cfg Config) (*Writer, error) {
 	return w, nil
 }
 
-// maxRounds bounds how often one Write follows a table to a new schema or shard.
+// maxRounds bounds how often one Write retries with a new schema or shard.
 const maxRounds = 5
 
-// Write stores the rows of out. When it returns nil, every row is on disk on a majority
-// of its shard and visible to queries.
+// Write stores the rows of out. When it returns nil, every row is on the disks of a majority of its shard's
+// replicas and visible to queries.
 //
-// ErrSchemaChanged says that nothing was stored and that the rows do not fit the tables
-// as they are now: the caller runs its pipeline again, on the tables of that moment, which
-// the local view has. A
-// *PartialError says that some rows were stored. After any other error none was, except
-// with reason errs.OutcomeUnknown.
+// ErrSchemaChanged means that nothing was stored, because the rows do not fit the current tables. The caller runs
+// its pipeline again with the current tables, which the local view has. A *PartialError means that some rows were
+// stored. After any other error nothing was stored, unless the reason is errs.OutcomeUnknown.
 func (w *Writer) Write(ctx context.Context, out *pipeline.Output) (Result, error) {
 	return w.WriteKeyed(ctx, out, Key{})
 }
 
-// WriteKeyed is Write of a request that its client calls by a key: rows that were stored
-// when it was sent before, by whichever router, are left out, and count as stored. Shards
-// remember keys for 15 minutes, and each 200,000 batches: beyond that the user with the most loses the oldest. A
-// *PartialError, and an error of reason errs.OutcomeUnknown, are mended by sending the request again.
+// WriteKeyed is Write for a request with a key. Rows that any router stored when the request was sent before are
+// not written again, but count as stored. Shards remember keys for 15 minutes, and at most 200,000 batches each.
+// Beyond that, the user with the most batches loses the oldest. After a *PartialError or an error with reason
+// errs.OutcomeUnknown, the client should send the request again.
 //
 // The same key with another body or other parameters is an error of status 422, and nothing is stored, as long as
-// the shard that is asked remembers the key; two such requests at the same time may both be stored.
+// the shard remembers the key. If two such requests arrive at the same time, both may be stored.
 //
-// It is not known again if its rows go to other tables or are cut up differently,
-// because the pipeline or a table has changed.
+// A repeated request is not recognised if its rows go to other tables or are divided differently, because the
+// pipeline or a table has changed.
 func (w *Writer) WriteKeyed(ctx context.Context, out *pipeline.Output, key Key) (Result, error) {
 	req := newRequest(w.cfg, out)
 	if len(req.targets) == 0 {
@@ -200,7 +193,7 @@ func (w *Writer) WriteKeyed(ctx context.Context, out *pipeline.Output, key Key) 
 		if waited, err := w.awaitOpen(ctx, req); err != nil {
 			return Result{}, w.fail(req, err)
 		} else if waited {
-			round-- // nothing was tried
+			round-- // nothing was sent
 			continue
 		}
 		if err := req.divide(); err != nil {
