@@ -33,23 +33,23 @@ type middleware struct {
 	log       *slog.Logger
 }
 
-// around puts round the router what every request gets, from the outside in: compression
-// of the answer, the exchange with its metrics, log and panic handler, and the rules for
-// browsers.
+// around wraps the router in the layers that all requests pass, from the outside in: compression of the answer; the
+// exchange with its metrics, log and panic handler; and the rules for browsers.
 func (m *middleware) around(router http.Handler) http.Handler {
 	h := m.observe(m.guardBrowsers(router))
-	// The fastest level: of a page of rows the usual one takes a third of the query's CPU time.
+	// The fastest level is used because the default level takes a third of the CPU time of a query that returns a page
+	// of rows.
 	compress, err := gzhttp.NewWrapper(gzhttp.MinSize(minCompressed), gzhttp.CompressionLevel(gzip.BestSpeed),
 		gzhttp.ContentTypeFilter(compressible))
 	if err != nil {
-		panic(err) // only wrong options above make it fail
+		panic(err) // fails only if the options above are wrong
 	}
 	return compress(h)
 }
 
-// guardBrowsers refuses requests of pages that may not use this server, and tells browsers
-// which pages may read its answers. Cookies and passwords that a browser remembers are never
-// part of that: such a page sends the credentials that it was given.
+// guardBrowsers refuses requests from web pages that may not use this server, and tells browsers which pages may
+// read its answers. Browsers do not send remembered cookies and passwords for such pages. A page must send its own
+// credentials.
 func (m *middleware) guardBrowsers(next http.Handler) http.Handler {
 	if origins := m.browsers.Origins(); len(origins) > 0 {
 		next = cors.New(cors.Options{
@@ -76,8 +76,8 @@ func (m *middleware) guardBrowsers(next http.Handler) http.Handler {
 	})
 }
 
-// compressible reports which answers are worth compressing: text, and Arrow, but not
-// Parquet, which is compressed already.
+// compressible reports whether answers of a content type should be compressed: text and Arrow, but not Parquet,
+// which is already compressed.
 func compressible(contentType string) bool {
 	mediaType, _, _ := strings.Cut(contentType, ";")
 	mediaType = strings.ToLower(strings.TrimSpace(mediaType))
@@ -89,7 +89,7 @@ func compressible(contentType string) bool {
 	return strings.HasPrefix(mediaType, "text/")
 }
 
-// observe makes the exchange, and when it is over counts and logs it.
+// observe creates the exchange, and counts and logs it when it is over.
 func (m *middleware) observe(next http.Handler) http.Handler {
 	other := m.metrics.route("other")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -104,7 +104,7 @@ func (m *middleware) observe(next http.Handler) http.Handler {
 			}
 			m.finish(x, r)
 			if p != nil && x.Broken {
-				panic(http.ErrAbortHandler) // half an answer must not look like a whole one
+				panic(http.ErrAbortHandler) // a partial answer must not look complete
 			}
 		}()
 		m.bodies.Bound(x.ResponseWriter, r, x.Start)
@@ -112,8 +112,7 @@ func (m *middleware) observe(next http.Handler) http.Handler {
 	})
 }
 
-// panicked answers a request whose handler panicked, even if on purpose, to break the
-// answer off, or by a bug.
+// panicked answers a request whose handler panicked, either on purpose, to abort the answer, or because of a bug.
 func (m *middleware) panicked(x *exchange.Exchange, r *http.Request, p any) {
 	x.Broken = x.Status != 0
 	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
@@ -130,7 +129,7 @@ func (m *middleware) panicked(x *exchange.Exchange, r *http.Request, p any) {
 
 func (m *middleware) finish(x *exchange.Exchange, r *http.Request) {
 	if x.Status == 0 {
-		x.Status = http.StatusOK // net/http sends it when a handler wrote nothing
+		x.Status = http.StatusOK // net/http sends this status if a handler writes nothing
 	}
 	x.Answered(x.Status, time.Since(x.Start))
 	if m.log.Enabled(r.Context(), slog.LevelDebug) {

@@ -12,7 +12,7 @@ import (
 	"cordwood/router/httpapi/params"
 )
 
-// authenticate finds out which user asks.
+// authenticate finds out which user sends the request.
 func (g *gate) authenticate(x *exchange.Exchange, r *http.Request) error {
 	if g.auth == nil {
 		x.Caller = access.Caller{Sender: access.Everybody(), Address: x.Client}
@@ -33,7 +33,8 @@ func (g *gate) authenticate(x *exchange.Exchange, r *http.Request) error {
 	return nil
 }
 
-// sender finds out the sender of a request: by credentials, or otherwise by the session of a browser, which is renewed.
+// sender returns the sender of a request, from its credentials or from the session of a browser. It renews the
+// session.
 func (g *gate) sender(x *exchange.Exchange, r *http.Request) (access.Sender, error) {
 	if g.sessions == nil || params.Header(r.Header, "X-Svc-Auth", "Authorization") != "" || !g.sessions.Has(r) {
 		return g.auth.Authenticate(r, x.Client)
@@ -45,16 +46,16 @@ func (g *gate) sender(x *exchange.Exchange, r *http.Request) (access.Sender, err
 	return sender, err
 }
 
-// asksForPassword reports whether the answer may have the client ask its user for a password. A
-// browser would do that with a dialog of its own, also for what a page fetches by itself. Our
-// page marks its requests, as over plain HTTP browsers send no Sec-Fetch-Mode.
+// asksForPassword reports whether the answer may make the client ask its user for a password. A browser would open
+// its own dialog, even for requests that a page sends in the background. Our page marks its requests with a header,
+// because browsers do not send Sec-Fetch-Mode over plain HTTP.
 func asksForPassword(r *http.Request) bool {
 	mode := r.Header.Get("Sec-Fetch-Mode")
 	return r.Header.Get("X-Svc-Page") != "1" && (mode == "" || mode == "navigate")
 }
 
-// withDeadline gives the request its time limit: from x-svc-timeout, else the
-// server's own. A route with limits of its own reads the header itself.
+// withDeadline sets the time limit of the request: the value of x-svc-timeout, or the server's default. Routes with
+// their own limits read the header themselves.
 func (g *gate) withDeadline(x *exchange.Exchange, r *http.Request,
 	rt route,
 ) (*http.Request, context.CancelFunc, error) {
@@ -80,7 +81,8 @@ func (g *gate) withDeadline(x *exchange.Exchange, r *http.Request,
 	return r.WithContext(ctx), cancel, nil
 }
 
-// parseDuration reads 30s, 1m30s, 500ms, and the words of a table's ttl, as 2 minutes.
+// parseDuration parses durations such as 30s, 1m30s and 500ms, and also the form of a table's ttl, such as 2
+// minutes.
 func parseDuration(text string) (time.Duration, error) {
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
 		return d, nil

@@ -24,36 +24,36 @@ import (
 	"cordwood/router/ingest/syslog"
 )
 
-// refusal answers an error in the words of another system's protocol.
+// refusal answers an error in the format of another system's protocol.
 type refusal = func(w http.ResponseWriter, r *http.Request, why *exchange.Refusal)
 
-// protocol is another system's protocol over HTTP. A new one is a row in protocols.
+// protocol is another system's protocol over HTTP. To add one, add a row to protocols.
 type protocol struct {
 	name ingest.Protocol
-	// prefixes are put before its paths on the user port. On a listener of its own they have none.
-	// {db} in a prefix is the database.
+	// prefixes are put before its paths on the user port. On a listener of its own, its paths have no prefix. {db} in
+	// a prefix is the database.
 	prefixes []string
 	refuse   refusal
-	// trailingSlash: a slash at the end of its paths has no meaning.
+	// trailingSlash says that a slash at the end of its paths is ignored.
 	trailingSlash bool
-	// credentials returns "user:password" as the protocol's clients send it; nil: they use HTTP's own ways.
+	// credentials returns "user:password" from the protocol's own headers; nil: clients use the headers of HTTP.
 	credentials func(r *http.Request) string
-	// routes are its paths as the other system has them.
+	// routes returns its paths as the other system has them.
 	routes func(d httpdoor.Door) []doorRoute
 }
 
-// doorRoute is a path of a protocol. What it needs is part of it, as of every route.
+// doorRoute is a path of a protocol, with the privilege that it needs.
 type doorRoute struct {
 	methods []string
 	path    string
 	needs   access.Privilege
 	action  string
 	handler http.HandlerFunc
-	// endless: the server's own time limit does not hold for it.
+	// endless says that the server's default time limit does not apply.
 	endless bool
 }
 
-// protocols are the protocols of other systems. ../ingest/DESIGN.md says how one is added.
+// protocols are the protocols of other systems. ../ingest/DESIGN.md explains how to add one.
 var protocols = []protocol{
 	{
 		name: ingest.Loki, refuse: loki.Refuse,
@@ -76,7 +76,7 @@ var protocols = []protocol{
 		},
 	},
 	{
-		// Only on a listener of its own: without TLS the user port does not speak HTTP/2.
+		// This protocol is only available on its own listener, because the user port does not speak HTTP/2 without TLS.
 		name: ingest.OTLPGRPC, refuse: otlp.RefuseGRPC,
 		routes: func(d httpdoor.Door) []doorRoute {
 			door := otlp.NewGRPC(d)
@@ -100,7 +100,7 @@ var protocols = []protocol{
 		},
 	},
 	{
-		// Firehose takes a whole URL, so it needs no port of its own.
+		// In Firehose the user enters a whole URL, so no separate port is needed.
 		name: ingest.Firehose, refuse: firehose.Refuse, credentials: firehose.Credentials, prefixes: []string{""},
 		routes: func(d httpdoor.Door) []doorRoute {
 			return []doorRoute{
@@ -112,7 +112,7 @@ var protocols = []protocol{
 		},
 	},
 	{
-		name: ingest.Heroku, refuse: syslog.RefuseDrain, prefixes: []string{""}, // a drain has a whole URL
+		name: ingest.Heroku, refuse: syslog.RefuseDrain, prefixes: []string{""}, // in a drain the user enters a whole URL
 		routes: func(d httpdoor.Door) []doorRoute {
 			return []doorRoute{
 				{methods: post, path: "/v1/heroku", needs: access.Insert, action: "ingest", handler: syslog.NewDrain(d).Take},
@@ -132,7 +132,7 @@ var protocols = []protocol{
 		routes: func(d httpdoor.Door) []doorRoute {
 			return []doorRoute{{
 				methods: post, path: "/upload", needs: access.Insert, action: "ingest", handler: journald.New(d).Upload,
-				endless: true, // one request has all that a machine has written for days
+				endless: true, // one request may contain everything that a machine writes in days
 			}}
 		},
 	},
@@ -157,7 +157,7 @@ var protocols = []protocol{
 				}
 			}
 			add(get, access.Open, door.Health, "/health", "/health/1.0")
-			// Docker's driver looks so whether it has the right address, without a token.
+			// Docker's driver sends OPTIONS without a token to check the address.
 			add([]string{http.MethodOptions}, access.Open, door.Options, "", "/event", "/event/1.0", "/raw", "/raw/1.0")
 			add(post, access.Insert, door.Event, "", "/event", "/event/1.0")
 			add(post, access.Insert, door.Raw, "/raw", "/raw/1.0")
@@ -167,10 +167,12 @@ var protocols = []protocol{
 	},
 }
 
-// index is a variable of paths: the name of an index, which does not begin as Elasticsearch's own paths.
+// index is a path variable for the name of an index. Such a name does not begin with an underscore, unlike
+// Elasticsearch's own paths.
 const index = "/{index:[^_/][^/]*}"
 
-// elasticsearchRoutes are the paths of documents, and of what clients ask and set up before they send any.
+// elasticsearchRoutes returns the paths for documents, and the paths that clients request before they send
+// documents.
 func elasticsearchRoutes(d httpdoor.Door) []doorRoute {
 	door := elasticsearch.New(d)
 	var out []doorRoute
@@ -198,7 +200,7 @@ func elasticsearchRoutes(d httpdoor.Door) []doorRoute {
 	return out
 }
 
-// basicOf gives a request whose protocol has credentials of its own the header of HTTP's.
+// basicOf sets the Authorization header of a request from the protocol's own credentials.
 func basicOf(credentials func(r *http.Request) string, r *http.Request) {
 	if credentials == nil {
 		return
@@ -234,7 +236,7 @@ func (d *doors) routes() []route {
 	return out
 }
 
-// routesOf returns the paths of a protocol behind a prefix.
+// routesOf returns the paths of a protocol with a prefix.
 func (d *doors) routesOf(p *protocol, prefix string, door httpdoor.Door) []route {
 	door.Ingestion, door.Bodies, door.Log = d.ingestion, d.bodies, d.log
 	var out []route
@@ -251,7 +253,7 @@ func (d *doors) routesOf(p *protocol, prefix string, door httpdoor.Door) []route
 	return out
 }
 
-// held delays refusals to senders that come again at once, whatever the answer.
+// held delays refusals to senders that retry at once whatever the answer is.
 func (d *doors) held(refuse refusal) refusal {
 	return func(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 		x := exchange.Of(r)
@@ -264,12 +266,12 @@ func (d *doors) held(refuse refusal) refusal {
 	}
 }
 
-// protocolUnder returns the protocol that has a part of the user port's paths for itself, below which a path is; nil:
-// none has.
+// protocolUnder returns the protocol that alone owns the part of the user port's paths that contains path; nil:
+// there is none.
 func protocolUnder(path string) *protocol {
 	for i := range protocols {
 		for _, prefix := range protocols[i].prefixes {
-			// Of /v1 and of the paths without a prefix, protocols share the paths.
+			// Several protocols share the paths below /v1 and the paths without a prefix.
 			if strings.Count(prefix, "/") == 2 && strings.HasPrefix(path, prefix+"/") {
 				return &protocols[i]
 			}
@@ -278,7 +280,7 @@ func protocolUnder(path string) *protocol {
 	return nil
 }
 
-// inDatabase gives a handler the database that the path names, as if the request's header did.
+// inDatabase passes the database in the path to a handler as if it were in the request's header.
 func inDatabase(h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if db := mux.Vars(r)["db"]; db != "" && r.Header.Get("X-Svc-Db-Name") == "" {

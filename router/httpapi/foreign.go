@@ -8,10 +8,9 @@ import (
 	"cordwood/proto/nearest"
 )
 
-// Paths of other systems, by which shippers and query tools that are configured for them are known.
-// The first that fits is taken.
+// Paths of other systems, by which misconfigured shippers and query tools are recognised. The first match counts.
 var foreignPaths = []struct {
-	// path is how the request's path ends; with a slash at its end, what it contains.
+	// path is the end of the request's path. If it ends with a slash, it may be anywhere in the request's path.
 	path, protocol string
 }{
 	{"/loki/api/v1/push", "Loki's push API"},
@@ -55,7 +54,7 @@ var foreignPaths = []struct {
 	{"/api/v1/push", "Mimir's form of Prometheus' remote write of metrics"},
 	{"/api/v1/receive", "Thanos' form of Prometheus' remote write of metrics"},
 	{"/prometheus/write", "Prometheus' remote write of metrics"},
-	{"/write", "InfluxDB's write API"}, // /api/v2/write, too
+	{"/write", "InfluxDB's write API"}, // also matches /api/v2/write
 	{"/api/v3/write_lp", "InfluxDB's write API"},
 	{"/api/put", "OpenTSDB's write API of metrics"},
 	{"/api/v2/spans", "Zipkin's API of traces"},
@@ -69,8 +68,8 @@ var foreignPaths = []struct {
 	{"/api/v1/query", "Prometheus' query API"},
 }
 
-// noSuchPath returns the error of a path that there is not. It names the protocol of another system that the
-// client seems to speak, and what to use.
+// noSuchPath returns the error for a path that does not exist. If the client seems to use another system's
+// protocol, it names the protocol and what to use instead.
 func noSuchPath(method, path, shown string, known []string) *errs.Error {
 	if protocol, ok := foreignProtocol(path); ok {
 		what := "which this server does not speak at this path"
@@ -88,11 +87,10 @@ func noSuchPath(method, path, shown string, known []string) *errs.Error {
 		method, shown, likePath(path, known))
 }
 
-// maxNearPath bounds the paths that are compared with existing ones.
+// maxNearPath is the longest path that is compared with existing ones.
 const maxNearPath = 64
 
-// likePath asks whether a known path was meant: one with the version in front or without a slash at the end, or one
-// that is written nearly so.
+// likePath suggests an existing path: with /v1 in front, without the slash at the end, or with a similar spelling.
 func likePath(path string, known []string) string {
 	if len(path) > maxNearPath {
 		return ""

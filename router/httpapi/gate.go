@@ -30,15 +30,15 @@ type gate struct {
 	sessions *session.Manager
 	proxies  peer.Proxies
 	timeout  time.Duration
-	tracer   oteltrace.Tracer // nil: there are no traces
+	tracer   oteltrace.Tracer // nil: tracing is off
 	metrics  *metrics
 	changes  *audit.Log
 	doors    *doors
 }
 
-// dispatch makes what finds the routes of requests. Behind the routes of a path stands the
-// answer to other methods, and paths without a variable stand first: _dryrun is not a name of
-// a pipeline, whatever the method.
+// dispatch returns a router for the routes. After the routes of a path it registers the answer to other methods.
+// Paths without a variable come first, so that _dryrun is never taken for the name of a pipeline, whatever the
+// method is.
 func (g *gate) dispatch(routes []route, speaks func(path string) *protocol) (*mux.Router, error) {
 	router := mux.NewRouter().SkipClean(true).UseEncodedPath()
 	var paths []string
@@ -89,7 +89,7 @@ func (g *gate) dispatch(routes []route, speaks func(path string) *protocol) (*mu
 	return router, nil
 }
 
-// cutPath returns the path of a request in a message, which is no place for a long one.
+// cutPath returns the path of a request for a message, shortened if it is long.
 func cutPath(r *http.Request) string {
 	const most = 200
 	if len(r.URL.Path) > most {
@@ -98,7 +98,8 @@ func cutPath(r *http.Request) string {
 	return r.URL.Path
 }
 
-// guard puts authentication, permission and the time limit before a route's handler.
+// guard returns a handler that checks authentication, permission and the time limit, and then calls the route's
+// handler.
 func (g *gate) guard(rt route) http.Handler {
 	counts := g.metrics.route(rt.path)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -152,8 +153,7 @@ func (g *gate) guard(rt route) http.Handler {
 	})
 }
 
-// requestID returns the name of a request in the log of changes: what the client sent in
-// x-request-id, or else a random one.
+// requestID returns the id of a request in the log of changes: the client's x-request-id, or a random one.
 func requestID(r *http.Request) string {
 	const most = 128
 	if id := params.Header(r.Header, "X-Request-Id"); id != "" && len(id) <= most {
@@ -162,7 +162,7 @@ func requestID(r *http.Request) string {
 	return strconv.FormatUint(rand.Uint64()|1<<63, 16)
 }
 
-// record writes down what became of a request that changes something.
+// record logs the result of a request that changes something.
 func (g *gate) record(x *exchange.Exchange, r *http.Request, answered bool) {
 	err := x.Failed
 	switch {
@@ -180,7 +180,7 @@ func (g *gate) record(x *exchange.Exchange, r *http.Request, answered bool) {
 	})
 }
 
-// need returns what the sender of r must be allowed to.
+// need returns the need of a route for the request r.
 func (rt route) need(r *http.Request) access.Need {
 	n := access.Need{Privilege: rt.needs, Action: rt.action, Object: access.Object{Kind: rt.object}}
 	if rt.object != access.NoObject {
@@ -190,8 +190,8 @@ func (rt route) need(r *http.Request) access.Need {
 	return n
 }
 
-// refuse answers requests that have no route, in the words of the protocol that the client speaks. Under /v1/ only
-// users learn which paths exist.
+// refuse answers requests that match no route, in the format of the client's protocol. Below /v1/, only users may
+// learn which paths exist.
 func (g *gate) refuse(speaks func(path string) *protocol, answer http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p := speaks(r.URL.Path); p != nil {

@@ -12,7 +12,7 @@ import (
 	"cordwood/router/ingest"
 )
 
-// handlers are the handlers of the server's own paths. Those that the configuration leaves out are nil.
+// handlers has the handlers of the server's own paths. Handlers whose part is not configured are nil.
 type handlers struct {
 	about      *about.Handlers
 	ingest     *ingestHandler
@@ -26,8 +26,8 @@ type handlers struct {
 	tunnel     *tunnel.Handler
 }
 
-// newHandlers returns the handlers. compiled has the stored pipelines; nil without Config.Pipelines. Replays send
-// requests to the server itself.
+// newHandlers returns the handlers. compiled has the stored pipelines; it is nil if Config.Pipelines is. Replays
+// send requests to self.
 func newHandlers(cfg *Config, ingestion *ingest.Service, compiled *ingest.Pipelines, self *Server) *handlers {
 	h := &handlers{
 		about: about.New(about.Config{
@@ -42,7 +42,7 @@ func newHandlers(cfg *Config, ingestion *ingest.Service, compiled *ingest.Pipeli
 		doors:  &doors{ingestion: ingestion, bodies: cfg.Bodies, log: cfg.Logger},
 		saved:  &saved.Handlers{Store: cfg.Saved, Now: cfg.Now},
 		tunnel: &tunnel.Handler{Serve: cfg.Tunnel},
-		// The handler of all paths does not exist yet.
+		// self.whole is set later, so it must be read when a request arrives.
 		replays: replayapi.New(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			self.whole.ServeHTTP(w, r)
 		}), cfg.Now),

@@ -31,8 +31,8 @@ func (h *ingestHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answerIngest(w, x, out)
 }
 
-// ingest takes a request in the order in which clients learn of their mistakes: parameters, body, meaning of the
-// parameters, records, write.
+// ingest checks a request in the order in which clients learn of their mistakes: parameters, body, meaning of the
+// parameters, records. Then it writes the rows.
 func (h *ingestHandler) ingest(x *exchange.Exchange, r *http.Request) (*ingest.Outcome, error) {
 	p, err := readIngestParams(r)
 	if err == nil && p.batch.Replayed != nil {
@@ -74,7 +74,7 @@ func (h *ingestHandler) ingest(x *exchange.Exchange, r *http.Request) (*ingest.O
 	return out, out.Err
 }
 
-// answerIngest answers a request that went well.
+// answerIngest answers a request that succeeded.
 func answerIngest(w http.ResponseWriter, x *exchange.Exchange, res *ingest.Outcome) {
 	header := w.Header()
 	header.Set(exchange.HeaderFormat, "svcdb_v1")
@@ -118,7 +118,7 @@ func answerIngest(w http.ResponseWriter, x *exchange.Exchange, res *ingest.Outco
 	exchange.WriteJSON(w, http.StatusOK, out)
 }
 
-// appendSkipped appends the report of skipped records: how many, and why the first.
+// appendSkipped appends how many records were skipped, and the first reasons.
 func appendSkipped(out []byte, res *ingest.Outcome) []byte {
 	out = append(out, `"skipped":{"count":`...)
 	out = strconv.AppendInt(out, int64(res.Skipped), 10)

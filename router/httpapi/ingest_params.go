@@ -9,16 +9,16 @@ import (
 	"cordwood/router/ingest/httpdoor"
 )
 
-// ingestParams is what an ingestion request says beside its body.
+// ingestParams has the parameters of an ingestion request.
 type ingestParams struct {
 	batch       ingest.Batch
 	contentType string
-	// warnings name what the headers say without effect.
+	// warnings name parts of headers that have no effect.
 	warnings []string
 }
 
-// readIngestParams reads headers and query string. What it refuses is malformed; what
-// the values mean is the service's business.
+// readIngestParams reads headers and query string. It refuses only malformed values. The ingestion service checks
+// what they mean.
 func readIngestParams(r *http.Request) (*ingestParams, error) {
 	p := &ingestParams{}
 	b := &p.batch

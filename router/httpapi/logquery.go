@@ -17,7 +17,7 @@ import (
 	"cordwood/router/query/logquery"
 )
 
-// logsPath is the path of structured queries. OTLP posts to it as well.
+// logsPath is the path of structured queries. OTLP clients post to the same path.
 const logsPath = "/v1/logs"
 
 // logQueries serves structured queries.
@@ -34,8 +34,8 @@ func (q *logQueries) route() route {
 	}
 }
 
-// beside returns the route of OTLP with structured queries beside it: the body of a request says which of both it
-// is, and that what the sender must be allowed to.
+// beside returns the route of OTLP, extended to structured queries. The body shows which of both a request is, and
+// thereby which privilege it needs.
 func (q *logQueries) beside(rt route) route {
 	store, insert := rt.handler, access.Need{Privilege: rt.needs, Action: rt.action}
 	rt.needs, rt.action = access.SignedIn, ""
@@ -55,7 +55,7 @@ func (q *logQueries) beside(rt route) route {
 	return rt
 }
 
-// serve answers a structured query that came on the path of OTLP, as its own route does.
+// serve answers a structured query on the path of OTLP, in the same way as its own route.
 func (q *logQueries) serve(x *exchange.Exchange, w http.ResponseWriter, r *http.Request) {
 	rt := q.route()
 	x.Refuse = nil
@@ -80,28 +80,30 @@ func (q *logQueries) serve(x *exchange.Exchange, w http.ResponseWriter, r *http.
 	rt.handler(w, r)
 }
 
-// The beginning of a body that distinguishes structured queries from OTLP, and how long it may take to come.
+// How many bytes of a body are read to distinguish structured queries from OTLP, and how long they may take to
+// arrive.
 const (
 	peekBytes = 512
 	peekTime  = 30 * time.Second
 )
 
-// peeked is a body whose first bytes were read ahead.
+// peeked is a body whose first bytes were read already and are returned again.
 type peeked struct {
 	*bufio.Reader
 	io.Closer
 }
 
-// isLogQuery reports whether the body of a request is a structured query: JSON, also compressed with gzip, whose first
-// key is one of a query. The body can still be read whole.
+// isLogQuery reports whether the body of a request is a structured query: JSON, possibly compressed with gzip,
+// whose first key is one of a query. The body can still be read from the start.
 func isLogQuery(w http.ResponseWriter, r *http.Request, start time.Time) bool {
-	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // what it does not understand is no JSON
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // a malformed type is not JSON
 	if media != "application/json" || r.Body == nil || r.Body == http.NoBody {
 		return false
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(start.Add(peekTime)) // where it can be set; readers set their own
+	// not all connections support it; later readers set their own deadline
+	_ = http.NewResponseController(w).SetReadDeadline(start.Add(peekTime))
 	body := bufio.NewReaderSize(r.Body, peekBytes)
-	beginning, _ := body.Peek(peekBytes) // the reader of the body meets the error again
+	beginning, _ := body.Peek(peekBytes) // whoever reads the body gets the error again
 	r.Body = peeked{body, r.Body}
 	switch strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding"))) {
 	case "", "identity":
@@ -110,7 +112,7 @@ func isLogQuery(w http.ResponseWriter, r *http.Request, start time.Time) bool {
 		if err != nil {
 			return false
 		}
-		beginning, _ = io.ReadAll(io.LimitReader(unpacked, peekBytes)) // its end is missing
+		beginning, _ = io.ReadAll(io.LimitReader(unpacked, peekBytes)) // the data ends early, so an error is expected
 	default:
 		return false
 	}

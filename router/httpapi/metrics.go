@@ -15,11 +15,11 @@ type metrics struct {
 	panics   prometheus.Counter
 }
 
-// routeMetrics are the metrics of one route, found once instead of at every request.
+// routeMetrics has the metrics of one route. They are looked up once, not for every request.
 type routeMetrics struct {
 	route   string
 	all     *prometheus.CounterVec
-	ok      prometheus.Counter // the answers of status 200
+	ok      prometheus.Counter // counts answers with status 200
 	seconds prometheus.Observer
 }
 

@@ -16,36 +16,35 @@ import (
 	"cordwood/router/web"
 )
 
-// route is one URL. A new one is a line in routes, and its permission is part of it.
+// route is one URL. To add a URL, add a row to the table in routes. It must contain a permission.
 type route struct {
 	methods []string
 	path    string
-	// needs is the privilege that the sender must have. A request whose handler finds out
-	// what it needs asks for SignedIn here.
+	// needs is the privilege that the sender must have. If the handler checks privileges itself, it is SignedIn.
 	needs access.Privilege
-	// action is what the request does, for messages and the log of changes; empty: the name
-	// of the privilege. object is the kind of thing that it is done to.
+	// action names what the request does, for messages and the log of changes; empty: the name of the privilege.
+	// object is the kind of object that it concerns.
 	action string
 	object access.ObjectKind
-	// params are the parameters of the query string: others are refused, except paths that
-	// are open to everybody and those outside of /v1/.
+	// params are the known parameters of the query string. Other parameters are refused, except on paths that are open
+	// to everybody and on paths outside /v1/.
 	params []string
-	// changes: the request changes something, and is logged with its sender.
+	// changes says that the request changes something, so it is logged with its sender.
 	changes bool
 	handler http.HandlerFunc
-	// ownLimit: the handler reads x-svc-timeout itself.
+	// ownLimit says that the handler reads x-svc-timeout itself.
 	ownLimit bool
-	// endless: the server's own time limit does not hold for it.
+	// endless says that the server's default time limit does not apply.
 	endless bool
-	// asksAgain: the handler asks the caller itself whether the user still may, before what
-	// cannot be taken back. All other requests are cancelled when the user loses the right.
+	// asksAgain says that the handler checks the user's rights again before the last step that cannot be undone. All
+	// other requests are cancelled when the user loses the right.
 	asksAgain bool
-	// page: it is part of the page for browsers, not of the API.
+	// page says that the URL is part of the page for browsers and not of the API.
 	page bool
-	// refuse answers errors in the words of another system's protocol, on whose paths parameters
-	// that are not known have no effect; nil: in the one shape of errors.
+	// refuse answers errors in the format of another system's protocol; nil: in our own format. On paths of other
+	// protocols, unknown parameters are ignored.
 	refuse refusal
-	// credentials reads the user and password of a protocol.
+	// credentials returns the user and password from the protocol's own headers.
 	credentials func(r *http.Request) string
 }
 
@@ -59,7 +58,7 @@ var (
 	getPostPut = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut}
 )
 
-// routes returns every URL that there is.
+// routes returns all URLs.
 func (h *handlers) routes(cfg *Config) []route {
 	metricsNeed, gatherer := access.Open, cfg.Gatherer
 	switch {
@@ -153,7 +152,7 @@ func (h *handlers) routes(cfg *Config) []route {
 	return routes
 }
 
-// pageRoutes returns the routes of the page for browsers, and the addresses that lead to it.
+// pageRoutes returns the routes of the page for browsers, and addresses that redirect to it.
 func pageRoutes(page http.Handler) []route {
 	redirect := http.HandlerFunc(web.Redirect)
 	return []route{
@@ -269,7 +268,7 @@ func clusterRoutes(cluster clusterapi.Handlers) []route {
 	}
 }
 
-// exploreRoutes returns the routes of what a page for logs asks.
+// exploreRoutes returns the routes for the page for logs.
 func exploreRoutes(h *explore.Handler) []route {
 	read := func(name string, handler http.HandlerFunc) route {
 		return route{
@@ -290,8 +289,8 @@ func exploreRoutes(h *explore.Handler) []route {
 	}
 }
 
-// publicRoutes returns the routes that the public listener serves: ours under /v1/, and the routes of other
-// systems' protocols.
+// publicRoutes returns the routes for the public listener: our routes under /v1/, and the routes of other systems'
+// protocols.
 func publicRoutes(routes []route) []route {
 	var out []route
 	for _, r := range routes {

@@ -1,13 +1,12 @@
-// Package httpapi is the front that users talk to: every URL in one table (routes.go),
-// with its permission, and around it what all requests have in common: limits,
-// authentication, time limits, the one error shape, compression, metrics.
+// Package httpapi is the HTTP API. It has all URLs and their permissions in one table (routes.go), and does what
+// all requests have in common: limits, authentication, time limits, the format of errors, compression and metrics.
 //
-// It does not take in logs (router/ingest), make rows (router/pipeline), store
-// (router/write) or run SQL (router/query): it decides in which order they are asked,
-// and turns what they answer into HTTP. It opens no port; node does.
+// It does not ingest logs (router/ingest), make rows (router/pipeline), store rows (router/write) or run SQL
+// (router/query). It calls these packages in the right order and converts their results to HTTP. It does not open
+// ports; package node does.
 //
-// A Server is made once, has no goroutines of its own and nothing to close. Its
-// handlers may be used by any number of listeners.
+// A Server is created once, starts no goroutines and has nothing to close. Any number of listeners may use its
+// handlers.
 package httpapi
 
 import (
@@ -41,137 +40,127 @@ import (
 	"cordwood/router/pipeline"
 )
 
-// Authenticator reports which user sends a request, and follows whether they still may.
+// Authenticator finds out which user sends a request, and notices when the user loses a right.
 type Authenticator interface {
 	// Authenticate returns the user who sends r from the client's address. Its errors have a code of
 	// the 7000s, or RateLimited.
 	Authenticate(r *http.Request, from netip.Addr) (access.Sender, error)
-	// Begin returns work of a sender. end is called once, with the reason, when they may no
-	// longer do it; it may be nil, and then only Require says what is allowed.
+	// Begin starts work for a sender. end is called once, with the reason, when the sender may no longer do the work.
+	// If end is nil, only Require checks the rights.
 	Begin(s access.Sender, end func(error)) access.Work
 }
 
-// Config is what a Server works with. The parts must be set; the settings have defaults.
+// Config has the parts and settings of a Server. Parts marked as required must be set. All settings have defaults.
 type Config struct {
 	// Catalog is the local view of the metadata. Required.
 	Catalog ingest.Catalog
-	// Fresh waits until Catalog and Pipelines hold all that was acknowledged before the call. The default value leaves
-	// them as they are.
+	// Fresh waits until Catalog and Pipelines have everything that was acknowledged before the call. By default it
+	// does nothing.
 	Fresh func(ctx context.Context) error
-	// Writer stores what pipelines made. Required.
+	// Writer stores rows. Required.
 	Writer ingest.Writer
-	// Pipelines keeps the pipelines that clients upload. Without it their paths do not
-	// exist, and svc_identity is the only pipeline.
+	// Pipelines stores the pipelines that clients upload. Without it, the paths of pipelines do not exist, and
+	// svc_identity is the only pipeline.
 	Pipelines pipelineapi.Store
-	// Saved keeps what users save for a page. Without it its paths do not exist.
+	// Saved stores values that users save in the page. Without it, the paths of saved values do not exist.
 	Saved saved.Store
-	// PipelineOptions is what pipelines are compiled with.
+	// PipelineOptions are the options for compiling pipelines.
 	PipelineOptions pipeline.Options
-	// Lookup finds texts that are stored, for protocols whose clients send again what was stored. Without it such records
-	// are known by their keys only.
+	// Lookup finds stored texts, for protocols whose clients resend stored records. Without it, only keys identify
+	// such records.
 	Lookup func(ctx context.Context, q *ingest.Lookup) ([]string, error)
-	// NoClientVariables lets records that come with svc_ttl, svc_table_suffix and other
-	// variables fail. Pipelines may set them in any case. The default value is false.
+	// NoClientVariables refuses records that contain svc_ttl, svc_table_suffix and other variables. Pipelines may set
+	// variables in any case. The default value is false.
 	NoClientVariables bool
-	// StoreRejects keeps records that skip_error drops in svc_private.rejects, unless a
-	// request says otherwise by on_reject. The default value is false.
+	// StoreRejects stores records that skip_error skips in svc_private.rejects. A request can change this by
+	// on_reject. The default value is false.
 	StoreRejects bool
-	// RejectsTTL is how long they are kept. The default value is 7d.
+	// RejectsTTL is how long rejects are kept. The default value is 7d.
 	RejectsTTL string
-	// SQL answers /v1/sql: it asks the caller in the context of a request before each
-	// statement, keeps its own time limit and answers errors by WriteError. Without it the
-	// path does not exist.
+	// SQL answers /v1/sql. It checks the caller's rights before each statement, has its own time limit, and answers
+	// errors by WriteError. Without it, the path does not exist.
 	SQL http.Handler
-	// Page serves the page for browsers. Without it its paths do not exist.
+	// Page serves the page for browsers. Without it, the paths of the page do not exist.
 	Page http.Handler
-	// LogQuery answers the structured queries at /v1/logs, in the way of SQL. Without it /v1/logs takes OTLP alone.
+	// LogQuery answers structured queries at /v1/logs. Like SQL, it has its own time limit. Without it,
+	// /v1/logs accepts only OTLP.
 	LogQuery http.Handler
-	// Explore answers what a page for logs asks, at /v1/explore. Without it the paths do not exist.
+	// Explore answers requests of the page for logs at /v1/explore. Without it, the paths do not exist.
 	Explore *explore.Handler
-	// Tunnel takes connections over which backup and restore call the parts of the node.
-	// It asks the caller before each call, and must not block for long. Without it their
-	// path does not exist.
+	// Tunnel serves connections over which backup and restore call the parts of the node. It checks the caller's
+	// rights before each call, and must not block for long. Without it, the path of the tunnel does not exist.
 	Tunnel func(conn net.Conn, caller *access.Caller)
-	// NodeNames puts the names of nodes in the place of their ids in a text. The default value
-	// changes nothing.
+	// NodeNames replaces the ids of nodes in a text by their names. By default nothing is replaced.
 	NodeNames func(text string) string
-	// Cluster describes the cluster and begins operations. Without it the paths under
-	// /v1/cluster do not exist.
+	// Cluster describes the cluster and starts operations. Without it, the paths under /v1/cluster do not exist.
 	Cluster clusterapi.Cluster
-	// Auth reports which user asks. The default value is nil: authentication is off, and
-	// everybody may do everything.
+	// Auth finds out which user sends a request. If it is nil, authentication is off, and everybody may do everything.
 	Auth Authenticator
-	// Sessions signs users in by a cookie. SignIn checks the password and returns the user, with the errors of Auth.
-	// The default value is nil: there are no sessions.
+	// Sessions signs users in with a cookie. SignIn checks the password and returns the user. It returns the same
+	// errors as Auth. If Sessions is nil, there are no sessions.
 	Sessions *session.Manager
 	SignIn   func(ctx context.Context, user, password string, from netip.Addr) (access.Sender, error)
-	// MetricsClosed asks for a user at /metrics too. The default value is false: anybody may
-	// read them, but while there are users not the names of databases and tables.
+	// MetricsClosed requires a user for /metrics. By default anybody may read metrics, but if the server has users,
+	// the names of databases and tables are left out.
 	MetricsClosed bool
-	// Tail answers /v1/tail, for users that may read. Without it the path does not exist.
+	// Tail answers /v1/tail. Without it, the path does not exist.
 	Tail http.Handler
 
-	// Proxies are the proxies whose X-Forwarded-For and X-Forwarded-Proto count. The default
-	// value is none: the client is the address that connects.
+	// Proxies are the trusted proxies, whose X-Forwarded-For and X-Forwarded-Proto are used. By default there are
+	// none, and the client is the address that connects.
 	Proxies peer.Proxies
-	// Browsers decides which requests of browsers are answered; pages of its origins may
-	// read answers. The default value lets no other origin in.
+	// Browsers decides which requests of browsers are answered, and which pages may read answers. By default no other
+	// origin is allowed.
 	Browsers *browser.Rules
 
-	// Bodies bounds the size of a body and the memory of all bodies under way.
-	// The default value allows 64 MiB for each, and no bound for all.
+	// Bodies bounds the size of a body and the memory of all bodies together. By default a body may have 64 MiB, and
+	// the memory is not limited.
 	Bodies *body.Reader
-	// Timeout bounds a request that does not name another by x-svc-timeout. The
-	// default value is 0: none.
+	// Timeout bounds requests without the header x-svc-timeout. The default value is 0, which means no limit.
 	Timeout time.Duration
 
-	// NoAutoCreate refuses to create tables and columns for all of ingestion. The
-	// default value is false.
+	// NoAutoCreate stops ingestion from creating tables and columns. The default value is false.
 	NoAutoCreate bool
-	// TimestampColumn is the time index that is added to records without one. The
-	// default value is svc_timestamp.
+	// TimestampColumn is the time column that is added to records without one. The default value is svc_timestamp.
 	TimestampColumn string
-	// MaxNewTables bounds the tables that one ingestion request makes, and MaxNewTablesPerMinute the
-	// tables that the requests of a user make in a minute. The default values are 100 and 1000.
+	// MaxNewTables bounds the tables that one ingestion request creates, and MaxNewTablesPerMinute the tables that all
+	// requests of a user create in a minute. The default values are 100 and 1000.
 	MaxNewTables, MaxNewTablesPerMinute int
 	// MaxColumns bounds the columns of a table. The default value is 4096.
 	MaxColumns int
 	// dryRunTime is how long the pipelines of a dry run may work. The default value is 10 s.
 	dryRunTime time.Duration
-	// MaxMadeColumns bounds the columns of a table up to which ingestion adds some, and MaxNewColumns the
-	// columns that one request adds to tables. The default values are 2048 and 1000.
+	// MaxMadeColumns is the number of columns from which on ingestion adds no more columns to a table. MaxNewColumns
+	// bounds the columns that one request adds. The default values are 2048 and 1000.
 	MaxMadeColumns, MaxNewColumns int
-	// PipelineSteps bounds the work of a pipeline on all records of a request. The default
-	// value is pipeline.DefaultSteps.
+	// PipelineSteps bounds the work of a pipeline for all records of a request. The default value is
+	// pipeline.DefaultSteps.
 	PipelineSteps int64
 	// Now is the clock. The default value is time.Now.
 	Now func() time.Time
 
-	// Writable returns why rows are refused, for lack of room on a disk. It is asked
-	// before a body is read. The default value refuses none.
+	// Writable returns the reason why rows are refused because a disk is full. It is called before a body is read. By
+	// default rows are not refused.
 	Writable func() error
-	// Ready lists why the node is not ready to serve; empty when it is. The default
-	// value is always ready.
+	// Ready lists the reasons why the node cannot serve. The list is empty if it can, which is the default.
 	Ready func() []string
-	// Warnings lists what fails while the node is ready. The default value
-	// lists nothing.
+	// Warnings lists faults while the node is ready. By default there are none.
 	Warnings func() []string
-	// Refusals lists why the node takes no rows at all while it is ready. The default
-	// value lists nothing.
+	// Refusals lists the reasons why the node accepts no rows although it is ready. By default there are none.
 	Refusals func() []string
-	// Status is the content of /status, besides what the process knows of itself.
+	// Status is the content of /status, without the values that the process finds out itself.
 	Status about.Status
 	// ConfigText is the running configuration as TOML, for /config. The default
 	// value is empty.
 	ConfigText func() string
 
-	// Tracer begins the traces of requests. The default value is nil: there are none.
+	// Tracer creates the traces of requests. If it is nil, there are none.
 	Tracer oteltrace.Tracer
-	// Logger takes requests at debug level, internal errors and panics at error level.
-	// The default value discards them.
+	// Logger logs requests at debug level, and internal errors and panics at error level. By default nothing is
+	// logged.
 	Logger *slog.Logger
-	// Registerer takes the metrics, and Gatherer is what /metrics prints. The default
-	// values are a registry of the server's own.
+	// Registerer registers the metrics, and /metrics prints what Gatherer returns. By default the server has its own
+	// registry.
 	Registerer prometheus.Registerer
 	Gatherer   prometheus.Gatherer
 }
@@ -210,7 +199,7 @@ func (c Config) withDefaults() (Config, error) {
 	return c.withFunctions(), nil
 }
 
-// withFunctions sets the functions that are nil: nothing is wrong, and the clock tells the time.
+// withFunctions sets the functions that are nil to their defaults.
 func (c Config) withFunctions() Config {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -233,7 +222,7 @@ func (c Config) withFunctions() Config {
 	return c
 }
 
-// Server is the HTTP front. See the package comment.
+// Server is the HTTP API. See the package comment.
 type Server struct {
 	ingestion  *ingest.Service
 	handlers   *handlers
@@ -287,7 +276,7 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// newIngestion returns the way of requests with logs.
+// newIngestion returns the ingestion service.
 func newIngestion(cfg Config, compiled *ingest.Pipelines) (*ingest.Service, error) {
 	return ingest.New(ingest.Config{
 		Catalog: cfg.Catalog, Fresh: cfg.Fresh, Writer: cfg.Writer, Pipelines: compiled, Lookup: cfg.Lookup,
@@ -301,8 +290,8 @@ func newIngestion(cfg Config, compiled *ingest.Pipelines) (*ingest.Service, erro
 	})
 }
 
-// build returns the handler for some routes, with everything that requests have in common. speaks returns the protocol
-// whose clients ask for a path that does not exist; nil: none.
+// build returns a handler for some routes, with everything that all requests need. speaks returns the protocol of
+// clients that request a path that does not exist; nil: none.
 func (s *Server) build(routes []route, speaks func(path string) *protocol) (http.Handler, error) {
 	d, err := s.gate.dispatch(routes, speaks)
 	if err != nil {
@@ -311,19 +300,18 @@ func (s *Server) build(routes []route, speaks func(path string) *protocol) (http
 	return s.middleware.around(d), nil
 }
 
-// Ingestion returns the way of requests with logs, for doors that are not URLs.
+// Ingestion returns the ingestion service, for listeners that do not speak HTTP.
 func (s *Server) Ingestion() *ingest.Service { return s.ingestion }
 
 // Handler serves every path.
 func (s *Server) Handler() http.Handler { return s.whole }
 
-// PublicHandler serves only the paths under /v1/ and the paths of the page, for a listener that is
-// open to users.
+// PublicHandler serves only the paths under /v1/ and the page, for a listener that users can reach.
 func (s *Server) PublicHandler() http.Handler { return s.public }
 
-// DoorHandler serves the paths of one protocol, as the other system has them, for a listener of its
-// own. d says where records go that do not say it; the server sets its parts. The error is that there is
-// no such protocol over HTTP.
+// DoorHandler serves the paths of one protocol, as the other system has them, on a separate listener. d has the
+// default destination of records; the server sets its other parts. DoorHandler returns an error if there is no such
+// protocol over HTTP.
 func (s *Server) DoorHandler(name ingest.Protocol, d httpdoor.Door) (http.Handler, error) {
 	for i := range protocols {
 		if p := &protocols[i]; p.name == name {

@@ -46,7 +46,7 @@ func (s *sessions) begin(w http.ResponseWriter, r *http.Request) error {
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
-	// The error of the decoder could show the password.
+	// The decoder's error is not shown, because it could contain the password.
 	if d.Decode(&in) != nil || d.More() || in.User == "" || in.Password == "" {
 		return errs.New(errs.InvalidArguments, `a sign-in is {"user":"NAME","password":"PASSWORD"}`)
 	}
@@ -54,7 +54,7 @@ func (s *sessions) begin(w http.ResponseWriter, r *http.Request) error {
 	_, err = s.check(r.Context(), in.User, in.Password, x.Client)
 	switch errs.CodeOf(err) {
 	case errs.UserNotFound, errs.UserPasswordMismatch:
-		// Which half was wrong is not said.
+		// The answer does not say whether the name or the password was wrong.
 		return errs.New(errs.UserPasswordMismatch, "the name or the password is wrong").WithStatus(http.StatusUnauthorized)
 	}
 	if err != nil {
@@ -97,7 +97,7 @@ type SessionServer struct {
 	Version string `json:"version"`
 }
 
-// describe answers with the user of the request.
+// describe answers with the user of the request and their rights.
 func (s *sessions) describe(w http.ResponseWriter, r *http.Request) {
 	c := exchange.Of(r).Caller
 	may := func(p access.Privilege) bool { return c.May(access.Need{Privilege: p}) }

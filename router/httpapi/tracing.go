@@ -11,12 +11,12 @@ import (
 	"cordwood/router/httpapi/exchange"
 )
 
-// headerTrace is the trace of a request, if it has one, so that it can be found.
+// headerTrace is the header with the id of the request's trace.
 const headerTrace = "X-Svc-Trace-Id"
 
-// trace begins the trace of a request, or continues the trace of its client, which says by the
-// header traceparent (W3C Trace Context) whether it is recorded. end must be called when the
-// request is over. Without Config.Tracer it does nothing.
+// trace starts the trace of a request, or continues the client's trace. The client's header traceparent (W3C Trace
+// Context) says whether it is recorded. The caller must call end when the request is over. Without Config.Tracer,
+// trace does nothing.
 func (g *gate) trace(x *exchange.Exchange, r *http.Request, rt route) (_ *http.Request, end func()) {
 	if g.tracer == nil {
 		return r, func() {}

@@ -25,13 +25,13 @@ import (
 
 // Config is what Handlers work with. All fields are required.
 type Config struct {
-	// Ready lists why the node is not ready to serve; empty when it is.
+	// Ready lists the reasons why the node cannot serve. The list is empty if it can.
 	Ready func() []string
-	// Warnings lists what fails while the node is ready.
+	// Warnings lists faults while the node is ready.
 	Warnings func() []string
-	// Refusals lists why the node takes no rows at all while it is ready.
+	// Refusals lists the reasons why the node accepts no rows although it is ready.
 	Refusals func() []string
-	// Status is the content of /status, besides Warnings.
+	// Status is the content of /status, without Warnings.
 	Status Status
 	// ConfigText is the running configuration as TOML.
 	ConfigText func() string
@@ -39,27 +39,27 @@ type Config struct {
 	Page bool
 }
 
-// Status is the answer of /status about the program.
+// Status is the answer of /status.
 type Status struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit"`
 	Branch  string `json:"branch"`
-	// Date is when the commit was made, by RFC 3339.
+	// Date is the time of the commit, in RFC 3339.
 	Date string `json:"date"`
-	// GoVersion and Hostname are found out if they are empty.
+	// WithDefaults sets GoVersion and Hostname if they are empty.
 	GoVersion string `json:"go_version"`
 	Hostname  string `json:"hostname"`
-	// Warnings lists what fails on the node now; the server sets it.
+	// Warnings lists current faults of the node. The server sets it.
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// WithDefaults returns the status with the Go version and the host name, if they are empty.
+// WithDefaults sets the Go version and the host name if they are empty.
 func (st Status) WithDefaults() Status {
 	if st.GoVersion == "" {
 		st.GoVersion = runtime.Version()
 	}
 	if st.Hostname == "" {
-		st.Hostname, _ = os.Hostname() // a host without a name is shown as such
+		st.Hostname, _ = os.Hostname() // if the host has no name, the field is empty
 	}
 	return st
 }
@@ -79,14 +79,13 @@ func New(cfg Config) *Handlers {
 	}
 }
 
-// Health means that the process lives, and nothing else.
+// Health answers that the process is running. It checks nothing else.
 func (h *Handlers) Health(w http.ResponseWriter, _ *http.Request) {
 	exchange.WriteJSON(w, http.StatusOK, []byte("{}"))
 }
 
-// Ready reports whether the node can serve, and if not, why. A node that refuses
-// rows because its disk is full still answers queries: it is ready, with a warning,
-// and not ready for requests with ?for=writes.
+// Ready reports whether the node can serve, and if not, why. A node that refuses rows because its disk is full
+// still answers queries. It is ready, with a warning, but not ready for requests with ?for=writes.
 func (h *Handlers) Ready(w http.ResponseWriter, r *http.Request) {
 	if reasons := h.cfg.Ready(); len(reasons) > 0 {
 		exchange.WriteError(w, r, errs.New(errs.ShardNotReady, "not ready: %s", strings.Join(reasons, "; ")))
@@ -110,10 +109,10 @@ func (h *Handlers) Ready(w http.ResponseWriter, r *http.Request) {
 	exchange.WriteJSON(w, http.StatusOK, out)
 }
 
-// troubles lists what fails although the node may be ready: anybody may read it.
+// troubles lists faults that do not prevent the node from serving. Anybody may read them.
 func (h *Handlers) troubles() []string { return slices.Concat(h.cfg.Refusals(), h.cfg.Warnings()) }
 
-// Status answers with the program and its host.
+// Status answers with the version of the program and the name of its host.
 func (h *Handlers) Status(w http.ResponseWriter, r *http.Request) {
 	status := h.cfg.Status
 	status.Warnings = h.troubles()
@@ -131,15 +130,15 @@ func (h *Handlers) Config(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte(h.cfg.ConfigText())) // the client may be gone
 }
 
-// Metrics returns the handler that prints what g gathers.
+// Metrics returns a handler that prints the metrics of g.
 func Metrics(g prometheus.Gatherer) http.Handler {
 	return promhttp.HandlerFor(g, promhttp.HandlerOpts{
-		DisableCompression: true, // done for all answers alike
+		DisableCompression: true, // the middleware compresses all answers
 		ErrorHandling:      promhttp.ContinueOnError,
 	})
 }
 
-// PublicMetrics returns what strangers may read of metrics: no names of databases and tables.
+// PublicMetrics returns the metrics without the names of databases and tables, for readers who are not signed in.
 func PublicMetrics(g prometheus.Gatherer) prometheus.Gatherer { return labels.Blank(g, "db", "table") }
 
 // OpenAPI answers with the description of the API.
@@ -172,7 +171,7 @@ const indexPage = `<!DOCTYPE html>
 </html>
 `
 
-// Index leads browsers to the page, and lists the paths for other clients.
+// Index redirects browsers to the page. Other clients get a list of the paths.
 func (h *Handlers) Index(w http.ResponseWriter, r *http.Request) {
 	w.Header().Add("Vary", "Accept")
 	if h.cfg.Page && strings.Contains(r.Header.Get("Accept"), "text/html") {

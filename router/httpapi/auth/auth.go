@@ -1,16 +1,15 @@
-// Package auth decides which user sends a request: it checks the credentials of HTTP Basic
-// authentication against a list of users with their rights.
+// Package auth finds out which user sends a request. It checks the credentials of HTTP Basic authentication against
+// a list of users and their rights.
 //
 // The list comes from an option text (static_user_provider:cmd:…, :file:…,
 // watch_file_user_provider:…) or from a user file, both with lines of the form
 // user[:mode]=password. Rights are for the whole server; there are none for single
 // databases or tables. What each right allows is in package access.
 //
-// Open reads the list and fails if it has no users. Run follows a watched file until
-// its context ends; without a watched file it only waits. Reload reads a user file
-// again. A new list that is bad changes nothing: the last good one stays. All methods
-// may be called concurrently. A nil *Provider is authentication switched off: everybody
-// is the default user and may do everything.
+// Open reads the list and fails if it has no users. Run watches the file for changes until its context ends. If no
+// file is watched, Run only waits. Reload reads a user file again. An invalid new list is ignored, and the last
+// valid one remains in use. All methods may be called concurrently. A nil *Provider means that authentication is
+// off: everybody is the default user and may do everything.
 package auth
 
 import (
@@ -34,21 +33,21 @@ import (
 	"cordwood/router/httpapi/params"
 )
 
-// Config says where the users are. Exactly one of Option and UserFile must be set.
+// Config says where the list of users is. Exactly one of Option and UserFile must be set.
 type Config struct {
-	// Option is a user provider's option text.
+	// Option is the option text of a user provider.
 	Option string
-	// UserFile is a file of users that Reload reads again.
+	// UserFile is a file with users. Reload reads it again.
 	UserFile string
-	// Logger logs malformed lines and lists that changed; nil is slog's default.
+	// Logger logs malformed lines and changes of the list; nil means slog's default.
 	Logger *slog.Logger
 }
 
-// Provider knows the users.
+// Provider has the list of users.
 type Provider struct {
 	log    *slog.Logger
-	file   string // where the list came from; empty for an inline list
-	reread bool   // whether Reload reads file again
+	file   string // the file of the list; empty if the list is inline
+	reread bool   // whether Reload reads the file again
 
 	watch *watcher // nil if file is not watched
 
@@ -60,8 +59,8 @@ type Provider struct {
 	guesses    *guesses
 	slow       *slowChecks
 
-	reloading sync.Mutex // one reload at a time, so that the last one wins
-	versions  uint64     // of credentials so far; guarded by reloading
+	reloading sync.Mutex // only one reload at a time, so that the last one wins
+	versions  uint64     // number of credential versions so far; guarded by reloading
 }
 
 // Open reads the list of users.
@@ -99,7 +98,7 @@ func Open(cfg Config) (*Provider, error) {
 		p.file, p.reread = rest, true
 		return p, p.openWatched()
 	}
-	// The option may hold passwords: it is not shown.
+	// The option is not shown, because it may contain passwords.
 	return nil, fmt.Errorf("auth: unknown user provider: use static_user_provider:file:PATH, " +
 		"static_user_provider:cmd:USER=PASSWORD,… or watch_file_user_provider:PATH")
 }
@@ -117,7 +116,7 @@ func (p *Provider) openWatched() error {
 	return nil
 }
 
-// load reads the file and makes its users the valid ones.
+// load reads the file and puts its users into effect.
 func (p *Provider) load() error {
 	text, err := os.ReadFile(p.file)
 	if err != nil {
@@ -134,8 +133,8 @@ func (p *Provider) load() error {
 	return nil
 }
 
-// publish makes a list the valid one, and ends what may not continue by it. Users whose line
-// has the same password as before keep the version of their credentials.
+// publish puts a list into effect, and ends work that it no longer allows. A user whose stored password has not
+// changed keeps the version of the credentials.
 func (p *Provider) publish(users *userList) {
 	before := p.users.Load()
 	for name, u := range users.byName {
@@ -152,8 +151,8 @@ func (p *Provider) publish(users *userList) {
 	p.recheck()
 }
 
-// Reload reads the file of users again. After an error the list is what it was. It does
-// nothing for a list that is read once at the start.
+// Reload reads the file of users again. If it returns an error, the list stays unchanged. If the list is read only
+// at the start, Reload does nothing.
 func (p *Provider) Reload() error {
 	if p == nil || !p.reread {
 		return nil
@@ -180,7 +179,7 @@ func (p *Provider) Run(ctx context.Context) error {
 	})
 }
 
-// Close ends the watching of the file. It may be called twice.
+// Close stops watching the file. It may be called twice.
 func (p *Provider) Close() error {
 	if p == nil || p.watch == nil {
 		return nil
@@ -188,10 +187,10 @@ func (p *Provider) Close() error {
 	return p.watch.close()
 }
 
-// Authenticate returns the sender of r, by the header x-svc-auth or else Authorization.
-// The client's address is from. Errors are answered with status 401: AuthHeaderNotFound,
-// InvalidAuthHeader, UserNotFound, UserPasswordMismatch, or InvalidArguments for an empty
-// name or password; or with 429, RateLimited, after too many failures.
+// Authenticate returns the sender of r from the header x-svc-auth or, if it is missing, Authorization. from is the
+// client's address. Errors with status 401 are AuthHeaderNotFound, InvalidAuthHeader, UserNotFound,
+// UserPasswordMismatch, and InvalidArguments for an empty name or password. After too many failures the error is
+// RateLimited, with status 429.
 func (p *Provider) Authenticate(r *http.Request, from netip.Addr) (access.Sender, error) {
 	if p == nil {
 		return access.Everybody(), nil
@@ -221,9 +220,8 @@ func (p *Provider) Authenticate(r *http.Request, from netip.Addr) (access.Sender
 	return p.Check(r.Context(), user, password, from)
 }
 
-// Check returns the sender for a user and a password, with the errors of Authenticate. A password
-// that is stored under a slow function is computed for a few requests at a time; others wait for a
-// short time.
+// Check returns the sender for a user and a password. It returns the same errors as Authenticate. If the password
+// is stored as a slow hash, only a few requests may check it at a time, and others wait for a short time.
 func (p *Provider) Check(ctx context.Context, user, password string, from netip.Addr) (access.Sender, error) {
 	if p == nil {
 		return access.Everybody(), nil
@@ -259,8 +257,8 @@ func (p *Provider) Check(ctx context.Context, user, password string, from netip.
 		shorten(user))
 }
 
-// checkFast reports whether the password is right. While too many sign-ins have failed,
-// it passes only if it was right not long ago, as with what is remembered of slow checks.
+// checkFast reports whether the password is right. While too many sign-ins have failed, it accepts the password
+// only if the same password was right recently, as for slow checks.
 func (p *Provider) checkFast(u *user, password string, from netip.Addr) (bool, error) {
 	locked := p.lockedError(u.sender.User, from)
 	now := p.now().UnixNano()
@@ -277,7 +275,7 @@ func (p *Provider) checkFast(u *user, password string, from netip.Addr) (bool, e
 	return true, nil
 }
 
-// checkSlow reports whether the password is right, as it is remembered or else computed.
+// checkSlow reports whether the password is right. It uses a remembered result, or computes the hash.
 func (p *Provider) checkSlow(ctx context.Context, u *user, password string, from netip.Addr) (bool, error) {
 	key := p.remembered.key(u.sender.User, u.sender.Version, password)
 	if p.remembered.has(key) {
@@ -294,7 +292,7 @@ func (p *Provider) checkSlow(ctx context.Context, u *user, password string, from
 		return false, errs.Wrap(errs.Cancelled, err, "checking a password").WithStatus(http.StatusUnauthorized)
 	}
 	defer leave()
-	// While this one waited, the same password may have been found right, or others wrong.
+	// While this request waited, others may have found the same password right, or failed.
 	if p.remembered.has(key) {
 		return true, nil
 	}
@@ -308,7 +306,7 @@ func (p *Provider) checkSlow(ctx context.Context, u *user, password string, from
 	return true, nil
 }
 
-// lockedError returns the answer to a sign-in of a user from an address where too many failed.
+// lockedError returns the error for a user and an address with too many failed sign-ins.
 func (p *Provider) lockedError(user string, from netip.Addr) error {
 	left := p.guesses.locked(user, from)
 	if left == 0 {
@@ -323,7 +321,7 @@ func refuse(code errs.Code, msg string) error {
 	return (&errs.Error{Code: code, Msg: msg}).WithStatus(http.StatusUnauthorized)
 }
 
-// shorten bounds the part of a client's text that comes back in an error.
+// shorten limits how much of a client's text an error repeats.
 func shorten(s string) string {
 	if len(s) > 128 {
 		return strings.ToValidUTF8(s[:128], "") + "…"
@@ -331,7 +329,7 @@ func shorten(s string) string {
 	return s
 }
 
-// open are the paths below /v1 that need no credentials, with all that is below them.
+// open has the paths below /v1 that need no credentials. Paths below them need none either.
 var open = [...]string{
 	"/v1/health",
 	"/v1/influxdb/ping",
@@ -339,9 +337,9 @@ var open = [...]string{
 	"/v1/splunk/services/collector/health",
 }
 
-// Protected reports whether a path needs credentials while authentication is on: all paths below
-// /v1, except health checks, and the extra paths with all paths below them. Whole segments are
-// compared, after dots and doubled slashes are resolved.
+// Protected reports whether a path needs credentials if authentication is on. These are all paths below /v1 except
+// health checks, and the extra paths with all paths below them. It resolves dots and double slashes first, and
+// compares whole segments.
 func Protected(urlPath string, extra ...string) bool {
 	clean := path.Clean("/" + urlPath)
 	for _, e := range extra {
@@ -366,8 +364,8 @@ func below(p, root string) bool {
 	return found && (rest == "" || rest[0] == '/')
 }
 
-// Session returns the sender for a user who signed in before, if check accepts the digest of the password as it is
-// stored now. The error is UserNotFound or UserPasswordMismatch.
+// Session returns the sender for a user who signed in earlier, if check accepts the digest of the currently stored
+// password. The error is UserNotFound or UserPasswordMismatch.
 func (p *Provider) Session(name string, check func(stored [sha256.Size]byte) bool) (access.Sender, error) {
 	u, found := p.users.Load().byName[name]
 	if !found {

@@ -10,20 +10,20 @@ import (
 	"cordwood/router/access"
 )
 
-// The bounds of guessing.
+// The limits on guessing passwords.
 const (
-	// guessWindow is the time in which failures of a pair or an address are counted.
+	// guessWindow is the period in which failures are counted.
 	guessWindow = time.Minute
-	// maxFailures of one user from one address in guessWindow lock that pair until it ends.
+	// maxFailures is how many failures of one user from one address lock this pair until guessWindow ends.
 	maxFailures = 10
-	// maxFromAddress failures of one address in guessWindow make it a suspect.
+	// maxFromAddress is how many failures from one address in guessWindow make it suspect.
 	maxFromAddress = 300
-	// maxPairs bounds the pairs, and the addresses, that are counted; the oldest go first.
+	// maxPairs bounds the pairs and the addresses that are counted. The oldest are removed first.
 	maxPairs = 100_000
 )
 
-// guesses counts sign-ins that failed: for each pair of user and address, so that a client cannot
-// lock out the same user elsewhere or another user at the same address; and for each address.
+// guesses counts failed sign-ins for each pair of user and address, and for each address. It counts pairs so that a
+// client cannot lock out the same user at other addresses, or other users at the same address.
 type guesses struct {
 	now   func() time.Time
 	seed  maphash.Seed
@@ -31,7 +31,7 @@ type guesses struct {
 	hosts tallies[netip.Addr]
 }
 
-// pair is a user, by a hash of the name, which may be long, and a client's address.
+// pair is a user and a client's address. The user is stored as a hash of the name, because names may be long.
 type pair struct {
 	user uint64
 	host netip.Addr
@@ -45,7 +45,7 @@ func (g *guesses) pair(user string, from netip.Addr) pair {
 	return pair{maphash.String(g.seed, user), access.Network(from)}
 }
 
-// locked returns for how long sign-ins of the pair are refused; 0: they are not.
+// locked returns for how long sign-ins of the pair are refused. 0 means that they are not refused.
 func (g *guesses) locked(user string, from netip.Addr) time.Duration {
 	now := g.now()
 	n, since := g.pairs.count(g.pair(user, from), now)
@@ -55,24 +55,24 @@ func (g *guesses) locked(user string, from netip.Addr) time.Duration {
 	return max(since.Add(guessWindow).Sub(now), time.Nanosecond)
 }
 
-// suspect reports whether the address failed so often that its checks come last.
+// suspect reports whether so many sign-ins from the address failed that its checks come last.
 func (g *guesses) suspect(from netip.Addr) bool {
 	n, _ := g.hosts.count(access.Network(from), g.now())
 	return n > maxFromAddress
 }
 
-// failed counts a failure, and reports whether the pair is locked from now on.
+// failed counts a failure, and reports whether the pair is now locked.
 func (g *guesses) failed(user string, from netip.Addr) (locks bool) {
 	now := g.now()
 	g.hosts.add(access.Network(from), now)
 	return g.pairs.add(g.pair(user, from), now) == maxFailures
 }
 
-// tallies counts events by key, each in a window of time that begins with its first event.
+// tallies counts events by key. Each key has a time window, which begins with its first event.
 type tallies[K comparable] struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	byKey map[K]*list.Element
-	order list.List // of *tally, by the beginning of their windows
+	order list.List // of *tally, sorted by the start of their windows
 }
 
 type tally[K comparable] struct {
@@ -95,7 +95,7 @@ func (t *tallies[K]) count(k K, now time.Time) (n int, since time.Time) {
 	return c.n, c.since
 }
 
-// add counts an event, and returns how many there are in its window.
+// add counts an event, and returns the number of events in its window.
 func (t *tallies[K]) add(k K, now time.Time) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

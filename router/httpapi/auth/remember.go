@@ -11,7 +11,7 @@ import (
 	"cordwood/proto/lru"
 )
 
-// What is remembered of slow checks that ended well.
+// The limits of remembered slow checks that succeeded.
 const (
 	maxRemembered = 10_000
 	rememberIdle  = 10 * time.Minute
@@ -21,10 +21,9 @@ const (
 // digest is a hash of a user's credentials.
 type digest [sha256.Size]byte
 
-// remembered keeps which credentials were right, so that a slow check is made once and not
-// for each request. Wrong ones are not kept: they would push out the right ones. Its keys
-// are digests under a secret of this process, so passwords can be read neither from a dump
-// of memory nor from the time that a look-up takes.
+// remembered stores which credentials were right, so that a slow check is made once and not for each request. Wrong
+// credentials are not stored, because they would displace right ones. The keys are digests with a secret of this
+// process. So passwords cannot be read from a memory dump, nor guessed from the time of a look-up.
 type remembered struct {
 	secret [sha256.Size]byte
 	now    func() time.Time
@@ -41,8 +40,8 @@ func newRemembered(now func() time.Time) *remembered {
 	return r
 }
 
-// key returns the digest of credentials. version changes with the user's password, so what was
-// remembered of an earlier one is never found again.
+// key returns the digest of credentials. version changes with the user's password, so results for an earlier
+// password are never found again.
 func (r *remembered) key(user string, version uint64, password string) (k digest) {
 	m := hmac.New(sha256.New, r.secret[:])
 	var n [16]byte
@@ -55,7 +54,7 @@ func (r *remembered) key(user string, version uint64, password string) (k digest
 	return k
 }
 
-// has reports whether the credentials were right not long ago.
+// has reports whether the credentials were right recently.
 func (r *remembered) has(k digest) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,8 +71,8 @@ func (r *remembered) has(k digest) bool {
 	return true
 }
 
-// put remembers credentials that were right, and forgets the ones not used for longest if there
-// are too many.
+// put stores credentials that were right. If there are too many, it removes those that were not used for the
+// longest time.
 func (r *remembered) put(k digest) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,27 +10,26 @@ import (
 	"cordwood/proto/errs"
 )
 
-// The bounds of slow checks.
+// The limits of slow checks.
 const (
-	// maxSlowWaiting bounds the checks that wait for their turn.
+	// maxSlowWaiting bounds the number of waiting checks.
 	maxSlowWaiting = 64
-	// slowWait is how long one waits.
+	// slowWait is the longest wait of a check.
 	slowWait = 2 * time.Second
 )
 
-// slowChecks bounds the checks of passwords that take long on purpose: they use at most a
-// quarter of the processors. Suspects are served when no other user waits, and make room for
-// others when too many wait.
+// slowChecks limits the checks of slow password hashes to a quarter of the processors. Requests from suspect
+// addresses are served only if no other request waits, and are refused if too many others wait.
 type slowChecks struct {
 	wait time.Duration
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	free     int
 	waiting  list.List // of *check
 	suspects list.List // of *check
 }
 
-// check is one that waits. turn gets nil when it may begin, or why it may not.
+// check is a waiting check. turn receives nil when the check may begin, or the reason why it may not.
 type check struct {
 	turn chan error
 	in   *list.List
@@ -46,7 +45,7 @@ func errTooManyChecks() error {
 		"too many sign-ins wait for their password to be checked; try again in a few seconds").WithRetryAfter(slowWait)
 }
 
-// enter waits for a turn; leave ends it.
+// enter waits until a check may begin. The caller must call leave when the check has ended.
 func (q *slowChecks) enter(ctx context.Context, suspect bool) (leave func(), err error) {
 	c, err := q.queue(suspect)
 	if err != nil {
@@ -70,7 +69,7 @@ func (q *slowChecks) enter(ctx context.Context, suspect bool) (leave func(), err
 	return q.leave, nil
 }
 
-// queue takes a free place, and then returns nil, or a place in the queue.
+// queue takes a free place and returns nil, or puts the check into the queue and returns it.
 func (q *slowChecks) queue(suspect bool) (*check, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -94,8 +93,7 @@ func (q *slowChecks) queue(suspect bool) (*check, error) {
 	return c, nil
 }
 
-// giveUp takes c out of its queue, and returns err. If c's turn has come meanwhile, that
-// turn is passed on.
+// giveUp removes c from its queue and returns err. If c has got a place meanwhile, it passes the place on.
 func (q *slowChecks) giveUp(c *check, err error) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -116,7 +114,7 @@ func (q *slowChecks) leave() {
 	q.next()
 }
 
-// next gives a free place to the request that has waited longest. mu is held.
+// next gives a free place to the check that has waited longest. mu must be held.
 func (q *slowChecks) next() {
 	for _, l := range []*list.List{&q.waiting, &q.suspects} {
 		if e := l.Front(); e != nil {

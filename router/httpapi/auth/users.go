@@ -14,25 +14,25 @@ import (
 type user struct {
 	sender   access.Sender
 	password verifier
-	// stored is the digest of the password as it is stored: whether it was changed.
+	// stored is the digest of the stored password. It shows whether the password was changed.
 	stored [sha256.Size]byte
-	// goodAt is when the password was right last, in nanoseconds of Unix time. Only what
-	// is checked fast uses it; of slow checks the Provider remembers more.
+	// goodAt is the Unix time in nanoseconds at which the password was last right. Only fast checks use it. For slow
+	// checks, remembered stores more.
 	goodAt *atomic.Int64
 }
 
-// userList is a list of users. It does not change once it is published.
+// userList is a list of users. It does not change after publish.
 type userList struct {
 	byName map[string]*user
 }
 
-// badLine is a line that was ignored, without its text: it may hold a password.
+// badLine is a line that was ignored. Its text is not stored, because it may contain a password.
 type badLine struct {
 	line    int
 	problem string
 }
 
-// parseFile reads a file of users. Blank lines and lines that start with # do not count.
+// parseFile parses a file of users. Blank lines and lines that start with # are ignored.
 func parseFile(text string) (*userList, []badLine) {
 	l := &userList{byName: map[string]*user{}}
 	var bad []badLine
@@ -58,7 +58,7 @@ func parseFile(text string) (*userList, []badLine) {
 	return l, bad
 }
 
-// parseInline reads a list of users joined by commas.
+// parseInline parses a list of users separated by commas.
 func parseInline(text string) (*userList, error) {
 	l := &userList{byName: map[string]*user{}}
 	n := 0
@@ -76,7 +76,7 @@ func parseInline(text string) (*userList, error) {
 	return l, nil
 }
 
-// parseUser reads user[:mode]=password.
+// parseUser parses user[:mode]=password.
 func parseUser(s string) (*user, error) {
 	if !utf8.ValidString(s) {
 		return nil, fmt.Errorf("not UTF-8")
@@ -86,7 +86,7 @@ func parseUser(s string) (*user, error) {
 	if !found {
 		return nil, fmt.Errorf("no = between user and password")
 	}
-	// Only the base64 of a SCRAM secret may end in equals signs.
+	// Only the base64 parts of a SCRAM secret may end with equals signs.
 	if strings.Contains(password, "=") && !strings.HasPrefix(password, prefixScram) {
 		return nil, fmt.Errorf("more than one =")
 	}

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 )
 
-// The prefixes that say how a password is stored; without one it is plain text.
+// The prefixes that say how a password is stored. A password without a prefix is plain text.
 const (
 	prefixPlain  = "plain:"
 	prefixPBKDF2 = "pbkdf2_sha256:"
@@ -25,20 +25,20 @@ const (
 
 const (
 	maxIterations = 1_000_000
-	// maxBcryptCost keeps one check below a few seconds.
+	// maxBcryptCost keeps the time of one check below a few seconds.
 	maxBcryptCost = 15
 	keyBytes      = sha256.Size
 )
 
-// verifier checks a password against its stored form, in a time that does not depend on
-// how much of it is right.
+// verifier checks a password against its stored form. The time does not depend on how much of the password is
+// right.
 type verifier interface {
 	matches(password string) bool
-	// slow reports whether matches takes long on purpose.
+	// slow reports whether matches is slow on purpose.
 	slow() bool
 }
 
-// parseVerifier reads the stored form of a password. Its errors do not show it.
+// parseVerifier parses the stored form of a password. Its errors do not show this form.
 func parseVerifier(s string) (verifier, error) {
 	switch {
 	case s == "" || s == prefixPlain:
@@ -56,7 +56,7 @@ func parseVerifier(s string) (verifier, error) {
 	}
 }
 
-// plain is the digest of a plain password: comparing digests hides the length too.
+// plain is the digest of a plain password. Digests are compared so that the time does not reveal the length either.
 type plain [sha256.Size]byte
 
 func (v plain) matches(password string) bool {
@@ -66,7 +66,7 @@ func (v plain) matches(password string) bool {
 
 func (plain) slow() bool { return false }
 
-// derived is a key that PBKDF2 makes of the password; scram holds the keys derived from it.
+// derived is a key that PBKDF2 derives from the password. scram contains keys derived from it.
 type derived struct {
 	iterations int
 	salt       []byte
@@ -107,7 +107,7 @@ func (v derived) matches(password string) bool {
 
 func (derived) slow() bool { return true }
 
-// scram is the secret that SCRAM-SHA-256 keeps of a password.
+// scram is the SCRAM-SHA-256 secret of a password.
 type scram struct {
 	iterations           int
 	salt                 []byte
@@ -124,7 +124,7 @@ func parseScram(s string) (verifier, error) {
 	if v.iterations, err = parseIterations(parts[0]); err != nil {
 		return nil, fmt.Errorf("pg_scram_sha256: %w", err)
 	}
-	// The keys are 32 bytes long, so their own length says how all parts are written.
+	// A key has 32 bytes, so the length of its text shows which base64 form all parts use.
 	decode := base64.StdEncoding.DecodeString
 	if len(parts[2]) == 2*keyBytes {
 		decode = hex.DecodeString
@@ -158,8 +158,8 @@ func sign(key []byte, text string) []byte {
 
 func (scram) slow() bool { return true }
 
-// mysqlNative never matches: it cannot be checked against a password sent over HTTP
-// without keeping what an attacker could replay.
+// mysqlNative never matches. Checking it against a password sent over HTTP would require storing something that an
+// attacker could replay.
 type mysqlNative struct{}
 
 func parseMySQL(s string) (verifier, error) {

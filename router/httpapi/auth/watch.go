@@ -11,16 +11,16 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// settle is how long a file must be left alone before it is read: editors and copies
-// write in several steps.
+// settle is how long a file must be unchanged before it is read, because editors and copy programs write in several
+// steps.
 const settle = 100 * time.Millisecond
 
-// watcher notices when a file changes. It watches the folder, because most programs
-// replace a file rather than write into it.
+// watcher notices changes of a file. It watches the folder, because most programs replace a file instead of writing
+// into it.
 type watcher struct {
 	notify *fsnotify.Watcher
 	path   string
-	last   stamp // of the file when it was read last; used by run only
+	last   stamp // of the file when it was last read; only run uses it
 
 	once sync.Once
 	err  error
@@ -40,13 +40,13 @@ func newWatcher(path string) (*watcher, error) {
 	return w, nil
 }
 
-// stamp is what shows that a file has changed.
+// stamp has the properties of a file that show whether it has changed.
 type stamp struct {
 	modified time.Time
 	size     int64
 }
 
-// read returns the stamp of the file itself, behind any links to it.
+// read returns the stamp of the file that links lead to.
 func (w *watcher) read() (s stamp) {
 	if info, err := os.Stat(w.path); err == nil {
 		s = stamp{info.ModTime(), info.Size()}
@@ -54,11 +54,11 @@ func (w *watcher) read() (s stamp) {
 	return s
 }
 
-// run calls changed once after each series of changes, until ctx ends or w is closed.
+// run calls changed once after each burst of changes, until ctx ends or w is closed.
 func (w *watcher) run(ctx context.Context, changed func()) error {
 	name := filepath.Base(w.path)
 	var due <-chan time.Time
-	if w.read() != w.last { // since newWatcher
+	if w.read() != w.last { // since newWatcher was called
 		due = time.After(settle)
 	}
 	for {
@@ -69,7 +69,7 @@ func (w *watcher) run(ctx context.Context, changed func()) error {
 			if !running {
 				return nil
 			}
-			// A link to the file may change although the file's own name is not mentioned.
+			// If the path is a link, its target may change without an event for the path's own name.
 			if filepath.Base(e.Name) == name || w.read() != w.last {
 				due = time.After(settle)
 			}
@@ -78,7 +78,7 @@ func (w *watcher) run(ctx context.Context, changed func()) error {
 				return nil
 			}
 			if err != nil {
-				due = time.After(settle) // events may be lost: look
+				due = time.After(settle) // events may have been lost, so the file is checked
 			}
 		case <-due:
 			due = nil

@@ -8,16 +8,15 @@ import (
 	"cordwood/router/access"
 )
 
-// openWork is all work that is under way, and has to end when its sender may no longer do it.
+// openWork has all work in progress. Work must end when its sender may no longer do it.
 type openWork struct {
-	mu  sync.Mutex // guards what follows, and the needs and the end of each
+	mu  sync.Mutex // guards the fields below, and the needs and the end of each Work
 	all map[*Work]struct{}
 }
 
-// Work is something that is under way for a sender: a request, a tail, a connection. When
-// the list of users changes, each work is held against the new list, and ended if its
-// sender is gone, has another password, or lost a right that the work needs. It implements
-// access.Work.
+// Work is something that the server does for a sender, such as a request, a tail or a connection. When the list of
+// users changes, all work is checked against the new list. It is ended if its sender was removed, has another
+// password, or lost a right that the work needs. Work implements access.Work.
 type Work struct {
 	p      *Provider
 	sender access.Sender
@@ -27,10 +26,9 @@ type Work struct {
 	lost  error // why it was ended
 }
 
-// Begin returns work of s, which Authenticate returned. When s may no longer do it, end is
-// called, once, with an error that says why; it may be called at any time before End has
-// returned, and must not block. Without end the work is not followed: Require alone says
-// what is allowed.
+// Begin starts work for s, which Authenticate returned. When s may no longer do the work, end is called once with
+// an error that says why. It may be called at any time, even before Begin has returned, and must not block. If end
+// is nil, the work is never ended, and only Require checks the rights.
 func (p *Provider) Begin(s access.Sender, end func(error)) access.Work {
 	w := &Work{p: p, sender: s, end: end}
 	if end != nil {
@@ -41,11 +39,11 @@ func (p *Provider) Begin(s access.Sender, end func(error)) access.Work {
 	return w
 }
 
-// Require returns an error if the sender may not do n by the list of users as it is now.
-// The work then needs n until it is over.
+// Require returns an error if the current list of users does not allow n to the sender. From then on the work needs
+// n until it ends.
 func (w *Work) Require(n access.Need) error {
 	if err := w.sender.Require(n); err != nil {
-		return err // what the user never could do
+		return err // the user never had this right
 	}
 	if w.end == nil {
 		return w.p.users.Load().still(w.sender, n)
@@ -65,14 +63,14 @@ func (w *Work) Require(n access.Need) error {
 	return nil
 }
 
-// End says that the work is over.
+// End tells that the work has ended.
 func (w *Work) End() {
 	w.p.work.mu.Lock()
 	defer w.p.work.mu.Unlock()
 	delete(w.p.work.all, w)
 }
 
-// recheck ends the work that may not continue by the list of users as it is now.
+// recheck ends the work that the current list of users does not allow.
 func (p *Provider) recheck() {
 	var ended []*Work
 	p.work.mu.Lock()
@@ -89,7 +87,7 @@ func (p *Provider) recheck() {
 		}
 	}
 	p.work.mu.Unlock()
-	// Without the lock: what ends may call End.
+	// The lock is not held here, because code that is ended may call End.
 	for _, w := range ended {
 		w.end(w.lost)
 	}
@@ -98,7 +96,7 @@ func (p *Provider) recheck() {
 	}
 }
 
-// still returns an error if s, who signed in by an earlier list, may not do n by this one.
+// still returns an error if s, who signed in with an earlier list, may not do n according to this list.
 func (l *userList) still(s access.Sender, n access.Need) error {
 	u, found := l.byName[s.User]
 	switch {

@@ -1,13 +1,12 @@
-// Package browser decides whether a request that a web browser may have sent is answered:
-// a page of another site must neither use a server that its reader can reach, nor read from
-// it. There are two rules.
+// Package browser decides whether to answer a request that a web browser may have sent. A page of another site must
+// not use a server that only its reader can reach, and must not read from it. There are two rules.
 //
-// A page may only use a server of its own origin, or one that allows the page's origin.
-// Browsers mark requests of pages by Origin and Sec-Fetch-Site, which pages cannot change.
+// A page may only use a server of its own origin, or a server that allows the page's origin. Browsers mark requests
+// of pages with Origin and Sec-Fetch-Site, which pages cannot change.
 //
-// A server without users only answers to names that it knows. A page can have the name of
-// its own site lead to the address of any server (DNS rebinding), and is then of the same
-// origin as that server. It cannot change the header Host, which has the name.
+// A server without users only answers requests that name it by a known host name. With DNS rebinding, a page can
+// make the name of its own site resolve to the address of any server, and then has the same origin as that server.
+// But it cannot change the Host header, which contains the name.
 //
 // The package knows nothing of routes, users and proxies. Rules may be used concurrently.
 package browser
@@ -26,15 +25,15 @@ import (
 	"cordwood/proto/errs"
 )
 
-// Config is what Rules are made of.
+// Config has the settings of Rules.
 type Config struct {
-	// Users says that requests need the password of a user, which no page of another site
-	// has. Host is not checked then.
+	// Users says that requests need a user's password, which pages of other sites do not have. Then Host is not
+	// checked.
 	Users bool
-	// Hosts are the names, besides the machine's own, by which clients may ask for the
-	// server. See ParseHost. The default value is none.
+	// Hosts are the names by which clients may address the server, besides the machine's own name. See ParseHost. The
+	// default value is none.
 	Hosts []string
-	// Hostname is the name of the machine. The default value is os.Hostname's.
+	// Hostname is the name of the machine. By default os.Hostname returns it.
 	Hostname string
 	// Origins are the origins whose pages may use the server. See ParseOrigin. The
 	// default value is none.
@@ -53,11 +52,11 @@ type Rules struct {
 func New(cfg Config) (*Rules, error) {
 	p := &Rules{users: cfg.Users, origins: map[string]bool{}, cross: http.NewCrossOriginProtection()}
 	if cfg.Hostname == "" {
-		cfg.Hostname, _ = os.Hostname() // a machine without a name has none that is allowed
+		cfg.Hostname, _ = os.Hostname() // if the machine has no name, none is allowed
 	}
 	if name := strings.ToLower(strings.TrimSuffix(cfg.Hostname, ".")); name != "" {
 		short, _, _ := strings.Cut(name, ".")
-		p.hosts = append(p.hosts, host{name: name}, host{name: short}) // one and the same without a dot
+		p.hosts = append(p.hosts, host{name: name}, host{name: short}) // the names are the same if there is no dot
 	}
 	for _, text := range cfg.Hosts {
 		h, err := parseHost(text)
@@ -79,8 +78,8 @@ func New(cfg Config) (*Rules, error) {
 	return p, nil
 }
 
-// Check returns an error of status 421 or 403 if the request is not to be answered. client
-// is the address that it comes from; secure says that it is known to have come by TLS.
+// Check returns an error of status 421 or 403 if the request must not be answered. client is the address of the
+// client. secure says that the request is known to have arrived over TLS.
 func (p *Rules) Check(r *http.Request, client netip.Addr, secure bool) error {
 	if !p.users && (local(client) || marked(r)) && !p.knows(r.Host) {
 		name := clip(hostName(r.Host))
@@ -100,11 +99,10 @@ func (p *Rules) Check(r *http.Request, client netip.Addr, secure bool) error {
 	return nil
 }
 
-// Origins returns the origins whose pages may use the server, in the form in which browsers
-// send them.
+// Origins returns the origins whose pages may use the server, as browsers send them.
 func (p *Rules) Origins() []string { return slices.Sorted(maps.Keys(p.origins)) }
 
-// foreign reports whether a page of another origin sends the request, and which.
+// foreign reports whether a page of another origin sent the request, and which origin that is.
 func (p *Rules) foreign(r *http.Request, secure bool) (origin string, foreign bool) {
 	site := r.Header.Get("Sec-Fetch-Site")
 	for _, o := range r.Header["Origin"] {
@@ -114,9 +112,9 @@ func (p *Rules) foreign(r *http.Request, secure bool) (origin string, foreign bo
 		origin = o
 	}
 	if origin == "" && (site == "cross-site" || site == "same-site") {
-		// A link leads here from anywhere. Images, scripts and whatever else a page of
-		// another site asks for without an Origin make the server work for nothing. Only
-		// those are refused which say that they are not navigation.
+		// Any site may link to this server. But images, scripts and other resources that a page of another site loads
+		// without an Origin would make the server work for nothing. Only requests that are marked as something other than
+		// navigation are refused.
 		mode := r.Header.Get("Sec-Fetch-Mode")
 		if origin = "not named"; mode != "" && mode != "navigate" {
 			return origin, true
@@ -125,8 +123,8 @@ func (p *Rules) foreign(r *http.Request, secure bool) (origin string, foreign bo
 	return origin, p.cross.Check(r) != nil
 }
 
-// sameOrigin reports whether origin is the origin of the server that the request names as host. The
-// scheme is compared where it is known: before a server without TLS a proxy may have it.
+// sameOrigin reports whether origin is the origin of the server named by host. The scheme is compared only if it is
+// known, because a server without TLS may be behind a proxy with TLS.
 func sameOrigin(origin, host string, secure bool) bool {
 	u, err := url.Parse(origin)
 	if err != nil || u.Host == "" || secure && u.Scheme != "https" {
@@ -135,18 +133,18 @@ func sameOrigin(origin, host string, secure bool) bool {
 	return strings.EqualFold(u.Host, host)
 }
 
-// marked reports whether a browser may have sent the request. Over plain HTTP browsers mark
-// a GET by their name only.
+// marked reports whether a browser may have sent the request. Over plain HTTP, browsers mark a GET only by their
+// User-Agent.
 func marked(r *http.Request) bool {
 	return len(r.Header["Origin"]) > 0 || len(r.Header["Sec-Fetch-Site"]) > 0 ||
 		strings.HasPrefix(r.Header.Get("User-Agent"), "Mozilla/")
 }
 
-// local reports whether the client is on this machine. One without an address is.
+// local reports whether the client is on this machine. A client without an address is local.
 func local(client netip.Addr) bool { return !client.IsValid() || client.IsLoopback() }
 
-// knows reports whether a server without users answers by the name in the header Host. A
-// browser always sends one.
+// knows reports whether a server without users accepts the name in the Host header. Browsers always send this
+// header.
 func (p *Rules) knows(header string) bool {
 	if header == "" {
 		return true
@@ -166,9 +164,8 @@ func (p *Rules) knows(header string) bool {
 	return false
 }
 
-// hostName returns the name or address in a header Host: without the port, without the
-// brackets of IPv6, without the dot of the root, in lower case. A text that is not a header of
-// that form stays as it is, and is not a name that anything matches.
+// hostName returns the name or address in a Host header in lower case, without the port, the brackets of IPv6 and
+// the dot of the root domain. A malformed header is returned unchanged and matches no name.
 func hostName(header string) string {
 	name := header
 	if h, port, err := net.SplitHostPort(header); err == nil {
@@ -187,7 +184,7 @@ func hostName(header string) string {
 	return strings.ToLower(strings.TrimSuffix(name, "."))
 }
 
-// clip bounds a text of the client's in a message.
+// clip shortens a client's text for a message.
 func clip(text string) string {
 	const most = 200
 	if len(text) > most {
@@ -196,7 +193,7 @@ func clip(text string) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-// host is a name, or all names below one.
+// host is a name, or all names below a name.
 type host struct {
 	name  string
 	below bool // names that end in .name
@@ -210,8 +207,8 @@ func (h host) matches(name string) bool {
 	return h.any || name == h.name
 }
 
-// ParseHost checks a name by which a server may be asked for: logs.example.com,
-// *.example.com for every name below example.com, or * for every name.
+// ParseHost checks a host name: logs.example.com, *.example.com for every name below example.com, or * for every
+// name.
 func ParseHost(text string) error {
 	_, err := parseHost(text)
 	return err
@@ -228,7 +225,7 @@ func parseHost(text string) (host, error) {
 	name, below := strings.CutPrefix(strings.TrimSuffix(name, "."), "*.")
 	if !below {
 		if a, err := netip.ParseAddr(strings.Trim(name, "[]")); err == nil {
-			return host{name: a.String()}, nil // needless, but no mistake
+			return host{name: a.String()}, nil // not needed, but allowed
 		}
 	}
 	for label := range strings.SplitSeq(name, ".") {
@@ -239,8 +236,8 @@ func parseHost(text string) (host, error) {
 	return host{name: name, below: below}, nil
 }
 
-// ParseOrigin returns an origin, as https://grafana.example.com, in the form in which
-// browsers send it: in lower case, without the port that its scheme has by itself.
+// ParseOrigin returns an origin, such as https://grafana.example.com, as browsers send it: in lower case, and
+// without the default port of its scheme.
 func ParseOrigin(text string) (string, error) {
 	text = strings.ToLower(strings.TrimSpace(text))
 	u, err := url.Parse(text)

@@ -1,6 +1,6 @@
-// Package clusterapi is the part of the API that shows the cluster and has it change: the
-// forms of requests and answers (this file), and the handlers (handlers.go). What is asked
-// for is done by an implementation of Cluster; node/coordinator has one.
+// Package clusterapi is the part of the API that shows and changes the cluster. This file has the types of requests
+// and answers, and handlers.go has the handlers. An implementation of Cluster, such as node/coordinator, carries
+// out the requests.
 package clusterapi
 
 import (
@@ -8,39 +8,39 @@ import (
 	"time"
 )
 
-// Cluster describes the cluster, and begins and cancels its operations.
+// Cluster describes the cluster, and starts and cancels its operations.
 type Cluster interface {
-	// Status describes the cluster as the leader of its metadata group knows it, or, if
-	// none answers, as this node does.
+	// Status describes the cluster as the leader of its metadata group sees it. If the leader does not answer, it
+	// describes the cluster as this node sees it.
 	Status(ctx context.Context) (*Status, error)
-	// Operations lists the operations that are remembered, the newest first.
+	// Operations lists the stored operations, the newest first.
 	Operations(ctx context.Context) ([]Operation, error)
-	// Start begins an operation. What cannot be done is refused with code InvalidArguments.
+	// Start starts an operation. If it is impossible, the error has code InvalidArguments.
 	Start(ctx context.Context, request *Request, user string) (*Answer, error)
-	// Cancel has an operation end where it can.
+	// Cancel ends an operation at the next step at which it can be ended.
 	Cancel(ctx context.Context, id uint64) (*Answer, error)
 	// Plan shows what a rebalance would do.
 	Plan(ctx context.Context) (*Plan, error)
 }
 
-// Status is the cluster on one screen. Nodes are called by their names where these
-// are unique, else by their ids.
+// Status is the state of the cluster. Nodes are named by their names if these are unique, and by their ids
+// otherwise.
 type Status struct {
 	ClusterID string `json:"cluster_id" yaml:"cluster_id"`
-	// Health is ok, starting (a new cluster makes its first shards), unknown (nothing is known to
-	// be wrong, but some nodes have not reported yet), degraded (it works, and something is to be
-	// done) or broken (something does not work).
+	// Health is ok, starting (a new cluster is creating its first shards), unknown (no fault is known, but some nodes
+	// have not reported yet), degraded (the cluster works, but something must be done) or broken (something does not
+	// work).
 	Health   string    `json:"health" yaml:"health"`
 	Problems []Problem `json:"problems" yaml:"problems"`
-	// FailureTolerance is how many more nodes may fail in the worst case, as far as is known;
-	// LimitedBy is what stops first. It is negative if something does not work.
+	// FailureTolerance is how many more nodes may fail in the worst case, as far as is known. LimitedBy is the part
+	// that would fail first. FailureTolerance is negative if something does not work.
 	FailureTolerance int    `json:"failure_tolerance" yaml:"failure_tolerance"`
 	LimitedBy        string `json:"limited_by" yaml:"limited_by"`
-	// UnknownNodes have not reported since the leader of the metadata group began to lead, which is
-	// not long ago: how they and their shards are is not known.
+	// UnknownNodes have not reported to the leader of the metadata group, which was elected only recently. Their state
+	// and the state of their shards are unknown.
 	UnknownNodes    []string `json:"unknown_nodes" yaml:"unknown_nodes"`
 	UnderReplicated int      `json:"under_replicated_shards" yaml:"under_replicated_shards"`
-	// Leader is the node that leads the metadata group; empty: none is known.
+	// Leader is the node that leads the metadata group; empty: not known.
 	Leader          string      `json:"meta_leader" yaml:"meta_leader"`
 	Version         uint32      `json:"cluster_version" yaml:"cluster_version"`
 	Replication     uint32      `json:"replication" yaml:"replication"`
@@ -52,24 +52,24 @@ type Status struct {
 	RowsAside []RowsAside `json:"rows_aside" yaml:"rows_aside"`
 }
 
-// RowsAside are rows of a table that a replica cannot write to segments. They are
-// kept in the memory and on the disk of its node, and queries see them.
+// RowsAside are rows of a table that a replica cannot write to segments. They stay in memory and on disk, and
+// queries see them.
 type RowsAside struct {
-	// Table is DATABASE.TABLE, or "table id N" of one that the metadata does not know.
+	// Table is DATABASE.TABLE, or "table id N" if the metadata does not know the table.
 	Table string `json:"table" yaml:"table"`
 	Shard uint32 `json:"shard" yaml:"shard"`
 	Node  string `json:"node" yaml:"node"`
 	Rows  int64  `json:"rows" yaml:"rows"`
-	// Bytes is the memory that they take.
+	// Bytes is how much memory the rows take.
 	Bytes int64 `json:"bytes" yaml:"bytes"`
-	// Reason is why they cannot be written.
+	// Reason is why the rows cannot be written.
 	Reason string `json:"reason" yaml:"reason"`
-	// Since is when the first of them could not be written, if that is known.
+	// Since is when a row could not be written for the first time, if that is known.
 	Since  *time.Time `json:"since,omitempty" yaml:"since,omitempty"`
 	Advice string     `json:"advice" yaml:"advice"`
 }
 
-// Problem is something that is wrong, and what to do about it.
+// Problem is a fault and what to do about it.
 type Problem struct {
 	// Severity is critical, warning or info.
 	Severity string `json:"severity" yaml:"severity"`
@@ -83,8 +83,8 @@ type Node struct {
 	Name  string   `json:"name" yaml:"name"`
 	Zone  string   `json:"zone" yaml:"zone"`
 	Roles []string `json:"roles" yaml:"roles"`
-	// State is up, starting (new, and not heard of yet), stopping, stopped (as it said, and
-	// silent), silent (not heard of for 3 s), down (for 10 s), unreachable, unknown, draining or drained.
+	// State is up, starting (new, and has not reported yet), stopping, stopped (announced its stop and is silent),
+	// silent (has not reported for 3 s), down (for 10 s), unreachable, unknown, draining or drained.
 	State string `json:"state" yaml:"state"`
 	// Meta is leader, voter or learner of the metadata group, or empty.
 	Meta          string  `json:"meta" yaml:"meta"`
@@ -94,7 +94,7 @@ type Node struct {
 	Version       string  `json:"version" yaml:"version"`
 	Replicas      int     `json:"replicas" yaml:"replicas"`
 	Leads         int     `json:"leads" yaml:"leads"`
-	// Bytes is the size of its replicas.
+	// Bytes is the size of the node's replicas.
 	Bytes        int64 `json:"bytes" yaml:"bytes"`
 	DiskUsed     int64 `json:"disk_used" yaml:"disk_used"`
 	DiskCapacity int64 `json:"disk_capacity" yaml:"disk_capacity"`
@@ -107,22 +107,21 @@ type Shard struct {
 	Learners []string `json:"learners" yaml:"learners"`
 	Want     int      `json:"want" yaml:"want"`
 	Leader   string   `json:"leader" yaml:"leader"`
-	// Unready are the Replicas whose node answers but that cannot be used: they have not
-	// opened yet, or not caught up.
+	// Unready has the Replicas whose node answers but that cannot be used, because they have not opened yet or are not
+	// up to date.
 	Unready []string `json:"unready" yaml:"unready"`
-	// State is ok, starting (new and empty), electing (enough replicas are there, and elect a
-	// leader), moving, catching up, retiring (it is being taken away), leader silent, under-replicated, no leader or
-	// unknown.
+	// State is ok, starting (new and empty), electing (enough replicas are up and are electing a leader), moving,
+	// catching up, retiring (being removed), leader silent, under-replicated, no leader or unknown.
 	State string `json:"state" yaml:"state"`
 	Term  uint64 `json:"term" yaml:"term"`
-	// Index is the leader's; Lag is how many entries of the log the slowest replica that
-	// answers has not applied.
+	// Index is the log index of the leader. Lag is how many log entries the slowest replica that answers has not
+	// applied.
 	Index uint64 `json:"index" yaml:"index"`
 	Lag   uint64 `json:"lag" yaml:"lag"`
 	Bytes int64  `json:"bytes" yaml:"bytes"`
 }
 
-// Operation is work of the cluster on itself.
+// Operation is a change of the cluster that takes several steps, such as moving a shard.
 type Operation struct {
 	ID   uint64 `json:"id" yaml:"id"`
 	Kind string `json:"kind" yaml:"kind"`
@@ -131,7 +130,7 @@ type Operation struct {
 	Subject string `json:"subject" yaml:"subject"`
 	Step    string `json:"step" yaml:"step"`
 	Attempt uint32 `json:"attempt" yaml:"attempt"`
-	// Reason says why it waits, how it ended, or why it failed and what to do.
+	// Reason says why the operation waits, how it ended, or why it failed and what to do.
 	Reason     string     `json:"reason" yaml:"reason"`
 	Shard      uint32     `json:"shard,omitempty" yaml:"shard,omitempty"`
 	Table      string     `json:"table,omitempty" yaml:"table,omitempty"`
@@ -151,8 +150,7 @@ type Operation struct {
 	Ended      *time.Time `json:"ended,omitempty" yaml:"ended,omitempty"`
 }
 
-// Request asks for an operation. Nodes are given by name or id, tables as
-// DATABASE.TABLE (schema.ParseTableName).
+// Request starts an operation. Nodes are given by name or id, and tables as DATABASE.TABLE (schema.ParseTableName).
 type Request struct {
 	// Kind is one of shard-add, shard-move, shard-split-hot, shard-drop, shard-remove, replica-change, replica-rebuild,
 	// table-move, table-partition, node-drain, node-undrain, node-decommission, node-remove, rebalance,
@@ -167,44 +165,44 @@ type Request struct {
 	Count      int      `json:"count,omitempty"`
 	Replicas   int      `json:"replicas,omitempty"`
 	Partitions int      `json:"partitions,omitempty"`
-	// WithRows has table-move and table-partition take the rows along that a table has which keeps
-	// all rows; one that merges rows always does.
+	// WithRows makes table-move and table-partition move the existing rows as well. Tables that merge rows always move
+	// them.
 	WithRows bool `json:"with_rows,omitempty"`
-	// ForRestart has node-drain move leaders away only.
+	// ForRestart makes node-drain move only leaders away.
 	ForRestart bool `json:"for_restart,omitempty"`
-	// Force has node-decommission and node-remove take a voter out of the metadata group although no
-	// node can take its place.
+	// Force makes node-decommission and node-remove remove a voter from the metadata group even if no node can replace
+	// it.
 	Force bool `json:"force,omitempty"`
-	// Confirm is what Answer.Confirm asks for, for what cannot be taken back.
+	// Confirm repeats the text of Answer.Confirm, to confirm an action that cannot be undone.
 	Confirm string `json:"confirm,omitempty"`
-	// Plan has shard-remove only show what it would do.
+	// Plan makes shard-remove only return what it would do.
 	Plan bool `json:"plan,omitempty"`
 }
 
-// Answer is what became of a request: the operation that was begun, or, of what is
-// done at once, words.
+// Answer is the answer to a request: the operation that was started or, for actions that are done at once, a
+// message.
 type Answer struct {
 	Operation *Operation `json:"operation,omitempty"`
 	Message   string     `json:"message,omitempty"`
-	// Confirm, if set, says that nothing was done: what Message says is done if the request is
-	// sent again with this in its confirm.
+	// Confirm, if set, says that nothing was done yet. To do what Message says, send the request again with this text
+	// in its confirm.
 	Confirm string `json:"confirm,omitempty"`
-	// Removal, if set, is the plan that was asked for: nothing was done.
+	// Removal, if set, is the requested plan. Nothing was done.
 	Removal *Removal `json:"removal,omitempty"`
 }
 
 // Removal is what shard-remove would do.
 type Removal struct {
 	Shard uint32 `json:"shard" yaml:"shard"`
-	// Tables have rows on the shard, or are written there. They are handed over, two at a time.
+	// Tables have rows on the shard or are written there. They are handed over, two at a time.
 	Tables []TableMove `json:"tables" yaml:"tables"`
-	// Bytes is the size of what is copied: the tables with what they have on other shards.
+	// Bytes is the size of the data to copy, including what the tables have on other shards.
 	Bytes int64 `json:"bytes" yaml:"bytes"`
-	// Waits are what the operation would have to wait for now.
+	// Waits lists what the operation would have to wait for now.
 	Waits []string `json:"waits" yaml:"waits"`
 }
 
-// TableMove is a table that goes from the shards which have its rows to others, with its rows.
+// TableMove is a table whose rows move from their shards to other shards.
 type TableMove struct {
 	Table string   `json:"table" yaml:"table"`
 	Bytes int64    `json:"bytes" yaml:"bytes"`
@@ -212,19 +210,18 @@ type TableMove struct {
 	To    []uint32 `json:"to" yaml:"to"`
 }
 
-// Plan is what a rebalance would do, and what would stay uneven.
+// Plan is what a rebalance would do, and what would remain uneven.
 type Plan struct {
 	Moves   []Move   `json:"moves" yaml:"moves"`
 	Blocked []string `json:"blocked" yaml:"blocked"`
 	Paused  bool     `json:"paused" yaml:"paused"`
-	// Nodes are what was looked at; Even is why nothing is moved for balance, if nothing is.
+	// Nodes are the nodes that were considered. Even is the reason why nothing is moved for balance, if nothing is.
 	Nodes []Load `json:"nodes" yaml:"nodes"`
 	Even  string `json:"even" yaml:"even"`
 }
 
-// Load is what counts of a node for balance. Load weighs the used part of its disk
-// (half), its part of what all replicas take in (0.3, less below 1 MiB/s for each node) and its part of all replicas
-// (0.2).
+// Load is the load of a node. The field Load is a weighted sum of the used part of its disk (0.5), its share of all
+// ingested bytes (0.3, less if the nodes ingest under 1 MiB/s each) and its share of all replicas (0.2).
 type Load struct {
 	Node         string  `json:"node" yaml:"node"`
 	Replicas     int     `json:"replicas" yaml:"replicas"`

@@ -27,7 +27,7 @@ func (h Handlers) Plan(w http.ResponseWriter, r *http.Request) {
 	answer(w, r, plan, err)
 }
 
-// Operations lists the operations that are remembered.
+// Operations lists the stored operations.
 func (h Handlers) Operations(w http.ResponseWriter, r *http.Request) {
 	list, err := h.Cluster.Operations(r.Context())
 	answer(w, r, map[string]any{"operations": list}, err)
@@ -58,7 +58,7 @@ func (h Handlers) Operation(w http.ResponseWriter, r *http.Request) {
 // maxRequest bounds the body of a request, in bytes.
 const maxRequest = 64 << 10
 
-// Start begins the operation that the body asks for.
+// Start starts the operation in the body.
 func (h Handlers) Start(w http.ResponseWriter, r *http.Request) {
 	text, err := exchange.ReadBody(w, r, maxRequest, "request")
 	if err != nil {
@@ -84,7 +84,7 @@ func (h Handlers) Start(w http.ResponseWriter, r *http.Request) {
 	answer(w, r, done, err)
 }
 
-// Cancel has an operation end where it can.
+// Cancel ends an operation at the next step at which it can be ended.
 func (h Handlers) Cancel(w http.ResponseWriter, r *http.Request) {
 	id, err := operationID(r)
 	if err != nil {

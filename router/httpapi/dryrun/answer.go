@@ -13,7 +13,7 @@ import (
 	"cordwood/router/pipeline"
 )
 
-// tableResult is what the records of a dry run would put into one table.
+// tableResult has the rows that a dry run would store in one table.
 type tableResult struct {
 	name  string
 	parts []*pipeline.TableRows // more than one if there are several sets of options
@@ -21,13 +21,13 @@ type tableResult struct {
 	cut   int // rows that are not shown
 }
 
-// The most bytes of an answer that rows and traces take, each.
+// The size limits for rows and for traces in an answer, in bytes.
 const (
 	maxRowBytes   = 2 << 20
 	maxTraceBytes = 2 << 20
 )
 
-// joinTables puts together what goes to the same table.
+// joinTables joins the rows for the same table.
 func joinTables(out *pipeline.Output) []*tableResult {
 	var tables []*tableResult
 	for _, rows := range out.Tables {
@@ -51,7 +51,7 @@ func joinTables(out *pipeline.Output) []*tableResult {
 	return tables
 }
 
-// dataTypes are the names of types in dry runs.
+// dataTypes are the names of types in answers.
 var dataTypes = map[schema.Type]string{
 	schema.Boolean: "BOOLEAN", schema.Int8: "INT8", schema.Int16: "INT16", schema.Int32: "INT32", schema.Int64: "INT64",
 	schema.Uint8: "UINT8", schema.Uint16: "UINT16", schema.Uint32: "UINT32", schema.Uint64: "UINT64",
@@ -61,8 +61,7 @@ var dataTypes = map[schema.Type]string{
 	schema.TimestampMicrosecond: "TIMESTAMP_MICROSECOND", schema.TimestampNanosecond: "TIMESTAMP_NANOSECOND",
 }
 
-// appendTables appends the tables as an array. more, if not nil, appends further members
-// to each.
+// appendTables appends the tables as an array. more, if not nil, appends further members to each table.
 func appendTables(out []byte, tables []*tableResult, more func(out []byte, t *tableResult) []byte) []byte {
 	out = append(out, '[')
 	for i, t := range tables {
@@ -124,7 +123,7 @@ func (t *tableResult) appendRows(out []byte, part *pipeline.TableRows, first boo
 			out = append(out, `,"data_type":"`+dataTypes[c.Type]+`","semantic_type":"`+c.Semantic.String()+`"}`...)
 		}
 		out = append(out, ']')
-		if len(out) > maxRowBytes+maxTraceBytes { // a single row may be longer than all that is shown
+		if len(out) > maxRowBytes+maxTraceBytes { // a single row may exceed the limit
 			t.cut++
 			out, first = out[:whole], wasFirst
 		}
@@ -144,7 +143,7 @@ func appendCell(out []byte, c *column.Col, row int) []byte {
 		return strconv.AppendUint(out, uint64(c.Int(row)), 10)
 	case t.IsFloat():
 		text, err := json.Marshal(c.Float(row))
-		if err != nil { // no JSON for NaN and infinities
+		if err != nil { // JSON has no NaN and no infinities
 			text = []byte("null")
 		}
 		return append(out, text...)
@@ -158,7 +157,7 @@ func appendCell(out []byte, c *column.Col, row int) []byte {
 	return strconv.AppendInt(out, c.Int(row), 10)
 }
 
-// appendJSONOrText appends a text that is JSON as it is, and another as a string.
+// appendJSONOrText appends a text unchanged if it is JSON, and as a JSON string otherwise.
 func appendJSONOrText(out []byte, text string) []byte {
 	if text != "" && json.Valid([]byte(text)) {
 		return append(out, text...)
@@ -166,8 +165,8 @@ func appendJSONOrText(out []byte, text string) []byte {
 	return exchange.AppendJSONString(out, text)
 }
 
-// refusal returns why ingestion would refuse all rows of the table: it does not exist and must
-// not be created. Nil if it would not.
+// refusal returns the reason why ingestion would refuse all rows of the table: the table does not exist and must
+// not be created. It returns nil if ingestion would accept them.
 func (h *Handler) refusal(d *request, table string, noCreate bool) error {
 	if !d.real || !noCreate {
 		return nil
@@ -182,7 +181,7 @@ func (h *Handler) refusal(d *request, table string, noCreate bool) error {
 	return errs.New(errs.InvalidArguments, "Table `%s` does not exist, and `auto_create_table` hint is disabled", table)
 }
 
-// refuseTables returns the error that ingestion would answer because of a table.
+// refuseTables returns the error that ingestion would return for one of the tables.
 func (h *Handler) refuseTables(d *request, tables []*tableResult) error {
 	for _, t := range tables {
 		if err := h.refusal(d, t.name, t.noCreate()); err != nil {
@@ -192,12 +191,12 @@ func (h *Handler) refuseTables(d *request, tables []*tableResult) error {
 	return nil
 }
 
-// noCreate reports whether no part of the table's rows allows that it is created.
+// noCreate reports whether none of the table's rows permits creating the table.
 func (t *tableResult) noCreate() bool {
 	return !slices.ContainsFunc(t.parts, func(part *pipeline.TableRows) bool { return !part.NoCreate })
 }
 
-// refuseRecords notes the records that a table's refusal would let fail.
+// refuseRecords marks the records that would fail because a table is refused.
 func (h *Handler) refuseRecords(d *request, traces []pipeline.RecordTrace, tables []*tableResult) {
 	for i := range traces {
 		t := &traces[i]

@@ -1,17 +1,17 @@
 // Package dryrun has the handler of POST /v1/pipelines/_dryrun. It runs records through a pipeline and shows the rows
 // that would be stored. It writes nothing and creates nothing.
 //
-// Without trace the answer is an array with an element per table:
+// Without trace, the answer is an array with an element for each table:
 //
 //	[{"table_name":"dry_run","schema":[{"name","data_type","column_type","fulltext","index"}],
 //	  "rows":[[{"key","value","data_type","semantic_type"}]]}]
 //
-// "index" is fulltext, skipping or inverted; a column without an index has none.
+// "index" is fulltext, skipping or inverted. It is missing if a column has no index.
 //
-// and a record that fails fails the request, unless skip_error is set; the headers
-// x-svc-skipped and x-svc-skip-reasons count the skipped records.
+// A record that fails makes the request fail, unless skip_error is set. The headers x-svc-skipped and
+// x-svc-skip-reasons report skipped records.
 //
-// With trace=true no record fails the request, and the answer describes every step:
+// With trace=true, records never make the request fail, and the answer describes every step:
 //
 //	{"tables":[{"table_name","schema","rows",    as above, and for each table
 //	   "database","options":{"ttl":"7days"},     that it would be created with
@@ -28,12 +28,12 @@
 //	 "conflicts":[{"table","column","type","outcome":"aside|refused","records":3,"example"}],
 //	 "skipped":0,"cut":false,"execution_time_ms":1}
 //
-// Steps of the first 10 records are described, or of the records that trace_records names. The answer has about 4 MiB
-// at most: "cut" says that something is missing, and a step, row or record from which something was left out
-// says so too.
+// Steps are described for the first 10 records, or for the records in trace_records. The answer has at most about 4
+// MiB. "cut" says that something is missing, and is also set in each step, row or record from which something is
+// missing.
 //
-// The tables are named dry_run and a suffix, and none exists, unless the request says
-// table=T (and db=D): then it is run as it would be with the tables that there are.
+// By default, the tables are named dry_run with a suffix, and none of them exists. If the request has table=T (and
+// db=D), the records are compared with the existing tables.
 //
 // A Handler may be used concurrently.
 package dryrun
@@ -58,30 +58,30 @@ import (
 const (
 	// maxRecords is the most records of a dry run.
 	maxRecords = 100
-	// maxTraced is the most records whose steps are described: the first ones, unless trace_records names others.
+	// maxTraced is how many records are described step by step: the first ones, unless trace_records names others.
 	maxTraced = 10
 	// maxTime bounds how long the pipelines of a dry run may work.
 	maxTime = 10 * time.Second
-	// defaultTable is the table, before suffixes, of a request that names none.
+	// defaultTable is the name of the table, without suffixes, if the request does not name one.
 	defaultTable = "dry_run"
 )
 
 // request is a request for a dry run.
 type request struct {
-	name        string             // of a stored or built-in pipeline; "" for one in the request
+	name        string             // name of a stored or built-in pipeline; "" if the request contains the pipeline
 	pipeline    *pipeline.Pipeline // nil: svc_identity
 	data        []byte
 	kind        native.Kind
 	options     pipeline.Request
-	real        bool // the tables of the catalog count
+	real        bool // whether records are compared with existing tables
 	trace       bool
-	wanted      []int // the records whose steps are told; nil: the first ones
+	wanted      []int // the records whose steps are described; nil: the first ones
 	traced      []pipeline.RecordTrace
 	skipReasons []pipeline.Reason
-	warnings    []string // what headers say without effect, and what is stored otherwise than it came
+	warnings    []string // headers without effect, and values that are stored in another form
 }
 
-// Config is what a Handler works with. All fields are required, except Time.
+// Config has the settings of a Handler. All fields are required, except Time.
 type Config struct {
 	// Catalog has the tables that records are compared with.
 	Catalog ingest.Catalog
@@ -95,7 +95,7 @@ type Config struct {
 	// Now is the clock.
 	Now func() time.Time
 
-	// The following settings are those of ingestion.
+	// The following settings are the same as for ingestion.
 
 	MaxColumns, MaxMadeColumns, MaxNewColumns int
 	PipelineSteps                             int64
@@ -158,7 +158,7 @@ func (h *Handler) answer(x *exchange.Exchange, r *http.Request) ([]byte, *reques
 		return nil, nil, err
 	}
 	defer out.release()
-	if x.TimedOut() { // also if the pipeline ended before it looked at the time
+	if x.TimedOut() { // even if the pipeline ended before it noticed
 		return nil, nil, context.DeadlineExceeded
 	}
 	if d.trace {
@@ -170,7 +170,7 @@ func (h *Handler) answer(x *exchange.Exchange, r *http.Request) ([]byte, *reques
 	return appendTables(nil, tables, nil), d, nil
 }
 
-// output keeps the memory of a run's output.
+// output frees the memory of a run's output.
 type output struct{ release func() }
 
 // run runs the records.

@@ -20,7 +20,7 @@ import (
 	"cordwood/router/pipeline"
 )
 
-// Form is the JSON form of a request, whose data is a text within.
+// Form is the JSON form of a request. Its data is a text.
 type Form struct {
 	Pipeline        *string         `json:"pipeline"`
 	PipelineName    *string         `json:"pipeline_name"`
@@ -94,7 +94,7 @@ func namesOf(r *http.Request, query params.Values) *names {
 	return n
 }
 
-// apply sets what the form says. It takes precedence over headers and query string.
+// apply applies the form, which takes precedence over headers and query string.
 func (f *Form) apply(d *request, n *names) (err error) {
 	n.contentType, n.source = "application/json", f.Pipeline
 	setIf(&n.contentType, f.DataType)
@@ -112,7 +112,7 @@ func (f *Form) apply(d *request, n *names) (err error) {
 	return err
 }
 
-// tracedRecords reads a list of numbers of records, from 0.
+// tracedRecords parses a list of record numbers, which start at 0.
 func tracedRecords(text string) (list []int, err error) {
 	if text == "" {
 		return nil, nil
@@ -142,7 +142,7 @@ func setIf(field, value *string) {
 	}
 }
 
-// readOptions reads what concerns the run beside pipeline and data, as ingestion does.
+// readOptions reads the other options of the run, in the same way as ingestion.
 func (h *Handler) readOptions(r *http.Request, query params.Values, d *request) error {
 	q := &d.options
 	var err error
@@ -173,8 +173,8 @@ var formKeys = []string{
 	"pipeline", "pipeline_name", "pipeline_version", "data_type", "data", "table", "db", "trace", "trace_records",
 }
 
-// readForm returns the request's JSON form, or nil if the body is data. named says
-// that the pipeline is named outside the body, so that data may look like a form.
+// readForm returns the JSON form of the request, or nil if the body is data. named says that the pipeline is named
+// outside the body. Then data may look like a form.
 func readForm(contentType string, body []byte, named bool) (*Form, error) {
 	if kind, err := native.KindOf(contentType); err != nil || kind != native.JSON {
 		return nil, nil
@@ -203,7 +203,7 @@ func readForm(contentType string, body []byte, named bool) (*Form, error) {
 		nearest.DidYouMean(", ", key, formKeys), strings.Join(formKeys, ", "))
 }
 
-// unknownKey returns the first key, in alphabetical order, that no Form has.
+// unknownKey returns the first key, in alphabetical order, that a Form does not have.
 func unknownKey(keys map[string]json.RawMessage) (key string, found bool) {
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		if !slices.ContainsFunc(formKeys, func(known string) bool { return strings.EqualFold(known, key) }) {
@@ -213,8 +213,7 @@ func unknownKey(keys map[string]json.RawMessage) (key string, found bool) {
 	return "", false
 }
 
-// data returns the form's records: the text in a string or, to spare people the quoting, an
-// object or array as it is.
+// data returns the records of the form. They are the content of a string or, for convenience, an object or array.
 func (f *Form) data() ([]byte, error) {
 	if len(f.Data) > 0 {
 		switch f.Data[0] {
@@ -231,7 +230,7 @@ func (f *Form) data() ([]byte, error) {
 	return nil, errs.New(errs.InvalidArguments, "data is required: a string with 1 to %d records", maxRecords)
 }
 
-// findPipeline finds or compiles the pipeline; nil is svc_identity.
+// findPipeline finds or compiles the pipeline. nil means svc_identity.
 func (h *Handler) findPipeline(r *http.Request, n *names) (*pipeline.Pipeline, error) {
 	switch {
 	case n.source != nil:
@@ -246,7 +245,7 @@ func (h *Handler) findPipeline(r *http.Request, n *names) (*pipeline.Pipeline, e
 	return p, err
 }
 
-// setTarget sets the tables that the records are held against.
+// setTarget sets the tables with which the records are compared.
 func (h *Handler) setTarget(d *request, database, table string) error {
 	q := &d.options
 	q.Database, q.Table, q.Catalog, q.Pipeline = database, defaultTable, noTables{}, d.name
@@ -261,7 +260,7 @@ func (h *Handler) setTarget(d *request, database, table string) error {
 	return ingest.Writable(h.cfg.Catalog, database)
 }
 
-// noTables is the catalog of a dry run that names no table.
+// noTables is an empty catalog, for a dry run that names no table.
 type noTables struct{}
 
 func (noTables) Table(string, string) (*schema.Table, bool) { return nil, false }

@@ -10,7 +10,7 @@ import (
 	"cordwood/router/pipeline"
 )
 
-// traceAnswer returns the answer with every step of every record.
+// traceAnswer returns the answer that describes every step.
 func (h *Handler) traceAnswer(x *exchange.Exchange, d *request, tables []*tableResult) []byte {
 	traces := completeTraces(d)
 	h.refuseRecords(d, traces, tables)
@@ -35,8 +35,7 @@ func (h *Handler) traceAnswer(x *exchange.Exchange, d *request, tables []*tableR
 	return append(strconv.AppendInt(out, x.Millis(), 10), '}')
 }
 
-// completeTraces adds, in the order of the records, the records that failed before a pipeline had
-// them.
+// completeTraces inserts the records that failed before they reached a pipeline.
 func completeTraces(d *request) []pipeline.RecordTrace {
 	traces := slices.Clone(d.traced)
 	for _, reason := range d.skipReasons {
@@ -53,8 +52,7 @@ func completeTraces(d *request) []pipeline.RecordTrace {
 	return traces
 }
 
-// appendDifference appends where the table lies, the options that it would get, and how
-// it differs from the one that exists.
+// appendDifference appends the table's database and options, and how it differs from the existing table.
 func (h *Handler) appendDifference(out []byte, d *request, t *tableResult) []byte {
 	options := t.parts[0].Options
 	out = exchange.AppendJSONString(append(out, `,"database":`...), t.parts[0].Database)
@@ -90,7 +88,7 @@ func (h *Handler) appendDifference(out []byte, d *request, t *tableResult) []byt
 	return append(out, ']')
 }
 
-// appendOptions appends a table's options, without the comment that every table has.
+// appendOptions appends a table's options, without the default comment.
 func appendOptions(out []byte, options map[string]string) []byte {
 	out = append(out, '{')
 	sep := ""
@@ -105,8 +103,8 @@ func appendOptions(out []byte, options map[string]string) []byte {
 	return append(out, '}')
 }
 
-// findRow returns the place of a row among the rows of its table, and its part; -1 if several parts of the table have
-// the row's options, so that the place is unknown.
+// findRow returns the number of a row among the rows of its table, and its part. If several parts of the table have
+// the row's options, the number is unknown, and findRow returns -1.
 func findRow(row *pipeline.RowTrace, tables []*tableResult) (number int, in *tableResult, part *pipeline.TableRows) {
 	number, before := -1, 0
 	for _, t := range tables {
@@ -126,7 +124,7 @@ func findRow(row *pipeline.RowTrace, tables []*tableResult) (number int, in *tab
 	return number, in, part
 }
 
-// appendStored appends the row as it would be stored, without nulls.
+// appendStored appends the row as it would be stored, leaving out nulls.
 func (t *tableResult) appendStored(out []byte, part *pipeline.TableRows, row int) []byte {
 	out = append(out, '{')
 	sep := ""
@@ -141,14 +139,14 @@ func (t *tableResult) appendStored(out []byte, part *pipeline.TableRows, row int
 	return append(out, '}')
 }
 
-// conflict is a column that does not take values of the records.
+// conflict is a column that does not accept some values of the records.
 type conflict struct {
 	table, column, outcome, example string
 	records                         int
 }
 
-// findConflicts returns the columns of existing tables whose values go aside as text, and columns for which records
-// are refused.
+// findConflicts returns the columns of existing tables whose values are set aside as text, and the columns for
+// which records are refused.
 func findConflicts(tables []*tableResult, traces []pipeline.RecordTrace) []*conflict {
 	var list []*conflict
 	for _, t := range tables {
@@ -177,7 +175,7 @@ func findConflicts(tables []*tableResult, traces []pipeline.RecordTrace) []*conf
 	return list
 }
 
-// appendConflicts appends conflicts as an array, with the types of the columns that there are.
+// appendConflicts appends conflicts as an array, with the types of existing columns.
 func appendConflicts(out []byte, d *request, list []*conflict) []byte {
 	out = append(out, '[')
 	for i, c := range list {
@@ -219,7 +217,7 @@ func appendRecordTrace(out []byte, t *pipeline.RecordTrace, tables []*tableResul
 	return append(out, '}')
 }
 
-// appendSteps appends the steps that a record went through.
+// appendSteps appends the steps that processed a record.
 func appendSteps(out []byte, steps []pipeline.StepTrace) []byte {
 	for i, step := range steps {
 		if i > 0 {
@@ -247,7 +245,7 @@ func appendSteps(out []byte, steps []pipeline.StepTrace) []byte {
 	return out
 }
 
-// appendRows appends the rows that a record became.
+// appendRows appends the rows that a record produced.
 func appendRows(out []byte, rows []pipeline.RowTrace, tables []*tableResult) []byte {
 	for i, row := range rows {
 		if i > 0 {

@@ -15,8 +15,7 @@ import (
 	"cordwood/router/write"
 )
 
-// The headers of answers, in the form that net/http keeps them in. Clients match them
-// in any case.
+// The headers of answers, in the canonical form of net/http. Clients ignore case.
 const (
 	HeaderFormat        = "X-Svc-Format"
 	HeaderExecutionTime = "X-Svc-Execution-Time"
@@ -32,12 +31,12 @@ const (
 	HeaderOutcome       = "X-Svc-Outcome"
 )
 
-// maxHeaderText bounds free text in a header, in bytes.
+// maxHeaderText bounds the length of free text in a header, in bytes.
 const maxHeaderText = 1024
 
-// WriteError answers a request with err, in the one shape of errors: JSON with code,
-// text and time, and the same in headers. Codes of internal errors are masked; the log
-// has the detail. After the first byte of an answer it does nothing but log.
+// WriteError answers a request with err. All errors have the same form: JSON with code, text and time, and the same
+// data in headers. Details of internal errors go only to the log. If the answer has already begun, WriteError only
+// logs.
 func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	x := Of(r)
 	err = x.lostRight(err)
@@ -99,8 +98,8 @@ func setHeaders(h http.Header, e *errs.Error, msg string) {
 	h.Set(HeaderErrMsg, HeaderText(msg))
 }
 
-// TellPassing sets the headers of an answer that is not begun yet, whose body says that records may be stored later:
-// when the client should come again and, if the whole request was refused, why.
+// TellPassing sets headers before an answer whose body says that records may be stored later: when the client
+// should retry and, if the whole request was refused, why.
 func TellPassing(w http.ResponseWriter, r *http.Request, err error, whole bool) {
 	x, e := Of(r), errs.From(err)
 	w.Header().Set("Retry-After", strconv.Itoa(retrySeconds(e.RetryAfter)))
@@ -110,23 +109,23 @@ func TellPassing(w http.ResponseWriter, r *http.Request, err error, whole bool) 
 	}
 }
 
-// detailed is an error whose answer has more members.
+// detailed is an error whose answer has additional members.
 type detailed interface {
 	error
 	// AppendDetail appends members, each with a comma before it.
 	AppendDetail(out []byte) []byte
 }
 
-// located is an error about a part of a text that the client sent.
+// located is an error that refers to a part of the client's text.
 type located interface {
 	error
-	// Part returns the part, in bytes of the text.
+	// Part returns the position and length of the part, in bytes.
 	Part() (offset, length int)
-	// Candidates returns the names that what is there may have been meant to be.
+	// Candidates returns names that may have been meant.
 	Candidates() []string
 }
 
-// appendPart appends where in the client's text the fault is, if err knows it.
+// appendPart appends the position of the fault in the client's text, if err has it.
 func appendPart(out []byte, err error) []byte {
 	l := located(nil)
 	if !errors.As(err, &l) {
@@ -152,24 +151,23 @@ func appendPart(out []byte, err error) []byte {
 	return append(out, ']')
 }
 
-// Refusal is an error as another protocol's answer needs it. The headers x-svc-err-code, x-svc-err-msg
-// and Retry-After are set already.
+// Refusal has the parts of an error that another protocol's answer needs. The headers x-svc-err-code, x-svc-err-msg
+// and Retry-After are already set.
 type Refusal struct {
-	// Status is the status of the one shape of errors.
+	// Status is the HTTP status that our own protocol would use.
 	Status int
 	Code   errs.Code
-	// Text is what the client may know.
+	// Text is the message for the client.
 	Text string
 }
 
-// Passing reports whether the same request may succeed later: much is under way, a limit for a
-// time is reached, or a part of the cluster cannot be reached.
+// Passing reports whether the same request may succeed later, because the server is busy, a rate limit was reached,
+// or a part of the cluster cannot be reached.
 func (f *Refusal) Passing() bool {
 	return f.Status == http.StatusTooManyRequests || f.Status >= 500 || f.Status == http.StatusRequestTimeout
 }
 
-// resolve finds the error's code and status. An error that came about because the
-// request's time was up is answered as such.
+// resolve returns the error's code and status. If the request's time is up, the error becomes a timeout.
 func resolve(x *Exchange, err error) (*errs.Error, int) {
 	e := errs.From(err)
 	if e.Code == errs.Unknown {
@@ -188,8 +186,8 @@ func resolve(x *Exchange, err error) (*errs.Error, int) {
 	return e, status
 }
 
-// HeaderText makes text safe for a header: one line of printable ASCII, bounded. The body has it
-// as it is.
+// HeaderText makes text safe for a header: one line of printable ASCII with a limited length. The body contains the
+// original text.
 func HeaderText(text string) string {
 	text = words.ASCII(text)
 	if len(text) > maxHeaderText {
@@ -203,8 +201,8 @@ func HeaderText(text string) string {
 	}, text)
 }
 
-// retrySeconds returns when to come back, 1 to 30 s, spread by a quarter so that clients
-// that were refused together do not come back together.
+// retrySeconds returns the time to wait before a retry, 1 to 30 s. It varies at random by up to a quarter, so that
+// clients that were refused together do not retry together.
 func retrySeconds(d time.Duration) int {
 	secs := min(max(d.Seconds(), 1), 30)
 	return int(math.Ceil(secs * (0.75 + rand.Float64()/2)))

@@ -1,12 +1,10 @@
-// Package exchange is one HTTP request and its answer, as every handler sees them: its sender, how
-// long it may take, what the log of changes says about it, and the shape of answers, above all the
-// one shape of errors (errors.go).
+// Package exchange represents one HTTP request and its answer for handlers: its sender, its deadline, what the log
+// of changes says about it, and the common form of answers and errors (errors.go).
 //
-// The server makes an Exchange from the first byte of a request (Begin); handlers get it by
-// Of. One that was ended because its user lost a right answers so (follow.go).
+// The server creates an Exchange when a request arrives (Begin), and handlers get it by Of. If a request is ended
+// because its user lost a right, the answer says so (follow.go).
 //
-// An Exchange belongs to the goroutine of its request. Only a Follower's end may come from
-// another one.
+// An Exchange belongs to the goroutine of its request. Only the end of a follower may come from another goroutine.
 package exchange
 
 import (
@@ -19,48 +17,48 @@ import (
 	"cordwood/router/access"
 )
 
-// Exchange is one request and its answer, from the first byte to the last. It is the
-// http.ResponseWriter that handlers see, and travels in the request's context.
+// Exchange is one request and its answer. It is the http.ResponseWriter that handlers get, and is stored in the
+// request's context.
 type Exchange struct {
-	// Tag is the answer's ETag, in quotes; empty: it has none.
+	// Tag is the ETag of the answer, in quotes; empty: none.
 	Tag string
 	http.ResponseWriter
 	log *slog.Logger
 	// Start is when the request arrived.
 	Start time.Time
-	// Client is the address of the sender, behind proxies that are trusted.
+	// Client is the address of the client. Trusted proxies are skipped.
 	Client netip.Addr
 	// Route is the pattern of the request's path, and Answered counts the answer for it.
 	Route    string
 	Answered func(status int, took time.Duration)
-	// Deadline is when the request's time is up; zero: never.
+	// Deadline is the time limit of the request; zero: none.
 	Deadline time.Time
-	// PlainTimeout answers a time-out without a body.
+	// PlainTimeout says that a timeout is answered without a body.
 	PlainTimeout bool
-	// Refuse answers an error in the words of another protocol; nil: in the one shape of errors.
+	// Refuse answers errors in the format of another protocol; nil: in our own format.
 	Refuse func(w http.ResponseWriter, r *http.Request, why *Refusal)
-	// Caller is the sender of the request; until it is known, a caller who may do nothing.
+	// Caller is the sender of the request. Until the sender is known, it is a caller who may do nothing.
 	Caller access.Caller
-	// Need is what the route asks of the caller.
+	// Need is the privilege that the route requires.
 	Need access.Need
-	// Statement and Message say more about a change in its line of the log.
+	// Statement and Message are additional details for the log of changes.
 	Statement, Message string
-	// Unchanged: nothing was done, and nothing refused; the sender was asked to confirm.
+	// Unchanged says that nothing was done or refused, because the sender was asked to confirm.
 	Unchanged bool
-	// Failed is the error that was answered; nil: none was.
+	// Failed is the error in the answer; nil: none.
 	Failed error
-	// ExactRetry: Retry-After is what the error says, not spread.
+	// ExactRetry says that Retry-After is exactly the error's value, without random variation.
 	ExactRetry bool
-	// NodeNames puts the names of nodes in the place of their ids; nil: they stay.
+	// NodeNames replaces the ids of nodes by their names; nil: they are not replaced.
 	NodeNames func(string) string
 	// Traced is the request's context with its span; nil if it has no trace.
 	Traced context.Context
 
-	// Status is the status of the answer; 0 while no header was written.
+	// Status is the status of the answer; 0 until the header is written.
 	Status int
 	// Bytes counts the bytes of the answer.
 	Bytes int64
-	// Broken: the answer is not whole.
+	// Broken says that the answer is incomplete.
 	Broken bool
 
 	follower *follower // nil: nothing ends the request
@@ -68,8 +66,8 @@ type Exchange struct {
 
 type exchangeKey struct{}
 
-// exchangeContext is the context of a request: it holds the exchange, and in it the caller on
-// whose behalf everything below works.
+// exchangeContext is the context of a request. It contains the exchange, and thereby the caller for whom the work
+// is done.
 type exchangeContext struct {
 	context.Context
 	x *Exchange
@@ -86,8 +84,7 @@ func (c exchangeContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// Of returns the request's exchange, or a blank one if the request did not pass through
-// a server.
+// Of returns the request's exchange, or an empty one if the request did not pass through a server.
 func Of(r *http.Request) *Exchange {
 	if x, ok := r.Context().Value(exchangeKey{}).(*Exchange); ok {
 		return x
@@ -119,7 +116,7 @@ func (x *Exchange) Context(r *http.Request) context.Context {
 // Millis returns the time that the request has taken so far.
 func (x *Exchange) Millis() int64 { return time.Since(x.Start).Milliseconds() }
 
-// named returns text with nodes called by their names.
+// named returns text in which ids of nodes are replaced by their names.
 func (x *Exchange) named(text string) string {
 	if x.NodeNames == nil {
 		return text
@@ -127,7 +124,7 @@ func (x *Exchange) named(text string) string {
 	return x.NodeNames(text)
 }
 
-// NamedNodes returns a text that answers a request, with nodes called by their names.
+// NamedNodes returns a text for the answer to r, in which ids of nodes are replaced by their names.
 func NamedNodes(r *http.Request, text string) string { return Of(r).named(text) }
 
 // User returns the name of the user who sent the request. It is empty if the server has no users.
@@ -161,7 +158,7 @@ func (x *Exchange) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Flush sends what was written so far.
+// Flush sends everything written so far.
 func (x *Exchange) Flush() { _ = http.NewResponseController(x.ResponseWriter).Flush() }
 
 // Unwrap is for http.ResponseController.
@@ -169,7 +166,7 @@ func (x *Exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
 var _ slog.LogValuer = (*Exchange)(nil)
 
-// LogValue returns the exchange as it stands in the request log.
+// LogValue returns the exchange as it appears in the request log.
 func (x *Exchange) LogValue() slog.Value {
 	return slog.GroupValue(
 		slog.String("route", x.Route), slog.Int("status", x.Status),

@@ -10,12 +10,11 @@ import (
 	"cordwood/router/access"
 )
 
-// lostWait is how long a client whose user lost a right may take to read why, or the rest
-// of what was written to it already.
+// lostWait is how long a client whose user lost a right may take to read the reason, or the rest of the answer.
 const lostWait = 500 * time.Millisecond
 
-// follower ends a request whose user may no longer send it: it cancels the request's
-// context with the reason, and bounds how long a write to the client may still block.
+// follower ends a request whose user lost a right. It cancels the request's context with the reason, and bounds how
+// long a write to the client may still block.
 type follower struct {
 	work   access.Work
 	cancel context.CancelCauseFunc
@@ -26,12 +25,11 @@ type follower struct {
 	over bool
 }
 
-// Follow has the request end when its user may no longer send it: the returned request's
-// context is cancelled then. begin begins the work of a sender (see httpapi.Authenticator);
-// the caller of x asks the list of users as it is from now on. stop must be called when the
-// handler has returned.
+// Follow cancels the context of the returned request when its user may no longer send it. begin starts work for a
+// sender (see httpapi.Authenticator). From now on the caller of x uses the current list of users. The handler's
+// caller must call stop when the handler has returned.
 //
-// The context of a handler that asks again itself, before its last step, is not cancelled.
+// If asksAgain is set, the handler checks the rights itself before its last step, and its context is not cancelled.
 func (x *Exchange) Follow(r *http.Request, asksAgain bool,
 	begin func(access.Sender, func(error)) access.Work,
 ) (_ *http.Request, stop func()) {
@@ -59,11 +57,11 @@ func (f *follower) end(why error) {
 	}
 	f.lost = why
 	f.cancel(why)
-	// Not every connection has deadlines.
+	// Some connections have no deadlines.
 	_ = f.rc.SetWriteDeadline(time.Now().Add(lostWait))
 }
 
-// finish says that the handler has returned: the connection may serve another request.
+// finish tells that the handler has returned. The connection may then serve another request.
 func (f *follower) finish() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -73,7 +71,7 @@ func (f *follower) finish() {
 	}
 }
 
-// reason returns why the request was ended; nil: it was not.
+// reason returns the reason why the request was ended; nil: it was not.
 func (f *follower) reason() error {
 	if f == nil {
 		return nil
@@ -83,8 +81,8 @@ func (f *follower) reason() error {
 	return f.lost
 }
 
-// lostRight replaces an error that came about because the request was ended by the reason
-// for that, and gives the client time to read it.
+// lostRight replaces an error that was caused by the end of the request with the reason for that end, and gives the
+// client time to read it.
 func (x *Exchange) lostRight(err error) error {
 	lost := x.follower.reason()
 	if lost == nil || errs.ReasonOf(err) == errs.OutcomeUnknown ||

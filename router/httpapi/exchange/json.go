@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// WriteJSON answers with a JSON text and a line end, so that a shell's prompt does not follow
-// on the same line.
+// WriteJSON answers with JSON and a newline, so that a shell's prompt starts on a new line.
 func WriteJSON(w http.ResponseWriter, status int, body []byte) {
 	end := []byte("\n")
 	if bytes.HasSuffix(body, end) {
@@ -17,12 +16,12 @@ func WriteJSON(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)+len(end)))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // the client may be gone; nobody else wants to know
+	_, _ = w.Write(body) // the client may be gone, and nobody else needs the error
 	_, _ = w.Write(end)
 }
 
-// AppendJSONString appends s as a JSON string. Tags, URLs and arrows stay as they are, because
-// people read and copy them.
+// AppendJSONString appends s as a JSON string. Unlike encoding/json, it does not escape <, > and &, because people
+// read and copy the texts.
 func AppendJSONString(dst []byte, s string) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')

@@ -11,8 +11,8 @@ import (
 	"cordwood/proto/words"
 )
 
-// ReadBody reads the body of a small request, which errors call what. A body of more than limit bytes is refused with
-// status 413.
+// ReadBody reads the body of a small request. what names the body in errors. A body of more than limit bytes is
+// refused with status 413.
 func ReadBody(w http.ResponseWriter, r *http.Request, limit int64, what string) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
@@ -25,7 +25,7 @@ func ReadBody(w http.ResponseWriter, r *http.Request, limit int64, what string) 
 	return body, nil
 }
 
-// DecodeJSON decodes a body that is one JSON value. Unknown fields, and anything behind the value, are errors.
+// DecodeJSON decodes a body that must be one JSON value. Unknown fields, and text after the value, are errors.
 func DecodeJSON(body []byte, to any) error {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()

@@ -59,7 +59,7 @@ type ValuesAnswer struct {
 	Values []facets.Value `json:"values"`
 }
 
-// Values answers with the values of a field that begin so.
+// Values answers with the values of a field that begin with a prefix.
 func (h *Handler) Values() http.HandlerFunc {
 	return answering(h, func(ctx context.Context, c *call, req *valuesRequest) (any, error) {
 		s, err := c.scope(ctx, req.Request)

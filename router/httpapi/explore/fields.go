@@ -50,10 +50,10 @@ type CompileAnswer struct {
 	Tokens []search.Token `json:"tokens"`
 }
 
-// shownLimit is the limit of the SELECT that Compile shows.
+// shownLimit is the LIMIT in the SELECT that Compile returns.
 const shownLimit = 200
 
-// Compile answers with the SQL of a search, and runs nothing.
+// Compile answers with the SQL of a search. It does not run it.
 func (h *Handler) Compile() http.HandlerFunc {
 	return answering(h, func(ctx context.Context, c *call, req *compileRequest) (any, error) {
 		s, err := c.scope(ctx, req.Request)
@@ -75,10 +75,11 @@ func (h *Handler) Compile() http.HandlerFunc {
 	})
 }
 
-// planned is what EXPLAIN says of a table: the segments that are read, of all, and the rows in memory.
+// planned matches what EXPLAIN says about a table: the number of segments to read, the number of all segments, and
+// the rows in memory.
 var planned = regexp.MustCompile(`(\d+) of (\d+) segments; (?:(\d+) of (\d+) rows in memory)?`)
 
-// plan returns what EXPLAIN foresees for a count. Its rows are the rows of the range.
+// plan returns the estimate of EXPLAIN for counting the rows in the range.
 func plan(ctx context.Context, s *scope.Scope) (*budget.Read, error) {
 	extents, err := s.Extents(ctx)
 	if err != nil {
@@ -105,6 +106,6 @@ func plan(ctx context.Context, s *scope.Scope) (*budget.Read, error) {
 }
 
 func number(text string) int {
-	n, _ := strconv.Atoi(text) // digits
+	n, _ := strconv.Atoi(text) // the text has digits only
 	return n
 }

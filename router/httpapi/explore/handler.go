@@ -1,5 +1,5 @@
-// Package explore is the handlers of /v1/explore: what a page for logs asks. They read a request, ask the packages
-// below router/explore, and write what those answer.
+// Package explore has the handlers of /v1/explore, which serve the page for logs. They read a request, call the
+// packages below router/explore, and write the answer.
 //
 // A Handler has no goroutines of its own and nothing to close. It may be used concurrently.
 package explore
@@ -25,11 +25,11 @@ import (
 // maxBody bounds a request, in bytes.
 const maxBody = 64 << 10
 
-// Config is what a Handler works with.
+// Config has the settings of a Handler.
 type Config struct {
 	// Source finds tables and runs SQL. Required.
 	Source scope.Source
-	// Timeout bounds a request that does not name another by x-svc-timeout. The default value is 30 s.
+	// Timeout bounds requests without the header x-svc-timeout. The default value is 30 s.
 	Timeout time.Duration
 	// Now is the clock. The default value is time.Now.
 	Now func() time.Time
@@ -55,7 +55,7 @@ func New(cfg Config) (*Handler, error) {
 	return &Handler{cfg: cfg, fields: fields.New(cfg.Now)}, nil
 }
 
-// remembering is a source that remembers for a moment how much tables hold.
+// remembering is a source that caches the sizes of tables for a short time.
 type remembering struct {
 	scope.Source
 	extents *budget.Extents
@@ -66,7 +66,7 @@ func (r remembering) Extents(ctx context.Context, tables []*schema.Table) (map[u
 	return r.extents.Of(ctx, tables)
 }
 
-// call is one request while it is answered.
+// call is one request in progress.
 type call struct {
 	h       *Handler
 	r       *http.Request
@@ -75,7 +75,7 @@ type call struct {
 	timeout time.Duration
 }
 
-// answering returns the handler of a request of type T, which do answers with what becomes JSON.
+// answering returns a handler for requests of type T. do returns the answer, which is written as JSON.
 func answering[T any](h *Handler, do func(ctx context.Context, c *call, req *T) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		x := exchange.Of(r)
@@ -107,7 +107,7 @@ func answering[T any](h *Handler, do func(ctx context.Context, c *call, req *T) 
 	}
 }
 
-// decode reads the body of a request: an object of JSON.
+// decode decodes the body of a request, which must be a JSON object.
 func decode(w http.ResponseWriter, r *http.Request, to any) error {
 	if kind := r.Header.Get("Content-Type"); kind != "" {
 		if media, _, err := mime.ParseMediaType(kind); err != nil || media != "application/json" {
@@ -126,7 +126,8 @@ func (c *call) scope(ctx context.Context, req scope.Request) (*scope.Scope, erro
 	return scope.Resolve(ctx, c.h.cfg.Source, req, c.now, c.timeout)
 }
 
-// counting resolves the scope of a request that counts rows, and how long it may count before it takes a sample.
+// counting resolves the scope of a request that counts rows. It also returns how long the count may take before a
+// sample is used.
 func (c *call) counting(ctx context.Context, req scope.Request) (*scope.Scope, time.Duration, error) {
 	s, err := c.scope(ctx, req)
 	if err != nil {

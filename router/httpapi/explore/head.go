@@ -10,35 +10,35 @@ import (
 	"cordwood/router/httpapi/exchange"
 )
 
-// Head is what every answer begins with.
+// Head has the common members of all answers.
 type Head struct {
 	Range Range `json:"range"`
-	// Tables are the names of the tables, without patterns.
+	// Tables are the names of the tables that match the request's patterns.
 	Tables []string `json:"tables"`
-	// Where is the condition that the search became.
+	// Where is the SQL condition of the search.
 	Where string `json:"where"`
 	Took  int64  `json:"took_ms"`
-	// Read is how much lies in the range; it is estimated, from the bounds of the files.
+	// Read is the estimated amount of data in the range, from the bounds of the files.
 	Read *budget.Read `json:"read,omitempty"`
-	// Exact: nothing was estimated from a sample.
+	// Exact says that no number was estimated from a sample.
 	Exact   bool     `json:"exact"`
 	Sample  *Sample  `json:"sample,omitempty"`
 	Partial *Partial `json:"partial,omitempty"`
 }
 
-// Range is the time of the rows. From is null if that is the first row.
+// Range is the time range. From is null if the range starts at the first row.
 type Range struct {
 	From *string `json:"from"`
 	To   string  `json:"to"`
 }
 
-// Sample says of how many rows numbers were estimated.
+// Sample says how many rows were sampled, of how many.
 type Sample struct {
 	Rows int64 `json:"rows"`
 	Of   int64 `json:"of"`
 }
 
-// Partial is what is missing from an answer that was allowed to be partial.
+// Partial is what is missing if a partial answer was allowed.
 type Partial struct {
 	Segments []string `json:"segments,omitempty"`
 	Shards   []string `json:"shards,omitempty"`
@@ -81,14 +81,15 @@ func (c *call) headWithRead(ctx context.Context, s *scope.Scope) (Head, error) {
 	return h, nil
 }
 
-// headOfCounts is headWithRead for counts. They were estimated from a sample of rows, or are exact if of is 0.
+// headOfCounts is headWithRead for counts. If of is 0, the counts are exact. Otherwise they were estimated from a
+// sample of rows.
 func (c *call) headOfCounts(ctx context.Context, s *scope.Scope, rows, of int64) (Head, error) {
 	h, err := c.headWithRead(ctx, s)
 	h.noteSample(rows, of)
 	return h, err
 }
 
-// noteSample notes that counts were estimated from a sample of rows, or are exact if of is 0.
+// noteSample notes that counts were estimated from a sample of rows. If of is 0, they are exact.
 func (h *Head) noteSample(rows, of int64) {
 	if of > 0 {
 		h.Exact, h.Sample = false, &Sample{Rows: rows, Of: of}

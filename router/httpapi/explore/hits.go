@@ -23,7 +23,7 @@ type HitsAnswer struct {
 	*hits.Answer
 }
 
-// or returns the number that a request has, or the usual one.
+// or returns the number in a request, or the default.
 func or(n *int, usual int) int {
 	if n != nil {
 		return *n

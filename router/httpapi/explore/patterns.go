@@ -21,7 +21,7 @@ type PatternsAnswer struct {
 	*patterns.Answer
 }
 
-// Patterns answers with what the texts of a field have in common.
+// Patterns answers with the patterns that the texts of a field share.
 func (h *Handler) Patterns() http.HandlerFunc {
 	return answering(h, func(ctx context.Context, c *call, req *patternsRequest) (any, error) {
 		s, limit, err := c.counting(ctx, req.Request)

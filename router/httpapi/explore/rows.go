@@ -24,11 +24,11 @@ type RowsAnswer struct {
 	Head
 	Columns []rows.Column `json:"columns"`
 	Rows    []*rows.Row   `json:"rows"`
-	// Next is the cursor of the next page; null: there is none.
+	// Next is the cursor of the next page; null: this is the last page.
 	Next *string `json:"next"`
 }
 
-// usualLimit is how many rows a page has that names no other number.
+// usualLimit is the default number of rows on a page.
 const usualLimit = 200
 
 // Rows answers with a page of rows.
@@ -67,7 +67,7 @@ func (h *Handler) Rows() http.HandlerFunc {
 	})
 }
 
-// some returns rows that are a list in JSON even if there are none.
+// some returns a non-nil list, so that JSON has an empty list and not null.
 func some(list []*rows.Row) []*rows.Row {
 	if list == nil {
 		return []*rows.Row{}
@@ -75,7 +75,7 @@ func some(list []*rows.Row) []*rows.Row {
 	return list
 }
 
-// shownColumns returns the columns of that name, all if none are named.
+// shownColumns returns the columns with the given names, or all if no names are given.
 func shownColumns(s *scope.Scope, names []string) ([]rows.Column, error) {
 	all := rows.Columns(s)
 	if names == nil {
@@ -96,14 +96,14 @@ func shownColumns(s *scope.Scope, names []string) ([]rows.Column, error) {
 	return out, nil
 }
 
-// place names a row.
+// place identifies a row.
 type place struct {
 	DB    string `json:"db"`
 	Table string `json:"table"`
 	ID    string `json:"id"`
 }
 
-// scope returns the scope of the table of a row.
+// scope returns a scope with only the table of the row.
 func (p *place) scope(ctx context.Context, c *call, more scope.Request) (*scope.Scope, error) {
 	if p.Table == "" || p.ID == "" {
 		return nil, errs.New(errs.InvalidArguments, `table and id are required: name the row as {"table":"app","id":"…"}`)
@@ -161,7 +161,7 @@ type contextRequest struct {
 type ContextAnswer struct {
 	Head
 	Columns []rows.Column `json:"columns"`
-	// Before and After are from old to new.
+	// Before and After are sorted by time, the oldest first.
 	Before  []*rows.Row  `json:"before"`
 	Row     *rows.Row    `json:"row"`
 	After   []*rows.Row  `json:"after"`
@@ -169,7 +169,7 @@ type ContextAnswer struct {
 	Cursors rows.Cursors `json:"cursors"`
 }
 
-// usualAround is how many rows either side of a row has that names no other number.
+// usualAround is the default number of rows before and after a row.
 const usualAround = 20
 
 // Context answers with the rows around a row.

@@ -9,7 +9,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// errorCodes returns the schema of codes.
+// errorCodes returns the schema of error codes.
 func errorCodes() object {
 	var values []any
 	var text strings.Builder
@@ -22,7 +22,7 @@ func errorCodes() object {
 	return object{"type": "integer", "enum": values, "description": text.String()}
 }
 
-// statuses are the errors that operations answer with, except some of their own.
+// statuses has the common error statuses of operations.
 var statuses = map[int]string{
 	http.StatusBadRequest:            "The request is wrong; send no other like it.",
 	http.StatusUnauthorized:          "A user is needed, or the password is wrong.",
@@ -44,7 +44,7 @@ var statuses = map[int]string{
 	http.StatusGatewayTimeout: "Another node did not answer in time, or the request was cancelled.",
 }
 
-// errorResponses returns the components that operations refer to: E400 and so on.
+// errorResponses returns the components E400 and so on, to which operations refer.
 func errorResponses(headers object) object {
 	out := object{}
 	for status, text := range statuses {
@@ -73,8 +73,8 @@ func errorResponses(headers object) object {
 
 func ref(to string) object { return object{"$ref": "#/components/" + to} }
 
-// addErrors adds the errors that an operation may answer with, by its permission and by
-// its key x-errors, unless it describes them itself.
+// addErrors adds the possible errors of an operation, which follow from its permission and its key x-errors. Errors
+// that the operation describes itself stay.
 func addErrors(op object) {
 	add := []int{http.StatusInternalServerError, http.StatusForbidden, http.StatusMisdirectedRequest}
 	permission := op["x-permission"]

@@ -1,19 +1,18 @@
-// Package openapi is the description of the HTTP API, in OpenAPI 3.1: written by hand in
-// document/*.yaml, a file for each part of the API, and put together here.
+// Package openapi has the description of the HTTP API in OpenAPI 3.1. It is written by hand in document/*.yaml,
+// with a file for each part of the API. This package joins the files.
 //
-// Putting together adds what would only be repetition in the files: the errors that every
-// operation may answer with, the method HEAD beside GET, the old names of paths, and the
-// codes of errors. The keys that ask for it do not get into the result:
+// It also adds what would be repeated in the files: common errors of operations, the method HEAD for each GET, the
+// old names of paths, and the codes of errors. The following keys control this and are not in the result:
 //
 //	x-errors: [413]        of an operation: further errors, by status
 //	x-no-head: true        of an operation GET: there is no HEAD
 //	x-alias-of: /v1/x      of a path: it has the operations of another one
 //	$ref: '#/x-name'       the value of the key x-name of any file stands here
 //
-// admin.yaml describes the port of the administrator, and is complete in itself.
+// admin.yaml describes the administrator's port and is complete in itself.
 //
-// The key x-permission stays: it says what a user must be allowed to. Tests of package
-// httpapi hold the result against the table of routes, and test/api against real answers.
+// The key x-permission stays in the result. It says which privilege the operation needs. Tests of package httpapi
+// compare the result with the table of routes, and test/api compares it with real answers.
 package openapi
 
 import (
@@ -34,10 +33,10 @@ var files embed.FS
 //go:embed admin.yaml
 var admin []byte
 
-// object is a mapping of the document.
+// object is a mapping in the document.
 type object = map[string]any
 
-// Document returns the description as JSON. version is the program's; empty: dev.
+// Document returns the description as JSON. version is the version of the program; empty: dev.
 func Document(version string) ([]byte, error) {
 	doc, err := assemble()
 	if err != nil {
@@ -46,8 +45,8 @@ func Document(version string) ([]byte, error) {
 	return encode(doc, version)
 }
 
-// Admin returns the description of the administrator's port as JSON. version is the
-// program's; empty: dev.
+// Admin returns the description of the administrator's port as JSON. version is the version of the program; empty:
+// dev.
 func Admin(version string) ([]byte, error) {
 	doc := object{}
 	if err := yaml.Unmarshal(admin, &doc); err != nil {
@@ -70,7 +69,7 @@ func encode(doc object, version string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// assemble puts the files together.
+// assemble joins the files.
 func assemble() (object, error) {
 	entries, err := files.ReadDir("document")
 	if err != nil {
@@ -104,8 +103,7 @@ func assemble() (object, error) {
 	return doc, completePaths(doc["paths"].(object))
 }
 
-// join adds the members of from to to. The same member twice is a mistake, unless both
-// are objects.
+// join adds the members of from to to. If both have a member, it must be an object in both.
 func join(to, from object, where string) error {
 	for name, value := range from {
 		have, twice := to[name]
@@ -203,7 +201,7 @@ func alias(item object, of, suffix string) object {
 	return out
 }
 
-// head returns the operation HEAD beside GET.
+// head returns the operation HEAD for a GET.
 func head(get object) object {
 	out := insert(get, nil).(object)
 	out["operationId"] = out["operationId"].(string) + "Head"

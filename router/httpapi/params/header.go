@@ -12,9 +12,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// Header returns the first of the named headers that has a value once trimmed, or "".
-// The names are given in order of preference, and found at least cost if they are in
-// canonical form: X-Svc-Auth.
+// Header returns the value of the first named header that is not blank, without surrounding space, or "". The names
+// are in order of preference. Names in canonical form, such as X-Svc-Auth, are found fastest.
 func Header(h http.Header, names ...string) string {
 	for _, name := range names {
 		if v := strings.TrimSpace(h.Get(name)); v != "" {
@@ -47,8 +46,8 @@ func PipelineName(h http.Header, query Values) string {
 // maxKey bounds the text of a request's key, in bytes.
 const maxKey = 255
 
-// Key reads the header Idempotency-Key, by which a client calls a request that it may send
-// again; empty: there is none.
+// Key returns the value of the header Idempotency-Key, which identifies a request that may be sent again; empty:
+// there is none.
 func Key(h http.Header) (string, error) {
 	values := h.Values("Idempotency-Key")
 	if len(values) == 0 {
@@ -68,15 +67,15 @@ func Key(h http.Header) (string, error) {
 // DefaultNestedLevels is the depth to which nested objects become columns.
 const DefaultNestedLevels = 10
 
-// MostNestedLevels is the most that max_nested_levels has an effect up to: JSON that is nested
-// deeper counts as malformed.
+// MostNestedLevels is the largest effective max_nested_levels, because JSON with deeper nesting counts as
+// malformed.
 const MostNestedLevels = 128
 
-// PipelineParams is what the header x-svc-pipeline-params says.
+// PipelineParams has the values of the header x-svc-pipeline-params.
 type PipelineParams struct {
 	// MaxNestedLevels is the depth to which nested objects become columns, at least 1.
 	MaxNestedLevels int
-	// SkipError replaces the query parameter of that name if HasSkipError is set.
+	// SkipError replaces the query parameter skip_error if HasSkipError is set.
 	SkipError    bool
 	HasSkipError bool
 	// Warnings name the parts of the header that have no effect.
@@ -85,9 +84,8 @@ type PipelineParams struct {
 
 var pipelineParamNames = []string{"max_nested_levels", "skip_error", "flatten_json_object"}
 
-// ParsePipelineParams reads the header x-svc-pipeline-params: pairs of key and value,
-// joined by '&', without escapes. The last of equal keys wins; what it does not know or cannot
-// read has no effect but a warning.
+// ParsePipelineParams parses the header x-svc-pipeline-params: pairs of key and value, joined by '&', without
+// escapes. If a key is repeated, the last value counts. Unknown keys and invalid values only cause a warning.
 func ParsePipelineParams(header string) PipelineParams {
 	p := PipelineParams{MaxNestedLevels: DefaultNestedLevels}
 	var without ignored
@@ -142,10 +140,9 @@ var singleHints = [...]string{
 	"read_preference",
 }
 
-// ParseHints returns the table options that a request's headers ask for, by the
-// option's name: from x-svc-hints, a list of k=v, or if there is none from the
-// single headers x-svc-hint-<option>. Hints are nil if there are none. Warnings name what has
-// no effect.
+// ParseHints returns the table options in a request's headers, by the name of the option. They are in x-svc-hints,
+// a list of k=v, or, without that header, in the headers x-svc-hint-<option>. Hints are nil if there are none.
+// Warnings name parts without effect.
 func ParseHints(h http.Header) (hints map[string]string, warnings []string) {
 	list := ""
 	if values := h["X-Svc-Hints"]; len(values) > 0 {
@@ -187,7 +184,7 @@ func zeroTTL(hints map[string]string) []string {
 	return nil
 }
 
-// singleHint begins the names of the single headers, as net/http keeps them.
+// singleHint is the prefix of the single headers, in the canonical form of net/http.
 const singleHint = "X-Svc-Hint-"
 
 func singleHintHeaders(h http.Header) (hints map[string]string, warnings []string) {

@@ -8,16 +8,16 @@ import (
 	"cordwood/proto/nearest"
 )
 
-// ignored collects the parts of a header that have no effect, so that clients learn of them.
+// ignored collects the parts of a header that have no effect, for warnings.
 type ignored struct {
 	texts []string
 	more  int
 }
 
 const (
-	// maxIgnored is how many parts of a header are named.
+	// maxIgnored is how many parts a warning names.
 	maxIgnored = 8
-	// maxQuoted bounds what is quoted of a part, in bytes.
+	// maxQuoted is how many bytes of a part are quoted.
 	maxQuoted = 40
 )
 
@@ -31,14 +31,14 @@ func (w *ignored) add(text string) {
 	}
 }
 
-// part notes a part that is not a key=value; empty ones are none.
+// part notes a part that is not key=value, unless it is empty.
 func (w *ignored) part(part string) {
 	if strings.TrimSpace(part) != "" {
 		w.add(quoted(part) + " is not a name=value")
 	}
 }
 
-// name notes a name that has no effect, with the nearest name that has one.
+// name notes a name that has no effect, and the most similar known name.
 func (w *ignored) name(name string, known []string) {
 	text := quoted(name) + " is not known"
 	if known == nil {
@@ -49,12 +49,12 @@ func (w *ignored) name(name string, known []string) {
 	w.add(text)
 }
 
-// repeated notes a name that has a value already; taken is which of the values counts.
+// repeated notes a name that already has a value. taken says which of the values is used.
 func (w *ignored) repeated(name, taken string) {
 	w.add(quoted(name) + " is given more than once; the " + taken + " value was taken")
 }
 
-// warnings returns what was noted, in words.
+// warnings returns the notes as warnings.
 func (w *ignored) warnings(header string) []string {
 	if len(w.texts) == 0 {
 		return nil
@@ -70,7 +70,7 @@ func (w *ignored) warnings(header string) []string {
 	return out
 }
 
-// headers returns what was noted of whole headers, in words.
+// headers returns the notes about whole headers as warnings.
 func (w *ignored) headers() []string {
 	slices.Sort(w.texts)
 	out := w.texts
@@ -80,7 +80,7 @@ func (w *ignored) headers() []string {
 	return out
 }
 
-// quoted returns a text of a client for a message.
+// quoted shortens and quotes a client's text for a message.
 func quoted(text string) string {
 	if len(text) > maxQuoted {
 		text = strings.ToValidUTF8(text[:maxQuoted], "") + "…"

@@ -9,9 +9,8 @@ import (
 	"cordwood/proto/nearest"
 )
 
-// The parameters of requests, by what is asked for: this is the one place that lists them. The
-// server refuses others before a handler sees the request, and tests compare the lists with the
-// description of the API.
+// The known parameters of requests. This is the only list of them. The server refuses unknown parameters before it
+// calls a handler, and tests compare the lists with the description of the API.
 var (
 	Ingest = []string{
 		"db", "table", "pipeline_name", "version", "skip_error", "ignore_errors", "custom_time_index", "on_reject",
@@ -21,7 +20,7 @@ var (
 		"db", "table", "pipeline_name", "version", "pipeline_version", "skip_error", "ignore_errors",
 		"custom_time_index", "trace", "trace_records",
 	}
-	// SQL are taken from the query string and from a form.
+	// SQL are the parameters of /v1/sql, in the query string or in a form.
 	SQL = []string{
 		"db", "sql", "limit", "format", "allow_partial", "consistency", "max_staleness", "timeout", "filename", "integers",
 	}
@@ -93,20 +92,20 @@ func unknownNames(unknown, known []string) error {
 	return errs.New(errs.InvalidArguments, "%s%s; %s", what, strings.Join(texts, "; "), takes)
 }
 
-// otherNames are the names that other systems have for our parameters.
+// otherNames maps the names of other systems to our parameters.
 var otherNames = map[string]string{
 	"q": "sql", "query": "sql", "statement": "sql", "stmt": "sql", "database": "db", "schema": "db", "index": "table",
 	"pipeline": "pipeline_name", "output": "format", "timestamp": "custom_time_index", "max": "limit",
 }
 
-// ourHeaders are the headers of requests that begin with x-svc-. ParseHints handles the keys of
-// hints, which have a prefix of their own.
+// ourHeaders are the request headers that begin with x-svc-. ParseHints checks the headers of hints, which have
+// another prefix.
 var ourHeaders = []string{
 	"x-svc-auth", "x-svc-db-name", "x-svc-hints", "x-svc-log-pipeline-name", "x-svc-page", "x-svc-pipeline-name",
 	"x-svc-pipeline-params", "x-svc-replayed", "x-svc-timeout", "x-svc-timezone",
 }
 
-// UnknownHeaders returns warnings that name our headers that have no effect.
+// UnknownHeaders returns warnings for headers that begin like ours but have no effect.
 func UnknownHeaders(h http.Header) []string {
 	const ours = "X-Svc-"
 	var without ignored

@@ -1,13 +1,12 @@
-// Package params reads what clients put beside a request's body: the query string,
-// the pipeline parameters header and the table hint headers.
+// Package params parses the parameters of requests that are not in the body: the query string, the pipeline
+// parameters header and the table hint headers.
 //
-// The query string is read more leniently than net/url does, because clients send
-// time patterns in it without escaping them: pairs end at '&' only, a ';' is data,
-// and an escape that is none stays as it is. A form body has the same syntax.
+// The query string is parsed more leniently than by net/url, because clients send time formats in it without
+// escaping them. Only '&' separates pairs, ';' is ordinary text, and an invalid escape stays unchanged. A form body
+// has the same syntax.
 //
-// The package only reads. Which names a request knows, and what their values mean, is
-// the caller's business. All errors are *errs.Error of code InvalidArguments.
-// Values may be read by any number of goroutines.
+// The package only parses. The caller checks which names are known and what the values mean. All errors are
+// *errs.Error of code InvalidArguments. Values may be read by any number of goroutines.
 package params
 
 import (
@@ -20,15 +19,15 @@ import (
 // MaxPairs bounds the pairs of one query string or form.
 const MaxPairs = 1000
 
-// Values are the pairs of a query string, in order.
+// Values has the pairs of a query string, in order.
 type Values struct {
 	pairs []pair
 }
 
 type pair struct{ name, value string }
 
-// Parse reads a raw query string or a form body. It fails only on more than MaxPairs
-// pairs. Bytes that are not UTF-8 after decoding become U+FFFD.
+// Parse parses a raw query string or a form body. It fails only if there are more than MaxPairs pairs. After
+// decoding, bytes that are not UTF-8 become U+FFFD.
 func Parse(raw string) (Values, error) {
 	var v Values
 	for raw != "" {
@@ -55,7 +54,7 @@ func ParseOnce(raw string, names ...string) (Values, error) {
 	return v, v.Once(names...)
 }
 
-// Unescape decodes '+' as a space and each valid %XX; an invalid escape stays as it is.
+// Unescape decodes '+' as a space, and each valid %XX. Invalid escapes stay unchanged.
 func Unescape(s string) string {
 	if strings.IndexByte(s, '%') < 0 && strings.IndexByte(s, '+') < 0 {
 		return strings.ToValidUTF8(s, "\uFFFD")
@@ -102,7 +101,7 @@ func (v Values) Lookup(name string) (value string, found bool) {
 	return "", false
 }
 
-// Once checks that none of the named parameters is given twice.
+// Once returns an error if one of the named parameters is given more than once.
 func (v Values) Once(names ...string) error {
 	for _, name := range names {
 		n := 0
@@ -127,7 +126,8 @@ func (v Values) String(name string) (string, error) {
 	return v.Get(name), nil
 }
 
-// Bool returns the value of a parameter that is exactly "true" or "false", or absent.
+// Bool returns the value of a parameter, which must be exactly "true" or "false". If the parameter is missing, it
+// returns absent.
 func (v Values) Bool(name string, absent bool) (bool, error) {
 	if err := v.Once(name); err != nil {
 		return false, err

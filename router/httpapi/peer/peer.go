@@ -1,5 +1,5 @@
-// Package peer says where a request comes from: from the address that connects, or, behind trusted
-// proxies, from the address that these name.
+// Package peer returns the address that a request comes from. It is the address that connects or, behind trusted
+// proxies, the address that they name.
 package peer
 
 import (
@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// Proxies are the addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto count.
-// With none of them a request comes from the address that connects.
+// Proxies are the addresses of trusted proxies, whose X-Forwarded-For and X-Forwarded-Proto are used. If there are
+// none, the client is the address that connects.
 type Proxies []netip.Prefix
 
-// Parse reads networks, as 10.1.0.0/16, and addresses.
+// Parse parses addresses and networks such as 10.1.0.0/16.
 func Parse(list []string) (Proxies, error) {
 	var out Proxies
 	for _, text := range list {
@@ -26,12 +26,12 @@ func Parse(list []string) (Proxies, error) {
 	return out, nil
 }
 
-// Address returns the address of the client that sent the request: the peer's address, or
-// behind trusted proxies the right-most address of X-Forwarded-For that is not a trusted proxy.
-// What stands left of that address was written by the client and proves nothing.
+// Address returns the address of the client. It is the peer's address or, behind trusted proxies, the right-most
+// address in X-Forwarded-For that is not a trusted proxy. The client may have written all addresses to the left of
+// it, so they prove nothing.
 //
-// The address has no zone, and IPv4 in IPv6 is unwrapped. It is the zero Addr, which is
-// not valid, if the connection has no IP address, as a Unix socket.
+// The address has no zone, and IPv4-mapped IPv6 addresses become IPv4. If the connection has no IP address, such as
+// a Unix socket, it is the zero Addr, which is not valid.
 func (p Proxies) Address(r *http.Request) netip.Addr {
 	peer := address(r)
 	if !p.Trust(peer) {
@@ -50,7 +50,7 @@ func (p Proxies) Address(r *http.Request) netip.Addr {
 			}
 			a, ok := forwarded(last)
 			if !ok {
-				return peer // a header that is malformed counts for nothing
+				return peer // a malformed header is ignored
 			}
 			client = a
 			if !p.Trust(a) {
@@ -61,7 +61,7 @@ func (p Proxies) Address(r *http.Request) netip.Addr {
 	return client
 }
 
-// Secure reports whether the client is known to have come by TLS.
+// Secure reports whether the client is known to have connected over TLS.
 func (p Proxies) Secure(r *http.Request) bool {
 	if scheme := p.scheme(r); scheme != "" {
 		return scheme == "https"
@@ -69,14 +69,14 @@ func (p Proxies) Secure(r *http.Request) bool {
 	return r.TLS != nil
 }
 
-// scheme returns the scheme by which a trusted proxy says that its client came,
-// http or https. It is empty if no trusted proxy says so.
+// scheme returns the scheme that the client used according to a trusted proxy, http or https. It is empty if no
+// trusted proxy says.
 func (p Proxies) scheme(r *http.Request) string {
 	lines := r.Header["X-Forwarded-Proto"]
 	if len(lines) == 0 || !p.Trust(address(r)) {
 		return ""
 	}
-	// The last proxy appends, as with addresses, or replaces what its client sent.
+	// The last proxy appends to the header, as with addresses, or replaces it.
 	last := lines[len(lines)-1]
 	last = strings.ToLower(strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:]))
 	if last != "http" && last != "https" {
@@ -85,7 +85,7 @@ func (p Proxies) scheme(r *http.Request) string {
 	return last
 }
 
-// Trust reports whether a trusted proxy has the address.
+// Trust reports whether an address belongs to a trusted proxy.
 func (p Proxies) Trust(a netip.Addr) bool {
 	for _, network := range p {
 		if network.Contains(a) {
@@ -95,7 +95,7 @@ func (p Proxies) Trust(a netip.Addr) bool {
 	return false
 }
 
-// address returns the address at the other end of the request's connection.
+// address returns the address at the other end of the connection.
 func address(r *http.Request) netip.Addr {
 	a, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -104,8 +104,7 @@ func address(r *http.Request) netip.Addr {
 	return a.Addr().Unmap().WithZone("")
 }
 
-// forwarded reads one element of X-Forwarded-For: an address, with a port behind
-// some proxies.
+// forwarded parses one element of X-Forwarded-For: an address, to which some proxies add a port.
 func forwarded(text string) (netip.Addr, bool) {
 	text = strings.TrimSpace(text)
 	if a, err := netip.ParseAddr(text); err == nil {
@@ -117,8 +116,8 @@ func forwarded(text string) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// parseNetwork reads a network, or an address as the network of itself. What is IPv4 in
-// IPv6 becomes IPv4, which is how addresses of clients are compared.
+// parseNetwork parses a network, or an address as a network of one address. IPv4-mapped IPv6 addresses become IPv4,
+// because addresses of clients are compared in this form.
 func parseNetwork(text string) (netip.Prefix, error) {
 	if !strings.Contains(text, "/") {
 		a, err := netip.ParseAddr(text)

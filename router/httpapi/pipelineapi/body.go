@@ -18,8 +18,8 @@ import (
 // maxPipelineBytes is the longest text of a pipeline.
 const maxPipelineBytes = 1 << 20
 
-// readPipeline reads an uploaded pipeline: the body itself, or the first part of a form.
-// The bytes are the caller's.
+// readPipeline reads an uploaded pipeline, which is the body itself or the first part of a form. The caller owns
+// the bytes.
 func (h *Handlers) readPipeline(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	contentType := params.Header(r.Header, "Content-Type")
 	media, _, _ := strings.Cut(contentType, ";")
@@ -56,7 +56,7 @@ func (h *Handlers) readPipeline(x *exchange.Exchange, r *http.Request) ([]byte, 
 	case !utf8.Valid(source):
 		return nil, errs.New(errs.InvalidArguments, "the pipeline is not valid UTF-8")
 	}
-	return bytes.Clone(source), nil // the body's memory is used again
+	return bytes.Clone(source), nil // the body's memory is reused
 }
 
 // firstPart returns the content of the first part of a form.
@@ -67,7 +67,7 @@ func firstPart(body []byte, contentType string) ([]byte, error) {
 	}
 	part, err := multipart.NewReader(bytes.NewReader(body), attributes["boundary"]).NextRawPart()
 	if errors.Is(err, io.EOF) {
-		return nil, nil // no part is an empty body
+		return nil, nil // a form without parts counts as an empty body
 	}
 	if err == nil {
 		var source []byte

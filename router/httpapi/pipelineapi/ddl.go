@@ -12,7 +12,7 @@ import (
 	"cordwood/router/pipeline"
 )
 
-// DDL answers with the statement that creates the table which a pipeline wants.
+// DDL answers with the statement that creates the table for a pipeline.
 func (h *Handlers) DDL(_ *exchange.Exchange, r *http.Request) ([]byte, error) {
 	name, err := pathName(r)
 	if err != nil {
@@ -51,7 +51,7 @@ func (h *Handlers) DDL(_ *exchange.Exchange, r *http.Request) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-// ddlMessage says where the tables that are made may differ from the statement.
+// ddlMessage says how the tables that the pipeline creates may differ from the statement.
 func (h *Handlers) ddlMessage(database, table string, p *pipeline.Pipeline) string {
 	var parts []string
 	if _, ok := h.Catalog.Table(database, table); ok {

@@ -11,12 +11,12 @@ import (
 	"cordwood/router/vrl"
 )
 
-// Information for editors of pipelines: the JSON Schema of a document, and the functions of VRL. Neither changes
+// Information for editors of pipelines: the JSON Schema of a pipeline, and the functions of VRL. Neither changes
 // while the server runs, so each is computed once.
 
 var pipelineSchema = sync.OnceValues(func() ([]byte, error) { return json.Marshal(pipeline.JSONSchema()) })
 
-// vrlFunction describes a function for editors.
+// vrlFunction describes a VRL function.
 type vrlFunction struct {
 	Name      string      `json:"name"`
 	Group     string      `json:"group"`

@@ -10,8 +10,8 @@ import (
 	"cordwood/router/pipeline/document"
 )
 
-// faultyPipeline is an error about a text that is not a pipeline. Its answer has the positions of the errors in the
-// text.
+// faultyPipeline is the error for a pipeline that does not compile. Its answer has the positions of the errors in
+// the text.
 type faultyPipeline struct {
 	err    error
 	source []byte
@@ -24,8 +24,8 @@ func (e *faultyPipeline) Unwrap() error { return e.err }
 //
 //	"faults":[{"line":3,"column":9,"end_line":3,"end_column":17,"path":"processors[0].date","message":"…","excerpt":"…"}]
 //
-// Lines and columns count characters from 1; the end is behind the last one. If the position is not known, a
-// fault takes all of its line.
+// Lines and columns start at 1 and count characters. The end is the position after the last character. If the
+// position is not known, the fault covers the whole line.
 func (e *faultyPipeline) AppendDetail(out []byte) []byte {
 	all := (*document.Error)(nil)
 	if !errors.As(e.err, &all) {
@@ -54,7 +54,7 @@ func (e *faultyPipeline) AppendDetail(out []byte) []byte {
 	return append(out, ']')
 }
 
-// wholeSpan completes a span of which only a part is known.
+// wholeSpan completes a span that is only partly known.
 func wholeSpan(s document.Span, lines []string) document.Span {
 	s.Line = min(max(s.Line, 1), len(lines))
 	text := strings.TrimRight(lines[s.Line-1], "\r")

@@ -12,11 +12,11 @@ import (
 	"cordwood/router/pipelines"
 )
 
-// A request can store a pipeline on the condition that a certain version is the newest one, so that it does not
-// overwrite a version that another user has stored meanwhile. The condition is If-Match with the ETag of the version,
-// or If-None-Match: *.
+// A request can store a pipeline on the condition that a certain version is still the newest. So it does not
+// overwrite a version that another user has stored meanwhile. The condition is If-Match with the ETag of the
+// version, or If-None-Match: * if the pipeline must not exist.
 
-// quoteVersion returns the ETag of a version, which has no space.
+// quoteVersion returns the ETag of a version. It contains no space.
 func quoteVersion(version int64) string {
 	return `"` + strings.Replace(pipelines.FormatVersion(version), " ", "T", 1) + `Z"`
 }
@@ -48,16 +48,17 @@ func basedOn(r *http.Request) (*int64, error) {
 	return &version, nil
 }
 
-// newerVersion is the answer to a condition that is not met: 412, with the newest version, if there is one.
+// newerVersion returns the error for a condition that is not met: status 412, with the newest version, if there is
+// one.
 func (h *Handlers) newerVersion(ctx context.Context, name string, err error) error {
-	if h.Fresh != nil { // what is told is better than an old version, and worse than a late answer
+	if h.Fresh != nil { // an error is ignored: an answer with an older version is better than none
 		_ = h.Fresh(ctx)
 	}
 	newest, _ := h.Store.Pipeline(name)
 	return &staleVersion{errs.From(err).WithStatus(http.StatusPreconditionFailed), newest}
 }
 
-// staleVersion is the error that a pipeline was changed meanwhile.
+// staleVersion is the error that the pipeline has changed meanwhile.
 type staleVersion struct {
 	err    *errs.Error
 	newest *metapb.PipelineVersion // nil: there is none
@@ -75,7 +76,7 @@ func (e *staleVersion) AppendDetail(out []byte) []byte {
 	return append(appendAuthor(out, e.newest), '}')
 }
 
-// appendAuthor appends the author of a version and the note, if they are known.
+// appendAuthor appends the author and the note of a version, if they are known.
 func appendAuthor(out []byte, p *metapb.PipelineVersion) []byte {
 	if p.By != "" {
 		out = exchange.AppendJSONString(append(out, `,"by":`...), p.By)

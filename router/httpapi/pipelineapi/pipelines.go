@@ -31,15 +31,14 @@ import (
 // Store is the part of the metadata client for pipelines.
 type Store interface {
 	ingest.StoredPipelines
-	// Propose puts a command through the metadata log; what it changed is in the local
-	// view before it returns.
+	// Propose sends a command through the metadata log. When it returns, its changes are in the local view.
 	Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Result, error)
 }
 
 // pipelineType is the content type of stored pipelines.
 const pipelineType = "yaml"
 
-// pipelineName is what a pipeline may be called.
+// pipelineName matches valid names of pipelines.
 var pipelineName = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,128}$`)
 
 // Handlers answer the paths of stored pipelines. All fields are required, except Fresh.
@@ -64,7 +63,7 @@ type Catalog interface {
 	Table(database, name string) (*schema.Table, bool)
 }
 
-// pathName returns the name in the path.
+// pathName returns the name of the pipeline in the path.
 func pathName(r *http.Request) (string, error) {
 	name, err := url.PathUnescape(mux.Vars(r)["name"])
 	if err != nil || name == "" {
@@ -88,7 +87,7 @@ func changeableName(r *http.Request) (string, error) {
 	return name, nil
 }
 
-// meansDryRun reports whether a request that would store a pipeline was rather meant to be a dry run.
+// meansDryRun reports whether a request to store a pipeline was probably meant as a dry run.
 func meansDryRun(name string, r *http.Request) bool {
 	media, _, _ := strings.Cut(params.Header(r.Header, "Content-Type"), ";")
 	return strings.EqualFold(strings.TrimSpace(media), "application/json") &&
@@ -157,8 +156,8 @@ func Compile(source []byte, options pipeline.Options) (*pipeline.Pipeline, error
 	return p, nil
 }
 
-// appendWarnings appends the member warnings, if there are any: the warnings of the document,
-// and the pipelines named by the dispatcher that do not exist. They may still be uploaded.
+// appendWarnings appends the member warnings, if there are any: the warnings of the compiler, and pipelines that
+// the dispatcher names but that do not exist, because they may be uploaded later.
 func (h *Handlers) appendWarnings(out []byte, name string, p *pipeline.Pipeline) []byte {
 	warnings := slices.Clone(p.Warnings())
 	for _, target := range p.Targets() {
@@ -206,7 +205,7 @@ func (h *Handlers) Get(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	return append(out, "}]"...), nil
 }
 
-// findVersion finds the version that the query names, or the newest.
+// findVersion returns the version in the query, or the newest version.
 func (h *Handlers) findVersion(ctx context.Context, name string, query params.Values) (*metapb.PipelineVersion, error) {
 	text, has := query.Lookup("version")
 	if !has {
@@ -225,7 +224,7 @@ func (h *Handlers) findVersion(ctx context.Context, name string, query params.Va
 	return nil, h.Compiled.NotFound(ctx, name, pipelines.FormatVersion(version))
 }
 
-// Delete removes one version. Removing none is not an error.
+// Delete removes one version. If it does not exist, this is not an error.
 func (h *Handlers) Delete(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	name, err := changeableName(r)
 	if err != nil {
@@ -258,8 +257,8 @@ func (h *Handlers) Delete(x *exchange.Exchange, r *http.Request) ([]byte, error)
 	return append(appendVersion([]byte(`"pipelines":[`), name, version), "}]"...), nil
 }
 
-// List lists the pipelines, each with its newest version and all versions, the
-// newest first. The query parameter name asks for one only.
+// List lists the pipelines, each with its newest version and all versions, the newest first. The query parameter
+// name selects one pipeline.
 func (h *Handlers) List(_ *exchange.Exchange, r *http.Request) ([]byte, error) {
 	query, err := params.ParseOnce(r.URL.RawQuery, "name")
 	if err != nil {

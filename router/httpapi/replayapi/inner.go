@@ -53,7 +53,7 @@ func (i inner) send(
 	go func() {
 		defer close(w.ended)
 		defer func() {
-			// net/http recovers from a handler that breaks an answer off, and so does this.
+			// Like net/http, recover from a handler that aborts the answer.
 			if p := recover(); p != nil && p != http.ErrAbortHandler { //nolint:errorlint // it is what panic was called with
 				w.fail(errors.New("the request broke off"))
 				return

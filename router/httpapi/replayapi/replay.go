@@ -39,7 +39,7 @@ const (
 type Handler struct {
 	server  http.Handler
 	now     func() time.Time
-	running chan struct{} // has a value for each replay that runs
+	running chan struct{} // has a value for each running replay
 }
 
 // New returns a Handler that sends requests to server, the handler of all paths.
@@ -67,7 +67,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	control := http.NewResponseController(w)
-	defer func() { _ = control.SetWriteDeadline(time.Time{}) }() // the connection may serve other requests
+	defer func() { _ = control.SetWriteDeadline(time.Time{}) }() // the connection may serve other requests later
 	line := func(v any) {
 		out, err := json.Marshal(v)
 		if err == nil {
@@ -82,7 +82,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	w.WriteHeader(http.StatusOK)
-	_ = control.Flush() // the first line may take a while, and the client wants to know that it was understood
+	_ = control.Flush() // the first line may take a while, and the client should know that its request was accepted
 	last := h.now()
 	tell := func(p replay.Progress) {
 		if now := h.now(); now.Sub(last) >= tellEach {
@@ -114,7 +114,7 @@ func readReplay(w http.ResponseWriter, r *http.Request, req *replay.Request) err
 // backend is replay.Backend for the client of a request.
 type backend struct{ inner }
 
-// NewBackend returns what a replay for the client of the request outer works with. It sends requests to server.
+// NewBackend returns the backend for a replay that outer requested. It sends requests to server.
 func NewBackend(server http.Handler, outer *http.Request) replay.Backend {
 	return backend{inner{server, outer}}
 }
@@ -194,7 +194,8 @@ func (b backend) storeOnce(ctx context.Context, r *replay.Record) (out replay.Ou
 	if resp.StatusCode >= http.StatusMultipleChoices {
 		err := innerError(resp)
 		if resp.StatusCode == http.StatusBadRequest && path != "/v1/ingest" {
-			return replay.Outcome{Failed: err.Error()}, resp.StatusCode, nil // of its only record
+			// the error concerns the only record of the request
+			return replay.Outcome{Failed: err.Error()}, resp.StatusCode, nil
 		}
 		return out, resp.StatusCode, err
 	}
@@ -260,7 +261,8 @@ func (b backend) Try(ctx context.Context, to replay.Destination, lines []byte) (
 	}
 	if resp.StatusCode != http.StatusOK {
 		err := innerError(resp)
-		if resp.StatusCode == http.StatusBadRequest { // no such pipeline, say: no record can be stored
+		// for example, the pipeline does not exist, so no record can be stored
+		if resp.StatusCode == http.StatusBadRequest {
 			n := int64(bytes.Count(lines, []byte("\n")))
 			return n, []string{err.Error()}, nil
 		}

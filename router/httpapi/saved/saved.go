@@ -34,11 +34,11 @@ import (
 // Store is the part of the metadata client for saved values.
 type Store interface {
 	Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Result, error)
-	// ReadSaved returns the saved values that match a request, as they are at the time of the call.
+	// ReadSaved returns the saved values that match a request, as stored at the time of the call.
 	ReadSaved(ctx context.Context, req *metapb.ReadSavedRequest) ([]*metapb.ReadSavedResponse, error)
 }
 
-// linkLength is the length of the names of links.
+// linkLength is the length of a link's name.
 const linkLength = 12
 
 // Handlers answer the paths under /v1/saved.
@@ -48,13 +48,14 @@ type Handlers struct {
 	Now func() time.Time
 }
 
-// owner returns the user whose values a request is about. If the server has no users, all values are shared.
+// owner returns the user whose values a request concerns. If the server has no users, all values are shared, and
+// alone is true.
 func owner(x *exchange.Exchange) (name string, alone bool) {
 	name = x.User()
 	return name, name == ""
 }
 
-// mayManage reports whether the caller may change what others share.
+// mayManage reports whether the caller may change values that other users have shared.
 func mayManage(x *exchange.Exchange) bool {
 	return x.Caller.May(access.Need{Privilege: access.PipelineWrite})
 }
@@ -71,7 +72,7 @@ func pathNames(r *http.Request) (kind, name string, err error) {
 	return kind, name, nil
 }
 
-// List lists the values that the caller sees, of one kind or of all.
+// List lists the values that the caller may see, of one kind or of all kinds.
 func (h *Handlers) List(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	query, err := params.ParseOnce(r.URL.RawQuery, "kind")
 	if err != nil {
@@ -112,7 +113,7 @@ func appendValue(out []byte, s *metapb.Saved, value []byte) []byte {
 	return out
 }
 
-// Get answers with one value: the caller's own one, else the shared one.
+// Get answers with one value: the caller's own value or, if there is none, the shared one.
 func (h *Handlers) Get(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	kind, name, err := pathNames(r)
 	if err != nil {
@@ -132,8 +133,8 @@ func (h *Handlers) Get(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	one := list[0]
 	used := time.Unix(0, one.Saved.UsedUnixNano)
 	if kind == savedrules.Link && h.Now().Sub(used) > savedrules.UseInterval {
-		// Links that are not used are deleted later, so the use is reported. A failure does not matter: the next use
-		// is reported again.
+		// Unused links are deleted later, so the use is reported. A failure does not matter, because the next use is
+		// reported again.
 		_, _ = h.Store.Propose(r.Context(), &metapb.Command{Op: &metapb.Command_TouchSaved{
 			TouchSaved: &metapb.TouchSaved{Kind: kind, Name: name},
 		}})
@@ -145,7 +146,7 @@ func (h *Handlers) Get(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 // tag returns the ETag of a saved value.
 func tag(s *metapb.Saved) string { return `"` + strconv.FormatUint(s.Version, 10) + `"` }
 
-// condition reads the version that a request replaces. 0 means that no value may exist.
+// condition returns the version that a request replaces. 0 means that the value must not exist yet.
 func condition(r *http.Request) (uint64, error) {
 	match, none := params.Header(r.Header, "If-Match"), params.Header(r.Header, "If-None-Match")
 	if none == "*" && match == "" && r.Method != http.MethodDelete {
@@ -160,7 +161,7 @@ func condition(r *http.Request) (uint64, error) {
 	return version, nil
 }
 
-// Put stores a value, and replaces the one that the caller sees.
+// Put stores a value. It replaces the value that the caller sees.
 func (h *Handlers) Put(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	kind, name, err := pathNames(r)
 	if err != nil {
@@ -224,7 +225,7 @@ func readValue(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-// PostLink stores the state of a page under a name that is derived from it.
+// PostLink stores the state of a page. Its name is derived from the state.
 func (h *Handlers) PostLink(x *exchange.Exchange, r *http.Request) ([]byte, error) {
 	value, err := readValue(x, r)
 	if err != nil {

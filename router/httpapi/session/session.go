@@ -1,11 +1,12 @@
-// Package session signs users of a page in by a cookie, so that the page does not keep their password.
+// Package session signs users of the page in with a cookie, so that the page does not store their password.
 //
-// A session is a token that only the cluster can make: who, since when, last renewed, and a fingerprint of the stored
-// password, under a key that all routers derive alike. Nothing is stored, so every router accepts it, and a changed
-// password or a removed user ends it. It is good for 12 hours without use, 7 days at most.
+// A session is a token that only the cluster can create. It contains the user, the time of sign-in, the time of the
+// last renewal, and a fingerprint of the stored password. It is signed with a key that all routers derive. Nothing
+// is stored on the server, so every router accepts it. A changed password or a removed user ends it. It expires
+// after 12 hours without use, and after 7 days at the latest.
 //
-// The cookie is HttpOnly and SameSite=Strict. It counts only for requests that do not come from a page of another
-// origin, also of one that may use the server otherwise.
+// The cookie is HttpOnly and SameSite=Strict. It is ignored in requests from pages of other origins, even if these
+// may use the server with other credentials.
 //
 // A Manager may be used concurrently.
 package session
@@ -24,26 +25,27 @@ import (
 	"cordwood/router/access"
 )
 
-// How long a session is good for: without use, and at most; and how often it is renewed.
+// How long a session lasts without use, how long it lasts at most, and how often it is renewed.
 const (
 	idleLife   = 12 * time.Hour
 	wholeLife  = 7 * 24 * time.Hour
 	renewAfter = 5 * time.Minute
 )
 
-// Users has the users who may sign in; *auth.Provider is one.
+// Users has the users who may sign in. *auth.Provider implements it.
 type Users interface {
-	// Session returns a user as a sender, if check accepts the digest of the user's stored password.
+	// Session returns the sender for a user, if check accepts the digest of the user's stored password.
 	Session(user string, check func(stored [sha256.Size]byte) bool) (access.Sender, error)
 }
 
-// Config is what a Manager works with.
+// Config has the settings of a Manager.
 type Config struct {
 	Users Users
-	// Keys returns the secrets of the cluster: the first signs, all are accepted. The default value is one that only this
-	// process knows.
+	// Keys returns the secrets of the cluster. The first one signs, and all are accepted. By default there is one
+	// random secret of this process.
 	Keys func() [][]byte
-	// Cluster returns the id of the cluster. The name of the cookie has a part of it, since ports share cookies.
+	// Cluster returns the id of the cluster. The name of the cookie contains a part of it, because servers on
+	// different ports of a host share cookies.
 	Cluster func() string
 	// Now is the clock. The default value is time.Now.
 	Now func() time.Time
@@ -74,7 +76,7 @@ func New(cfg Config) (*Manager, error) {
 	return &Manager{cfg: cfg, cross: http.NewCrossOriginProtection()}, nil
 }
 
-// token is what a cookie says.
+// token is the content of a cookie.
 type token struct {
 	user            string
 	issued, renewed time.Time
@@ -87,7 +89,7 @@ const (
 	maxToken     = 1024
 )
 
-// sign returns t as a cookie has it.
+// sign returns t as the text of a cookie.
 func (t *token) sign(key []byte) string {
 	b := append([]byte{tokenVersion}, t.print...)
 	b = binary.AppendVarint(b, t.issued.Unix())
@@ -96,12 +98,12 @@ func (t *token) sign(key []byte) string {
 	return base64.RawURLEncoding.EncodeToString(append(b, mac(monthKey(key, t.renewed), "token", b)...))
 }
 
-// monthKey returns the key of a month: what is signed in one month is not made by the key of another.
+// monthKey returns the signing key of a month.
 func monthKey(key []byte, at time.Time) []byte {
 	return mac(key, "month", []byte(at.UTC().Format("2006-01")))
 }
 
-// mac returns a code that proves that a holder of key wrote text, for a purpose.
+// mac returns a code that proves that the holder of key wrote text for a purpose.
 func mac(key []byte, purpose string, text []byte) []byte {
 	h := hmac.New(sha256.New, key)
 	_, _ = h.Write([]byte("cordwood session " + purpose + "\x00")) // it never fails
@@ -116,7 +118,7 @@ func fingerprint(key []byte, stored [sha256.Size]byte) []byte {
 
 var errToken = errors.New("session: not a token")
 
-// read returns the token of a cookie, and the key that signed it.
+// read returns the token in a cookie, and the key that signed it.
 func (m *Manager) read(text string) (*token, []byte, error) {
 	if len(text) > maxToken {
 		return nil, nil, errToken
@@ -149,8 +151,8 @@ func (m *Manager) read(text string) (*token, []byte, error) {
 // maxCookies bounds the cookies of one name that are read.
 const maxCookies = 8
 
-// find returns the first token among the cookies of a request, and the key that signed it. Another program on this host
-// may have set a cookie of the same name: ports share cookies.
+// find returns the first valid token among the cookies of a request, and the key that signed it. Another program on
+// this host may have set a cookie with the same name, because ports share cookies.
 func (m *Manager) find(r *http.Request) (*token, []byte, error) {
 	cookies := r.CookiesNamed(m.CookieName())
 	for _, c := range cookies[:min(len(cookies), maxCookies)] {
@@ -168,7 +170,7 @@ func (m *Manager) CookieName() string {
 	return "cordwood_" + id[max(0, len(id)-shown):]
 }
 
-// cookie returns the cookie of a token; empty: one that ends it.
+// cookie returns the cookie for a token. If value is empty, the cookie ends the session.
 func (m *Manager) cookie(value string, secure bool) *http.Cookie {
 	c := &http.Cookie{
 		Name: m.CookieName(), Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: secure,
@@ -198,20 +200,20 @@ func (m *Manager) Begin(user string, secure bool) (*http.Cookie, error) {
 // End returns the cookie that ends a session in a browser.
 func (m *Manager) End(secure bool) *http.Cookie { return m.cookie("", secure) }
 
-// Has reports whether a request brings a session that counts for it.
+// Has reports whether a request has a session cookie that may be used.
 func (m *Manager) Has(r *http.Request) bool {
 	_, err := r.Cookie(m.CookieName())
 	return err == nil && m.sameOrigin(r)
 }
 
-// sameOrigin reports whether no page of another origin sends the request, whatever its method.
+// sameOrigin reports whether no page of another origin has sent the request, whatever its method is.
 func (m *Manager) sameOrigin(r *http.Request) bool {
 	unsafe := *r
 	unsafe.Method = http.MethodPost
 	return m.cross.Check(&unsafe) == nil
 }
 
-// Authenticate returns the sender of a request by its session. renewed is a cookie for the answer; nil: none
+// Authenticate returns the sender of a request from its session. renewed is a new cookie for the answer; nil: none
 // is needed.
 func (m *Manager) Authenticate(r *http.Request, secure bool) (s access.Sender, renewed *http.Cookie, err error) {
 	ended := errs.New(errs.AuthHeaderNotFound, "the session has ended: sign in again").WithStatus(http.StatusUnauthorized)

@@ -1,4 +1,5 @@
-// Package tunnel turns the connection of a request into one over which backup and restore call the parts of a node.
+// Package tunnel converts the connection of a request into a connection over which backup and restore call the
+// parts of a node.
 package tunnel
 
 import (
@@ -13,20 +14,20 @@ import (
 	"cordwood/router/httpapi/exchange"
 )
 
-// Protocol is what a client upgrades its connection to, to call the parts of the
-// node that backup and restore need.
+// Protocol is the protocol to which a client upgrades its connection.
 const Protocol = "cordwood-rpc"
 
 // Handler takes connections for calls.
 type Handler struct {
-	// Serve answers calls on a connection. It asks the caller before each call, and must not block for long.
+	// Serve answers calls on a connection. It checks the caller's rights before each call, and must not block for
+	// long.
 	Serve func(conn net.Conn, caller *access.Caller)
-	// Begin begins work of a sender (see httpapi.Authenticator); nil: authentication is off.
+	// Begin starts work for a sender (see httpapi.Authenticator); nil: authentication is off.
 	Begin func(s access.Sender, end func(error)) access.Work
 }
 
-// ServeHTTP turns the connection of a request into one for calls. Its path is not below
-// /v1/, and so not on the public listener.
+// ServeHTTP converts the connection of a request. Its path is not below /v1/, so it does not exist on the public
+// listener.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !strings.EqualFold(r.Header.Get("Upgrade"), Protocol) ||
 		!strings.EqualFold(r.Header.Get("Connection"), "upgrade") {
@@ -50,7 +51,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		conn.Close()
 		return
 	}
-	// The request ends here, and the connection continues: it is followed by itself.
+	// The request ends here, but the connection continues, so it has work of its own.
 	caller, c := x.Caller, &connection{Conn: conn, r: rw.Reader}
 	if h.Begin != nil {
 		c.work = h.Begin(caller.Sender, func(error) { conn.Close() })
@@ -63,8 +64,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Serve(c, &caller)
 }
 
-// connection is a connection whose first bytes may have been read already, and which
-// closes when its user may no longer use it.
+// connection is a connection whose first bytes may have been read already. It is closed when its user loses the
+// right.
 type connection struct {
 	net.Conn
 	r    *bufio.Reader
