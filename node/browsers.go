@@ -21,6 +21,8 @@ type front struct {
 	sockets []*socket
 	// userList has the users of the ports for users; nil: every client is admitted.
 	userList *auth.Provider
+	// postgres is the port for clients of PostgreSQL; nil: there is none.
+	postgres *postgres
 	// proxies and browsers are whom the port for users trusts, adminBrowsers are whom the port of
 	// the administrator trusts.
 	proxies                 peer.Proxies

@@ -124,6 +124,9 @@ func (n *front) closePorts(ctx context.Context) error {
 	for _, s := range n.sockets {
 		stop = append(stop, s.close)
 	}
+	if n.postgres != nil {
+		stop = append(stop, n.postgres.close)
+	}
 	failed := make([]error, len(stop))
 	var wg sync.WaitGroup
 	for i, f := range stop {

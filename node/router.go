@@ -133,6 +133,9 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 	if err := n.serveListeners(front); err != nil {
 		return err
 	}
+	if err := n.servePostgres(service); err != nil {
+		return err
+	}
 	return n.serveSockets(front.Ingestion(), bodies)
 }
 

@@ -201,7 +201,10 @@ func (n *front) openUserPorts(files *settingsFiles) (err error) {
 	if err := n.openListeners(port); err != nil {
 		return err
 	}
-	return n.openSockets(files.socketTLS)
+	if err := n.openSockets(files.socketTLS); err != nil {
+		return err
+	}
+	return n.openPostgres(files.socketTLS)
 }
 
 // authenticator reads the users; nil if there is no authentication.
@@ -209,7 +212,9 @@ func (n *front) authenticator() (*auth.Provider, error) {
 	if !n.cfg.Users.Known() {
 		return nil, nil
 	}
-	p, err := auth.Open(auth.Config{Option: n.cfg.Users.Provider, UserFile: n.cfg.Users.File, Logger: n.log})
+	p, err := auth.Open(auth.Config{
+		Option: n.cfg.Users.Provider, UserFile: n.cfg.Users.File, Scram: n.cfg.PG.Addr != "", Logger: n.log,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -37,6 +37,7 @@ type Config struct {
 	HTTP    HTTP
 	// Listeners are the ports of their own for protocols of other systems, in no order.
 	Listeners Listeners
+	PG        PG
 	RPC       RPC
 	TLS       TLS
 	Ingest    Ingest
@@ -163,6 +164,14 @@ type HTTP struct {
 	UI bool
 	// UIDir has the files of the page read from a folder. Default: those in the program.
 	UIDir string
+}
+
+// PG is the port for clients of PostgreSQL.
+type PG struct {
+	// Addr serves PostgreSQL's protocol; empty: off.
+	Addr string
+	// MaxConnections bounds the connections. Default 200.
+	MaxConnections int
 }
 
 // RPC is the port between nodes.

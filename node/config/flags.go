@@ -63,6 +63,10 @@ func (c *Config) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&c.HTTP.UIDir, "ui-dir", "", "`FOLDER` with the files of that page, read again for each request, for "+
 		"those who work on it (router/web); none: those in the program")
 	c.Listeners.flags(fs)
+	fs.StringVar(&c.PG.Addr, "pg-addr", "", "address for clients of PostgreSQL, which send SQL by its protocol, usually "+
+		"127.0.0.1:5432; none: off")
+	fs.IntVar(&c.PG.MaxConnections, "pg-max-connections", 200, "connections of PostgreSQL clients at a time; one address "+
+		"may have half of them")
 	fs.StringVar(&c.RPC.Addr, "rpc-addr", "127.0.0.1:4001", "address for nodes: gRPC and raft on one port")
 	fs.StringVar(&c.RPC.Advertise, "advertise-addr", "",
 		"where other nodes reach this one, HOST:PORT; none: the rpc address")

@@ -13,7 +13,7 @@ type Group struct {
 // Groups are the groups of the settings, in the order in which they are shown.
 var Groups = []Group{
 	{"Folder and process", "data-dir node-name shutdown-grace config print-config"},
-	{"Ports for users", "http- ui ui-dir trusted-proxies proxy-protocol metrics-open admin-addr"},
+	{"Ports for users", "http- pg- ui ui-dir trusted-proxies proxy-protocol metrics-open admin-addr"},
 	{
 		"Ports for protocols of other systems",
 		"elasticsearch-addr loki-addr splunk-addr otlp- datadog-addr journald-addr syslog-addr gelf-addr forward-addr",

@@ -299,6 +299,7 @@ func isPort(text string) bool {
 func (l Listeners) check(c *Config, f *faults) {
 	seen := map[string]string{
 		c.HTTP.Addr: "http-addr", c.HTTP.V1Addr: "http-v1-addr", c.RPC.Addr: "rpc-addr", c.AdminAddr: "admin-addr",
+		c.PG.Addr: "pg-addr",
 	}
 	for _, one := range l {
 		flag, addr := one.Kind.Flag(), one.Addr

@@ -36,6 +36,7 @@ func (c *Config) Ports() []Port {
 	all := []Port{
 		{What: "users", Addr: c.HTTP.Addr, Flag: "http-addr"},
 		{What: "users", Addr: c.HTTP.V1Addr, Flag: "http-v1-addr"},
+		{What: "PostgreSQL clients", Addr: c.PG.Addr, Flag: "pg-addr"},
 		{What: "administrators", Addr: c.AdminAddr, Flag: "admin-addr"},
 		{What: "nodes", Addr: c.RPC.Addr, Flag: "rpc-addr"},
 	}

@@ -39,6 +39,7 @@ func (c *Config) Validate() error {
 	c.checkUsers(&f)
 	c.HTTP.check(&f)
 	c.Listeners.check(c, &f)
+	c.PG.check(c, &f)
 	c.checkTLS(&f)
 	c.Ingest.check(&f)
 	c.Trace.check(&f)
@@ -164,6 +165,7 @@ func (c *Config) checkAddresses(f *faults) {
 	}{
 		{"http-addr", c.HTTP.Addr, false},
 		{"http-v1-addr", c.HTTP.V1Addr, true},
+		{"pg-addr", c.PG.Addr, true},
 		{"rpc-addr", c.RPC.Addr, false},
 		{"advertise-addr", c.RPC.Advertise, true},
 		{"admin-addr", c.AdminAddr, true},
@@ -270,6 +272,16 @@ func (c *Config) checkUsers(f *faults) {
 	}
 	if !c.Users.MetricsOpen && !c.Users.Known() {
 		f.add("--metrics-open=false needs --user-file or --user-provider: without users nobody can be told apart")
+	}
+}
+
+// check looks at the port for clients of PostgreSQL.
+func (p *PG) check(c *Config, f *faults) {
+	if p.Addr != "" && !c.Has(RoleRouter) {
+		f.add("--pg-addr needs the role router: nodes without it serve no users")
+	}
+	if p.MaxConnections < 1 || p.MaxConnections > 100_000 {
+		f.add("--pg-max-connections %d must be 1 to 100000", p.MaxConnections)
 	}
 }
 

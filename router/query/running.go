@@ -95,12 +95,12 @@ func (s *Service) kill(ctx context.Context, st *statement.Kill, _ *Request) (Res
 
 // describeQuery answers with the columns of a query's answer.
 func describeQuery(ctx context.Context, s *Service, st statement.Statement, req *Request, each resultFunc) error {
-	columns, err := s.reader.describeQuery(ctx, st.(*statement.DescribeQuery).Text, req)
+	d, err := s.reader.describe(ctx, st.(*statement.DescribeQuery).Text, req, nil)
 	if err != nil {
 		return err
 	}
-	rows := make([][]string, len(columns))
-	for i, c := range columns {
+	rows := make([][]string, len(d.Columns))
+	for i, c := range d.Columns {
 		rows[i] = []string{c.Name, c.Type}
 	}
 	out := textRows([]string{"Column", "Type"}, rows)
@@ -109,32 +109,6 @@ func describeQuery(ctx context.Context, s *Service, st statement.Statement, req 
 		return each(ctx, Result{Rows: &limited{Rows: out, left: req.Limit}})
 	}
 	return each(ctx, Result{Rows: out})
-}
-
-// describeQuery returns the columns of the answer to a SELECT, which is bound over its tables without rows.
-func (r *reader) describeQuery(ctx context.Context, sql string, req *Request) ([]*shardpb.AnswerColumn, error) {
-	caller := access.From(ctx)
-	leave, err := r.gate.Enter(ctx, caller.Share())
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	analysis, err := r.shards.Analyze(ctx, &shardpb.AnalyzeRequest{
-		Sql: sql, Database: req.Database, Share: caller.KnownShare(),
-	})
-	if err != nil {
-		return nil, err
-	}
-	dr := &shardpb.DescribeRequest{Sql: sql, Database: req.Database, Timezone: req.Timezone, Share: caller.KnownShare()}
-	for _, name := range analysis.Tables {
-		t, err := r.definition(name)
-		if err != nil {
-			return nil, err
-		}
-		dr.Tables = append(dr.Tables, &shardpb.QueryTable{Name: name, Table: t.ToProto()})
-	}
-	resp, err := r.shards.Describe(ctx, dr)
-	return resp.GetColumns(), err
 }
 
 // definition returns the definition of a table that a statement reads.

@@ -14,6 +14,7 @@ package auth
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
@@ -39,6 +40,9 @@ type Config struct {
 	Option string
 	// UserFile is a file with users. Reload reads it again.
 	UserFile string
+	// Scram has keys made of passwords that are stored as they are, so that their users can sign in by
+	// Provider.Challenge. It takes 2.4 ms for each of them.
+	Scram bool
 	// Logger logs malformed lines and changes of the list; nil means slog's default.
 	Logger *slog.Logger
 }
@@ -58,6 +62,9 @@ type Provider struct {
 	remembered *remembered
 	guesses    *guesses
 	slow       *slowChecks
+	// scram has keys made of plain passwords; unknown is the secret of the salts of users that there are not.
+	scram   bool
+	unknown [sha256.Size]byte
 
 	reloading sync.Mutex // only one reload at a time, so that the last one wins
 	versions  uint64     // number of credential versions so far; guarded by reloading
@@ -65,7 +72,8 @@ type Provider struct {
 
 // Open reads the list of users.
 func Open(cfg Config) (*Provider, error) {
-	p := &Provider{log: cfg.Logger, now: time.Now, slow: newSlowChecks()}
+	p := &Provider{log: cfg.Logger, now: time.Now, slow: newSlowChecks(), scram: cfg.Scram}
+	_, _ = rand.Read(p.unknown[:]) // never fails
 	p.work.all = map[*Work]struct{}{}
 	p.remembered, p.guesses = newRemembered(p.now), newGuesses(p.now)
 	if p.log == nil {
@@ -140,13 +148,14 @@ func (p *Provider) publish(users *userList) {
 	for name, u := range users.byName {
 		if before != nil {
 			if b, ok := before.byName[name]; ok && b.stored == u.stored {
-				u.sender.Version, u.goodAt = b.sender.Version, b.goodAt
+				u.sender.Version, u.goodAt, u.keys = b.sender.Version, b.goodAt, b.keys
 				continue
 			}
 		}
 		p.versions++
 		u.sender.Version = p.versions
 	}
+	p.makeKeys(users)
 	p.users.Store(users)
 	p.recheck()
 }
@@ -246,10 +255,7 @@ func (p *Provider) Check(ctx context.Context, user, password string, from netip.
 	case match:
 		return u.sender, nil
 	}
-	if p.guesses.failed(user, from) {
-		p.log.Warn("sign-ins are refused until a minute after the first of too many failures", "user", shorten(user),
-			"remote", from)
-	}
+	p.countFailure(user, from)
 	if !found {
 		return access.Sender{}, refuse(errs.UserNotFound, "User not found, username: "+shorten(user))
 	}

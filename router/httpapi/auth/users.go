@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"cordwood/router/access"
+	"cordwood/router/access/scram"
 )
 
 // user is one line of a list.
@@ -19,6 +20,10 @@ type user struct {
 	// goodAt is the Unix time in nanoseconds at which the password was last right. Only fast checks use it. For slow
 	// checks, remembered stores more.
 	goodAt *atomic.Int64
+	// keys are those of SCRAM; nil: there are none.
+	keys *scram.Keys
+	// text is a password that is stored as it is, until publish has made keys of it.
+	text string
 }
 
 // userList is a list of users. It does not change after publish.
@@ -87,7 +92,7 @@ func parseUser(s string) (*user, error) {
 		return nil, fmt.Errorf("no = between user and password")
 	}
 	// Only the base64 parts of a SCRAM secret may end with equals signs.
-	if strings.Contains(password, "=") && !strings.HasPrefix(password, prefixScram) {
+	if strings.Contains(password, "=") && !strings.HasPrefix(password, prefixScram) && !scram.IsText(password) {
 		return nil, fmt.Errorf("more than one =")
 	}
 	name, mode, hasMode := strings.Cut(left, ":")
@@ -112,5 +117,8 @@ func parseUser(s string) (*user, error) {
 		return nil, fmt.Errorf("user %s: %w", name, err)
 	}
 	u.password, u.stored = v, sha256.Sum256([]byte(password))
+	if _, ok := v.(plain); ok {
+		u.text = strings.TrimPrefix(password, prefixPlain)
+	}
 	return u, nil
 }

@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"crypto/hmac"
 	"crypto/pbkdf2"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -13,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/crypto/bcrypt"
+
+	"cordwood/router/access/scram"
 )
 
 // The prefixes that say how a password is stored. A password without a prefix is plain text.
@@ -49,6 +50,8 @@ func parseVerifier(s string) (verifier, error) {
 		return parseMySQL(s[len(prefixMySQL):])
 	case strings.HasPrefix(s, prefixScram):
 		return parseScram(s[len(prefixScram):])
+	case scram.IsText(s):
+		return parseScramText(s)
 	case strings.HasPrefix(s, "$2a$"), strings.HasPrefix(s, "$2b$"), strings.HasPrefix(s, "$2y$"):
 		return parseBcrypt(s)
 	default:
@@ -66,7 +69,7 @@ func (v plain) matches(password string) bool {
 
 func (plain) slow() bool { return false }
 
-// derived is a key that PBKDF2 derives from the password. scram contains keys derived from it.
+// derived is a key that PBKDF2 derives from the password.
 type derived struct {
 	iterations int
 	salt       []byte
@@ -107,21 +110,17 @@ func (v derived) matches(password string) bool {
 
 func (derived) slow() bool { return true }
 
-// scram is the SCRAM-SHA-256 secret of a password.
-type scram struct {
-	iterations           int
-	salt                 []byte
-	storedKey, serverKey []byte
-}
+// scrammed is the SCRAM-SHA-256 secret of a password.
+type scrammed scram.Keys
 
 func parseScram(s string) (verifier, error) {
 	parts := strings.Split(s, ":")
 	if len(parts) != 4 {
 		return nil, errors.New("pg_scram_sha256: want ITERATIONS:SALT:STORED_KEY:SERVER_KEY")
 	}
-	v := scram{}
+	v := scrammed{}
 	var err error
-	if v.iterations, err = parseIterations(parts[0]); err != nil {
+	if v.Iterations, err = parseIterations(parts[0]); err != nil {
 		return nil, fmt.Errorf("pg_scram_sha256: %w", err)
 	}
 	// A key has 32 bytes, so the length of its text shows which base64 form all parts use.
@@ -135,28 +134,29 @@ func parseScram(s string) (verifier, error) {
 	if errors.Join(err1, err2, err3) != nil || len(salt) == 0 || len(stored) != keyBytes || len(server) != keyBytes {
 		return nil, errors.New("pg_scram_sha256: salt and keys must be all hexadecimal or all base64, the keys of 32 bytes")
 	}
-	v.salt, v.storedKey, v.serverKey = salt, stored, server
+	v.Salt, v.Stored, v.Server = salt, stored, server
 	return v, nil
 }
 
-func (v scram) matches(password string) bool {
-	salted, err := pbkdf2.Key(sha256.New, password, v.salt, v.iterations, keyBytes)
-	if err != nil {
-		return false
+func parseScramText(s string) (verifier, error) {
+	k, err := scram.Parse(s)
+	return scrammed(k), err
+}
+
+func (v scrammed) matches(password string) bool { return scram.Keys(v).Matches(password) }
+
+func (scrammed) slow() bool { return true }
+
+// scramKeys returns the keys by which a user signs in with SCRAM, if they follow from what is stored.
+func scramKeys(v verifier) (scram.Keys, bool) {
+	switch v := v.(type) {
+	case scrammed:
+		return scram.Keys(v), true
+	case derived: // what it is compared with is the salted password of SCRAM
+		return scram.FromSalted(v.key, v.salt, v.iterations), true
 	}
-	stored := sha256.Sum256(sign(salted, "Client Key"))
-	a := subtle.ConstantTimeCompare(stored[:], v.storedKey)
-	b := subtle.ConstantTimeCompare(sign(salted, "Server Key"), v.serverKey)
-	return a&b == 1
+	return scram.Keys{}, false
 }
-
-func sign(key []byte, text string) []byte {
-	m := hmac.New(sha256.New, key)
-	m.Write([]byte(text))
-	return m.Sum(nil)
-}
-
-func (scram) slow() bool { return true }
 
 // mysqlNative never matches. Checking it against a password sent over HTTP would require storing something that an
 // attacker could replay.

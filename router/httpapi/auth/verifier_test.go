@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/crypto/bcrypt"
+
+	"cordwood/router/access/scram"
 )
 
 // storedForms makes what a user's line would hold for a password.
@@ -19,10 +21,9 @@ func storedForms(t testing.TB, password string, iterations int) (pbkdf2Form, scr
 	if err != nil {
 		t.Fatal(err)
 	}
-	stored := sha256.Sum256(sign(key, "Client Key"))
-	server := sign(key, "Server Key")
+	keys := scram.FromSalted(key, salt, iterations)
 	form := func(encode func([]byte) string) string {
-		return fmt.Sprintf("pg_scram_sha256:%d:%s:%s:%s", iterations, encode(salt), encode(stored[:]), encode(server))
+		return fmt.Sprintf("pg_scram_sha256:%d:%s:%s:%s", iterations, encode(salt), encode(keys.Stored), encode(keys.Server))
 	}
 	return fmt.Sprintf("pbkdf2_sha256:%d:%x:%x", iterations, salt, key),
 		form(hex.EncodeToString), form(base64.StdEncoding.EncodeToString)

@@ -77,3 +77,10 @@ func isInteger(t arrow.DataType) bool {
 	d, ok := t.(arrow.DecimalType)
 	return ok && d.GetScale() == 0
 }
+
+// JSONCell returns the cell of a column as JSON has it: integers are exact, times RFC 3339, NaN and infinities null.
+// The row must not be null.
+func JSONCell(a arrow.Array) Cell { return Cell(cellOf(a, style{quote: true, times: true})) }
+
+// TextCell returns the cell of a column as plain text, without quotes. The row must not be null.
+func TextCell(a arrow.Array) Cell { return Cell(cellOf(a, style{times: true})) }

@@ -237,3 +237,19 @@ func TestExposedNames(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+// TestTypesSentAsText tells the types of columns that Arrow lacks.
+func TestTypesSentAsText(t *testing.T) {
+	e := openEngine(t, t.TempDir())
+	a, err := ask(e, "SELECT uuid '2d89ebe6-1e13-47e5-803a-b81c87660b66', INTERVAL 1 DAY, TIMETZ '10:00:00+02', "+
+		"1::UHUGEINT, [INTERVAL 1 DAY], 'a'::ENUM('a'), 1, 'text'")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"UUID", "INTERVAL", "TIME WITH TIME ZONE", "UHUGEINT", "INTERVAL[]", "", "", ""}
+	for i, f := range a.schema.Fields() {
+		if got, _ := f.Metadata.GetValue(plan.SQLTypeKey); got != want[i] {
+			t.Errorf("column %d: %q, want %q", i, got, want[i])
+		}
+	}
+}

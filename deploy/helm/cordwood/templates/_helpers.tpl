@@ -40,7 +40,7 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
 {{ if eq .Values.mode "single" }}single{{ else }}meta shard{{ end }}
 {{- end -}}
 
-{{/* The ports of their own for protocols that are on: a list of name, flag, containerPort, protocol, address (with parameters), and
+{{/* The ports of their own for protocols that are on, PostgreSQL's included: a list of name, flag, containerPort, protocol, address (with parameters), and
      port, that of the service. Those without HTTP have a scheme, and store logs as the user of a token. */}}
 {{- define "cordwood.listeners" -}}
 {{- $all := list
@@ -57,7 +57,8 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace 
   (dict "key" "gelfUdp" "name" "gelf-udp" "flag" "gelf-addr" "scheme" "udp://" "protocol" "UDP" "containerPort" 12201)
   (dict "key" "gelfTcp" "name" "gelf-tcp" "flag" "gelf-addr" "scheme" "tcp://" "containerPort" 12201)
   (dict "key" "forward" "name" "forward" "flag" "forward-addr" "scheme" "tcp://" "containerPort" 24224)
-  (dict "key" "forwardTls" "name" "forward-tls" "flag" "forward-addr" "scheme" "tls://" "containerPort" 24225) -}}
+  (dict "key" "forwardTls" "name" "forward-tls" "flag" "forward-addr" "scheme" "tls://" "containerPort" 24225)
+  (dict "key" "postgresql" "name" "postgresql" "flag" "pg-addr" "containerPort" 5432) -}}
 {{- $given := .Values.listeners | default dict -}}
 {{- $on := list -}}
 {{- range $all -}}

@@ -79,6 +79,12 @@ func Prepare(s *Session, text string) (*Prepared, error) {
 		return nil, err
 	}
 	again.Names = p.Names
+	again.sentAsText = make([]string, len(p.types))
+	for i, t := range p.types {
+		if asText(t, 0) {
+			again.sentAsText[i] = typeName(t)
+		}
+	}
 	return again, nil
 }
 

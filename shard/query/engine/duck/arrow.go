@@ -154,6 +154,9 @@ func (s *stream) setSchema(p *Prepared) error {
 		if isJSON(p.types[i]) {
 			fields[i].Metadata = arrow.NewMetadata([]string{plan.TypeKey}, []string{plan.TypeJSON})
 		}
+		if i < len(p.sentAsText) && p.sentAsText[i] != "" {
+			fields[i].Metadata = arrow.NewMetadata([]string{plan.SQLTypeKey}, []string{p.sentAsText[i]})
+		}
 	}
 	s.schema = arrow.NewSchema(fields, nil)
 	return nil

@@ -17,6 +17,7 @@ var typeNames = map[duckdb.Type]string{
 	duckdb.TypeTime: "TIME", duckdb.TypeTimeTZ: "TIME WITH TIME ZONE", duckdb.TypeInterval: "INTERVAL",
 	duckdb.TypeTimestamp: "TIMESTAMP", duckdb.TypeTimestampS: "TIMESTAMP_S", duckdb.TypeTimestampMS: "TIMESTAMP_MS",
 	duckdb.TypeTimestampNS: "TIMESTAMP_NS", duckdb.TypeTimestampTZ: "TIMESTAMP WITH TIME ZONE",
+	duckdb.TypeTimeNS: "TIME_NS", duckdb.TypeBigNum: "BIGNUM",
 }
 
 // ParameterTypes returns the types that the statement expects of its parameters $1 to $n. A type that it does not

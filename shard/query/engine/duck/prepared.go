@@ -16,6 +16,9 @@ type Prepared struct {
 	text    string
 	Names   []string
 	types   []duckdb.LogicalType
+	// sentAsText has the names of the types of columns that are cast to text for the answer, as far as typeName
+	// knows them; nil: no column is.
+	sentAsText []string
 }
 
 func prepare(s *Session, text string) (*Prepared, error) {

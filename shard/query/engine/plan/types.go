@@ -7,6 +7,9 @@ import "cordwood/proto/schema"
 const (
 	TypeKey  = "cordwood.type"
 	TypeJSON = "Json"
+	// SQLTypeKey is the key of the field metadata that has the engine's name of the type of a column that is sent as
+	// text because Arrow lacks the type.
+	SQLTypeKey = "cordwood.sql_type"
 )
 
 // EngineTypes are the engine's types: their SQL names, and their numbers in its C interface.

@@ -1,0 +1,85 @@
+package node
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+
+	"cordwood/router/pgwire"
+	"cordwood/router/query"
+)
+
+// postgres is the port for clients of PostgreSQL.
+type postgres struct {
+	node     *front
+	listener net.Listener
+	tls      *tls.Config // nil: without
+	// server is nil until the router is there. Then done gets the error with which it ends.
+	server *pgwire.Server
+	done   chan error
+}
+
+// openPostgres opens the port. Connections wait in the kernel until the router is there.
+func (n *front) openPostgres(conf *tls.Config) error {
+	if n.cfg.PG.Addr == "" {
+		return nil
+	}
+	l, err := net.Listen("tcp", n.cfg.PG.Addr)
+	if err != nil {
+		return fmt.Errorf("listen for PostgreSQL clients: %w: choose another --pg-addr, or stop what uses it", err)
+	}
+	if n.cfg.HTTP.ProxyProtocol {
+		l = behindProxies(l, n.proxies)
+	}
+	n.postgres = &postgres{node: n, listener: l, tls: conf, done: make(chan error, 1)}
+	n.log.Info("listening", "for", "PostgreSQL clients", "addr", l.Addr().String())
+	return nil
+}
+
+// servePostgres takes the connections of the port.
+func (n *node) servePostgres(service *query.Service) error {
+	p := n.postgres
+	if p == nil {
+		return nil
+	}
+	cfg := pgwire.Config{
+		Service: service, TLS: p.tls, RequireTLS: n.cfg.TLS.ClientCA != "", Version: n.proc.Version.Version,
+		Node: n.data.nodeID, MaxConnections: n.cfg.PG.MaxConnections, MaxCursors: max(1, n.cfg.Query.MaxConcurrent/2),
+		Timeout: n.cfg.Query.Timeout, MaxTimeout: n.cfg.Query.MaxTimeout, Logger: n.log, Registerer: n.registry,
+		HasDatabase: func(name string) bool {
+			_, ok := n.meta.Database(name)
+			return ok
+		},
+	}
+	if n.userList != nil { // a nil provider in the interface would not be nil
+		cfg.Users = n.userList
+	}
+	var err error
+	if p.server, err = pgwire.New(cfg); err != nil {
+		return err
+	}
+	go func() {
+		err := p.server.Serve(p.listener)
+		p.done <- err
+		if !errors.Is(err, pgwire.ErrClosed) {
+			n.fail(err)
+		}
+	}()
+	return nil
+}
+
+// close waits for statements that run until ctx ends.
+func (p *postgres) close(ctx context.Context) error {
+	if p.server == nil {
+		return p.listener.Close()
+	}
+	if err := p.server.Shutdown(ctx); err != nil {
+		return err
+	}
+	if err := <-p.done; !errors.Is(err, pgwire.ErrClosed) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,113 @@
+package auth
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"net/netip"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"cordwood/router/access"
+	"cordwood/router/access/scram"
+)
+
+// makeKeys sets the keys of SCRAM of all users that have none yet, on all processors.
+func (p *Provider) makeKeys(users *userList) {
+	var work []*user
+	for _, u := range users.byName {
+		if keys, ok := scramKeys(u.password); ok {
+			u.keys = &keys
+		}
+		if u.keys == nil && p.scram && u.text != "" {
+			work = append(work, u)
+		}
+	}
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(work)) {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(work)); i = next.Add(1) - 1 {
+				if keys, err := scram.New(work[i].text); err == nil {
+					work[i].keys = &keys
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for _, u := range users.byName {
+		u.text = ""
+	}
+}
+
+// Challenge is the sign-in of a user by SCRAM, which does not show the password to the server.
+type Challenge struct {
+	// Keys are those that the client has to know the password of. A user that there is not has keys of nobody, so
+	// that names cannot be probed.
+	Keys scram.Keys
+	// Password says that no keys follow from how the user's password is stored: it has to be checked by
+	// Provider.Check.
+	Password bool
+
+	p    *Provider
+	user *user // nil: there is none, or none who can sign in
+	name string
+	from netip.Addr
+}
+
+// Challenge begins a sign-in. The error is RateLimited after too many failures.
+func (p *Provider) Challenge(name string, from netip.Addr) (*Challenge, error) {
+	if err := p.lockedError(name, from); err != nil {
+		return nil, err
+	}
+	c := &Challenge{p: p, name: name, from: from}
+	u, found := p.users.Load().byName[name]
+	if found && u.keys != nil {
+		c.user, c.Keys = u, *u.keys
+		return c, nil
+	}
+	if found {
+		_, c.Password = u.password.(bcrypted)
+	}
+	c.Keys = p.nobody(name)
+	return c, nil
+}
+
+// nobody returns keys that no password has. They are the same for a name as long as the process runs.
+func (p *Provider) nobody(name string) scram.Keys {
+	sum := func(what string) []byte {
+		m := hmac.New(sha256.New, p.unknown[:])
+		m.Write([]byte(what))
+		m.Write([]byte(name))
+		return m.Sum(nil)
+	}
+	return scram.Keys{
+		Iterations: scram.Iterations, Salt: sum("salt ")[:16], Stored: sum("stored "), Server: sum("server "),
+	}
+}
+
+// Passed returns the sender, after the client has shown that it knows the password. ok is false for a user that
+// there is not.
+func (c *Challenge) Passed() (s access.Sender, ok bool) {
+	if c.user == nil {
+		return s, false
+	}
+	return c.user.sender, true
+}
+
+// Failed counts a client that did not know the password.
+func (c *Challenge) Failed() { c.p.countFailure(c.name, c.from) }
+
+// countFailure counts a sign-in that failed.
+func (p *Provider) countFailure(user string, from netip.Addr) {
+	if p.guesses.failed(user, from) {
+		p.log.Warn("sign-ins are refused until a minute after the first of too many failures", "user", shorten(user),
+			"remote", from)
+	}
+}
+
+// Cleartext returns the sender for a password that the client has sent as it is, with the errors of Check.
+func (c *Challenge) Cleartext(ctx context.Context, password string) (access.Sender, error) {
+	return c.p.Check(ctx, c.name, password, c.from)
+}

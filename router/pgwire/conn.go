@@ -1,0 +1,321 @@
+package pgwire
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"cordwood/proto/errs"
+	"cordwood/router/access"
+	"cordwood/router/pgwire/wire"
+)
+
+// conn is a connection. Its goroutine alone uses it, except for what mu guards.
+type conn struct {
+	srv     *Server
+	net     net.Conn
+	tls     *tls.Conn // nil: without
+	binding []byte    // of TLS, for SCRAM; nil: there is none
+	in      *wire.Reader
+	out     *wire.Writer
+
+	address  netip.Addr
+	pid, key uint32
+	since    time.Time
+	starting bool // guarded by Server.mu
+
+	sender  access.Sender
+	session *session
+	// statements and portals are those of the extended protocol, and what SQL prepares and declares.
+	statements map[string]*prepared
+	textBytes  int // of all statements
+	portals    map[string]*portal
+	// skip has messages thrown away until the next Sync, after an error.
+	skip bool
+	// long is set while a statement begins whose client may fetch its rows step by step.
+	long bool
+
+	mu      sync.Mutex // guards what follows
+	current *execution // what runs
+	ending  *Error     // why the connection ends when it is idle
+	idle    bool       // it waits for the client
+}
+
+func newConn(s *Server, nc net.Conn) *conn {
+	return &conn{
+		srv: s, net: nc, in: wire.NewReader(nc), out: wire.NewWriter(&stalling{nc, s.cfg.StallTime}),
+		address: addressOf(nc), statements: map[string]*prepared{}, portals: map[string]*portal{},
+	}
+}
+
+// refuse tells a client that gets no place, after it has said that it speaks this protocol.
+func (c *conn) refuse(why *Error) {
+	_ = c.net.SetDeadline(time.Now().Add(time.Second)) // without it, the writes below fail
+	if body, err := c.in.Startup(); err == nil && len(body) == 4 {
+		if _, err := c.net.Write([]byte{'N'}); err != nil {
+			return
+		}
+		if _, err := c.in.Startup(); err != nil {
+			return
+		}
+	}
+	c.fail(why)
+	_ = c.out.Flush() // the connection ends anyway
+}
+
+// serve begins a session, and handles messages until it ends.
+func (c *conn) serve() {
+	if err := c.net.SetDeadline(time.Now().Add(c.srv.cfg.StartTime)); err != nil {
+		return
+	}
+	if err := c.open(); err != nil {
+		c.failLast(err)
+		return
+	}
+	c.srv.started(c)
+	work := c.follow()
+	defer work.End()
+	defer c.closePortals(true)
+	if err := c.net.SetDeadline(time.Time{}); err != nil {
+		return
+	}
+	c.ready()
+	for {
+		err := c.message()
+		c.srv.metrics.bytes.Add(float64(c.in.Bytes() + c.out.Bytes()))
+		if err != nil {
+			c.failLast(err)
+			return
+		}
+	}
+}
+
+// open signs the client in.
+func (c *conn) open() error {
+	params, err := c.start()
+	if err != nil {
+		return err
+	}
+	user := params["user"]
+	if user == "" {
+		return fatal("28000", "no PostgreSQL user name specified in startup packet")
+	}
+	if err := c.signIn(user); err != nil {
+		return err
+	}
+	return c.begin(params)
+}
+
+// noWork is the work of a connection whose user cannot be removed.
+type noWork struct{}
+
+func (noWork) Require(access.Need) error { return nil }
+func (noWork) End()                      {}
+
+// follow ends the connection when its user is removed.
+func (c *conn) follow() access.Work {
+	if c.srv.cfg.Users == nil {
+		return noWork{}
+	}
+	return c.srv.cfg.Users.Begin(c.sender, func(err error) {
+		c.endWhenIdle(fatal("28000", "%s", errs.From(err).Msg))
+		c.cancelStatement(err)
+	})
+}
+
+// failLast tells the client why the connection ends, if there is something to say and somebody to hear it.
+func (c *conn) failLast(err error) {
+	var own *Error
+	var protocol wire.ProtocolError
+	switch {
+	case errors.As(err, &own):
+	case errors.As(err, &protocol):
+		own = fatal("08P01", "%s", protocol)
+	default:
+		return
+	}
+	_ = c.net.SetDeadline(time.Now().Add(time.Second)) // without it, the write below fails
+	own.Severity = "FATAL"
+	c.fail(own)
+	_ = c.out.Flush() // the connection ends anyway
+	if tcp, ok := c.net.(*net.TCPConn); ok {
+		// What the client has sent and nobody has read would have the error thrown away.
+		_ = tcp.CloseWrite()
+		_, _ = io.CopyN(io.Discard, c.net, 1<<20)
+	}
+}
+
+// fail sends an error.
+func (c *conn) fail(e *Error) {
+	c.srv.metrics.failed(e.State)
+	c.out.Send(e.response())
+}
+
+// notice sends what the client should know.
+func (c *conn) notice(e *Error) {
+	c.out.Send((*pgproto3.NoticeResponse)(e.response()))
+}
+
+// endWhenIdle has the connection end as soon as no statement runs.
+func (c *conn) endWhenIdle(why *Error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ending == nil {
+		c.ending = why
+	}
+	if c.idle {
+		_ = c.net.SetReadDeadline(time.Unix(1, 0)) // it fails if the connection has ended
+	}
+}
+
+// cut ends the connection with what runs on it.
+func (c *conn) cut(cause error) {
+	c.cancelStatement(cause)
+	_ = c.net.SetDeadline(time.Now().Add(time.Second)) // it fails if the connection has ended
+}
+
+// cancelStatement ends the statement that runs.
+func (c *conn) cancelStatement(cause error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.current != nil {
+		c.current.cancel(cause)
+	}
+}
+
+// await waits for the next message. Without one the connection may be idle for as long as the client likes.
+func (c *conn) await() error {
+	c.mu.Lock()
+	why := c.ending
+	c.idle = true
+	c.mu.Unlock()
+	if why != nil {
+		return why
+	}
+	_, err := c.in.Peek()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.idle = false
+	if c.ending != nil {
+		return c.ending
+	}
+	if err != nil {
+		return err
+	}
+	return c.net.SetReadDeadline(time.Now().Add(c.srv.cfg.StallTime))
+}
+
+// nextMessage waits for the next message.
+func (c *conn) nextMessage() (kind byte, body []byte, err error) {
+	if err := c.await(); err != nil {
+		return 0, nil, err
+	}
+	if kind, body, err = c.in.Next(); err != nil {
+		return 0, nil, err
+	}
+	return kind, body, c.net.SetReadDeadline(time.Time{})
+}
+
+// message handles one message.
+func (c *conn) message() error {
+	if !c.in.Buffered() {
+		if err := c.out.Flush(); err != nil {
+			return err
+		}
+	}
+	kind, body, err := c.nextMessage()
+	if err != nil {
+		return err
+	}
+	if c.skip && kind != 'S' && kind != 'X' {
+		return nil
+	}
+	return c.handle(kind, body)
+}
+
+// handle carries out a message. The error ends the connection.
+func (c *conn) handle(kind byte, body []byte) error {
+	switch kind {
+	case 'Q':
+		text, err := queryText(body)
+		if err != nil {
+			c.fail(asError(err, nil))
+			c.ready()
+			return nil
+		}
+		return c.simple(text)
+	case 'X':
+		return io.EOF
+	case 'S':
+		return c.sync()
+	case 'H':
+		return c.out.Flush()
+	case 'd', 'c', 'f': // of a COPY that has failed
+		return nil
+	case 'F':
+		return c.failExtended(unsupported("function calls are not supported; call the function in a SELECT"))
+	case 'p':
+		return fatal("08P01", "a password was not asked for")
+	}
+	return c.extended(kind, body)
+}
+
+// queryText returns the text of a Query.
+func queryText(body []byte) (string, error) {
+	var m pgproto3.Query
+	if len(body) == 0 || body[len(body)-1] != 0 || m.Decode(body) != nil {
+		return "", fatal("08P01", "malformed Query message")
+	}
+	return m.String, checkText(m.String)
+}
+
+// checkText refuses what is no text.
+func checkText(s string) error {
+	if !utf8.ValidString(s) || strings.Contains(s, "\x00") {
+		return failure("22021", "invalid byte sequence for encoding \"UTF8\"")
+	}
+	return nil
+}
+
+// ready says that the client may go on.
+func (c *conn) ready() {
+	c.report()
+	c.out.Send(&pgproto3.ReadyForQuery{TxStatus: c.session.status()})
+	_ = c.out.Flush() // the error stays for the next message
+}
+
+// report tells what has changed of the settings that clients follow.
+func (c *conn) report() {
+	for _, s := range c.session.changed() {
+		c.out.Send(&pgproto3.ParameterStatus{Name: s[0], Value: s[1]})
+	}
+}
+
+// caller returns the caller of a statement.
+func (c *conn) caller(ctx context.Context, end func(error)) (context.Context, func()) {
+	caller := &access.Caller{Sender: c.sender, Address: c.address}
+	done := func() {}
+	if c.srv.cfg.Users != nil {
+		caller.Work = c.srv.cfg.Users.Begin(c.sender, end)
+		done = caller.Work.End
+	}
+	return access.With(ctx, caller), done
+}
+
+// excerpt bounds what comes back of a client's text.
+func excerpt(s string) string {
+	const most = 128
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

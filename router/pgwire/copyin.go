@@ -1,0 +1,344 @@
+package pgwire
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/pgwire/value"
+	"cordwood/router/query/statement"
+)
+
+// A batch of COPY FROM ends at so many rows or bytes, and a row has at most so many bytes.
+const (
+	copyBatchRows  = 10_000
+	copyBatchBytes = 4 << 20
+	maxCopyRow     = 16 << 20
+)
+
+// storedType returns the type of a column of a table.
+func storedType(t schema.Type) *value.Type {
+	switch {
+	case t == schema.Boolean:
+		return value.Bool
+	case t == schema.Int8, t == schema.Uint8, t == schema.Int16:
+		return value.Int2
+	case t == schema.Uint16, t == schema.Int32:
+		return value.Int4
+	case t == schema.Uint32, t == schema.Int64:
+		return value.Int8
+	case t == schema.Uint64:
+		return value.Numeric
+	case t == schema.Float32:
+		return value.Float4
+	case t == schema.Float64:
+		return value.Float8
+	case t == schema.Binary:
+		return value.Bytea
+	case t == schema.JSON:
+		return value.JSON
+	case t.IsTimestamp():
+		return value.TimestampTZ
+	}
+	return value.Text
+}
+
+// copyIn stores rows that the client sends.
+type copyIn struct {
+	f     *copyFormat
+	table statement.Name
+	names []string
+	types []*value.Type
+
+	data    []byte // what came and is not read yet
+	read    bool   // the head of the binary format, or the line with names, was read
+	line    int64
+	rows    [][]statement.Literal
+	bytes   int
+	stored  int64
+	endMark bool
+}
+
+// copyFrom begins a COPY … FROM STDIN.
+func (c *conn) copyFrom(src copied, f *copyFormat) (*outcome, error) {
+	if err := c.session.mayWrite("COPY FROM"); err != nil {
+		return nil, err
+	}
+	ctx, end := c.caller(context.Background(), func(error) {})
+	defer end()
+	t, err := c.srv.cfg.Service.Table(ctx, orElse(src.table.Database, c.session.schema()), src.table.Table)
+	if err != nil {
+		return nil, asError(err, nil)
+	}
+	in := &copyIn{f: f, table: src.table, names: src.columns}
+	if len(in.names) == 0 {
+		for _, col := range t.Columns {
+			in.names = append(in.names, col.Name)
+		}
+	}
+	for _, name := range in.names {
+		col := t.Column(name)
+		if col == nil {
+			return nil, failure("42703", "column %q of relation %q does not exist", excerpt(name), src.table.Table)
+		}
+		in.types = append(in.types, storedType(col.Type))
+	}
+	return &outcome{tag: "COPY %d", copyIn: in}, nil
+}
+
+// receive reads what the client sends until it is done.
+func (in *copyIn) receive(c *conn) error {
+	codes := make([]uint16, len(in.names))
+	for i := range codes {
+		codes[i] = uint16(in.f.code())
+	}
+	c.out.Send(&pgproto3.CopyInResponse{OverallFormat: byte(in.f.code()), ColumnFormatCodes: codes})
+	if err := c.out.Flush(); err != nil {
+		return errGone
+	}
+	for {
+		kind, body, err := c.nextMessage()
+		if err != nil {
+			return err
+		}
+		switch kind {
+		case 'd':
+			in.data = append(in.data, body...)
+			if err := in.take(c, false); err != nil {
+				return in.failed(err)
+			}
+		case 'c':
+			if err := in.take(c, true); err != nil {
+				return in.failed(err)
+			}
+			c.complete("COPY %d", in.stored)
+			return nil
+		case 'f':
+			return in.failed(failure("57014", "COPY from stdin failed: %s",
+				excerpt(strings.TrimSuffix(string(body), "\x00"))))
+		case 'H', 'S':
+		default:
+			return in.failed(fatal("08P01", "unexpected message type %q during COPY from stdin", kind))
+		}
+	}
+}
+
+// failed says which row was at fault, and what was stored before.
+func (in *copyIn) failed(err error) error {
+	if errors.Is(err, errGone) {
+		return err
+	}
+	e := *asError(err, nil)
+	e.Where = "COPY " + in.table.Table + ", line " + itoa(in.line)
+	e.Detail = strings.TrimPrefix(e.Detail+"; rows stored before: "+itoa(in.stored), "; ")
+	return &e
+}
+
+// take reads the rows that have come whole, and stores full batches.
+func (in *copyIn) take(c *conn, last bool) error {
+	for !in.endMark {
+		row, used, err := in.next(last)
+		if err != nil {
+			return err
+		}
+		if used == 0 {
+			break
+		}
+		in.data = in.data[used:]
+		if row == nil {
+			continue
+		}
+		in.rows = append(in.rows, row)
+		for _, v := range row {
+			in.bytes += len(v.Text) + 16
+		}
+		if len(in.rows) >= copyBatchRows || in.bytes >= copyBatchBytes {
+			if err := in.store(c); err != nil {
+				return err
+			}
+		}
+	}
+	if in.endMark {
+		in.data = nil
+	}
+	if len(in.data) > maxCopyRow {
+		return failure("22P04", "a row has more than %d bytes", maxCopyRow)
+	}
+	if !last {
+		return nil
+	}
+	if len(in.data) > 0 {
+		return failure("22P04", "unexpected end of the data within a row")
+	}
+	return in.store(c)
+}
+
+// next reads a row, and returns how many bytes it took; 0: it has not come whole. The row is nil for what is none.
+func (in *copyIn) next(last bool) (row []statement.Literal, used int, err error) {
+	if in.f.name == "binary" {
+		return in.nextBinary()
+	}
+	end := in.lineEnd(last)
+	if end < 0 {
+		return nil, 0, nil
+	}
+	text := strings.TrimSuffix(strings.TrimSuffix(string(in.data[:end]), "\n"), "\r")
+	in.line++
+	switch {
+	case text == `\.`:
+		in.endMark = true
+		return nil, end, nil
+	case in.f.header && !in.read:
+		in.read = true
+		return nil, end, nil
+	case !utf8.ValidString(text) || strings.Contains(text, "\x00"):
+		return nil, end, failure("22021", "invalid byte sequence for encoding \"UTF8\"")
+	}
+	fields, err := in.fields(text)
+	if err != nil {
+		return nil, end, err
+	}
+	if len(fields) != len(in.names) {
+		what := "missing data for column " + quoted(in.names, len(fields))
+		if len(fields) > len(in.names) {
+			what = "extra data after last expected column"
+		}
+		return nil, end, failure("22P04", "%s", what)
+	}
+	row = make([]statement.Literal, len(fields))
+	for i, f := range fields {
+		if row[i], err = in.literal(i, value.FormatText, f); err != nil {
+			return nil, end, err
+		}
+	}
+	return row, end, nil
+}
+
+func quoted(names []string, i int) string {
+	if i < len(names) {
+		return schema.QuoteIdent(names[i])
+	}
+	return ""
+}
+
+// lineEnd returns where the first line of the data ends, behind its line feed; -1: it has not come whole. In CSV a line
+// feed in quotes does not end a line.
+func (in *copyIn) lineEnd(last bool) int {
+	inside := false
+	for i, b := range in.data {
+		switch {
+		case in.f.name == "csv" && b == in.f.quote:
+			inside = !inside
+		case in.f.name == "csv" && inside && b == in.f.escape && in.f.escape != in.f.quote:
+			if i+1 < len(in.data) && (in.data[i+1] == in.f.quote || in.data[i+1] == in.f.escape) {
+				inside = !inside // the quote behind it turns it back
+			}
+		case b == '\n' && !inside:
+			return i + 1
+		}
+	}
+	if last && len(in.data) > 0 && !inside {
+		return len(in.data)
+	}
+	return -1
+}
+
+// literal returns a value as INSERT takes it; nil is null.
+func (in *copyIn) literal(i int, f value.Format, b []byte) (statement.Literal, error) {
+	v, err := value.Store(in.types[i], f, b)
+	switch {
+	case err != nil:
+		return statement.Literal{}, err
+	case v.Null:
+		return statement.Literal{Kind: statement.Null}, nil
+	case v.Bytes:
+		return statement.Literal{Kind: statement.Bytes, Text: v.Text}, nil
+	}
+	return statement.Literal{Kind: statement.Text, Text: v.Text}, nil
+}
+
+// nextBinary reads a row of the binary format.
+func (in *copyIn) nextBinary() (row []statement.Literal, used int, err error) {
+	bad := failure("22P04", "malformed data in binary format")
+	if !in.read {
+		if len(in.data) < len(binaryHead) {
+			return nil, 0, nil
+		}
+		extra := binary.BigEndian.Uint32(in.data[15:])
+		if string(in.data[:11]) != binaryHead[:11] || extra != 0 || binary.BigEndian.Uint32(in.data[11:])>>16 != 0 {
+			return nil, 0, failure("22P04", "COPY file signature not recognized")
+		}
+		in.read = true
+		return nil, len(binaryHead), nil
+	}
+	if len(in.data) < 2 {
+		return nil, 0, nil
+	}
+	n := int16(binary.BigEndian.Uint16(in.data))
+	if n == -1 {
+		in.endMark = true
+		return nil, 2, nil
+	}
+	if int(n) != len(in.names) {
+		return nil, 0, failure("22P04", "row field count is %d, expected %d", n, len(in.names))
+	}
+	at := 2
+	row = make([]statement.Literal, n)
+	for i := range row {
+		if len(in.data) < at+4 {
+			return nil, 0, nil
+		}
+		size := int32(binary.BigEndian.Uint32(in.data[at:]))
+		at += 4
+		var b []byte
+		switch {
+		case size < -1 || size > maxCopyRow:
+			return nil, 0, bad
+		case size >= 0 && len(in.data) < at+int(size):
+			return nil, 0, nil
+		case size >= 0:
+			b = in.data[at : at+int(size) : at+int(size)]
+			at += int(size)
+		}
+		if row[i], err = in.literal(i, value.FormatBinary, b); err != nil {
+			in.line++
+			return nil, at, err
+		}
+	}
+	in.line++
+	return row, at, nil
+}
+
+// store stores the rows of a batch, in the way of INSERT.
+func (in *copyIn) store(c *conn) error {
+	if len(in.rows) == 0 {
+		return nil
+	}
+	c.session.stored = true
+	req := c.request()
+	req.Statements = []statement.Statement{&statement.Insert{Name: in.table, Columns: in.names, Values: in.rows}}
+	req.Texts = []string{"COPY " + in.table.Table + " FROM STDIN"}
+	x := c.execute(req)
+	res, _ := c.result(x)
+	err, cause := x.end()
+	c.setCurrent(nil)
+	if err != nil {
+		e := asError(err, cause)
+		if errs.CodeOf(err) == errs.InvalidArguments {
+			e.State = "22P04"
+		}
+		return e
+	}
+	for _, w := range res.Warnings {
+		c.notice(warning("01000", "%s", w))
+	}
+	in.stored += res.AffectedRows
+	in.rows, in.bytes = nil, 0
+	return nil
+}

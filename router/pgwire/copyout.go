@@ -1,0 +1,150 @@
+package pgwire
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"cordwood/router/pgwire/value"
+)
+
+// binaryHead begins a COPY in binary format: a signature, no flags, and no more head.
+const binaryHead = "PGCOPY\n\xff\r\n\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+
+// copyOut sends rows as COPY does.
+type copyOut struct {
+	f    *copyFormat
+	rows *cursor
+	buf  []byte // a value
+	// forced are the columns whose values have quotes in any case.
+	forced []bool
+}
+
+func (o *copyOut) send(c *conn) error {
+	cur := o.rows
+	codes := make([]uint16, len(cur.columns))
+	o.forced = make([]bool, len(cur.columns))
+	for i, col := range cur.columns {
+		codes[i] = uint16(o.f.code())
+		o.forced[i] = o.f.forceAll || slices.Contains(o.f.forceQuote, col.name)
+	}
+	cur.formats = []value.Format{o.f.code()}
+	c.out.Send(&pgproto3.CopyOutResponse{OverallFormat: byte(o.f.code()), ColumnFormatCodes: codes})
+	if o.f.name == "binary" {
+		c.out.Send(&pgproto3.CopyData{Data: []byte(binaryHead)})
+	}
+	if o.f.header && o.f.name != "binary" {
+		c.out.Send(&pgproto3.CopyData{Data: o.head()})
+	}
+	n := int64(0)
+	var err error
+	for cur.next() {
+		at := c.out.Begin('d')
+		var dst []byte
+		dst, err = o.appendRow(c.out.Buffer())
+		c.out.Replace(dst)
+		if err != nil {
+			c.out.Drop(at)
+			break
+		}
+		c.out.End(at)
+		if c.out.Err() != nil {
+			err = errGone
+			break
+		}
+		n++
+	}
+	if err == nil {
+		err = cur.rows.Err()
+	}
+	if err = cur.end(err); err != nil {
+		return err
+	}
+	c.setCurrent(nil)
+	if o.f.name == "binary" {
+		c.out.Send(&pgproto3.CopyData{Data: []byte{0xff, 0xff}})
+	}
+	c.out.Send(&pgproto3.CopyDone{})
+	c.tellPartial(cur)
+	c.complete("COPY %d", n)
+	return nil
+}
+
+// head returns the line with the names of columns.
+func (o *copyOut) head() []byte {
+	var dst []byte
+	for i, col := range o.rows.columns {
+		if i > 0 {
+			dst = append(dst, o.f.delimiter)
+		}
+		dst = o.appendField(dst, []byte(col.name), false)
+	}
+	return append(dst, '\n')
+}
+
+func (o *copyOut) appendRow(dst []byte) ([]byte, error) {
+	if o.f.name == "binary" {
+		return o.rows.appendRow(dst)
+	}
+	for i := range o.rows.columns {
+		if i > 0 {
+			dst = append(dst, o.f.delimiter)
+		}
+		var null bool
+		var err error
+		o.buf, null, err = o.rows.appendValue(o.buf[:0], i)
+		if err != nil {
+			return dst, err
+		}
+		if null {
+			dst = append(dst, o.f.null...)
+			continue
+		}
+		dst = o.appendField(dst, o.buf, o.forced[i])
+	}
+	return append(dst, '\n'), nil
+}
+
+// appendField writes a value with what the format needs around it.
+func (o *copyOut) appendField(dst, v []byte, forced bool) []byte {
+	if o.f.name == "text" {
+		return o.appendEscaped(dst, v)
+	}
+	if !forced && string(v) != o.f.null && string(v) != `\.` && bytes.IndexByte(v, o.f.delimiter) < 0 &&
+		bytes.IndexByte(v, o.f.quote) < 0 && !bytes.ContainsAny(v, "\r\n") {
+		return append(dst, v...)
+	}
+	dst = append(dst, o.f.quote)
+	for _, b := range v {
+		if b == o.f.quote || b == o.f.escape {
+			dst = append(dst, o.f.escape)
+		}
+		dst = append(dst, b)
+	}
+	return append(dst, o.f.quote)
+}
+
+// escapes are the letters of the bytes that text format writes with a backslash.
+var escapes = map[byte]byte{'\\': '\\', '\n': 'n', '\r': 'r', '\t': 't', '\b': 'b', '\f': 'f', '\v': 'v'}
+
+func (o *copyOut) appendEscaped(dst, v []byte) []byte {
+	for _, b := range v {
+		switch {
+		case b == o.f.delimiter:
+			dst = append(dst, '\\', b)
+		case b <= '\r' || b == '\\':
+			dst = appendControl(dst, b)
+		default:
+			dst = append(dst, b)
+		}
+	}
+	return dst
+}
+
+func appendControl(dst []byte, b byte) []byte {
+	if letter, ok := escapes[b]; ok {
+		return append(dst, '\\', letter)
+	}
+	return append(dst, b)
+}

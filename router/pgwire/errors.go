@@ -1,0 +1,229 @@
+package pgwire
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"cordwood/proto/errs"
+	"cordwood/router/pgwire/value"
+)
+
+// Error is an error as PostgreSQL's protocol has it.
+type Error struct {
+	// Severity is ERROR or FATAL, or of a notice WARNING or NOTICE.
+	Severity string
+	// State is the SQLSTATE.
+	State string
+	// Text, Detail and Hint are for people.
+	Text, Detail, Hint string
+	// Position is where in the client's text the mistake is, in characters from 1; 0: it is not known.
+	Position int
+	// Where says in which row of a COPY.
+	Where string
+}
+
+func (e *Error) Error() string { return e.Text }
+
+func failure(state, format string, args ...any) *Error {
+	return &Error{Severity: "ERROR", State: state, Text: fmt.Sprintf(format, args...)}
+}
+
+func fatal(state, format string, args ...any) *Error {
+	e := failure(state, format, args...)
+	e.Severity = "FATAL"
+	return e
+}
+
+func warning(state, format string, args ...any) *Error {
+	e := failure(state, format, args...)
+	e.Severity = "WARNING"
+	return e
+}
+
+// withHint returns e with what to do.
+func (e *Error) withHint(format string, args ...any) *Error {
+	e.Hint = fmt.Sprintf(format, args...)
+	return e
+}
+
+// unsupported returns the error for what PostgreSQL has and this server has not.
+func unsupported(format string, args ...any) *Error { return failure("0A000", format, args...) }
+
+func (e *Error) response() *pgproto3.ErrorResponse {
+	return &pgproto3.ErrorResponse{
+		Severity: e.Severity, SeverityUnlocalized: e.Severity, Code: e.State, Message: e.Text, Detail: e.Detail,
+		Hint: e.Hint, Position: int32(e.Position), Where: e.Where,
+	}
+}
+
+// The causes with which a statement is ended.
+var (
+	errUserCancel = errors.New("canceling statement due to user request")
+	errGone       = errors.New("the client has gone")
+	errStopping   = errors.New("the server is stopping")
+	errTimeUp     = errors.New("canceling statement due to statement timeout")
+	errEvicted    = errors.New("the portal was closed because others waited")
+)
+
+// states has the SQLSTATE of codes.
+var states = map[errs.Code]string{
+	errs.InvalidSyntax: "42601", errs.Unsupported: "0A000", errs.PlanQuery: "42000", errs.TableNotFound: "42P01",
+	errs.ColumnNotFound: "42703", errs.TableAlreadyExists: "42P07", errs.ColumnExists: "42701",
+	errs.DatabaseAlreadyExists: "42P04", errs.DatabaseNotFound: "3F000", errs.InvalidArguments: "22023",
+	errs.QueryTimeout: "57014", errs.DeadlineExceeded: "57014", errs.Cancelled: "57014", errs.UserNotFound: "28P01",
+	errs.UnsupportedPasswordType: "28P01", errs.UserPasswordMismatch: "28P01", errs.AuthHeaderNotFound: "28000",
+	errs.InvalidAuthHeader: "28P01", errs.AccessDenied: "42501", errs.PermissionDenied: "42501",
+	errs.RuntimeResourcesExhausted: "53200", errs.ShardBusy: "53300", errs.RateLimited: "53400",
+	errs.StorageUnavailable: "58030", errs.ShardNotFound: "58000", errs.ShardNotReady: "58000",
+	errs.ShardUnreachable: "58000", errs.TableUnavailable: "58000", errs.ShardReadonly: "25006", errs.External: "40001",
+}
+
+// planned and given are finer states, by what the engine's text says.
+var (
+	planned = []struct {
+		words *regexp.Regexp
+		state string
+	}{
+		{regexp.MustCompile(`(?i)No function matches|cannot (compare|mix|cast|combine)|type mismatch`), "42804"},
+		{regexp.MustCompile(`(?i)^the function |function .*does not exist|scalar function|aggregate function`), "42883"},
+		{regexp.MustCompile(`(?i)ambiguous`), "42702"},
+		{regexp.MustCompile(`(?i)GROUP BY|aggregate`), "42803"},
+	}
+	given = []struct {
+		words *regexp.Regexp
+		state string
+	}{
+		{regexp.MustCompile(`(?i)divi(sion|de) by zero`), "22012"},
+		{regexp.MustCompile(`(?i)out of range|overflow`), "22003"},
+		{regexp.MustCompile(`(?i)date|timestamp`), "22008"},
+		{regexp.MustCompile(`(?i)could not convert|convert|invalid input|malformed`), "22P02"},
+	}
+)
+
+func stateOf(e *errs.Error) string {
+	list := given
+	switch e.Code {
+	case errs.PlanQuery:
+		list = planned
+	case errs.InvalidArguments:
+	default:
+		if state, ok := states[e.Code]; ok {
+			return state
+		}
+		return "XX000"
+	}
+	for _, one := range list {
+		if one.words.MatchString(e.Msg) {
+			return one.state
+		}
+	}
+	return states[e.Code]
+}
+
+// asError returns err as the protocol has it. cause is why the statement's context ended, if it has.
+func asError(err, cause error) *Error {
+	var own *Error
+	var bad *value.Error
+	switch {
+	case errors.As(err, &own):
+		return own
+	case errors.As(err, &bad):
+		return failure(bad.State, "%s", bad.Text)
+	case errors.Is(cause, errUserCancel), errors.Is(cause, errTimeUp):
+		return failure("57014", "%s", cause)
+	case errors.Is(cause, errStopping):
+		return fatal("57P01", "terminating connection: the server is stopping")
+	case errors.Is(cause, errEvicted):
+		return failure("34000", "%s", cause)
+	}
+	e := errs.From(err)
+	out := failure(stateOf(e), "%s", e.ClientMessage())
+	switch {
+	case e.Code == errs.QueryTimeout:
+		out.Text, out.Detail = errTimeUp.Error(), e.Msg
+	case errors.Is(err, context.Canceled) && cause != nil:
+		out.Text = cause.Error()
+	case !e.Code.Masked():
+		out.Text, out.Hint, _ = strings.Cut(e.Msg, "; ")
+		if out.State == "58000" && out.Hint == "" {
+			out.Hint = "try again"
+		}
+	}
+	if out.Detail == "" && e.Code != errs.Unknown {
+		out.Detail = "code " + strconv.Itoa(int(e.Code))
+	}
+	return out
+}
+
+// The places that texts of errors name.
+var (
+	enginePlace = regexp.MustCompile(` \(position (\d+)\)`)
+	parserPlace = regexp.MustCompile(`syntax error at line (\d+), column (\d+)`)
+)
+
+// placeOf returns the byte offset in a statement that an error names, or -1, and takes it out of the text.
+func (e *Error) placeOf(statement string) int {
+	for _, text := range []*string{&e.Text, &e.Hint} {
+		if m := enginePlace.FindStringSubmatchIndex(*text); m != nil {
+			n, err := strconv.Atoi((*text)[m[2]:m[3]])
+			*text = (*text)[:m[0]] + (*text)[m[1]:]
+			if err == nil && n >= 0 && n <= len(statement) {
+				return n
+			}
+		}
+	}
+	if m := parserPlace.FindStringSubmatch(e.Text); m != nil {
+		line, _ := strconv.Atoi(m[1])
+		column, _ := strconv.Atoi(m[2])
+		return offsetOf(statement, line, column)
+	}
+	return -1
+}
+
+// offsetOf returns the byte offset of a line and a column in characters, or -1.
+func offsetOf(text string, line, column int) int {
+	at := 0
+	for ; line > 1; line-- {
+		n := strings.IndexByte(text[at:], '\n')
+		if n < 0 {
+			return -1
+		}
+		at += n + 1
+	}
+	for ; column > 1; column-- {
+		if at >= len(text) {
+			return -1
+		}
+		_, size := utf8.DecodeRuneInString(text[at:])
+		at += size
+	}
+	return at
+}
+
+// characters returns the position of a byte offset, in characters from 1.
+func characters(text string, at int) int {
+	return 1 + utf8.RuneCountInString(text[:min(max(at, 0), len(text))])
+}
+
+// isTooMany reports whether err says that no more files can be open.
+func isTooMany(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}
+
+// sameKey compares keys of connections in constant time.
+func sameKey(a, b uint32) bool {
+	var x, y [4]byte
+	binary.BigEndian.PutUint32(x[:], a)
+	binary.BigEndian.PutUint32(y[:], b)
+	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
+}

@@ -1,0 +1,262 @@
+package pgwire
+
+import (
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"cordwood/router/pgwire/rewrite"
+	"cordwood/router/pgwire/value"
+)
+
+// extended carries out a message of the extended protocol. The error ends the connection.
+func (c *conn) extended(kind byte, body []byte) error {
+	var err error
+	switch kind {
+	case 'P':
+		err = c.onParse(body)
+	case 'B':
+		err = c.onBind(body)
+	case 'D':
+		err = c.onDescribe(body)
+	case 'E':
+		err = c.onExecute(body)
+	case 'C':
+		err = c.onClose(body)
+	}
+	if err == nil {
+		return nil
+	}
+	return c.failExtended(err)
+}
+
+// failExtended sends an error, after which everything up to the next Sync is thrown away.
+func (c *conn) failExtended(err error) error {
+	if ended := c.failStatement(err, 0, ""); ended != nil {
+		return ended
+	}
+	c.skip = true
+	return nil
+}
+
+// sync ends what belongs together.
+func (c *conn) sync() error {
+	c.skip = false
+	if c.session.state == outside {
+		c.closePortals(false)
+	}
+	c.ready()
+	return nil
+}
+
+// malformed is the error for a message that is not as the protocol has it.
+func malformed(kind string) *Error { return fatal("08P01", "malformed %s message", kind) }
+
+func (c *conn) onParse(body []byte) error {
+	var m pgproto3.Parse
+	if m.Decode(body) != nil {
+		return malformed("Parse")
+	}
+	if err := checkText(m.Query); err != nil {
+		return err
+	}
+	if m.Name != "" && c.statements[m.Name] != nil {
+		return failure("42P05", "prepared statement %q already exists", excerpt(m.Name))
+	}
+	p, err := c.prepare(m.Query, m.ParameterOIDs)
+	if err != nil {
+		return err
+	}
+	if err := c.keep(m.Name, p); err != nil {
+		return err
+	}
+	c.out.Send(&pgproto3.ParseComplete{})
+	return nil
+}
+
+func (c *conn) onBind(body []byte) error {
+	var m pgproto3.Bind
+	if !bindIsWhole(body) || m.Decode(body) != nil {
+		return malformed("Bind")
+	}
+	p, err := c.find(m.PreparedStatement)
+	if err != nil {
+		return err
+	}
+	if err := c.mayRun(p.cmd); err != nil {
+		return err
+	}
+	if len(m.Parameters) != len(p.params) {
+		return failure("08P01", "bind message supplies %d parameters, but prepared statement %q requires %d",
+			len(m.Parameters), excerpt(m.PreparedStatement), len(p.params))
+	}
+	if n := len(m.ParameterFormatCodes); n > 1 && n != len(m.Parameters) {
+		return failure("08P01", "bind message has %d parameter formats but %d parameters", n, len(m.Parameters))
+	}
+	formats, err := resultFormats(m.ResultFormatCodes, len(p.columns))
+	if err != nil {
+		return err
+	}
+	cmd, err := p.bind(m.Parameters, m.ParameterFormatCodes)
+	if err != nil {
+		return err
+	}
+	err = c.addPortal(&portal{name: m.DestinationPortal, stmt: p, cmd: cmd, formats: formats, columns: p.columns})
+	if err != nil {
+		return err
+	}
+	c.out.Send(&pgproto3.BindComplete{})
+	return nil
+}
+
+// bindIsWhole reports whether a Bind has the two names that it begins with.
+func bindIsWhole(body []byte) bool {
+	zeros := 0
+	for _, b := range body {
+		if b == 0 {
+			if zeros++; zeros == 2 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// resultFormats checks the formats of an answer of n columns.
+func resultFormats(codes []int16, n int) ([]value.Format, error) {
+	if len(codes) > 1 && len(codes) != n {
+		return nil, failure("08P01", "bind message has %d result formats but the query has %d columns", len(codes), n)
+	}
+	out := make([]value.Format, len(codes))
+	for i, code := range codes {
+		if code != 0 && code != 1 {
+			return nil, failure("08P01", "unsupported format code: %d", code)
+		}
+		out[i] = value.Format(code)
+	}
+	return out, nil
+}
+
+// bind returns the command with values in the places of its parameters.
+func (p *prepared) bind(values [][]byte, codes []int16) (*command, error) {
+	if len(p.places) == 0 {
+		return p.cmd, nil
+	}
+	literals := make([]string, len(values))
+	for i, v := range values {
+		format := int16(0)
+		switch {
+		case len(codes) == 1:
+			format = codes[0]
+		case len(codes) > 1:
+			format = codes[i]
+		}
+		if format != 0 && format != 1 {
+			return nil, failure("08P01", "unsupported format code: %d", format)
+		}
+		literal, err := p.literal(i, value.Format(format), v)
+		if err != nil {
+			e := asError(err, nil)
+			e.Where = "unnamed portal parameter $" + itoa(int64(i+1))
+			return nil, e
+		}
+		literals[i] = literal
+	}
+	cmd := *p.cmd
+	cmd.text = rewrite.Substitute(p.cmd.text, p.places, func(n int) string { return literals[n-1] })
+	return &cmd, nil
+}
+
+// literal returns the literal for the value of a parameter.
+func (p *prepared) literal(i int, f value.Format, v []byte) (string, error) {
+	if p.cmd.verb == "INSERT" {
+		stored, err := value.Store(p.params[i], f, v)
+		return stored.SQL(), err
+	}
+	return value.Literal(p.params[i], f, v)
+}
+
+func (c *conn) onDescribe(body []byte) error {
+	var m pgproto3.Describe
+	if m.Decode(body) != nil {
+		return malformed("Describe")
+	}
+	switch m.ObjectType {
+	case 'S':
+		p, err := c.find(m.Name)
+		if err != nil {
+			return err
+		}
+		params := &pgproto3.ParameterDescription{ParameterOIDs: make([]uint32, len(p.params))}
+		for i, t := range p.params {
+			params.ParameterOIDs[i] = t.OID
+		}
+		c.out.Send(params)
+		c.describeColumns(p.columns, nil)
+	case 'P':
+		p := c.portals[m.Name]
+		if p == nil {
+			return failure("34000", "portal %q does not exist", excerpt(m.Name))
+		}
+		c.describeColumns(p.columns, p.formats)
+	default:
+		return malformed("Describe")
+	}
+	return nil
+}
+
+func (c *conn) describeColumns(columns []column, formats []value.Format) {
+	if columns == nil {
+		c.out.Send(&pgproto3.NoData{})
+		return
+	}
+	c.out.Send(describe(columns, formats))
+}
+
+func (c *conn) onExecute(body []byte) error {
+	var m pgproto3.Execute
+	if m.Decode(body) != nil {
+		return malformed("Execute")
+	}
+	p := c.portals[m.Portal]
+	if p == nil {
+		return failure("34000", "portal %q does not exist", excerpt(m.Portal))
+	}
+	if err := c.mayRun(p.cmd); err != nil {
+		return err
+	}
+	return c.executePortal(p, int64(max(int32(m.MaxRows), 0)))
+}
+
+func (c *conn) onClose(body []byte) error {
+	var m pgproto3.Close
+	if m.Decode(body) != nil {
+		return malformed("Close")
+	}
+	switch m.ObjectType {
+	case 'S':
+		c.forget(m.Name)
+	case 'P':
+		c.closePortal(m.Name)
+	default:
+		return malformed("Close")
+	}
+	c.out.Send(&pgproto3.CloseComplete{})
+	return nil
+}
+
+// fit has rows be of the types that were described, as far as values of one can be written as the other.
+func (cur *cursor) fit(described []column, formats []value.Format) error {
+	if described == nil {
+		return nil
+	}
+	if len(described) != len(cur.columns) {
+		return failure("0A000", "cached plan must not change result type")
+	}
+	for i, d := range described {
+		if !value.Fits(cur.columns[i].typ, d.typ, formatOf(formats, i)) {
+			return failure("42804", "column %q is of type %s, and was described as %s", d.name, cur.columns[i].typ.Name,
+				d.typ.Name).withHint("cast it, so that its type does not depend on the values of parameters")
+		}
+	}
+	cur.columns = described
+	return nil
+}

@@ -1,0 +1,221 @@
+package pgwire
+
+import (
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"cordwood/router/pgwire/value"
+)
+
+const (
+	// maxPortals bounds the portals and cursors of a connection.
+	maxPortals = 16
+	// idlePortal is how long a portal may wait for its client, and evictAfter after how long it ends for others.
+	idlePortal = 5 * time.Minute
+	evictAfter = 30 * time.Second
+)
+
+// portal is a statement with its values, and what is left of its rows.
+type portal struct {
+	name    string
+	stmt    *prepared
+	cmd     *command // with the values in its text
+	formats []value.Format
+	// columns are what was described.
+	columns []column
+
+	out *outcome // nil: it has not begun
+	// finished says that there are no more rows.
+	finished bool
+	// declared is set for a cursor of DECLARE; held if it outlives the transaction.
+	declared, held bool
+	timer          *time.Timer // ends it when its client has not fetched for long
+}
+
+// cursors are the portals of all connections that wait for their clients.
+type cursors struct {
+	most int
+
+	mu      sync.Mutex // guards waiting
+	waiting map[*execution]time.Time
+}
+
+// wait notes that a portal waits for its client. It returns an error if too many do, and none of them for long.
+func (q *cursors) wait(x *execution) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.waiting == nil {
+		q.waiting = map[*execution]time.Time{}
+	}
+	for len(q.waiting) >= q.most {
+		var oldest *execution
+		for other, since := range q.waiting {
+			if oldest == nil || since.Before(q.waiting[oldest]) {
+				oldest = other
+			}
+		}
+		if time.Since(q.waiting[oldest]) < evictAfter {
+			return failure("53300", "too many portals and cursors wait for their clients; there may be %d", q.most).
+				withHint("fetch all rows, or close those that are no longer needed")
+		}
+		oldest.evict(errEvicted)
+		delete(q.waiting, oldest)
+	}
+	q.waiting[x] = time.Now()
+	return nil
+}
+
+// leave notes that a portal no longer waits.
+func (q *cursors) leave(x *execution) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.waiting, x)
+}
+
+// addPortal keeps a portal under its name.
+func (c *conn) addPortal(p *portal) error {
+	if old := c.portals[p.name]; old != nil {
+		if p.name != "" {
+			return failure("42P03", "cursor %q already exists", excerpt(p.name))
+		}
+		c.closePortal("")
+	}
+	if len(c.portals) >= maxPortals {
+		return failure("53300", "too many portals and cursors; a connection may have %d", maxPortals)
+	}
+	c.portals[p.name] = p
+	return nil
+}
+
+// fetch sends at most so many rows of a portal, 0: all, and returns how many there were, and whether more may follow.
+func (c *conn) fetch(p *portal, most int64) (n int64, more bool, err error) {
+	if p.finished {
+		return 0, false, nil
+	}
+	cur := p.out.rows
+	if err := c.wake(p); err != nil {
+		return 0, false, err
+	}
+	n, more, err = cur.send(c.out, most)
+	if err != nil || !more {
+		return n, false, c.finishPortal(p, err)
+	}
+	return n, true, c.rest(p)
+}
+
+// wake goes on with a portal that waited.
+func (c *conn) wake(p *portal) error {
+	x := p.out.rows.x
+	if x == nil {
+		return nil
+	}
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	c.srv.cursors.leave(x)
+	if !x.resume() {
+		p.finished = true
+		err, cause := x.end()
+		if err == nil {
+			err = errEvicted
+		}
+		return asError(err, cause)
+	}
+	c.setCurrent(x)
+	return nil
+}
+
+// rest has a portal wait for its client.
+func (c *conn) rest(p *portal) error {
+	x := p.out.rows.x
+	c.setCurrent(nil)
+	if x == nil {
+		return nil
+	}
+	if err := c.srv.cursors.wait(x); err != nil {
+		_ = c.finishPortal(p, err) // which is err
+		return err
+	}
+	x.pause()
+	p.timer = time.AfterFunc(idlePortal, func() {
+		if x.evict(errEvicted) {
+			c.srv.cursors.leave(x)
+		}
+	})
+	return nil
+}
+
+// finishPortal ends the statement of a portal, and returns its error.
+func (c *conn) finishPortal(p *portal, err error) error {
+	p.finished = true
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	c.setCurrent(nil)
+	if err = p.out.rows.end(err); err == nil {
+		c.tellPartial(p.out.rows)
+	}
+	return err
+}
+
+// closePortal ends a portal, and what runs for it.
+func (c *conn) closePortal(name string) {
+	p := c.portals[name]
+	if p == nil {
+		return
+	}
+	delete(c.portals, name)
+	if p.finished || p.out == nil || p.out.rows == nil || p.out.rows.x == nil {
+		return
+	}
+	x := p.out.rows.x
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	c.srv.cursors.leave(x)
+	x.stop(errEvicted)
+}
+
+// closePortals ends the portals of a transaction, or all of them.
+func (c *conn) closePortals(all bool) {
+	for name, p := range c.portals {
+		if all || !p.held {
+			c.closePortal(name)
+		}
+	}
+}
+
+// executePortal carries out a portal, or goes on with it.
+func (c *conn) executePortal(p *portal, most int64) error {
+	if p.out == nil {
+		c.long = most > 0
+		out, err := c.run(p.cmd)
+		c.long = false
+		if err != nil {
+			return err
+		}
+		p.out = out
+		if out.rows == nil || out.copyIn != nil || out.copyOut != nil {
+			p.finished = true
+			return c.answer(out, p.formats, false)
+		}
+		out.rows.formats = p.formats
+		if err := out.rows.fit(p.columns, p.formats); err != nil {
+			return out.rows.end(err)
+		}
+	} else if p.out.rows == nil {
+		return failure("55000", "portal %q cannot be run again", excerpt(p.name))
+	}
+	n, more, err := c.fetch(p, most)
+	if err != nil {
+		return err
+	}
+	if more {
+		c.out.Send(&pgproto3.PortalSuspended{})
+		return nil
+	}
+	c.complete(p.out.tag, n)
+	return nil
+}

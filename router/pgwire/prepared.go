@@ -1,0 +1,348 @@
+package pgwire
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/pgwire/rewrite"
+	"cordwood/router/pgwire/value"
+	"cordwood/router/query"
+	"cordwood/router/query/statement"
+)
+
+// The bounds of prepared statements of a connection.
+const (
+	maxPrepared     = 256
+	maxPreparedText = 4 << 20
+	// maxStatement bounds a statement with its values.
+	maxStatement = 256 << 10
+)
+
+// prepared is a statement with parameters that is ready to be bound.
+type prepared struct {
+	cmd    *command
+	places []rewrite.Place
+	params []*value.Type
+	// columns are those of its rows; nil: it has none.
+	columns []column
+}
+
+// prepare makes a statement ready. oids are the types of its parameters, 0 where the client gives none.
+func (c *conn) prepare(text string, oids []uint32) (*prepared, error) {
+	pieces, err := rewrite.Split(text)
+	if err != nil {
+		return nil, failure("54000", "%s", err)
+	}
+	if len(pieces) > 1 {
+		return nil, failure("42601", "cannot insert multiple commands into a prepared statement")
+	}
+	if len(pieces) == 1 {
+		text = text[:pieces[0].At] + pieces[0].Text
+	}
+	p := &prepared{cmd: newCommand(text)}
+	places, most, err := rewrite.Places(text)
+	if err != nil {
+		return nil, failure("42P02", "%s", err)
+	}
+	p.places = places
+	p.params = make([]*value.Type, max(most, len(oids)))
+	for i, oid := range oids {
+		if oid != value.Unknown.OID {
+			p.params[i] = value.ByOID(oid)
+		}
+	}
+	for n := 1; n <= most; n++ {
+		if !slices.ContainsFunc(places, func(at rewrite.Place) bool { return at.Number == n }) && n > len(oids) {
+			return nil, failure("42P02", "there is no parameter $%d, but one with a larger number", n)
+		}
+	}
+	if err := c.mayRun(p.cmd); err != nil {
+		return nil, err
+	}
+	err = c.describePrepared(p)
+	for i, t := range p.params {
+		if t == nil {
+			p.params[i] = value.Text
+		}
+	}
+	return p, err
+}
+
+// mayRun returns an error for statements in a transaction that has failed.
+func (c *conn) mayRun(cmd *command) error {
+	if c.session.state == failed && !cmd.always && cmd.verb != "" {
+		return failure("25P02", "current transaction is aborted, commands ignored until end of transaction block")
+	}
+	return nil
+}
+
+// describePrepared finds out the types of parameters and columns.
+func (c *conn) describePrepared(p *prepared) error {
+	cmd := p.cmd
+	switch {
+	case cmd.verb == "":
+		return nil
+	case cmd.session != nil:
+		columns, err := c.sessionColumns(cmd)
+		p.columns = columns
+		return err
+	}
+	marked := rewrite.Substitute(cmd.text, p.places, marker)
+	st, err := c.parse(marked)
+	if err != nil {
+		return c.placed(err, cmd, marked)
+	}
+	switch st := st.(type) {
+	case *statement.Query:
+		if cmd.verb == "EXPLAIN" {
+			p.columns = []column{{name: "QUERY PLAN", typ: value.Text}}
+			return nil
+		}
+		return c.describeQuery(p)
+	case *statement.Insert:
+		return c.describeInsert(p, st)
+	case *statement.Delete:
+		return c.describeDelete(p, st)
+	}
+	if st.Rows() {
+		return c.describeRows(p, st)
+	}
+	return nil
+}
+
+// marker is the literal in the place of a parameter while a statement is not run.
+func marker(n int) string { return "'$cordwood parameter " + strconv.Itoa(n) + "$'" }
+
+// markedAs returns the parameter that a marker stands for; 0: it is none.
+func markedAs(text string) int {
+	inner, ok := strings.CutPrefix(text, "$cordwood parameter ")
+	inner, ok2 := strings.CutSuffix(inner, "$")
+	n, err := strconv.Atoi(inner)
+	if !ok || !ok2 || err != nil {
+		return 0
+	}
+	return n
+}
+
+// describeQuery asks the engine, which prepares the statement over tables without rows.
+func (c *conn) describeQuery(p *prepared) error {
+	text := rewrite.AnyOfParameter(p.cmd.text, p.places)
+	d, err := c.describe(p, text.Text)
+	if err != nil {
+		return c.placed(err, p.cmd, p.cmd.text)
+	}
+	open := false
+	for i, t := range d.Parameters {
+		if i >= len(p.params) || p.params[i] != nil {
+			continue
+		}
+		switch {
+		case t == "":
+			open = true
+		case text.Any[i+1]:
+			p.params[i] = value.ArrayOf(value.OfEngine(t))
+		default:
+			p.params[i] = parameterOf(t)
+		}
+	}
+	if open || len(text.Any) > 0 {
+		for i := range p.params {
+			if p.params[i] == nil {
+				p.params[i] = value.ByOID(rewrite.Guess(p.cmd.text, p.places, i+1))
+			}
+		}
+		// With all types the columns are known, too.
+		if again, err := c.describe(p, p.cmd.text); err == nil {
+			d = again
+		}
+	}
+	p.columns = make([]column, len(d.Columns))
+	for i, col := range d.Columns {
+		p.columns[i] = column{name: col.Name, typ: value.OfEngine(col.Type)}
+	}
+	c.refine(p.cmd.text, d.Tables, p.columns)
+	return nil
+}
+
+// parameterOf returns the type of a parameter for which the engine expects a type.
+func parameterOf(engine string) *value.Type {
+	t := value.OfEngine(engine)
+	if strings.HasPrefix(engine, "DECIMAL") || engine == "HUGEINT" || engine == "UBIGINT" {
+		return value.Numeric
+	}
+	return t
+}
+
+// describe has the engine describe the text of a query with the types that are known.
+func (c *conn) describe(p *prepared, text string) (*query.Description, error) {
+	types := make([]string, len(p.params))
+	for i, t := range p.params {
+		if t != nil {
+			types[i] = t.Engine()
+		}
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	ctx, end := c.caller(ctx, func(err error) { cancel(err) })
+	defer end()
+	return c.srv.cfg.Service.Describe(ctx, c.rewritten(text).Text, c.request(), types)
+}
+
+// describeInsert has parameters be of the types of the columns that they go to.
+func (c *conn) describeInsert(p *prepared, st *statement.Insert) error {
+	ctx, end := c.caller(context.Background(), func(error) {})
+	defer end()
+	t, err := c.srv.cfg.Service.Table(ctx, orElse(st.Name.Database, c.session.schema()), st.Name.Table)
+	if err != nil {
+		return asError(err, nil)
+	}
+	names := st.Columns
+	if len(names) == 0 {
+		for _, col := range t.Columns {
+			names = append(names, col.Name)
+		}
+	}
+	for _, row := range st.Values {
+		for i, v := range row {
+			n := markedAs(v.Text)
+			if v.Kind != statement.Text || n == 0 || i >= len(names) || p.params[n-1] != nil {
+				continue
+			}
+			if col := t.Column(names[i]); col != nil {
+				p.params[n-1] = storedType(col.Type)
+			}
+		}
+	}
+	return nil
+}
+
+// describeDelete has the engine describe a query with the same condition.
+func (c *conn) describeDelete(p *prepared, st *statement.Delete) error {
+	if len(p.places) == 0 {
+		return nil
+	}
+	name := schema.QuoteIdent(orElse(st.Name.Database, c.session.schema())) + "." + schema.QuoteIdent(st.Name.Table)
+	text := "SELECT 1 FROM " + name + " WHERE " + unmark(st.Where, len(p.params))
+	d, err := c.describe(p, text)
+	if err != nil {
+		return asError(err, nil)
+	}
+	for i, t := range d.Parameters {
+		if i < len(p.params) && p.params[i] == nil && t != "" {
+			p.params[i] = parameterOf(t)
+		}
+	}
+	return nil
+}
+
+// unmark puts parameters in the places of their markers.
+func unmark(text string, most int) string {
+	for n := 1; n <= most; n++ {
+		text = strings.ReplaceAll(text, marker(n), "$"+strconv.Itoa(n))
+	}
+	return text
+}
+
+// describeRows runs a statement such as SHOW TABLES for its columns alone.
+func (c *conn) describeRows(p *prepared, st statement.Statement) error {
+	req := c.request()
+	req.Statements, req.Limited = []statement.Statement{st}, true
+	x := c.execute(req)
+	defer c.setCurrent(nil)
+	res, ok := c.result(x)
+	if ok && res.Rows != nil {
+		p.columns = columnsOf(res.Rows.Schema())
+	}
+	err, cause := x.end()
+	if err != nil {
+		return asError(err, cause)
+	}
+	return nil
+}
+
+// parse reads a statement of package query, after it has been rewritten.
+func (c *conn) parse(text string) (statement.Statement, error) {
+	list, err := statement.Parse(c.rewritten(text).Text)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) != 1 {
+		return nil, failure("42601", "expected one statement")
+	}
+	return list[0], nil
+}
+
+// request returns a request with what the session says.
+func (c *conn) request() query.Request {
+	req := query.Request{
+		Database: c.session.schema(), Timeout: c.session.timeout(),
+		AllowPartial: c.session.get("cordwood.allow_partial") == "on",
+	}
+	if d, err := parseSpan(c.session.get("cordwood.max_staleness")); err == nil {
+		req.MaxStaleness = d
+	}
+	return req
+}
+
+// placed returns an error with its position in the client's text.
+func (c *conn) placed(err error, cmd *command, text string) error {
+	e := asError(err, nil)
+	if errs.CodeOf(err) == errs.Unknown && !errors.As(err, new(*Error)) {
+		return e
+	}
+	r := c.rewritten(text)
+	if at := e.placeOf(r.Text); at >= 0 && text == cmd.text {
+		e.Position = characters(cmd.text, r.Origin(at))
+	}
+	return e
+}
+
+// keep keeps a prepared statement under a name.
+func (c *conn) keep(name string, p *prepared) error {
+	if old := c.statements[name]; old != nil && name != "" {
+		return failure("42P05", "prepared statement %q already exists", excerpt(name))
+	}
+	c.forget(name)
+	switch {
+	case len(c.statements) >= maxPrepared:
+		return failure("53400", "too many prepared statements; a connection may have %d", maxPrepared).
+			withHint("close those that are no longer needed")
+	case c.textBytes+len(p.cmd.text) > maxPreparedText:
+		return failure("53400", "the prepared statements have too much text; a connection may have %d bytes",
+			maxPreparedText)
+	}
+	c.statements[name] = p
+	c.textBytes += len(p.cmd.text)
+	return nil
+}
+
+// forget drops a prepared statement and its portals.
+func (c *conn) forget(name string) {
+	p := c.statements[name]
+	if p == nil {
+		return
+	}
+	delete(c.statements, name)
+	c.textBytes -= len(p.cmd.text)
+	for portal, o := range c.portals {
+		if o.stmt == p && !o.declared {
+			c.closePortal(portal)
+		}
+	}
+}
+
+// find returns a prepared statement.
+func (c *conn) find(name string) (*prepared, error) {
+	if p := c.statements[name]; p != nil {
+		return p, nil
+	}
+	if name == "" {
+		return nil, failure("26000", "unnamed prepared statement does not exist")
+	}
+	return nil, failure("26000", "prepared statement %q does not exist", excerpt(name))
+}

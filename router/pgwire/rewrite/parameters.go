@@ -1,0 +1,97 @@
+// Package rewrite turns the SQL of PostgreSQL's clients into SQL of the engine, token by token. It does not parse: what
+// it does not know stays as it is, and the engine says what is wrong with it.
+//
+// All functions are pure and safe for concurrent use.
+package rewrite
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"cordwood/router/query/statement"
+)
+
+// MaxParameter is the largest number of a parameter.
+const MaxParameter = 65_535
+
+// Place is where a parameter stands in a statement.
+type Place struct {
+	From, To int
+	// Number counts from 1.
+	Number int
+}
+
+// BadParameterError is a number that no parameter has.
+type BadParameterError string
+
+func (e BadParameterError) Error() string { return "there is no parameter " + string(e) }
+
+// Places returns where the parameters $1, $2 … of a statement stand, and the largest number.
+func Places(text string) (list []Place, most int, err error) {
+	toks := statement.Tokens(text)
+	for i := 0; i+1 < len(toks); i++ {
+		dollar, digits := toks[i], toks[i+1]
+		if dollar.Kind != statement.TokenSymbol || dollar.Value != "$" || digits.Kind != statement.TokenNumber ||
+			digits.From != dollar.To {
+			continue
+		}
+		n, err := strconv.Atoi(digits.Value)
+		if err != nil || n < 1 || n > MaxParameter {
+			return nil, 0, BadParameterError("$" + digits.Value)
+		}
+		list, most = append(list, Place{dollar.From, digits.To, n}), max(most, n)
+		i++
+	}
+	return list, most, nil
+}
+
+// Substitute puts what f returns in the places of parameters.
+func Substitute(text string, places []Place, f func(n int) string) string {
+	var b strings.Builder
+	done := 0
+	for _, p := range places {
+		b.WriteString(text[done:p.From])
+		b.WriteString(f(p.Number))
+		done = p.To
+	}
+	b.WriteString(text[done:])
+	return b.String()
+}
+
+// Piece is one statement of a text.
+type Piece struct {
+	// At is where it begins in the text.
+	At   int
+	Text string
+}
+
+// MaxStatements bounds the statements of one text.
+const MaxStatements = 100
+
+// Split cuts a text into its statements at semicolons. Pieces without a statement are left out.
+func Split(text string) ([]Piece, error) {
+	var out []Piece
+	at := 0
+	for {
+		head, tail, more := statement.Cut(text[at:])
+		end := len(text)
+		if more {
+			end = len(text) - len(tail)
+		}
+		if !more {
+			head = text[at:]
+		}
+		if !statement.IsBlank(head) {
+			if len(out) == MaxStatements {
+				return nil, fmt.Errorf("a text has at most %d statements", MaxStatements)
+			}
+			skip := len(head) - len(strings.TrimLeft(head, " \t\r\n"))
+			out = append(out, Piece{at + skip, head[skip:]})
+		}
+		if !more {
+			return out, nil
+		}
+		at = end
+	}
+}

@@ -1,0 +1,244 @@
+package pgwire
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"cordwood/router/pgwire/value"
+	"cordwood/router/pgwire/wire"
+	"cordwood/router/query"
+	"cordwood/router/query/format"
+)
+
+// column is a column of an answer.
+type column struct {
+	name string
+	typ  *value.Type
+	// table and number are set for a column of a stored table.
+	table  uint32
+	number uint16
+}
+
+// maxAnswerColumns is how many columns the protocol counts.
+const maxAnswerColumns = 65_535
+
+// describe returns the description of columns in the formats.
+func describe(columns []column, formats []value.Format) *pgproto3.RowDescription {
+	out := &pgproto3.RowDescription{Fields: make([]pgproto3.FieldDescription, len(columns))}
+	for i, c := range columns {
+		out.Fields[i] = pgproto3.FieldDescription{
+			Name: []byte(c.name), TableOID: c.table, TableAttributeNumber: c.number, DataTypeOID: c.typ.OID,
+			DataTypeSize: c.typ.Len, TypeModifier: c.typ.Mod, Format: int16(formatOf(formats, i)),
+		}
+	}
+	return out
+}
+
+// formatOf returns the format of a column: none given means text, one holds for all.
+func formatOf(formats []value.Format, i int) value.Format {
+	switch len(formats) {
+	case 0:
+		return value.FormatText
+	case 1:
+		return formats[0]
+	}
+	return formats[i]
+}
+
+// columnsOf returns the columns of an answer.
+func columnsOf(s *arrow.Schema) []column {
+	out := make([]column, s.NumFields())
+	for i, f := range s.Fields() {
+		out[i] = column{name: f.Name, typ: value.OfField(f)}
+	}
+	return out
+}
+
+// cursor goes over the rows of an answer.
+type cursor struct {
+	x       *execution // nil: the rows were made here
+	rows    format.Rows
+	columns []column
+	formats []value.Format
+	partial []string
+
+	rec   arrow.RecordBatch
+	row   int
+	cells []value.Cell
+	nulls []bool // whether a column of rec may hold nulls
+}
+
+// newCursor returns the rows of a result.
+func newCursor(x *execution, res query.Result) (*cursor, error) {
+	c := &cursor{x: x, rows: res.Rows, columns: columnsOf(res.Rows.Schema()), partial: res.Partial}
+	if len(c.columns) > maxAnswerColumns {
+		return nil, failure("54011", "the answer has %d columns; the protocol has at most %d", len(c.columns),
+			maxAnswerColumns)
+	}
+	return c, nil
+}
+
+// textCursor returns rows of texts; a nil is a null.
+func textCursor(names []string, rows [][]any) *cursor {
+	fields := make([]arrow.Field, len(names))
+	columns := make([]arrow.Array, len(names))
+	for i, name := range names {
+		fields[i] = arrow.Field{Name: name, Type: arrow.BinaryTypes.String, Nullable: true}
+		b := array.NewStringBuilder(memory.DefaultAllocator)
+		for _, row := range rows {
+			if s, ok := row[i].(string); ok {
+				b.Append(s)
+			} else {
+				b.AppendNull()
+			}
+		}
+		columns[i] = b.NewArray()
+	}
+	s := arrow.NewSchema(fields, nil)
+	return &cursor{
+		rows:    &oneBatch{schema: s, rec: array.NewRecordBatch(s, columns, int64(len(rows)))},
+		columns: columnsOf(s),
+	}
+}
+
+// oneBatch is rows of one batch.
+type oneBatch struct {
+	schema *arrow.Schema
+	rec    arrow.RecordBatch
+	taken  bool
+}
+
+func (b *oneBatch) Schema() *arrow.Schema          { return b.schema }
+func (b *oneBatch) RecordBatch() arrow.RecordBatch { return b.rec }
+func (b *oneBatch) Err() error                     { return nil }
+func (b *oneBatch) Next() bool {
+	first := !b.taken
+	b.taken = true
+	return first
+}
+
+// next goes to the next row; false at the end and after an error.
+func (c *cursor) next() bool {
+	c.row++
+	for c.rec == nil || c.row >= int(c.rec.NumRows()) {
+		if !c.rows.Next() {
+			c.rec = nil
+			return false
+		}
+		c.rec, c.row = c.rows.RecordBatch(), 0
+		c.makeCells()
+	}
+	return true
+}
+
+// makeCells makes what writes the values of the batch.
+func (c *cursor) makeCells() {
+	c.cells, c.nulls = c.cells[:0], c.nulls[:0]
+	for i, a := range c.rec.Columns() {
+		c.cells = append(c.cells, value.CellOf(a, c.columns[i].typ, formatOf(c.formats, i)))
+		id := a.DataType().ID()
+		c.nulls = append(c.nulls, a.NullN() > 0 || id == arrow.DICTIONARY || id == arrow.NULL)
+	}
+}
+
+// setFormats has the rows to come be written in other formats.
+func (c *cursor) setFormats(formats []value.Format) {
+	c.formats = formats
+	if c.rec != nil {
+		c.makeCells()
+	}
+}
+
+// appendValue appends a value of the row; null is true, and nothing is appended, if it is null.
+func (c *cursor) appendValue(dst []byte, i int) (out []byte, null bool, err error) {
+	if c.nulls[i] && value.IsNull(c.rec.Column(i), c.row) {
+		return dst, true, nil
+	}
+	dst, err = c.cells[i](dst, c.row)
+	return dst, false, err
+}
+
+// send sends at most so many rows, 0: all of them, and returns how many there were, and whether more may follow.
+func (c *cursor) send(w *wire.Writer, most int64) (n int64, more bool, err error) {
+	for most == 0 || n < most {
+		if !c.next() {
+			return n, false, c.rows.Err()
+		}
+		at := w.Begin('D')
+		dst, err := c.appendRow(w.Buffer())
+		w.Replace(dst)
+		if err != nil {
+			w.Drop(at)
+			return n, false, err
+		}
+		w.End(at)
+		if err := w.Err(); err != nil {
+			return n, false, errGone
+		}
+		n++
+	}
+	return n, true, nil
+}
+
+// appendRow appends the body of a DataRow.
+func (c *cursor) appendRow(dst []byte) ([]byte, error) {
+	dst = binary.BigEndian.AppendUint16(dst, uint16(len(c.columns)))
+	for i := range c.columns {
+		at := len(dst)
+		var null bool
+		var err error
+		dst, null, err = c.appendValue(append(dst, 0xff, 0xff, 0xff, 0xff), i)
+		if err != nil {
+			return dst, err
+		}
+		if !null {
+			binary.BigEndian.PutUint32(dst[at:], uint32(len(dst)-at-4))
+		}
+	}
+	return dst, nil
+}
+
+// end ends the answer, and returns the error of its statement.
+func (c *cursor) end(err error) error {
+	if c.x == nil {
+		return err
+	}
+	xerr, cause := c.x.end()
+	switch {
+	case err != nil && cause != nil:
+		return asError(err, cause)
+	case err == nil && xerr != nil:
+		return asError(xerr, cause)
+	}
+	return err
+}
+
+// explained returns the rows of EXPLAIN as PostgreSQL has them: one column, a row for each line.
+func explained(c *cursor) (*cursor, error) {
+	const most = 100_000
+	var lines [][]any
+	last := len(c.columns) - 1
+	for len(lines) < most && c.next() {
+		text, null, err := c.appendValue(nil, last)
+		if err != nil {
+			return nil, err
+		}
+		if null {
+			continue
+		}
+		for line := range strings.SplitSeq(strings.TrimRight(string(text), "\n"), "\n") {
+			lines = append(lines, []any{line})
+		}
+	}
+	if err := c.rows.Err(); err != nil {
+		return nil, err
+	}
+	out := textCursor([]string{"QUERY PLAN"}, lines)
+	out.x = c.x
+	return out, nil
+}

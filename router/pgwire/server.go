@@ -1,0 +1,227 @@
+package pgwire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"net"
+	"net/netip"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"cordwood/router/access"
+)
+
+// ErrClosed is what Serve returns after Shutdown.
+var ErrClosed = errors.New("pgwire: the server is closed")
+
+// Server takes connections. See the package comment.
+type Server struct {
+	cfg     Config
+	metrics *metrics
+	pids    uint32 // the upper bits of process ids: a hash of the node
+
+	mu        sync.Mutex // guards what follows
+	listeners map[net.Listener]struct{}
+	conns     map[*conn]struct{}
+	byPID     map[uint32]*conn
+	byAddress map[netip.Addr]int
+	starting  int
+	lastPID   uint32
+	closing   bool
+	cursors   cursors
+	running   sync.WaitGroup
+}
+
+// New returns a Server.
+func New(cfg Config) (*Server, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(cfg.Node)) // never fails
+	s := &Server{
+		cfg: cfg, pids: h.Sum32() >> 20 << 19, listeners: map[net.Listener]struct{}{}, conns: map[*conn]struct{}{},
+		byPID: map[uint32]*conn{}, byAddress: map[netip.Addr]int{},
+	}
+	s.cursors.most = cfg.MaxCursors
+	var err error
+	s.metrics, err = newMetrics(cfg.Registerer, s.count)
+	return s, err
+}
+
+// count returns the number of connections.
+func (s *Server) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns)
+}
+
+// Serve takes connections until Shutdown, and then returns ErrClosed.
+func (s *Server) Serve(l net.Listener) error {
+	s.mu.Lock()
+	if s.closing {
+		s.mu.Unlock()
+		return ErrClosed
+	}
+	s.listeners[l] = struct{}{}
+	s.mu.Unlock()
+	pause := 5 * time.Millisecond
+	for {
+		nc, err := l.Accept()
+		if err != nil {
+			if s.isClosing() {
+				return ErrClosed
+			}
+			if ne := net.Error(nil); errors.As(err, &ne) && ne.Timeout() || isTooMany(err) {
+				time.Sleep(pause) // until others close theirs
+				pause = min(2*pause, time.Second)
+				continue
+			}
+			return fmt.Errorf("accept connections of PostgreSQL clients: %w", err)
+		}
+		pause = 5 * time.Millisecond
+		s.enter(nc)
+	}
+}
+
+func (s *Server) isClosing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closing
+}
+
+// keepAlive is how long a connection is silent before it is asked whether it is still there.
+const keepAlive = 2 * time.Minute
+
+// enter begins to serve a connection.
+func (s *Server) enter(nc net.Conn) {
+	if tcp, ok := nc.(*net.TCPConn); ok {
+		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{ // without it the connection works, too
+			Enable: true, Idle: keepAlive, Interval: 15 * time.Second, Count: 4,
+		})
+	}
+	c := newConn(s, nc)
+	refused := s.admit(c)
+	go func() {
+		defer s.leave(c, refused)
+		defer nc.Close()
+		defer func() {
+			if p := recover(); p != nil {
+				s.cfg.Logger.Error("panic in a connection of a PostgreSQL client", "remote", c.address, "panic",
+					fmt.Sprint(p), "stack", string(debug.Stack()))
+			}
+		}()
+		if refused != nil {
+			c.refuse(refused)
+			return
+		}
+		c.serve()
+	}()
+}
+
+// admit gives a connection a place, or says why it gets none.
+func (s *Server) admit(c *conn) *Error {
+	host := access.Network(c.address)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running.Add(1)
+	switch {
+	case s.closing:
+		return fatal("57P01", "the server is stopping")
+	case s.starting >= maxStarting:
+		return fatal("53300", "too many connections have not signed in yet; try again")
+	case len(s.conns)-s.starting >= s.cfg.MaxConnections:
+		return fatal("53300", "sorry, too many clients already; there may be %d (--pg-max-connections)",
+			s.cfg.MaxConnections)
+	case s.byAddress[host] >= s.cfg.MaxPerAddress:
+		return fatal("53300", "too many connections from your address; there may be %d", s.cfg.MaxPerAddress)
+	}
+	s.conns[c] = struct{}{}
+	s.byAddress[host]++
+	s.starting++
+	c.starting = true
+	for {
+		s.lastPID++
+		c.pid = s.pids | s.lastPID&(1<<19-1)
+		if s.byPID[c.pid] == nil {
+			break
+		}
+	}
+	s.byPID[c.pid] = c
+	return nil
+}
+
+// started frees a place for the next one that signs in.
+func (s *Server) started(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.starting {
+		s.starting--
+		c.starting = false
+	}
+}
+
+func (s *Server) leave(c *conn, refused *Error) {
+	defer s.running.Done()
+	if refused != nil {
+		return
+	}
+	s.started(c)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c)
+	delete(s.byPID, c.pid)
+	host := access.Network(c.address)
+	if s.byAddress[host]--; s.byAddress[host] == 0 {
+		delete(s.byAddress, host)
+	}
+}
+
+// Shutdown ends idle connections, waits for statements that run until ctx ends, and then ends these, too.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.mu.Lock()
+	s.closing = true
+	for l := range s.listeners {
+		_ = l.Close() // nothing is to be done about it
+	}
+	open := make([]*conn, 0, len(s.conns))
+	for c := range s.conns {
+		open = append(open, c)
+	}
+	s.mu.Unlock()
+	for _, c := range open {
+		c.endWhenIdle(fatal("57P01", "terminating connection: the server is stopping"))
+	}
+	done := make(chan struct{})
+	go func() {
+		s.running.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+	}
+	for _, c := range open {
+		c.cut(errStopping)
+	}
+	<-done
+	return fmt.Errorf("statements of PostgreSQL clients were still under way: %w", ctx.Err())
+}
+
+// Cancel ends the statement that runs on a connection, if the key is the connection's, and reports whether there is
+// such a connection.
+func (s *Server) Cancel(pid, key uint32) bool {
+	s.mu.Lock()
+	c := s.byPID[pid]
+	s.mu.Unlock()
+	if c == nil || !sameKey(c.key, key) {
+		return false
+	}
+	c.cancelStatement(errUserCancel)
+	return true
+}

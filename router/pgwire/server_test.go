@@ -1,0 +1,372 @@
+package pgwire
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// TestSimple runs statements of the simple protocol.
+func TestSimple(t *testing.T) {
+	c := start(t).connect(t, "")
+	for _, tt := range []struct {
+		sql, tag, state string
+		rows            [][]string
+	}{
+		{sql: "SELECT 2", tag: "SELECT 2", rows: [][]string{{"1", "row 1"}, {"2", "row 2"}}},
+		{sql: "SELECT 1; SELECT 1 -- ;\n", tag: "SELECT 1", rows: [][]string{{"1", "row 1"}}},
+		{sql: "-- ping", tag: ""},
+		{sql: " ; ;", tag: ""},
+		{sql: "INSERT INTO logs VALUES (1, 'a;b', 2, x'00'), (2, $$x;$$, 3, NULL)", tag: "INSERT 0 2"},
+		{sql: "CREATE TABLE t (ts TIMESTAMP TIME INDEX)", tag: "CREATE TABLE"},
+		{sql: "CREATE SCHEMA s", tag: "CREATE DATABASE"},
+		{sql: "DROP SCHEMA s CASCADE", tag: "DROP DATABASE"},
+		{sql: "CREATE TEMP TABLE t (a int)", state: "0A000"},
+		{sql: "UPDATE logs SET host = ''", state: "0A000"},
+		{sql: "SELECT nope", state: "42703"},
+		{sql: "SELEC 1", state: "42601"},
+		{sql: "SELECT 'abc", state: "42601"},
+		{sql: "LISTEN x", tag: "LISTEN"},
+		{sql: "UNLISTEN *", tag: "UNLISTEN"},
+		{sql: "DISCARD ALL", tag: "DISCARD ALL"},
+		{sql: strings.Repeat(";SELECT 1", 101), state: "54000"},
+	} {
+		rows, tag, err := exec(t, c, tt.sql)
+		if state(err) != tt.state || err == nil && tag != tt.tag || tt.rows != nil && cmp.Diff(tt.rows, rows) != "" {
+			t.Errorf("%s: %v %q %v", tt.sql, rows, tag, err)
+		}
+	}
+}
+
+// TestPosition tells where in the client's text a mistake is, in characters.
+func TestPosition(t *testing.T) {
+	c := start(t).connect(t, "")
+	for sql, want := range map[string]int32{
+		"SELECT nope": 8, "SELECT 1; SELECT 'ü', nope": 23, "SELECT 1;\nSELEC 1": 11, "SET x y": 7,
+	} {
+		_, _, err := exec(t, c, sql)
+		var e *pgconn.PgError
+		if !errors.As(err, &e) || e.Position != want {
+			t.Errorf("%s: %+v, want position %d", sql, e, want)
+		}
+	}
+}
+
+// TestSessions begins sessions with all kinds of parameters.
+func TestSessions(t *testing.T) {
+	f := start(t)
+	for _, tt := range []struct{ options, state, schema, database string }{
+		{"", "", "public", "ann"},
+		{"dbname=shop", "", "shop", "shop"},
+		{"dbname=postgres", "", "public", "postgres"},
+		{"dbname=nope", "3D000", "", ""},
+		{"application_name=x options='-c search_path=shop --statement-timeout=5s'", "", "shop", "ann"},
+		{"options='-c nonsense=1'", "42704", "", ""},
+		{"options='-x'", "42601", "", ""},
+		{"replication=database", "0A000", "", ""},
+		{"client_encoding=latin1", "22023", "", ""},
+	} {
+		c, err := f.dial(tt.options)
+		if state(err) != tt.state && (err == nil || !strings.Contains(err.Error(), tt.state)) {
+			t.Errorf("%s: %v", tt.options, err)
+		}
+		if err != nil {
+			continue
+		}
+		if v := c.ParameterStatus("server_version"); v != "15.0 (cordwood 1.2.3)" {
+			t.Errorf("%s: version %q", tt.options, v)
+		}
+		if _, _, err := exec(t, c, "SELECT 1"); err != nil || f.service.last().Database != tt.schema {
+			t.Errorf("%s: database %q, %v", tt.options, f.service.last().Database, err)
+		}
+		if err := c.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestSignIn signs in by SCRAM, with and without TLS, and refuses who does not know the password.
+func TestSignIn(t *testing.T) {
+	conf := certificate(t)
+	const bcrypt = "$2a$04$abcdefghijklmnopqrstuuK3pCXPBdQIs/uCtdDBMCfWTJWV6YWMy"
+	f := start(t, withUsers(t, "ann=secret,bob:ro=secret,eve="+bcrypt), func(c *Config) { c.TLS = conf })
+	for _, tt := range []struct{ options, state string }{
+		{"user=ann password=secret", ""},
+		{"user=ann password=secret sslmode=require", ""},
+		{"user=ann password=secret sslmode=require channel_binding=require", ""},
+		{"user=ann password=wrong", "28P01"},
+		{"user=ann password=wrong sslmode=require", "28P01"},
+		{"user=nobody password=secret", "28P01"},
+		{"user=eve password=secret", "28000"},
+		{"user=eve password=wrong sslmode=require", "28P01"},
+	} {
+		c, err := f.dial(tt.options)
+		if tt.state == "" && err != nil || tt.state != "" && (err == nil || !strings.Contains(err.Error(), tt.state)) {
+			t.Errorf("%s: %v", tt.options, err)
+		}
+		if c != nil {
+			if _, _, err := exec(t, c, "SELECT 1"); err != nil {
+				t.Errorf("%s: %v", tt.options, err)
+			}
+			if err := c.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	for range 10 {
+		_, _ = f.dial("user=ann password=wrong")
+	}
+	if _, err := f.dial("user=ann password=secret"); err == nil || !strings.Contains(err.Error(), "53400") {
+		t.Errorf("after too many failures: %v", err)
+	}
+	if _, err := f.dial("user=bob password=secret"); err != nil {
+		t.Errorf("another user: %v", err)
+	}
+}
+
+// TestRights has package query say what a user may do, and tells clients that a user only reads.
+func TestRights(t *testing.T) {
+	f := start(t, withUsers(t, "ann=secret,bob:ro=secret,sam:wo=secret"))
+	bob := f.connect(t, "user=bob password=secret")
+	if v := bob.ParameterStatus("default_transaction_read_only"); v != "on" {
+		t.Errorf("a user who reads: %q", v)
+	}
+	for _, tt := range []struct{ options, sql, state string }{
+		{"user=bob password=secret", "INSERT INTO logs VALUES (1,'',1,NULL)", "42501"},
+		{"user=bob password=secret", "SET default_transaction_read_only = off", "42501"},
+		{"user=bob password=secret", "SELECT 1", ""},
+		{"user=sam password=secret", "SELECT 1", "42501"},
+		{"user=sam password=secret", "INSERT INTO logs VALUES (1,'',1,NULL)", ""},
+		{"user=sam password=secret", "DROP TABLE logs", "42501"},
+		{"user=ann password=secret", "BEGIN READ ONLY; INSERT INTO logs VALUES (1,'',1,NULL)", "25006"},
+	} {
+		_, _, err := exec(t, f.connect(t, tt.options), tt.sql)
+		if state(err) != tt.state {
+			t.Errorf("%s: %s: %v", tt.options, tt.sql, err)
+		}
+	}
+}
+
+// TestUserRemoved ends the connections of users who are removed, idle or not.
+func TestUserRemoved(t *testing.T) {
+	file := t.TempDir() + "/users"
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("ann=secret\nbob=secret\n")
+	f := start(t, withUserFile(t, file))
+	idle, busy := f.connect(t, "user=ann password=secret"), f.connect(t, "user=ann password=secret")
+	other := f.connect(t, "user=bob password=secret")
+	done := make(chan error, 1)
+	go func() {
+		_, _, err := exec(t, busy, "SELECT wait")
+		done <- err
+	}()
+	<-f.service.waiting
+	write("bob=secret\n")
+	if err := f.users.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err == nil {
+		t.Error("the statement went on")
+	}
+	if _, _, err := exec(t, idle, "SELECT 1"); state(err) != "28000" && !idle.IsClosed() {
+		t.Errorf("the idle connection: %v", err)
+	}
+	if _, _, err := exec(t, other, "SELECT 1"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCancel ends a statement by a request of another connection, and by its time.
+func TestCancel(t *testing.T) {
+	f := start(t)
+	c := f.connect(t, "")
+	done := make(chan error, 1)
+	run := func(sql string) {
+		go func() {
+			_, _, err := exec(t, c, sql)
+			done <- err
+		}()
+		<-f.service.waiting
+	}
+	run("SELECT wait")
+	f.Cancel(c.PID(), 12345)
+	if err := c.CancelRequest(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; state(err) != "57014" || !strings.Contains(err.Error(), "user request") {
+		t.Errorf("canceled: %v", err)
+	}
+	if f.Cancel(c.PID(), 0) && binary.BigEndian.Uint32(c.SecretKey()) != 0 {
+		t.Error("a wrong key is taken")
+	}
+	run("SET statement_timeout = 20; SELECT wait")
+	if err := <-done; state(err) != "57014" || !strings.Contains(err.Error(), "statement timeout") {
+		t.Errorf("timed out: %v", err)
+	}
+	if rows, _, err := exec(t, c, "SELECT 1"); err != nil || len(rows) != 1 {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// TestClientGone ends the statement of a client that has gone.
+func TestClientGone(t *testing.T) {
+	f := start(t)
+	c := f.connect(t, "")
+	go func() { _, _ = c.Exec(t.Context(), "SELECT wait").ReadAll() }()
+	<-f.service.waiting
+	if err := c.Conn().Close(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return f.service.open.Load() == 0 && f.count() == 0 })
+}
+
+// waitFor waits until something is so.
+func waitFor(t testing.TB, so func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !so(); runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not come to be so")
+		}
+	}
+}
+
+// TestConnections bounds the connections, of all and of one address, and those that have not signed in.
+func TestConnections(t *testing.T) {
+	f := start(t, func(c *Config) { c.MaxConnections, c.MaxPerAddress, c.StartTime = 4, 3, 300*time.Millisecond })
+	var open []*pgconn.PgConn
+	for range 3 {
+		open = append(open, f.connect(t, ""))
+	}
+	if _, err := f.dial(""); err == nil || !strings.Contains(err.Error(), "53300") {
+		t.Errorf("one too many: %v", err)
+	}
+	if err := open[0].Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return f.count() == 2 })
+	f.connect(t, "")
+	waitFor(t, func() bool { return f.count() == 3 })
+}
+
+// TestHalfOpen gives connections that do not sign in no more than their time and their places.
+func TestHalfOpen(t *testing.T) {
+	f := start(t, func(c *Config) { c.MaxConnections, c.MaxPerAddress, c.StartTime = 1000, 1000, 200*time.Millisecond })
+	var conns []net.Conn
+	for range maxStarting + 30 {
+		nc, err := net.Dial("tcp", f.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		conns = append(conns, nc)
+	}
+	for i, nc := range conns {
+		if err := nc.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, nc); err != nil && !strings.Contains(err.Error(), "reset") {
+			t.Fatalf("connection %d is not closed: %v", i, err)
+		}
+	}
+	waitFor(t, func() bool { return f.count() == 0 })
+	f.connect(t, "")
+}
+
+// TestShutdown ends idle connections at once, and others when their statement ends.
+func TestShutdown(t *testing.T) {
+	f := start(t)
+	idle, busy := f.connect(t, ""), f.connect(t, "")
+	done := make(chan error, 1)
+	go func() {
+		_, _, err := exec(t, busy, "SELECT wait")
+		done <- err
+	}()
+	<-f.service.waiting
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := f.Shutdown(ctx); err == nil {
+		t.Error("the statement that runs was not noticed")
+	}
+	if err := <-done; state(err) != "57P01" {
+		t.Errorf("the statement: %v", err)
+	}
+	if _, _, err := exec(t, idle, "SELECT 1"); state(err) != "57P01" && !idle.IsClosed() {
+		t.Errorf("the idle connection: %v", err)
+	}
+}
+
+// raw is a connection whose messages a test writes itself.
+type raw struct {
+	net.Conn
+	*pgproto3.Frontend
+}
+
+// raw signs in without a library.
+func (f *fixture) raw(t testing.TB) *raw {
+	t.Helper()
+	nc, err := net.Dial("tcp", f.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { nc.Close() })
+	r := &raw{nc, pgproto3.NewFrontend(nc, nc)}
+	r.send(t, &pgproto3.StartupMessage{ProtocolVersion: 196608, Parameters: map[string]string{"user": "ann"}})
+	r.until(t, "ReadyForQuery")
+	return r
+}
+
+func (r *raw) send(t testing.TB, messages ...pgproto3.FrontendMessage) {
+	t.Helper()
+	for _, m := range messages {
+		r.Send(m)
+	}
+	if err := r.Flush(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// until reads messages up to one of a type, and returns what they are, and the rows and errors in them.
+func (r *raw) until(t testing.TB, last string) (got []string) {
+	t.Helper()
+	if err := r.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		m, err := r.Receive()
+		if err != nil {
+			return append(got, "end")
+		}
+		name := strings.TrimPrefix(fmt.Sprintf("%T", m), "*pgproto3.")
+		said := name
+		switch m := m.(type) {
+		case *pgproto3.ErrorResponse:
+			said += " " + m.Severity + " " + m.Code
+		case *pgproto3.CommandComplete:
+			said += " " + string(m.CommandTag)
+		case *pgproto3.ReadyForQuery:
+			said += " " + string(m.TxStatus)
+		}
+		if name != "ParameterStatus" {
+			got = append(got, said)
+		}
+		if name == last {
+			return got
+		}
+	}
+}

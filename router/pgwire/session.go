@@ -1,0 +1,154 @@
+package pgwire
+
+import (
+	"maps"
+	"time"
+
+	"cordwood/proto/schema"
+)
+
+// The states of a transaction.
+const (
+	outside = 'I'
+	inside  = 'T'
+	failed  = 'E'
+)
+
+// session is the settings of a connection, and what PostgreSQL calls a transaction. There is nothing behind one: each
+// statement sees what was acknowledged when it began, and what it stored stays.
+type session struct {
+	srv      *Server
+	user     string
+	database string // what the client connected to, which is PostgreSQL's catalog
+	readOnly bool   // the user may not write
+
+	// values are what was set, by the names in lower case; local holds until the transaction ends, and before is what
+	// was set when it began. start is what RESET sets.
+	values, local, before, start map[string]string
+	reported                     map[string]string
+
+	state      byte
+	stored     bool // a statement of the transaction stored something
+	reading    bool // the transaction is READ ONLY
+	savepoints []string
+	told       map[string]bool // notices that are sent once
+}
+
+func newSession(srv *Server, user string, readOnly bool) *session {
+	return &session{
+		srv: srv, user: user, readOnly: readOnly, values: map[string]string{}, local: map[string]string{},
+		start: map[string]string{}, reported: map[string]string{}, state: outside, told: map[string]bool{},
+	}
+}
+
+// startIn sets the database that the client connected to, and the one that names mean.
+func (s *session) startIn(catalog, database string) {
+	s.database = catalog
+	s.start["search_path"] = database
+}
+
+// startWith sets a setting at the start: RESET sets it again.
+func (s *session) startWith(name, text string) *Error {
+	canonical, val, err := s.check(name, text)
+	if err != nil {
+		return err
+	}
+	if canonical != "" {
+		s.start[canonical] = val
+	}
+	return nil
+}
+
+// schema returns the database of names without one.
+func (s *session) schema() string {
+	if found := s.databases(); len(found) > 0 {
+		return found[0]
+	}
+	return schema.DefaultDatabase
+}
+
+// databases returns the databases of the search path that there are.
+func (s *session) databases() (found []string) {
+	for _, name := range pathNames(s.get("search_path")) {
+		if name == "$user" {
+			name = s.user
+		}
+		if s.srv.cfg.HasDatabase(name) || schema.ReservedDatabase(name) {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// get returns the value of a setting by its name in lower case.
+func (s *session) get(name string) string {
+	for _, m := range []map[string]string{s.local, s.values, s.start} {
+		if v, ok := m[name]; ok {
+			return v
+		}
+	}
+	if known := settings[name]; known != nil {
+		return known.value(s)
+	}
+	return ""
+}
+
+// timeout returns how long a statement may take.
+func (s *session) timeout() time.Duration {
+	d, err := parseSpan(s.get("statement_timeout"))
+	if err != nil {
+		return s.srv.cfg.Timeout
+	}
+	if d == 0 {
+		return s.srv.cfg.MaxTimeout
+	}
+	return d
+}
+
+// changed returns the settings that clients follow and that have changed since the last call.
+func (s *session) changed() (out [][2]string) {
+	for _, name := range reportedNames {
+		v := s.get(name)
+		if old, told := s.reported[name]; !told || old != v {
+			s.reported[name] = v
+			out = append(out, [2]string{settings[name].name, v})
+		}
+	}
+	return out
+}
+
+// status returns the state of the transaction for ReadyForQuery.
+func (s *session) status() byte { return s.state }
+
+// begin begins a transaction.
+func (s *session) begin() {
+	s.state, s.stored, s.reading = inside, false, s.get("default_transaction_read_only") == "on"
+	s.before = maps.Clone(s.values)
+	s.savepoints = nil
+}
+
+// finish ends a transaction. undo takes back what was set in it.
+func (s *session) finish(undo bool) {
+	if undo && s.before != nil {
+		s.values = s.before
+	}
+	s.before, s.savepoints = nil, nil
+	clear(s.local)
+	s.state, s.reading = outside, false
+}
+
+// spoil notes that a statement of the transaction has failed.
+func (s *session) spoil() {
+	if s.state == inside {
+		s.state = failed
+	}
+}
+
+// mayWrite returns an error if the transaction only reads. What the user may do is checked by package query.
+func (s *session) mayWrite(what string) error {
+	if s.state != outside && s.reading || s.state == outside && s.get("default_transaction_read_only") == "on" &&
+		!s.readOnly {
+		return failure("25006", "cannot execute %s in a read-only transaction", what)
+	}
+	return nil
+}

@@ -1,0 +1,177 @@
+package pgwire
+
+import (
+	"strconv"
+	"strings"
+
+	"cordwood/router/pgwire/rewrite"
+	"cordwood/router/pgwire/value"
+	"cordwood/router/query/statement"
+)
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+// sessionColumns returns the columns of the rows of a statement about the session; nil: it has none.
+func (c *conn) sessionColumns(cmd *command) ([]column, error) {
+	s := newScanner(cmd.text)
+	s.at = 1
+	switch cmd.verb {
+	case "SHOW":
+		out, err := runShow(c, s)
+		if err != nil {
+			return nil, err
+		}
+		return out.rows.columns, nil
+	case "FETCH":
+		f, err := readFetch(s)
+		if err != nil {
+			return nil, err
+		}
+		if p := c.portals[f.name]; p != nil {
+			return p.columns, nil
+		}
+	case "EXECUTE":
+		if name, ok := s.name(); ok && c.statements[name] != nil {
+			return c.statements[name].columns, nil
+		}
+	}
+	return nil, nil
+}
+
+// typeNames are PostgreSQL's names of types in PREPARE, besides those of pg_type.
+var typeNames = map[string]*value.Type{
+	"int": value.Int4, "integer": value.Int4, "bigint": value.Int8, "smallint": value.Int2, "boolean": value.Bool,
+	"real": value.Float4, "double": value.Float8, "decimal": value.Numeric, "string": value.Text,
+}
+
+// typeNamed returns the OID of a type by its name; 0: it is not known.
+func typeNamed(name string) uint32 {
+	if t := typeNames[name]; t != nil {
+		return t.OID
+	}
+	for _, t := range value.Scalars {
+		if t.Name == name {
+			return t.OID
+		}
+	}
+	return 0
+}
+
+// runPrepare is PREPARE name [(types)] AS statement.
+func runPrepare(c *conn, s *scanner) (*outcome, error) {
+	if s.accept("TRANSACTION") {
+		return nil, unsupported("PREPARE TRANSACTION is not available: there are no transactions of two phases")
+	}
+	name, ok := s.name()
+	if !ok {
+		return nil, s.fault()
+	}
+	var oids []uint32
+	if s.symbol("(") {
+		for !s.symbol(")") {
+			word, ok := s.dotted()
+			if !ok {
+				return nil, s.fault()
+			}
+			s.acceptAny("PRECISION")
+			oid := typeNamed(strings.TrimPrefix(word, "pg_catalog."))
+			if s.symbol("[") && s.symbol("]") && oid != 0 {
+				oid = value.ByOID(oid).Array
+			}
+			oids = append(oids, oid)
+			s.symbol(",")
+		}
+	}
+	if !s.accept("AS") {
+		return nil, s.fault()
+	}
+	if c.statements[name] != nil {
+		return nil, failure("42P05", "prepared statement %q already exists", excerpt(name))
+	}
+	p, err := c.prepare(s.rest(), oids)
+	if err != nil {
+		return nil, err
+	}
+	return done("PREPARE"), c.keep(name, p)
+}
+
+// runExecute is EXECUTE name [(values)]. The values are put into the text as they are written.
+func runExecute(c *conn, s *scanner) (*outcome, error) {
+	name, ok := s.name()
+	if !ok {
+		return nil, s.fault()
+	}
+	p, err := c.find(name)
+	if err != nil {
+		return nil, err
+	}
+	values, err := s.arguments()
+	if err != nil {
+		return nil, err
+	}
+	if len(values) != len(p.params) {
+		return nil, failure("42601", "wrong number of parameters for prepared statement %q: expected %d, got %d",
+			excerpt(name), len(p.params), len(values))
+	}
+	cmd := *p.cmd
+	cmd.text = rewrite.Substitute(p.cmd.text, p.places, func(n int) string {
+		if cmd.verb == "INSERT" {
+			return values[n-1]
+		}
+		return "(" + values[n-1] + ")"
+	})
+	return c.run(&cmd)
+}
+
+// arguments takes the texts of values in parentheses.
+func (s *scanner) arguments() (out []string, err error) {
+	if s.end() {
+		return nil, nil
+	}
+	if !s.symbol("(") {
+		return nil, s.fault()
+	}
+	depth, from := 0, s.at
+	for ; !s.end(); s.at++ {
+		t := s.toks[s.at]
+		if t.Kind != statement.TokenSymbol {
+			continue
+		}
+		switch {
+		case t.Value == "(" || t.Value == "[":
+			depth++
+		case depth == 0 && (t.Value == ")" || t.Value == ","):
+			if s.at > from {
+				out = append(out, s.text[s.toks[from].From:s.toks[s.at-1].To])
+			}
+			from = s.at + 1
+			if t.Value == ")" {
+				s.at++
+				return out, s.done()
+			}
+		case t.Value == ")" || t.Value == "]":
+			depth--
+		}
+	}
+	return nil, s.fault()
+}
+
+// runDeallocate is DEALLOCATE [PREPARE] name|ALL.
+func runDeallocate(c *conn, s *scanner) (*outcome, error) {
+	s.accept("PREPARE")
+	if s.accept("ALL") {
+		for name := range c.statements {
+			c.forget(name)
+		}
+		return done("DEALLOCATE ALL"), s.done()
+	}
+	name, ok := s.name()
+	if !ok || !s.end() {
+		return nil, s.fault()
+	}
+	if _, err := c.find(name); err != nil {
+		return nil, err
+	}
+	c.forget(name)
+	return done("DEALLOCATE"), nil
+}

@@ -1,0 +1,240 @@
+package pgwire
+
+import (
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/binary"
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"cordwood/router/access/scram"
+	"cordwood/router/pgwire/wire"
+)
+
+// The codes of first packets.
+const (
+	codeCancel   = 80877102
+	codeSSL      = 80877103
+	codeGSS      = 80877104
+	version3     = 3
+	tlsHandshake = 0x16
+	alpn         = "postgresql"
+	// maxParameters bounds the parameters of a start-up packet.
+	maxParameters = 64
+)
+
+// errNoSession ends a connection that only asked for something.
+var errNoSession = errors.New("there is no session to begin")
+
+// start reads what a client sends first, up to the start-up packet, whose parameters it returns.
+func (c *conn) start() (map[string]string, error) {
+	if first, err := c.in.Peek(); err == nil && first == tlsHandshake {
+		if err := c.directTLS(); err != nil {
+			return nil, err
+		}
+	}
+	var askedSSL, askedGSS bool
+	for {
+		body, err := c.in.Startup()
+		if err != nil {
+			return nil, c.notAStartup(err)
+		}
+		code := binary.BigEndian.Uint32(body)
+		switch {
+		case code == codeSSL && !askedSSL && c.tls == nil:
+			askedSSL = true
+			if err := c.answerSSL(); err != nil {
+				return nil, err
+			}
+		case code == codeGSS && !askedGSS:
+			askedGSS = true
+			if _, err := c.net.Write([]byte{'N'}); err != nil {
+				return nil, err
+			}
+		case code == codeCancel:
+			c.cancelOther(body[4:])
+			return nil, errNoSession
+		case code>>16 == version3:
+			return c.parameters(body[4:], code&0xffff)
+		default:
+			return nil, fatal("0A000", "unsupported frontend protocol %d.%d: server supports 3.0", code>>16, code&0xffff)
+		}
+	}
+}
+
+// notAStartup answers clients of other protocols.
+func (c *conn) notAStartup(err error) error {
+	var bad wire.ProtocolError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	if head := c.in.Head(); head == "GET " || head == "POST" || head == "HEAD" || head == "PUT " {
+		_, _ = c.net.Write([]byte("HTTP/1.0 400 Bad Request\r\n\r\nthis is the PostgreSQL port\n")) // the client has gone
+		return errNoSession
+	}
+	return fatal("08P01", "%s", bad)
+}
+
+// answerSSL begins TLS if there is a certificate.
+func (c *conn) answerSSL() error {
+	if c.in.Buffered() {
+		// It was not encrypted, and somebody in between may have put it there.
+		return fatal("08P01", "received unencrypted data after SSL request")
+	}
+	if c.srv.cfg.TLS == nil {
+		_, err := c.net.Write([]byte{'N'})
+		return err
+	}
+	if _, err := c.net.Write([]byte{'S'}); err != nil {
+		return err
+	}
+	return c.beginTLS(c.net, false)
+}
+
+// directTLS begins TLS without a request for it.
+func (c *conn) directTLS() error {
+	if c.srv.cfg.TLS == nil {
+		return errNoSession
+	}
+	return c.beginTLS(&buffered{Conn: c.net, in: c.in}, true)
+}
+
+// buffered is a connection of which a part was read already.
+type buffered struct {
+	net.Conn
+	in *wire.Reader
+}
+
+// Read reads what was read first.
+func (b *buffered) Read(p []byte) (int, error) { return b.in.Source().Read(p) }
+
+// beginTLS puts TLS around the connection. If the client must, or does, name its protocol, it is PostgreSQL's.
+func (c *conn) beginTLS(nc net.Conn, mustName bool) error {
+	cfg := c.srv.cfg.TLS.Clone()
+	var shown *tls.Certificate
+	choose := cfg.GetConfigForClient
+	cfg.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		if (mustName || len(hello.SupportedProtos) > 0) && !slices.Contains(hello.SupportedProtos, alpn) {
+			return nil, errors.New("the client does not offer the protocol postgresql")
+		}
+		own := c.srv.cfg.TLS
+		if choose != nil {
+			chosen, err := choose(hello)
+			if err != nil {
+				return nil, err
+			}
+			if chosen != nil {
+				own = chosen
+			}
+		}
+		own = own.Clone()
+		own.GetConfigForClient = nil
+		own.NextProtos = []string{alpn}
+		shown = certificateOf(own, hello)
+		return own, nil
+	}
+	t := tls.Server(nc, cfg)
+	if err := t.Handshake(); err != nil {
+		return errNoSession // the client was told by TLS
+	}
+	c.net, c.tls = t, t
+	c.in, c.out = wire.NewReader(t), wire.NewWriter(&stalling{t, c.srv.cfg.StallTime})
+	if shown != nil {
+		if cert, err := x509.ParseCertificate(shown.Certificate[0]); err == nil {
+			c.binding = scram.Binding(cert)
+		}
+	}
+	return nil
+}
+
+// certificateOf returns the certificate that a client is shown; nil: it is not known.
+func certificateOf(cfg *tls.Config, hello *tls.ClientHelloInfo) *tls.Certificate {
+	if cfg.GetCertificate != nil {
+		if cert, err := cfg.GetCertificate(hello); err == nil && cert != nil {
+			return cert
+		}
+	}
+	if len(cfg.Certificates) == 1 {
+		return &cfg.Certificates[0]
+	}
+	return nil
+}
+
+// parameters reads the parameters of a start-up packet of version 3.minor.
+func (c *conn) parameters(body []byte, minor uint32) (map[string]string, error) {
+	params, unknown := map[string]string{}, []string{}
+	text := string(body)
+	for {
+		name, rest, found := strings.Cut(text, "\x00")
+		if !found {
+			return nil, fatal("08P01", "invalid startup packet layout: expected terminator as last byte")
+		}
+		if name == "" {
+			break
+		}
+		val, rest, found := strings.Cut(rest, "\x00")
+		switch {
+		case !found:
+			return nil, fatal("08P01", "invalid startup packet layout: a parameter has no value")
+		case !utf8.ValidString(name) || !utf8.ValidString(val):
+			return nil, fatal("22021", "invalid byte sequence for encoding \"UTF8\" in the start-up packet")
+		case len(params)+len(unknown) >= maxParameters:
+			return nil, fatal("08P01", "the start-up packet has more than %d parameters", maxParameters)
+		case strings.HasPrefix(name, "_pq_."):
+			unknown = append(unknown, name)
+		default:
+			params[name] = val
+		}
+		text = rest
+	}
+	if minor != 0 || len(unknown) > 0 {
+		c.out.Send(&pgproto3.NegotiateProtocolVersion{NewestMinorProtocol: 0, UnrecognizedOptions: unknown})
+	}
+	if r := strings.ToLower(params["replication"]); r != "" && r != "false" && r != "off" && r != "0" {
+		return nil, fatal("0A000", "replication is not supported")
+	}
+	delete(params, "replication")
+	return params, nil
+}
+
+// cancelOther ends the statement of another connection. The client gets no answer.
+func (c *conn) cancelOther(body []byte) {
+	found := len(body) == 8 && c.srv.Cancel(binary.BigEndian.Uint32(body), binary.BigEndian.Uint32(body[4:]))
+	c.srv.metrics.cancel(found)
+}
+
+func newKey() uint32 {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.BigEndian.Uint32(b[:])
+}
+
+// addressOf returns the address of a client.
+func addressOf(nc net.Conn) netip.Addr {
+	if from, err := netip.ParseAddrPort(nc.RemoteAddr().String()); err == nil {
+		return from.Addr().Unmap()
+	}
+	return netip.Addr{}
+}
+
+// stalling writes to a connection whose client has to take something from time to time.
+type stalling struct {
+	net.Conn
+	most time.Duration
+}
+
+// Write writes within the time.
+func (s *stalling) Write(p []byte) (int, error) {
+	if err := s.SetWriteDeadline(time.Now().Add(s.most)); err != nil {
+		return 0, err
+	}
+	return s.Conn.Write(p)
+}

@@ -1,0 +1,476 @@
+package value
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Literal returns the literal of SQL for the value of a parameter; nil is null.
+func Literal(t *Type, f Format, b []byte) (string, error) {
+	if t.kind == kindArray || t.kind == kindVector {
+		return arrayLiteral(t, f, b)
+	}
+	if b == nil {
+		return "CAST(NULL AS " + orVarchar(t.cast) + ")", nil
+	}
+	if f == FormatText {
+		if !utf8.Valid(b) || strings.IndexByte(string(b), 0) >= 0 {
+			return "", &Error{"22021", "invalid byte sequence for encoding \"UTF8\""}
+		}
+		return textLiteral(t, string(b))
+	}
+	return binaryLiteral(t, b)
+}
+
+func orVarchar(cast string) string {
+	if cast == "" {
+		return "VARCHAR"
+	}
+	return cast
+}
+
+// quote writes a text as a literal.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+
+var (
+	wholeNumber = regexp.MustCompile(`^[+-]?[0-9]{1,40}$`)
+	anyNumber   = regexp.MustCompile(`^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,4})?$`)
+)
+
+// textLiteral returns the literal for a value in text format.
+func textLiteral(t *Type, s string) (string, error) {
+	switch t.kind {
+	case kindText:
+		return quote(s), nil
+	case kindBool:
+		v, ok := readBool(s)
+		if !ok {
+			return "", invalidText("boolean", s)
+		}
+		return v, nil
+	case kindInt:
+		return intLiteral(t, strings.TrimSpace(s))
+	case kindNumeric:
+		return numericLiteral(strings.TrimSpace(s))
+	case kindFloat:
+		return floatLiteral(t, strings.TrimSpace(s))
+	case kindBytes:
+		raw, err := readBytea(s)
+		if err != nil {
+			return "", err
+		}
+		return bytesLiteral(raw), nil
+	case kindUUID:
+		raw, err := appendUUIDBinary(nil, strings.Trim(s, "{}"))
+		if err != nil {
+			return "", err
+		}
+		return uuidLiteral(raw), nil
+	case kindJSON:
+		return quote(s) + "::JSON", nil
+	}
+	return timeLiteral(t, s)
+}
+
+// readBool reads PostgreSQL's spellings, and returns the literal.
+func readBool(s string) (string, bool) {
+	switch s = strings.ToLower(strings.TrimSpace(s)); s {
+	case "1", "on":
+		return "TRUE", true
+	case "0", "off", "of":
+		return "FALSE", true
+	case "":
+		return "", false
+	}
+	switch {
+	case strings.HasPrefix("true", s), strings.HasPrefix("yes", s):
+		return "TRUE", true
+	case strings.HasPrefix("false", s), strings.HasPrefix("no", s):
+		return "FALSE", true
+	}
+	return "", false
+}
+
+func intLiteral(t *Type, s string) (string, error) {
+	if !wholeNumber.MatchString(s) {
+		return "", invalidText(t.Name, s)
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || t.Len < 8 && t != OID && (n < -1<<(8*t.Len-1) || n >= 1<<(8*t.Len-1)) {
+		return "", &Error{"22003", fmt.Sprintf("value %q is out of range for type %s", excerpt(s), t.Name)}
+	}
+	return castInt(t, n), nil
+}
+
+func castInt(t *Type, n int64) string {
+	return fmt.Sprintf("CAST(%s AS %s)", parenthesized(strconv.FormatInt(n, 10)), t.cast)
+}
+
+// parenthesized puts parentheses around a negative number, so that no minus stands beside another.
+func parenthesized(digits string) string {
+	if strings.HasPrefix(digits, "-") {
+		return "(" + digits + ")"
+	}
+	return digits
+}
+
+func numericLiteral(s string) (string, error) {
+	if !anyNumber.MatchString(s) {
+		return "", invalidText("numeric", s)
+	}
+	whole, fraction, _ := strings.Cut(strings.TrimLeft(s, "+-"), ".")
+	if len(whole) > maxDigits || len(fraction) > maxDigits {
+		return "", outOfRange("numeric")
+	}
+	return parenthesized(strings.TrimPrefix(s, "+")), nil
+}
+
+func floatLiteral(t *Type, s string) (string, error) {
+	switch strings.ToLower(s) {
+	case "nan", "infinity", "-infinity", "inf", "-inf", "+infinity", "+inf":
+	default:
+		if !anyNumber.MatchString(s) {
+			return "", invalidText(t.Name, s)
+		}
+	}
+	return "CAST(" + quote(strings.TrimPrefix(s, "+")) + " AS " + t.cast + ")", nil
+}
+
+func bytesLiteral(b []byte) string { return "from_hex('" + hex.EncodeToString(b) + "')" }
+
+// readBytea reads \x and hexadecimal digits, or the older form with octal escapes.
+func readBytea(s string) ([]byte, error) {
+	if digits, ok := strings.CutPrefix(s, `\x`); ok {
+		b, err := hex.DecodeString(digits)
+		if err != nil {
+			return nil, invalidText("bytea", s)
+		}
+		return b, nil
+	}
+	out := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] != '\\':
+			out = append(out, s[i])
+		case strings.HasPrefix(s[i+1:], `\`):
+			out = append(out, '\\')
+			i++
+		case i+3 < len(s):
+			n, err := strconv.ParseUint(s[i+1:i+4], 8, 8)
+			if err != nil {
+				return nil, invalidText("bytea", s)
+			}
+			out = append(out, byte(n))
+			i += 3
+		default:
+			return nil, invalidText("bytea", s)
+		}
+	}
+	return out, nil
+}
+
+func uuidLiteral(b []byte) string {
+	d := hex.EncodeToString(b)
+	return "CAST('" + d[:8] + "-" + d[8:12] + "-" + d[12:16] + "-" + d[16:20] + "-" + d[20:] + "' AS UUID)"
+}
+
+// binaryLiteral returns the literal for a value in binary format.
+func binaryLiteral(t *Type, b []byte) (string, error) {
+	if t.Len > 0 && t.kind != kindText && len(b) != int(t.Len) {
+		return "", badBinary(t.Name)
+	}
+	switch t.kind {
+	case kindText:
+		return Literal(t, FormatText, b)
+	case kindBool:
+		if b[0] > 1 {
+			return "", badBinary(t.Name)
+		}
+		return [...]string{"FALSE", "TRUE"}[b[0]], nil
+	case kindInt:
+		return castInt(t, readInt(t, b)), nil
+	case kindNumeric:
+		s, err := readNumeric(b)
+		if err != nil {
+			return "", err
+		}
+		return parenthesized(s), nil
+	case kindFloat:
+		return "CAST(" + quote(string(appendFloat(nil, readFloat(b), 8*len(b)))) + " AS " + t.cast + ")", nil
+	case kindBytes:
+		return bytesLiteral(b), nil
+	case kindUUID:
+		return uuidLiteral(b), nil
+	case kindJSON:
+		if t == JSONB {
+			if len(b) == 0 || b[0] != 1 {
+				return "", badBinary(t.Name)
+			}
+			b = b[1:]
+		}
+		return Literal(t, FormatText, b)
+	}
+	return binaryTimeLiteral(t, b)
+}
+
+// readFloat reads a number of 4 or 8 bytes.
+func readFloat(b []byte) float64 {
+	if len(b) == 4 {
+		return float64(math.Float32frombits(binary.BigEndian.Uint32(b)))
+	}
+	return math.Float64frombits(binary.BigEndian.Uint64(b))
+}
+
+// readInt reads a whole number of 2, 4 or 8 bytes. OIDs have no sign.
+func readInt(t *Type, b []byte) int64 {
+	switch len(b) {
+	case 2:
+		return int64(int16(binary.BigEndian.Uint16(b)))
+	case 4:
+		if t == OID {
+			return int64(binary.BigEndian.Uint32(b))
+		}
+		return int64(int32(binary.BigEndian.Uint32(b)))
+	}
+	return int64(binary.BigEndian.Uint64(b))
+}
+
+// arrayLiteral returns a list of literals.
+func arrayLiteral(t *Type, f Format, b []byte) (string, error) {
+	cast := orVarchar(t.elem.cast) + "[]"
+	if b == nil {
+		return "CAST(NULL AS " + cast + ")", nil
+	}
+	read := readArrayBinary
+	if f == FormatText {
+		if !utf8.Valid(b) || strings.IndexByte(string(b), 0) >= 0 {
+			return "", &Error{"22021", "invalid byte sequence for encoding \"UTF8\""}
+		}
+		read = readArrayText
+	}
+	body, depth, err := read(t, b)
+	if err != nil {
+		return "", err
+	}
+	return "CAST(" + body + " AS " + cast + strings.Repeat("[]", max(depth-1, 0)) + ")", nil
+}
+
+// readArrayText reads {1,NULL,"a,b"}, nested or not, as a list of literals.
+func readArrayText(t *Type, b []byte) (body string, depth int, err error) {
+	s := strings.TrimSpace(string(b))
+	if t.kind == kindVector {
+		s = "{" + strings.Join(strings.Fields(s), ",") + "}"
+	}
+	r := &arrayReader{text: s, elem: t.elem}
+	r.list(1)
+	if r.err == nil && r.at != len(s) {
+		r.fail()
+	}
+	return r.out.String(), r.depth, r.err
+}
+
+// arrayReader reads the text of an array.
+type arrayReader struct {
+	text  string
+	at    int
+	elem  *Type
+	out   strings.Builder
+	depth int
+	n     int
+	err   error
+}
+
+func (r *arrayReader) fail() {
+	if r.err == nil {
+		r.err = &Error{"22P02", "malformed array literal: " + strconv.Quote(excerpt(r.text))}
+	}
+}
+
+func (r *arrayReader) peek() byte {
+	for r.at < len(r.text) && (r.text[r.at] == ' ' || r.text[r.at] == '\t' || r.text[r.at] == '\n') {
+		r.at++
+	}
+	if r.at >= len(r.text) {
+		return 0
+	}
+	return r.text[r.at]
+}
+
+// maxDimensions is how deep arrays lie in one another.
+const maxDimensions = 6
+
+func (r *arrayReader) list(depth int) {
+	if r.peek() != '{' || depth > maxDimensions {
+		r.fail()
+		return
+	}
+	r.at++
+	r.depth = max(r.depth, depth)
+	r.out.WriteByte('[')
+	for first := true; r.err == nil; first = false {
+		switch r.peek() {
+		case '}':
+			if !first {
+				r.fail()
+			}
+			r.at++
+			r.out.WriteByte(']')
+			return
+		case '{':
+			r.list(depth + 1)
+		case 0:
+			r.fail()
+			return
+		default:
+			r.element()
+		}
+		switch r.peek() {
+		case ',':
+			r.at++
+			r.out.WriteByte(',')
+		case '}':
+			r.at++
+			r.out.WriteByte(']')
+			return
+		default:
+			r.fail()
+		}
+	}
+}
+
+// element reads one element, in quotes or not.
+func (r *arrayReader) element() {
+	if r.n++; r.n > maxElements {
+		r.err = &Error{"54000", fmt.Sprintf("an array has at most %d elements", maxElements)}
+		return
+	}
+	var s strings.Builder
+	quoted := r.text[r.at] == '"'
+	if quoted {
+		r.at++
+	}
+	for ; r.at < len(r.text); r.at++ {
+		b := r.text[r.at]
+		switch {
+		case b == '\\' && r.at+1 < len(r.text):
+			r.at++
+			s.WriteByte(r.text[r.at])
+			continue
+		case quoted && b == '"':
+			r.at++
+			r.literal(s.String())
+			return
+		case !quoted && (b == ',' || b == '}'):
+			if text := strings.TrimSpace(s.String()); strings.EqualFold(text, "NULL") {
+				r.out.WriteString("NULL")
+			} else {
+				r.literal(text)
+			}
+			return
+		}
+		s.WriteByte(b)
+	}
+	r.fail()
+}
+
+func (r *arrayReader) literal(s string) {
+	text, err := textLiteral(r.elem, s)
+	if err != nil {
+		r.err = err
+		return
+	}
+	r.out.WriteString(text)
+}
+
+// readArrayBinary reads the binary format of an array as a list of literals.
+func readArrayBinary(t *Type, b []byte) (body string, depth int, err error) {
+	bad := badBinary(t.Name)
+	if len(b) < 12 {
+		return "", 0, bad
+	}
+	dimensions := binary.BigEndian.Uint32(b)
+	elem := binary.BigEndian.Uint32(b[8:])
+	if dimensions > maxDimensions || elem != t.elem.OID && !sameSize(elem, t.elem) {
+		return "", 0, bad
+	}
+	b = b[12:]
+	sizes, all := make([]int, dimensions), 1
+	for i := range sizes {
+		if len(b) < 8 {
+			return "", 0, bad
+		}
+		n := binary.BigEndian.Uint32(b)
+		if n > maxElements || all*int(n) > maxElements {
+			return "", 0, &Error{"54000", fmt.Sprintf("an array has at most %d elements", maxElements)}
+		}
+		sizes[i], all, b = int(n), all*int(n), b[8:]
+	}
+	if dimensions == 0 {
+		return "[]", 1, nil
+	}
+	var out strings.Builder
+	b, err = binaryElements(&out, t, sizes, b)
+	if err == nil && len(b) > 0 {
+		err = bad
+	}
+	return out.String(), int(dimensions), err
+}
+
+// sameSize reports whether values of a type that a client names may be read as another: texts of any name.
+func sameSize(oid uint32, t *Type) bool {
+	other := ByOID(oid)
+	return other != nil && other.kind == kindText && t.kind == kindText
+}
+
+func binaryElements(out *strings.Builder, t *Type, sizes []int, b []byte) ([]byte, error) {
+	out.WriteByte('[')
+	for i := range sizes[0] {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		var err error
+		if len(sizes) > 1 {
+			if b, err = binaryElements(out, t, sizes[1:], b); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if len(b) < 4 {
+			return nil, badBinary(t.Name)
+		}
+		n := int32(binary.BigEndian.Uint32(b))
+		b = b[4:]
+		if n == -1 {
+			out.WriteString("NULL")
+			continue
+		}
+		if n < 0 || int(n) > len(b) {
+			return nil, badBinary(t.Name)
+		}
+		literal, err := binaryLiteral(t.elem, b[:n:n])
+		if err != nil {
+			return nil, err
+		}
+		out.WriteString(literal)
+		b = b[n:]
+	}
+	out.WriteByte(']')
+	return b, nil
+}
+
+// Fits reports whether values of one type can be written as another that was described.
+func Fits(have, described *Type, f Format) bool {
+	switch {
+	case have.OID == described.OID, described.kind == kindText, f == FormatText:
+		return true
+	case described.kind == kindNumeric:
+		return have.kind == kindInt || have.kind == kindNumeric
+	}
+	return have.kind == described.kind && have.kind != kindArray
+}

@@ -1,0 +1,225 @@
+package value
+
+import (
+	"encoding/binary"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// timeLiteral returns the literal of a moment, date, time of day or interval in text format.
+func timeLiteral(t *Type, s string) (string, error) {
+	s = strings.TrimSpace(s)
+	switch t.kind {
+	case kindMoment:
+		return MomentLiteral(s)
+	case kindDate:
+		switch strings.ToLower(s) {
+		case "infinity", "-infinity":
+			return "DATE " + quote(strings.ToLower(s)), nil
+		}
+		day, rest, err := readDate(s)
+		if err != nil || rest != "" && !isClock(rest) {
+			return "", invalidText("date", s)
+		}
+		return dateLiteral(day), nil
+	case kindTime:
+		nanos, rest, err := readClock(s)
+		if err != nil || rest != "" {
+			return "", invalidText("time", s)
+		}
+		return "TIME " + quote(string(appendClock(nil, nanos/1000))), nil
+	case kindTimeTZ:
+		return timeTZLiteral(s)
+	}
+	v, err := readSpan(s)
+	if err != nil {
+		return "", err
+	}
+	return spanLiteral(v), nil
+}
+
+func isClock(s string) bool { return strings.HasPrefix(s, " ") || strings.HasPrefix(s, "T") }
+
+func timeTZLiteral(s string) (string, error) {
+	nanos, rest, err := readClock(s)
+	if err != nil {
+		return "", err
+	}
+	seconds, err := readOffset(orElse(strings.TrimSpace(rest), "Z"))
+	if err != nil {
+		return "", err
+	}
+	return "CAST(" + quote(string(appendClock(nil, nanos/1000))+offsetText(seconds)) + " AS TIME WITH TIME ZONE)", nil
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+func offsetText(seconds int64) string {
+	sign := "+"
+	if seconds < 0 {
+		sign, seconds = "-", -seconds
+	}
+	two := func(n int64) string { return string([]byte{byte('0' + n/10), byte('0' + n%10)}) }
+	return sign + two(seconds/3600) + ":" + two(seconds/60%60)
+}
+
+// spanLiteral returns the literal of an interval.
+func spanLiteral(v span) string {
+	return "(INTERVAL (" + strconv.FormatInt(int64(v.months), 10) + ") MONTH + INTERVAL (" +
+		strconv.FormatInt(int64(v.days), 10) + ") DAY + INTERVAL (" + strconv.FormatInt(v.micros, 10) + ") MICROSECOND)"
+}
+
+func dateLiteral(day int64) string {
+	text, before := appendDay(nil, day)
+	if before {
+		text = append(text, " (BC)"...)
+	}
+	return "DATE " + quote(string(text))
+}
+
+// The moments that nanoseconds of 64 bits hold, in seconds: within them a literal is exact.
+const (
+	firstNanoSecond = math.MinInt64/1_000_000_000 + 1
+	lastNanoSecond  = math.MaxInt64/1_000_000_000 - 1
+)
+
+// MomentLiteral returns the literal of a moment that is written as PostgreSQL does: with or without an offset, T, Z, up
+// to nine digits, BC, or infinity.
+func MomentLiteral(s string) (string, error) {
+	switch strings.ToLower(s) {
+	case "infinity", "-infinity":
+		return "TIMESTAMP " + quote(strings.ToLower(s)), nil
+	case "epoch":
+		s = "1970-01-01"
+	}
+	day, rest, err := readDate(s)
+	if err != nil {
+		return "", invalidText("timestamp", s)
+	}
+	nanos, seconds := int64(0), int64(0)
+	if rest != "" && isClock(rest) {
+		if nanos, rest, err = readClock(strings.TrimLeft(rest, " T")); err != nil {
+			return "", invalidText("timestamp", s)
+		}
+	}
+	if bc, ok := strings.CutSuffix(strings.ToUpper(rest), " BC"); ok {
+		year, month, dom := civil(day)
+		day, rest = dayOf(1-year, month, dom), bc
+	}
+	switch rest = strings.TrimSpace(rest); strings.ToUpper(rest) {
+	case "", "UTC", "GMT":
+	default:
+		if seconds, err = readOffset(rest); err != nil {
+			return "", invalidText("timestamp", s)
+		}
+	}
+	return momentLiteral(day*86400-seconds, nanos), nil
+}
+
+// momentLiteral returns the literal of a moment that is so many seconds after 1970, and nanoseconds after these.
+func momentLiteral(seconds, nanos int64) string {
+	seconds += nanos / int64(time.Second)
+	nanos %= int64(time.Second)
+	switch {
+	case seconds < firstNanoSecond:
+		return "TIMESTAMP '-infinity'"
+	case seconds > lastNanoSecond:
+		return "TIMESTAMP 'infinity'"
+	}
+	text := time.Unix(seconds, nanos).UTC().Format("2006-01-02 15:04:05.999999999")
+	return "TIMESTAMP_NS " + quote(text)
+}
+
+// readDate reads YYYY-MM-DD, as days since 1970, and returns what is left.
+func readDate(s string) (day int64, rest string, err error) {
+	bad := invalidText("date", s)
+	end := strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && r != '-' })
+	if end < 0 {
+		end = len(s)
+	}
+	head := s[:end]
+	if n := strings.Count(head, "-"); n > 2 { // the offset of a date alone
+		at := strings.LastIndexByte(head, '-')
+		head, end = head[:at], at
+	}
+	parts := strings.Split(head, "-")
+	if len(parts) != 3 || len(parts[0]) < 4 || len(parts[0]) > 7 {
+		return 0, "", bad
+	}
+	var n [3]int64
+	for i, p := range parts {
+		if n[i], err = strconv.ParseInt(p, 10, 32); err != nil || p == "" {
+			return 0, "", bad
+		}
+	}
+	day = dayOf(n[0], int(n[1]), int(n[2]))
+	if y, m, d := civil(day); y != n[0] || int64(m) != n[1] || int64(d) != n[2] {
+		return 0, "", &Error{"22008", "date/time field value out of range: " + strconv.Quote(excerpt(s))}
+	}
+	return day, s[end:], nil
+}
+
+// dayOf is the inverse of civil.
+func dayOf(year int64, month, dom int) int64 {
+	if month <= 2 {
+		year--
+	}
+	era := floorDiv(year, 400)
+	yoe := year - era*400
+	mp := int64(month+9) % 12
+	doy := (153*mp+2)/5 + int64(dom) - 1
+	return era*146097 + yoe*365 + yoe/4 - yoe/100 + doy - 719468
+}
+
+// binaryTimeLiteral returns the literal of a moment, date, time of day or interval in binary format, whose length was
+// checked.
+func binaryTimeLiteral(t *Type, b []byte) (string, error) {
+	if len(b) < 4 {
+		return "", badBinary(t.Name)
+	}
+	if t.kind == kindDate {
+		switch d := int32(binary.BigEndian.Uint32(b)); d {
+		case math.MaxInt32:
+			return "DATE 'infinity'", nil
+		case math.MinInt32:
+			return "DATE '-infinity'", nil
+		default:
+			return dateLiteral(int64(d) + epochDays), nil
+		}
+	}
+	v := int64(binary.BigEndian.Uint64(b))
+	switch t.kind {
+	case kindMoment:
+		switch v {
+		case math.MaxInt64:
+			return "TIMESTAMP 'infinity'", nil
+		case math.MinInt64:
+			return "TIMESTAMP '-infinity'", nil
+		}
+		s := floorDiv(v, 1_000_000)
+		return momentLiteral(s+epochDays*86400, (v-s*1_000_000)*1000), nil
+	case kindInterval:
+		return spanLiteral(span{
+			micros: v, days: int32(binary.BigEndian.Uint32(b[8:])), months: int32(binary.BigEndian.Uint32(b[12:])),
+		}), nil
+	}
+	if v < 0 || v > microsPerDay {
+		return "", badBinary(t.Name)
+	}
+	clock := string(appendClock(nil, v))
+	if t.kind == kindTime {
+		return "TIME " + quote(clock), nil
+	}
+	west := int64(int32(binary.BigEndian.Uint32(b[8:])))
+	if west < -16*3600 || west > 16*3600 {
+		return "", badBinary(t.Name)
+	}
+	return "CAST(" + quote(clock+offsetText(-west)) + " AS TIME WITH TIME ZONE)", nil
+}

@@ -1,0 +1,149 @@
+// Package wire reads and writes messages of PostgreSQL's protocol, version 3, within bounds.
+//
+// What is in a message is read and written by pgproto3. This package reads the frames of messages, because each type
+// has another bound, and writes rows, because there are many of them. A Reader and a Writer belong to one connection;
+// each is used by one goroutine at a time.
+package wire
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+)
+
+// The bounds of messages, in bytes of their bodies.
+const (
+	maxStartup  = 10_000
+	maxPassword = 4 << 10
+	maxText     = 512 << 10
+	maxBind     = 16 << 20
+	maxCopy     = 4 << 20
+	maxOther    = 1 << 20
+)
+
+// bounds are the types of messages that a client may send, and their bounds.
+var bounds = map[byte]int{
+	'p': maxPassword, 'P': maxText, 'Q': maxText, 'B': maxBind, 'd': maxCopy, 'D': maxOther, 'E': maxOther, 'C': maxOther,
+	'S': maxOther, 'H': maxOther, 'X': maxOther, 'c': maxOther, 'f': maxOther, 'F': maxOther,
+}
+
+// ProtocolError is what no client of the protocol sends.
+type ProtocolError string
+
+func (e ProtocolError) Error() string { return string(e) }
+
+const (
+	readBuffer = 16 << 10
+	// keptBody is up to how many bytes the memory of a body is used for the next one.
+	keptBody = 64 << 10
+	// step is how much memory a body gets before its bytes have come.
+	step = 64 << 10
+)
+
+// Reader reads messages.
+type Reader struct {
+	r    *bufio.Reader
+	head [5]byte
+	body []byte
+	// read counts bytes.
+	read int64
+}
+
+// NewReader returns a reader.
+func NewReader(r io.Reader) *Reader { return &Reader{r: bufio.NewReaderSize(r, readBuffer)} }
+
+// Bytes returns how many bytes have been read since the last call.
+func (r *Reader) Bytes() int64 {
+	n := r.read
+	r.read = 0
+	return n
+}
+
+// Buffered reports whether the beginning of a message has come already.
+func (r *Reader) Buffered() bool { return r.r.Buffered() > 0 }
+
+// Peek returns the first byte without taking it.
+func (r *Reader) Peek() (byte, error) {
+	b, err := r.r.Peek(1)
+	if err != nil {
+		return 0, err
+	}
+	return b[0], nil
+}
+
+// Head returns the first four bytes of the message that was read last.
+func (r *Reader) Head() string { return string(r.head[:4]) }
+
+// Source returns what is left to be read, for a protocol that begins here.
+func (r *Reader) Source() io.Reader { return r.r }
+
+// Startup returns the body of the first message, which has no type: its first four bytes say what it is.
+func (r *Reader) Startup() ([]byte, error) {
+	if _, err := io.ReadFull(r.r, r.head[:4]); err != nil {
+		return nil, err
+	}
+	n := int64(binary.BigEndian.Uint32(r.head[:4])) - 4
+	if n < 4 || n > maxStartup {
+		return nil, ProtocolError(fmt.Sprintf("invalid length of startup packet: %d bytes", n+4))
+	}
+	return r.readBody(int(n))
+}
+
+// Next returns the next message. The body is valid until the next call.
+func (r *Reader) Next() (kind byte, body []byte, err error) {
+	if _, err := io.ReadFull(r.r, r.head[:]); err != nil {
+		return 0, nil, err
+	}
+	kind = r.head[0]
+	most, known := bounds[kind]
+	if !known {
+		return 0, nil, ProtocolError(fmt.Sprintf("invalid frontend message type %d", kind))
+	}
+	n := int64(binary.BigEndian.Uint32(r.head[1:])) - 4
+	switch {
+	case n < 0:
+		return 0, nil, ProtocolError(fmt.Sprintf("invalid length of message %q: %d", kind, n+4))
+	case n > int64(most):
+		return 0, nil, ProtocolError(fmt.Sprintf("message %q has %d bytes; %d are allowed", kind, n, most))
+	}
+	body, err = r.readBody(int(n))
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return kind, body, err
+}
+
+// readBody reads n bytes. Its memory grows with what has come.
+func (r *Reader) readBody(n int) ([]byte, error) {
+	if cap(r.body) > keptBody {
+		r.body = nil
+	}
+	r.body = r.body[:0]
+	for len(r.body) < n {
+		more := min(n-len(r.body), step)
+		at := len(r.body)
+		r.body = append(r.body, make([]byte, more)...)
+		if _, err := io.ReadFull(r.r, r.body[at:]); err != nil {
+			return nil, err
+		}
+	}
+	r.read += int64(n) + 5
+	return r.body, nil
+}
+
+// Watch waits until the client ends the connection, and returns why, or nil when a read deadline interrupts it.
+// What the client sends meanwhile is kept for Next, as far as there is room for it.
+func (r *Reader) Watch() error {
+	for n := r.r.Buffered() + 1; n <= r.r.Size(); n = r.r.Buffered() + 1 {
+		if _, err := r.r.Peek(n); err != nil {
+			if ne := net.Error(nil); errors.As(err, &ne) && ne.Timeout() {
+				return nil
+			}
+			return err
+		}
+	}
+	return nil
+}
