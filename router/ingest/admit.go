@@ -12,29 +12,29 @@ import (
 	"cordwood/router/access"
 )
 
-// Arrival is a request whose body was not read yet.
+// Arrival is a request whose body has not been read yet.
 type Arrival struct {
 	Protocol Protocol
 	// Caller is its sender. Required.
 	Caller *access.Caller
-	// Database and Table say where the records go, as far as that is known; else they are empty.
+	// Database and Table are the destination of the records, as far as it is known. They may be empty.
 	Database, Table string
 	// Wait is Request.Wait.
 	Wait bool
 }
 
 const (
-	// pressedWait is how long a request with Wait waits in all for what is busy.
+	// pressedWait is how long a request with Wait waits for busy shards in all.
 	pressedWait = 10 * time.Second
-	// lookAgain is how often it looks.
+	// lookAgain is how often a waiting request checks again.
 	lookAgain = 50 * time.Millisecond
-	// maxWaiting bounds the requests that wait so.
+	// maxWaiting bounds the number of waiting requests.
 	maxWaiting = 1000
 )
 
-// Admit returns an error if a request need not be read, because it would be refused: the sender may
-// not ingest, rows are refused for lack of room, or the table's shards are busy. It is asked before
-// the body is read, so that what cannot be stored takes no memory. With Wait it waits for busy shards.
+// Admit returns an error if a request would be refused anyway: the sender may not ingest, rows are refused because
+// a disk is full, or the table's shards are busy. It is called before the body is read, so that such requests take
+// no memory. If Wait is set, it waits for busy shards.
 func (s *Service) Admit(ctx context.Context, a *Arrival) error {
 	if err := a.Caller.Require(need(a.Database, a.Table)); err != nil {
 		return s.Failed(a.Protocol, StageParameters, err)
@@ -48,14 +48,15 @@ func (s *Service) Admit(ctx context.Context, a *Arrival) error {
 	return s.awaitRoom(ctx, a.Protocol, a.Wait, []*Batch{{Database: a.Database, Table: a.Table}})
 }
 
-// AdmitAll returns an error if batches of a request would be refused because the shards of their tables are busy, for
-// protocols whose clients send a request again as a whole: what of it was stored would be stored twice. It waits for
-// busy shards.
+// AdmitAll returns an error if batches of a request would be refused because the shards of their tables are busy.
+// It is for protocols whose clients resend the whole request, because otherwise the stored part would be stored
+// twice. It waits for busy shards.
 func (s *Service) AdmitAll(ctx context.Context, p Protocol, batches []*Batch) error {
 	return s.awaitRoom(ctx, p, true, batches)
 }
 
-// awaitRoom returns an error if the shards of a batch's table are busy, with wait if they are still so after some time.
+// awaitRoom returns an error if the shards of a batch's table are busy. If wait is true, it waits for some time
+// first.
 func (s *Service) awaitRoom(ctx context.Context, p Protocol, wait bool, batches []*Batch) error {
 	var after time.Duration
 	var busy *Batch
@@ -75,7 +76,7 @@ func (s *Service) awaitRoom(ctx context.Context, p Protocol, wait bool, batches 
 		"the shards of table %s.%s are busy: try again later", busy.Database, cutText(busy.Table)).WithRetryAfter(after))
 }
 
-// pressed returns the first batch whose table's shards are busy, and when to try again; nil: none are.
+// pressed returns the first batch whose table has busy shards, and when to retry; nil: no shard is busy.
 func (s *Service) pressed(batches []*Batch) (after time.Duration, busy *Batch) {
 	for _, b := range batches {
 		if after, yes := s.cfg.Writer.Pressed(b.Database, b.Table); yes {
@@ -85,7 +86,7 @@ func (s *Service) pressed(batches []*Batch) (after time.Duration, busy *Batch) {
 	return 0, nil
 }
 
-// need returns what it takes to store rows in a table.
+// need returns the need for storing rows in a table.
 func need(database, table string) access.Need {
 	n := access.Need{Privilege: access.Insert, Action: "ingest"}
 	if table != "" {
@@ -94,10 +95,10 @@ func need(database, table string) access.Need {
 	return n
 }
 
-// waiting counts the requests that wait for something busy.
+// waiting counts the requests that wait for busy shards.
 type waiting struct{ n atomic.Int64 }
 
-// waitWhile waits while busy reports true, for pressedWait at most. Its error is the context's.
+// waitWhile waits while busy returns true, for pressedWait at most. It returns the context's error.
 func (s *Service) waitWhile(ctx context.Context, busy func() bool) error {
 	if s.waiting.n.Add(1) > maxWaiting {
 		s.waiting.n.Add(-1)
@@ -119,8 +120,8 @@ func (s *Service) waitWhile(ctx context.Context, busy func() bool) error {
 	return nil
 }
 
-// Check goes through the values of a batch in the order in which clients learn of their mistakes. Store
-// does it too; a door calls it to have its own checks after it.
+// Check checks the values of a batch in the order in which clients learn of their mistakes. Store calls it too. A
+// door calls it if its own checks must come afterwards.
 func (s *Service) Check(ctx context.Context, b *Batch) error {
 	if b.checked {
 		return nil
@@ -160,10 +161,10 @@ func cutText(text string) string {
 	return strconv.Quote(text)
 }
 
-// TakesRows returns why no rows are stored at all, for lack of room on a disk; nil: they are.
+// TakesRows returns the reason why no rows are stored because a disk is full; nil: rows are stored.
 func (s *Service) TakesRows() error { return s.cfg.Writable() }
 
-// HasPipeline reports whether a pipeline of the name is stored.
+// HasPipeline reports whether a pipeline with the name is stored.
 func (s *Service) HasPipeline(ctx context.Context, name string) bool {
 	_, _, err := s.cfg.Pipelines.Find(ctx, name, "", false)
 	return err == nil

@@ -8,22 +8,22 @@ import (
 	"cordwood/router/pipeline"
 )
 
-// Columns is an Input whose values go straight into columns, without a pipeline: Batch.Pipeline is
-// empty then. It is for protocols whose records have fixed fields.
+// Columns is an Input that puts values into columns without a pipeline, so Batch.Pipeline is empty. It is for
+// protocols whose records have fixed fields.
 type Columns struct {
-	// Layout has the columns that every record may have. Others are made by Direct.Column.
+	// Layout has the columns that every record may have. Direct.Column creates further columns.
 	Layout *pipeline.Layout
-	// Fill puts all records, one after another, and returns the first error that End or Drop
-	// returns. A record that the door cannot decode is put by Drop.
+	// Fill puts all records, one after another, and returns the first error of End or Drop. If it cannot decode a
+	// record, it calls Drop.
 	Fill func(to *pipeline.Direct) error
-	// Text returns the record that Fill is at as a whole request of the protocol, in JSON. It is called for
-	// records that are refused and kept among the rejects; nil: only the reason is kept.
+	// Text returns the current record of Fill as a complete request of the protocol in JSON. It is called for records
+	// that are refused and kept among the rejects; nil: only the reason is kept.
 	Text func() []byte
-	// Format is the format of what Text returns, as the rejects name it.
+	// Format is the name of the format of Text, for the rejects.
 	Format string
 }
 
-// columnRun is a reading of Columns.
+// columnRun is one reading of Columns.
 type columnRun struct {
 	*pipeline.Direct
 	j    *job

@@ -13,23 +13,23 @@ import (
 )
 
 const (
-	// freshEvery is the time between two refreshes of the view, and freshWait what one may take.
+	// freshEvery is the time between two refreshes of the view, and freshWait the longest duration of one.
 	freshEvery = 50 * time.Millisecond
 	freshWait  = time.Second
-	// knownAge is how old a refresh may be for tables that the view has, so that a stream of records that are
-	// refused with skip_error does not wait in every request.
+	// knownAge is how old a refresh may be for tables that the view has. It avoids a wait in every request if a client
+	// keeps sending records that are refused with skip_error.
 	knownAge = 250 * time.Millisecond
 )
 
-// freshView brings the view of the metadata up to date before a request is refused for what the view says: another
-// router may have changed it a moment ago. Requests share refreshes: one runs at a time and one begins every
-// freshEvery, so that clients that send what is refused cost the metadata group no more than that.
+// freshView refreshes the local view of the metadata before a request is refused because of it, since another
+// router may have changed the metadata a moment ago. Requests share refreshes: one runs at a time, and one begins
+// every freshEvery. So faulty requests cannot load the metadata group further.
 type freshView struct {
-	ask func(ctx context.Context) error // nil: the view is as it is
+	ask func(ctx context.Context) error // nil: the view is never refreshed
 
 	mu   sync.Mutex // guards the next two
 	next *refresh   // waits for its turn; requests may join it
-	held time.Time  // the view holds what was acknowledged by then
+	held time.Time  // the view has everything that was acknowledged by then
 
 	turn chan struct{}
 	last time.Time // when the last refresh began; guarded by turn
@@ -45,7 +45,7 @@ func newFreshView(ask func(ctx context.Context) error) *freshView {
 	return &freshView{ask: ask, turn: make(chan struct{}, 1)}
 }
 
-// wait waits until the view holds what was acknowledged before the call.
+// wait waits until the view has everything that was acknowledged before the call.
 func (f *freshView) wait(ctx context.Context) error {
 	if f.ask == nil {
 		return nil
@@ -66,7 +66,7 @@ func (f *freshView) wait(ctx context.Context) error {
 	}
 }
 
-// run runs a refresh in its turn. From its beginning on requests join the one after it.
+// run runs a refresh in its turn. Requests that arrive after it has begun join the next one.
 func (f *freshView) run(r *refresh) {
 	f.turn <- struct{}{}
 	defer func() { <-f.turn }()
@@ -87,7 +87,7 @@ func (f *freshView) run(r *refresh) {
 	close(r.done)
 }
 
-// waitFor is wait, unless the view held what was acknowledged an age ago.
+// waitFor is wait, but does nothing if the view has been refreshed within age.
 func (f *freshView) waitFor(ctx context.Context, age time.Duration) error {
 	f.mu.Lock()
 	young := time.Since(f.held) < age
@@ -106,7 +106,7 @@ type seenTables struct {
 
 type seenTable struct {
 	database, name string
-	table          *schema.Table // nil: it did not exist
+	table          *schema.Table // nil: the table did not exist
 }
 
 // Table implements pipeline.Catalog.
@@ -119,12 +119,12 @@ func (s *seenTables) Table(database, name string) (*schema.Table, bool) {
 	return t, ok
 }
 
-// errNewerView asks for another run of a pipeline, because its tables are not as it saw them.
+// errNewerView requests another run of a pipeline, because its tables have changed.
 var errNewerView = errors.New("ingest: the view of a table is newer")
 
-// outdated looks, once for a batch, whether the run refused records by types that the tables do not have any more, or
-// by the types that a table would have that another router has made meanwhile. The error is errNewerView if so; it
-// is one to answer with if a table that this router does not know may exist.
+// outdated checks, once for a batch, whether the run refused records because of old types of tables, or because of
+// a table that another router has created meanwhile. Then it returns errNewerView. If a table that this router does
+// not know may exist, it returns an error for the client.
 func (j *job) outdated(ctx context.Context, out *pipeline.Output, err error) error {
 	refused := pipeline.KindOf(err) == pipeline.SkipType
 	if out != nil {
@@ -151,7 +151,7 @@ func (j *job) outdated(ctx context.Context, out *pipeline.Output, err error) err
 	return nil
 }
 
-// checkDatabase is Writable, also for a database that another router has created a moment ago.
+// checkDatabase is Writable, but also finds a database that another router has just created.
 func (s *Service) checkDatabase(ctx context.Context, name string) error {
 	err := Writable(s.cfg.Catalog, name)
 	if errs.CodeOf(err) != errs.DatabaseNotFound || s.fresh.wait(ctx) != nil {

@@ -1,13 +1,13 @@
-// Package ingest is the way of a request with logs, whatever protocol it came by: records in
-// some form, where they go, and options become rows in tables, and the outcome of each record.
+// Package ingest ingests requests with logs of all protocols. Records in some form, their destination and options
+// become rows in tables, with an outcome for each record.
 //
-// A door decodes its protocol, asks Admit before it takes a body, calls Store, and answers in the
-// protocol's own words. DESIGN.md says how one is added. The package knows no transport: no
-// HTTP, no sockets. It makes no rows itself (router/pipeline) and stores none (router/write): it
-// decides in which order they are asked, and which senders may ask.
+// A door decodes its protocol, calls Admit before it reads a body, calls Store, and answers in the format of the
+// protocol. DESIGN.md explains how to add one. This package does not depend on a transport such as HTTP or sockets.
+// It does not make rows (router/pipeline) or store them (router/write). It calls these packages in the right order
+// and checks the sender's rights.
 //
-// A Service lives as long as the process, has no goroutines of its own between calls and nothing
-// to close. It may be used by any number of doors at once.
+// A Service lives as long as the process. It runs no goroutines between calls and has nothing to close. Any number
+// of doors may use it at the same time.
 package ingest
 
 import (
@@ -26,65 +26,63 @@ import (
 	"cordwood/router/write"
 )
 
-// Catalog is what the service must know of databases and tables: the router's own view.
+// Catalog finds databases and tables in the router's local view.
 type Catalog interface {
 	Database(name string) (*schemapb.Database, bool)
 	Table(database, name string) (*schema.Table, bool)
 }
 
-// Writer stores what a pipeline made of a request.
+// Writer stores the rows that a pipeline made of a request.
 type Writer interface {
-	// WriteKeyed returns an error with write.ErrSchemaChanged in its chain if the pipeline
-	// should run again. The zero key is none.
+	// WriteKeyed returns an error that wraps write.ErrSchemaChanged if the pipeline should run again. The zero key
+	// means that there is no key.
 	WriteKeyed(ctx context.Context, out *pipeline.Output, key write.Key) (write.Result, error)
-	// Pressed reports whether rows for a table would most likely be refused because its
-	// shards are busy, and when to try again.
+	// Pressed reports whether rows for a table would probably be refused because its shards are busy, and when to
+	// retry.
 	Pressed(database, table string) (retryAfter time.Duration, yes bool)
 }
 
-// Config is what a Service works with. The parts must be set; the settings have defaults.
+// Config has the parts and settings of a Service. Required parts must be set. The settings have defaults.
 type Config struct {
 	// Catalog is the local view of the metadata. Required.
 	Catalog Catalog
-	// Fresh waits until Catalog and Pipelines hold all that was acknowledged before the call. It is asked before a
-	// request is refused for what they do not hold. The default value leaves them as they are.
+	// Fresh waits until Catalog and Pipelines have everything that was acknowledged before the call. It is called
+	// before a request is refused because something is missing there. By default it does nothing.
 	Fresh func(ctx context.Context) error
-	// Writer stores what pipelines made. Required.
+	// Writer stores rows. Required.
 	Writer Writer
-	// Pipelines finds stored pipelines. Without it svc_identity is the only pipeline.
+	// Pipelines finds stored pipelines. Without it, svc_identity is the only pipeline.
 	Pipelines *Pipelines
-	// Lookup answers Service.Lookup. Without it no table has any texts.
+	// Lookup implements Service.Lookup. Without it, no texts are found.
 	Lookup func(ctx context.Context, q *Lookup) ([]string, error)
-	// NoClientVariables lets records that come with svc_ttl, svc_table_suffix and other
-	// variables fail. Pipelines may set them in any case. The default value is false.
+	// NoClientVariables refuses records that contain svc_ttl, svc_table_suffix and other variables. Pipelines may set
+	// variables in any case. The default value is false.
 	NoClientVariables bool
-	// StoreRejects keeps records that are skipped in svc_private.rejects, unless a batch says
-	// otherwise. The default value is false.
+	// StoreRejects stores skipped records in svc_private.rejects, unless a batch says otherwise. The default value is
+	// false.
 	StoreRejects bool
-	// RejectsTTL is how long they are kept. The default value is 7d.
+	// RejectsTTL is how long rejects are kept. The default value is 7d.
 	RejectsTTL string
-	// NoAutoCreate refuses to create tables and columns. The default value is false.
+	// NoAutoCreate forbids creating tables and columns. The default value is false.
 	NoAutoCreate bool
-	// TimestampColumn is the time index that is added to records without one. The
-	// default value is svc_timestamp.
+	// TimestampColumn is the time column that is added to records without one. The default value is svc_timestamp.
 	TimestampColumn string
-	// MaxNewTables bounds the tables that one batch makes, and MaxNewTablesPerMinute the tables that
-	// the requests of a user make in a minute. The default values are 100 and 1000.
+	// MaxNewTables bounds the tables that one batch creates, and MaxNewTablesPerMinute the tables that all requests of
+	// a user create in a minute. The default values are 100 and 1000.
 	MaxNewTables, MaxNewTablesPerMinute int
 	// MaxColumns bounds the columns of a table. The default value is 4096.
 	MaxColumns int
-	// MaxMadeColumns bounds the columns of a table up to which ingestion adds some, and MaxNewColumns the
-	// columns that one request adds to tables. The default values are 2048 and 1000.
+	// MaxMadeColumns is the number of columns from which on ingestion adds no more columns to a table. MaxNewColumns
+	// bounds the columns that one request adds. The default values are 2048 and 1000.
 	MaxMadeColumns, MaxNewColumns int
-	// PipelineSteps bounds the work of a pipeline on all records of a batch. The default
-	// value is pipeline.DefaultSteps.
+	// PipelineSteps bounds the work of a pipeline for all records of a batch. The default value is
+	// pipeline.DefaultSteps.
 	PipelineSteps int64
 	// Now is the clock. The default value is time.Now.
 	Now func() time.Time
-	// Writable returns why rows are refused, for lack of room on a disk. The default value
-	// refuses none.
+	// Writable returns the reason why rows are refused because a disk is full. By default rows are not refused.
 	Writable func() error
-	// Logger gets messages for debugging. The default value discards it.
+	// Logger logs debug messages. By default nothing is logged.
 	Logger *slog.Logger
 	// Registerer takes the metrics. The default value is none.
 	Registerer prometheus.Registerer
@@ -124,7 +122,7 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// Service is the way of a request. See the package comment.
+// Service ingests requests. See the package comment.
 type Service struct {
 	cfg       Config
 	log       *slog.Logger
@@ -155,10 +153,10 @@ func New(cfg Config) (*Service, error) {
 		fresh: newFreshView(cfg.Fresh),
 	}
 	if cfg.Pipelines != nil {
-		cfg.Pipelines.fresh = s.fresh // nothing looks for pipelines yet
+		cfg.Pipelines.fresh = s.fresh // nothing uses the pipelines yet
 	}
 	return s, nil
 }
 
-// Running returns the number of pipelines that run now.
+// Running returns the number of pipelines that are running.
 func (s *Service) Running() int { return len(s.running) }

@@ -13,12 +13,12 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// Input is where the records of a batch come from: a Body, Records, or Columns. It may be read more
-// than once, and must give the same records each time.
+// Input is the source of the records of a batch: a Body, Records or Columns. It may be read more than once, and
+// must give the same records each time.
 type Input interface {
 	// open prepares a run for the batch of j.
 	open(ctx context.Context, j *job) (run, error)
-	// format is the format of records among the rejects: json or text.
+	// format is the format of records in the rejects: json or text.
 	format() string
 }
 
@@ -26,7 +26,7 @@ type Input interface {
 type run interface {
 	// fill reads all records.
 	fill() error
-	// Finish and Release are as in pipeline.Runner.
+	// Finish and Release are those of pipeline.Runner.
 	Finish() (*pipeline.Output, error)
 	Release()
 }
@@ -39,13 +39,13 @@ type recordRun struct {
 
 func (r recordRun) fill() error { return r.read(r.Runner) }
 
-// openRecords prepares a run whose records go through the pipeline of the batch, by way of the rejects
-// if those are kept.
+// openRecords prepares a run that passes records to the pipeline of the batch. If rejects are kept, it also
+// collects them.
 func (j *job) openRecords(ctx context.Context, read func(pipeline.Runner) error) (run, error) {
 	q := &j.request
 	if j.kept != nil {
 		q.OnSkip, j.opt.OnRefuse = both(q.OnSkip, j.kept.onSkip), j.kept.onRefuse
-		q.WholeRecords = true // a record that is kept is sent again whole
+		q.WholeRecords = true // a record that is kept is sent again as a whole
 	}
 	if j.b.Replayed != nil {
 		j.b.Replayed.watch(q, j.kept != nil)
@@ -60,7 +60,7 @@ func (j *job) openRecords(ctx context.Context, read func(pipeline.Runner) error)
 	return recordRun{runner, read}, nil
 }
 
-// Body is a body in a format that package native reads. Package body says what must follow Data.
+// Body is a body in a format that package native reads. Package body defines what follows Data in memory.
 type Body struct {
 	Data []byte
 	Kind native.Kind
@@ -77,8 +77,8 @@ func (i Body) format() string {
 	return "json"
 }
 
-// Records gives the records of a batch to a Sink, one after another. It returns the first error
-// that a method of the Sink returns.
+// Records passes the records of a batch to a Sink, one after another. It returns the first error of the Sink's
+// methods.
 type Records func(to *Sink) error
 
 func (i Records) open(ctx context.Context, j *job) (run, error) {
@@ -87,24 +87,23 @@ func (i Records) open(ctx context.Context, j *job) (run, error) {
 
 func (i Records) format() string { return "json" }
 
-// Sink takes the records of a batch. An error of its methods ends the batch; a record that fails
-// returns none if Batch.SkipError is set. The records are numbered in the order of the calls, from 0,
-// refused ones included: Outcome.Reasons and Outcome.Refused use these numbers.
+// Sink receives the records of a batch. An error from its methods ends the batch. If Batch.SkipError is set, a
+// record that fails returns no error. The records are numbered from 0 in the order of the calls, including refused
+// ones. Outcome.Reasons and Outcome.Refused use these numbers.
 type Sink struct {
 	run   pipeline.Runner
 	batch *Batch
 	opt   native.Options
 }
 
-// At says when the records that follow happened, in nanoseconds since 1970, until it is said
-// again. They are stored with that time, unless their pipeline or custom_time_index names another.
+// At sets the time of the following records, in nanoseconds since 1970. They are stored with that time, unless
+// their pipeline or custom_time_index sets another.
 func (s *Sink) At(nanos int64) { s.run.At(nanos) }
 
 var errNotUTF8 = errs.New(errs.InvalidArguments, "the record is not valid UTF-8")
 
-// JSON takes a record as JSON text, with nothing but white space around it. It reads doc in place if a
-// line end, or body.Pad zeros, follow it in its capacity, and copies it otherwise. What is not JSON is a record
-// that fails.
+// JSON receives a record as JSON text, surrounded by nothing but white space. If a newline or body.Pad zeros follow
+// doc in its capacity, it is read in place. Otherwise it is copied. If it is not JSON, the record fails.
 func (s *Sink) JSON(doc []byte) error {
 	if !utf8.Valid(doc) {
 		return s.malformed(doc, errNotUTF8)
@@ -117,12 +116,12 @@ func (s *Sink) JSON(doc []byte) error {
 	return err
 }
 
-// JSONAt takes the JSON value at or after data[pos] and returns the position after it. data must be valid
-// UTF-8, followed by body.Pad zeros in its capacity. A *jsonscan.Error says that the text is malformed: then nothing
-// was counted, and only the caller knows where the next record begins.
+// JSONAt receives the JSON value at or after data[pos] and returns the position after it. data must be valid UTF-8,
+// followed by body.Pad zeros in its capacity. A *jsonscan.Error means that the text is malformed. Then no record
+// was counted, and the caller must find the next record.
 func (s *Sink) JSONAt(data []byte, pos int) (next int, err error) { return s.run.ScanRecord(data, pos) }
 
-// Text takes a line as the record {"message": line}. Bytes that are not UTF-8 become U+FFFD.
+// Text receives a line as the record {"message": line}. Bytes that are not UTF-8 become U+FFFD.
 func (s *Sink) Text(line []byte) error {
 	if !utf8.Valid(line) {
 		line = bytes.ToValidUTF8(line, []byte("\ufffd"))
@@ -133,12 +132,12 @@ func (s *Sink) Text(line []byte) error {
 	return s.run.TextRecord(line)
 }
 
-// Record takes a record that is decoded: an object whose keys are in order (value.Fields.Sort). size is about
-// its length in the request. Its keys and texts must not change before Store returns.
+// Record receives a decoded record: an object whose keys are sorted (value.Fields.Sort). size is its approximate
+// length in the request. Its keys and texts must not change before Store returns.
 func (s *Sink) Record(v value.Value, size int) error { return s.run.Record(v, size) }
 
-// Refuse takes a record that the door could not decode, because of err. text is what the record looked like, for
-// the rejects; it may be anything.
+// Refuse receives a record that the door could not decode because of err. text is the original record, for the
+// rejects. It may be anything.
 func (s *Sink) Refuse(text []byte, err error) error { return s.malformed(text, err) }
 
 func (s *Sink) malformed(text []byte, err error) error {

@@ -8,14 +8,14 @@ import (
 // sharedMemory divides the memory of a request among its batches.
 type sharedMemory struct {
 	all Memory
-	// asking is held while all is asked, which is for one goroutine at a time.
+	// asking is held while more memory is reserved, which only one goroutine may do at a time.
 	asking sync.Mutex
 
 	mu   sync.Mutex // guards held
 	held int64
 }
 
-// memoryPart is what one batch holds of it.
+// memoryPart is the part of the memory that one batch holds.
 type memoryPart struct {
 	of   *sharedMemory
 	held int64
@@ -23,7 +23,7 @@ type memoryPart struct {
 
 func (m *sharedMemory) part() *memoryPart { return &memoryPart{of: m} }
 
-// grow adds to what all batches hold.
+// grow sets the memory of the batch to n bytes, and returns the memory of all batches.
 func (p *memoryPart) grow(n int64) (all int64) {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()
@@ -56,5 +56,5 @@ func (p *memoryPart) TryReserve(n int64) bool {
 	return p.of.all.TryReserve(all)
 }
 
-// release says that the rows of the batch are stored. What they took is free for other batches.
+// release frees the batch's part for other batches, because its rows are stored.
 func (p *memoryPart) release() { p.grow(0) }

@@ -10,7 +10,7 @@ import (
 	"cordwood/router/pipeline"
 )
 
-// Stage is where a request with logs may fail, as metrics name it.
+// Stage is the stage at which a request failed, as metrics name it.
 type Stage string
 
 // The stages.
@@ -34,9 +34,9 @@ type metrics struct {
 	rejects *prometheus.CounterVec // by protocol
 	failed  *prometheus.CounterVec // by stage, protocol
 	keyed   *prometheus.CounterVec // by protocol
-	// repeated counts by protocol.
+	// repeated has the label protocol.
 	repeated *prometheus.CounterVec
-	// again and cut count records, by protocol.
+	// again and cut count records. They have the label protocol.
 	again, cut *prometheus.CounterVec
 	stages     *prometheus.HistogramVec // by stage, protocol
 	dbs        *labels.Limit
@@ -44,7 +44,7 @@ type metrics struct {
 	protocols sync.Map // Protocol → *protocolMetrics
 }
 
-// protocolMetrics are the metrics of one protocol, found once instead of at every request.
+// protocolMetrics has the metrics of one protocol. They are looked up once, not for every request.
 type protocolMetrics struct {
 	all            *metrics
 	protocol       string
@@ -53,7 +53,7 @@ type protocolMetrics struct {
 	bodySeconds, pipelineSeconds, writeSeconds prometheus.Observer
 }
 
-// maxDatabaseLabels bounds the databases that have counters of their own.
+// maxDatabaseLabels bounds the databases with their own counters.
 const maxDatabaseLabels = 200
 
 // of returns the metrics of a protocol. Protocols are constants, so there are few.
@@ -84,21 +84,21 @@ func (m *protocolMetrics) stored(b *Batch, out *Outcome) {
 	}
 }
 
-// Failed counts a request, or a batch of one, that failed at a stage, and returns its error.
+// Failed counts a request or batch that failed at a stage, and returns its error.
 func (s *Service) Failed(p Protocol, stage Stage, err error) error {
 	s.metrics.failed.WithLabelValues(string(stage), string(p)).Inc()
 	return err
 }
 
-// Received notes how long a body took to be read and decompressed.
+// Received records how long it took to read and decompress a body.
 func (s *Service) Received(p Protocol, seconds float64) { s.metrics.of(p).bodySeconds.Observe(seconds) }
 
-// Repeated counts records that are left out because they are stored already.
+// Repeated counts records that are left out because they are already stored.
 func (s *Service) Repeated(p Protocol, n int) {
 	s.metrics.again.WithLabelValues(string(p)).Add(float64(n))
 }
 
-// Cut counts a record that was longer than a protocol may have it.
+// Cut counts a record that was shortened because the protocol limits its length.
 func (s *Service) Cut(p Protocol) { s.metrics.cut.WithLabelValues(string(p)).Inc() }
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {

@@ -8,9 +8,8 @@ import (
 	"cordwood/router/pipeline"
 )
 
-// newTables bounds the tables that ingestion of one user makes in a minute. Names of tables may
-// come from records, so anyone who gets a text into a log could otherwise use up all tables within
-// seconds.
+// newTables bounds the tables that the requests of one user create in a minute. The names of tables may come from
+// records, so without this limit anybody who can write into a log could use up all tables within seconds.
 type newTables struct {
 	limit int
 
@@ -18,16 +17,16 @@ type newTables struct {
 	users map[string]*minute
 }
 
-// minute is what a user made in the minute that ends then.
+// minute counts the tables that a user created in a minute, which ends at the time ends.
 type minute struct {
 	ends time.Time
 	made int
 }
 
-// maxMinutes bounds the users that are remembered; users whose minute is over are forgotten then.
+// maxMinutes bounds the users that are remembered. Beyond that, users whose minute is over are forgotten.
 const maxMinutes = 10_000
 
-// tooManyTables returns which batches of a request go to new tables beyond the number that it may make.
+// tooManyTables returns the batches of a request for new tables beyond the limit.
 func (s *Service) tooManyTables(batches []*Batch) map[int]bool {
 	type name struct{ database, table string }
 	made, excess := map[name]bool{}, map[int]bool{}
@@ -44,14 +43,14 @@ func (s *Service) tooManyTables(batches []*Batch) map[int]bool {
 	return excess
 }
 
-// makes reports whether rows for a table make it.
+// makes reports whether rows for a table would create it.
 func (s *Service) makes(database, table string) bool {
 	_, ok := s.cfg.Catalog.Table(database, table)
 	return !ok
 }
 
-// CheckNewTables returns an error if a request would make more tables than it may, for protocols that store a request
-// as a whole. table returns the names of its tables, n of them in all.
+// CheckNewTables returns an error if a request would create too many tables. It is for protocols that store a
+// request as a whole. table returns the name of each of the n tables.
 func (s *Service) CheckNewTables(n int, table func(i int) (database, table string)) (at int, err error) {
 	made := 0
 	for i := range n {
@@ -68,7 +67,7 @@ func (s *Service) CheckNewTables(n int, table func(i int) (database, table strin
 	return -1, nil
 }
 
-// charge counts the tables that out is about to make, all or none of them.
+// charge counts the tables that out is about to create. If they exceed the limit, none of them is counted.
 func (n *newTables) charge(user string, out *pipeline.Output, now time.Time) error {
 	var names map[string]struct{}
 	for _, t := range out.Tables {

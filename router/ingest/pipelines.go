@@ -13,23 +13,23 @@ import (
 	"cordwood/router/pipelines"
 )
 
-// ReservedPrefix begins the names of built-in pipelines.
+// ReservedPrefix is the prefix of the names of built-in pipelines.
 const ReservedPrefix = "svc_"
 
-// Pipelines finds stored pipelines by the texts that clients name them by.
+// Pipelines finds stored pipelines by the names that clients send.
 type Pipelines struct {
 	cache *pipelines.Cache[*pipeline.Pipeline]
-	fresh *freshView // nil: what the view lacks does not exist
+	fresh *freshView // nil: pipelines that the view lacks do not exist
 }
 
-// StoredPipelines is the part of the metadata client that has pipelines.
+// StoredPipelines is the part of the metadata client for pipelines.
 type StoredPipelines interface {
 	pipelines.Meta
 	// Pipelines lists all versions, by name and age.
 	Pipelines() []*metapb.PipelineVersion
 }
 
-// NewPipelines returns the stored pipelines of meta, which are compiled with opt.
+// NewPipelines returns the pipelines of meta. They are compiled with opt.
 func NewPipelines(meta StoredPipelines, opt pipeline.Options, reg prometheus.Registerer) (*Pipelines, error) {
 	cache, err := pipelines.New(pipelines.Config[*pipeline.Pipeline]{
 		Meta:       meta,
@@ -44,7 +44,7 @@ func NewPipelines(meta StoredPipelines, opt pipeline.Options, reg prometheus.Reg
 	return &Pipelines{cache: cache}, nil
 }
 
-// knownPipelines returns the names that an error may suggest: of stored pipelines only to users who may read them.
+// knownPipelines returns the names that an error may suggest. Only users who may read pipelines see stored ones.
 func knownPipelines(ctx context.Context, meta StoredPipelines) []string {
 	known := []string{pipeline.IdentityName}
 	if !access.From(ctx).May(access.Need{Privilege: access.PipelineRead, Action: "read names"}) {
@@ -58,7 +58,7 @@ func knownPipelines(ctx context.Context, meta StoredPipelines) []string {
 	return known
 }
 
-// NotFound returns the error for a pipeline that does not exist; a nil *Pipelines has none.
+// NotFound returns the error for a pipeline that does not exist. A nil *Pipelines has no pipelines.
 func (p *Pipelines) NotFound(ctx context.Context, name, version string) error {
 	if p == nil {
 		return pipelines.NotFound(name, version, []string{pipeline.IdentityName})
@@ -66,9 +66,8 @@ func (p *Pipelines) NotFound(ctx context.Context, name, version string) error {
 	return p.cache.NotFound(ctx, name, version)
 }
 
-// Find returns a pipeline by the texts of its name and version; without a version the
-// newest, also if another router has stored it a moment ago. It also returns which version that is. A nil
-// *Pipelines has none.
+// Find returns a pipeline by name and version. Without a version, it returns the newest one, even if another router
+// has just stored it. It also returns which version that is. A nil *Pipelines has no pipelines.
 func (p *Pipelines) Find(ctx context.Context, name, version string,
 	hasVersion bool,
 ) (*pipeline.Pipeline, int64, error) {
@@ -79,7 +78,7 @@ func (p *Pipelines) Find(ctx context.Context, name, version string,
 	return p.find(ctx, name, version, hasVersion)
 }
 
-// find is Find by the view as it is.
+// find is Find with the current view.
 func (p *Pipelines) find(ctx context.Context, name, version string,
 	hasVersion bool,
 ) (*pipeline.Pipeline, int64, error) {
@@ -101,7 +100,7 @@ func (p *Pipelines) find(ctx context.Context, name, version string,
 	return found, at, err
 }
 
-// Lookup finds the pipelines that a dispatcher sends records to.
+// Lookup returns a function that finds the pipelines to which a dispatcher sends records.
 func (p *Pipelines) Lookup(ctx context.Context) pipeline.Lookup {
 	return func(name, version string) (*pipeline.Pipeline, error) {
 		found, _, err := p.Find(ctx, name, version, version != "")
@@ -109,13 +108,13 @@ func (p *Pipelines) Lookup(ctx context.Context) pipeline.Lookup {
 	}
 }
 
-// Add notes a version that was just stored.
+// Add adds a version that was just stored.
 func (p *Pipelines) Add(name string, version int64, compiled *pipeline.Pipeline, source []byte) {
 	p.cache.Add(name, version, compiled, source)
 }
 
-// Runner returns the runner of a pipeline; nil is svc_identity, whose own runner
-// knows custom time indexes but no traces.
+// Runner returns the runner of a pipeline; nil is svc_identity, whose own runner supports custom time indexes but
+// no traces.
 func Runner(p *pipeline.Pipeline, q *pipeline.Request, lookup pipeline.Lookup) (pipeline.Runner, error) {
 	if p == nil && (q.Trace == nil || q.TimeIndex != nil) {
 		return pipeline.NewIdentity(q)

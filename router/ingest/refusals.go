@@ -7,31 +7,30 @@ import (
 )
 
 const (
-	// freeRefusals is how many refusals a second one sender gets at once; those after them are held.
+	// freeRefusals is how many refusals per second a sender gets at once. Further ones are delayed.
 	freeRefusals = 2
-	// refusalHeld is how long.
+	// refusalHeld is the delay.
 	refusalHeld = time.Second
-	// maxHeld bounds the refusals that are held at a time, and maxRefused the senders that are
-	// counted.
+	// maxHeld bounds the refusals that are delayed at a time, and maxRefused the senders that are counted.
 	maxHeld    = 1000
 	maxRefused = 10_000
 )
 
-// refusals slow down clients that send again at once whatever they are told.
+// refusals slows down clients that retry at once whatever the answer is.
 type refusals struct {
 	mu      sync.Mutex // guards all below
 	senders map[string]refusedSender
 	held    int
 }
 
-// refusedSender is how often a sender was refused in the second that began then.
+// refusedSender is how often a sender was refused in the second that began at the time began.
 type refusedSender struct {
 	began time.Time
 	n     int
 }
 
-// HoldRefusal is called before a refusal is answered, with what stands for the sender (access.Caller.Share). From
-// the third of a second on it waits for a second, unless the context ends before.
+// HoldRefusal is called before a refusal is answered. sender is the key of the sender (access.Caller.Share). From
+// the third refusal in a second on, it waits for a second, unless the context ends earlier.
 func (s *Service) HoldRefusal(ctx context.Context, sender string) {
 	if !s.refusals.hold(sender, time.Now()) {
 		return
@@ -45,7 +44,7 @@ func (s *Service) HoldRefusal(ctx context.Context, sender string) {
 	}
 }
 
-// hold counts a refusal, and reports whether it is to be held.
+// hold counts a refusal, and reports whether it must be delayed.
 func (r *refusals) hold(sender string, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,27 +11,28 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// Records that skip_error drops are kept, if the request or the server wants it, in the
-// table svc_private.rejects: as they came, with the place where they were to go and the
-// reason. They are written together with the records that went well, in one write.
+// Records that skip_error skips are kept in the table svc_private.rejects, if the request or the server asks for
+// it: in their original form, with their destination and the reason. They are written together with the accepted
+// records, in one write.
 
 const (
 	rejectsTable = "rejects"
 
-	// maxRejectBytes bounds what one request puts there.
+	// maxRejectBytes bounds the rejects of one request, in bytes.
 	maxRejectBytes = 128 << 20
-	// rejectOverhead is about what a row takes beside its texts.
+	// rejectOverhead is the approximate memory of a row without its texts.
 	rejectOverhead = 128
 )
 
-// FormatLoki and FormatOTLP are the formats of rejects that are requests of a protocol, in JSON, with one record.
+// FormatLoki and FormatOTLP are the formats of rejects that are requests of a protocol, in JSON, with one record
+// each.
 const (
 	FormatLoki = "loki"
 	FormatOTLP = "otlp"
 )
 
-// rejectColumns are the columns of the table. The formats of record are json and text, as of
-// bodies, and FormatLoki and FormatOTLP.
+// rejectColumns are the columns of the table. The formats of a record are json and text, as for bodies, and
+// FormatLoki and FormatOTLP.
 var rejectColumns = []schema.Column{
 	{Name: "rejected_at", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true},
 	{Name: "table_schema", Type: schema.String, Semantic: schema.Field},
@@ -46,8 +47,8 @@ var rejectColumns = []schema.Column{
 	{Name: "record", Type: schema.String, Semantic: schema.Field},
 }
 
-// rejects is the Runner of a request whose skipped records are kept: it hands records on
-// and collects those that the pipeline behind it skips.
+// rejects is the Runner of a request whose skipped records are kept. It passes records to the pipeline and collects
+// those that the pipeline skips.
 type rejects struct {
 	pipeline.Runner
 
@@ -56,13 +57,13 @@ type rejects struct {
 	format  string
 	now     int64
 	ttl     string
-	table   *schema.Table // as it is; nil if it does not exist
+	table   *schema.Table // the current table; nil: it does not exist
 
 	rows  column.Builder
 	cols  []*column.Col
 	bytes int
-	texts int // of bytes, those of records and errors
-	// reserve asks for memory for rows and rejects; the rejects have reserved some before.
+	texts int // bytes of records and errors
+	// reserve reserves memory for rows and rejects. A part of it may be reserved already.
 	reserve  func() error
 	reserved int64
 
@@ -82,14 +83,13 @@ func newRejects(b *Batch, now int64, ttl string, catalog Catalog) *rejects {
 	return r
 }
 
-// onSkip is Request.OnSkip of the pipeline. The text of the record is known when the
-// pipeline returns.
+// onSkip is Request.OnSkip of the pipeline. The record's text is known when the pipeline returns.
 func (r *rejects) onSkip(reason pipeline.Reason) { r.pending = append(r.pending, reason) }
 
 // onRefuse is Options.OnRefuse of the reader of the body.
 func (r *rejects) onRefuse(text []byte) { r.refused = text }
 
-// done ends a record that the pipeline took.
+// done ends a record that the pipeline has handled.
 func (r *rejects) done(text []byte) error {
 	for _, reason := range r.pending {
 		r.add(reason, text)
@@ -130,10 +130,10 @@ func (r *rejects) TextRecord(line []byte) error {
 	return r.done(line)
 }
 
-// Refuse takes a malformed record, whose text onRefuse was given.
+// Refuse handles a malformed record, whose text onRefuse has received.
 func (r *rejects) Refuse(err error) {
 	r.Runner.Refuse(err)
-	_ = r.done(bytes.ToValidUTF8(bytes.TrimSpace(r.refused), []byte("\ufffd"))) // Finish returns it too
+	_ = r.done(bytes.ToValidUTF8(bytes.TrimSpace(r.refused), []byte("\ufffd"))) // Finish returns this error too
 }
 
 // add adds a row for a skipped record.
@@ -172,10 +172,10 @@ func (r *rejects) add(reason pipeline.Reason, text []byte) {
 	r.rows.EndRow()
 }
 
-// rejectStep is the step in which memory for rejects is asked for.
+// rejectStep is the step in which memory for rejects is reserved.
 const rejectStep = 1 << 20
 
-// hold asks for the memory of the rows. Their texts are in memory twice, while they grow or are encoded.
+// hold reserves the memory for the rows. Their texts are in memory twice while they grow or are encoded.
 func (r *rejects) hold() error {
 	need := int64(r.bytes + r.texts)
 	if r.reserve == nil || need <= r.reserved {

@@ -10,18 +10,19 @@ import (
 )
 
 const (
-	// repeatedWithin is how long a body is remembered, to count bodies that come again.
+	// repeatedWithin is how long a body is remembered, to count repeated bodies.
 	repeatedWithin = 2 * time.Minute
 	// maxBodies bounds the bodies that are remembered.
 	maxBodies = 10_000
 )
 
-// bodies remembers which bodies came lately. Where a protocol has no keys, equal bodies may be one that was
-// sent again because its answer was lost.
+// bodies remembers recent bodies. If a protocol has no keys, equal bodies may be one body that was sent again
+// because its answer was lost.
 type bodies struct {
 	mu  sync.Mutex // guards all below
 	now map[bodyOf]struct{}
-	// last has the bodies of the period before, so that each is remembered for one to two times of repeatedWithin/2.
+	// last has the bodies of the previous period, so that each is remembered for between one and two times
+	// repeatedWithin/2.
 	last  map[bodyOf]struct{}
 	since time.Time
 }
@@ -32,7 +33,7 @@ type bodyOf struct {
 	hash     uint64
 }
 
-// again notes a body and reports whether it came lately.
+// again records a body, and reports whether it was seen recently.
 func (b *bodies) again(k bodyOf, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -51,7 +52,7 @@ func (b *bodies) again(k bodyOf, now time.Time) bool {
 	return yes
 }
 
-// NoteBody counts a body that the same sender sent not long ago.
+// NoteBody counts a body that the same sender sent recently.
 func (s *Service) NoteBody(p Protocol, caller *access.Caller, data []byte) {
 	if len(data) > 0 && s.bodies.again(bodyOf{p, caller.Share(), xxh3.Hash(data)}, time.Now()) {
 		s.metrics.repeated.WithLabelValues(string(p)).Inc()

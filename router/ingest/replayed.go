@@ -12,19 +12,19 @@ import (
 	"cordwood/router/write"
 )
 
-// Records of svc_private.rejects that are sent again come with their ids in a header. Those
-// that are stored are noted in svc_private.replayed after their rows are, by the same
-// request: who replays leaves them out from then on. Between the two the request may end, so
-// it needs a key: sent again under it, its rows are known, and the notes are made.
+// When rejects are sent again, a header has their ids. The same request notes those that were stored in
+// svc_private.replayed, after their rows are stored. Later replays skip records with a note. The request may end
+// between the two writes, so it must have a key. If it is sent again with this key, its rows are recognised, and
+// the notes are made.
 
 const (
 	replayedTable = "replayed"
 
-	// HeaderReplayed has the ids in a request of HTTP, and in messages.
+	// HeaderReplayed is the header with the ids of replayed rejects.
 	HeaderReplayed = "X-Svc-Replayed"
 
-	// replayUser stands for all users in keys, so that two of them who replay the same
-	// records store them once. No user has a name with a line feed.
+	// replayUser replaces the user in keys, so that two users who replay the same records store them once. No user
+	// name contains a line feed.
 	replayUser = "\n" + replayedTable
 )
 
@@ -36,17 +36,17 @@ var replayedColumns = []schema.Column{
 	{Name: "pipeline", Type: schema.String, Semantic: schema.Field},
 }
 
-// Replayed is what a batch that replays rejects says of them.
+// Replayed identifies the rejects that a batch replays.
 type Replayed struct {
-	// IDs are the ids of the records, in their order. The batch must have a Key.
+	// IDs are the ids of the records, in order. The batch must have a Key.
 	IDs []string
 
 	skipped map[int]bool
-	// kept says that what is skipped is kept as a new reject, which takes the place of the old.
+	// kept says that skipped records are kept as new rejects, which replace the old ones.
 	kept bool
 }
 
-// PermitReplay returns an error if the caller may not say which rejects are done with.
+// PermitReplay returns an error if the caller may not mark rejects as stored.
 func PermitReplay(caller *access.Caller) error {
 	return caller.Require(access.Need{
 		Privilege: access.Delete, Action: "replay rejects",
@@ -54,8 +54,8 @@ func PermitReplay(caller *access.Caller) error {
 	})
 }
 
-// watch has the pipeline tell which records it skips, and skip all rows of them: what is not
-// noted is sent again whole. It begins anew when the pipeline does.
+// watch makes the pipeline report which records it skips, and skip all rows of such a record, because a record
+// without a note is sent again as a whole. It starts anew when the pipeline does.
 func (r *Replayed) watch(q *pipeline.Request, kept bool) {
 	q.WholeRecords = true
 	r.skipped, r.kept = map[int]bool{}, kept
@@ -68,7 +68,7 @@ func (r *Replayed) watch(q *pipeline.Request, kept bool) {
 	}
 }
 
-// check returns an error if the ids are not the ids of the records.
+// check returns an error if the number of ids is not the number of records.
 func (r *Replayed) check(out *pipeline.Output) error {
 	if out.Records != len(r.IDs) {
 		return errs.New(errs.InvalidArguments, "the header %s names %d records, and the body has %d: nothing is stored",
@@ -77,7 +77,7 @@ func (r *Replayed) check(out *pipeline.Output) error {
 	return nil
 }
 
-// stored returns the ids of the records that were not skipped, or kept anew.
+// stored returns the ids of the records that were not skipped, or that were kept as new rejects.
 func (r *Replayed) stored() []string {
 	if r.kept {
 		return r.IDs
@@ -91,8 +91,8 @@ func (r *Replayed) stored() []string {
 	return out
 }
 
-// noteReplayed notes the records of a request whose rows are stored. After an error the request
-// must be sent again with its key.
+// noteReplayed notes the records of a request whose rows are stored. After an error, the request must be sent again
+// with its key.
 func (s *Service) noteReplayed(ctx context.Context, b *Batch) error {
 	ids := b.Replayed.stored()
 	if len(ids) == 0 {
@@ -106,7 +106,7 @@ func (s *Service) noteReplayed(ctx context.Context, b *Batch) error {
 		return errs.Wrap(errs.Internal, err, "options of %s.%s", schema.PrivateDatabase, replayedTable)
 	}
 	key := b.key
-	key.Text += "\n" + replayedTable // no client's key has a line feed
+	key.Text += "\n" + replayedTable // no client's key contains a line feed
 	for run := 1; ; run++ {
 		rows := &column.Builder{}
 		cols := make([]*column.Col, len(replayedColumns))
@@ -132,7 +132,7 @@ func (s *Service) noteReplayed(ctx context.Context, b *Batch) error {
 	}
 }
 
-// unnoted makes of an error after the rows are stored one that has the request sent again.
+// unnoted converts an error that occurred after the rows were stored, so that the client sends the request again.
 func unnoted(err error) error {
 	if err == nil {
 		return nil

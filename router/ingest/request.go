@@ -18,7 +18,7 @@ import (
 	"cordwood/router/write"
 )
 
-// Protocol is what a request came by, as metrics name it.
+// Protocol is the protocol of a request, as metrics name it.
 type Protocol string
 
 // The protocols.
@@ -38,126 +38,122 @@ const (
 	Heroku        Protocol = "heroku"
 )
 
-// IdentityPipeline is the built-in pipeline; the others are stored.
+// IdentityPipeline is the built-in pipeline. All others are stored.
 const IdentityPipeline = pipeline.IdentityName
 
-// What becomes of records that are skipped.
+// What happens to skipped records.
 const (
 	DropRejects  = "drop"
 	StoreRejects = "store"
 )
 
-// Request is what a sender wants stored. It belongs to one call of Store.
+// Request has the records that a sender wants to store. It belongs to one call of Store.
 type Request struct {
 	Protocol Protocol
-	// Caller is who sends it. Required. It is asked with the names of all tables before rows
-	// are written.
+	// Caller is the sender. Required. Its rights on all tables are checked before rows are written.
 	Caller *access.Caller
-	// Deadline is when the request's time is up; zero: never. The context of Store has it too.
+	// Deadline is the deadline of the request; zero: none. The context of Store has it too.
 	Deadline time.Time
-	// Memory holds the body's share of the memory for bodies, and gets the share of its rows; nil: the
-	// rows are not counted. It is the caller's to release.
+	// Memory is the body's share of the memory for bodies, to which the rows are added; nil: the rows are not counted.
+	// The caller must release it.
 	Memory Memory
-	// Wait has the request wait for 10 s where it would be refused because much is under way. It
-	// is for protocols whose clients lose what is refused.
+	// Wait makes the request wait for up to 10 s if it would be refused because the server is busy. It is for
+	// protocols whose clients drop refused data.
 	Wait bool
-	// Batches are what is to be stored, one for each table, in the order in which the request
-	// mentions the tables. Each is stored, or refused, by itself.
+	// Batches has a batch for each table, in the order in which the request mentions the tables. Each batch is stored
+	// or refused separately.
 	Batches []*Batch
 }
 
-// Memory is a share of the memory for bodies and rows. *body.Body is one.
+// Memory is a share of the memory for bodies and rows. *body.Body implements it.
 type Memory interface {
-	// Reserve holds n bytes for rows, in all, and waits for them; TryReserve does not wait.
+	// Reserve reserves n bytes for rows in all, and waits for them if necessary. TryReserve does not wait.
 	Reserve(ctx context.Context, n int64) error
 	TryReserve(n int64) bool
 }
 
-// Batch is the records of a request for one table.
+// Batch has the records of a request for one table.
 type Batch struct {
-	// Database and Table say where the records go. A pipeline may add to the table's name.
+	// Database and Table are the destination of the records. A pipeline may add a suffix to the table's name.
 	Database, Table string
-	// Pipeline names what the records go through: svc_identity or a stored one, and if HasVersion
-	// that version. With an Input of columns it is empty.
+	// Pipeline is the name of the pipeline: svc_identity or a stored one. If HasVersion is set, Version selects its
+	// version. With an Input of columns it is empty.
 	Pipeline   string
 	Version    string
 	HasVersion bool
-	// TimeIndex is the text of custom_time_index; "" with HasTimeIndex false: none.
+	// TimeIndex is the text of custom_time_index, if HasTimeIndex is set.
 	TimeIndex    string
 	HasTimeIndex bool
-	// SkipError leaves records out that fail; otherwise one that fails fails the batch.
+	// SkipError skips records that fail. Otherwise a record that fails makes the batch fail.
 	SkipError bool
-	// IgnoreErrors reads malformed bodies as far as it goes, and lets the time of arrival stand in
-	// for a custom time index.
+	// IgnoreErrors reads malformed bodies as far as possible, and uses the time of arrival if a custom time index is
+	// missing.
 	IgnoreErrors bool
-	// OnReject says what becomes of skipped records: DropRejects, StoreRejects, or "" for what the
-	// server does.
+	// OnReject says what happens to skipped records: DropRejects, StoreRejects, or "" for the server's default.
 	OnReject string
-	// MaxNestedLevels bounds how deep svc_identity flattens; 0: the default.
+	// MaxNestedLevels bounds the depth to which svc_identity flattens objects; 0: the default.
 	MaxNestedLevels int
-	// Tags are fields that become tags, if svc_identity makes columns of them and they are texts.
+	// Tags are fields that become tags, if svc_identity makes columns of them and they contain texts.
 	Tags map[string]bool
-	// JSON are fields that svc_identity keeps as JSON, in one column, if they are objects.
+	// JSON are fields that svc_identity stores as JSON in one column, if they are objects.
 	JSON []string
-	// Hints are table options as the client gave them, for a table that does not exist yet.
+	// Hints are the client's table options for a table that does not exist yet.
 	Hints map[string]string
-	// Key names the batch, so that it may come again and is stored once. The user is part of it.
-	// "": none.
+	// Key identifies the batch, so that it is stored once if it is sent again. The user is part of it. "": none.
 	Key string
-	// KeyBody is a hash of the content of the batch, for a Key; 0: the hash of a Body is used, and
-	// none for other inputs. The same Key with another hash is refused.
+	// KeyBody is a hash of the content of the batch, for a Key. If it is 0, the hash of a Body is used, and none for
+	// other inputs. The same Key with another hash is refused.
 	KeyBody uint64
-	// Input has the records. Required.
+	// Input is the source of the records. Required.
 	Input Input
-	// Bytes is the length of the records in the request, decompressed, for metrics.
+	// Bytes is the decompressed length of the records in the request, for metrics.
 	Bytes int64
-	// Each asks for Outcome.Refused.
+	// Each requests Outcome.Refused.
 	Each bool
-	// Replayed says which rejects the records are; nil: none.
+	// Replayed identifies the rejects that are replayed; nil: none.
 	Replayed *Replayed
 
-	// newColumns counts the columns that it adds to tables, with the columns of other batches; nil: there are
-	// no other batches.
+	// newColumns counts the columns that the batch and other batches add to tables; nil: there are no other batches.
 	newColumns *pipeline.NewColumns
 
 	checked   bool
-	refreshed bool // the view was looked at again for its sake
+	refreshed bool // whether the view was refreshed for this batch
 	timeIndex *pipeline.TimeIndex
 	compiled  *pipeline.Pipeline // nil: svc_identity
-	version   int64              // of compiled
+	version   int64              // the version of compiled
 	key       write.Key
 }
 
-// Outcome is what became of a batch.
+// Outcome is the result of a batch.
 type Outcome struct {
-	// Err is why nothing of the batch is stored, or why that is unknown; nil: the records that were
-	// not refused are stored. It is an *errs.Error, or wraps one: of code ShardBusy or another of
-	// status 429 or 503 if the same batch may succeed later.
+	// Err is the reason why nothing of the batch is stored, or why that is unknown. If it is nil, all records that
+	// were not refused are stored. It is or wraps an *errs.Error. If the same batch may succeed later, its code is
+	// ShardBusy or its status 429 or 503.
 	Err error
-	// Written reports the rows.
+	// Written describes the stored rows.
 	Written write.Result
-	// Records is how many there were, refused ones included.
+	// Records is the number of records, including refused ones.
 	Records int
-	// Skipped is how many records were refused, and SkippedBy at which step.
+	// Skipped is the number of refused records, and SkippedBy counts them by step.
 	Skipped   int
 	SkippedBy pipeline.SkipCounts
-	// Reasons reports the first of them, and Refused, if Batch.Each asks for it, of all, in
-	// order. A record that became several rows may be refused in part, or more than once.
+	// Reasons has the first reasons. If Batch.Each is set, Refused has the reasons of all refused records in order. If
+	// a record became several rows, some of them may be refused, and it may have several reasons.
 	Reasons, Refused []pipeline.Reason
-	// Kept says that refused records are in svc_private.rejects.
+	// Kept says that refused records are kept in svc_private.rejects.
 	Kept bool
-	// Dropped is how many records a filter or a program of the pipeline dropped.
+	// Dropped is the number of records that a filter or a program of the pipeline dropped.
 	Dropped int
-	// Expired is how many rows are older than the ttl of their table.
+	// Expired is the number of rows older than the ttl of their table.
 	Expired int
-	// Warnings tell what was stored otherwise than it came.
+	// Warnings describe values that were changed when stored.
 	Warnings []string
 	// WriteTime is how long storing took.
 	WriteTime time.Duration
 }
 
-// paramsHash returns a hash of what decides, beside the body, which rows it becomes and where they go, as the
-// client asked for it. OnReject is not part of it: it is about records that become none.
+// paramsHash returns a hash of the client's parameters that, besides the body, decide which rows are made and where
+// they go. OnReject is not included, because it concerns records that become no rows.
 func (b *Batch) paramsHash() uint64 {
 	out := make([]byte, 0, 256)
 	for _, text := range []string{b.Database, b.Table, b.Pipeline, b.Version, b.TimeIndex} {
@@ -175,7 +171,7 @@ func (b *Batch) paramsHash() uint64 {
 	return xxhash.Sum64(out)
 }
 
-// kind returns the format of a body; 0: the records are none.
+// kind returns the format of a body; 0: the input is not a body.
 func (b *Batch) kind() native.Kind {
 	if body, ok := b.Input.(Body); ok {
 		return body.Kind

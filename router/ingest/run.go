@@ -21,14 +21,14 @@ import (
 )
 
 const (
-	// maxPipelineRuns bounds how often a batch's pipeline runs because tables changed
-	// under it. Every run after the first sees the change that the one before met.
+	// maxPipelineRuns bounds how often a batch's pipeline runs because tables changed. Each further run sees the
+	// change that made the previous run fail.
 	maxPipelineRuns = 3
-	// maxParallel bounds the batches of one request that are stored at a time.
+	// maxParallel bounds the batches of one request that are stored concurrently.
 	maxParallel = 4
 )
 
-// Store stores the batches of a request, each by itself, and returns what became of each, in their order.
+// Store stores the batches of a request separately, and returns their outcomes in order.
 func (s *Service) Store(ctx context.Context, q *Request) []Outcome {
 	out := make([]Outcome, len(q.Batches))
 	if len(q.Batches) == 1 {
@@ -58,8 +58,7 @@ func (s *Service) Store(ctx context.Context, q *Request) []Outcome {
 	return out
 }
 
-// store stores a batch: its parameters are checked, its pipeline found, and run until its rows
-// fit the table.
+// store stores a batch: it checks the parameters, finds the pipeline, and runs it until its rows fit the table.
 func (s *Service) store(ctx context.Context, q *Request, b *Batch, m Memory) Outcome {
 	if err := s.Check(ctx, b); err != nil {
 		return Outcome{Err: s.Failed(q.Protocol, StageParameters, err)}
@@ -83,7 +82,7 @@ func (s *Service) store(ctx context.Context, q *Request, b *Batch, m Memory) Out
 			s.log.DebugContext(ctx, "pipeline runs again", "table", b.Table, "run", run+1, "error", out.Err)
 			continue
 		case errors.Is(out.Err, errNewerView):
-			run-- // it happens once, and nothing was written
+			run-- // this happens only once, and nothing was written
 			continue
 		case q.Wait && busy(out.Err):
 			if until.IsZero() {
@@ -100,13 +99,13 @@ func (s *Service) store(ctx context.Context, q *Request, b *Batch, m Memory) Out
 	}
 }
 
-// busy reports whether nothing was stored because much is under way.
+// busy reports whether nothing was stored because the server is busy.
 func busy(err error) bool {
 	partial := (*write.PartialError)(nil)
 	return errs.CodeOf(err) == errs.ShardBusy && errs.ReasonOf(err) != errs.OutcomeUnknown && !errors.As(err, &partial)
 }
 
-// name makes the key of a batch that has one.
+// name sets the key of a batch that has one.
 func (s *Service) name(q *Request, b *Batch) {
 	if b.Key == "" {
 		return
@@ -117,7 +116,7 @@ func (s *Service) name(q *Request, b *Batch) {
 		b.key.Body = max(xxhash.Sum64(body.Data), 1)
 	}
 	if b.Replayed != nil {
-		// A reject that is stored is known through whichever pipeline it comes again.
+		// A replayed reject is recognised whichever pipeline it goes through.
 		b.key.User = replayUser
 	} else if b.key.Body != 0 {
 		b.key.Params = b.paramsHash()
@@ -135,13 +134,13 @@ type job struct {
 	seen     seenTables
 	opt      native.Options
 	kept     *rejects // nil: refused records are dropped
-	rows     int64    // the memory that the pipeline asked for
+	rows     int64    // the memory that the pipeline requested
 	refused  []pipeline.Reason
 	repaired int
-	leave    func() // gives back the place among the running pipelines
+	leave    func() // frees the place among the running pipelines
 }
 
-// once runs the pipeline over the input, on the tables as they are now, and writes.
+// once runs the pipeline over the input with the current tables, and writes the rows.
 func (s *Service) once(ctx context.Context, q *Request, b *Batch, m Memory) Outcome {
 	j := &job{s: s, q: q, b: b, m: m}
 	if b.newColumns != nil {
@@ -162,7 +161,7 @@ func (s *Service) once(ctx context.Context, q *Request, b *Batch, m Memory) Outc
 	return j.write(ctx, out)
 }
 
-// open prepares what makes rows of the input.
+// open prepares a run that makes rows from the input.
 func (j *job) open(ctx context.Context) (run, error) {
 	s, b := j.s, j.b
 	q := &j.request
@@ -198,7 +197,7 @@ func (j *job) open(ctx context.Context) (run, error) {
 	return b.Input.open(ctx, j)
 }
 
-// both calls one function and then the other; the first may be nil.
+// both returns a function that calls first, if it is not nil, and then second.
 func both(first, second func(pipeline.Reason)) func(pipeline.Reason) {
 	if first == nil {
 		return second
@@ -209,7 +208,7 @@ func both(first, second func(pipeline.Reason)) func(pipeline.Reason) {
 // maxTexts bounds the refused records of a batch whose error is kept in full.
 const maxTexts = 1000
 
-// failedAlike are the errors of further records, by the step.
+// failedAlike has the errors for further records, by step.
 var failedAlike = func() map[pipeline.SkipKind]string {
 	texts := map[pipeline.SkipKind]string{}
 	for _, kind := range pipeline.SkipKinds() {
@@ -218,7 +217,7 @@ var failedAlike = func() map[pipeline.SkipKind]string {
 	return texts
 }()
 
-// note notes a refused record for Outcome.Refused.
+// note records a refused record for Outcome.Refused.
 func (j *job) note(r pipeline.Reason) {
 	if len(j.refused) >= maxTexts {
 		r.Error = failedAlike[r.Kind]
@@ -226,8 +225,8 @@ func (j *job) note(r pipeline.Reason) {
 	j.refused = append(j.refused, r)
 }
 
-// reserve asks for memory for rows and rejects. A request that has to wait for it gives up its place among the
-// running pipelines meanwhile.
+// reserve reserves memory for rows and rejects. While a request waits for memory, it gives up its place among the
+// running pipelines.
 func (j *job) reserve(ctx context.Context) error {
 	bytes := j.rows
 	if j.kept != nil {
@@ -236,7 +235,7 @@ func (j *job) reserve(ctx context.Context) error {
 	if j.m.TryReserve(bytes) {
 		return nil
 	}
-	j.leave() // others may go on meanwhile, and make room
+	j.leave() // so that others can run meanwhile and free memory
 	err := j.m.Reserve(ctx, bytes)
 	again, busy := j.s.running.enter(ctx, j.patience())
 	if busy != nil {
@@ -247,7 +246,7 @@ func (j *job) reserve(ctx context.Context) error {
 	return err
 }
 
-// patience returns how long the request waits for a place among the running pipelines.
+// patience returns how long the request may wait for a place among the running pipelines.
 func (j *job) patience() time.Duration {
 	if j.q.Wait {
 		return pressedWait
@@ -285,7 +284,7 @@ func (j *job) run(ctx context.Context, in run) (*pipeline.Output, error) {
 	return out, nil
 }
 
-// permit asks what is asked between the pipeline and the write.
+// permit makes the checks between pipeline and write.
 func (j *job) permit(ctx context.Context, out *pipeline.Output) error {
 	s, protocol := j.s, j.q.Protocol
 	if j.b.Replayed != nil {
@@ -296,7 +295,7 @@ func (j *job) permit(ctx context.Context, out *pipeline.Output) error {
 	if d := j.q.Deadline; !d.IsZero() && !time.Now().Before(d) {
 		return s.Failed(protocol, StageWrite, context.DeadlineExceeded)
 	}
-	// The body may have come for long, and the user may have lost the right meanwhile.
+	// The body may have taken a long time to arrive, so the user's rights are checked again.
 	last := ""
 	for _, t := range out.Tables {
 		if t.Internal || t.Table == last {
@@ -356,11 +355,11 @@ func (j *job) write(ctx context.Context, out *pipeline.Output) Outcome {
 	}
 }
 
-// maxExpiredTables bounds the tables that one answer names because of rows that had expired.
+// maxExpiredTables bounds the tables that one answer names because of expired rows.
 const maxExpiredTables = 4
 
-// ExpiredRows returns the rows of a batch that are older than the ttl of their table: their number, and a
-// warning for the client, which will not find them.
+// ExpiredRows returns the number of rows of a batch that are older than the ttl of their table, and warnings for
+// the client, because queries will not find these rows.
 func ExpiredRows(out *pipeline.Output) (n int, warnings []string) {
 	for _, t := range out.Tables {
 		if t.Expired == 0 || t.Discard {
@@ -373,7 +372,7 @@ func ExpiredRows(out *pipeline.Output) (n int, warnings []string) {
 	return n, warnings
 }
 
-// DatabaseTTL returns the ttl of a database, or nothing.
+// DatabaseTTL returns the ttl of a database, or "" if there is none.
 func DatabaseTTL(catalog Catalog, name string) string {
 	if db, ok := catalog.Database(name); ok {
 		return db.Options[schema.OptionTTL]
@@ -381,7 +380,7 @@ func DatabaseTTL(catalog Catalog, name string) string {
 	return ""
 }
 
-// checkPipeline checks the texts that say what the records go through.
+// checkPipeline checks the name and version of the pipeline.
 func (b *Batch) checkPipeline() error {
 	if _, direct := b.Input.(Columns); direct {
 		return nil

@@ -8,16 +8,16 @@ import (
 	"cordwood/proto/errs"
 )
 
-// runningWait is how long a request waits for its pipeline to begin, if it does not ask to wait longer.
+// runningWait is how long a request waits for its pipeline to start, unless it may wait longer.
 const runningWait = 2 * time.Second
 
-// running bounds the pipelines that run at a time. They only compute, so more of them than
-// a few for each processor take memory for their rows, and no less time.
+// running bounds the pipelines that run at a time. Pipelines only compute, so running more than a few for each
+// processor takes more memory and saves no time.
 type running chan struct{}
 
 func newRunning() running { return make(running, 4*runtime.GOMAXPROCS(0)) }
 
-// enter waits for a place, so long at most; leave gives it back.
+// enter waits for a place, for at most wait. leave frees it.
 func (r running) enter(ctx context.Context, wait time.Duration) (leave func(), err error) {
 	select {
 	case r <- struct{}{}:

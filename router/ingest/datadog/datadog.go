@@ -1,12 +1,12 @@
-// Package datadog takes logs by Datadog's intake, POST /api/v2/logs and /v1/input, as its agent, its API clients,
-// Vector, Fluent Bit and logging libraries send them. The forms follow
+// Package datadog receives logs with Datadog's API, POST /api/v2/logs and /v1/input, from Datadog's agent and API
+// clients, Vector, Fluent Bit and logging libraries. The formats follow
 // https://docs.datadoghq.com/api/latest/logs/#send-logs.
 //
-// A log is the record of its fields. Its timestamp is the time of its row, and its ddtags, "env:test,team:a", are kept
-// as a JSON object in one column. A request is answered with 202 once its logs are stored; logs that can never be
-// stored are kept among the rejects.
+// A log becomes a record with its fields. Its timestamp is the time of the row. Its ddtags, such as
+// "env:test,team:a", become a JSON object in one column. A request is answered with 202 when its logs are stored.
+// Logs that can never be stored are kept among the rejects.
 //
-// It decodes, calls router/ingest, and answers.
+// The package decodes, calls router/ingest, and answers.
 package datadog
 
 import (
@@ -22,22 +22,22 @@ import (
 	"cordwood/router/ingest/httpdoor"
 )
 
-// DefaultTable is where logs go of requests that name no table.
+// DefaultTable is the table for requests that name none.
 const DefaultTable = "datadog_logs"
 
 // Door answers the requests of clients.
 type Door struct{ httpdoor.Door }
 
-// New returns a door: d.Defaults says where the records go of requests that do not say it.
+// New returns a Door. d.Defaults is the destination for requests that name none.
 func New(d httpdoor.Door) *Door {
 	d.Protocol = ingest.Datadog
 	d.Defaults = d.Defaults.Or(httpdoor.Target{Table: DefaultTable, Pipeline: ingest.IdentityPipeline})
 	return &Door{d}
 }
 
-// Refuse answers an error as the intake does. The agent drops logs on 400, 401, 403 and 413 only, and sends them again
-// for ever on any other error, so what can never be stored gets one of these. Datadog's clients wait as long as
-// X-Ratelimit-Reset says.
+// Refuse answers an error as Datadog does. Datadog's agent drops logs only on 400, 401, 403 and 413, and repeats
+// requests without end on any other error. So requests that can never be stored get one of these. Datadog's clients
+// wait for the time in X-Ratelimit-Reset.
 func Refuse(w http.ResponseWriter, _ *http.Request, why *exchange.Refusal) {
 	status := http.StatusBadRequest
 	switch why.Status {
@@ -59,13 +59,13 @@ func Refuse(w http.ResponseWriter, _ *http.Request, why *exchange.Refusal) {
 	exchange.WriteJSON(w, status, append(out, "}]}"...))
 }
 
-// Validate answers that the API key is valid. A request without one is refused before.
+// Validate answers that the API key is valid. Requests without a valid key are refused before.
 func (d *Door) Validate(w http.ResponseWriter, _ *http.Request) {
 	exchange.WriteJSON(w, http.StatusOK, []byte(`{"valid":true}`))
 }
 
-// Credentials returns "user:password" of a request: what it has as an API key, in a header, the query or at the end of
-// its path, as it is or in base64. "" says that it has none of its own.
+// Credentials returns "user:password" from the API key of a request, which is in a header, in the query string or
+// at the end of the path, plain or in base64. It returns "" if there is no key.
 func Credentials(r *http.Request) string {
 	key := r.Header.Get("DD-API-KEY")
 	if key == "" {

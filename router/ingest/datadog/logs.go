@@ -19,7 +19,7 @@ import (
 // fieldTags is the field with the tags of a log.
 const fieldTags = "ddtags"
 
-// attributes are the fields that a log gets from the query if it lacks them, and which become tags of its table.
+// attributes are the fields that a log gets from the query string if it lacks them. They become tags of the table.
 var attributes = [...]string{"ddsource", "service", "hostname"}
 
 // Logs stores the logs in the body of a request: an array of objects, objects one after another, or text.
@@ -41,7 +41,7 @@ func (d *Door) store(r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // what it does not understand is JSON
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // a malformed type counts as JSON
 	switch {
 	case media == "application/logplex-1":
 		return call.Refuse(errs.New(errs.Unsupported, "logs of Heroku's drains go to /v1/heroku"))
@@ -54,7 +54,7 @@ func (d *Door) store(r *http.Request) error {
 	in.readQuery(call)
 	b := call.Batch(target)
 	if b.OnReject == "" {
-		b.OnReject = ingest.StoreRejects // the answer cannot tell which logs they are
+		b.OnReject = ingest.StoreRejects // the answer cannot say which logs were refused
 	}
 	b.Tags = map[string]bool{}
 	for _, name := range attributes {
@@ -76,22 +76,22 @@ func isProbe(text []byte) bool {
 // input is the logs of a request. It may be read more than once.
 type input struct {
 	body      []byte
-	lines     bool // it is text: each line is a log
+	lines     bool // the body is text, and each line is a log
 	eventTime bool
 	arrival   int64 // nanoseconds since 1970
-	// query is what the query says of attributes, in quotes; nil: nothing. tags are the tags of the query.
+	// query has the attributes in the query string, in quotes; nil: absent. tags are the tags in the query string.
 	query [len(attributes)][]byte
 	tags  []byte
 
 	sink   *ingest.Sink
-	n      int64 // logs so far
-	read   bool  // one of them was JSON
+	n      int64 // number of logs so far
+	read   bool  // whether any of them was JSON
 	line   []byte
 	record []byte
 	list   []tag
 }
 
-// readQuery reads what the query says of all logs.
+// readQuery reads the values in the query string that apply to all logs.
 func (in *input) readQuery(c *httpdoor.Call) {
 	for i, name := range attributes {
 		if v := c.Query.Get(name); v != "" {
@@ -101,7 +101,7 @@ func (in *input) readQuery(c *httpdoor.Call) {
 	in.tags = []byte(c.Query.Get(fieldTags))
 }
 
-// give gives the logs to a pipeline.
+// give passes the logs to a pipeline.
 func (in *input) give(to *ingest.Sink) error {
 	in.sink, in.n, in.read = to, 0, false
 	if in.lines {
@@ -117,13 +117,13 @@ func (in *input) give(to *ingest.Sink) error {
 	return err
 }
 
-// malformed takes a line that is no JSON.
+// malformed handles a line that is not JSON.
 func (in *input) malformed(line []byte, err error) error {
 	in.n++
 	return in.sink.Refuse(line, errs.New(errs.InvalidArguments, "the log is no valid JSON: %v", err))
 }
 
-// log reads a log and gives it to the pipeline.
+// log reads a log and passes it to the pipeline.
 func (in *input) log(w *jsonwalk.Walker) error {
 	if w.Kind() != '{' {
 		raw, err := w.Raw()
@@ -143,15 +143,15 @@ func (in *input) log(w *jsonwalk.Walker) error {
 	return in.put(in.appendRecord(in.record[:0], &l), at)
 }
 
-// now is the time of arrival of the next log. The rows keep their order.
+// now returns the arrival time of the next log. It increases, so that the rows keep their order.
 func (in *input) now() int64 { return in.arrival + in.n }
 
-// log is a log of a body, as far as it must be understood.
+// log is a log in the body, as far as it must be parsed.
 type log struct {
-	text  []byte // valid as long as the body
+	text  []byte // valid while the body is
 	nanos int64
 	timed bool
-	// tags are in text[from:to], if to > 0.
+	// tags is text[from:to] if to > 0.
 	tags     []byte
 	from, to int
 	has      [len(attributes)]bool
@@ -190,7 +190,8 @@ func readLog(w *jsonwalk.Walker) (log, error) {
 	return l, err
 }
 
-// appendRecord appends the record of a log: its text, with its tags as an object, and what the query adds.
+// appendRecord appends the record of a log: its text, with the tags as an object, and the values from the query
+// string.
 func (in *input) appendRecord(to []byte, l *log) []byte {
 	if l.to > 0 {
 		to = append(to, l.text[:l.from]...)
@@ -211,7 +212,7 @@ func (in *input) appendRecord(to []byte, l *log) []byte {
 	return append(to, '}')
 }
 
-// comma appends the comma before another member of the object under way, unless it has none.
+// comma appends a comma before a further member of the current object, if it has members already.
 func comma(to []byte) []byte {
 	if last := bytes.TrimRight(to, " \t\r\n"); last[len(last)-1] == '{' {
 		return to
@@ -219,7 +220,7 @@ func comma(to []byte) []byte {
 	return append(to, ',')
 }
 
-// giveLines gives lines of text to the pipeline.
+// giveLines passes lines of text to the pipeline.
 func (in *input) giveLines() error {
 	for rest := in.body; len(rest) > 0; {
 		var line []byte
@@ -235,10 +236,10 @@ func (in *input) giveLines() error {
 	return nil
 }
 
-// padding follows a record, so that it is read in place.
+// padding follows a record, so that it can be read in place.
 var padding [body.Pad]byte
 
-// put gives a record to the pipeline.
+// put passes a record to the pipeline.
 func (in *input) put(record []byte, at int64) error {
 	in.n, in.read = in.n+1, true
 	in.sink.At(at)

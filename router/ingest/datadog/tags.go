@@ -7,14 +7,14 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-// tag is a tag of a log: a key and a value. One without a value has an empty one.
+// tag is a tag of a log: a key and a value. The value may be empty.
 type tag struct{ key, value []byte }
 
-// manyTags is the smallest number of tags at which tags of one key are found by sorting.
+// manyTags is the number of tags from which on tags with equal keys are found by sorting.
 const manyTags = 32
 
-// appendTags appends tags, "env:test,team:a", and the tags of the query as a JSON object. The values
-// of a key that comes more than once become an array.
+// appendTags appends tags such as "env:test,team:a", and the tags in the query string, as a JSON object. If a key
+// occurs more than once, its values become an array.
 func (in *input) appendTags(to, tags []byte) []byte {
 	in.list = appendList(appendList(in.list[:0], tags), in.tags)
 	list := in.list
@@ -24,7 +24,7 @@ func (in *input) appendTags(to, tags []byte) []byte {
 	to = append(to, '{')
 	for i := range list {
 		if list[i].key == nil {
-			continue // it stands with the first of its key
+			continue // it was appended with the first tag of its key
 		}
 		if to[len(to)-1] != '{' {
 			to = append(to, ',')
@@ -35,7 +35,7 @@ func (in *input) appendTags(to, tags []byte) []byte {
 	return append(to, '}')
 }
 
-// appendList appends the tags of a text to a list.
+// appendList appends the tags in a text to a list.
 func appendList(list []tag, text []byte) []tag {
 	for len(text) > 0 {
 		var one []byte
@@ -48,13 +48,13 @@ func appendList(list []tag, text []byte) []tag {
 	return list
 }
 
-// appendValues appends the values of the first tag's key, and takes them off the list.
+// appendValues appends the values of the first tag's key, and removes them from the list.
 func appendValues(to []byte, list []tag) []byte {
 	key, start, n := list[0].key, len(to), 0
 	for i := range list {
 		if list[i].key == nil || !bytes.Equal(list[i].key, key) {
 			if len(list) > manyTags && i > 0 {
-				break // they are sorted
+				break // the list is sorted
 			}
 			continue
 		}

@@ -16,10 +16,10 @@ import (
 
 func appendInt(to []byte, v int) []byte { return strconv.AppendInt(to, int64(v), 10) }
 
-// parts says which parts of the answer to a bulk request are wanted.
+// parts says which parts of the answer to a bulk request the client wants.
 type parts struct{ took, errors, items, whole bool }
 
-// partsOf reads the parameter filter_path. It knows the paths that clients send.
+// partsOf reads the parameter filter_path. It understands the paths that known clients send.
 func partsOf(r *http.Request) parts {
 	text := r.URL.Query().Get("filter_path")
 	if text == "" {
@@ -41,8 +41,8 @@ func partsOf(r *http.Request) parts {
 	return p
 }
 
-// answerBulk answers with an item for each operation. If all may pass later the status is 503, which all clients
-// understand.
+// answerBulk answers with an item for each operation. If all operations may succeed later, the status is 503, which
+// all clients understand.
 func answerBulk(w http.ResponseWriter, r *http.Request, operations []operation) {
 	failed, rejected := 0, 0
 	var passing error
@@ -84,7 +84,7 @@ func answerBulk(w http.ResponseWriter, r *http.Request, operations []operation) 
 	_, _ = w.Write(append(bytes.TrimSuffix(out, []byte{','}), '}', '\n')) // the client may be gone
 }
 
-// writeItems writes the items behind what out has. It returns what is left to write, with a comma at its end.
+// writeItems writes out and then the items. It returns the bytes that are not written yet, which end with a comma.
 func writeItems(w http.ResponseWriter, out []byte, operations []operation, whole bool, n *names) []byte {
 	for i := range operations {
 		if i > 0 {
@@ -95,23 +95,22 @@ func writeItems(w http.ResponseWriter, out []byte, operations []operation, whole
 	return append(out, ']', ',')
 }
 
-// minZipped is how many operations a request must have for an answer of more than the size from which answers are
-// compressed.
+// minZipped is the number of operations from which on the answer is large enough to be compressed.
 const minZipped = 8
 
-// storedItem is the end of the item of a document that was stored, behind its id.
+// storedItem is the end of the item of a stored document, after its id.
 const storedItem = `,"_version":1,"result":"created","_shards":{"total":1,"successful":1,"failed":0},"_seq_no":0,` +
 	`"_primary_term":1,"status":201}},`
 
-// writeZipped writes begin and the items of operations that all were stored, as writeItems does, and the end of the
-// answer, in gzip.
+// writeZipped writes begin, the items of operations that were all stored, and the end of the answer, compressed
+// with gzip.
 func writeZipped(w io.Writer, begin []byte, operations []operation, n *names) {
 	z := newZipped(w)
 	z.literal(begin)
 	end := []byte(storedItem)
 	var head, id, idBefore []byte
 	var last *command
-	before := 0 // the size of the item before
+	before := 0 // the size of the previous item
 	for i := range operations {
 		o := &operations[i]
 		id = o.appendID(id[:0], n)
@@ -143,10 +142,11 @@ func writeZipped(w io.Writer, begin []byte, operations []operation, n *names) {
 	z.end()
 }
 
-// pieceBytes is how much of an answer is in memory at a time. The items of a large request take more than its body.
+// pieceBytes is how much of an answer is in memory at a time. The items of a large request are larger than its
+// body.
 const pieceBytes = 32 << 10
 
-// writePiece writes out if it is long enough. It returns what is left to write.
+// writePiece writes out if it is long enough. It returns the bytes that are not written yet.
 func writePiece(w io.Writer, out []byte) []byte {
 	if len(out) < pieceBytes {
 		return out
@@ -155,13 +155,13 @@ func writePiece(w io.Writer, out []byte) []byte {
 	return out[:0]
 }
 
-// appendItem appends the item of an operation, after the beginning of its object.
+// appendItem appends the item of an operation after the opening brace.
 func (o *operation) appendItem(to []byte, whole bool, n *names) []byte {
 	to = append(append(to, o.verb...), `":`...)
 	return append(o.appendResult(to, whole, n), '}')
 }
 
-// appendResult appends what became of an operation.
+// appendResult appends the result of an operation.
 func (o *operation) appendResult(to []byte, whole bool, n *names) []byte {
 	to = append(to, '{')
 	if whole {
@@ -177,7 +177,7 @@ func (o *operation) appendResult(to []byte, whole bool, n *names) []byte {
 	return append(to, '}')
 }
 
-// appendName appends index and id, with a comma behind them.
+// appendName appends index and id, followed by a comma.
 func (o *operation) appendName(to []byte, n *names) []byte {
 	if o.command != n.last {
 		n.index = o.appendIndex(n.index[:0])
@@ -186,7 +186,7 @@ func (o *operation) appendName(to []byte, n *names) []byte {
 	return append(o.appendID(append(to, n.index...), n), ',')
 }
 
-// appendIndex appends the index, and what stands before the id.
+// appendIndex appends the index and the text before the id.
 func (o *operation) appendIndex(to []byte) []byte {
 	index := o.index
 	if len(index) > maxIndex {
@@ -195,7 +195,7 @@ func (o *operation) appendIndex(to []byte) []byte {
 	return append(exchange.AppendJSONString(append(to, `"_index":`...), index), `,"_id":`...)
 }
 
-// appendID appends the id that was sent, or one that is made.
+// appendID appends the id that was sent, or a generated one.
 func (o *operation) appendID(to []byte, n *names) []byte {
 	if o.id != nil {
 		return exchange.AppendJSONString(to, string(o.id))
@@ -203,18 +203,19 @@ func (o *operation) appendID(to []byte, n *names) []byte {
 	return append(n.ids.append(append(to, '"')), '"')
 }
 
-// names are the names of the documents of an answer.
+// names has the names of the documents in an answer.
 type names struct {
 	ids *madeIDs
-	// index is the text of the index of the command that was last: most documents share it.
+	// index is the JSON text of the last index, because most documents share it.
 	index []byte
 	last  *command
 }
 
 func newNames() *names { return &names{ids: newMadeIDs()} }
 
-// madeIDs makes ids for the documents of a request that came without one, as Elasticsearch makes them: 20 characters.
-// Ids of a request share the first ones, because answers are compressed, and random ids would be most of an answer.
+// madeIDs generates ids for documents that have none. Like Elasticsearch's ids they have 20 characters. The ids of
+// a request share their first characters, because answers are compressed, and random ids would be most of an
+// answer.
 type madeIDs struct {
 	shared [madeIDShared]byte
 	number uint64
@@ -235,8 +236,8 @@ func newMadeIDs() *madeIDs {
 	return m
 }
 
-// append appends an id. Ids of one request differ in their last characters: a body has fewer documents than these
-// have values.
+// append appends an id. The ids of a request differ in their last characters, which have more values than a body
+// has documents.
 func (m *madeIDs) append(to []byte) []byte {
 	to = append(to, m.shared[:]...)
 	m.number++
@@ -246,7 +247,7 @@ func (m *madeIDs) append(to []byte) []byte {
 	return to
 }
 
-// writeRefused answers a bulk request none of whose documents is stored now.
+// writeRefused answers a bulk request of which no document is stored now.
 func writeRefused(w http.ResponseWriter, r *http.Request, operations []operation, detail []byte) {
 	begin(w, r)
 	w.WriteHeader(http.StatusServiceUnavailable)
@@ -279,18 +280,17 @@ func answerDocument(w http.ResponseWriter, r *http.Request, operations []operati
 }
 
 const (
-	// peekBytes is how much of a refused body is looked through for its commands, and peekTime how long it
-	// may take to come.
+	// peekBytes is how much of a refused body is searched for commands, and peekTime how long it may take to arrive.
 	peekBytes = 64 << 10
 	peekTime  = time.Second
 )
 
-// peek reads the beginning of a body that is refused, for the items of the answer.
+// peek reads the beginning of a refused body, for the items of the answer.
 func peek(w http.ResponseWriter, r *http.Request) []operation {
 	if r.Body == nil {
 		return nil
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(peekTime)) // where it can be set
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(peekTime)) // not all connections support it
 	var in io.Reader = r.Body
 	switch r.Header.Get("Content-Encoding") {
 	case "":
@@ -302,7 +302,7 @@ func peek(w http.ResponseWriter, r *http.Request) []operation {
 	default:
 		return nil
 	}
-	body, _ := io.ReadAll(io.LimitReader(in, peekBytes+1)) // what came of it is looked through
+	body, _ := io.ReadAll(io.LimitReader(in, peekBytes+1)) // whatever has arrived is searched
 	if len(body) > peekBytes {
 		body = body[:bytes.LastIndexByte(body[:peekBytes], '\n')+1]
 	}

@@ -23,17 +23,17 @@ import (
 	"cordwood/router/ingest/jsonwalk"
 )
 
-// operation is a command of a bulk request with its document. A request may have a million of them.
+// operation is a command of a bulk request and its document. A request may have a million of them.
 type operation struct {
 	*command
 	id          []byte // nil: none was sent
 	document    []byte
-	fault       *fault // the error of its item; nil: none, as far as is known
-	status      int32  // of its item
-	group, next int32  // the batch that it belongs to, and the next operation of that; -1: none
+	fault       *fault // the error of the item; nil: none is known
+	status      int32  // the status of the item
+	group, next int32  // the batch of the operation, and the next operation of this batch; -1: none
 }
 
-// command is what operations share whose commands are the same.
+// command has the parts that operations with equal commands share.
 type command struct {
 	verb     string
 	index    string // as it was sent
@@ -43,7 +43,7 @@ type command struct {
 // fault is an error of an item.
 type fault struct {
 	kind, reason string
-	err          error // of the batch; nil: of the document alone
+	err          error // of the whole batch; nil: only this document failed
 }
 
 // maxTables bounds the indexes of one request.
@@ -52,27 +52,27 @@ const maxTables = 1000
 // maxIndex bounds the name of an index, as Elasticsearch does.
 const maxIndex = 255
 
-// perOperation is the memory of an operation, its command included.
+// perOperation is the memory of an operation, including its command.
 const perOperation = int64(unsafe.Sizeof(operation{}) + unsafe.Sizeof(command{}))
 
 // reader reads the commands and documents of a body.
 type reader struct {
-	// byDefault is the index of commands that name none.
+	// byDefault is the index for commands that name none.
 	byDefault string
-	// room asks for the memory of so many operations in all; nil: it is not counted.
+	// room reserves the memory for the given number of operations in all; nil: the memory is not counted.
 	room func(operations int) error
 
 	out   []operation
 	walk  jsonwalk.Walker
-	names map[string]string // texts that come again
-	line  []byte            // the command before, and what came of it
+	names map[string]string // texts that occur repeatedly
+	line  []byte            // the previous command line and its result
 	same  operation
 }
 
 // read reads a body.
 func (b *reader) read(body []byte) ([]operation, error) {
 	b.names = map[string]string{}
-	// Most commands have a document.
+	// Usually a document follows each command.
 	if err := b.grow(bytes.Count(body, []byte{'\n'})/2 + 1); err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (b *reader) read(body []byte) ([]operation, error) {
 			number++
 		}
 		if op.verb != verbDelete && len(op.document) == 0 {
-			break // a last command without a document is none
+			break // a last command without a document does not count
 		}
 		if why := op.check(); why != "" {
 			op.fail(http.StatusBadRequest, typeParsing, why)
@@ -111,10 +111,10 @@ func (b *reader) read(body []byte) ([]operation, error) {
 	return b.out, nil
 }
 
-// grow has room for n operations.
+// grow makes room for n operations.
 func (b *reader) grow(n int) error {
 	if b.room != nil {
-		if err := b.room(n + len(b.out)); err != nil { // while they move, they are there twice
+		if err := b.room(n + len(b.out)); err != nil { // while they are copied, both lists are in memory
 			return err
 		}
 	}
@@ -126,18 +126,19 @@ func (b *reader) grow(n int) error {
 	return nil
 }
 
-// operationLists keeps memory for the operations of later requests: new memory costs a page fault for every 4 KiB.
+// operationLists keeps memory for the operations of later requests, because new memory costs a page fault for every
+// 4 KiB.
 var operationLists sync.Pool
 
-// maxKept is the most operations whose memory is kept.
+// maxKept bounds the lists that are kept.
 const maxKept = 20_000
 
-// release keeps the memory of operations that are answered.
+// release keeps the memory of answered operations.
 func release(operations []operation) {
 	if cap(operations) > maxKept {
 		return
 	}
-	clear(operations) // they point to the body
+	clear(operations) // they point into the body
 	operations = operations[:0]
 	operationLists.Put(&operations)
 }
@@ -159,7 +160,7 @@ func (b *reader) operation(line []byte) (operation, error) {
 	return op, nil
 }
 
-// check returns why the operation is not stored, as far as that is known before.
+// check returns the reason why the operation cannot be stored, as far as it is known now.
 func (o *operation) check() string {
 	switch {
 	case o.verb == verbDelete:
@@ -176,7 +177,7 @@ func (o *operation) check() string {
 	return ""
 }
 
-// cutLine returns the first line without white space at its ends, and the rest.
+// cutLine returns the first line without surrounding white space, and the rest.
 func cutLine(body []byte) (line, rest []byte) {
 	line = body
 	if end := bytes.IndexByte(body, '\n'); end >= 0 {
@@ -204,8 +205,8 @@ const (
 	verbDelete = "delete"
 )
 
-// skipBehind passes a member behind the action of a command. Elasticsearch does not look at it, and
-// winston-elasticsearch keeps its count of attempts there.
+// skipBehind skips a member after the action of a command. Elasticsearch ignores such members, and
+// winston-elasticsearch stores its number of attempts there.
 func skipBehind(w *jsonwalk.Walker, key string) error {
 	switch key {
 	case verbCreate, verbIndex, verbUpdate, verbDelete:
@@ -214,7 +215,7 @@ func skipBehind(w *jsonwalk.Walker, key string) error {
 	return w.Skip()
 }
 
-// readCommand reads a command, and the id of its operation.
+// readCommand parses a command, and the id of its operation.
 func (b *reader) readCommand(line []byte, c *command, o *operation) error {
 	w := &b.walk
 	w.Reset(line)
@@ -257,7 +258,7 @@ func (b *reader) readCommand(line []byte, c *command, o *operation) error {
 	return nil
 }
 
-// name reads a text that is likely to come again. What is no text is none.
+// name reads a text that probably occurs repeatedly. Other values count as missing.
 func (b *reader) name(to *string) error {
 	if b.walk.Kind() != '"' {
 		return b.walk.Skip()
@@ -278,7 +279,7 @@ func (b *reader) name(to *string) error {
 // maxID bounds an _id, as Elasticsearch does.
 const maxID = 512
 
-// readID reads an _id, which is a text or a number; null is none.
+// readID reads an _id, which is a text or a number. null counts as missing.
 func (o *operation) readID(w *jsonwalk.Walker) error {
 	if w.Kind() != '"' {
 		if w.Null() {
@@ -334,7 +335,7 @@ func (d *Door) Document(w http.ResponseWriter, r *http.Request) {
 	}, answerDocument)
 }
 
-// serve is the way of a request.
+// serve answers a request.
 func (d *Door) serve(w http.ResponseWriter, r *http.Request, read func(c *httpdoor.Call) ([]operation, error),
 	answer func(http.ResponseWriter, *http.Request, []operation),
 ) {
@@ -364,7 +365,7 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request, read func(c *httpdo
 	answer(w, r, operations)
 }
 
-// tableOf is the table of an index.
+// tableOf returns the table for an index.
 func (d *Door) tableOf(c *httpdoor.Call, index string) string {
 	keep := d.KeepDates
 	switch c.Query.Get("index_date") {
@@ -379,12 +380,12 @@ func (d *Door) tableOf(c *httpdoor.Call, index string) string {
 	return httpdoor.TableName(index)
 }
 
-// group is the documents of a request that go to one place.
+// group has the documents of a request with the same destination.
 type group struct {
 	target      httpdoor.Target
 	first, last int32
 	records     int
-	ids         bool // all have an id
+	ids         bool // every document has an id
 	bytes       int64
 }
 
@@ -392,7 +393,7 @@ type group struct {
 func (d *Door) store(c *httpdoor.Call, operations []operation) {
 	groups := d.groups(c, operations)
 	batches := make([]*ingest.Batch, len(groups))
-	// Once for all groups: there may be a thousand, and the body is long.
+	// Searched once for all groups, because there may be a thousand groups, and the body may be long.
 	eventTime := c.EventTime && bytes.Contains(c.Body, timestampKey)
 	how := feeding{
 		field: c.Query.Get("msg_field"), column: c.Query.Get("id_column"), eventTime: eventTime, now: c.X.Start,
@@ -417,7 +418,7 @@ func (d *Door) store(c *httpdoor.Call, operations []operation) {
 	}
 }
 
-// byID has a new table keep one row of each id and time, the last: the id is its primary key.
+// byID makes the id the primary key of a new table. The table then keeps the last row of each id and time.
 func byID(b *ingest.Batch, column string) {
 	hints := maps.Clone(b.Hints)
 	if hints == nil {
@@ -434,7 +435,7 @@ func byID(b *ingest.Batch, column string) {
 	b.Tags = map[string]bool{column: true}
 }
 
-// groups makes a group for each place that documents go to, in the order in which the request mentions them.
+// groups returns a group for each destination, in the order in which the request mentions them.
 func (d *Door) groups(c *httpdoor.Call, operations []operation) (groups []*group) {
 	type place struct{ index, pipeline string }
 	at := map[place]int32{} // by table
@@ -482,22 +483,22 @@ func (d *Door) groups(c *httpdoor.Call, operations []operation) (groups []*group
 	return groups
 }
 
-// key returns the key of documents that all have an id: the same ones, sent again, are stored once.
+// key returns a key for documents that all have an id. If the same documents are sent again, they are stored once.
 func (g *group) key(operations []operation, column string) string {
 	h := sha256.New()
 	var n [8]byte
 	part := func(b []byte) {
 		binary.LittleEndian.PutUint64(n[:], uint64(len(b)))
-		_, _ = h.Write(n[:]) // a hash takes everything
+		_, _ = h.Write(n[:]) // writing to a hash does not fail
 		_, _ = h.Write(b)
 	}
 	part([]byte(g.target.Database))
 	part([]byte(g.target.Table))
 	if column != "" {
-		part([]byte(column)) // they become other rows
+		part([]byte(column)) // another column makes other rows
 	}
 	if g.target.Pipeline != ingest.IdentityPipeline {
-		part([]byte(g.target.Pipeline)) // as here
+		part([]byte(g.target.Pipeline)) // another pipeline makes other rows too
 	}
 	for i := g.first; i >= 0; i = operations[i].next {
 		part(operations[i].id)
@@ -506,20 +507,20 @@ func (g *group) key(operations []operation, column string) string {
 	return string(ingest.Elasticsearch) + "-" + hex.EncodeToString(h.Sum(nil))
 }
 
-// feeding says how documents become records.
+// feeding has the settings for converting documents to records.
 type feeding struct {
 	field     string // the parameter msg_field
-	column    string // the column of ids; "": they are not stored
-	eventTime bool   // documents may have times of their own
+	column    string // the column for ids; "": ids are not stored
+	eventTime bool   // whether times in documents are used
 	now       time.Time
 }
 
-// feed gives the documents of a group to its pipeline.
+// feed passes the documents of a group to its pipeline.
 func (g *group) feed(to *ingest.Sink, f *feeding, operations []operation) error {
 	now := f.now.UnixNano()
 	for i, n := g.first, int64(0); i >= 0; i, n = operations[i].next, n+1 {
 		document := operations[i].document
-		at := now + n // the rows keep their order
+		at := now + n // so that the rows keep their order
 		if f.eventTime {
 			if t, ok := timeOf(document); ok {
 				at = t

@@ -9,19 +9,20 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-// timestampKey is what a document with a time has in it. A search for its first byte stops at few others.
+// timestampKey is a text that every document with a time contains. Its first byte is rare in documents, so
+// searching for it is fast.
 var timestampKey = []byte(`@timestamp"`)
 
-// errFound ends the walk through a document.
+// errFound stops the walk through a document.
 var errFound = errors.New("found")
 
-// timeOf returns the time that a document has as @timestamp, in nanoseconds since 1970.
+// timeOf returns the time in the field @timestamp of a document, in nanoseconds since 1970.
 func timeOf(document []byte) (nanos int64, ok bool) {
 	if !bytes.Contains(document, timestampKey) {
 		return 0, false
 	}
 	w := jsonwalk.New(document)
-	// What is no JSON is refused by the pipeline.
+	// If the document is not JSON, the pipeline refuses it.
 	_ = w.Object(func(key []byte) error {
 		if string(key) != "@timestamp" {
 			return w.Skip()
@@ -35,8 +36,9 @@ func timeOf(document []byte) (nanos int64, ok bool) {
 	return nanos, ok
 }
 
-// inner returns what a document has under a field: the JSON object that its text is, else an object with that
-// text alone, and what is no text as it is; the document itself if it has no such field.
+// inner returns the record in a field of a document. If the field contains JSON text of an object, it returns that
+// object. For other texts, it returns an object with the text. Other values are returned unchanged. If the field is
+// missing, it returns the document.
 func inner(document []byte, field string) []byte {
 	var out []byte
 	w := jsonwalk.New(document)
@@ -68,8 +70,9 @@ func inner(document []byte, field string) []byte {
 	return out[:len(out)-1]
 }
 
-// withID returns a document with a field in which its _id is. A field of that name of its own does not count: of
-// several the last does. What is no JSON object stays, and is refused by the pipeline.
+// withID returns a document with its _id in a field. If the document already has a field with that name, the added
+// one replaces it, because the last of equal fields counts. A text that is not a JSON object is returned unchanged,
+// and the pipeline refuses it.
 func withID(document []byte, column string, id []byte) []byte {
 	last := len(document) - 1
 	if last < 1 || document[0] != '{' || document[last] != '}' {
@@ -85,7 +88,7 @@ func withID(document []byte, column string, id []byte) []byte {
 	return append(out, '}', '\n')[:len(out)+1]
 }
 
-// withoutDate cuts the date or number off the end of an index: logs-2026.11.22, logs-2026-11-22, logs-2026.11,
+// withoutDate removes the date or number at the end of an index: logs-2026.11.22, logs-2026-11-22, logs-2026.11,
 // logs-000001.
 func withoutDate(index string) string {
 	for _, form := range []string{"-0000.00.00", "-0000-00-00", "-0000.00", "-000000"} {
@@ -96,7 +99,7 @@ func withoutDate(index string) string {
 	return index
 }
 
-// isForm reports whether a text has digits where form has 0, and else the same characters.
+// isForm reports whether a text matches form, in which 0 stands for any digit and other characters for themselves.
 func isForm(text, form string) bool {
 	for i := range len(form) {
 		if c := text[i]; form[i] == '0' && (c < '0' || c > '9') || form[i] != '0' && c != form[i] {

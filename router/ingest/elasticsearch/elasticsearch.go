@@ -1,12 +1,12 @@
-// Package elasticsearch takes logs by Elasticsearch's bulk and document APIs, as Filebeat, Logstash, Fluent Bit,
-// Vector, rsyslog and Elasticsearch's own clients send them, and answers what these ask before: version, license,
-// health, templates. The forms follow
+// Package elasticsearch receives logs with Elasticsearch's bulk and document APIs, from Filebeat, Logstash, Fluent
+// Bit, Vector, rsyslog and Elasticsearch's own clients. It also answers the requests that these clients send first:
+// version, license, health and templates. The formats follow
 // https://www.elastic.co/guide/en/elasticsearch/reference/8.16/docs-bulk.html.
 //
-// A document is a record of the table that its index names. Its @timestamp is the time of its row. Each document
-// has an item in the answer, with a status of its own. Searching is not its business.
+// A document becomes a record of the table named by its index. Its @timestamp is the time of its row. The answer
+// has an item with a status for each document. Searches are not supported.
 //
-// It decodes, calls router/ingest, and answers.
+// The package decodes, calls router/ingest, and answers.
 package elasticsearch
 
 import (
@@ -20,24 +20,24 @@ import (
 	"cordwood/router/ingest/httpdoor"
 )
 
-// DefaultVersion is the version of Elasticsearch that the server says it is, unless a listener says another.
+// DefaultVersion is the version of Elasticsearch in answers, unless a listener sets another.
 const DefaultVersion = "8.16.0"
 
 // Door answers the requests of clients.
 type Door struct {
 	httpdoor.Door
-	// Version is the version of Elasticsearch that clients get.
+	// Version is the version of Elasticsearch in answers.
 	Version string
-	// KeepDates keeps the dates and numbers at the ends of names of indexes.
+	// KeepDates keeps dates and numbers at the ends of index names.
 	KeepDates bool
 
 	mu sync.Mutex // guards said
-	// said are the set-up paths that have been logged.
+	// said has the set-up paths that have been logged.
 	said map[string]bool
 }
 
-// New returns a door: d.Defaults says where documents go that name no index. Of d.Options it reads
-// elasticsearch_version and index_date.
+// New returns a Door. d.Defaults is the destination for documents that name no index. New reads
+// elasticsearch_version and index_date from d.Options.
 func New(d httpdoor.Door) *Door {
 	d.Protocol = ingest.Elasticsearch
 	d.Defaults = d.Defaults.Or(httpdoor.Target{Pipeline: ingest.IdentityPipeline})
@@ -50,7 +50,7 @@ func New(d httpdoor.Door) *Door {
 	return door
 }
 
-// begin sets what every answer has: clients of version 8 refuse answers without the product.
+// begin sets the headers of every answer. Clients of version 8 refuse answers without the product header.
 func begin(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("X-Elastic-Product", "Elasticsearch")
@@ -87,8 +87,8 @@ func appendError(to []byte, kind, reason string) []byte {
 	return append(exchange.AppendJSONString(to, reason), '}')
 }
 
-// Refuse answers an error as Elasticsearch does. A bulk request that may pass later gets 503 with an item of status 429
-// for each document, as far as these can be seen: only by that all clients send it again.
+// Refuse answers an error as Elasticsearch does. If a bulk request may succeed later, the status is 503, with an
+// item of status 429 for each document that could be read, because only then do all clients send it again.
 func Refuse(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 	status, kind := why.Status, typeArgument
 	switch {
@@ -110,14 +110,14 @@ func Refuse(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 	write(w, r, status, append(appendInt(out, status), '}'))
 }
 
-// Unsupported answers requests that ask for documents.
+// Unsupported answers search requests.
 func (d *Door) Unsupported(w http.ResponseWriter, r *http.Request) {
 	out := appendError([]byte(`{"error":`), typeUnsupported,
 		"cordwood stores documents that come by this API, and answers SQL at POST /v1/sql")
 	write(w, r, http.StatusBadRequest, append(out, `,"status":400}`...))
 }
 
-// statusOf is the status of the items of a batch that failed as a whole, and the type of their error.
+// statusOf returns the status and the error type for the items of a batch that failed as a whole.
 func statusOf(err error) (status int, kind string) {
 	e := errs.From(err)
 	switch s := e.Status(); {

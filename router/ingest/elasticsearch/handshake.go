@@ -8,10 +8,10 @@ import (
 	"cordwood/router/httpapi/exchange"
 )
 
-// clusterID is given as the id of a cluster and of its only node, which clients compare from answer to answer.
+// clusterID is the id of the cluster and of its only node. Clients compare it between answers.
 const clusterID = "cordwoodcordwoodcordwo"
 
-// Info says which version of Elasticsearch the server takes the place of.
+// Info answers with the version of Elasticsearch.
 func (d *Door) Info(w http.ResponseWriter, r *http.Request) {
 	out := append([]byte(`{"name":"cordwood","cluster_name":"cordwood","cluster_uuid":"`+clusterID+
 		`","version":{"number":`),
@@ -28,19 +28,19 @@ const license = `{"status":"active","uid":"` + clusterID +
 	`"issue_date_in_millis":1704067200000,"max_nodes":1000,"max_resource_units":null,"issued_to":"cordwood",` +
 	`"issuer":"cordwood","start_date_in_millis":-1}`
 
-// License answers with a license that does not end.
+// License answers with a license that does not expire.
 func (d *Door) License(w http.ResponseWriter, r *http.Request) {
 	write(w, r, http.StatusOK, []byte(`{"license":`+license+`}`))
 }
 
-// XPack says which features there are: features that clients set up, without effect here.
+// XPack answers with the features that clients may set up. They have no effect here.
 func (d *Door) XPack(w http.ResponseWriter, r *http.Request) {
 	write(w, r, http.StatusOK, []byte(`{"build":{"hash":"unknown","date":"2024-01-01T00:00:00.000Z"},"license":`+license+
 		`,"features":{"ilm":{"available":true,"enabled":true},"security":{"available":true,"enabled":true}},"tagline":"You `+
 		`know, for X"}`))
 }
 
-// Nodes names one node: the address that the client asked.
+// Nodes answers with one node, whose address is the one that the client used.
 func (d *Door) Nodes(w http.ResponseWriter, r *http.Request) {
 	address := exchange.AppendJSONString(nil, r.Host)
 	out := []byte(`{"_nodes":{"total":1,"successful":1,"failed":0},"cluster_name":"cordwood","nodes":{"` + clusterID +
@@ -51,7 +51,7 @@ func (d *Door) Nodes(w http.ResponseWriter, r *http.Request) {
 	write(w, r, http.StatusOK, append(out, `}}}}`...))
 }
 
-// Health says that all is well: a server that is not refuses documents.
+// Health answers that the cluster is healthy. If documents cannot be stored, they are refused instead.
 func (d *Door) Health(w http.ResponseWriter, r *http.Request) {
 	write(w, r, http.StatusOK,
 		[]byte(`{"cluster_name":"cordwood","status":"green","timed_out":false,"number_of_nodes":1,"number_of_data_nodes":1,`+
@@ -59,7 +59,7 @@ func (d *Door) Health(w http.ResponseWriter, r *http.Request) {
 			`"active_shards_percent_as_number":100.0}`))
 }
 
-// CatHealth is Health for people, which rsyslog asks for.
+// CatHealth is Health in text form, which rsyslog requests.
 func (d *Door) CatHealth(w http.ResponseWriter, r *http.Request) {
 	begin(w, r)
 	w.Header().Set("Content-Type", "text/plain; charset=UTF-8")
@@ -73,9 +73,9 @@ func (d *Door) CatHealth(w http.ResponseWriter, r *http.Request) {
 		" cordwood green 1 1 1 1 0 0 0 0 - 100.0%\n"))
 }
 
-// SetUp answers what clients set up before they send documents, such as templates, policies, pipelines and
-// indexes: it is acknowledged, and nothing is kept, since tables and their columns are made of the documents. It is
-// logged once for each path.
+// SetUp answers requests by which clients set up templates, policies, pipelines and indexes before they send
+// documents. It acknowledges them and stores nothing, because tables and columns are created from the documents.
+// Each path is logged once.
 func (d *Door) SetUp(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		write(w, r, http.StatusOK, []byte(`{}`))
@@ -90,12 +90,12 @@ func (d *Door) SetUp(w http.ResponseWriter, r *http.Request) {
 }
 
 const (
-	// maxSaid bounds the paths that are logged, and maxShown how much of a client's text is.
+	// maxSaid bounds the paths that are logged, and maxShown how much of a client's text is logged.
 	maxSaid  = 1000
 	maxShown = 200
 )
 
-// first reports whether a path has not been logged yet. After many paths no more are logged.
+// first reports whether a path has not been logged yet. If many paths have been logged, it always returns false.
 func (d *Door) first(path string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -109,8 +109,8 @@ func (d *Door) first(path string) bool {
 
 func clip(text string) string { return strings.ToValidUTF8(text[:min(len(text), maxShown)], "\uFFFD") }
 
-// Refresh answers clients that have finished and want their documents to be found, as pino-elasticsearch does: each is
-// since its request was answered.
+// Refresh answers clients that want their documents to be searchable when they have finished, such as
+// pino-elasticsearch. Documents are searchable as soon as their request is answered.
 func (d *Door) Refresh(w http.ResponseWriter, r *http.Request) {
 	write(w, r, http.StatusOK, []byte(`{"_shards":{"total":1,"successful":1,"failed":0}}`))
 }

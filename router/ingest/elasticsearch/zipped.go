@@ -8,23 +8,23 @@ import (
 	"strings"
 )
 
-// zipped writes gzip (RFC 1952) of a text whose writer knows where it repeats. The items of an answer differ in their
-// ids only. A compressor would look for that in some hundred bytes for each document, which took a twelfth of the
-// request.
+// zipped writes a gzip stream (RFC 1952). Its caller knows where the text repeats, because the items of an answer
+// differ only in their ids. A general compressor would have to search some hundred bytes for each document, which
+// took a twelfth of the request's time.
 type zipped struct {
 	w    io.Writer
 	out  []byte
-	bits uint64 // that are not in out yet, the first in the lowest
-	n    uint   // of these
-	text []byte // that is not in sum yet
+	bits uint64 // not in out yet; the first one is the lowest
+	n    uint   // how many bits these are
+	text []byte // not in sum yet
 	sum  uint32
 	size uint32
-	// to is the code of the distance that was last.
+	// to is the code of the last distance.
 	distance int
 	to       code
 }
 
-// code is the code of a symbol with its extra bits, the first in the lowest bit.
+// code is the code of a symbol with its extra bits. The first bit is the lowest.
 type code struct {
 	bits uint32
 	n    uint8
@@ -37,10 +37,10 @@ const (
 	maxMatch     = 258
 	maxDistance  = 32 << 10
 	gzipHeader   = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x04\xff"
-	fixedHuffman = 0b011 // the last block, with the codes of RFC 1951, 3.2.6
+	fixedHuffman = 0b011 // the last block, with the fixed codes of RFC 1951, 3.2.6
 )
 
-// symbols are the fixed codes of literals and lengths, lengths those of matches by their length.
+// symbols has the fixed codes of literals and lengths. lengths has the codes of matches by their length.
 var (
 	symbols = func() (codes [288]code) {
 		for s := range codes {
@@ -61,7 +61,7 @@ var (
 	}()
 	lengths = func() (codes [maxMatch + 1]code) {
 		for length := minMatch; length < maxMatch; length++ {
-			// From the ninth symbol on four have the same number of extra bits.
+			// From the ninth symbol on, groups of four symbols have the same number of extra bits.
 			at := uint32(length - minMatch)
 			extra := uint32(max(bits.Len32(at)-3, 0))
 			symbol := symbols[firstLength+4*extra+at>>extra]
@@ -91,7 +91,7 @@ func (z *zipped) put(bits uint32, n uint8) {
 	}
 }
 
-// literal appends text as it is.
+// literal appends text as literals.
 func (z *zipped) literal(text []byte) {
 	z.text = append(z.text, text...)
 	for _, b := range text {
@@ -100,7 +100,7 @@ func (z *zipped) literal(text []byte) {
 	z.flush()
 }
 
-// repeat appends text, which the bytes at that distance before it are, too.
+// repeat appends text, which equals the bytes at the given distance before it.
 func (z *zipped) repeat(text []byte, distance int) {
 	if len(text) < minMatch || distance > maxDistance {
 		z.literal(text)
@@ -123,13 +123,14 @@ func (z *zipped) repeat(text []byte, distance int) {
 	z.flush()
 }
 
-// match appends the codes of a match at the distance that was last.
+// match appends the codes of a match at the last distance.
 func (z *zipped) match(length int) {
 	c := lengths[length]
 	z.put(c.bits|z.to.bits<<c.n, c.n+z.to.n)
 }
 
-// distanceCode returns the code of a distance. Beyond the first four two symbols have the same number of extra bits.
+// distanceCode returns the code of a distance. After the first four symbols, pairs of symbols have the same number
+// of extra bits.
 func distanceCode(distance int) code {
 	at := uint32(distance - 1)
 	extra := uint32(max(bits.Len32(at)-2, 0))
@@ -137,7 +138,7 @@ func distanceCode(distance int) code {
 	return code{uint32(bits.Reverse8(uint8(symbol))>>3) | at&(1<<extra-1)<<5, uint8(5 + extra)}
 }
 
-// flush writes what there is if it is much.
+// flush writes the buffer if it is large.
 func (z *zipped) flush() {
 	if len(z.text) >= pieceBytes {
 		z.count()
@@ -145,13 +146,13 @@ func (z *zipped) flush() {
 	z.out = writePiece(z.w, z.out)
 }
 
-// count has the text in the checksum.
+// count adds the text to the checksum.
 func (z *zipped) count() {
 	z.sum, z.size = crc32.Update(z.sum, crc32.IEEETable, z.text), z.size+uint32(len(z.text))
 	z.text = z.text[:0]
 }
 
-// end writes the end.
+// end writes the end of the stream.
 func (z *zipped) end() {
 	z.count()
 	z.put(symbols[endOfBlock].bits, symbols[endOfBlock].n)
@@ -164,7 +165,7 @@ func (z *zipped) end() {
 	_, _ = z.w.Write(z.out) // the client may be gone
 }
 
-// acceptsGzip reports whether a client names gzip among the encodings that it takes.
+// acceptsGzip reports whether a client accepts gzip.
 func acceptsGzip(accepted string) bool {
 	for one := range strings.SplitSeq(accepted, ",") {
 		name, parameter, _ := strings.Cut(one, ";")

@@ -23,27 +23,27 @@ type input struct {
 	eventTime bool
 	arrival   int64 // nanoseconds since 1970
 
-	// reserve asks for memory for what is decoded, in all. check refuses a number of bytes that is too large.
+	// reserve reserves memory for decoded data, given the total. check refuses too many bytes.
 	reserve func(bytes int64) error
 	check   func(bytes int64) error
 
 	id      string
-	data    []byte // what is decoded, with a line end behind each record, and zeros behind all
+	data    []byte // the decoded records, with a newline after each and zeros at the end
 	records []record
-	packed  []byte // the record under way, decoded from base64
+	packed  []byte // the current record, decoded from base64
 
 	sink *ingest.Sink
-	n    int64 // rows so far
+	n    int64 // number of rows so far
 	row  []byte
 }
 
 // record is a record of Firehose: data[from:to].
 type record struct {
 	from, to int
-	wrong    string // why it cannot be decoded; the data is what came then
+	wrong    string // why it cannot be decoded; then data has the original text
 }
 
-// recordBytes is about the memory of a record, beside its data.
+// recordBytes is the approximate memory of a record without its data.
 const recordBytes = 48
 
 // readBody reads {"requestId":…,"records":[{"data":…}]} and decodes the records.
@@ -107,7 +107,7 @@ func (in *input) readRecord(w *jsonwalk.Walker) error {
 	return err
 }
 
-// add adds a record as it came, which cannot be decoded.
+// add adds a record that cannot be decoded, in its original form.
 func (in *input) add(data []byte, wrong string) error {
 	from := len(in.data)
 	if err := in.grow(len(data) + 1); err != nil {
@@ -150,7 +150,7 @@ func (in *input) grow(n int) error {
 	return nil
 }
 
-// hold asks for the memory of data and records.
+// hold reserves the memory for data and records.
 func (in *input) hold(data, records int) error {
 	return in.reserve(int64(data+cap(in.packed)) + int64(records)*recordBytes)
 }
@@ -181,7 +181,7 @@ func (in *input) decode(text []byte) error {
 	return in.valid(from)
 }
 
-// valid ends the record that began at from, as valid UTF-8.
+// valid ends the record that began at from, and makes it valid UTF-8.
 func (in *input) valid(from int) error {
 	if data := in.data[from:]; !utf8.Valid(data) {
 		data = bytes.ToValidUTF8(data, []byte("\uFFFD"))
@@ -196,10 +196,10 @@ func (in *input) valid(from int) error {
 
 var gzips = sync.Pool{New: func() any { return new(gzip.Reader) }}
 
-// step is how much is decompressed at least at a time.
+// step is the least number of bytes that are decompressed at a time.
 const step = 16 << 10
 
-// inflate decompresses the data of a record; text is what came.
+// inflate decompresses the data of a record. text is the original text.
 func (in *input) inflate(packed, text []byte) error {
 	from := len(in.data)
 	r := gzips.Get().(*gzip.Reader)

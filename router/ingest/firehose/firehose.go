@@ -1,11 +1,12 @@
-// Package firehose takes logs that Amazon Data Firehose delivers to an HTTP endpoint, POST /v1/firehose. The forms are
-// described at https://docs.aws.amazon.com/firehose/latest/dev/httpdeliveryrequestresponse.html.
+// Package firehose receives logs that Amazon Data Firehose delivers to an HTTP endpoint, POST /v1/firehose. The
+// formats are described at https://docs.aws.amazon.com/firehose/latest/dev/httpdeliveryrequestresponse.html.
 //
-// A record of Firehose is JSON, one value or many, or lines of text, plain or compressed with gzip. What a
-// subscription of CloudWatch Logs sends becomes a row for each of its events. The id of the request is its key, so
-// that a request that is delivered again is stored once.
+// A Firehose record contains JSON values or lines of text, plain or compressed with gzip. Data of a CloudWatch Logs
+// subscription becomes a row for each event. The id of the request is its key, so a request that is delivered again
+// is stored once.
 //
-// Firehose repeats a request on any answer but 200, for hours, so what can never be stored is kept among the rejects.
+// Firehose repeats a request for hours after any answer except 200. So records that can never be stored are kept
+// among the rejects.
 //
 // The package decodes, calls router/ingest, and answers.
 package firehose
@@ -26,7 +27,7 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-// DefaultTable is where records go of requests that name no table.
+// DefaultTable is the table for requests that name none.
 const DefaultTable = "firehose_logs"
 
 // The headers of Firehose.
@@ -39,15 +40,15 @@ const (
 // Door answers the requests of Firehose.
 type Door struct{ httpdoor.Door }
 
-// New returns a door: d.Defaults says where the records go of requests that do not say it.
+// New returns a Door. d.Defaults is the destination for requests that name none.
 func New(d httpdoor.Door) *Door {
 	d.Protocol = ingest.Firehose
 	d.Defaults = d.Defaults.Or(httpdoor.Target{Table: DefaultTable, Pipeline: ingest.IdentityPipeline})
 	return &Door{d}
 }
 
-// Credentials returns "user:password" of a request: its access key, as it is or in base64. "" says that it has none of
-// its own.
+// Credentials returns "user:password" from the access key of a request, which is plain or in base64. It returns ""
+// if there is no key.
 func Credentials(r *http.Request) string {
 	key := r.Header.Get(headerKey)
 	if key == "" || strings.Contains(key, ":") {
@@ -59,7 +60,7 @@ func Credentials(r *http.Request) string {
 	return key
 }
 
-// Refuse answers an error in the form that Firehose writes into its log.
+// Refuse answers an error. Firehose writes it into its log.
 func Refuse(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 	status := why.Status
 	if why.Passing() {
@@ -68,7 +69,7 @@ func Refuse(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 	answer(w, status, r.Header.Get(headerID), why.Text)
 }
 
-// answer writes the one form of answers. Firehose takes 200 only, and only if the id is the id of the request.
+// answer writes an answer. Firehose accepts only status 200 with the id of the request.
 func answer(w http.ResponseWriter, status int, id, why string) {
 	out := exchange.AppendJSONString([]byte(`{"requestId":`), id)
 	out = strconv.AppendInt(append(out, `,"timestamp":`...), time.Now().UnixMilli(), 10)
@@ -121,7 +122,7 @@ func (d *Door) store(r *http.Request) (id string, err error) {
 		call.SetKey(b, id)
 	}
 	if b.OnReject == "" {
-		b.OnReject = ingest.StoreRejects // the answer cannot tell which records they are
+		b.OnReject = ingest.StoreRejects // the answer cannot say which records were refused
 	}
 	b.Tags = map[string]bool{fieldGroup: true, fieldStream: true}
 	b.Bytes = int64(len(in.data))
@@ -129,23 +130,23 @@ func (d *Door) store(r *http.Request) (id string, err error) {
 	return id, call.Store(b)[0].Err
 }
 
-// common is what Firehose sends with every request of a stream, as its owner set it.
+// common has the attributes that Firehose sends with every request of a stream. The owner of the stream sets them.
 type common struct {
 	target httpdoor.Target
-	// members are the members that every record gets.
+	// members are added to every record.
 	members []member
 }
 
-// member is a member of an object, its value as JSON.
+// member is a member of an object. Its value is JSON.
 type member struct {
 	name  string
 	value []byte
 }
 
-// maxCommon bounds the attributes; Firehose has at most 50.
+// maxCommon bounds the attributes. Firehose allows 50.
 const maxCommon = 64
 
-// readCommon reads the header with the attributes: {"commonAttributes":{"NAME":"text"}}.
+// readCommon parses the header with the attributes: {"commonAttributes":{"NAME":"text"}}.
 func readCommon(header string) (common, error) {
 	var c common
 	if header == "" {

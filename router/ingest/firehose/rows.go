@@ -11,13 +11,13 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-// The fields of events of CloudWatch Logs that become tags.
+// The fields of CloudWatch Logs events that become tags.
 const (
 	fieldGroup  = "logGroup"
 	fieldStream = "logStream"
 )
 
-// give gives the rows of all records to a pipeline.
+// give passes the rows of all records to a pipeline.
 func (in *input) give(to *ingest.Sink) error {
 	in.sink, in.n = to, 0
 	w := &jsonwalk.Walker{}
@@ -38,8 +38,8 @@ func (in *input) give(to *ingest.Sink) error {
 	return nil
 }
 
-// giveData gives the rows of a record: JSON values one after another, or lines. From the first line on that is no JSON,
-// each line is read by itself, and is a text unless it is an object or an array.
+// giveData passes the rows of a record, which has JSON values or lines. From the first line that is not JSON, each
+// line is parsed separately, and becomes a text unless it is an object or an array.
 func (in *input) giveData(w *jsonwalk.Walker, data []byte) error {
 	w.Reset(data)
 	for !w.AtEnd() {
@@ -55,7 +55,7 @@ func (in *input) giveData(w *jsonwalk.Walker, data []byte) error {
 	return nil
 }
 
-// container reads an object or an array, and reports whether there is one.
+// container reads an object or an array, and reports whether there was one.
 func container(w *jsonwalk.Walker) (raw []byte, ok bool) {
 	if k := w.Kind(); k != '{' && k != '[' {
 		return nil, false
@@ -64,7 +64,7 @@ func container(w *jsonwalk.Walker) (raw []byte, ok bool) {
 	return raw, err == nil
 }
 
-// giveLines gives the lines of a text.
+// giveLines passes the lines of a text.
 func (in *input) giveLines(w *jsonwalk.Walker, text []byte) error {
 	for len(text) > 0 {
 		var line []byte
@@ -87,13 +87,13 @@ func (in *input) giveLines(w *jsonwalk.Walker, text []byte) error {
 	return nil
 }
 
-// giveText gives a line as the record {"message": line}.
+// giveText passes a line as the record {"message": line}.
 func (in *input) giveText(line []byte) error {
 	row := jsonscan.AppendQuotedBytes(append(in.row[:0], `{"message":`...), line)
 	return in.put(in.appendMembers(row, in.common), in.now())
 }
 
-// giveValue gives an object, or the elements of an array. Its text was read before: it has no errors.
+// giveValue passes an object, or the elements of an array. The text is valid JSON.
 func (in *input) giveValue(raw []byte) error {
 	w := jsonwalk.New(raw)
 	if w.Kind() == '[' {
@@ -111,10 +111,10 @@ func (in *input) giveValue(raw []byte) error {
 	return in.giveObject(raw)
 }
 
-// timeFields are the fields with the time of a record; the first one wins.
+// timeFields are the fields that may have the time of a record. The first one that exists is used.
 var timeFields = [...]string{"@timestamp", "timestamp", "time"}
 
-// giveObject gives an object: a record, or what a subscription of CloudWatch Logs sends.
+// giveObject passes an object: a record, or data of a CloudWatch Logs subscription.
 func (in *input) giveObject(raw []byte) error {
 	if bytes.Contains(raw, []byte(`"logEvents"`)) {
 		if g := readGroup(raw); g.kind != "" && g.events != nil {
@@ -153,7 +153,7 @@ func (in *input) giveObject(raw []byte) error {
 	return in.put(append(row, '}'), at)
 }
 
-// appendMembers ends an object under way, which has members, with some more.
+// appendMembers appends members to the current object, which is not empty, and ends it.
 func (in *input) appendMembers(row []byte, members []member) []byte {
 	for _, m := range members {
 		row = appendMember(row, m)
@@ -161,7 +161,7 @@ func (in *input) appendMembers(row []byte, members []member) []byte {
 	return append(row, '}')
 }
 
-// appendMember appends a member to an object under way.
+// appendMember appends a member to the current object.
 func appendMember(row []byte, m member) []byte {
 	if last := bytes.TrimRight(row, " \t\r\n"); last[len(last)-1] != '{' {
 		row = append(row, ',')
@@ -170,21 +170,21 @@ func appendMember(row []byte, m member) []byte {
 	return append(row, m.value...)
 }
 
-// group is what a subscription of CloudWatch Logs sends: events of one stream.
+// group is a message of a CloudWatch Logs subscription. Its events belong to one stream.
 type group struct {
 	kind    string
 	events  []byte // an array
 	members []member
 }
 
-// control is the kind of a message by which CloudWatch Logs looks whether a subscription works.
+// control is the type of messages by which CloudWatch Logs tests a subscription.
 const control = "CONTROL_MESSAGE"
 
-// readGroup reads a group; an object that is none has no kind or no events.
+// readGroup parses a group. If the object is not a group, kind or events are empty.
 func readGroup(raw []byte) group {
 	var g group
 	w := jsonwalk.New(raw)
-	// The text was read before: there are no errors.
+	// The text is valid JSON, so there are no errors.
 	_ = w.Object(func(key []byte) error {
 		name := string(key)
 		switch {
@@ -206,7 +206,8 @@ func readGroup(raw []byte) group {
 	return g
 }
 
-// giveGroup gives a row for each event of a group: its id, timestamp and message beside the members of the group.
+// giveGroup passes a row for each event of a group, with its id, timestamp and message and the members of the
+// group.
 func (in *input) giveGroup(g *group) error {
 	if g.kind == control {
 		return nil
@@ -244,13 +245,13 @@ func (in *input) giveGroup(g *group) error {
 	})
 }
 
-// now is the time of arrival of the next row. The rows keep their order.
+// now returns the arrival time of the next row. It increases, so that the rows keep their order.
 func (in *input) now() int64 { return in.arrival + in.n }
 
-// padding follows a row, so that it is read in place.
+// padding follows a row, so that it can be read in place.
 var padding [body.Pad]byte
 
-// put gives a row to the pipeline.
+// put passes a row to the pipeline.
 func (in *input) put(row []byte, at int64) error {
 	in.n++
 	in.sink.At(at)

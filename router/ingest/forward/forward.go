@@ -1,10 +1,10 @@
-// Package forward takes logs by the forward protocol of Fluentd and Fluent Bit, version 1.5, over TCP and TLS:
-// https://github.com/fluent/fluentd/wiki/Forward-Protocol-Specification-v1.5. It reads the modes Message, Forward,
-// PackedForward and CompressedPackedForward.
+// Package forward receives logs with the forward protocol of Fluentd and Fluent Bit, version 1.5, over TCP and TLS:
+// https://github.com/fluent/fluentd/wiki/Forward-Protocol-Specification-v1.5. It supports the modes Message,
+// Forward, PackedForward and CompressedPackedForward.
 //
-// A record goes through svc_identity, or the pipeline of the listener, with its tag added. A chunk that asks for it
-// is acknowledged once its rows are durable, and stored once although it comes again. With a shared key clients have
-// to prove that they know it.
+// A record gets its tag as a field, and goes through svc_identity or the pipeline of the listener. If a chunk
+// requests an acknowledgement, it is sent when the rows are durable, and a repeated chunk is stored once. If a
+// shared key is set, clients must prove that they know it.
 package forward
 
 import (
@@ -17,43 +17,42 @@ import (
 	"cordwood/router/ingest/sockdoor"
 )
 
-// DefaultTable is where records go if the listener names no table.
+// DefaultTable is the table if the listener names none.
 const DefaultTable = "fluent_logs"
 
 const (
-	// MaxBytes is the most bytes of a message, and of the records in one, decompressed.
+	// MaxBytes bounds a message, and the decompressed records in it, in bytes.
 	MaxBytes = 64 << 20
-	// maxTag is the most bytes that are kept of a tag.
+	// maxTag is how many bytes of a tag are kept.
 	maxTag = 1024
 )
 
-// shares is how many times the bytes of a message are in memory: as they came, decompressed, and as rows. A message
-// that takes more of the memory for bodies than there is would wait for itself.
+// shares is how many times the bytes of a message are in memory: as received, decompressed, and as rows. A message
+// that needs more than all memory for bodies would wait without end.
 const shares = 3
 
-// Why records are dropped, beside the reasons of all doors.
+// The reasons why records are dropped, besides the common ones of sockdoor.
 const (
-	// tooLarge: a message, or what it holds decompressed, has more than MaxBytes.
+	// tooLarge: a message or its decompressed content has more than MaxBytes.
 	tooLarge sockdoor.Reason = "too_large"
-	// malformed: a message, or an entry of one, has not the form of the protocol.
+	// malformed: a message or an entry does not conform to the protocol.
 	malformed sockdoor.Reason = "malformed"
 )
 
-// Config is how the listeners are set.
+// Config has the settings of the listeners.
 type Config struct {
 	sockdoor.Config
-	// SharedKey has clients prove that they know it; "": they need not.
+	// SharedKey is the key that clients must know; "": they need no key.
 	SharedKey string
-	// Name is the name of this server for clients that ask it to prove that it knows the key. The default
-	// value is cordwood.
+	// Name is the name of this server in handshakes. The default value is cordwood.
 	Name string
-	// TableByTag has records go to the table that the first part of their tag names.
+	// TableByTag sends records to the table named by the first part of their tag.
 	TableByTag bool
-	// NoEventTime stores records with the time of their arrival rather than their own.
+	// NoEventTime stores records with the time of their arrival instead of their own time.
 	NoEventTime bool
 }
 
-// Server takes records at any number of sockets that share its settings.
+// Server receives records on any number of sockets with the same settings.
 type Server struct {
 	s        *sockdoor.Server
 	cfg      Config
@@ -70,7 +69,7 @@ func New(cfg Config) (*Server, error) {
 		Protocol: ingest.Forward,
 		Target:   httpdoor.Target{Table: DefaultTable, Pipeline: ingest.IdentityPipeline},
 		Stream:   s.serve, Forbidden: s.refuse,
-		OnTypeConflict: "aside", // no client is told of a record that is refused
+		OnTypeConflict: "aside", // clients do not learn of refused records
 		Input: func(records []sockdoor.Record, _ bool) ingest.Input {
 			return ingest.Records(func(to *ingest.Sink) error { return give(records, !cfg.NoEventTime, to) })
 		},
@@ -91,9 +90,10 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// Serve takes connections from l, with TLS if that is set, until Shutdown. It closes l and returns
-// sockdoor.ErrClosed, or the error of l.
+// Serve accepts connections from l until Shutdown, with TLS if it is set. It closes l and returns
+// sockdoor.ErrClosed or the error of l.
 func (s *Server) Serve(l net.Listener) error { return s.s.Serve(l) }
 
-// Shutdown ends Serve, and stores and acknowledges what has been read. If ctx ends before, the rest is given up.
+// Shutdown ends Serve, and stores and acknowledges everything that was read. If ctx ends earlier, the rest is
+// dropped.
 func (s *Server) Shutdown(ctx context.Context) error { return s.s.Shutdown(ctx) }

@@ -9,8 +9,8 @@ import (
 const (
 	// maxDepth is how deep records may be nested.
 	maxDepth = 32
-	// maxNesting is how deep a message may be nested. A record that is deeper than records may be is left out, and its
-	// chunk is acknowledged: otherwise it would come again for ever.
+	// maxNesting is how deep a message may be nested. A record that is nested deeper than maxDepth is dropped, and its
+	// chunk is acknowledged, because otherwise the client would resend it without end.
 	maxNesting = 256
 )
 
@@ -19,15 +19,15 @@ var (
 	errTooLarge  = errors.New("a message is longer than 64 MiB, or than a third of --http-inflight-limit")
 )
 
-// framing finds the messages in a stream: each is one value of MessagePack. It continues where it stopped when more
-// bytes come, so that each byte is looked at once.
+// framing finds the messages in a stream. Each is one MessagePack value. When more bytes arrive, it continues where
+// it stopped, so that each byte is read once.
 type framing struct {
 	// max is the most bytes of a message.
 	max int
-	// pos is how far it has come in the message, and open how many values its open containers still lack.
+	// pos is the position in the message, and open the number of values that its open containers still lack.
 	pos  int
 	open []int64
-	// err is why the stream cannot be read on.
+	// err is the reason why the stream cannot be read further.
 	err error
 }
 
@@ -40,7 +40,7 @@ func (f *framing) Next(data []byte, whole bool) (n int, message []byte) {
 				if len(data) >= f.max {
 					f.err = errTooLarge
 				}
-				return len(data), nil // a message that broke off
+				return len(data), nil // an incomplete message
 			}
 			return 0, nil
 		}
@@ -72,8 +72,8 @@ func (f *framing) Next(data []byte, whole bool) (n int, message []byte) {
 	return len(data), nil
 }
 
-// next returns the bytes of a value, or of the header of a container, and how many values that holds. A size of 0
-// means no bytes. The error is msgp.ErrShortBytes if the value is not there as a whole.
+// next returns the size of a value, or of the header of a container, and how many values the container has. A size
+// of 0 means that there are no bytes. If the value is incomplete, the error is msgp.ErrShortBytes.
 func next(b []byte) (size int, values int64, err error) {
 	if len(b) == 0 {
 		return 0, 0, nil
@@ -96,7 +96,7 @@ func next(b []byte) (size int, values int64, err error) {
 	return len(b) - len(rest), values, err
 }
 
-// skip returns what follows the first value of b, which may be nested to a depth.
+// skip returns the bytes after the first value of b, which may be nested up to depth.
 func skip(b []byte, depth int) ([]byte, error) {
 	open := make([]int64, 0, 8)
 	for {

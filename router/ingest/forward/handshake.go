@@ -10,10 +10,10 @@ import (
 	"github.com/tinylib/msgp/msgp"
 )
 
-// handshake has a client prove that it knows a key, and proves the same to it.
+// handshake checks that a client knows a key, and proves the same to the client.
 type handshake struct {
 	key, name string
-	// nonce is hexadecimal, sent as bytes: some clients read it as a text.
+	// nonce is hexadecimal, because some clients read it as a text. It is sent as bytes.
 	nonce []byte
 }
 
@@ -35,8 +35,7 @@ func (h *handshake) helo() []byte {
 
 var errPing = errors.New("the client sent no PING, although the listener has a shared key")
 
-// ping reads the answer of a client, and returns the reply. The error is that it did not prove that it knows the
-// key.
+// ping parses the client's message and returns the reply. It returns an error if the client does not know the key.
 func (h *handshake) ping(b []byte) (pong []byte, err error) {
 	n, b, err := msgp.ReadArrayHeaderBytes(b)
 	if err != nil || n != 6 {
@@ -58,7 +57,7 @@ func (h *handshake) ping(b []byte) (pong []byte, err error) {
 	return h.pong(salt, err), err
 }
 
-// pong returns the answer to a PING.
+// pong returns the reply to a PING.
 func (h *handshake) pong(salt string, err error) []byte {
 	reason, digest := "", ""
 	if err != nil {
@@ -74,11 +73,11 @@ func (h *handshake) pong(salt string, err error) []byte {
 	return b
 }
 
-// digest proves that the peer with that name knows the key.
+// digest returns the proof that the peer with that name knows the key.
 func (h *handshake) digest(salt, name string) string {
 	sum := sha512.New()
 	for _, part := range []string{salt, name, string(h.nonce), h.key} {
-		_, _ = sum.Write([]byte(part)) // a hash takes everything
+		_, _ = sum.Write([]byte(part)) // writing to a hash does not fail
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }

@@ -7,21 +7,21 @@ import (
 	"github.com/tinylib/msgp/msgp"
 )
 
-// message is a message of a client.
+// message is a message from a client.
 type message struct {
 	tag string
-	// entries are the entries of the mode Forward, count of them; entry is the entry of the mode Message, time and
-	// record; packed is a stream of entries.
+	// entries are the entries in mode Forward, count of them. entry is the entry in mode Message: time and record.
+	// packed is a stream of entries.
 	entries, entry, packed []byte
 	count                  uint32
-	// body is what identifies the records of a chunk.
+	// body are the bytes that identify the records of a chunk.
 	body []byte
 
 	chunk      string
 	compressed string
 }
 
-// parse reads a message. The error is errMalformed.
+// parse parses a message. The error is errMalformed.
 func parse(b []byte) (m message, err error) {
 	n, b, err := msgp.ReadArrayHeaderBytes(b)
 	if err != nil || n < 2 || n > 4 {
@@ -65,7 +65,7 @@ func parse(b []byte) (m message, err error) {
 	return m, err
 }
 
-// options reads the options of a message.
+// options parses the options of a message.
 func (m *message) options(b []byte) error {
 	if msgp.IsNil(b) {
 		return nil
@@ -96,7 +96,7 @@ func (m *message) options(b []byte) error {
 	return nil
 }
 
-// readText reads a text or bytes: clients of different ages send either.
+// readText reads a text or bytes, because old and new clients differ.
 func readText(b []byte) (text, rest []byte, err error) {
 	switch msgp.NextType(b) {
 	case msgp.StrType:
@@ -112,8 +112,8 @@ func readText(b []byte) (text, rest []byte, err error) {
 	return text, rest, err
 }
 
-// readTime reads the time of an entry: seconds, or an EventTime. Fluent Bit may put it into an array, with metadata
-// after it.
+// readTime reads the time of an entry: seconds or an EventTime. Fluent Bit may put it into an array together with
+// metadata.
 func readTime(b []byte) (nanos int64, rest []byte, err error) {
 	if rest, err = skip(b, maxDepth); err != nil {
 		return 0, nil, err
@@ -149,7 +149,7 @@ func readTime(b []byte) (nanos int64, rest []byte, err error) {
 // maxSeconds is the largest time in seconds that nanoseconds in 64 bits can hold.
 const maxSeconds = 1<<63/1_000_000_000 - 1
 
-// eventTime reads an EventTime: the extension 0 with seconds and nanoseconds.
+// eventTime parses an EventTime, which is extension 0 with seconds and nanoseconds.
 func eventTime(b []byte) (nanos int64, ok bool) {
 	kind, data, ok := extension(b)
 	if !ok || kind != 0 || len(data) != 8 {
@@ -159,7 +159,7 @@ func eventTime(b []byte) (nanos int64, ok bool) {
 	return int64(sec)*int64(time.Second) + int64(nsec), true
 }
 
-// extension reads the value at the beginning of b if it is an extension.
+// extension reads the first value of b if it is an extension.
 func extension(b []byte) (kind int8, data []byte, ok bool) {
 	if len(b) < 2 {
 		return 0, nil, false

@@ -17,12 +17,12 @@ import (
 
 var errNoRecord = errs.New(errs.InvalidArguments, "the record is no map of at most %d levels", maxDepth)
 
-// textBytes is how much memory is taken for texts at a time.
+// textBytes is how much memory for texts is allocated at a time.
 const textBytes = 64 << 10
 
-// give gives records to a pipeline, as JSON.
+// give passes records to a pipeline as JSON.
 func give(records []sockdoor.Record, eventTime bool, to *ingest.Sink) error {
-	var json []byte // each record's text has a place of its own, since pipelines point into it
+	var json []byte // each record's text has separate memory, because pipelines point into it
 	for i := range records {
 		r := &records[i]
 		if eventTime {
@@ -47,8 +47,8 @@ func give(records []sockdoor.Record, eventTime bool, to *ingest.Sink) error {
 	return nil
 }
 
-// appendRecord appends a record as a JSON object, with the tag. If the record has a field tag, the tag is in
-// fluent_tag.
+// appendRecord appends a record as a JSON object with the tag. If the record already has a field tag, the tag goes
+// into fluent_tag.
 func appendRecord(to []byte, r *sockdoor.Record) ([]byte, bool) {
 	if msgp.NextType(r.Data) != msgp.MapType {
 		return to, false
@@ -70,14 +70,14 @@ func appendRecord(to []byte, r *sockdoor.Record) ([]byte, bool) {
 	return append(out, '}'), true
 }
 
-// converter appends values of MessagePack as JSON.
+// converter converts MessagePack values to JSON.
 type converter struct {
 	to []byte
 	// tagged says that the record has a field tag.
 	tagged bool
 }
 
-// value appends the first value of b. It returns what follows, and whether it is one.
+// value appends the first value of b. It returns the bytes after it, and whether it is valid.
 func (c *converter) value(b []byte, depth int) (rest []byte, ok bool) {
 	if depth > maxDepth {
 		return nil, false
@@ -122,7 +122,7 @@ func (c *converter) value(b []byte, depth int) (rest []byte, ok bool) {
 	return rest, err == nil
 }
 
-// float appends a number; null if JSON has none such.
+// float appends a number, or null if JSON cannot express it.
 func (c *converter) float(f float64) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		c.to = append(c.to, "null"...)
@@ -131,7 +131,7 @@ func (c *converter) float(f float64) {
 	c.to = jsonscan.AppendFloat(c.to, f)
 }
 
-// extension appends an EventTime as a text of RFC 3339, others as their bytes in base64.
+// extension appends an EventTime as RFC 3339 text, and other extensions in base64.
 func (c *converter) extension(b []byte) (rest []byte, ok bool) {
 	_, data, ok := extension(b)
 	if !ok {
@@ -149,7 +149,7 @@ func (c *converter) extension(b []byte) (rest []byte, ok bool) {
 	return rest, err == nil
 }
 
-// object appends a map. A key that is not a text is taken as it would be written.
+// object appends a map. A key that is not a text is converted to its JSON text.
 func (c *converter) object(b []byte, depth int) (rest []byte, ok bool) {
 	n, b, err := msgp.ReadMapHeaderBytes(b)
 	if err != nil {

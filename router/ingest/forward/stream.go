@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	// batchRecords bounds the records that are handed on at a time, so that a message of many small ones takes
+	// batchRecords bounds the records that are passed on at a time, so that a message with many small ones takes
 	// little memory.
 	batchRecords = 10_000
-	// ackTime is how long a chunk is kept that cannot be stored. Then the connection ends, and the client sends the chunk
-	// again.
+	// ackTime is how long the server tries to store a chunk. Then the connection is closed, and the client sends the
+	// chunk again.
 	ackTime = 2 * time.Minute
-	// maxChunk is the most bytes of the name of a chunk.
+	// maxChunk bounds the name of a chunk, in bytes.
 	maxChunk = 1024
 )
 
-// stream is a connection of a client.
+// stream is a connection from a client.
 type stream struct {
 	*sockdoor.Conn
 	framing framing
-	hello   *handshake // nil: nothing is to be proved, or it is
+	hello   *handshake // nil: the client has proved that it knows the key, or need not
 	records []sockdoor.Record
 }
 
@@ -45,15 +45,15 @@ func (s *Server) serve(c *sockdoor.Conn) error {
 		if _, err := c.Write(st.hello.helo()); err != nil {
 			return err
 		}
-		c.Under(1) // so that the answer has to come soon
+		c.Under(1) // so the answer must come soon
 	}
 	return c.Split(&st.framing, s.maxBytes, st.take)
 }
 
-// errForbidden is the error for a client that has the key, and still may not send. The log says why.
+// errForbidden is the error for a client that knows the key but may not send. The log has the reason.
 var errForbidden = errors.New("the user of this listener may not store records")
 
-// refuse tells a client that takes part in the handshake that it may not send. Others see the connection end.
+// refuse tells a client in the handshake that it may not send. For other clients, the connection just ends.
 func (s *Server) refuse(c *sockdoor.Conn) {
 	if s.cfg.SharedKey == "" {
 		return
@@ -67,12 +67,12 @@ func (s *Server) refuse(c *sockdoor.Conn) {
 		if len(messages) == 0 {
 			return nil
 		}
-		_, _ = c.Write(hello.pong("", errForbidden)) // the connection ends in any case
+		_, _ = c.Write(hello.pong("", errForbidden)) // the connection is closed in any case
 		return errForbidden
 	})
 }
 
-// take stores the records of messages, and acknowledges them if the client wants that.
+// take stores the records of messages, and acknowledges them if the client requests it.
 func (st *stream) take(messages []sockdoor.Record) error {
 	for i := range messages {
 		if err := st.message(&messages[i]); err != nil {
@@ -90,10 +90,10 @@ func (st *stream) take(messages []sockdoor.Record) error {
 	return nil
 }
 
-// message takes one message.
+// message handles one message.
 func (st *stream) message(r *sockdoor.Record) error {
 	if msgp.IsNil(r.Data) {
-		return nil // a sign of life
+		return nil // a heartbeat
 	}
 	if st.hello != nil {
 		pong, err := st.hello.ping(r.Data)
@@ -138,7 +138,7 @@ func (st *stream) entries(m *message) error {
 				return err
 			}
 			if next == nil {
-				break // what follows cannot be told apart
+				break // the following entries cannot be separated
 			}
 			packed = next
 		}
@@ -164,8 +164,8 @@ func (st *stream) entries(m *message) error {
 	return out.flush()
 }
 
-// refused counts a message whose records cannot be read. If only the message is to blame it is acknowledged all
-// the same, so that it does not come again.
+// refused counts a message whose records cannot be read. If the fault lies in the message, it is acknowledged, so
+// that it is not sent again.
 func (st *stream) refused(err error) error {
 	switch {
 	case errors.Is(err, errInflated):
@@ -179,7 +179,7 @@ func (st *stream) refused(err error) error {
 	return nil
 }
 
-// sender hands the records of a message on.
+// sender passes the records of a message on.
 type sender struct {
 	st   *stream
 	m    *message
@@ -187,7 +187,7 @@ type sender struct {
 	hash string
 }
 
-// entry takes the first entry of b and returns what follows; nil: its end is unknown.
+// entry handles the first entry of b and returns the bytes after it; nil: its end is unknown.
 func (s *sender) entry(b []byte) ([]byte, error) {
 	at, record, rest, err := readEntry(b)
 	if err != nil {
@@ -197,13 +197,13 @@ func (s *sender) entry(b []byte) ([]byte, error) {
 	return rest, s.add(at, record)
 }
 
-// bad counts an entry that has not the form of the protocol.
+// bad counts an entry that does not conform to the protocol.
 func (s *sender) bad() {
 	s.st.Drop(malformed, 1)
 	s.st.Say("entries of messages have not the form of the forward protocol, and were left out", "tag", s.m.tag)
 }
 
-// add takes a record.
+// add adds a record.
 func (s *sender) add(at int64, record []byte) error {
 	st := s.st
 	st.records = append(st.records, sockdoor.Record{Data: record, From: s.m.tag, At: at})
@@ -213,7 +213,8 @@ func (s *sender) add(at int64, record []byte) error {
 	return s.flush()
 }
 
-// flush hands on the records: records of a chunk are stored when it returns, others are in a batch.
+// flush passes the records on. When it returns, the records of a chunk are stored, and other records are in a
+// batch.
 func (s *sender) flush() error {
 	st := s.st
 	records := st.records
@@ -226,7 +227,7 @@ func (s *sender) flush() error {
 		return st.Add(records)
 	}
 	if s.hash == "" {
-		// Another body under the same name is another chunk.
+		// Another body with the same name is another chunk.
 		s.hash = strconv.FormatUint(xxhash.Sum64(s.m.body), 16)
 	}
 	s.sent++
@@ -242,7 +243,7 @@ var (
 	errPacked = errors.New("the entries of a message cannot be decompressed")
 )
 
-// inflate returns the packed entries of a message, decompressed. release gives their memory back.
+// inflate decompresses the packed entries of a message. release frees their memory.
 func (st *stream) inflate(m *message) (packed []byte, release func(), err error) {
 	if m.compressed == "" || m.compressed == "text" {
 		return m.packed, func() {}, nil
@@ -252,7 +253,7 @@ func (st *stream) inflate(m *message) (packed []byte, release func(), err error)
 	if !errors.Is(err, errInflated) || guess == st.framing.max {
 		return packed, release, err
 	}
-	// The memory is asked for once, so that a message does not wait for its own.
+	// All memory is reserved in one step, so that a message does not wait for its own memory.
 	size, err := inflatedSize(m, st.framing.max)
 	if err != nil {
 		return nil, nil, err
@@ -260,11 +261,11 @@ func (st *stream) inflate(m *message) (packed []byte, release func(), err error)
 	return st.inflateTo(m, size)
 }
 
-// guessRatio is how much longer logs mostly are, decompressed.
+// guessRatio is the usual compression ratio of logs.
 const guessRatio = 8
 
-// inflateTo returns the packed entries of a message, decompressed. It returns errInflated if they have more than size
-// bytes.
+// inflateTo decompresses the packed entries of a message. If they have more than size bytes, it returns
+// errInflated.
 func (st *stream) inflateTo(m *message, size int) (packed []byte, release func(), err error) {
 	r, end, err := decompressor(m)
 	if err != nil {
@@ -291,7 +292,7 @@ func (st *stream) inflateTo(m *message, size int) (packed []byte, release func()
 	return packed[:n], release, nil
 }
 
-// inflatedSize returns how many bytes the packed entries of a message have, decompressed, or errInflated.
+// inflatedSize returns the decompressed size of the packed entries, or errInflated.
 func inflatedSize(m *message, most int) (int, error) {
 	r, end, err := decompressor(m)
 	if err != nil {
@@ -308,7 +309,7 @@ func inflatedSize(m *message, most int) (int, error) {
 	return int(n), nil
 }
 
-// decompressor returns the packed entries of a message as a stream.
+// decompressor returns a reader of the decompressed entries.
 func decompressor(m *message) (r io.Reader, end func(), err error) {
 	switch m.compressed {
 	case "gzip":
@@ -325,7 +326,7 @@ func decompressor(m *message) (r io.Reader, end func(), err error) {
 	return nil, nil, errPacked
 }
 
-// ended reports whether a stream is at its end, as it should be.
+// ended reports whether a stream is at its end.
 func ended(r io.Reader) bool {
 	var one [1]byte
 	n, err := r.Read(one[:])

@@ -18,30 +18,30 @@ const (
 	// chunkHeader is 0x1e 0x0f, eight bytes of an id, the number of the chunk, and how many there are.
 	chunkHeader = 12
 	maxChunks   = 128
-	// chunkTime is how long the chunks of a message may take to come.
+	// chunkTime is how long the chunks of a message may take to arrive.
 	chunkTime = 5 * time.Second
-	// maxOpenBytes bounds the chunks of messages that are not complete, and maxOpen those messages.
+	// maxOpenBytes bounds the chunks of incomplete messages, and maxOpen the number of these messages.
 	maxOpenBytes = 64 << 20
 	maxOpen      = 10_000
 )
 
-// assembly puts messages together whose chunks come as datagrams.
+// assembly assembles messages from chunks, which arrive as datagrams.
 type assembly struct {
 	now func() time.Time
 
-	mu    sync.Mutex // guards all below
+	mu    sync.Mutex // guards the fields below
 	open  map[chunkedID]*chunked
-	order []*chunked // by the time of the first chunk; some are complete already
+	order []*chunked // by the time of the first chunk; may include complete messages
 	bytes int
 }
 
-// chunkedID names a message. Ids are drawn by senders, so they belong to one.
+// chunkedID identifies a message. Senders choose ids at random, so the sender's address is part of it.
 type chunkedID struct {
 	from netip.AddrPort
 	id   [8]byte
 }
 
-// chunked is a message that has come in part.
+// chunked is an incomplete message.
 type chunked struct {
 	id    chunkedID
 	began time.Time
@@ -53,8 +53,8 @@ type chunked struct {
 
 func newAssembly() *assembly { return &assembly{now: time.Now, open: map[chunkedID]*chunked{}} }
 
-// message returns the message that a datagram is, or that it completes; nil: none. drop is called for what
-// is dropped.
+// message returns the message in a datagram, or the message that the datagram completes; nil: none. It calls drop
+// for dropped messages.
 func (a *assembly) message(from netip.AddrPort, data []byte, drop func(netip.Addr, sockdoor.Reason)) []byte {
 	if len(data) >= 2 && data[0] == 0x1e && data[1] == 0x0f {
 		var why sockdoor.Reason
@@ -77,7 +77,7 @@ func (a *assembly) message(from netip.AddrPort, data []byte, drop func(netip.Add
 	return out
 }
 
-// add takes a chunk and returns the message that it completes; nil: none. why says why a message is dropped.
+// add adds a chunk and returns the message that it completes; nil: none. why is the reason if a message is dropped.
 func (a *assembly) add(
 	from netip.AddrPort, data []byte, drop func(netip.Addr, sockdoor.Reason),
 ) (_ []byte, why sockdoor.Reason) {
@@ -105,13 +105,13 @@ func (a *assembly) add(
 		return nil, malformed
 	}
 	if m.parts[number] != nil {
-		return nil, "" // the network doubled it
+		return nil, "" // a duplicate from the network
 	}
 	m.parts[number] = append(make([]byte, 0, max(len(data), 1)), data...)
 	m.have++
 	m.bytes += len(data)
 	a.bytes += len(data)
-	if m.bytes > MaxBytes { // more than that it must not have even decompressed
+	if m.bytes > MaxBytes { // exceeds the limit even before decompression
 		a.remove(m)
 		return nil, tooLarge
 	}
@@ -122,7 +122,7 @@ func (a *assembly) add(
 	return bytes.Join(m.parts, nil), ""
 }
 
-// forget drops the messages whose time is over, and the oldest ones if there are too many. a.mu is held.
+// forget drops expired messages, and the oldest ones if there are too many. a.mu must be held.
 func (a *assembly) forget(now time.Time, drop func(netip.Addr, sockdoor.Reason)) {
 	n := 0
 	for _, m := range a.order {
@@ -136,11 +136,11 @@ func (a *assembly) forget(now time.Time, drop func(netip.Addr, sockdoor.Reason))
 			drop(m.id.from.Addr(), incomplete)
 		}
 	}
-	clear(a.order[:n]) // let go of the memory
+	clear(a.order[:n]) // free the memory
 	a.order = a.order[n:]
 }
 
-// remove takes a message off. a.mu is held.
+// remove removes a message. a.mu must be held.
 func (a *assembly) remove(m *chunked) {
 	m.done = true
 	a.bytes -= m.bytes
@@ -153,7 +153,7 @@ var (
 	zlibs       sync.Pool
 )
 
-// inflate returns a message decompressed. What has no sign of compression is one already.
+// inflate decompresses a message. Data without a compression header is returned unchanged.
 func inflate(data []byte) ([]byte, error) {
 	switch {
 	case len(data) >= 2 && data[0] == 0x1f && data[1] == 0x8b:

@@ -7,13 +7,13 @@ import (
 	"cordwood/router/ingest/jsonwalk"
 )
 
-// framing finds the messages in a stream. A NUL ends each.
+// framing finds the messages in a stream. Each ends with a NUL.
 type framing struct {
 	max     int
 	tooLong func()
-	// skip says that the message under way is too long, and passed over.
+	// skip says that the current message is too long and is being skipped.
 	skip bool
-	// seen are the bytes of an unfinished message that have no NUL.
+	// seen is how many bytes of an incomplete message are known to have no NUL.
 	seen int
 }
 
@@ -42,15 +42,15 @@ func (f *framing) Next(data []byte, whole bool) (n int, message []byte) {
 		return len(data), nil
 	case whole:
 		f.seen = 0
-		return len(data), bytes.TrimSpace(data) // some senders forget the last NUL
+		return len(data), bytes.TrimSpace(data) // some senders omit the last NUL
 	}
 	f.seen = len(data)
 	return 0, nil
 }
 
-// split adds the messages of a body, which must be valid UTF-8, by add: one message, the messages of an array, or
-// several, one after another. A line that is not JSON is a message that will be refused. The error is that an array
-// is malformed, or of add.
+// split calls add for each message in a body, which must be valid UTF-8. The body has one message, an array of
+// messages, or several messages one after another. A line that is not JSON counts as a message, and is refused
+// later. split returns an error if an array is malformed, or the error of add.
 func split(body []byte, add func(message []byte) error) error {
 	w := jsonwalk.New(body)
 	if !w.AtEnd() && w.Kind() == '[' {

@@ -1,9 +1,9 @@
-// Package gelf takes logs in the Graylog Extended Log Format: over UDP, in chunks and compressed by gzip or
-// zlib; over TCP, each message ended by a NUL; and over HTTP. The form is described at
+// Package gelf receives logs in the Graylog Extended Log Format: over UDP, in chunks, compressed with gzip or zlib;
+// over TCP, where each message ends with a NUL; and over HTTP. The format is described at
 // https://go2docs.graylog.org/current/getting_in_log_data/gelf.html.
 //
-// Without a pipeline a message becomes a row with the columns of layout, and one for each additional field,
-// without its underscore. With one it is a record with the same fields.
+// Without a pipeline, a message becomes a row with the columns of layout, and a column for each additional field,
+// without its underscore. With a pipeline, it becomes a record with the same fields.
 package gelf
 
 import (
@@ -20,23 +20,23 @@ import (
 	"cordwood/router/ingest/sockdoor"
 )
 
-// DefaultTable is where messages go if the listener names no table.
+// DefaultTable is the table if the listener names none.
 const DefaultTable = "gelf_logs"
 
-// MaxBytes is the most bytes of a message over TCP and UDP, decompressed.
+// MaxBytes bounds a decompressed message over TCP and UDP, in bytes.
 const MaxBytes = 2 << 20
 
-// Why messages are dropped, beside the reasons of all doors.
+// The reasons why messages are dropped, besides the common ones of sockdoor.
 const (
 	// tooLarge: a message has more than MaxBytes.
 	tooLarge sockdoor.Reason = "too_large"
-	// malformed: a datagram is not a chunk as it should be, or cannot be decompressed.
+	// malformed: a datagram is not a valid chunk, or cannot be decompressed.
 	malformed sockdoor.Reason = "malformed"
-	// incomplete: chunks of a message did not come in time, or there were too many of others.
+	// incomplete: chunks of a message did not arrive in time, or there were too many incomplete messages.
 	incomplete sockdoor.Reason = "incomplete"
 )
 
-// Server takes messages at any number of sockets that share its settings.
+// Server receives messages on any number of sockets with the same settings.
 type Server struct{ s *sockdoor.Server }
 
 // New returns a server. It opens no socket.
@@ -60,7 +60,7 @@ func New(cfg sockdoor.Config) (*Server, error) {
 			return in.input(pipelined)
 		},
 		HalfClose:      true,
-		OnTypeConflict: "aside", // nobody is told of a message that is refused
+		OnTypeConflict: "aside", // clients do not learn of refused messages
 	})
 	if err != nil {
 		return nil, err
@@ -68,26 +68,28 @@ func New(cfg sockdoor.Config) (*Server, error) {
 	return &Server{s}, nil
 }
 
-// Serve takes connections from l until Shutdown. It closes l and returns sockdoor.ErrClosed, or the error of l.
+// Serve accepts connections from l until Shutdown. It closes l and returns sockdoor.ErrClosed or the error of l.
 func (s *Server) Serve(l net.Listener) error { return s.s.Serve(l) }
 
-// ServePacket takes datagrams from p until Shutdown. It closes p and returns sockdoor.ErrClosed, or the error of p.
+// ServePacket receives datagrams from p until Shutdown. It closes p and returns sockdoor.ErrClosed or the error of
+// p.
 func (s *Server) ServePacket(p net.PacketConn) error { return s.s.ServePacket(p) }
 
-// Shutdown ends Serve and ServePacket, and stores what has been read. If ctx ends before, the rest is given up.
+// Shutdown ends Serve and ServePacket, and stores everything that was read. If ctx ends earlier, the rest is
+// dropped.
 func (s *Server) Shutdown(ctx context.Context) error { return s.s.Shutdown(ctx) }
 
-// Door takes messages over HTTP.
+// Door receives messages over HTTP.
 type Door struct{ httpdoor.Door }
 
-// NewDoor returns a door: its defaults say where the records go of requests that do not say it.
+// NewDoor returns a Door. Its defaults are the destination for requests that name none.
 func NewDoor(d httpdoor.Door) *Door {
 	d.Protocol = ingest.GELF
 	d.Defaults = d.Defaults.Or(httpdoor.Target{Table: DefaultTable})
 	return &Door{d}
 }
 
-// Refuse answers an error with its text, alone.
+// Refuse answers an error with its plain text.
 func Refuse(w http.ResponseWriter, _ *http.Request, why *exchange.Refusal) {
 	httpdoor.WriteText(w, why.Status, why.Text)
 }
@@ -101,7 +103,7 @@ func (d *Door) Push(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// read reads the messages of a body. The memory of their list is asked for as it grows.
+// read reads the messages of a body. It reserves memory for their list as the list grows.
 func (in *input) read(call *httpdoor.Call, body []byte) error {
 	address, now := call.X.Caller.Address.String(), call.X.Start.UnixNano()
 	return split(body, func(data []byte) error {
@@ -119,9 +121,10 @@ func (in *input) read(call *httpdoor.Call, body []byte) error {
 
 func (d *Door) push(r *http.Request) error {
 	if r.Header.Get("Content-Encoding") == "gzip,deflate" {
-		r.Header.Set("Content-Encoding", "deflate") // graypy names both, and packs once
+		r.Header.Set("Content-Encoding", "deflate") // graypy names both encodings but compresses once
 	}
-	// graypy sends its message, and closes the connection without a look at the answer: what came whole is stored.
+	// graypy closes the connection without reading the answer. A request that arrived completely is stored
+	// nevertheless.
 	call, target, err := d.Open(r.WithContext(context.WithoutCancel(r.Context())))
 	if err != nil {
 		return err
@@ -140,7 +143,7 @@ func (d *Door) push(r *http.Request) error {
 	}
 	b := call.Batch(target)
 	if b.OnReject == "" && len(in.messages) > 1 {
-		b.OnReject = ingest.StoreRejects // the answer cannot tell which messages they are
+		b.OnReject = ingest.StoreRejects // the answer cannot say which messages were refused
 	}
 	b.Input = in.input(b.Pipeline != "")
 	out := &call.Store(b)[0]

@@ -16,7 +16,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// layout is the columns of messages that go through no pipeline.
+// layout has the columns of messages without a pipeline.
 var layout = &pipeline.Layout{Columns: []schema.Column{
 	{Name: "host", Type: schema.String, Semantic: schema.Tag},
 	{Name: "level", Type: schema.Int32, Semantic: schema.Field},
@@ -27,27 +27,27 @@ var layout = &pipeline.Layout{Columns: []schema.Column{
 	{Name: "full_message", Type: schema.String, Semantic: schema.Field},
 }}
 
-// columnLevel is the number of the column level in layout.
+// columnLevel is the index of the column level in layout.
 const columnLevel = 1
 
-// timeField is the name of the time in the record of a pipeline.
+// timeField is the field for the time in a record for a pipeline.
 const timeField = pipeline.DefaultTimestampColumn
 
-// message is a message as it came.
+// message is a message as received.
 type message struct {
 	data []byte
 	from string
 	at   int64
 }
 
-// messageBytes is about the memory of a message beside its data.
+// messageBytes is the approximate memory of a message without its data.
 const messageBytes = 48
 
-// input is the messages of a batch. It may be read more than once.
+// input has the messages of a batch. It may be read more than once.
 type input struct {
 	messages []message
-	at       *message // that fill is at
-	// repeated are the keys that came more than once.
+	at       *message // the current message of fill
+	// repeated is how many keys occurred more than once.
 	repeated int
 }
 
@@ -60,7 +60,7 @@ func (in *input) input(pipelined bool) ingest.Input {
 
 var errNoObject = errs.New(errs.InvalidArguments, "a GELF message is a JSON object")
 
-// fields returns the fields of a message by the names of their columns, in no order but each once, and its time.
+// fields returns the fields of a message by column name, each once and in no order, and its time.
 func (m *message) fields(repeated *int) ([]value.Field, int64, error) {
 	text := unsafe.String(unsafe.SliceData(m.data), len(m.data))
 	if !utf8.ValidString(text) {
@@ -101,8 +101,8 @@ func (m *message) fields(repeated *int) ([]value.Field, int64, error) {
 	return out, nanos, nil
 }
 
-// columnName returns the name of the column of a field. An additional field loses its underscore, unless that is the
-// name of another field.
+// columnName returns the name of a field's column. The underscore of an additional field is removed, unless another
+// field has the resulting name.
 func columnName(o *value.Fields, key string) string {
 	if key == "short_message" {
 		return "message"
@@ -124,7 +124,7 @@ func columnName(o *value.Fields, key string) string {
 	return name
 }
 
-// moment returns a time in seconds since 1970, to the microsecond.
+// moment converts a time in seconds since 1970, with microsecond precision.
 func moment(v value.Value) (int64, bool) {
 	f, ok := v.Number()
 	if v.IsString() {
@@ -166,7 +166,7 @@ func (in *input) fill(to *pipeline.Direct) error {
 	return nil
 }
 
-// put puts a field into its column. json is memory for its text.
+// put puts a field into its column. json is a buffer for its text.
 func put(to *pipeline.Direct, f value.Field, json []byte) []byte {
 	v := f.Value
 	for i := range layout.Columns {
@@ -177,7 +177,7 @@ func put(to *pipeline.Direct, f value.Field, json []byte) []byte {
 			return putLevel(to, v, json)
 		}
 		if !v.IsString() {
-			json = value.AppendJSON(json, v) // its column holds text
+			json = value.AppendJSON(json, v) // its column contains text
 			to.Text(i, json)
 			return json
 		}
@@ -207,10 +207,10 @@ func putText(to *pipeline.Direct, column int, s string) {
 	to.Text(column, unsafe.Slice(unsafe.StringData(s), len(s)))
 }
 
-// columnLevelName is the column of levels that are no numbers of syslog's.
+// columnLevelName is the column for levels that are not syslog numbers.
 const columnLevelName = "level_name"
 
-// putLevel puts a level. The format has a number of syslog's there, and some senders its name, or a word of their own.
+// putLevel puts a level. The format has a syslog number, but some senders use a name or a word of their own.
 func putLevel(to *pipeline.Direct, v value.Value, json []byte) []byte {
 	const most = 1 << 31
 	switch {
@@ -237,18 +237,18 @@ func putLevel(to *pipeline.Direct, v value.Value, json []byte) []byte {
 	return json
 }
 
-// levels are the numbers of names of levels.
+// levels has the numbers of level names.
 var levels = map[string]int64{
 	"emerg": 0, "emergency": 0, "panic": 0, "alert": 1, "crit": 2, "critical": 2, "fatal": 2, "err": 3, "error": 3,
 	"warn": 4, "warning": 4, "notice": 5, "info": 6, "informational": 6, "information": 6, "debug": 7, "trace": 7,
 }
 
-// text returns the message that fill is at, for the rejects.
+// text returns the current message of fill, for the rejects.
 func (in *input) text() []byte {
 	return append(jsonscan.AppendQuotedBytes([]byte(`{"raw":`), in.at.data), '}')
 }
 
-// give gives the messages to a pipeline.
+// give passes the messages to a pipeline.
 func (in *input) give(to *ingest.Sink) error {
 	in.repeated = 0
 	for i := range in.messages {

@@ -1,9 +1,8 @@
-// Package httpdoor is what the doors have in common whose protocol goes over HTTP: where the records
-// of a request go, its body within the limits of the user port, keys, and the refusals that must
-// be cheap.
+// Package httpdoor has the common parts of doors over HTTP: the destination of records, reading the body within the
+// limits of the user port, keys, and cheap refusals.
 //
-// A door makes a Call of each request, reads its body, decodes it into batches, has them stored, and
-// answers in the words of its protocol. The package decodes no protocol and answers nothing.
+// A door creates a Call for each request, reads its body, decodes it into batches, stores them, and answers in the
+// format of its protocol. This package does not decode protocols or write answers.
 package httpdoor
 
 import (
@@ -29,30 +28,30 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-// Door is a protocol at one place: its paths on the user port, or a listener of its own.
+// Door is a protocol in one place: its paths on the user port, or its own listener.
 type Door struct {
 	Protocol  ingest.Protocol
 	Ingestion *ingest.Service
 	Bodies    *body.Reader
-	// Log takes what the answers of a protocol cannot say; nil: it is discarded.
+	// Log logs what the answers of a protocol cannot express; nil: nothing is logged.
 	Log *slog.Logger
-	// Defaults is where the records go of requests that say nothing of it: what the listener is set
-	// to, completed by the protocol's defaults.
+	// Defaults is the destination for requests that name none. It comes from the listener's settings and the
+	// protocol's defaults.
 	Defaults Target
-	// NoEventTime stores records with the time of their arrival unless a request says otherwise.
+	// NoEventTime stores records with the time of their arrival, unless a request says otherwise.
 	NoEventTime bool
-	// Options are settings of a listener of its own, by name, a protocol reads the ones that only it has.
+	// Options are settings of a separate listener that only one protocol has, by name.
 	Options map[string]string
-	// DedupeBody makes the hash of the body the key of a request that has none.
+	// DedupeBody uses the hash of the body as the key of requests without a key.
 	DedupeBody bool
 }
 
-// Target is where records go; an empty string leaves it open.
+// Target is the destination of records. Empty fields are not set.
 type Target struct {
 	Database, Table, Pipeline, Version string
 }
 
-// Or returns the target, with what it leaves open as in other.
+// Or returns the target with empty fields taken from other.
 func (t Target) Or(other Target) Target {
 	if t.Database == "" {
 		t.Database = other.Database
@@ -72,26 +71,25 @@ type Call struct {
 	r    *http.Request
 	// X is the exchange of the request.
 	X *exchange.Exchange
-	// Query is the query string.
+	// Query has the parameters in the query string.
 	Query params.Values
-	// Explicit is what headers and query say of where the records go.
+	// Explicit is the destination in headers and query string.
 	Explicit Target
-	// EventTime says that records are stored with their own time, not with the time of arrival.
+	// EventTime says that records are stored with their own time and not with the time of arrival.
 	EventTime bool
-	// Key is the header Idempotency-Key.
+	// Key is the value of the header Idempotency-Key.
 	Key string
-	// Body is the body, decompressed; nil before Receive.
+	// Body is the decompressed body; nil before Receive.
 	Body []byte
 
 	template ingest.Batch
 	content  *body.Body
-	extra    int64  // bytes besides the content
-	text     int64  // of them those of Text
+	extra    int64  // reserved bytes besides the content
+	text     int64  // the part of extra for Text
 	sum      []byte // hash of Body; nil until a key needs it
 }
 
-// Begin reads what a request says beside its body. Parameters that are not known have no effect. Errors
-// have code InvalidArguments.
+// Begin reads the parameters of a request. Unknown parameters are ignored. Errors have code InvalidArguments.
 func (d *Door) Begin(r *http.Request) (*Call, error) {
 	c := &Call{door: d, r: r, X: exchange.Of(r), EventTime: !d.NoEventTime}
 	var err error
@@ -125,7 +123,7 @@ func (d *Door) Begin(r *http.Request) (*Call, error) {
 	}
 	extra := params.ParsePipelineParams(params.Header(h, "X-Svc-Pipeline-Params"))
 	b.MaxNestedLevels = extra.MaxNestedLevels
-	b.SkipError = true // what can never be stored must not keep the rest away
+	b.SkipError = true // records that can never be stored must not block the others
 	if b.Replayed, err = Replayed(h, c.Key); err != nil {
 		return nil, err
 	}
@@ -149,7 +147,7 @@ func first(texts ...string) string {
 	return ""
 }
 
-// Target returns where records go, given what the protocol names.
+// Target returns the destination of records, given the names in the protocol's own data.
 func (c *Call) Target(named Target) Target {
 	t := c.Explicit.Or(named).Or(c.door.Defaults)
 	if t.Database == "" {
@@ -158,8 +156,8 @@ func (c *Call) Target(named Target) Target {
 	return t
 }
 
-// Open reads what a request says and then its body, for protocols that name no place for records beside it: Begin,
-// Target and Receive. The call is to be released unless there is an error.
+// Open reads the parameters and the body of a request, for protocols that do not name a destination in their data.
+// It calls Begin, Target and Receive. The caller must release the call, unless there is an error.
 func (d *Door) Open(r *http.Request) (*Call, Target, error) {
 	c, err := d.Begin(r)
 	if err != nil {
@@ -173,8 +171,8 @@ func (d *Door) Open(r *http.Request) (*Call, Target, error) {
 	return c, t, nil
 }
 
-// Receive asks whether records for the target would be taken, and then reads the body. Errors have the
-// status that the user port answers with; a door answers them in its own words.
+// Receive checks whether records for the target would be accepted, and then reads the body. Errors have the status
+// that the user port uses. A door answers them in its own format.
 func (c *Call) Receive(t Target) error {
 	d, x := c.door, c.X
 	if err := c.admit(t); err != nil {
@@ -197,15 +195,15 @@ func (c *Call) Receive(t Target) error {
 	return nil
 }
 
-// admit asks whether records for the target would be taken.
+// admit checks whether records for the target would be accepted.
 func (c *Call) admit(t Target) error {
 	return c.door.Ingestion.Admit(c.r.Context(), &ingest.Arrival{
 		Protocol: c.door.Protocol, Caller: &c.X.Caller, Database: t.Database, Table: t.Table, Wait: true,
 	})
 }
 
-// Stream asks whether records for the target would be taken, and returns the body to be read bit by bit. What is stored
-// of it is given to StorePart. It is to be closed.
+// Stream checks whether records for the target would be accepted, and returns the body, to be read piece by piece.
+// Its pieces are stored by StorePart. The caller must close it.
 func (c *Call) Stream(t Target) (*body.Stream, error) {
 	if err := c.admit(t); err != nil {
 		return nil, err
@@ -217,7 +215,7 @@ func (c *Call) Stream(t Target) (*body.Stream, error) {
 	return s, nil
 }
 
-// Hold returns a share of the memory for bodies, of n bytes, for a part of a body that comes bit by bit.
+// Hold reserves n bytes of the memory for bodies, for a piece of a streamed body.
 func (c *Call) Hold(n int64) (*body.Body, error) {
 	held, err := c.door.Bodies.Hold(c.r.Context(), nil)
 	if err == nil {
@@ -229,7 +227,7 @@ func (c *Call) Hold(n int64) (*body.Body, error) {
 	return nil, c.Refuse(err)
 }
 
-// Grow makes a share one of n bytes. The share stays as it was if there is an error.
+// Grow changes a reservation to n bytes. If it returns an error, the reservation is unchanged.
 func (c *Call) Grow(held *body.Body, n int64) error {
 	if err := held.Reserve(c.r.Context(), n); err != nil {
 		return c.Refuse(err)
@@ -237,8 +235,8 @@ func (c *Call) Grow(held *body.Body, n int64) error {
 	return nil
 }
 
-// StorePart stores a batch with records of a body that comes bit by bit. held holds n bytes for them, beside which
-// their rows need room.
+// StorePart stores a batch with records of a streamed body. held holds n bytes for the records. Their rows need
+// additional memory.
 func (c *Call) StorePart(b *ingest.Batch, held *body.Body, n int64) *ingest.Outcome {
 	return &c.door.Ingestion.Store(c.r.Context(), &ingest.Request{
 		Protocol: c.door.Protocol, Caller: &c.X.Caller, Deadline: c.X.Deadline, Memory: memory{held, n}, Wait: true,
@@ -246,12 +244,12 @@ func (c *Call) StorePart(b *ingest.Batch, held *body.Body, n int64) *ingest.Outc
 	})[0]
 }
 
-// Lookup finds the table of a batch, as the service does.
+// Lookup is Service.Lookup. It sets the table as for a batch.
 func (c *Call) Lookup(q *ingest.Lookup) ([]string, error) {
 	return c.door.Ingestion.Lookup(c.r.Context(), q)
 }
 
-// Inflate asks for the memory of n bytes that are decoded from the body, beside the body itself.
+// Inflate reserves n bytes for data that is decoded from the body, besides the body itself.
 func (c *Call) Inflate(n int64) error {
 	n += c.text
 	if err := c.content.Reserve(c.r.Context(), n); err != nil {
@@ -261,7 +259,7 @@ func (c *Call) Inflate(n int64) error {
 	return nil
 }
 
-// CheckDecoded returns an error if what is decoded from the body has so many bytes that a body may not have them.
+// CheckDecoded returns an error if the decoded data is larger than a body may be.
 func (c *Call) CheckDecoded(n int64) error {
 	limit := c.door.Bodies.MaxBytes()
 	if limit <= 0 || n <= limit {
@@ -272,9 +270,9 @@ func (c *Call) CheckDecoded(n int64) error {
 		limit).WithStatus(http.StatusRequestEntityTooLarge)
 }
 
-// Refuse counts a request that is refused because its body cannot be read. If the memory for bodies is taken, the
-// status is 503: that is no limit of the client, and clients such as OpenTelemetry's for Python lose what is answered
-// by 429.
+// Refuse counts a request that is refused because its body cannot be read. If the memory for bodies is exhausted,
+// the status becomes 503 and not 429, because it is not the client's limit, and clients such as OpenTelemetry's for
+// Python drop the data after 429.
 func (c *Call) Refuse(err error) error {
 	if e := errs.From(err); e.Code == errs.RateLimited {
 		err = e.WithStatus(http.StatusServiceUnavailable)
@@ -282,11 +280,11 @@ func (c *Call) Refuse(err error) error {
 	return c.door.Ingestion.Failed(c.door.Protocol, ingest.StageBody, err)
 }
 
-// headerDedupe says how a repetition of a request without a key is recognised: body.
+// headerDedupe says how a repeated request without a key is recognised: body.
 const headerDedupe = "X-Svc-Dedupe"
 
-// Batch returns a batch for the target: its input, and its key if the protocol has one, are for the
-// door to set by SetKey. The key of the request is taken, or the hash of its body if that was asked for.
+// Batch returns a batch for the target. The door must set its input and, if the protocol has keys, call SetKey.
+// Otherwise the request's key is used, or the hash of its body if that was requested.
 func (c *Call) Batch(t Target) *ingest.Batch {
 	b := c.template
 	b.Database, b.Table, b.Pipeline = t.Database, t.Table, t.Pipeline
@@ -299,9 +297,8 @@ func (c *Call) Batch(t Target) *ingest.Batch {
 	return &b
 }
 
-// SetKey makes the batch known by a key of the client's, and by the body: another body under the same key is
-// another batch, since clients of other protocols do not know what to do about a refusal. The batches of a
-// request share its key.
+// SetKey sets the key of the batch to the client's key and the body. Another body with the same key is another
+// batch, because clients of other protocols cannot handle a refusal. The batches of a request share its key.
 func (c *Call) SetKey(b *ingest.Batch, key string) {
 	if c.sum == nil {
 		sum := sha256.Sum256(c.Body)
@@ -310,24 +307,24 @@ func (c *Call) SetKey(b *ingest.Batch, key string) {
 	h := sha256.New()
 	parts := []string{key, b.Database, b.Table}
 	if b.Pipeline != "" && b.Pipeline != ingest.IdentityPipeline {
-		parts = append(parts, b.Pipeline) // a request may have batches for one table through several
+		parts = append(parts, b.Pipeline) // a request may have batches for one table with several pipelines
 	}
 	for _, part := range parts {
-		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part) // a hash takes everything
+		_, _ = fmt.Fprintf(h, "%d:%s", len(part), part) // writing to a hash does not fail
 	}
 	_, _ = h.Write(c.sum)
 	b.Key = string(c.door.Protocol) + "-" + hex.EncodeToString(h.Sum(nil))
 }
 
-// KeyByBody makes the batch known by the body of the request, if it has no other key and the request does not say by
-// what it is known (x-svc-dedupe: off).
+// KeyByBody uses the body as the key of the batch, unless it has another key or the request forbids it
+// (x-svc-dedupe: off).
 func (c *Call) KeyByBody(b *ingest.Batch) {
 	if b.Key == "" && params.Header(c.r.Header, headerDedupe) == "" {
 		c.SetKey(b, "")
 	}
 }
 
-// memory is the share of a call in the memory for bodies, less what the decoded body takes.
+// memory is the memory that a call has reserved, without the part for the decoded body.
 type memory struct {
 	content *body.Body
 	extra   int64
@@ -339,8 +336,8 @@ func (m memory) Reserve(ctx context.Context, n int64) error {
 
 func (m memory) TryReserve(n int64) bool { return m.content.TryReserve(m.extra + n) }
 
-// Store stores the batches and returns what became of each. The headers of the answer, which is not begun yet, get
-// what was stored otherwise than it came.
+// Store stores the batches and returns their outcomes. It also sets headers of the answer that report changed
+// values, so the answer must not have begun.
 func (c *Call) Store(batches ...*ingest.Batch) []ingest.Outcome {
 	outs := c.door.Ingestion.Store(c.r.Context(), &ingest.Request{
 		Protocol: c.door.Protocol, Caller: &c.X.Caller, Deadline: c.X.Deadline, Memory: memory{c.content, c.extra},
@@ -350,15 +347,15 @@ func (c *Call) Store(batches ...*ingest.Batch) []ingest.Outcome {
 	return outs
 }
 
-// Release gives the memory of the body back. Nothing that was decoded from it may be used any more.
+// Release frees the memory of the body. Data decoded from it must not be used afterwards.
 func (c *Call) Release() {
 	if c.content != nil {
 		c.content.Release()
 	}
 }
 
-// Text returns the body as valid UTF-8, with U+FFFD in the place of invalid bytes, which the headers of the answer
-// report. As in Body, zeros follow it, so that scanners read it in place.
+// Text returns the body as valid UTF-8. Invalid bytes become U+FFFD, which headers of the answer report. As after
+// Body, zeros follow, so that scanners can read it in place.
 func (c *Call) Text() ([]byte, error) {
 	if utf8.Valid(c.Body) {
 		return c.Body, nil
@@ -373,7 +370,7 @@ func (c *Call) Text() ([]byte, error) {
 	return append(valid, make([]byte, body.Pad)...)[:len(valid)], nil
 }
 
-// JSON is Text for a body of JSON whose texts the door decodes: escapes that became U+FFFD are reported too.
+// JSON is Text for a JSON body. It also reports escapes that became U+FFFD.
 func (c *Call) JSON() ([]byte, error) {
 	text, err := c.Text()
 	if err != nil {
@@ -385,19 +382,19 @@ func (c *Call) JSON() ([]byte, error) {
 	return text, nil
 }
 
-// AdmitAll asks whether records for the tables of all batches would be taken, before any of them is stored, for
-// protocols whose clients send a request again as a whole.
+// AdmitAll checks whether records for the tables of all batches would be accepted, before any of them is stored. It
+// is for protocols whose clients resend the whole request.
 func (c *Call) AdmitAll(batches []*ingest.Batch) error {
 	return c.door.Ingestion.AdmitAll(c.r.Context(), c.door.Protocol, batches)
 }
 
-// HasPipeline reports whether a pipeline of the name is stored.
+// HasPipeline reports whether a pipeline with the name is stored.
 func (c *Call) HasPipeline(name string) bool {
 	return c.door.Ingestion.HasPipeline(c.r.Context(), name)
 }
 
-// TableName makes a table's name of a name that another system allows: characters that none may have
-// become _, and one that none may begin with gets _ before it. "" stays.
+// TableName converts another system's name to a valid table name. Invalid characters become _, and if the first
+// character is not allowed at the start, _ is put before it. "" stays "".
 func TableName(name string) string {
 	if name == "" || schema.CheckTableName(name) == nil {
 		return name

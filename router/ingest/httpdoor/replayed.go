@@ -8,7 +8,7 @@ import (
 	"cordwood/router/ingest"
 )
 
-// The bounds of the header that names rejects: how many, and the text of each.
+// The limits of the header with ids of rejects: how many, and the length of each.
 const (
 	maxReplayed = 1000
 	maxReplayID = 64

@@ -8,12 +8,12 @@ import (
 	"cordwood/router/ingest"
 )
 
-// maxWarnings bounds the headers of an answer: a request may have batches for a thousand tables.
+// maxWarnings bounds the warning headers of an answer, because a request may have batches for a thousand tables.
 const maxWarnings = 20
 
-// tell sets the headers that report values that were changed when stored: the warnings, how many records the
-// pipeline dropped, and how many rows are older than the ttl of their table. Every protocol over HTTP
-// has headers to spare, whatever its answers look like.
+// tell sets headers that report values that were changed when stored: the warnings, the number of records that the
+// pipeline dropped, and the number of rows older than the ttl of their table. These headers work with every
+// protocol over HTTP.
 func tell(h http.Header, outs []ingest.Outcome) {
 	dropped, expired, warnings := 0, 0, 0
 	for i := range outs {
@@ -33,7 +33,7 @@ func tell(h http.Header, outs []ingest.Outcome) {
 	}
 }
 
-// WriteText answers with a line of plain text, for protocols whose answers have no form.
+// WriteText answers with a line of plain text, for protocols that do not define answers.
 func WriteText(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)

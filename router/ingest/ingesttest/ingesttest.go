@@ -1,5 +1,5 @@
-// Package ingesttest gives tests of doors a Service that writes nothing to a disk: the pipelines
-// are the real ones, and what would be sent to shards is kept as rows that a test can read.
+// Package ingesttest provides a Service for tests of doors that writes nothing to disk. The pipelines are real, and
+// rows for the shards are kept so that tests can read them.
 package ingesttest
 
 import (
@@ -23,17 +23,15 @@ import (
 	"cordwood/router/write"
 )
 
-// Now is the time of arrival of all records, 2024-07-04 08:31:00 UTC.
+// Now is the arrival time of all records, 2024-07-04 08:31:00 UTC.
 var Now = time.Date(2024, 7, 4, 8, 31, 0, 0, time.UTC)
 
-// Row is a stored row: the values that are not null, by column. A moment is a time.Time, JSON is a
-// string.
+// Row is a stored row: its non-null values by column. A timestamp is a time.Time, and JSON is a string.
 type Row map[string]any
 
-// Store is what stands in the place of the catalog, the shards and the stored pipelines. The
-// databases public and shop exist.
+// Store replaces the catalog, the shards and the stored pipelines. The databases public and shop exist.
 type Store struct {
-	mu        sync.Mutex // guards all below
+	mu        sync.Mutex // guards the fields below
 	tables    map[string]*schema.Table
 	rows      map[string][]Row
 	columns   map[string][]schema.Column
@@ -47,7 +45,7 @@ type Store struct {
 	full      error
 }
 
-// New returns a Service on an empty Store. change may alter its settings.
+// New returns a Service with an empty Store. change may alter its settings.
 func New(t testing.TB, change ...func(*ingest.Config)) (*ingest.Service, *Store) {
 	t.Helper()
 	st := &Store{
@@ -77,7 +75,7 @@ func New(t testing.TB, change ...func(*ingest.Config)) (*ingest.Service, *Store)
 	return s, st
 }
 
-// Caller returns a caller with a right: access.ReadWrite, ReadOnly or WriteOnly.
+// Caller returns a caller with the right access.ReadWrite, ReadOnly or WriteOnly.
 func Caller(right access.Right) *access.Caller {
 	return &access.Caller{
 		Sender:  access.Sender{User: "ann", Right: right, Proof: "password"},
@@ -85,14 +83,14 @@ func Caller(right access.Right) *access.Caller {
 	}
 }
 
-// Rows returns the rows of a table, as public.logs, in the order in which they were stored.
+// Rows returns the rows of a table such as public.logs, in the order in which they were stored.
 func (s *Store) Rows(table string) []Row {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.rows[table])
 }
 
-// Columns returns the columns that rows of a table came with, each once, in the order in which they came first.
+// Columns returns the distinct columns of the rows of a table, in the order of their first use.
 func (s *Store) Columns(table string) []schema.Column {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,14 +116,14 @@ func (s *Store) Tables() []string {
 	return out
 }
 
-// Writes returns how often rows were sent, the writes that were refused included.
+// Writes returns the number of writes, including refused ones.
 func (s *Store) Writes() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.writes
 }
 
-// Keys returns the keys of requests that were stored.
+// Keys returns the keys of the requests that were stored.
 func (s *Store) Keys() []write.Key {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,12 +134,12 @@ func (s *Store) Keys() []write.Key {
 	return out
 }
 
-// Create makes a table that exists already. Its columns get ids by their order.
+// Create creates a table that exists already when a test sends rows. Its columns get ids in order.
 func (s *Store) Create(database, name string, columns ...schema.Column) {
 	s.CreateWith(nil, database, name, columns...)
 }
 
-// CreateWith is Create with options of the table.
+// CreateWith is Create with table options.
 func (s *Store) CreateWith(options map[string]string, database, name string, columns ...schema.Column) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,21 +159,21 @@ func (s *Store) Put(name, text string) {
 	s.pipelines[name] = text
 }
 
-// Refuse has writes to a table fail; nil: no more.
+// Refuse makes writes to a table fail; nil ends this.
 func (s *Store) Refuse(table string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refuse[table] = err
 }
 
-// Press has the shards of a table be busy, or not.
+// Press makes the shards of a table busy or not busy.
 func (s *Store) Press(table string, busy bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pressed[table] = busy
 }
 
-// Fill has all rows be refused for lack of room on a disk; nil: no more.
+// Fill makes all rows be refused because a disk is full; nil ends this.
 func (s *Store) Fill(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,7 +202,7 @@ func (s *Store) lookup(_ context.Context, q *ingest.Lookup) ([]string, error) {
 	return out, nil
 }
 
-// Lookups returns how often it was asked what is stored.
+// Lookups returns the number of look-ups.
 func (s *Store) Lookups() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -231,7 +229,7 @@ func (s *Store) Pressed(database, table string) (time.Duration, bool) {
 	return time.Second, s.pressed[database+"."+table]
 }
 
-// WriteKeyed implements ingest.Writer. A key that is known stores nothing.
+// WriteKeyed implements ingest.Writer. If the key is known, it stores nothing.
 func (s *Store) WriteKeyed(_ context.Context, out *pipeline.Output, key write.Key) (write.Result, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// maxName bounds the name of a field. journald takes 64 bytes.
+	// maxName bounds the name of a field. journald allows 64 bytes.
 	maxName = 256
-	// maxValue and maxEntry bound what is kept of a field and of an entry, and maxFields its fields; journald writes
-	// 1,024 at most. The rest is cut off.
+	// maxValue and maxEntry bound what is kept of a field and of an entry, and maxFields the number of its fields.
+	// journald writes at most 1,024. The rest is dropped.
 	maxValue  = 4 << 20
 	maxEntry  = 16 << 20
 	maxFields = 2048
-	// holdStep is the step in which memory for an entry is asked for. What is below it is not counted.
+	// holdStep is the step in which memory for an entry is reserved. Smaller amounts are not counted.
 	holdStep = 64 << 10
 )
 
@@ -27,36 +27,36 @@ const (
 type entry struct {
 	data   []byte // names and values
 	fields []field
-	// time is when it happened, in nanoseconds since 1970; hasTime: it says so.
+	// time is the time of the entry in nanoseconds since 1970, if hasTime is set.
 	time    int64
 	hasTime bool
-	// cursor is its place in the journal; source is the id of its file and number its number there, as hexadecimal
-	// digits, if the cursor has them.
+	// cursor is the position in the journal. source is the id of the journal file, and number the entry's number in
+	// it, as hexadecimal digits, if the cursor has them.
 	cursor, source, number []byte
 }
 
-// field is a field of an entry: places in its data.
+// field is a field of an entry, as offsets in its data.
 type field struct{ name, value, end int }
 
 func (e *entry) name(f field) []byte  { return e.data[f.name:f.value] }
 func (e *entry) value(f field) []byte { return e.data[f.value:f.end] }
 
-// size is about what the entry takes.
+// size returns the approximate memory of the entry.
 func (e *entry) size() int { return len(e.data) + 24*len(e.fields) + 128 }
 
 func (e *entry) reset() { *e = entry{data: e.data[:0], fields: e.fields[:0]} }
 
-// decoder reads entries in the export format of journals, which is described at
+// decoder reads entries in the journal export format, which is described at
 // https://systemd.io/JOURNAL_EXPORT_FORMATS/.
 type decoder struct {
 	r *bufio.Reader
-	// hold asks for the memory of n bytes, in all.
+	// hold reserves n bytes in all.
 	hold func(n int) error
 	held int
 	// cut is called for an entry that is shortened.
 	cut func()
 
-	isCut bool // of the entry under way
+	isCut bool // whether the current entry was shortened
 }
 
 // next reads an entry. After the last one the error is io.EOF.
@@ -75,7 +75,7 @@ func (d *decoder) next(e *entry) error {
 			if len(e.fields) > 0 {
 				return d.finish(e)
 			}
-			continue // entries may have more than one empty line between them
+			continue // there may be several empty lines between entries
 		}
 		if err := d.field(e, start, whole); err != nil {
 			return err
@@ -107,7 +107,8 @@ func (d *decoder) finish(e *entry) error {
 // maxMicros is the last time that nanoseconds can hold.
 const maxMicros = (1<<63 - 1) / 1000
 
-// placeOf returns s= and i= of a cursor, or nothing if it does not have both as systemd writes them.
+// placeOf returns the values of s= and i= in a cursor. If they are not both as systemd writes them, it returns
+// nothing.
 func placeOf(cursor []byte) (source, number []byte) {
 	for part := range bytes.SplitSeq(cursor, []byte{';'}) {
 		switch text := part[min(2, len(part)):]; {
@@ -132,8 +133,8 @@ func isHex(text []byte) bool {
 	return true
 }
 
-// line appends a line to the data of an entry, without its end, or as much of it as fits; whole: all of it. The error
-// at the end of the stream is io.EOF.
+// line appends a line without its end to the data of an entry, as far as it fits. whole says that all of it was
+// appended. At the end of the stream the error is io.EOF.
 func (d *decoder) line(e *entry) (whole bool, err error) {
 	start := len(e.data)
 	for whole = true; ; {
@@ -174,7 +175,7 @@ func (d *decoder) append(e *entry, part []byte) error {
 	return nil
 }
 
-// field makes a field of a line: of the text in it, or of the bytes that follow it.
+// field makes a field from a line. The value is in the line, or in the bytes after it.
 func (d *decoder) field(e *entry, start int, whole bool) error {
 	line := e.data[start:]
 	f := field{name: start}
@@ -206,7 +207,7 @@ func (d *decoder) field(e *entry, start int, whole bool) error {
 	return nil
 }
 
-// bytes appends the value of a field that says its length.
+// bytes appends the value of a field that has its length before it.
 func (d *decoder) bytes(e *entry) error {
 	var length [8]byte
 	if _, err := io.ReadFull(d.r, length[:]); err != nil {
@@ -223,7 +224,7 @@ func (d *decoder) bytes(e *entry) error {
 			return err
 		}
 		keep -= uint64(len(part))
-		_, _ = d.r.Discard(len(part)) // it is there
+		_, _ = d.r.Discard(len(part)) // the bytes are in the buffer
 	}
 	for d.isCut = d.isCut || left > 0; left > 0; {
 		n, err := d.r.Discard(int(min(left, 1<<20)))
@@ -242,7 +243,7 @@ func (d *decoder) bytes(e *entry) error {
 	return nil
 }
 
-// atEnd returns the error of a stream that ends within a field.
+// atEnd returns the error for a stream that ends inside a field.
 func atEnd(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) && errs.CodeOf(err) == errs.Unknown {
 		return malformed("it ends within an entry")
@@ -250,7 +251,7 @@ func atEnd(err error) error {
 	return err
 }
 
-// malformed returns the error of a body that is not in the export format.
+// malformed returns the error for a body that is not in the export format.
 func malformed(format string, args ...any) error {
 	return errs.New(errs.InvalidArguments, "the body cannot be read as entries of a journal: "+format+
 		"; what came before is stored", args...)

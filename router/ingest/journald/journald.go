@@ -1,14 +1,14 @@
-// Package journald takes the entries of systemd's journals, as systemd-journal-upload sends them: POST /upload, in the
+// Package journald receives the entries of systemd journals from systemd-journal-upload: POST /upload, in the
 // export format of https://systemd.io/JOURNAL_EXPORT_FORMATS/.
 //
-// One request has all that a machine has written since the last one that was answered, which may be millions of
-// entries. So it is read bit by bit and stored in pieces, and what of it is stored already, because an answer did not
-// come through, is left out. DESIGN.md of router/ingest says how that is known.
+// One request has everything that a machine has written since the last answered request, which may be millions of
+// entries. So it is read and stored in pieces. Entries that were stored already, because an answer was lost, are
+// left out. DESIGN.md of router/ingest explains how they are recognised.
 //
-// Without a pipeline an entry becomes a row with the columns of layout. With one it is a record of the same names, and
-// svc_timestamp.
+// Without a pipeline, an entry becomes a row with the columns of layout. With a pipeline, it becomes a record with
+// the same names and svc_timestamp.
 //
-// It decodes, calls router/ingest, and answers.
+// The package decodes, calls router/ingest, and answers.
 package journald
 
 import (
@@ -22,29 +22,29 @@ import (
 	"cordwood/router/ingest/httpdoor"
 )
 
-// DefaultTable is where entries go of requests that name no table.
+// DefaultTable is the table for requests that name none.
 const DefaultTable = "journald"
 
 // contentType is the content type of the export format.
 const contentType = "application/vnd.fdo.journal"
 
-// Door answers the requests of clients that upload.
+// Door answers requests of uploaders.
 type Door struct {
 	httpdoor.Door
-	// silence is how long nothing comes before what has come is stored, and longest how long the first entry of a piece
-	// waits.
+	// silence is how long no entry may arrive before the pending entries are stored. longest is how long the first
+	// entry of a piece may wait.
 	silence, longest time.Duration
 }
 
-// New returns a door: d.Defaults says where the records go of requests that do not say it.
+// New returns a Door. d.Defaults is the destination for requests that name none.
 func New(d httpdoor.Door) *Door {
 	d.Protocol = ingest.Journald
 	d.Defaults = d.Defaults.Or(httpdoor.Target{Table: DefaultTable})
 	return &Door{Door: d, silence: time.Second, longest: 5 * time.Second}
 }
 
-// Refuse answers an error with its text. Clients give up at any status from 300 on, and are started again by systemd.
-// A limit that passes has the status of a busy server.
+// Refuse answers an error with its plain text. Uploaders give up at any status from 300 on, and systemd restarts
+// them. If a rate limit was reached, the status is that of a busy server.
 func Refuse(w http.ResponseWriter, _ *http.Request, why *exchange.Refusal) {
 	status := why.Status
 	if status == http.StatusTooManyRequests {

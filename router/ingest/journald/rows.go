@@ -14,13 +14,13 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// The fields of an entry that say where and when it is.
+// The fields of an entry with its position and time.
 const (
 	fieldCursor = "__CURSOR"
 	fieldTime   = "__REALTIME_TIMESTAMP"
 )
 
-// layout is the columns of entries.
+// layout has the columns of entries.
 var layout = &pipeline.Layout{Columns: []schema.Column{
 	{Name: "hostname", Type: schema.String, Semantic: schema.Tag},
 	{Name: "syslog_identifier", Type: schema.String, Semantic: schema.Tag},
@@ -42,26 +42,26 @@ var layout = &pipeline.Layout{Columns: []schema.Column{
 const (
 	columnCursor = "cursor"
 	columnFields = "fields"
-	// fieldsAt is the place of that column.
+	// fieldsAt is the index of that column.
 	fieldsAt = 11
 )
 
-// columnOf says which column of the layout a field becomes. The others are in the column fields.
+// columnOf has the column of the layout for each field. All other fields go into the column fields.
 var columnOf = map[string]int{
 	"_HOSTNAME": 0, "SYSLOG_IDENTIFIER": 1, "PRIORITY": 2, "MESSAGE": 3, "_PID": 4, "_UID": 5, "_SYSTEMD_UNIT": 6,
 	"_COMM": 7, "_TRANSPORT": 8, "_BOOT_ID": 9, fieldCursor: 10,
 }
 
-// input makes rows of entries.
+// input makes rows from entries.
 type input struct {
 	entries []*entry
-	arrival int64  // in nanoseconds since 1970, for entries that do not say when they happened
-	at      *entry // the one that fill is at
+	arrival int64  // in nanoseconds since 1970, for entries without a time
+	at      *entry // the current entry of fill
 	rest    []field
 	json    []byte
 }
 
-// columns returns the fields of an entry that become columns, by the column, and the others.
+// columns returns the fields of an entry that have a column, by column, and the other fields.
 func (in *input) columns(e *entry) (of [fieldsAt]*field, rest []field) {
 	rest = in.rest[:0]
 	for i := range e.fields {
@@ -80,7 +80,7 @@ func (in *input) columns(e *entry) (of [fieldsAt]*field, rest []field) {
 	return of, rest
 }
 
-// fits reports whether a column can have a value.
+// fits reports whether a column can hold a value.
 func fits(column int, text []byte) bool {
 	t := layout.Columns[column].Type
 	if !t.IsInteger() {
@@ -127,7 +127,7 @@ func (in *input) fill(to *pipeline.Direct) error {
 	return nil
 }
 
-// text returns the entry that fill is at as a record.
+// text returns the current entry of fill as a record.
 func (in *input) text() []byte {
 	columns, rest := in.columns(in.at)
 	out := []byte{'{'}
@@ -159,7 +159,7 @@ func (in *input) text() []byte {
 	return append(out, '}')
 }
 
-// give gives the entries to a pipeline: what would be columns, and svc_timestamp.
+// give passes the entries to a pipeline: the same names as the columns, and svc_timestamp.
 func (in *input) give(to *ingest.Sink) error {
 	for _, e := range in.entries {
 		columns, rest := in.columns(e)
@@ -182,7 +182,7 @@ func (in *input) give(to *ingest.Sink) error {
 		if len(rest) > 0 {
 			v, err := value.ParseJSON(string(appendFields(nil, e, rest)), value.JSONOptions{})
 			if err != nil {
-				v = value.NewString(err.Error()) // never: it is JSON
+				v = value.NewString(err.Error()) // never happens, because it is JSON
 			}
 			o.Add(columnFields, v)
 		}
@@ -194,7 +194,7 @@ func (in *input) give(to *ingest.Sink) error {
 	return nil
 }
 
-// appendFields appends fields as a JSON object. Fields that come several times are arrays.
+// appendFields appends fields as a JSON object. Repeated fields become arrays.
 func appendFields(to []byte, e *entry, list []field) []byte {
 	slices.SortStableFunc(list, func(a, b field) int { return bytes.Compare(e.name(a), e.name(b)) })
 	to = append(to, '{')
@@ -222,7 +222,7 @@ func appendFields(to []byte, e *entry, list []field) []byte {
 	return append(to, '}')
 }
 
-// appendValue appends a value as a JSON text, or if it is no text as {"base64":"…"}.
+// appendValue appends a value as a JSON text. If it is not text, it becomes {"base64":"…"}.
 func appendValue(to, v []byte) []byte {
 	if utf8.Valid(v) {
 		return jsonscan.AppendQuotedBytes(to, v)
@@ -232,7 +232,7 @@ func appendValue(to, v []byte) []byte {
 	return append(to, `"}`...)
 }
 
-// valid returns a text with U+FFFD in the place of what is not UTF-8.
+// valid returns a text in which bytes that are not UTF-8 are replaced by U+FFFD.
 func valid(text []byte) []byte {
 	if utf8.Valid(text) {
 		return text

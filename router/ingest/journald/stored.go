@@ -7,26 +7,27 @@ import (
 	"cordwood/router/ingest"
 )
 
-// stored is what is known of the entries of a source that are stored already.
+// stored says how much of the entries of a source is stored already.
 type stored uint8
 
 const (
 	unknown stored = iota
-	// none of the entries that come is stored.
+	// none of the new entries is stored.
 	none
-	// some of them are: it has to be asked for each piece.
+	// some of the new entries are stored, so the table is queried for each piece.
 	some
 )
 
-// maxSources bounds the sources that are remembered for a request. Of others it is asked for each piece.
+// maxSources bounds the sources that are remembered during a request. For other sources, the table is queried for
+// each piece.
 const maxSources = 1000
 
-// unstored returns the entries of a piece that are not stored yet. It asks the table, which all routers see and which
-// survives restarts: an uploader sends everything again that was not acknowledged.
+// unstored returns the entries of a piece that are not stored yet. It queries the table, which all routers see and
+// which survives restarts, because an uploader resends everything that was not acknowledged.
 func (u *upload) unstored(entries []*entry) ([]*entry, error) {
 	first, last := entries[0], entries[len(entries)-1]
 	if first.source == nil || u.target.Pipeline != "" {
-		return entries, nil // it is not known what columns a pipeline makes
+		return entries, nil // the columns that the pipeline makes are not known
 	}
 	source := string(first.source)
 	since, until := times(entries)
@@ -50,7 +51,7 @@ func (u *upload) unstored(entries []*entry) ([]*entry, error) {
 	if state == none {
 		return entries, nil
 	}
-	// The numbers have the same length, so that they are in the order of texts.
+	// The numbers have the same length, so they are sorted as texts.
 	q.Low, q.High = "s="+source+";i="+string(first.number)+";", "s="+source+";i="+string(last.number)+"<"
 	q.Until, q.Limit = until, 2*pieceEntries
 	cursors, err := u.call.Lookup(q)
@@ -60,7 +61,7 @@ func (u *upload) unstored(entries []*entry) ([]*entry, error) {
 	return u.without(entries, cursors), nil
 }
 
-// without returns the entries whose cursors are not among those.
+// without returns the entries whose cursors are not in the list.
 func (u *upload) without(entries []*entry, cursors []string) []*entry {
 	if len(cursors) == 0 {
 		return entries
@@ -79,8 +80,8 @@ func (u *upload) without(entries []*entry, cursors []string) []*entry {
 	return out
 }
 
-// times returns within which times the rows of the entries are, in a table whose times may be whole seconds; 0 and 0:
-// that is not known.
+// times returns the time range of the rows of the entries. The times in the table may be whole seconds. 0 and 0
+// mean that the range is not known.
 func times(entries []*entry) (since, until int64) {
 	since, until = math.MaxInt64, math.MinInt64
 	for _, e := range entries {

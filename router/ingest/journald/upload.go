@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// pieceEntries is how many entries a piece has at most: it ends at a number of the journal that is divisible by it.
+	// pieceEntries bounds the entries of a piece. A piece ends at an entry number that is divisible by it.
 	pieceEntries = 1000
-	// pieceBytes bounds what a piece holds.
+	// pieceBytes bounds the size of a piece.
 	pieceBytes = 8 << 20
-	// pieceStep is the step in which memory for a piece is asked for.
+	// pieceStep is the step in which memory for a piece is reserved.
 	pieceStep = 256 << 10
-	// keepBytes is the size up to which the memory of an entry is used again.
+	// keepBytes is the size up to which the memory of an entry is reused.
 	keepBytes = 64 << 10
 )
 
@@ -34,26 +34,27 @@ type upload struct {
 	target httpdoor.Target
 	stream *body.Stream
 	piece  piece
-	found  map[string]stored // what is known of each source
+	found  map[string]stored // what is known about each source
 	// pieces counts the stored pieces, and storing how long that took.
 	pieces  int
 	storing time.Duration
-	// failed is why reading ended; set before the channel of entries is closed.
+	// failed is the reason why reading ended. It is set before the channel of entries is closed.
 	failed error
 }
 
-// piece is entries that are stored together. All have the same source, and numbers that ascend and have as many digits.
+// piece has entries that are stored together. They have the same source, and ascending numbers with the same number
+// of digits.
 type piece struct {
 	entries []*entry
 	bytes   int
 	begun   time.Time
-	held    *body.Body // nil: nothing is held yet
+	held    *body.Body // nil: no memory is reserved yet
 	holds   int
 }
 
 var entryPool = sync.Pool{New: func() any { return &entry{} }}
 
-// free gives an entry back.
+// free makes an entry available for reuse.
 func (e *entry) free() {
 	if cap(e.data) <= keepBytes {
 		entryPool.Put(e)
@@ -111,7 +112,7 @@ func (u *upload) read(entries chan<- *entry, stop <-chan struct{}) {
 	}
 }
 
-// hold makes a share of the memory for bodies one of n bytes, which is nil at first.
+// hold changes a reservation, which is nil at first, to n bytes.
 func (u *upload) hold(held *body.Body, n int) (*body.Body, error) {
 	if held == nil {
 		return u.call.Hold(int64(n))
@@ -147,7 +148,7 @@ func (u *upload) store(entries <-chan *entry) error {
 	}
 }
 
-// add adds an entry to the piece, and stores the piece before or after it if it ends there.
+// add adds an entry to the piece. If the piece ends before or after the entry, it is stored.
 func (u *upload) add(e *entry) error {
 	p := &u.piece
 	if len(p.entries) > 0 && (!p.continues(e) || p.bytes+e.size() > pieceBytes || time.Since(p.begun) > u.door.longest) {
@@ -178,7 +179,7 @@ func (e *entry) isLast() bool {
 	return err == nil && n%pieceEntries == 0
 }
 
-// continues reports whether the piece may go on with the entry.
+// continues reports whether the entry can be added to the piece.
 func (p *piece) continues(e *entry) bool {
 	last := p.entries[len(p.entries)-1]
 	return string(last.source) == string(e.source) && len(last.number) == len(e.number) &&
@@ -216,7 +217,7 @@ func (u *upload) flush() error {
 	b := u.call.Batch(u.target)
 	u.name(b, entries)
 	if b.OnReject == "" {
-		b.OnReject = ingest.StoreRejects // the answer cannot tell which entries they are
+		b.OnReject = ingest.StoreRejects // the answer cannot say which entries were refused
 	}
 	b.Bytes = 0
 	for _, e := range entries {
@@ -232,18 +233,19 @@ func (u *upload) flush() error {
 	return u.call.StorePart(b, p.held, int64(p.bytes)).Err
 }
 
-// name gives a piece its key: the source, the numbers, and all cursors, since machines that are copies of another have
-// its source. Without cursors the key of the request counts, if there is one, with what the piece holds.
+// name sets the key of a piece: the source, the numbers, and all cursors, because copies of a machine have the same
+// source. Without cursors, the key is derived from the request's key, if there is one, and the content of the
+// piece.
 func (u *upload) name(b *ingest.Batch, entries []*entry) {
 	hash := sha256.New()
 	first, last := entries[0], entries[len(entries)-1]
-	cursors := first.source != nil // then all have one
+	cursors := first.source != nil // then all entries have one
 	for _, e := range entries {
 		text := e.cursor
 		if !cursors {
 			text = e.data
 		}
-		_, _ = fmt.Fprintf(hash, "%d:%s", len(text), text) // a hash takes everything
+		_, _ = fmt.Fprintf(hash, "%d:%s", len(text), text) // writing to a hash does not fail
 	}
 	sum := hex.EncodeToString(hash.Sum(nil))
 	switch {

@@ -1,10 +1,9 @@
-// Package jsonwalk goes through a JSON document for doors whose protocol is JSON with fields of
-// fixed names: they take the fields that they know and pass over the others, in one pass and
-// without a tree.
+// Package jsonwalk reads JSON documents for doors whose protocol uses JSON with fixed field names. They read the
+// fields that they know and skip the others, in one pass and without a tree.
 //
-// It decodes nothing by itself: the caller says at each value what it wants of it. A Walker belongs
-// to one goroutine. What it returns is valid until the next call for a text of the same kind, or as
-// long as the document, as each method says. Documents must be valid UTF-8.
+// The caller says for each value how to read it. A Walker belongs to one goroutine. Each method says whether its
+// result is valid until the next call for a text of the same kind, or as long as the document. Documents must be
+// valid UTF-8.
 package jsonwalk
 
 import (
@@ -14,9 +13,9 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-// Walker is a position in a JSON document. All its methods but Kind and AtEnd move behind the value
-// that they read. Their errors are *jsonscan.Error, and of the callbacks; nothing may be read after
-// one. Its zero value is ready for Reset.
+// Walker is a position in a JSON document. All its methods except Kind and AtEnd move past the value that they
+// read. Their errors are *jsonscan.Error, or errors from callbacks. After an error, nothing more may be read. The
+// zero value is ready for Reset.
 type Walker struct {
 	text  jsonscan.Text
 	src   []byte
@@ -34,15 +33,15 @@ func New(data []byte) *Walker {
 	return w
 }
 
-// Reset begins with another document.
+// Reset starts reading another document.
 func (w *Walker) Reset(data []byte) {
 	w.text = jsonscan.NewText(data)
 	w.src, w.depth = w.text.Bytes(), 0
 	w.pos = w.text.Space(0)
 }
 
-// Kind returns what the value at the position is, by its first byte: '{', '[', '"', 't', 'f', 'n', '0' for
-// a number, and 0 for what is not a value.
+// Kind returns the kind of the next value by its first byte: '{', '[', '"', 't', 'f', 'n', '0' for a number, and 0
+// if it is not a value.
 func (w *Walker) Kind() byte {
 	switch c := w.src[w.pos]; {
 	case c == '{', c == '[', c == '"', c == 't', c == 'f', c == 'n':
@@ -53,7 +52,7 @@ func (w *Walker) Kind() byte {
 	return 0
 }
 
-// AtEnd reports whether nothing but white space is left.
+// AtEnd reports whether only white space is left.
 func (w *Walker) AtEnd() bool {
 	w.pos = w.text.Space(w.pos)
 	return w.pos >= w.text.Len()
@@ -65,7 +64,7 @@ func (w *Walker) Pos() int { return w.pos }
 // Since returns the document from an offset to the position, valid as long as the document.
 func (w *Walker) Since(from int) []byte { return w.src[from:w.pos:w.pos] }
 
-// Expect returns an error if the value at the position is not of the kind; want names it.
+// Expect returns an error if the next value is not of the kind. want names the kind.
 func (w *Walker) Expect(kind byte, want string) error {
 	if w.Kind() != kind {
 		return w.text.Unexpected(w.pos, want)
@@ -149,8 +148,8 @@ func (w *Walker) leave() error {
 	return nil
 }
 
-// String reads a string. It is valid until the next String, and with inPlace true as long as the
-// document.
+// String reads a string. If inPlace is true, it is valid as long as the document, otherwise until the next call of
+// String.
 func (w *Walker) String() (s []byte, inPlace bool, err error) {
 	if w.src[w.pos] != '"' {
 		return nil, false, w.text.Unexpected(w.pos, "a string")
@@ -161,7 +160,7 @@ func (w *Walker) String() (s []byte, inPlace bool, err error) {
 	return s, inPlace, err
 }
 
-// quoted reads the string at the position, in place if it has no escapes, else into the buffer.
+// quoted reads the next string, in place if it has no escapes, otherwise into the buffer.
 func (w *Walker) quoted(buf *[]byte) ([]byte, error) {
 	from := w.pos + 1
 	if end := jsonscan.StringEnd(w.src, from); w.src[end] == '"' {
@@ -177,8 +176,8 @@ func (w *Walker) quoted(buf *[]byte) ([]byte, error) {
 	return out, nil
 }
 
-// Number reads a number: kind says which of i and f is set, as jsonscan.Text.Number has it. text is
-// the digits as they came, valid as long as the document.
+// Number reads a number. kind says whether i or f is set, as in jsonscan.Text.Number. text is the original text,
+// valid as long as the document.
 func (w *Walker) Number() (kind jsonscan.NumberKind, i int64, f float64, text []byte, err error) {
 	from := w.pos
 	next, kind, i, f := w.text.Number(from)
@@ -189,7 +188,8 @@ func (w *Walker) Number() (kind jsonscan.NumberKind, i int64, f float64, text []
 	return kind, i, f, w.src[from:next:next], nil
 }
 
-// Raw reads any value and returns its text as it came, checked to be JSON, valid as long as the document.
+// Raw reads any value and returns its original text. The text is checked to be JSON, and valid as long as the
+// document.
 func (w *Walker) Raw() ([]byte, error) {
 	from := w.pos
 	next, err := w.text.Skip(from, w.depth)
@@ -200,13 +200,13 @@ func (w *Walker) Raw() ([]byte, error) {
 	return w.src[from:next:next], nil
 }
 
-// Skip reads any value and drops it.
+// Skip reads any value and discards it.
 func (w *Walker) Skip() error {
 	_, err := w.Raw()
 	return err
 }
 
-// Null reads a null and returns true, or returns false and reads nothing.
+// Null reads a null and returns true. If the next value is not null, it returns false and reads nothing.
 func (w *Walker) Null() bool {
 	if w.src[w.pos] != 'n' || !w.text.IsNull(w.pos) {
 		return false
@@ -215,10 +215,10 @@ func (w *Walker) Null() bool {
 	return true
 }
 
-// Values goes through the values of a body: one after another, and the elements of arrays instead of the arrays. each
-// must read the value at w, and give nothing away before it has: what is malformed outside of arrays is a line, for
-// which bad is called, and from then on each line must hold a value. The error is that an array is malformed, or one
-// of the callbacks'.
+// Values reads the values of a body: values one after another, where elements of arrays count as values. each must
+// read the value at w before it passes anything on. If the text outside of arrays is malformed, bad is called for
+// its line, and from then on each line must contain a value. Values returns an error if an array is malformed, or
+// an error from a callback.
 func Values(body []byte, each func(w *Walker) error, bad func(line []byte, err error) error) error {
 	w := New(body)
 	for !w.AtEnd() {
@@ -240,7 +240,7 @@ func Values(body []byte, each func(w *Walker) error, bad func(line []byte, err e
 	return nil
 }
 
-// lines goes through a body with a value on each line.
+// lines reads a body with a value on each line.
 func lines(body []byte, each func(w *Walker) error, bad func(line []byte, err error) error) error {
 	w := &Walker{}
 	for len(body) > 0 {
@@ -261,7 +261,8 @@ func lines(body []byte, each func(w *Walker) error, bad func(line []byte, err er
 	return nil
 }
 
-// one reads the one value of a line. Values of a line before something malformed have been given away.
+// one reads the single value of a line. If a line has a fault after its first values, these have been passed on
+// already.
 func one(w *Walker, each func(w *Walker) error) error {
 	for {
 		if err := each(w); err != nil || w.AtEnd() {

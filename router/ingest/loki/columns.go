@@ -14,7 +14,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// layout has the columns of entries that go through no pipeline, beside the columns of their labels.
+// layout has the columns of entries without a pipeline, besides the columns of their labels.
 var layout = &pipeline.Layout{Columns: []schema.Column{
 	{Name: "line", Type: schema.String, Semantic: schema.Field},
 	{Name: "structured_metadata", Type: schema.JSON, Semantic: schema.Field},
@@ -26,7 +26,7 @@ const (
 	columnMetadata
 )
 
-// labelsColumn is where labels go if they are to stay together.
+// labelsColumn is the column for labels if they are kept together.
 var labelsColumn = schema.Column{Name: "labels", Type: schema.JSON, Semantic: schema.Field}
 
 // fill puts the entries into columns.
@@ -38,7 +38,7 @@ func (p *push) fill(to *pipeline.Direct) error {
 	to.Expect(columnLine, len(p.body))
 	return p.streams(func(s *stream) error {
 		refused := checkLabels(&s.labels)
-		if refused == nil { // what is refused makes no columns
+		if refused == nil { // refused entries create no columns
 			p.repeated += columns.begin(s.labels.list, p.labelsInJSON)
 		}
 		p.stream, p.at = s, &e
@@ -68,7 +68,7 @@ func (p *push) fill(to *pipeline.Direct) error {
 	})
 }
 
-// text is a request with the entry that fill is at alone, for the rejects.
+// text returns a request with only the current entry of fill, for the rejects.
 func (p *push) text() []byte {
 	out := p.appendLabels([]byte(`{"streams":[{"stream":`))
 	out = append(out, `,"values":[`...)
@@ -88,7 +88,7 @@ func (p *push) text() []byte {
 	return append(out, `]}]}`...)
 }
 
-// appendLabels appends all labels of the stream as they came, as a JSON object.
+// appendLabels appends all labels of the stream in their original form, as a JSON object.
 func (p *push) appendLabels(to []byte) []byte {
 	switch {
 	case len(p.stream.labelText) == 0 || p.stream.badLabels:
@@ -97,17 +97,17 @@ func (p *push) appendLabels(to []byte) []byte {
 		return append(to, p.stream.labelText...)
 	}
 	to = append(to, '{')
-	_ = parseLabels(p.stream.labelText, func(l pair) { to = appendMember(to, l) }) // it was read before
+	_ = parseLabels(p.stream.labelText, func(l pair) { to = appendMember(to, l) }) // it was valid before
 	return append(to, '}')
 }
 
-// appendMetadata appends all metadata of an entry of the protobuf form as they came, as a JSON object after a comma.
+// appendMetadata appends all metadata of an entry in protobuf form as a JSON object after a comma.
 func (e *entry) appendMetadata(to []byte) []byte {
 	if e.metadata.n == 0 {
 		return to
 	}
 	to = append(to, ',', '{')
-	msg := e.raw // it was read before
+	msg := e.raw // it was valid before
 	var f protowalk.Field
 	for ok, _ := next(&msg, &f); ok; ok, _ = next(&msg, &f) {
 		if f.IsBytes(3) {
@@ -131,7 +131,8 @@ type labelColumns struct {
 	jsonAt   int
 }
 
-// begin finds the columns of a stream's labels. It returns how many are left out because their names come again.
+// begin finds the columns for a stream's labels. It returns how many labels are left out because their names are
+// repeated.
 func (c *labelColumns) begin(labels []pair, inJSON bool) (left int) {
 	c.at, c.values, c.inJSON = c.at[:0], c.values[:0], inJSON
 	if inJSON {
@@ -149,7 +150,7 @@ func (c *labelColumns) begin(labels []pair, inJSON bool) (left int) {
 	return 0
 }
 
-// column finds the column of a label that was not met before in the request.
+// column finds the column for a label that is new in the request.
 func (c *labelColumns) column(name []byte) int {
 	col := schema.Column{
 		Name:     string(bytes.ToValidUTF8(name, []byte("\uFFFD"))),
@@ -173,7 +174,7 @@ func (c *labelColumns) column(name []byte) int {
 	return at
 }
 
-// put puts the labels into the row under way.
+// put puts the labels into the current row.
 func (c *labelColumns) put() {
 	if c.inJSON {
 		c.to.JSON(c.jsonAt, c.json)
@@ -184,8 +185,8 @@ func (c *labelColumns) put() {
 	}
 }
 
-// appendObject appends pairs as a JSON object. Of pairs of one name the last counts, as in any JSON: it returns how
-// many are left out.
+// appendObject appends pairs as a JSON object. If a name is repeated, the last pair counts. It returns how many
+// pairs are left out.
 func appendObject(to []byte, list []pair) (out []byte, left int) {
 	to = append(to, '{')
 	for i, p := range list {
@@ -198,7 +199,7 @@ func appendObject(to []byte, list []pair) (out []byte, left int) {
 	return append(to, '}'), left
 }
 
-// appendMember appends a pair as a member of the object that to ends with.
+// appendMember appends a pair as a member of the object at the end of to.
 func appendMember(to []byte, p pair) []byte {
 	if to[len(to)-1] != '{' {
 		to = append(to, ',')
@@ -207,7 +208,7 @@ func appendMember(to []byte, p pair) []byte {
 	return jsonscan.AppendQuotedBytes(to, p.value)
 }
 
-// repeated reports whether a pair of that name follows. Pairs are few (maxLabels, maxMetadata).
+// repeated reports whether a later pair has the name. There are few pairs (maxLabels, maxMetadata).
 func repeated(pairs []pair, name []byte) bool {
 	for _, p := range pairs {
 		if bytes.Equal(p.name, name) {
@@ -217,7 +218,7 @@ func repeated(pairs []pair, name []byte) bool {
 	return false
 }
 
-// records gives the entries to a pipeline.
+// records passes the entries to a pipeline.
 func (p *push) records(to *ingest.Sink) error {
 	var w jsonwalk.Walker
 	var e entry
@@ -254,14 +255,14 @@ func (p *push) records(to *ingest.Sink) error {
 	})
 }
 
-// note counts a name that comes again.
+// note counts a name that is repeated.
 func (p *push) note(rest []pair, name []byte) {
 	if repeated(rest, name) {
 		p.repeated++
 	}
 }
 
-// textValue returns a text of the body as a value, valid UTF-8.
+// textValue returns a text of the body as a value in valid UTF-8.
 func textValue(b []byte) value.Value {
 	if !utf8.Valid(b) {
 		b = bytes.ToValidUTF8(b, []byte("\uFFFD"))

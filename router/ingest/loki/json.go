@@ -11,10 +11,10 @@ import (
 var errStreams = errors.New(`the body has no list "streams": ` +
 	`expected {"streams":[{"stream":{"app":"web"},"values":[["1700000000000000000","a line"]]}]}`)
 
-// maxLists bounds the lists of values of one stream; there should be one.
+// maxLists bounds the lists of values of one stream. Clients send one.
 const maxLists = 1000
 
-// readJSON goes through the streams of a JSON body, as readProto does. Their values are for eachValue.
+// readJSON reads the streams of a JSON body, like readProto. eachValue reads their values.
 func readJSON(body []byte, each func(s *stream) error) error {
 	s := stream{labels: pairs{withoutHidden: true}}
 	found := false
@@ -63,7 +63,7 @@ func readJSON(body []byte, each func(s *stream) error) error {
 
 var errLists = errors.New(`a stream has "values" more than 1,000 times: send one list`)
 
-// readPairs reads an object of strings. Of other values it takes the JSON text.
+// readPairs reads an object of strings. Other values are taken as JSON text.
 func readPairs(w *jsonwalk.Walker, to *pairs) error {
 	return w.Object(func(key []byte) error {
 		if to.n >= maxPairs {
@@ -87,8 +87,8 @@ func readPairs(w *jsonwalk.Walker, to *pairs) error {
 
 var errEntry = errors.New(`an entry is no list such as ["1700000000000000000","a line"], with the time in nanoseconds`)
 
-// eachValue goes through the entries of a stream's values, which are checked to be JSON. bad is called
-// for what is not an entry, with its text.
+// eachValue reads the entries in a stream's values, which must be valid JSON. If a value is not an entry, it calls
+// bad with its text.
 func eachValue(values []byte, w *jsonwalk.Walker, e *entry, each func() error, bad func(text []byte) error) error {
 	w.Reset(values)
 	return w.Array(func(int) error {
@@ -105,7 +105,7 @@ func eachValue(values []byte, w *jsonwalk.Walker, e *entry, each func() error, b
 	})
 }
 
-// readJSON reads an entry; good is false if the value is none.
+// readJSON reads an entry. good is false if the value is not an entry.
 func (e *entry) readJSON(w *jsonwalk.Walker) (good bool, err error) {
 	if w.Kind() != '[' {
 		return false, w.Skip()
@@ -136,7 +136,7 @@ func (e *entry) readJSON(w *jsonwalk.Walker) (good bool, err error) {
 			e.line, inPlace, err = w.String()
 			return err
 		case i == 2 && kind == '{':
-			if !inPlace { // the metadata are strings too
+			if !inPlace { // the metadata contain strings too
 				e.line = append([]byte(nil), e.line...)
 			}
 			return readPairs(w, &e.metadata)
@@ -147,7 +147,7 @@ func (e *entry) readJSON(w *jsonwalk.Walker) (good bool, err error) {
 	return good && n >= 2, err
 }
 
-// parseTime reads the text of a time in nanoseconds, and reports whether it is one.
+// parseTime parses a time in nanoseconds, and reports whether it is valid.
 func (e *entry) parseTime(text []byte) bool {
 	v, err := strconv.ParseInt(string(text), 10, 64)
 	e.nanos = v

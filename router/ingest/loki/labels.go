@@ -8,8 +8,8 @@ import (
 
 var errLabels = errors.New(`the labels of a stream are no text such as {app="web", env="test"}`)
 
-// parseLabels calls each with the labels of a text like {app="web", env="test"}. Values without
-// escapes point into text.
+// parseLabels calls each for each label in a text such as {app="web", env="test"}. Values without escapes point
+// into text.
 func parseLabels(text []byte, each func(pair)) error {
 	text = bytes.TrimSpace(text)
 	if len(text) < 2 || text[0] != '{' || text[len(text)-1] != '}' {
@@ -22,7 +22,7 @@ func parseLabels(text []byte, each func(pair)) error {
 			return errLabels
 		}
 		p := pair{name: bytes.TrimSpace(text[:eq])}
-		if quoted := p.name; len(quoted) > 1 && quoted[0] == '"' { // names that are no identifiers, since Prometheus 3
+		if quoted := p.name; len(quoted) > 1 && quoted[0] == '"' { // quoted names, which Prometheus 3 allows
 			name, err := strconv.Unquote(string(quoted))
 			if err != nil {
 				return errLabels
@@ -48,7 +48,7 @@ func parseLabels(text []byte, each func(pair)) error {
 	return nil
 }
 
-// cutQuoted returns the value of the quoted string that text begins with, and what follows it.
+// cutQuoted returns the value of the quoted string at the start of text, and the rest.
 func cutQuoted(text []byte) (value, rest []byte, err error) {
 	if len(text) < 2 || text[0] != '"' && text[0] != '`' {
 		return nil, nil, errLabels

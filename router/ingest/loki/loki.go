@@ -1,12 +1,12 @@
-// Package loki takes logs by Loki's push API: POST /loki/api/v1/push, with protobuf in a snappy block
-// or with JSON, as Promtail, Alloy, Fluent Bit, Vector and the log drivers of Docker send them. The
-// form is described at https://grafana.com/docs/loki/latest/reference/loki-http-api/#ingest-logs.
+// Package loki receives logs with Loki's push API: POST /loki/api/v1/push, with JSON, or with protobuf in a snappy
+// block. Promtail, Alloy, Fluent Bit, Vector and Docker's log drivers use it. The format is described at
+// https://grafana.com/docs/loki/latest/reference/loki-http-api/#ingest-logs.
 //
-// Without a pipeline an entry becomes a row with the columns svc_timestamp, line, structured_metadata
-// and a column for each label. With one it is the record {"svc_timestamp": …, "loki_line": …,
-// "loki_label_NAME": …, "loki_metadata_NAME": …}.
+// Without a pipeline, an entry becomes a row with the columns svc_timestamp, line, structured_metadata and a column
+// for each label. With a pipeline, it becomes the record {"svc_timestamp": …, "loki_line": …, "loki_label_NAME": …,
+// "loki_metadata_NAME": …}.
 //
-// It decodes, calls router/ingest, and answers. Reading by Loki's API is not its business.
+// The package decodes, calls router/ingest, and answers. It does not implement Loki's query API.
 package loki
 
 import (
@@ -28,22 +28,22 @@ import (
 	"cordwood/router/ingest/jsonwalk"
 )
 
-// DefaultTable is where entries go of requests that name no table.
+// DefaultTable is the table for requests that name none.
 const DefaultTable = "loki_logs"
 
-// Door answers the requests of clients that push. Its Door must be set.
+// Door answers push requests. Its embedded Door must be set.
 type Door struct {
 	httpdoor.Door
 }
 
-// New returns a door: defaults says where the records go of requests that do not say it.
+// New returns a Door. The defaults of d are the destination for requests that name none.
 func New(d httpdoor.Door) *Door {
 	d.Protocol = ingest.Loki
 	d.Defaults = d.Defaults.Or(httpdoor.Target{Table: DefaultTable})
 	return &Door{d}
 }
 
-// Refuse answers an error as Loki does: its text, alone.
+// Refuse answers an error as Loki does, with its plain text.
 func Refuse(w http.ResponseWriter, _ *http.Request, why *exchange.Refusal) {
 	httpdoor.WriteText(w, why.Status, why.Text)
 }
@@ -66,7 +66,7 @@ func (d *Door) Push(w http.ResponseWriter, r *http.Request) {
 	exchange.WriteJSON(w, http.StatusOK, appendAnswer(nil, out, exchange.Of(r).Millis()))
 }
 
-// appendAnswer appends the answer in the form of /v1/ingest.
+// appendAnswer appends the answer in the format of /v1/ingest.
 func appendAnswer(to []byte, out *ingest.Outcome, millis int64) []byte {
 	to = append(to, `{"output":[`...)
 	for i, g := range out.Written.Groups {
@@ -80,14 +80,14 @@ func appendAnswer(to []byte, out *ingest.Outcome, millis int64) []byte {
 	return append(strconv.AppendInt(to, millis, 10), '}')
 }
 
-// push returns the way of a request.
+// push stores the entries of a request.
 func (d *Door) push(r *http.Request) (*ingest.Outcome, error) {
 	isJSON, err := isJSON(r.Header)
 	if err != nil {
 		return nil, err
 	}
 	if !isJSON {
-		r.Header.Del("Content-Encoding") // the body is a snappy block, whatever it says
+		r.Header.Del("Content-Encoding") // the body is a snappy block, whatever the header says
 	}
 	call, target, err := d.Open(r)
 	if err != nil {
@@ -102,7 +102,7 @@ func (d *Door) push(r *http.Request) (*ingest.Outcome, error) {
 	}
 	b := call.Batch(target)
 	if b.OnReject == "" {
-		b.OnReject = ingest.StoreRejects // the answer cannot tell which entries they are
+		b.OnReject = ingest.StoreRejects // the answer cannot say which entries were refused
 	}
 	in := &push{
 		body:         body,
@@ -135,7 +135,7 @@ func (d *Door) push(r *http.Request) (*ingest.Outcome, error) {
 	return out, nil
 }
 
-// isJSON reports whether the body is JSON; else it is protobuf.
+// isJSON reports whether the body is JSON. Otherwise it is protobuf.
 func isJSON(h http.Header) (bool, error) {
 	text := h.Get("Content-Type")
 	media, _, err := mime.ParseMediaType(text)
@@ -153,7 +153,7 @@ func isJSON(h http.Header) (bool, error) {
 		strconv.Quote(clip(text)))
 }
 
-// clip shortens a text of the client for a message.
+// clip shortens a client's text for a message.
 func clip[T string | []byte](text T) string {
 	const most = 64
 	if len(text) <= most {
@@ -162,25 +162,25 @@ func clip[T string | []byte](text T) string {
 	return string(text[:most]) + "…"
 }
 
-// blocks are the memory into which snappy blocks are decoded.
+// blocks has memory for decoded snappy blocks.
 var blocks = sync.Pool{New: func() any { return new([]byte) }}
 
-// maxBlock is the most memory of a block that is kept for the next request.
+// maxBlock bounds the memory of a block that is kept for the next request.
 const maxBlock = 4 << 20
 
-// keep keeps the memory of a block for the next request, if it is not unusually much.
+// keep keeps the memory of a block for the next request, unless it is too large.
 func keep(block *[]byte) {
 	if cap(*block) <= maxBlock {
 		blocks.Put(block)
 	}
 }
 
-// maxExpansion is how many times as large a snappy block may become at most: an element of 3 bytes becomes at most 64
-// (https://github.com/google/snappy/blob/main/format_description.txt). A block that claims more is refused before
-// there is memory for it.
+// maxExpansion is the highest compression ratio of snappy: an element of 3 bytes becomes at most 64 bytes
+// (https://github.com/google/snappy/blob/main/format_description.txt). A block that claims a larger size is refused
+// before memory is allocated.
 const maxExpansion = 64/3 + 1
 
-// decode returns the body as JSON, which is valid UTF-8, or as protobuf, in the memory of block.
+// decode returns the body as JSON in valid UTF-8, or as protobuf. It decodes into the memory of block.
 func (d *Door) decode(call *httpdoor.Call, isJSON bool, block *[]byte) ([]byte, error) {
 	body := call.Body
 	if isJSON {
@@ -207,23 +207,23 @@ func (d *Door) decode(call *httpdoor.Call, isJSON bool, block *[]byte) ([]byte, 
 	return out, nil
 }
 
-// push is the entries of one request. It may be read more than once.
+// push has the entries of one request. It may be read more than once.
 type push struct {
 	body         []byte
 	json         bool
 	labelsInJSON bool
-	// unreadable are the streams whose labels could not be read.
+	// unreadable is how many streams had labels that could not be parsed.
 	unreadable int
-	// repeated are the names that came more than once in the metadata or the labels of an entry.
+	// repeated is how many names occurred more than once in the metadata or labels of an entry.
 	repeated int
-	// stream and at are the stream and the entry that are read, for the rejects; bad is the text of what is
-	// no entry.
+	// stream and at are the current stream and entry, for the rejects. bad is the text of a value that is not an
+	// entry.
 	stream *stream
 	at     *entry
 	bad    []byte
 }
 
-// streams goes through the streams of the body.
+// streams reads the streams of the body.
 func (p *push) streams(each func(s *stream) error) error {
 	p.unreadable, p.repeated = 0, 0
 	read := readProto
@@ -242,7 +242,7 @@ func (p *push) streams(each func(s *stream) error) error {
 	return err
 }
 
-// entries goes through the entries of a stream.
+// entries reads the entries of a stream.
 func (p *push) entries(s *stream, w *jsonwalk.Walker, e *entry, each func() error, bad func(text []byte) error) error {
 	if !p.json {
 		return s.eachEntry(e, each)
@@ -255,18 +255,18 @@ func (p *push) entries(s *stream, w *jsonwalk.Walker, e *entry, each func() erro
 	return nil
 }
 
-// What Loki allows of labels by default, and somewhat more.
+// The limits on labels. They are somewhat higher than Loki's defaults.
 const (
 	maxLabels     = 64
 	maxNameBytes  = 1024
 	maxValueBytes = 2048
-	// maxMetadata bounds the pieces of structured metadata of an entry.
+	// maxMetadata bounds the structured metadata of an entry.
 	maxMetadata = 128
-	// maxTags bounds the labels that become tags of a new table. Others become fields.
+	// maxTags bounds the labels that become tags of a new table. Further labels become fields.
 	maxTags = 16
 )
 
-// checkLabels returns why entries with the labels are refused.
+// checkLabels returns the reason why entries with the labels are refused; nil: they are accepted.
 func checkLabels(labels *pairs) error {
 	if labels.n > maxLabels {
 		return errs.New(errs.InvalidArguments,
@@ -293,7 +293,7 @@ var errTime = errs.New(errs.InvalidArguments,
 var errMetadata = errs.New(errs.InvalidArguments,
 	"the entry has more than %d pieces of structured metadata: send them in its line, as JSON", maxMetadata)
 
-// hidden reports whether a label is Loki's own, as __path__ is.
+// hidden reports whether a label is internal to Loki, such as __path__.
 func hidden(name []byte) bool {
 	return len(name) > 4 && bytes.HasPrefix(name, []byte("__")) && bytes.HasSuffix(name, []byte("__"))
 }

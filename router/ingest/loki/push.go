@@ -7,18 +7,18 @@ import (
 	"cordwood/router/ingest/protowalk"
 )
 
-// pair is a label, or a piece of structured metadata.
+// pair is a label or an item of structured metadata.
 type pair struct{ name, value []byte }
 
-// maxPairs bounds the pairs that are kept of labels or metadata: as many as may be stored, and one more. A body
-// of some megabytes may have millions, and entries with so many are refused.
+// maxPairs bounds the labels or metadata that are kept: one more than may be stored. A body of some megabytes may
+// have millions, and entries with so many are refused.
 const maxPairs = max(maxLabels, maxMetadata) + 1
 
-// pairs are the labels of a stream, or the metadata of an entry.
+// pairs has the labels of a stream, or the metadata of an entry.
 type pairs struct {
 	list []pair
-	n    int // how many there are, kept or not
-	// withoutHidden leaves out labels with names such as __path__, which are Loki's own.
+	n    int // number of pairs, including those not kept
+	// withoutHidden leaves out labels that are internal to Loki, such as __path__.
 	withoutHidden bool
 }
 
@@ -33,14 +33,14 @@ func (p *pairs) add(one pair) {
 	}
 }
 
-// stream is the entries of one set of labels.
+// stream has the entries with one set of labels.
 type stream struct {
 	labels pairs
-	// labelText is the labels as they came: text of the protobuf form, or a JSON object.
+	// labelText is the original form of the labels: a text in the protobuf form, or a JSON object.
 	labelText []byte
-	// badLabels: the text of the labels could not be read, and they are none.
+	// badLabels says that the labels could not be parsed. They are empty then.
 	badLabels bool
-	// message is the stream of the protobuf form. values are the entries of the JSON form, a JSON array each.
+	// message is the stream in protobuf form. values has the entries in JSON form, each a JSON array.
 	message []byte
 	values  [][]byte
 }
@@ -48,10 +48,11 @@ type stream struct {
 // entry is one line.
 type entry struct {
 	nanos int64
-	// late or early: the time is beyond what 64 bits of nanoseconds hold.
+	// outOfRange says that the time does not fit into 64 bits of nanoseconds.
 	outOfRange bool
 	line       []byte
-	// raw is the entry as it came. In the protobuf form there are seconds and fraction, in nanoseconds, too.
+	// raw is the original entry. In the protobuf form, seconds and fraction have its time too; the fraction is in
+	// nanoseconds.
 	raw               []byte
 	seconds, fraction int64
 	metadata          pairs
@@ -59,7 +60,7 @@ type entry struct {
 
 var errProto = errors.New("the body is no protobuf message of logproto.PushRequest")
 
-// next cuts the first field off a message. ok is false at its end.
+// next removes the first field from a message. At the end of the message, ok is false.
 func next(msg *[]byte, f *protowalk.Field) (ok bool, err error) {
 	if ok, err = protowalk.Next(msg, f); err != nil {
 		return false, errProto
@@ -67,8 +68,8 @@ func next(msg *[]byte, f *protowalk.Field) (ok bool, err error) {
 	return ok, nil
 }
 
-// readProto goes through the streams of a PushRequest. The stream is valid until each returns; what
-// its slices point to, as long as the body.
+// readProto reads the streams of a PushRequest. A stream is valid until each returns. The data in its slices is
+// valid as long as the body.
 func readProto(body []byte, each func(s *stream) error) error {
 	s := stream{labels: pairs{withoutHidden: true}}
 	var f protowalk.Field
@@ -89,7 +90,7 @@ func readProto(body []byte, each func(s *stream) error) error {
 	}
 }
 
-// readProto reads a message logproto.StreamAdapter but its entries.
+// readProto reads a message logproto.StreamAdapter, except its entries.
 func (s *stream) readProto(msg []byte) error {
 	s.labels.empty()
 	s.labelText, s.badLabels, s.message = nil, false, msg
@@ -111,7 +112,7 @@ func (s *stream) readProto(msg []byte) error {
 	}
 }
 
-// eachEntry goes through the entries of a stream.
+// eachEntry reads the entries of a stream.
 func (s *stream) eachEntry(e *entry, each func() error) error {
 	msg := s.message
 	var f protowalk.Field
@@ -132,7 +133,7 @@ func (s *stream) eachEntry(e *entry, each func() error) error {
 	}
 }
 
-// readProto reads a message logproto.EntryAdapter. Its metadata are valid until the next one.
+// readProto reads a message logproto.EntryAdapter. Its metadata is valid until the next entry is read.
 func (e *entry) readProto(msg []byte) error {
 	e.line, e.raw = nil, msg
 	e.metadata.empty()
@@ -159,7 +160,7 @@ func (e *entry) readProto(msg []byte) error {
 	}
 }
 
-// readTime reads a message google.protobuf.Timestamp. Of several of an entry each has what those before have not.
+// readTime reads a message google.protobuf.Timestamp. If an entry has several, their fields are merged.
 func (e *entry) readTime(msg []byte) error {
 	seconds, nanos := e.seconds, e.fraction
 	var f protowalk.Field
@@ -181,7 +182,7 @@ func (e *entry) readTime(msg []byte) error {
 	}
 }
 
-// readPair reads a piece of structured metadata.
+// readPair reads an item of structured metadata.
 func readPair(msg []byte) (p pair, err error) {
 	var f protowalk.Field
 	for {

@@ -1,9 +1,8 @@
-// Package native reads the bodies of POST /v1/ingest: JSON, lines of JSON, and lines of
-// text. It finds where records begin and end and which of them are malformed; what
-// becomes of a record is for the pipeline.Runner that it drives.
+// Package native reads the bodies of POST /v1/ingest: JSON, lines of JSON, and lines of text. It finds the start
+// and end of records and detects malformed ones. The pipeline.Runner that it calls handles the records.
 //
-// It keeps no state and reads bodies in place: nothing is copied but bodies that lack
-// padding (see jsonscan.NewText) or are not valid UTF-8.
+// It keeps no state and reads bodies in place. It copies only bodies that lack padding (see jsonscan.NewText) or
+// are not valid UTF-8.
 package native
 
 import (
@@ -27,14 +26,14 @@ const (
 	JSON Kind = iota + 1
 	// NDJSON has one record per line.
 	NDJSON
-	// Text has one record per line, with the line as its only field, message.
+	// Text has one record per line. The line is its only field, message.
 	Text
 )
 
-// KindOf returns the kind that a Content-Type header names. Its error, for a header
-// that is absent or names another type, has code InvalidArguments.
+// KindOf returns the kind named by a Content-Type header. If the header is missing or names another type, the error
+// has code InvalidArguments.
 func KindOf(contentType string) (Kind, error) {
-	switch contentType { // as most clients write it
+	switch contentType { // the usual form
 	case "application/json":
 		return JSON, nil
 	case "application/x-ndjson":
@@ -48,7 +47,7 @@ func KindOf(contentType string) (Kind, error) {
 	}
 	media, _, err := mime.ParseMediaType(contentType)
 	if err != nil {
-		// Parameters do not matter, so malformed ones do no harm.
+		// Parameters are ignored, even malformed ones.
 		media, _, _ = strings.Cut(contentType, ";")
 		media = strings.ToLower(strings.TrimSpace(media))
 	}
@@ -66,7 +65,7 @@ func KindOf(contentType string) (Kind, error) {
 	return 0, errs.New(errs.InvalidArguments, "invalid content type: %s, %s%s", contentType, expected, typeAdvice[media])
 }
 
-// typeAdvice says what to do with bodies of types that newcomers send.
+// typeAdvice has advice for content types that new users often send.
 var typeAdvice = map[string]string{
 	"application/x-www-form-urlencoded": "; curl -d sends this type unless you add -H 'Content-Type: application/json'",
 	"text/csv":                          csvAdvice,
@@ -75,19 +74,18 @@ var typeAdvice = map[string]string{
 
 const csvAdvice = "; send CSV as text/plain without its header line, through a pipeline with the processor csv"
 
-// Options are the parameters of a request that concern malformed bodies.
+// Options are the parameters of a request for malformed bodies.
 type Options struct {
-	// SkipError skips what is malformed if it is known where the next record begins:
-	// in lines, and in a JSON stream that is delimited by lines.
+	// SkipError skips malformed records if the start of the next record is known: in lines, and in a JSON stream with
+	// one value per line.
 	SkipError bool
-	// IgnoreErrors skips malformed lines, and takes a malformed JSON body up to the
-	// first fault.
+	// IgnoreErrors skips malformed lines, and reads a malformed JSON body up to the first fault.
 	IgnoreErrors bool
-	// OnRefuse, if not nil, is given the text of each malformed record that is skipped,
-	// before Runner.Refuse is called for it. The text may not be valid UTF-8.
+	// OnRefuse, if not nil, gets the text of each malformed record that is skipped, before Runner.Refuse is called.
+	// The text may not be valid UTF-8.
 	OnRefuse func(text []byte)
-	// OnRepair, if not nil, is called for each line of text that is not valid UTF-8, and is stored
-	// with U+FFFD in the place of what is not.
+	// OnRepair, if not nil, is called for each line of text that is not valid UTF-8. Its invalid bytes are stored as
+	// U+FFFD.
 	OnRepair func()
 }
 
@@ -96,9 +94,9 @@ const MaxBody = 1 << 30
 
 var bom = []byte("\xef\xbb\xbf")
 
-// Read splits body into records and gives them to run. Its errors are *errs.Error, of
-// code InvalidArguments unless run says otherwise; run has then taken part of the body
-// and is to be released. Read does not change body and keeps no part of it.
+// Read splits body into records and passes them to run. Its errors are *errs.Error, of code InvalidArguments unless
+// run returns another. After an error, run has received part of the body and must be released. Read does not change
+// body and keeps no part of it.
 func Read(body []byte, kind Kind, opt Options, run pipeline.Runner) error {
 	if len(body) > MaxBody {
 		return errs.New(errs.InvalidArguments,
@@ -122,7 +120,7 @@ type reader struct {
 	body  []byte
 	opt   Options
 	run   pipeline.Runner
-	valid bool // UTF-8
+	valid bool // whether the body is UTF-8
 
 	refused int
 }
@@ -151,7 +149,7 @@ func (s *reader) lines(f func(line []byte, index int) error) error {
 	return nil
 }
 
-// pad makes the body readable in place up to its end, so that no record is copied.
+// pad makes sure that the body can be read in place up to its end, so that no record is copied.
 func (s *reader) pad() {
 	t := jsonscan.NewText(s.body)
 	s.body = t.Bytes()[:t.Len()]
@@ -184,10 +182,10 @@ func (s *reader) jsonLine(line []byte, index int) error {
 	return err
 }
 
-// largeAdvice is what to do about JSON that breaks a limit.
+// largeAdvice is the advice for JSON that exceeds a limit.
 const largeAdvice = "; flatten the value before it is sent, or send it as text"
 
-// textAdvice is what to do about a line that does not begin as JSON does.
+// textAdvice is the advice for a line that does not start like JSON.
 const textAdvice = "; if the lines are text, send them as text/plain"
 
 func (s *reader) badLine(line []byte, err func() error) error {
@@ -198,13 +196,13 @@ func (s *reader) badLine(line []byte, err func() error) error {
 	return err()
 }
 
-// maxDetails is the number of skipped records whose fault is described in full. It
-// keeps a body of nothing but malformed records cheap.
+// maxDetails is the number of skipped records whose fault is described in full. It limits the cost of a body with
+// many malformed records.
 const maxDetails = 8
 
 var errMalformed = pipeline.WithKind(pipeline.SkipParse, errs.New(errs.InvalidArguments, "malformed"))
 
-// refuse counts a record of that text that is skipped because of what err describes.
+// refuse counts a skipped record with the given text. err returns the reason.
 func (s *reader) refuse(text []byte, err func() error) {
 	if s.opt.OnRefuse != nil {
 		s.opt.OnRefuse(text)
@@ -237,7 +235,7 @@ func invalidAt(b []byte) int {
 	return len(b)
 }
 
-// place says where in the body an offset is, for an error message.
+// place describes the position of an offset in the body, for an error message.
 func (s *reader) place(offset int) string {
 	before := s.body[:min(offset, len(s.body))]
 	line := bytes.Count(before, []byte{'\n'}) + 1

@@ -10,11 +10,11 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-// json reads a stream of values with or without white space between them. An object is
-// a record, the elements of an array are records.
+// json reads a stream of values, with or without white space between them. An object is a record, and so is each
+// element of an array.
 func (s *reader) json() error {
 	s.pad()
-	// Where the text stops being UTF-8 it ends, as if it were cut off there.
+	// Text that is not UTF-8 ends the stream, as if the body ended there.
 	limit, badUTF8 := len(s.body), math.MaxInt
 	if !s.valid {
 		badUTF8 = invalidAt(s.body)
@@ -52,7 +52,7 @@ const notUTF8 = "invalid UTF-8"
 func (s *reader) syntaxError(e *jsonscan.Error) error {
 	advice := ""
 	if e.TooLarge() {
-		// Where the next record of an array begins is not known then.
+		// Within an array, the start of the next record is not known.
 		advice = largeAdvice + "; of application/x-ndjson skip_error=true leaves such records out"
 	} else if at := e.Offset; at < len(s.body) && (at == 0 || s.body[at-1] == '\n') {
 		advice = textAdvice
@@ -61,8 +61,8 @@ func (s *reader) syntaxError(e *jsonscan.Error) error {
 		advice)
 }
 
-// stream reads the values in body[pos:limit]. With a *jsonscan.Error comes the position
-// of the top-level value that has the fault, or -1 if it lies inside an array.
+// stream reads the values in body[pos:limit]. With a *jsonscan.Error, it returns the position of the top-level
+// value that has the fault, or -1 if the value is inside an array.
 func (s *reader) stream(pos, limit int) (int, error) {
 	t := jsonscan.NewText(s.body[:limit])
 	data := t.Bytes()[:limit]
@@ -125,10 +125,9 @@ func (s *reader) scalar(t jsonscan.Text, pos int) (int, error) {
 	})
 }
 
-// nextLine finds the line at which a stream can be taken up again after the value at
-// pos failed. It can if the stream is delimited by lines, which we believe if the next
-// line that is not blank begins like a record, or if there is none and the value
-// itself began a line after others.
+// nextLine finds the line from which a stream can be read again after the value at pos failed. This requires that
+// each value is on its own line. It is assumed if the next line that is not blank starts like a record, or if there
+// is no further line and the failed value started a line after others.
 func (s *reader) nextLine(pos int) (int, bool) {
 	if pos < 0 {
 		return 0, false
@@ -144,8 +143,7 @@ func (s *reader) nextLine(pos int) (int, bool) {
 	return next, len(before) > 0 && before[len(before)-1] == '\n'
 }
 
-// linesOfJSON reads the rest of a stream from the line at pos on, each line by itself,
-// and skips malformed ones.
+// linesOfJSON reads the rest of a stream from the line at pos, each line separately, and skips malformed lines.
 func (s *reader) linesOfJSON(pos int) error {
 	for pos < len(s.body) {
 		end := bytes.IndexByte(s.body[pos:], '\n')
@@ -165,7 +163,7 @@ func (s *reader) linesOfJSON(pos int) error {
 	return nil
 }
 
-// restOfLine returns the body from pos to the end of its line.
+// restOfLine returns the body from pos to the end of the line.
 func (s *reader) restOfLine(pos int) []byte {
 	rest := s.body[pos:]
 	if i := bytes.IndexByte(rest, '\n'); i >= 0 {

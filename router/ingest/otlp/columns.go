@@ -13,7 +13,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// layout is the columns of records that go through no pipeline.
+// layout has the columns of records without a pipeline.
 var layout = &pipeline.Layout{Time: "timestamp", Columns: []schema.Column{
 	{Name: "trace_id", Type: schema.String, Semantic: schema.Field},
 	{Name: "span_id", Type: schema.String, Semantic: schema.Field},
@@ -86,7 +86,7 @@ func (q *request) fill(to *pipeline.Direct) error {
 	})
 }
 
-// extractTo puts the attributes that are to be columns into them.
+// extractTo puts attributes into columns of their own, if the request asks for this.
 func (q *request) extractTo(to *pipeline.Direct, r *record) error {
 	q.look(r)
 	for i, key := range q.extract {
@@ -97,8 +97,8 @@ func (q *request) extractTo(to *pipeline.Direct, r *record) error {
 	return nil
 }
 
-// look finds the attributes that are to be columns: of the record, of its scope, and of its resource. What
-// records share is looked through once.
+// look finds the attributes that become columns, in the record, its scope and its resource. The attributes that
+// records share are searched once.
 func (q *request) look(r *record) {
 	if len(q.extract) == 0 {
 		return
@@ -112,7 +112,7 @@ func (q *request) look(r *record) {
 	q.found = find(q.found, r.attributes, q.extract)
 }
 
-// extract puts the first attribute that there is into a column of its key.
+// extract puts the first attribute that exists into a column named by the key.
 func extract(to *pipeline.Direct, key string, attributes ...[]byte) error {
 	for _, raw := range attributes {
 		if raw == nil {
@@ -147,12 +147,12 @@ func extract(to *pipeline.Direct, key string, attributes ...[]byte) error {
 	return nil
 }
 
-// find returns the texts of the first members of an object that have the keys, which are compared without regard to
-// case; nil: it has none. dst is memory for them.
+// find returns the texts of the first members of an object with the given keys, ignoring case; nil: there is none.
+// dst is memory for them.
 func find(dst [][]byte, object []byte, keys []string) [][]byte {
 	dst = append(dst[:0], make([][]byte, len(keys))...)
 	w := jsonwalk.New(object)
-	// The text was made here: there are no errors.
+	// This package made the text, so there are no errors.
 	_ = w.Object(func(name []byte) error {
 		at := -1
 		for i, key := range keys {
@@ -170,7 +170,7 @@ func find(dst [][]byte, object []byte, keys []string) [][]byte {
 	return dst
 }
 
-// records gives the records to a pipeline.
+// records passes the records to a pipeline.
 func (q *request) records(to *ingest.Sink) error {
 	n := 0
 	return q.each(func(r *record, err error) error {
@@ -212,7 +212,7 @@ func (q *request) records(to *ingest.Sink) error {
 		}
 		o.Sort()
 		if !ok || !q.eventTime {
-			ns = q.arrival + int64(n) // the rows keep their order
+			ns = q.arrival + int64(n) // so that the rows keep their order
 		}
 		n++
 		to.At(ns)

@@ -24,14 +24,14 @@ import (
 	"cordwood/router/ingest/httpdoor"
 )
 
-// The methods by gRPC, as paths.
+// The gRPC methods, as paths.
 const (
 	PathExportLogs    = "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
 	PathExportTraces  = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 	PathExportMetrics = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"
 )
 
-// The headers and trailers of gRPC, as net/http writes them. See
+// The headers and trailers of gRPC, in the form of net/http. See
 // https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md.
 const (
 	typeGRPC            = "application/grpc"
@@ -43,19 +43,20 @@ const (
 	trailerDetails      = "Grpc-Status-Details-Bin"
 )
 
-// encodings are the compressions of messages that are taken.
+// encodings are the supported compressions of messages.
 const encodings = "identity,gzip,deflate,zstd"
 
-// GRPC answers the calls of clients that send by gRPC.
+// GRPC answers gRPC calls.
 //
-// A call by gRPC is a request of HTTP/2 whose body is a message behind five bytes and whose outcome stands in
-// trailers. It is served as such, and not by package grpc, which has read and decompressed a message before it calls a
-// handler: so a user who may not write is refused before the body, and its memory is part of the budget for all bodies.
+// A gRPC call is an HTTP/2 request whose body is a message after a header of five bytes, and whose result is in
+// trailers. This package handles it as such instead of using package grpc, which reads and decompresses a message
+// before it calls a handler. So a user without the right to write is refused before the body is read, and the body
+// counts against the memory for bodies.
 type GRPC struct {
 	door Door
 }
 
-// NewGRPC returns a door for calls by gRPC: d.Defaults says where the records go of calls that do not say it.
+// NewGRPC returns a door for gRPC calls. d.Defaults is the destination for calls that name none.
 func NewGRPC(d httpdoor.Door) *GRPC {
 	door := New(d)
 	door.Protocol = ingest.OTLPGRPC
@@ -96,7 +97,7 @@ func (g *GRPC) NoLogs(w http.ResponseWriter, r *http.Request) {
 		WithStatus(http.StatusNotImplemented))
 }
 
-// export returns the way of a call.
+// export stores the records of a call.
 func (g *GRPC) export(r *http.Request) (*ingest.Outcome, error) {
 	if err := unframe(r); err != nil {
 		return nil, g.door.Ingestion.Failed(g.door.Protocol, ingest.StageBody, err)
@@ -109,7 +110,7 @@ func isGRPC(h http.Header) bool {
 	return media == typeGRPC || media == typeGRPC+"+proto"
 }
 
-// refuseOther answers a request that is not a call by gRPC.
+// refuseOther answers a request that is not a gRPC call.
 func refuseOther(w http.ResponseWriter, r *http.Request) {
 	exchange.Of(r).Refuse = nil
 	err := errs.New(errs.Unsupported, "this address takes OTLP by gRPC, with HTTP/2 and the Content-Type %s; "+
@@ -117,7 +118,7 @@ func refuseOther(w http.ResponseWriter, r *http.Request) {
 	exchange.WriteError(w, r, err.WithStatus(http.StatusUnsupportedMediaType))
 }
 
-// unframe makes the message of a call the body of the request, with its length and its compression.
+// unframe makes the message of a call the body of the request, and sets its length and compression.
 func unframe(r *http.Request) error {
 	var prefix [5]byte
 	switch _, err := io.ReadFull(r.Body, prefix[:]); {
@@ -141,7 +142,7 @@ func unframe(r *http.Request) error {
 	return nil
 }
 
-// message is the one message of a call.
+// message is the single message of a call.
 type message struct {
 	io.ReadCloser
 	left int64
@@ -149,7 +150,7 @@ type message struct {
 
 var errMoreMessages = errors.New("the call has more than one message, and Export takes one")
 
-// Read implements io.Reader. At the end of the message the call must end too.
+// Read implements io.Reader. The call must end at the end of the message.
 func (m *message) Read(p []byte) (int, error) {
 	if m.left == 0 {
 		var next [1]byte
@@ -171,13 +172,13 @@ var timeUnits = map[byte]time.Duration{
 	'm': time.Millisecond, 'u': time.Microsecond, 'n': time.Nanosecond,
 }
 
-// withTimeout ends the request when the client will wait no longer, as the call says.
+// withTimeout ends the request at the timeout that the client sent.
 func withTimeout(r *http.Request) (*http.Request, context.CancelFunc, error) {
 	text := r.Header.Get(headerTimeout)
 	if text == "" {
 		return r, func() {}, nil
 	}
-	const most = 8 // digits
+	const most = 8 // the number of digits
 	unit, ok := timeUnits[text[len(text)-1]]
 	n, err := strconv.ParseUint(text[:len(text)-1], 10, 63)
 	if !ok || err != nil || len(text) > most+1 {
@@ -185,7 +186,7 @@ func withTimeout(r *http.Request) (*http.Request, context.CancelFunc, error) {
 			"grpc-timeout %q is no time: want up to %d digits and a unit, as 10S", clip(text), most)
 	}
 	x := exchange.Of(r)
-	// The longest time, of 99,999,999 hours, is beyond what a Duration holds.
+	// The longest timeout, 99,999,999 hours, exceeds a Duration.
 	limit := time.Duration(min(n, uint64(24*365*time.Hour/unit))) * unit //nolint:gosec // it is at most a year
 	at := x.Start.Add(limit)
 	if x.Deadline.IsZero() || at.Before(x.Deadline) {
@@ -197,7 +198,7 @@ func withTimeout(r *http.Request) (*http.Request, context.CancelFunc, error) {
 
 func clip(text string) string { return text[:min(len(text), 32)] }
 
-// begin begins the answer to a call, whose outcome is in its trailers.
+// begin writes the headers of the answer. The result follows in trailers.
 func begin(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Content-Type", typeGRPC)
@@ -206,7 +207,7 @@ func begin(w http.ResponseWriter) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// RefuseGRPC answers an error as the status of a call. A request that is no call gets the status of HTTP.
+// RefuseGRPC answers an error as the status of a call. A request that is not a gRPC call gets an HTTP status.
 func RefuseGRPC(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 	if r.ProtoMajor < 2 || !isGRPC(r.Header) {
 		exchange.Of(r).Refuse = nil
@@ -217,9 +218,9 @@ func RefuseGRPC(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 	switch {
 	case why.Status == http.StatusNotImplemented || why.Status == http.StatusUnsupportedMediaType ||
 		why.Status == http.StatusNotFound:
-		st.Code = int32(codes.Unimplemented) // a method or a compression: the client may take another one
+		st.Code = int32(codes.Unimplemented) // unknown method or compression: the client may try another
 	case why.Passing():
-		// Clients send again what is ResourceExhausted only if it has a RetryInfo.
+		// Clients repeat a call with ResourceExhausted only if the status has a RetryInfo.
 		seconds, _ := strconv.ParseInt(w.Header().Get("Retry-After"), 10, 32)
 		after := durationpb.New(time.Duration(max(seconds, 1)) * time.Second)
 		if detail, err := anypb.New(&errdetails.RetryInfo{RetryDelay: after}); err == nil {
@@ -233,10 +234,11 @@ func RefuseGRPC(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 	if details, err := proto.Marshal(st); err == nil {
 		h.Set(trailerDetails, base64.RawStdEncoding.EncodeToString(details))
 	}
-	exchange.Of(r).Status = why.Status // metrics and the log count it as what it is, not as the 200 of all answers
+	// so that metrics and the log show this status and not 200, which all gRPC answers have
+	exchange.Of(r).Status = why.Status
 }
 
-// percent writes a text as grpc-message wants it: printable ASCII, all else by its bytes.
+// percent encodes a text for grpc-message: printable ASCII stays, and other bytes are escaped.
 func percent(text string) string {
 	const hexDigits = "0123456789ABCDEF"
 	var b strings.Builder

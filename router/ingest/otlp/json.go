@@ -15,7 +15,7 @@ import (
 
 var errNoLogs = errors.New(`the body has no list "resourceLogs"; send an ExportLogsServiceRequest`)
 
-// readJSON goes through the records of a JSON body, as readProto does. The form is described at
+// readJSON reads the records of a JSON body, like readProto. The format is described at
 // https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding.
 func readJSON(body []byte, each func(r *record, err error) error) error {
 	r := reader{each: each}
@@ -47,7 +47,7 @@ func readJSON(body []byte, each func(r *record, err error) error) error {
 	return nil
 }
 
-// eachMember goes through the members of an object.
+// eachMember reads the members of an object.
 func eachMember(raw []byte, each func(w *jsonwalk.Walker, key string) error) error {
 	w := jsonwalk.New(raw)
 	return w.Object(func(key []byte) error { return each(w, string(key)) })
@@ -138,8 +138,8 @@ func (r *reader) scopeLogsJSON(raw []byte) error {
 	})
 }
 
-// attributesJSON appends the attributes of the scope, or of the resource. bad is why its records cannot be stored, and
-// err that the text is malformed.
+// attributesJSON appends the attributes of the scope or the resource. bad is the reason why its records cannot be
+// stored. err means that the text is malformed.
 func (s *scope) attributesJSON(to []byte, w *jsonwalk.Walker) (out []byte, bad, err error) {
 	raw, err := w.Raw()
 	if err != nil {
@@ -155,10 +155,10 @@ func ownString(w *jsonwalk.Walker) ([]byte, error) {
 	return bytes.Clone(text), err
 }
 
-// fieldError returns why a record of JSON cannot be read.
+// fieldError returns the reason why a JSON record cannot be read.
 func fieldError(key, want string) error { return errors.New(key + " is " + want) }
 
-// readJSON reads a log record, which is JSON. Its error is why the record cannot be stored.
+// readJSON reads a log record in valid JSON. Its error is the reason why the record cannot be stored.
 func (r *record) readJSON(raw []byte, s *scope) error {
 	r.reset(s)
 	r.raw = raw
@@ -220,7 +220,7 @@ func scalar(w *jsonwalk.Walker) ([]byte, error) {
 	return w.Raw()
 }
 
-// readUint reads an unsigned integer, which may be a text.
+// readUint reads an unsigned integer, which may be in quotes.
 func readUint(w *jsonwalk.Walker, key string) (uint64, error) {
 	text, err := scalar(w)
 	if err != nil {
@@ -233,7 +233,7 @@ func readUint(w *jsonwalk.Walker, key string) (uint64, error) {
 	return n, nil
 }
 
-// readHex reads hexadecimal digits, and writes them in lower case.
+// readHex reads hexadecimal digits and converts them to lower case.
 func readHex(to []byte, w *jsonwalk.Walker, key string) ([]byte, error) {
 	text, _, err := w.String()
 	if err != nil {
@@ -246,7 +246,7 @@ func readHex(to []byte, w *jsonwalk.Walker, key string) ([]byte, error) {
 	return appendHex(to, raw), nil
 }
 
-// appendAttributesJSON appends a list of KeyValues as members of an object. m notes them, if it is not nil.
+// appendAttributesJSON appends a list of KeyValues as members of an object. If m is not nil, it records them.
 func appendAttributesJSON(to []byte, w *jsonwalk.Walker, depth int, m *members) ([]byte, error) {
 	if w.Null() {
 		return to, nil
@@ -304,7 +304,7 @@ func appendBodyJSON(to []byte, w *jsonwalk.Walker) ([]byte, error) {
 	return to, nil
 }
 
-// appendValueJSON appends an AnyValue of JSON as the value that it describes.
+// appendValueJSON appends the value of an AnyValue in JSON.
 func appendValueJSON(to []byte, w *jsonwalk.Walker, depth int) ([]byte, error) {
 	if depth > maxDepth {
 		return to, errDepth

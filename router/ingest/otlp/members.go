@@ -2,23 +2,24 @@ package otlp
 
 import "bytes"
 
-// members are the members of an object of attributes. If a key comes twice, the last one counts, as in any JSON.
+// members records the members of an object of attributes. If a key is repeated, the last one counts, as usual in
+// JSON.
 type members struct {
 	keys [][]byte
-	from []int // where they begin in the object, with the comma before
+	from []int // where each begins in the object, including the comma before it
 }
 
 func (m *members) empty() { m.keys, m.from = m.keys[:0], m.from[:0] }
 
-// note notes a member that is about to be appended to the object.
+// note records a member that is about to be appended to the object.
 func (m *members) note(key, object []byte) {
 	m.keys, m.from = append(m.keys, key), append(m.from, len(object))
 }
 
-// fewKeys is up to how many keys are compared with each other.
+// fewKeys is the number of keys up to which all pairs are compared.
 const fewKeys = 24
 
-// again reports which members have keys that come again behind them; nil: none has.
+// again returns which members have a key that is repeated later; nil: none.
 func (m *members) again() (out []bool) {
 	mark := func(i int) {
 		if out == nil {
@@ -47,7 +48,7 @@ func (m *members) again() (out []bool) {
 	return out
 }
 
-// settle leaves the members out whose keys come again, and returns how many these are. The object has no end yet.
+// settle removes members whose keys are repeated later, and returns their number. The object is not closed yet.
 func (m *members) settle(object []byte) (out []byte, left int) {
 	again := m.again()
 	if again == nil {

@@ -1,12 +1,11 @@
-// Package otlp takes logs by the OpenTelemetry protocol: POST /v1/logs with protobuf or JSON, as the
-// Collector and the SDKs of all languages send them. The forms follow
-// https://opentelemetry.io/docs/specs/otlp/.
+// Package otlp receives logs with the OpenTelemetry protocol: POST /v1/logs with protobuf or JSON, from the
+// Collector and the SDKs of all languages. The formats follow https://opentelemetry.io/docs/specs/otlp/.
 //
-// Without a pipeline a log record becomes a row with the columns of layout. With one it is a record of
-// the keys Timestamp, Body, LogAttributes and so on. Records that can never be stored are left out, and
-// told by partial_success. Traces and metrics are refused.
+// Without a pipeline, a log record becomes a row with the columns of layout. With a pipeline, it becomes a record
+// with the keys Timestamp, Body, LogAttributes and so on. Records that can never be stored are left out, and
+// reported in partial_success. Traces and metrics are refused.
 //
-// It decodes, calls router/ingest, and answers.
+// The package decodes, calls router/ingest, and answers.
 package otlp
 
 import (
@@ -29,7 +28,7 @@ import (
 	"cordwood/router/ingest/httpdoor"
 )
 
-// DefaultTable is where records go of requests that name no table.
+// DefaultTable is the table for requests that name none.
 const DefaultTable = "opentelemetry_logs"
 
 const (
@@ -42,14 +41,14 @@ type Door struct {
 	httpdoor.Door
 }
 
-// New returns a door: d.Defaults says where the records go of requests that do not say it.
+// New returns a Door. d.Defaults is the destination for requests that name none.
 func New(d httpdoor.Door) *Door {
 	d.Protocol = ingest.OTLP
 	d.Defaults = d.Defaults.Or(httpdoor.Target{Table: DefaultTable})
 	return &Door{d}
 }
 
-// mediaType returns the type of a request's body, typeProto, typeJSON, or another.
+// mediaType returns the type of a request's body: typeProto, typeJSON, or another.
 func mediaType(h http.Header) string {
 	media, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	if err != nil {
@@ -58,8 +57,8 @@ func mediaType(h http.Header) string {
 	return media
 }
 
-// codeOf returns the code of an error. Clients repeat calls that end with Unavailable, and over HTTP with 429, 502, 503
-// or 504; they drop requests that get a 500.
+// codeOf returns the gRPC code of an error. Clients repeat calls that end with Unavailable, and HTTP requests
+// answered with 429, 502, 503 or 504. They drop requests answered with 500.
 func codeOf(why *exchange.Refusal) codes.Code {
 	switch {
 	case why.Status == http.StatusUnauthorized:
@@ -76,7 +75,7 @@ func codeOf(why *exchange.Refusal) codes.Code {
 	return codes.InvalidArgument
 }
 
-// Refuse answers an error as a google.rpc.Status in the type of the request.
+// Refuse answers an error as a google.rpc.Status, in the format of the request.
 func Refuse(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 	httpStatus, code := why.Status, codeOf(why)
 	if code == codes.Unavailable {
@@ -90,7 +89,7 @@ func Refuse(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 		contentType = typeJSON
 	}
 	if err != nil {
-		body = nil // a text that is no UTF-8; the status says enough
+		body = nil // the text is not UTF-8; the status alone must do
 	}
 	w.Header().Set("Content-Type", contentType)
 	w.WriteHeader(httpStatus)
@@ -125,7 +124,7 @@ func (d *Door) Logs(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(answerProto(rejected, why))
 }
 
-// reasons returns the first reasons of records that were left out.
+// reasons returns the first reasons why records were left out.
 func reasons(out *ingest.Outcome) string {
 	const most = 3
 	var parts []string
@@ -155,7 +154,7 @@ func answerJSON(rejected int64, why string) []byte {
 	return append(exchange.AppendJSONString(out, why), "}}"...)
 }
 
-// store returns the way of a request, over HTTP or by gRPC. Its body is JSON or protobuf.
+// store stores the records of a request over HTTP or gRPC. Its body is JSON or protobuf.
 func (d *Door) store(r *http.Request, isJSON bool) (*ingest.Outcome, error) {
 	call, target, err := d.Open(r)
 	if err != nil {
@@ -194,12 +193,12 @@ type request struct {
 	arrival   int64 // nanoseconds since 1970
 	current   *record
 	found     [][]byte // the attributes of a record that become columns
-	// repeated are the keys that came twice in attributes.
+	// repeated is how many keys occurred twice in attributes.
 	repeated int
 	json     bool
 }
 
-// setInput makes the request the input of a batch: columns, or records for its pipeline.
+// setInput sets the input of a batch to the request: columns, or records for its pipeline.
 func (q *request) setInput(b *ingest.Batch) {
 	if b.Pipeline == "" {
 		b.Input = ingest.Columns{Layout: layout, Fill: q.fill, Text: q.text, Format: ingest.FormatOTLP}
@@ -208,7 +207,7 @@ func (q *request) setInput(b *ingest.Batch) {
 	b.Input = ingest.Records(q.records)
 }
 
-// each goes through the records; its error is of the server.
+// each reads the records. Its error is an error for the client.
 func (q *request) each(do func(r *record, err error) error) error {
 	q.repeated = 0
 	err := q.read(q.body, do)
@@ -218,7 +217,7 @@ func (q *request) each(do func(r *record, err error) error) error {
 	return err
 }
 
-// maxExtract bounds the attributes that a request has as columns.
+// maxExtract bounds the attributes that a request may turn into columns.
 const maxExtract = 64
 
 // extractKeys returns the keys of attributes that become columns.

@@ -14,7 +14,7 @@ import (
 // field is a field of a message.
 type field struct{ protowalk.Field }
 
-// next cuts the first field off a message. ok is false at its end.
+// next removes the first field from a message. At the end of the message, ok is false.
 func next(msg *[]byte, f *field) (ok bool, err error) {
 	if ok, err = protowalk.Next(msg, &f.Field); err != nil {
 		return false, errProto
@@ -22,13 +22,13 @@ func next(msg *[]byte, f *field) (ok bool, err error) {
 	return ok, nil
 }
 
-// is reports whether the field has one of the numbers that kinds knows, in the form that it must have. Others are
-// skipped, like fields of unknown numbers.
+// is reports whether the field has a number in kinds and the type for that number. Other fields are skipped, like
+// unknown fields.
 func (f *field) is(kinds []protowire.Type) bool {
 	return f.Number > 0 && int(f.Number) < len(kinds) && f.Kind == kinds[f.Number]
 }
 
-// The forms of the fields of LogRecord and AnyValue, by their number; none has a group.
+// The types of the fields of LogRecord and AnyValue, by number. No field is a group.
 var (
 	recordKinds = []protowire.Type{
 		1: protowire.Fixed64Type, 2: protowire.VarintType, 3: protowire.BytesType, 4: protowire.EndGroupType,
@@ -48,8 +48,8 @@ type reader struct {
 	each  func(r *record, err error) error
 }
 
-// readProto goes through the records of an ExportLogsServiceRequest. each gets a record, or why one cannot
-// be read. The form is that of
+// readProto reads the records of an ExportLogsServiceRequest. each gets a record, or the reason why it cannot be
+// read. The format is
 // https://github.com/open-telemetry/opentelemetry-proto/blob/main/opentelemetry/proto/collector/logs/v1/logs_service.proto
 func readProto(body []byte, each func(r *record, err error) error) error {
 	r := reader{each: each}
@@ -67,28 +67,29 @@ func readProto(body []byte, each func(r *record, err error) error) error {
 	}
 }
 
-// beginResource empties what the records of a resource share.
+// beginResource clears the data that the records of a resource share.
 func (s *scope) beginResource() {
 	s.resource, s.resourceURL, s.rawResource = append(s.resource[:0], '{'), nil, nil
 	s.badResource, s.foundResource = nil, nil
 	s.members.empty()
 }
 
-// begin empties what the records of a scope share.
+// begin clears the data that the records of a scope share.
 func (s *scope) begin() {
 	s.name, s.version, s.schemaURL, s.raw, s.attributes = nil, nil, nil, nil, append(s.attributes[:0], '{')
 	s.bad, s.found = nil, nil
 	s.members.empty()
 }
 
-// endAttributes completes the attributes of the scope, or of the resource.
+// endAttributes completes the attributes of the scope or the resource.
 func (s *scope) endAttributes(object []byte) []byte {
 	object, left := s.members.settle(object)
 	s.repeated += left
 	return append(object, '}')
 }
 
-// resourceLogs reads a message ResourceLogs: first what its records share, wherever it stands.
+// resourceLogs reads a message ResourceLogs. It reads the data that the records share first, wherever it is in the
+// message.
 func (r *reader) resourceLogs(msg []byte) error {
 	s := &r.scope
 	s.beginResource()
@@ -187,7 +188,7 @@ func (s *scope) read(msg []byte) error {
 	}
 }
 
-// read reads a message LogRecord. Its error is errProto, or why the record cannot be stored.
+// read reads a message LogRecord. Its error is errProto, or the reason why the record cannot be stored.
 func (r *record) read(msg []byte, s *scope) error {
 	r.reset(s)
 	r.raw = msg
@@ -237,7 +238,7 @@ func (r *record) read(msg []byte, s *scope) error {
 	return nil
 }
 
-// appendAttributes appends the KeyValues of a message, which are the fields of that number, as members of an
+// appendAttributes appends the KeyValues of a message, which are its fields with the given number, as members of an
 // object.
 func (s *scope) appendAttributes(to, msg []byte, number protowire.Number) ([]byte, error) {
 	var f field
@@ -257,7 +258,7 @@ func (s *scope) appendAttributes(to, msg []byte, number protowire.Number) ([]byt
 	}
 }
 
-// append appends a KeyValue as a member of the object, and notes it.
+// append appends a KeyValue as a member of the object, and records it.
 func (m *members) append(object, msg []byte) ([]byte, error) {
 	key, value, err := readKeyValue(msg)
 	if err != nil {
@@ -291,7 +292,8 @@ func appendKeyValue(to, msg []byte, depth int) ([]byte, error) {
 	return appendValue(appendKey(to, key), value, depth)
 }
 
-// readBody returns an AnyValue as the text of a body: a string as it is, where it is, bytes in base64, else JSON.
+// readBody returns an AnyValue as the text of a body: a string unchanged and in place, bytes in base64, and other
+// values as JSON.
 func (r *record) readBody(msg []byte) (text []byte, err error) {
 	var f field
 	rest := msg
@@ -309,7 +311,7 @@ func (r *record) readBody(msg []byte) (text []byte, err error) {
 	return r.bodyText, err
 }
 
-// appendValue appends an AnyValue as JSON. If a field comes several times, the last one counts, as in any protobuf.
+// appendValue appends an AnyValue as JSON. If a field is repeated, the last one counts, as usual in protobuf.
 func appendValue(to, msg []byte, depth int) ([]byte, error) {
 	if depth > maxDepth {
 		return to, errDepth

@@ -10,38 +10,40 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-// record is a log record, with what it shares with others. Its slices are valid until the next one.
+// record is a log record, with the data that it shares with others. Its slices are valid until the next record is
+// read.
 type record struct {
 	*scope
 	time, observed uint64 // nanoseconds since 1970; 0: unknown
 	severity       int64
 	severityText   []byte
-	body           []byte // its text, or JSON
-	bodyText       []byte // memory for bodies that do not stand in the request as they are
+	body           []byte // text, or JSON
+	bodyText       []byte // memory for bodies that differ from their form in the request
 	attributes     []byte // a JSON object
 	flags          uint64
 	traceID        []byte // hexadecimal
 	spanID         []byte
-	raw            []byte // the record as it came
+	raw            []byte // the original record
 	members        members
-	// repeated are the keys that came twice in the record's attributes, or in those before that it shares.
+	// repeated is how many keys occurred twice in the record's attributes, or in shared attributes that were read
+	// before it.
 	repeated int
 }
 
-// scope is what the records of an instrumentation scope and of its resource share.
+// scope has the data that the records of an instrumentation scope and of its resource share.
 type scope struct {
 	name, version, attributes, schemaURL []byte
 	resource, resourceURL                []byte // attributes and schema of the resource
-	raw, rawResource                     []byte // the messages as they came
-	// bad and badResource are why the attributes cannot be stored, and so none of the records.
+	raw, rawResource                     []byte // the original messages
+	// bad and badResource are the reasons why the attributes, and therefore the records, cannot be stored.
 	bad, badResource error
-	// found and foundResource are the attributes that become columns; nil: they were not looked for.
+	// found and foundResource are the attributes that become columns; nil: not searched yet.
 	found, foundResource [][]byte
 	repeated             int
 	members              members
 }
 
-// failed returns why no record of the scope can be stored.
+// failed returns the reason why no record of the scope can be stored.
 func (s *scope) failed() error {
 	if s.badResource != nil {
 		return s.badResource
@@ -49,7 +51,7 @@ func (s *scope) failed() error {
 	return s.bad
 }
 
-// reset empties the record for the next one, and keeps its memory.
+// reset clears the record for the next one, and keeps its memory.
 func (r *record) reset(s *scope) {
 	*r = record{
 		scope: s, bodyText: r.bodyText, attributes: append(r.attributes[:0], '{'), traceID: r.traceID[:0],
@@ -72,8 +74,8 @@ func (r *record) end(eventName []byte) {
 	r.repeated += left
 }
 
-// moment returns the time of the record: when it happened, or else when it was observed; ok is false if
-// nothing says. It is an error if 64 bits of nanoseconds since 1970 with a sign do not hold it.
+// moment returns the time of the record: its own time or, if it has none, the time of observation. If neither
+// exists, ok is false. It returns an error if the time does not fit into signed 64-bit nanoseconds since 1970.
 func (r *record) moment() (ns int64, ok bool, err error) {
 	t := r.time
 	if t == 0 {
@@ -96,10 +98,10 @@ var (
 // maxAttributes bounds the attributes of a record, a scope or a resource, in bytes of JSON.
 const maxAttributes = 16 << 20
 
-// maxDepth bounds how deep values may be nested.
+// maxDepth bounds the nesting of values.
 const maxDepth = 32
 
-// appendKey appends the key of the next member of the object that to ends with.
+// appendKey appends the key of the next member of the object at the end of to.
 func appendKey(to, key []byte) []byte {
 	if to[len(to)-1] != '{' {
 		to = append(to, ',')
@@ -107,7 +109,7 @@ func appendKey(to, key []byte) []byte {
 	return append(jsonscan.AppendQuotedBytes(to, key), ':')
 }
 
-// appendDouble appends a number, or what JSON has no number for as a text.
+// appendDouble appends a number. Values that JSON cannot express become texts.
 func appendDouble(to []byte, f float64) []byte {
 	switch {
 	case math.IsNaN(f):
@@ -125,7 +127,7 @@ func appendBase64(to, data []byte) []byte { return base64.StdEncoding.AppendEnco
 
 func appendHex(to, data []byte) []byte { return hex.AppendEncode(to, data) }
 
-// severities are the names of severity numbers; each also comes with 2, 3 and 4 behind it.
+// severities are the names of severity numbers. Each also exists with 2, 3 and 4 appended.
 var severities = []string{"TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"}
 
 // severityOf returns the number of a name such as SEVERITY_NUMBER_INFO2.

@@ -12,8 +12,8 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-// text is a request in JSON with the record that is read alone, for the rejects. Rejects are few, so what came as
-// protobuf is read by the generated types.
+// text returns a JSON request with only the current record, for the rejects. Rejects are few, so protobuf records
+// are converted with the generated types.
 func (q *request) text() []byte {
 	r := q.current
 	parts := [3][]byte{r.rawResource, r.scope.raw, r.raw}
@@ -36,7 +36,7 @@ func (q *request) text() []byte {
 	return append(out, `]}]}]}`...)
 }
 
-// inJSON returns a message of protobuf in JSON; nil if it cannot be read.
+// inJSON converts a protobuf message to JSON. It returns nil if the message cannot be read.
 func inJSON(raw []byte, message proto.Message) []byte {
 	if proto.Unmarshal(raw, message) != nil {
 		return nil
@@ -48,8 +48,8 @@ func inJSON(raw []byte, message proto.Message) []byte {
 	return out
 }
 
-// recordInJSON is inJSON for a record, whose ids are hexadecimal in the JSON of OTLP. One that cannot be read is kept
-// as its bytes.
+// recordInJSON is inJSON for a record, whose ids are hexadecimal in OTLP's JSON. If the record cannot be read, its
+// bytes are kept.
 func recordInJSON(raw []byte) []byte {
 	m := &logs.LogRecord{}
 	if proto.Unmarshal(raw, m) != nil {
@@ -77,7 +77,7 @@ func recordInJSON(raw []byte) []byte {
 	return append(append(out[:len(out)-1], ids...), '}')
 }
 
-// appendUnreadable returns a record whose body is the bytes of one that cannot be read.
+// appendUnreadable returns a record whose body has the bytes of a record that cannot be read.
 func appendUnreadable(raw []byte) []byte {
 	return append(appendBase64([]byte(`{"body":{"bytesValue":"`), raw), `"}}`...)
 }

@@ -1,12 +1,11 @@
-// Package sockdoor is what the doors have in common whose protocol goes over TCP or UDP without HTTP:
-// connections and their limits, batches by size and time, the way of a batch to package ingest, and what
-// happens when rows cannot be stored yet.
+// Package sockdoor has the common parts of doors over TCP or UDP without HTTP: connections and their limits,
+// batches by size and time, the calls of package ingest, and retries while rows cannot be stored.
 //
-// A door finds the records in the received bytes, and says which rows they become. The package decodes no
-// protocol.
+// A door finds the records in the received bytes and decides which rows they become. This package does not decode
+// protocols.
 //
-// A Server takes any number of listeners with Serve and of packet connections with ServePacket, and ends with
-// Shutdown, which stores what was read. All methods may be used concurrently.
+// Serve serves a listener, and ServePacket a packet connection. A Server may serve any number of both. Shutdown
+// ends them and stores what was read. All methods may be called concurrently.
 package sockdoor
 
 import (
@@ -28,95 +27,92 @@ import (
 	"cordwood/router/ingest/httpdoor"
 )
 
-// Config is how a door is set. The zero values of the limits mean the defaults.
+// Config has the settings of a door. Limits that are zero have their defaults.
 type Config struct {
 	// Ingestion stores the rows. Required.
 	Ingestion *ingest.Service
-	// Bodies is the memory for what is being stored. Required.
+	// Bodies bounds the memory of records that are being stored. Required.
 	Bodies *body.Reader
-	// Sender returns as whom the records of a peer are stored. It is asked when a connection begins, and again
-	// for each batch, so that a right that was lost counts at once. Of senders of UDP it is asked with
-	// the zero Peer. The error says why the peer may not send. Required.
+	// Sender returns the caller for whom the records of a peer are stored. It is called when a connection begins and
+	// again for each batch, so that a lost right takes effect at once. For UDP it gets the zero Peer. Its error is the
+	// reason why the peer may not send. Required.
 	Sender func(ctx context.Context, from Peer) (*access.Caller, error)
-	// Target is where the records go; what it leaves open is the protocol's default.
+	// Target is the destination of the records. The protocol's defaults apply to its empty fields.
 	Target httpdoor.Target
-	// OnTypeConflict says for tables that the records make what becomes of values whose type is not that of their column,
-	// as the option of tables of that name. The default value is that of the door.
+	// OnTypeConflict is the table option on_type_conflict for tables that the records create: what happens to values
+	// that do not have the type of their column. The default value depends on the door.
 	OnTypeConflict string
-	// TLS makes Serve expect TLS; nil: it does so only of listeners that return *tls.Conn.
+	// TLS has the TLS settings of Serve; nil: only listeners that return *tls.Conn use TLS.
 	TLS *tls.Config
-	// MaxConnections bounds the connections at a time. One more takes the place of the one
-	// that has been silent for longest, if that is 30 s or more, and is refused otherwise. The
-	// default value is 1,024.
+	// MaxConnections bounds the open connections. A further connection replaces the one that has been silent longest,
+	// if it has been silent for at least 30 s. Otherwise the new one is refused. The default value is 1,024.
 	MaxConnections int
 	// Idle is how long a connection may be silent between records. The default value is 1 h.
 	Idle time.Duration
-	// Patience is how long a record may take to come, and a second is added for each 16 KiB. The default
-	// value is 1 min.
+	// Patience is how long a record may take to arrive, plus a second for each 16 KiB. The default value is 1 min.
 	Patience time.Duration
-	// Drain is how long Shutdown goes on reading what clients have sent already. The default value is 1 s.
+	// Drain is how long Shutdown continues to read what clients have already sent. The default value is 1 s.
 	Drain time.Duration
-	// BatchBytes, BatchRecords and BatchDelay say when a batch is stored: whichever comes first. The default
-	// values are 1 MiB, 10,000 and 200 ms.
+	// A batch is stored when it has BatchBytes or BatchRecords, or after BatchDelay. The default values are 1 MiB,
+	// 10,000 and 200 ms.
 	BatchBytes, BatchRecords int
 	BatchDelay               time.Duration
-	// MaxBatches bounds the batches that are filled or stored at a time. Then connections
-	// are not read, and datagrams are dropped. The default value is 16.
+	// MaxBatches bounds the batches that are being filled or stored. If all are in use, connections are not read, and
+	// datagrams are dropped. The default value is 16.
 	MaxBatches int
-	// Rate bounds the datagrams of each sender, in a second. The default value is 10,000.
+	// Rate bounds the datagrams of each sender per second. The default value is 10,000.
 	Rate int
 	// Now is the clock. The default value is time.Now.
 	Now func() time.Time
-	// Logger takes what helps to find out what happened. The default value discards it.
+	// Logger logs warnings about clients and rows. By default nothing is logged.
 	Logger *slog.Logger
-	// Registerer takes the metrics. Servers of one protocol share them. The default value is none.
+	// Registerer registers the metrics, which servers of one protocol share. By default they are not registered.
 	Registerer prometheus.Registerer
 }
 
 // Peer is the sender.
 type Peer struct {
-	// Address is the zero Addr for what several senders sent.
+	// Address is the zero Addr if the data comes from several senders.
 	Address netip.Addr
-	// TLS is the state of the connection, with the certificates of the client; nil: it has no TLS.
+	// TLS is the state of the connection, with the client's certificates; nil: the connection has no TLS.
 	TLS *tls.ConnectionState
 }
 
-// Door is what a protocol decides.
+// Door has the parts that a protocol implements.
 type Door struct {
 	Protocol ingest.Protocol
-	// Target completes the target of the Config.
+	// Target has the defaults for empty fields of Config.Target.
 	Target httpdoor.Target
-	// OnTypeConflict completes that of the Config.
+	// OnTypeConflict is the default of Config.OnTypeConflict.
 	OnTypeConflict string
-	// Stream reads the records of a connection to its end. Its error is logged unless the client or Shutdown ended
+	// Stream reads the records of a connection until it ends. Its error is logged, unless the client or Shutdown ended
 	// the connection.
 	Stream func(c *Conn) error
-	// Forbidden sends a client the answer that it may not send, before its connection ends; nil: no answer is sent.
+	// Forbidden tells a client that it may not send, before its connection is closed; nil: nothing is sent.
 	Forbidden func(c *Conn)
-	// Packet returns the record in a datagram, which may be a part of it; nil: there is none yet, or it was
-	// dropped. The slices may be used again after the next call.
+	// Packet returns the record in a datagram, which may be a part of the record; nil: the record is incomplete or was
+	// dropped. The slices may be reused after the next call.
 	Packet func(from netip.AddrPort, data []byte) []byte
-	// Table returns the table of a record; nil, or "": the table of the target.
+	// Table returns the table of a record. If it is nil or returns "", the table of the target is used.
 	Table func(r *Record) string
-	// Input makes rows of records, through a pipeline or straight.
+	// Input returns records as the input for a pipeline, or as columns.
 	Input func(records []Record, pipelined bool) ingest.Input
-	// HalfClose says that clients expect no answers, so that they stop sending when the server ends
-	// its side.
+	// HalfClose says that clients expect no answers, so they stop sending when the server closes its side.
 	HalfClose bool
 }
 
-// Record is what came of one record.
+// Record is a received record.
 type Record struct {
 	Data []byte
-	// From is the address of the sender, or what else the door needs beside Data.
+	// From is the address of the sender, or other data that the door needs besides Data.
 	From string
-	// At is when the record came or happened, in nanoseconds since 1970.
+	// At is the time of arrival or of the event, in nanoseconds since 1970.
 	At int64
 }
 
 const (
 	handshakeTime = 10 * time.Second
-	// bytesPerSecond is how fast a long record has to come at least.
+	// bytesPerSecond is the minimum speed of a long record.
 	bytesPerSecond = 16 << 10
 	// parallelStores bounds the batches that are stored at a time.
 	parallelStores = 4

@@ -22,9 +22,10 @@ type Conn struct {
 	queue *queue
 
 	mu sync.Mutex // guards all below
-	// active is when the client sent something last, and begun when the record under way began to come; zero: none is.
+	// active is the time when the client last sent something. begun is the time when the current record began to
+	// arrive; zero: there is none.
 	active, begun time.Time
-	size          int       // of the record under way, so far
+	size          int       // bytes of the current record so far
 	until         time.Time // zero before Shutdown
 }
 
@@ -34,7 +35,7 @@ func (c *Conn) lastActive() time.Time {
 	return c.active
 }
 
-// serve reads the connection to its end.
+// serve reads the connection until it ends.
 func (c *Conn) serve() {
 	if t, ok := c.nc.(*tls.Conn); ok {
 		ctx, cancel := context.WithTimeout(c.ctx, handshakeTime)
@@ -68,7 +69,7 @@ func (c *Conn) serve() {
 	}
 }
 
-// caller returns as whom the records of a peer are stored, if that user may store any.
+// caller returns the caller for whom the records of a peer are stored, if that user may store any.
 func (s *Server) caller(ctx context.Context, from Peer) (*access.Caller, error) {
 	caller, err := s.cfg.Sender(ctx, from)
 	if err != nil {
@@ -77,7 +78,7 @@ func (s *Server) caller(ctx context.Context, from Peer) (*access.Caller, error) 
 	return caller, caller.Require(access.Need{Privilege: access.Insert, Action: "ingest"})
 }
 
-// forbid says and counts that a peer may not send.
+// forbid logs and counts that a peer may not send.
 func (s *Server) forbid(from Peer, err error, n int) {
 	s.Drop(Forbidden, n)
 	s.say("records of a sender are refused, because it may not store any", from.Address, "error", err)
@@ -86,8 +87,8 @@ func (s *Server) forbid(from Peer, err error, n int) {
 // errDrained ends a connection after Shutdown.
 var errDrained = errors.New("the server is stopping")
 
-// Read implements io.Reader, within the time that the settings give a client. After Shutdown its error is errDrained
-// once nothing more has come.
+// Read implements io.Reader, with the time limits of the settings. After Shutdown, it returns errDrained when no
+// more bytes arrive.
 func (c *Conn) Read(p []byte) (int, error) {
 	c.mu.Lock()
 	deadline := c.until
@@ -105,7 +106,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 	defer c.mu.Unlock()
 	if n > 0 {
 		c.active = time.Now()
-		return n, nil // an error comes again
+		return n, nil // the next read returns the error again
 	}
 	if err != nil && !c.until.IsZero() {
 		err = errDrained
@@ -113,13 +114,13 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write implements io.Writer. A client has Config.Patience to take an answer.
+// Write implements io.Writer. A client must accept an answer within Config.Patience.
 func (c *Conn) Write(p []byte) (int, error) {
 	_ = c.nc.SetWriteDeadline(time.Now().Add(c.cfg.Patience))
 	return c.nc.Write(p)
 }
 
-// Under says how many bytes there are of a record that has not come to its end; 0: none is under way.
+// Under sets how many bytes of an incomplete record have arrived; 0: there is no incomplete record.
 func (c *Conn) Under(size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,7 +139,7 @@ func (c *Conn) unfinished() bool {
 	return !c.begun.IsZero()
 }
 
-// drain has reads end when nothing more has come for a while.
+// drain makes reads end when no more bytes have arrived for a while.
 func (c *Conn) drain(within time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -153,8 +154,8 @@ func (c *Conn) drain(within time.Duration) {
 	}
 }
 
-// Add takes records, in a copy. It waits while rows cannot be stored: so long the client is not read. The error is
-// that the sender may not store rows, or that the server had to stop.
+// Add copies records into batches. While rows cannot be stored it waits, and the client is not read. It returns an
+// error if the sender may not store rows, or if the server had to stop.
 func (c *Conn) Add(records []Record) error {
 	n, err := c.queue.add(records, true)
 	if err != nil {
@@ -165,9 +166,9 @@ func (c *Conn) Add(records []Record) error {
 
 // Splitter finds records in a stream.
 type Splitter interface {
-	// Next returns the next record in data and how many bytes it takes with what is around it; 0:
-	// the record is not there as a whole. If whole is set, no more bytes come, or there is no room for
-	// more: then it returns what is there. A nil record is skipped.
+	// Next returns the next record in data, and how many bytes the record takes with its framing; 0: the record is
+	// incomplete. If whole is set, no more bytes will arrive, or there is no room for more. Then Next returns what
+	// there is. A nil record is skipped.
 	Next(data []byte, whole bool) (n int, record []byte)
 }
 
@@ -176,8 +177,8 @@ const (
 	readBuffer  = 64 << 10
 )
 
-// Hold asks for n bytes of the memory for bodies, for a record that does not fit into a buffer that every
-// connection may have. It waits for them. release gives them back.
+// Hold reserves n bytes of the memory for bodies, for a record that does not fit into a connection's buffer. It
+// waits for them if necessary. release frees them.
 func (c *Conn) Hold(n int) (release func(), err error) {
 	held, err := c.cfg.Bodies.Hold(c.ctx, nil)
 	if err != nil {
@@ -190,8 +191,8 @@ func (c *Conn) Hold(n int) (release func(), err error) {
 	return held.Release, nil
 }
 
-// Split reads the records that a Splitter finds to the end of the connection, and gives them to take, after each
-// read. room bounds the bytes of one with what is around it. The records are valid until take returns.
+// Split reads the records that a Splitter finds until the connection ends, and passes them to take after each read.
+// room bounds the bytes of a record with its framing. The records are valid until take returns.
 func (c *Conn) Split(find Splitter, room int, take func([]Record) error) error {
 	buf := make([]byte, firstBuffer)
 	have, release := 0, func() {}

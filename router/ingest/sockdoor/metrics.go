@@ -7,28 +7,28 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Reason is why something that came is not stored, as metrics name it.
+// Reason is the reason why received data is not stored, as metrics name it.
 type Reason string
 
-// The reasons of all doors. A door may have more.
+// The reasons that all doors share. A door may have more.
 const (
-	// Rate: the sender sent more datagrams than it may.
+	// Rate: the sender exceeded its rate of datagrams.
 	Rate Reason = "rate"
-	// Busy: a datagram came while all batches were full, because rows cannot be stored fast enough.
+	// Busy: all batches were full, because rows cannot be stored fast enough.
 	Busy Reason = "busy"
 	// Forbidden: the sender may not store rows.
 	Forbidden Reason = "forbidden"
 	// Refused: the rows can never be stored.
 	Refused Reason = "refused"
-	// Stopped: the server had to stop before the rows could be stored.
+	// Stopped: the server stopped before the rows could be stored.
 	Stopped Reason = "stopped"
-	// Full: a connection came while there were too many.
+	// Full: there were too many connections.
 	Full Reason = "connections"
-	// Slow: a connection was ended because a record did not come in time.
+	// Slow: a record did not arrive in time, and its connection was closed.
 	Slow Reason = "slow"
 )
 
-// metrics are the metrics of one protocol. Its servers share them.
+// metrics has the metrics of one protocol. Its servers share them.
 type metrics struct {
 	dropped     *prometheus.CounterVec // by reason
 	connections prometheus.Gauge
@@ -60,8 +60,8 @@ func newMetrics(protocol string, reg prometheus.Registerer) (*metrics, error) {
 	return m, err
 }
 
-// Register registers a metric, or returns the one of that name that another server of the protocol has registered.
-// It does nothing if *err is set already.
+// Register registers a metric. If another server of the protocol has registered it already, it returns that one. If
+// *err is set already, it does nothing.
 func Register[C prometheus.Collector](reg prometheus.Registerer, c C, err *error) C {
 	if reg == nil || *err != nil {
 		return c

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// socketBuffer is what the kernel keeps of datagrams that come while none is read.
+	// socketBuffer is how many bytes of datagrams the kernel buffers.
 	socketBuffer = 4 << 20
-	// maxDatagram is the longest datagram that there is.
+	// maxDatagram is the largest possible datagram.
 	maxDatagram = 64 << 10
-	// askAgain is how long datagrams are dropped before it is asked again whether they may be stored.
+	// askAgain is how long datagrams are dropped before the sender's right is checked again.
 	askAgain = time.Second
 )
 
-// ServePacket takes datagrams from p until Shutdown, and returns ErrClosed then, or the error of p. It closes p.
+// ServePacket receives datagrams from p until Shutdown. It closes p, and returns ErrClosed or the error of p.
 func (s *Server) ServePacket(p net.PacketConn) error {
 	if !s.open(p, &s.serving) {
 		_ = p.Close()
@@ -43,7 +43,7 @@ func (s *Server) ServePacket(p net.PacketConn) error {
 		case errors.Is(err, net.ErrClosed), errors.Is(err, os.ErrDeadlineExceeded):
 			return err
 		default:
-			// An error such as ECONNREFUSED does not end the socket.
+			// The socket stays usable after an error such as ECONNREFUSED.
 			wait = min(max(2*wait, time.Millisecond), time.Second)
 			select {
 			case <-time.After(wait):
@@ -66,14 +66,14 @@ func readFrom(p net.PacketConn, buf []byte) (int, netip.AddrPort, error) {
 	return n, netip.AddrPortFrom(addressOf(from), 0), nil
 }
 
-// packets takes the datagrams of one socket.
+// packets receives the datagrams of one socket.
 type packets struct {
 	s     *Server
 	queue *queue // nil: nobody may send
 	asked time.Time
 }
 
-// take has the record in a datagram be stored, or counts that it is dropped.
+// take stores the record in a datagram, or counts it as dropped.
 func (r *packets) take(from netip.AddrPort, data []byte) {
 	s := r.s
 	now := s.cfg.Now()
@@ -119,7 +119,7 @@ func (r *packets) may() bool {
 	return r.queue != nil
 }
 
-// DropFrom counts a datagram of a sender that is dropped, and says so once a minute.
+// DropFrom counts a dropped datagram, and logs this once a minute for each sender.
 func (s *Server) DropFrom(from netip.Addr, why Reason) {
 	s.Drop(why, 1)
 	if n := s.senders.dropped(from); n > 0 {
@@ -142,7 +142,7 @@ type sender struct {
 	tokens  float64 // datagrams that it may send now
 	at      time.Time
 	dropped int
-	said    time.Time // when it was said last
+	said    time.Time // when this was last logged
 }
 
 // maxSenders bounds the senders that are remembered.
@@ -152,7 +152,7 @@ func newSenders(rate int, now func() time.Time) senders {
 	return senders{rate: float64(rate), now: now, known: map[netip.Addr]*sender{}}
 }
 
-// find returns a sender. s.mu is held. Addresses of IPv6 count by their network.
+// find returns a sender. IPv6 addresses count by their network. s.mu must be held.
 func (s *senders) find(a netip.Addr, now time.Time) *sender {
 	k := access.Network(a)
 	one, ok := s.known[k]
@@ -166,7 +166,7 @@ func (s *senders) find(a netip.Addr, now time.Time) *sender {
 	return one
 }
 
-// forget makes room: all go that have not sent for a minute, or all.
+// forget removes senders that have sent nothing for a minute. If there are none, it removes all.
 func (s *senders) forget(now time.Time) {
 	for a, one := range s.known {
 		if now.Sub(one.at) > time.Minute {
@@ -178,7 +178,7 @@ func (s *senders) forget(now time.Time) {
 	}
 }
 
-// pass reports whether a sender may send one more datagram, and its address as a text.
+// pass reports whether a sender may send one more datagram, and returns its address as a text.
 func (s *senders) pass(a netip.Addr, now time.Time) (name string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,7 +195,8 @@ func (s *senders) pass(a netip.Addr, now time.Time) (name string, ok bool) {
 	return one.name, true
 }
 
-// dropped counts a datagram of a sender, and returns how many there were since it was said last, once a minute; else 0.
+// dropped counts a dropped datagram of a sender. Once a minute, it returns how many were dropped since the last
+// time, and otherwise 0.
 func (s *senders) dropped(a netip.Addr) int {
 	now := s.now()
 	s.mu.Lock()

@@ -5,25 +5,25 @@ import (
 	"time"
 )
 
-// queue fills batches with the records of one sender, from any number of connections.
+// queue fills batches with the records of one caller, from any number of connections.
 type queue struct {
 	s    *Server
-	from Peer // one of the peers that send as that sender
+	from Peer // one of the peers that send as this caller
 
 	mu        sync.Mutex // guards all below
 	filling   *batch     // nil: none
-	forbidden error      // why no more records are taken
+	forbidden error      // the reason why no more records are accepted
 }
 
-// batch is records that are stored together. It has a place in Server.slots.
+// batch has records that are stored together. It occupies a place in Server.slots.
 type batch struct {
 	records []Record
-	chunks  [][]byte // what holds their data
+	chunks  [][]byte // the memory of the records
 	bytes   int
 	timer   *time.Timer
 }
 
-// chunkBytes is how much memory a batch takes at a time.
+// chunkBytes is how much memory a batch allocates at a time.
 const chunkBytes = 64 << 10
 
 var chunkPool = sync.Pool{New: func() any { return make([]byte, 0, chunkBytes) }}
@@ -47,7 +47,7 @@ func (b *batch) put(r *Record) {
 	b.bytes += len(r.Data)
 }
 
-// free gives the memory back.
+// free releases the memory.
 func (b *batch) free() {
 	for _, c := range b.chunks {
 		if cap(c) == chunkBytes {
@@ -57,8 +57,9 @@ func (b *batch) free() {
 	b.chunks, b.records = nil, nil
 }
 
-// add takes records in order and returns how many. If there is no place for a batch it waits for one, or takes no more.
-// The error is that the sender may not store rows, or that the server had to stop.
+// add adds records in order and returns how many it added. If there is no place for a batch, it waits for one if
+// wait is set, and otherwise returns. It returns an error if the sender may not store rows, or if the server had to
+// stop.
 func (q *queue) add(records []Record, wait bool) (int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -80,8 +81,8 @@ func (q *queue) add(records []Record, wait bool) (int, error) {
 	return len(records), nil
 }
 
-// begin begins a batch. It reports whether there is one, which another may have begun meanwhile. q.mu is
-// held, but not while it waits.
+// begin starts a batch. It reports whether there is a batch now, which another goroutine may have started. q.mu
+// must be held, and is released while begin waits.
 func (q *queue) begin(wait bool) bool {
 	select {
 	case q.s.slots <- struct{}{}:
@@ -119,7 +120,7 @@ func (q *queue) begin(wait bool) bool {
 	return true
 }
 
-// send stores the filled batch. q.mu is held.
+// send stores the filled batch. q.mu must be held.
 func (q *queue) send() {
 	b := q.filling
 	q.filling = nil
@@ -133,7 +134,7 @@ func (q *queue) send() {
 	}()
 }
 
-// flush has all batches be stored. Nobody adds records any more.
+// flush stores all batches. No goroutine adds records any more.
 func (s *Server) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,35 +14,36 @@ import (
 	"cordwood/router/access"
 )
 
-// Server is a protocol at one or several sockets. See the package comment.
+// Server serves a protocol on one or several sockets. See the package comment.
 type Server struct {
 	cfg     Config
 	door    Door
 	metrics *metrics
 	seldom  seldom
 	senders senders
-	// silentLong is for how long a connection that gives up its place has been silent.
+	// silentLong is how long a connection must have been silent before a new connection may replace it.
 	silentLong time.Duration
 
-	// ctx ends when what is not stored yet has to be given up.
+	// ctx ends when data that is not stored yet must be dropped.
 	ctx    context.Context
 	giveUp context.CancelFunc
-	// slots has a place for each batch that is filled or stored, storing for each that is stored.
+	// slots has a place for each batch that is being filled or stored, and storing for each batch that is being
+	// stored.
 	slots, storing chan struct{}
 	stores         sync.WaitGroup
 
 	mu sync.Mutex // guards all below
-	// closing: Shutdown was called. draining: no more connections come.
+	// closing says that Shutdown was called, and draining that no more connections are accepted.
 	closing, draining bool
 	sockets           map[io.Closer]struct{}
 	conns             map[*Conn]struct{}
 	queues            map[access.Sender]*queue
-	accepting         sync.WaitGroup // calls of Serve
-	serving           sync.WaitGroup // connections, and calls of ServePacket
-	stopped           chan struct{}  // nil before Shutdown; closed when it has ended
+	accepting         sync.WaitGroup // calls of Serve in progress
+	serving           sync.WaitGroup // open connections, and calls of ServePacket in progress
+	stopped           chan struct{}  // nil before Shutdown; closed when Shutdown has finished
 }
 
-// ErrClosed is what Serve and ServePacket return after Shutdown.
+// ErrClosed is returned by Serve and ServePacket after Shutdown.
 var ErrClosed = errors.New("the server is closed")
 
 // New returns a server for a protocol.
@@ -68,13 +69,12 @@ func New(cfg Config, door Door) (*Server, error) {
 // Config returns the settings, with the defaults.
 func (s *Server) Config() Config { return s.cfg }
 
-// Drop counts n messages that are dropped.
+// Drop counts n dropped messages.
 func (s *Server) Drop(why Reason, n int) {
 	s.metrics.dropped.WithLabelValues(string(why)).Add(float64(n))
 }
 
-// Serve takes connections from l until Shutdown, and returns ErrClosed then, or the error of the listener. It
-// closes l.
+// Serve accepts connections from l until Shutdown. It closes l, and returns ErrClosed or the error of l.
 func (s *Server) Serve(l net.Listener) error {
 	if !s.open(l, &s.accepting) {
 		l.Close()
@@ -93,7 +93,7 @@ func (s *Server) Serve(l net.Listener) error {
 			if errors.Is(err, net.ErrClosed) {
 				return err
 			}
-			// Without a free descriptor Accept fails until one is free.
+			// If there is no free file descriptor, Accept fails until there is one.
 			wait = min(max(2*wait, 5*time.Millisecond), time.Second)
 			s.cfg.Logger.Warn("accepting a connection failed", "protocol", s.door.Protocol, "error", err)
 			select {
@@ -130,8 +130,8 @@ func (s *Server) accept(nc net.Conn) {
 	}()
 }
 
-// roomFor reports whether there is a place for one more connection, and makes one if a connection has been silent
-// for long. s.mu is held.
+// roomFor reports whether there is a place for one more connection. If necessary, it closes a connection that has
+// been silent for long. s.mu must be held.
 func (s *Server) roomFor(c *Conn) bool {
 	if len(s.conns) < s.cfg.MaxConnections {
 		return true
@@ -150,7 +150,7 @@ func (s *Server) roomFor(c *Conn) bool {
 	return true
 }
 
-// gone takes a connection off the list.
+// gone removes a connection from the list.
 func (s *Server) gone(c *Conn) {
 	c.nc.Close()
 	s.mu.Lock()
@@ -158,7 +158,8 @@ func (s *Server) gone(c *Conn) {
 	delete(s.conns, c)
 }
 
-// queueFor returns the queue for the records of a sender that may store rows now. Users are few, so queues stay.
+// queueFor returns the queue for the records of a caller who may store rows now. There are few users, so queues are
+// never removed.
 func (s *Server) queueFor(caller *access.Caller, from Peer) *queue {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,7 +174,7 @@ func (s *Server) queueFor(caller *access.Caller, from Peer) *queue {
 	return q
 }
 
-// open notes a socket that is served. It reports false after Shutdown.
+// open registers a socket that is being served. After Shutdown it returns false.
 func (s *Server) open(socket io.Closer, calls *sync.WaitGroup) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -200,8 +201,8 @@ func (s *Server) isClosing() bool {
 	return s.closing
 }
 
-// Shutdown closes the listeners, reads what clients have sent already for Config.Drain at most, and stores what
-// was read. When ctx ends, what is not stored yet is given up and counted. The error is the error of ctx.
+// Shutdown closes the listeners, reads what clients have already sent for at most Config.Drain, and stores what was
+// read. When ctx ends, data that is not stored yet is dropped and counted, and Shutdown returns the error of ctx.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	first := !s.closing
@@ -238,11 +239,11 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// lastOnes is for how long Shutdown takes the connections and datagrams that wait in the kernel: what their clients
-// have sent would be lost.
+// lastOnes is how long Shutdown continues to accept connections and datagrams that wait in the kernel, because
+// their data would be lost otherwise.
 const lastOnes = 50 * time.Millisecond
 
-// end has the goroutine of a socket end, and close it, once nothing waits there any more.
+// end makes the goroutine of a socket end and close the socket when nothing waits there any more.
 func end(socket io.Closer) {
 	until := time.Now().Add(lastOnes)
 	var err error
@@ -259,7 +260,7 @@ func end(socket io.Closer) {
 	}
 }
 
-// drain has all connections end. No more come.
+// drain ends all connections. No more connections are accepted.
 func (s *Server) drain() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -269,7 +270,7 @@ func (s *Server) drain() {
 	}
 }
 
-// addressOf returns the address of a peer; zero for one that has none, as in tests with pipes.
+// addressOf returns the address of a peer. It is zero if there is none, for example for pipes in tests.
 func addressOf(a net.Addr) netip.Addr {
 	if t, ok := a.(*net.TCPAddr); ok {
 		return t.AddrPort().Addr().Unmap()
@@ -290,7 +291,7 @@ func (s *Server) say(what string, from netip.Addr, args ...any) {
 	}
 }
 
-// seldom lets each text pass once a minute.
+// seldom lets each text through once a minute.
 type seldom struct {
 	now  func() time.Time
 	mu   sync.Mutex // guards last

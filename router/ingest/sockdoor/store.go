@@ -15,13 +15,13 @@ import (
 	"cordwood/router/ingest"
 )
 
-// Waits between attempts to store a batch.
+// The waits between attempts to store a batch.
 const (
 	firstWait = 100 * time.Millisecond
 	maxWait   = 5 * time.Second
 )
 
-// maxRefusals bounds the attempts to find the records of a batch for which it is refused.
+// maxRefusals bounds the attempts to find the records because of which a batch is refused.
 const maxRefusals = 64
 
 // store stores the records of a batch.
@@ -39,10 +39,10 @@ func (q *queue) store(b *batch) {
 	}
 }
 
-// Store stores records under a key of the client's: what was stored under it before is not stored again. It is
-// for protocols whose clients get an answer. It waits while rows cannot be stored, until ctx ends; records that
-// can never be stored are counted and left out. The error is that the sender may not store rows, or the error of
-// ctx.
+// Store stores records under a client's key. Records that were stored under this key before are not stored again.
+// It is for protocols whose clients get an answer. It waits while rows cannot be stored, until ctx ends. Records
+// that can never be stored are counted and left out. It returns an error if the sender may not store rows, or the
+// error of ctx.
 func (c *Conn) Store(ctx context.Context, key string, records []Record) error {
 	s := c.Server
 	ctx, cancel := context.WithCancel(ctx)
@@ -60,8 +60,8 @@ func (c *Conn) Store(ctx context.Context, key string, records []Record) error {
 	return err
 }
 
-// storeAll stores records, each table's by themselves. held says that their memory is counted already. With the error
-// of ctx it returns how many were left.
+// storeAll stores records, separately for each table. held says that their memory is counted already. With the
+// error of ctx it returns how many records were not stored.
 func (q *queue) storeAll(ctx context.Context, key string, records []Record, held bool) (left int, err error) {
 	s := q.s
 	if s.door.Table == nil {
@@ -87,7 +87,8 @@ func (q *queue) storeAll(ctx context.Context, key string, records []Record, held
 	return left, err
 }
 
-// newKey names a batch, so that it is stored once although it is sent again after an attempt with an unknown outcome.
+// newKey returns a key for a batch, so that it is stored once although it is sent again after an attempt with an
+// unknown outcome.
 func newKey() string {
 	var random [16]byte
 	_, _ = rand.Read(random[:]) // it never fails
@@ -101,16 +102,16 @@ func (q *queue) lose(n int) {
 		"protocol", q.s.door.Protocol, "messages", n)
 }
 
-// part is records of a batch, with the key of their own.
+// part has records of a batch with a separate key.
 type part struct {
 	key     string
 	records []Record
 	held    bool // the memory of the records is counted already
 }
 
-// storeIn stores records in a table, however long that takes. If they are refused permanently, it finds the records at
-// fault and leaves them out. The error is that the sender may not store rows, or the error of ctx; left is how many
-// were not stored.
+// storeIn stores records in a table and waits as long as necessary. If they are refused permanently, it finds the
+// records at fault and leaves them out. It returns an error if the sender may not store rows, or the error of ctx.
+// left is how many records were not stored.
 func (q *queue) storeIn(ctx context.Context, table, key string, records []Record, held bool) (left int, err error) {
 	refusals := 0
 	for parts := []part{{key, records, held}}; len(parts) > 0; {
@@ -145,15 +146,15 @@ func (q *queue) storeIn(ctx context.Context, table, key string, records []Record
 	return 0, nil
 }
 
-// forbid has the queue take no more records, so that its connections end.
+// forbid makes the queue accept no more records, so that its connections end.
 func (q *queue) forbid(err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.forbidden = err
 }
 
-// patiently stores records. While they cannot be stored it waits and tries again. The error says that they never can
-// be, or that ctx has ended.
+// patiently stores records. While they cannot be stored, it waits and tries again. Its error means that they can
+// never be stored, or that ctx has ended.
 func (q *queue) patiently(ctx context.Context, table string, p *part) error {
 	s := q.s
 	for wait := firstWait; ; wait = min(2*wait, maxWait) {
@@ -222,7 +223,7 @@ func (s *Server) try(ctx context.Context, from Peer, table string, p *part) (*in
 	return out, out.Err
 }
 
-// memory is what a batch holds of the memory for bodies; its records take some bytes of it.
+// memory is a batch's share of the memory for bodies. The records themselves take records bytes of it.
 type memory struct {
 	held    *body.Body
 	records int64
@@ -232,12 +233,12 @@ func (m memory) Reserve(ctx context.Context, n int64) error { return m.held.Rese
 
 func (m memory) TryReserve(n int64) bool { return m.held.TryReserve(m.records + n) }
 
-// batch makes a batch of records.
+// batch returns a batch for records.
 func (s *Server) batch(table string, p *part) *ingest.Batch {
 	t := s.cfg.Target
 	b := &ingest.Batch{
 		Database: t.Database, Table: table, Pipeline: t.Pipeline, Version: t.Version, HasVersion: t.Version != "",
-		SkipError: true, OnReject: ingest.StoreRejects, // nobody is told which records they are
+		SkipError: true, OnReject: ingest.StoreRejects, // the sender does not learn which records were refused
 		Key: string(s.door.Protocol) + "-" + p.key, Input: s.door.Input(p.records, t.Pipeline != ""),
 	}
 	if how := s.cfg.OnTypeConflict; how != "" {
@@ -255,8 +256,8 @@ func isForbidden(err error) bool {
 	return status == http.StatusUnauthorized || status == http.StatusForbidden
 }
 
-// forGood reports whether rows that were refused with err can never be stored. Causes that an operator
-// can mend are not permanent: a pipeline or a database that does not exist.
+// forGood reports whether rows that were refused with err can never be stored. Errors that an operator can fix are
+// not permanent, such as a missing pipeline or database.
 func (s *Server) forGood(ctx context.Context, err error) bool {
 	if errors.Is(err, context.Canceled) {
 		return false

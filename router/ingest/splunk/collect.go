@@ -33,14 +33,14 @@ func (d *Door) Event(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// group is the events of a request that go to one place.
+// group has the events of a request with the same destination.
 type group struct {
 	target      httpdoor.Target
 	first, last int
 	bytes       int64
 }
 
-// batches makes a batch of the events for each table, in the order in which the request mentions them.
+// batches returns a batch for each table, in the order in which the request mentions the tables.
 func (d *Door) batches(c *httpdoor.Call, in *reading, body []byte) ([]*ingest.Batch, error) {
 	var groups []*group
 	at := map[httpdoor.Target]*group{}
@@ -72,7 +72,8 @@ func (d *Door) batches(c *httpdoor.Call, in *reading, body []byte) ([]*ingest.Ba
 		b := c.Batch(g.target)
 		b.Tags, b.OnReject, b.Bytes = in.tags, orStore(b.OnReject), g.bytes
 		if len(groups) > 1 && in.allTimed() {
-			// If a table refuses its events, all come again. With their times they are the same ones, and stored once.
+			// If a table refuses its events, the client resends all of them. Events with their own times are the same again,
+			// and are stored once.
 			c.KeyByBody(b)
 		}
 		b.Input = ingest.Records(func(to *ingest.Sink) error { return g.feed(to, c, in.events, body) })
@@ -81,13 +82,14 @@ func (d *Door) batches(c *httpdoor.Call, in *reading, body []byte) ([]*ingest.Ba
 	return out, nil
 }
 
-// allTimed reports whether every event has a time of its own.
+// allTimed reports whether every event has its own time.
 func (r *reading) allTimed() bool { return r.timed == len(r.events) }
 
 // maxTables bounds the indexes of one request.
 const maxTables = 1000
 
-// orStore returns what happens to events that are left out: the answer cannot say which they are.
+// orStore returns what happens to skipped events. The default is to keep them, because the answer cannot say which
+// they are.
 func orStore(asked string) string {
 	if asked == "" {
 		return ingest.StoreRejects
@@ -95,13 +97,13 @@ func orStore(asked string) string {
 	return asked
 }
 
-// feed gives the events of a group to the pipeline.
+// feed passes the events of a group to the pipeline.
 func (g *group) feed(to *ingest.Sink, c *httpdoor.Call, events []event, body []byte) error {
 	var buf []byte
 	now := c.X.Start.UnixNano()
 	for i := g.first; ; i = events[i].next {
 		e := &events[i]
-		at := now + int64(i) // the rows keep their order
+		at := now + int64(i) // so that the rows keep their order
 		if e.timed && c.EventTime {
 			at = e.nanos
 		}
@@ -116,10 +118,10 @@ func (g *group) feed(to *ingest.Sink, c *httpdoor.Call, events []event, body []b
 	}
 }
 
-// padding follows a record, so that it is read in place.
+// padding follows a record, so that it can be read in place.
 const padding = "\n               "
 
-// target returns where an event goes.
+// target returns the destination of an event.
 func (d *Door) target(c *httpdoor.Call, e *event) httpdoor.Target {
 	named := httpdoor.Target{Table: httpdoor.TableName(e.index)}
 	if d.BySourcetype && e.sourcetype != "" && c.HasPipeline(e.sourcetype) {
@@ -128,8 +130,8 @@ func (d *Door) target(c *httpdoor.Call, e *event) httpdoor.Target {
 	return c.Target(named)
 }
 
-// Raw stores the text in the body of a request, a record for each line or what the parameter linebreaker
-// cuts.
+// Raw stores the text in the body of a request. Each line is a record, or each part that the parameter linebreaker
+// separates.
 func (d *Door) Raw(w http.ResponseWriter, r *http.Request) {
 	d.serve(w, r, func(c *httpdoor.Call) ([]*ingest.Batch, error) {
 		e := event{index: c.Query.Get("index"), sourcetype: c.Query.Get("sourcetype")}
@@ -161,7 +163,7 @@ func (d *Door) Raw(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// feedRaw gives the parts of a raw body to the pipeline; rest are further members of each record.
+// feedRaw passes the parts of a raw body to the pipeline. rest has further members for each record.
 func feedRaw(to *ingest.Sink, c *httpdoor.Call, e *event, body, cut, rest []byte) error {
 	at := c.X.Start.UnixNano()
 	if e.timed && c.EventTime {
@@ -183,7 +185,7 @@ func feedRaw(to *ingest.Sink, c *httpdoor.Call, e *event, body, cut, rest []byte
 		}
 		to.At(at)
 		if !e.timed || !c.EventTime {
-			at++ // the rows keep their order
+			at++ // so that the rows keep their order
 		}
 		buf = jsonscan.AppendQuotedBytes(append(buf[:0], `{"message":`...), part)
 		buf = append(append(append(buf, rest...), '}'), padding...)
@@ -194,7 +196,7 @@ func feedRaw(to *ingest.Sink, c *httpdoor.Call, e *event, body, cut, rest []byte
 	return nil
 }
 
-// serve returns the way of a request; decode makes batches of its body.
+// serve answers a request. decode returns the batches of its body.
 func (d *Door) serve(w http.ResponseWriter, r *http.Request, decode func(c *httpdoor.Call) ([]*ingest.Batch, error)) {
 	err := d.collect(r, decode)
 	fault := (*eventError)(nil)
@@ -222,7 +224,7 @@ func (d *Door) collect(r *http.Request, decode func(c *httpdoor.Call) ([]*ingest
 	if err != nil {
 		return c.Refuse(err)
 	}
-	if len(batches) > 1 { // a client sends all events again, those that were stored too
+	if len(batches) > 1 { // after an error, the client resends all events, including those that were stored
 		if err := c.AdmitAll(batches); err != nil {
 			return err
 		}
@@ -231,7 +233,7 @@ func (d *Door) collect(r *http.Request, decode func(c *httpdoor.Call) ([]*ingest
 	var first string
 	for _, out := range c.Store(batches...) {
 		if out.Err != nil {
-			// What may pass later decides: the client has to send the events again.
+			// A passing error takes precedence, because then the client resends the events.
 			if err == nil || passing(out.Err) && !passing(err) {
 				err = out.Err
 			}
@@ -256,7 +258,7 @@ func (d *Door) collect(r *http.Request, decode func(c *httpdoor.Call) ([]*ingest
 // passing reports whether the same events may be stored later.
 func passing(err error) bool { return (&exchange.Refusal{Status: errs.From(err).Status()}).Passing() }
 
-// channel returns the data channel of a request, which asks for acknowledgements.
+// channel returns the data channel of a request. A request with a channel gets an acknowledgement id.
 func channel(r *http.Request) string {
 	if c := r.Header.Get("X-Splunk-Request-Channel"); c != "" {
 		return c
@@ -264,7 +266,8 @@ func channel(r *http.Request) string {
 	return r.URL.Query().Get("channel")
 }
 
-// Ack answers that the requests are stored whose ids the body names: they were when they were answered.
+// Ack answers that the requests with the ids in the body are stored. This is always true, because they were stored
+// before they were answered.
 func (d *Door) Ack(w http.ResponseWriter, r *http.Request) {
 	if channel(r) == "" {
 		answer(w, http.StatusBadRequest, codeNoChannel, "send the header X-Splunk-Request-Channel", "")
@@ -288,10 +291,10 @@ func (d *Door) Ack(w http.ResponseWriter, r *http.Request) {
 	exchange.WriteJSON(w, http.StatusOK, append(out, "}}"...))
 }
 
-// maxAcks bounds a body that asks for acknowledgements: it is answered in memory.
+// maxAcks bounds the body of a request for acknowledgements, because the answer is built in memory.
 const maxAcks = 1 << 20
 
-// readAcks reads the ids that a request asks for.
+// readAcks reads the ids in a request for acknowledgements.
 func (d *Door) readAcks(r *http.Request) ([]int64, error) {
 	c, err := d.Begin(r)
 	if err != nil {

@@ -12,31 +12,31 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-// event is one event of a request, as far as it must be understood.
+// event is one event of a request, as far as it must be parsed.
 type event struct {
-	// from and to are where its text stands in the body.
+	// from and to are the bounds of its text in the body.
 	from, to int
 	nanos    int64
 	timed    bool
 	index    string
-	// sourcetype is the event's, for the choice of its pipeline.
+	// sourcetype is the event's sourcetype, which may select its pipeline.
 	sourcetype string
-	// next is the number of the next event that goes to the same place; 0: there is none.
+	// next is the number of the next event with the same destination; 0: there is none.
 	next int
 }
 
-// eventBytes is about the memory of an event.
+// eventBytes is the approximate memory of an event.
 const eventBytes = 96
 
-// reading is a body whose events are read.
+// reading is a body whose events are being read.
 type reading struct {
 	w      *jsonwalk.Walker
 	events []event
-	timed  int // of them those that have a time
+	timed  int // number of events that have a time
 	tags   map[string]bool
-	// names are texts that events have in common.
+	// names are texts that events share.
 	names map[string]string
-	// reserve asks for memory, in all.
+	// reserve reserves memory, given the total.
 	reserve func(bytes int64) error
 }
 
@@ -67,8 +67,8 @@ func (r *reading) add(e *event) error {
 	return nil
 }
 
-// readEvents reads the events of a body: objects one after the other, or in arrays. The error is an
-// *eventError if the body is wrong.
+// readEvents reads the events of a body: objects one after another, or in arrays. If the body is invalid, the error
+// is an *eventError.
 func (r *reading) readEvents(body []byte) error {
 	r.w = jsonwalk.New(body)
 	for !r.w.AtEnd() {
@@ -171,8 +171,8 @@ func clip(text []byte) string {
 	return strings.ToValidUTF8(string(text[:most]), "") + "…"
 }
 
-// setTime reads a time: a number of seconds or a text of one, or of milliseconds from 10^12 on. It
-// reports whether it is one.
+// setTime reads a time: a number of seconds, possibly in quotes, or of milliseconds if it is at least 10^12. It
+// reports whether the time is valid.
 func (e *event) setTime(raw []byte) bool {
 	text := strings.TrimSpace(strings.Trim(string(raw), `"`))
 	ns, ok := parseSeconds(text)
@@ -180,10 +180,11 @@ func (e *event) setTime(raw []byte) bool {
 	return ok
 }
 
-// parseSeconds returns a decimal number of seconds since 1970, or of milliseconds from 10^12 on, in nanoseconds.
+// parseSeconds converts a decimal number of seconds since 1970 to nanoseconds. If the number is at least 10^12, it
+// is in milliseconds.
 func parseSeconds(text string) (int64, bool) {
 	whole, fraction, _ := strings.Cut(text, ".")
-	if strings.ContainsAny(text, "eE") { // as few write it
+	if strings.ContainsAny(text, "eE") { // a rare form
 		f, err := strconv.ParseFloat(text, 64)
 		if err != nil || math.Abs(f) >= 1e12 {
 			return 0, false
@@ -215,14 +216,14 @@ func parseSeconds(text string) (int64, bool) {
 	return n*unit + part, true
 }
 
-// inRange reports whether nanoseconds in 64 bits hold the second.
+// inRange reports whether the second fits into 64 bits of nanoseconds.
 func inRange(seconds int64) bool {
 	const most = math.MaxInt64/1_000_000_000 - 1
 	return seconds > -most && seconds < most
 }
 
-// appendRecord appends the record of an event: its keys without time and index, and the keys of fields
-// beside them. A text of fields wins over a key of the event.
+// appendRecord appends the record of an event: its keys except time and index, and the members of its fields. If a
+// text in fields has the same key as the event, it replaces the event's value.
 func (e *event) appendRecord(to []byte, body []byte, withTime bool) []byte {
 	w := jsonwalk.New(body[e.from:e.to])
 	to = append(to, '{')
@@ -235,7 +236,7 @@ func (e *event) appendRecord(to []byte, body []byte, withTime bool) []byte {
 		to = append(jsonscan.AppendQuotedBytes(to, key), ':')
 		to = append(to, raw...)
 	}
-	// The text was read before: there are no errors.
+	// The text was parsed before, so there are no errors.
 	_ = w.Object(func(key []byte) error {
 		switch string(key) {
 		case "time", "index":
@@ -268,7 +269,7 @@ func (e *event) appendRecord(to []byte, body []byte, withTime bool) []byte {
 	return append(to, '}')
 }
 
-// asText returns a JSON value as a JSON string, since it becomes a tag; null stays.
+// asText returns a JSON value as a JSON string, because it becomes a tag. null stays null.
 func asText(raw []byte) []byte {
 	if len(raw) == 0 || raw[0] == '"' || string(raw) == "null" {
 		return raw

@@ -1,13 +1,12 @@
-// Package splunk takes logs by Splunk's HTTP Event Collector: JSON events and raw text, as its logging
-// libraries, Fluent Bit, Vector, Docker and the OpenTelemetry Collector send them. The forms are
-// described at
+// Package splunk receives logs with Splunk's HTTP Event Collector: JSON events and raw text, from Splunk's logging
+// libraries, Fluent Bit, Vector, Docker and the OpenTelemetry Collector. The formats are described at
 // https://docs.splunk.com/Documentation/Splunk/latest/Data/FormateventsforHTTPEventCollector.
 //
-// An event is the record of its keys: event, host, source, sourcetype, the keys of fields, and any other.
-// Its time is the time of the row. A request is stored as a whole or not at all as far as its events can be
-// read; what a pipeline refuses of them is left out and kept among the rejects.
+// An event becomes a record with its keys: event, host, source, sourcetype, the members of fields, and others. Its
+// time is the time of the row. If an event cannot be read, the whole request is refused. Events that a pipeline
+// refuses are skipped and kept among the rejects.
 //
-// It decodes, calls router/ingest, and answers.
+// The package decodes, calls router/ingest, and answers.
 package splunk
 
 import (
@@ -24,20 +23,20 @@ import (
 	"cordwood/router/ingest/httpdoor"
 )
 
-// DefaultTable is where events go that name no index.
+// DefaultTable is the table for events that name no index.
 const DefaultTable = "splunk_logs"
 
 // Door answers the requests of clients.
 type Door struct {
 	httpdoor.Door
-	// BySourcetype takes the sourcetype of an event as the name of its pipeline, if there is one of that name.
+	// BySourcetype uses the sourcetype of an event as the name of its pipeline, if that pipeline exists.
 	BySourcetype bool
 
 	lastAck atomic.Int64
 }
 
-// nextAck returns the id by which a client may ask whether its request is stored. Clients expect each to be another
-// one.
+// nextAck returns the id by which a client may ask whether its request is stored. Clients expect that every id is
+// different.
 func (d *Door) nextAck(now time.Time) int64 {
 	for {
 		last := d.lastAck.Load()
@@ -47,7 +46,7 @@ func (d *Door) nextAck(now time.Time) int64 {
 	}
 }
 
-// New returns a door: d.Defaults says where the records go of requests that do not say it.
+// New returns a Door. d.Defaults is the destination for requests that name none.
 func New(d httpdoor.Door) *Door {
 	d.Protocol = ingest.Splunk
 	d.Defaults = d.Defaults.Or(httpdoor.Target{Table: DefaultTable, Pipeline: ingest.IdentityPipeline})
@@ -81,10 +80,10 @@ var texts = map[int]string{
 	codeUnhealthy: "HEC is unhealthy, queues are full",
 }
 
-// eventError is why a request is refused: a code of the protocol, and the number of the event.
+// eventError is the reason why a request is refused: a code of the protocol, and the number of the event.
 type eventError struct {
 	code  int
-	event int // -1: it is about none
+	event int // -1: no single event
 	why   string
 }
 
@@ -99,12 +98,12 @@ func (e *eventError) Error() string {
 	return text
 }
 
-// wrap makes an error of this package one of the server.
+// wrap converts an error of this package to an error of the server.
 func wrap(e *eventError) error {
 	return errs.Wrap(errs.InvalidArguments, e, "the events cannot be read")
 }
 
-// Refuse answers an error as the collector does.
+// Refuse answers an error as Splunk does.
 func Refuse(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 	status, code := why.Status, codeInvalidFormat
 	switch {
@@ -117,13 +116,13 @@ func Refuse(w http.ResponseWriter, r *http.Request, why *exchange.Refusal) {
 	case why.Status == http.StatusForbidden:
 		code = codeInvalidToken
 	case why.Passing():
-		// Its clients lose what is answered with 429.
+		// Splunk's clients drop data after 429.
 		status, code = http.StatusServiceUnavailable, codeBusy
 	}
 	answer(w, status, code, why.Text, "")
 }
 
-// answer writes the one form of answers; more are further members, which begin with a comma.
+// answer writes an answer. more has further members, each with a comma before it.
 func answer(w http.ResponseWriter, status, code int, why, more string) {
 	out := append([]byte(`{"text":`), exchange.AppendJSONString(nil, texts[code])...)
 	out = append(out, `,"code":`...)
@@ -134,7 +133,7 @@ func answer(w http.ResponseWriter, status, code int, why, more string) {
 	exchange.WriteJSON(w, status, append(out, '}'))
 }
 
-// answerError answers what went wrong with a request whose sender is known.
+// answerError answers an error of a request whose sender is known.
 func answerError(w http.ResponseWriter, r *http.Request, e *eventError) {
 	exchange.Of(r).Failed = wrap(e)
 	more := ""
@@ -143,12 +142,12 @@ func answerError(w http.ResponseWriter, r *http.Request, e *eventError) {
 	}
 	status := http.StatusBadRequest
 	if e.code == codeIncorrect && e.event < 0 {
-		status = http.StatusForbidden // an index that the sender may not write
+		status = http.StatusForbidden // the sender may not write to this index
 	}
 	answer(w, status, e.code, e.why, more)
 }
 
-// Health answers whether events are taken.
+// Health answers whether events are accepted.
 func (d *Door) Health(w http.ResponseWriter, _ *http.Request) {
 	if err := d.Ingestion.TakesRows(); err != nil {
 		answer(w, http.StatusServiceUnavailable, codeUnhealthy, errs.From(err).ClientMessage(), "")
@@ -157,21 +156,21 @@ func (d *Door) Health(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, codeHealthy, "", "")
 }
 
-// hasToken reports whether the request shows a token, which may be wrong: what has another scheme is none. Credentials
-// were made HTTP's own before.
+// hasToken reports whether the request has a token, valid or not. Other authentication schemes do not count. Tokens
+// have been converted to HTTP's own scheme before.
 func hasToken(r *http.Request) bool {
 	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	return strings.EqualFold(scheme, "Basic")
 }
 
-// Options answers a client that asks what it may do at a path where events are taken.
+// Options answers a client that asks which methods a path for events supports.
 func (d *Door) Options(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Allow", "OPTIONS, POST")
 	w.WriteHeader(http.StatusOK)
 }
 
-// Credentials returns "user:password" of a request: what follows Splunk in the header Authorization, as it
-// is or in base64, or the parameter token. "" says that it has none of its own.
+// Credentials returns "user:password" from the text after Splunk in the header Authorization, plain or in base64,
+// or from the parameter token. It returns "" if there is none.
 func Credentials(r *http.Request) string {
 	token := ""
 	scheme, rest, _ := strings.Cut(r.Header.Get("Authorization"), " ")

@@ -9,15 +9,14 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// param is a parameter of structured data; one without a name means an element without parameters.
+// param is a parameter of structured data. If its name is empty, it stands for an element without parameters.
 type param struct {
 	id, name string
 	value    []byte
 	empty    bool
 }
 
-// paramsOf lists the parameters of structured data, by element and name. buf is
-// used for their values.
+// paramsOf lists the parameters of structured data, sorted by element and name. buf is memory for their values.
 func paramsOf(list []param, buf []byte, d syslog.Data) ([]param, []byte) {
 	for e := d.Elements(); e.Next(); {
 		before := len(list)
@@ -38,8 +37,8 @@ func paramsOf(list []param, buf []byte, d syslog.Data) ([]param, []byte) {
 	return list, buf
 }
 
-// isApart reports whether no element comes twice and no parameter of one, as it should be. Of many parameters it
-// does not look, since that would take long.
+// isApart reports whether no element occurs twice, and no parameter in one element, as the standard requires. If
+// there are many parameters it returns false, because the check would take long.
 func isApart(list []param) bool {
 	const few = 16
 	if len(list) > few {
@@ -56,8 +55,8 @@ func isApart(list []param) bool {
 	return true
 }
 
-// appendData appends structured data as JSON: {"id":{"name":"value"}}. The values of a name that an element
-// has more than once become an array.
+// appendData appends structured data as JSON: {"id":{"name":"value"}}. If a name occurs more than once in an
+// element, its values become an array.
 func appendData(to []byte, d syslog.Data) []byte {
 	var few [8]param
 	list, _ := paramsOf(few[:0], nil, d)
@@ -87,7 +86,7 @@ func appendData(to []byte, d syslog.Data) []byte {
 	return append(to, '}')
 }
 
-// same returns how many parameters at the beginning of list have one name.
+// same returns how many parameters at the start of list have the same name.
 func same(list []param) int {
 	n := 1
 	for n < len(list) && !list[n].empty && list[n].id == list[0].id && list[n].name == list[0].name {
@@ -111,11 +110,11 @@ func appendValues(to []byte, list []param) []byte {
 	return append(to, ']')
 }
 
-// dataValue is structured data as a value, of the same form.
+// dataValue returns structured data as a value of the same structure.
 func dataValue(d syslog.Data) value.Value {
 	v, err := value.ParseJSON(string(appendData(nil, d)), value.JSONOptions{})
 	if err != nil {
-		return value.NewString(err.Error()) // never: it is JSON
+		return value.NewString(err.Error()) // never happens, because it is JSON
 	}
 	return v
 }

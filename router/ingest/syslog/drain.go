@@ -15,21 +15,21 @@ import (
 	"cordwood/router/vrl/logformat/syslog"
 )
 
-// The headers of Heroku's logplex, and the type of its bodies.
+// The headers of Heroku's logplex, and the content type of its bodies.
 const (
 	headerFrame = "Logplex-Frame-Id"
 	headerToken = "Logplex-Drain-Token" //nolint:gosec // the name of a header
 	typeLogplex = "application/logplex-1"
 )
 
-// Drain takes messages over HTTP, as the drains of Heroku send them: framed as over TCP. Heroku's messages are of
-// RFC 5424 without its structured data.
+// Drain receives messages over HTTP from Heroku's drains. They are framed as over TCP, and have the format of RFC
+// 5424 without structured data.
 type Drain struct {
 	httpdoor.Door
 	parser, old *syslog.Parser
 }
 
-// NewDrain returns a door: its defaults say where the messages go of requests that do not say it.
+// NewDrain returns a Drain. Its defaults are the destination for requests that name none.
 func NewDrain(d httpdoor.Door) *Drain {
 	d.Protocol = ingest.Heroku
 	d.Defaults = d.Defaults.Or(httpdoor.Target{Table: DefaultTable})
@@ -40,7 +40,7 @@ func NewDrain(d httpdoor.Door) *Drain {
 	return out
 }
 
-// RefuseDrain answers an error with its text, alone. Logplex gives up what is answered 4xx, and sends the rest again.
+// RefuseDrain answers an error with its plain text. Logplex drops messages answered with 4xx, and resends others.
 func RefuseDrain(w http.ResponseWriter, _ *http.Request, why *exchange.Refusal) {
 	status := why.Status
 	if why.Passing() {
@@ -65,7 +65,7 @@ func (d *Drain) take(r *http.Request) error {
 	}
 	defer call.Release()
 	in := &input{parser: d.parser, old: d.old}
-	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // what it does not understand is plain syslog
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // a malformed type counts as plain syslog
 	in.noData = media == typeLogplex
 	from := r.Header.Get(headerToken)
 	if from == "" || len(from) > maxToken {
@@ -82,7 +82,7 @@ func (d *Drain) take(r *http.Request) error {
 		call.SetKey(b, id)
 	}
 	if b.OnReject == "" {
-		b.OnReject = ingest.StoreRejects // the answer cannot tell which messages they are
+		b.OnReject = ingest.StoreRejects // the answer cannot say which messages were refused
 	}
 	b.Input = in.of(b.Pipeline != "")
 	out := &call.Store(b)[0]
@@ -96,10 +96,11 @@ func (d *Drain) take(r *http.Request) error {
 	return nil
 }
 
-// maxToken bounds the token of a drain.
+// maxToken bounds the length of a drain's token.
 const maxToken = 256
 
-// cutMessages finds the messages in the body of a request. None is cut off: the body is bounded.
+// cutMessages finds the messages in the body of a request. It shortens none of them, because the size of the body
+// is limited.
 func cutMessages(call *httpdoor.Call, from string) ([]sockdoor.Record, error) {
 	var records []sockdoor.Record
 	f := framing{max: len(call.Body), cut: func() {}}
@@ -123,7 +124,7 @@ func cutMessages(call *httpdoor.Call, from string) ([]sockdoor.Record, error) {
 	return records, nil
 }
 
-// withDash returns a message of RFC 5424 without structured data with the dash for it.
+// withDash inserts the dash for missing structured data into a message of RFC 5424.
 func withDash(text string) string {
 	const parts = 6 // priority and version, time, host, app, process, id
 	end := 0

@@ -7,22 +7,23 @@ import (
 )
 
 const (
-	// maxDigits bounds the digits of a length: what has more is not a length.
+	// maxDigits bounds the digits of a length. A longer number is not a length.
 	maxDigits = 9
-	// maxPrefix is the most bytes before a message that say how long it is.
+	// maxPrefix is the longest length prefix of a message, in bytes.
 	maxPrefix = maxDigits + 1
 )
 
-// framing finds the messages in a stream. Each is framed by its length if it begins with digits, a
-// space and "<", and otherwise ends at a line feed or a NUL.
+// framing finds the messages in a stream. If a message starts with digits, a space and "<", the digits are its
+// length. Otherwise it ends at a line feed or a NUL.
 type framing struct {
 	max int
-	// cut is called for a message whose end is cut off.
+	// cut is called for a message that is shortened.
 	cut func()
-	// skip is how many bytes of a message that is too long are still to be dropped; toLineEnd: all to the end of the line.
+	// skip is how many bytes of a message that is too long must still be skipped. If toLineEnd is set, the rest of the
+	// line must be skipped.
 	skip      int
 	toLineEnd bool
-	// seen are the bytes of an unfinished line that have no end.
+	// seen is how many bytes of an incomplete line are known to have no line end.
 	seen int
 }
 
@@ -41,7 +42,7 @@ func (f *framing) Next(data []byte, whole bool) (n int, message []byte) {
 		return n + 1, nil
 	}
 	if c := data[0]; c == '\n' || c == '\r' || c == 0 {
-		return 1, nil // an empty line, or the line end that some send after a message with its length
+		return 1, nil // an empty line, or a line end after a message with a length
 	}
 	if f.seen == 0 {
 		prefix, length, unsure := octets(data)
@@ -55,15 +56,15 @@ func (f *framing) Next(data []byte, whole bool) (n int, message []byte) {
 	return f.line(data, whole)
 }
 
-// octets reads the length of a message. prefix is how many bytes it takes; 0: there is none. unsure: so far it looks
-// like one.
+// octets reads the length of a message. prefix is how many bytes the length takes; 0: there is none. unsure means
+// that the data so far may be the start of a length.
 func octets(data []byte) (prefix, length int, unsure bool) {
 	for prefix < len(data) && prefix <= maxDigits && ascii.IsDigit(data[prefix]) {
 		length = length*10 + int(data[prefix]-'0')
 		prefix++
 	}
 	switch {
-	case prefix == 0 || prefix > maxDigits || data[0] == '0': // a length begins with no zero
+	case prefix == 0 || prefix > maxDigits || data[0] == '0': // a length has no leading zero
 		return 0, 0, false
 	case prefix == len(data) || data[prefix] == ' ' && prefix+1 == len(data):
 		return 0, 0, true
@@ -73,7 +74,7 @@ func octets(data []byte) (prefix, length int, unsure bool) {
 	return 0, 0, false
 }
 
-// counted returns a message whose length is known.
+// counted returns a message with a known length.
 func (f *framing) counted(data []byte, prefix, length int, whole bool) (int, []byte) {
 	kept := min(length, f.max)
 	if len(data) < prefix+kept {
@@ -89,7 +90,7 @@ func (f *framing) counted(data []byte, prefix, length int, whole bool) (int, []b
 	return prefix + kept, data[prefix : prefix+kept]
 }
 
-// line returns a message that ends where its line does.
+// line returns a message that ends at the end of its line.
 func (f *framing) line(data []byte, whole bool) (int, []byte) {
 	end := lineEnd(data[f.seen:])
 	if end >= 0 {
@@ -111,7 +112,7 @@ func (f *framing) line(data []byte, whole bool) (int, []byte) {
 	return f.max, data[:f.max]
 }
 
-// lineEnd returns where the line ends that data begins with; -1: it does not.
+// lineEnd returns the end of the first line in data; -1: it is incomplete.
 func lineEnd(data []byte) int {
 	end := bytes.IndexByte(data, '\n')
 	line := data

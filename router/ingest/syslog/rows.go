@@ -15,7 +15,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// layout is the columns of messages that go through no pipeline.
+// layout has the columns of messages without a pipeline.
 var layout = &pipeline.Layout{Columns: []schema.Column{
 	{Name: "hostname", Type: schema.String, Semantic: schema.Tag},
 	{Name: "appname", Type: schema.String, Semantic: schema.Tag},
@@ -46,14 +46,14 @@ const (
 	columnSource
 )
 
-// input is the messages of a batch. It may be read more than once.
+// input has the messages of a batch. It may be read more than once.
 type input struct {
 	records []sockdoor.Record
-	// parser reads all forms, old only RFC 3164.
+	// parser parses all formats, and old only RFC 3164.
 	parser, old *syslog.Parser
-	// noData says that messages of RFC 5424 come without structured data, and without the dash for it.
+	// noData says that messages of RFC 5424 have neither structured data nor the dash for it.
 	noData bool
-	// at is the message that fill is at.
+	// at is the current message of fill.
 	at   *sockdoor.Record
 	json []byte
 }
@@ -66,7 +66,7 @@ func (in *input) of(pipelined bool) ingest.Input {
 	return ingest.Columns{Layout: layout, Fill: in.fill, Text: in.text}
 }
 
-// read parses a message. The texts of m are parts of the record.
+// read parses a message. The texts of m point into the record.
 func (in *input) read(r *sockdoor.Record) (m syslog.Message, nanos int64) {
 	text := withoutBlank(textOf(r.Data))
 	if in.noData {
@@ -90,7 +90,7 @@ func (in *input) read(r *sockdoor.Record) (m syslog.Message, nanos int64) {
 	return m, nanos
 }
 
-// withoutBlank returns a message without a blank behind its priority, where some senders have one: <14> 2026-….
+// withoutBlank removes a space after the priority of a message, which some senders insert: <14> 2026-….
 func withoutBlank(text string) string {
 	const most = len("<191>")
 	end := strings.IndexByte(text[:min(len(text), most)], '>')
@@ -100,7 +100,7 @@ func withoutBlank(text string) string {
 	return text[:end+1] + strings.TrimLeft(text[end+1:], " ")
 }
 
-// inRange reports whether nanoseconds in 64 bits can hold the time.
+// inRange reports whether the time fits into 64 bits of nanoseconds.
 func inRange(t time.Time) bool {
 	sec := t.Unix()
 	const most = 1<<63/1_000_000_000 - 1
@@ -135,19 +135,19 @@ func (in *input) fill(to *pipeline.Direct) error {
 	return nil
 }
 
-// put puts a text into a column, unless the message lacks it.
+// put puts a text into a column, unless it is missing in the message.
 func put(to *pipeline.Direct, column int, text string) {
 	if text != "" {
 		to.Text(column, bytesOf(text))
 	}
 }
 
-// text returns the message that fill is at, for the rejects.
+// text returns the current message of fill, for the rejects.
 func (in *input) text() []byte {
 	return append(jsonscan.AppendQuotedBytes([]byte(`{"raw":`), in.at.Data), '}')
 }
 
-// give gives the messages to a pipeline.
+// give passes the messages to a pipeline.
 func (in *input) give(to *ingest.Sink) error {
 	for i := range in.records {
 		r := &in.records[i]
@@ -180,13 +180,13 @@ func (in *input) give(to *ingest.Sink) error {
 	return nil
 }
 
-// textOf returns bytes as a text. The bytes of a record do not change while it is used.
+// textOf returns bytes as a string without copying. The bytes of a record do not change while it is used.
 func textOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// bytesOf returns the bytes of a text, which must not be changed.
+// bytesOf returns the bytes of a string without copying. They must not be changed.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
-// textValue returns a text as a value, valid UTF-8.
+// textValue returns a text as a value in valid UTF-8.
 func textValue(s string) value.Value {
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "\uFFFD")

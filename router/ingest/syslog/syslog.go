@@ -1,14 +1,14 @@
-// Package syslog takes logs by syslog, over UDP, TCP and TLS: RFC 5424, and RFC 3164 in the many
-// forms that senders use. What is neither is stored as it came, as the message: nothing is refused
-// for its form.
+// Package syslog receives syslog messages over UDP, TCP and TLS: RFC 5424, and RFC 3164 in the many variants that
+// senders use. A message in neither format is stored unchanged in the column message. No message is refused for its
+// format.
 //
-// Over TCP and TLS messages are framed by their length (RFC 6587, octet counting) or by line ends, which is found
-// out for each message. A datagram is one message.
+// Over TCP and TLS, a message is framed by its length (RFC 6587, octet counting) or by a line end. This is detected
+// for each message. A datagram is one message.
 //
-// Drain takes them over HTTP, as Heroku sends them.
+// Drain receives them over HTTP from Heroku.
 //
-// Without a pipeline a message becomes a row with the columns of layout. With one it is a record with
-// the same fields, and raw, the whole message.
+// Without a pipeline, a message becomes a row with the columns of layout. With a pipeline, it becomes a record with
+// the same fields and raw, the whole message.
 package syslog
 
 import (
@@ -25,20 +25,20 @@ import (
 	"cordwood/router/vrl/logformat/syslog"
 )
 
-// DefaultTable is where messages go if the listener names no table.
+// DefaultTable is the table if the listener names none.
 const DefaultTable = "syslog"
 
-// MaxBytes is the most bytes that are kept of a message over TCP and TLS. The rest is cut off.
+// MaxBytes bounds how many bytes of a message over TCP and TLS are kept. The rest is dropped.
 const MaxBytes = 256 << 10
 
-// Config is how the listeners are set.
+// Config has the settings of the listeners.
 type Config struct {
 	sockdoor.Config
-	// Zone is the zone of times that come without one. The default value is UTC.
+	// Zone is the time zone of times without a zone. The default value is UTC.
 	Zone *time.Location
 }
 
-// Server takes messages at any number of sockets that share its settings.
+// Server receives messages on any number of sockets with the same settings.
 type Server struct{ s *sockdoor.Server }
 
 // New returns a server. It opens no socket.
@@ -79,12 +79,13 @@ func New(cfg Config) (*Server, error) {
 	return &Server{s}, nil
 }
 
-// Serve takes connections from l, with TLS if that is set, until Shutdown. It closes l and returns
-// sockdoor.ErrClosed, or the error of l.
+// Serve accepts connections from l until Shutdown, with TLS if it is set. It closes l and returns
+// sockdoor.ErrClosed or the error of l.
 func (s *Server) Serve(l net.Listener) error { return s.s.Serve(l) }
 
-// ServePacket takes datagrams from p until Shutdown. It closes p and returns sockdoor.ErrClosed, or the error of p.
+// ServePacket receives datagrams from p until Shutdown. It closes p and returns sockdoor.ErrClosed or the error of
+// p.
 func (s *Server) ServePacket(p net.PacketConn) error { return s.s.ServePacket(p) }
 
-// Shutdown ends Serve and ServePacket, and stores what has been read. If ctx ends before, the rest is given up.
+// Shutdown ends Serve and ServePacket, and stores what was read. If ctx ends earlier, the rest is dropped.
 func (s *Server) Shutdown(ctx context.Context) error { return s.s.Shutdown(ctx) }

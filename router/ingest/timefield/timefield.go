@@ -1,5 +1,6 @@
-// Package timefield reads the times that JSON documents have in their fields, for protocols that leave the form
-// open: a text of ISO 8601, or a number of seconds, milliseconds, microseconds or nanoseconds since 1970, by its size.
+// Package timefield parses times in fields of JSON documents, for protocols that do not define their format: a text
+// in ISO 8601, or a number of seconds, milliseconds, microseconds or nanoseconds since 1970, distinguished by its
+// size.
 package timefield
 
 import (
@@ -10,8 +11,8 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-// Read reads the value at w. ok says that it is a time that nanoseconds in 64 bits hold, and nanos is that time since
-// 1970.
+// Read reads the value at w. If it is a time that fits into 64 bits of nanoseconds, ok is true, and nanos is the
+// time since 1970.
 func Read(w *jsonwalk.Walker) (nanos int64, ok bool, err error) {
 	switch w.Kind() {
 	case '"':
@@ -34,13 +35,13 @@ func Read(w *jsonwalk.Walker) (nanos int64, ok bool, err error) {
 	return 0, false, w.Skip()
 }
 
-// layouts are the forms of times as texts; a time without a zone is UTC.
+// layouts are the formats of times as texts. Times without a zone are in UTC.
 var layouts = []string{
 	time.RFC3339Nano, "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04:05.999999999",
 	"2006-01-02 15:04:05.999999999", "2006-01-02",
 }
 
-// Parse reads a time as a text.
+// Parse parses a time in text form.
 func Parse(text string) (nanos int64, ok bool) {
 	for _, layout := range layouts {
 		if t, err := time.Parse(layout, text); err == nil {
@@ -50,10 +51,12 @@ func Parse(text string) (nanos int64, ok bool) {
 	return 0, false
 }
 
-// Epoch reads a number since 1970.
+// Epoch converts a number of seconds, milliseconds, microseconds or nanoseconds since 1970, distinguished by its
+// size.
 func Epoch(v int64) (nanos int64, ok bool) { return epoch(v, float64(v), true) }
 
-// epoch is a number of seconds, milliseconds, microseconds or nanoseconds since 1970, by its size.
+// epoch converts a number of seconds, milliseconds, microseconds or nanoseconds since 1970, distinguished by its
+// size.
 func epoch(v int64, f float64, whole bool) (int64, bool) {
 	unit := 1e9
 	switch a := math.Abs(f); {

@@ -1,5 +1,5 @@
-// Package doortest sends requests to doors that speak HTTP, as they come out of the server: with an
-// exchange, a sender who may write, and the door's words for refusals.
+// Package doortest sends requests to doors over HTTP as the server does: with an exchange, a sender who may write,
+// and the protocol's own refusals.
 package doortest
 
 import (
@@ -15,10 +15,10 @@ import (
 	"cordwood/router/ingest/ingesttest"
 )
 
-// MaxBytes is the most that a body may have.
+// MaxBytes bounds a body, in bytes.
 const MaxBytes = 1 << 20
 
-// New returns what a door is made of, on a store in memory.
+// New returns the parts of a door with a store in memory.
 func New(t testing.TB) (httpdoor.Door, *ingesttest.Store) {
 	t.Helper()
 	return NewLarge(t, MaxBytes)
@@ -35,8 +35,8 @@ func NewLarge(t testing.TB, maxBytes int64) (httpdoor.Door, *ingesttest.Store) {
 	return httpdoor.Door{Ingestion: s, Bodies: bodies}, st
 }
 
-// Serve has the handler answer r, of a sender who may write and read. refuse answers errors in
-// the door's words.
+// Serve calls the handler for a request whose sender may write and read. refuse answers errors in the protocol's
+// format.
 func Serve(h http.HandlerFunc, refuse func(http.ResponseWriter, *http.Request, *exchange.Refusal),
 	r *http.Request,
 ) *httptest.ResponseRecorder {

@@ -1,4 +1,4 @@
-// Package socktest runs doors over TCP and UDP for tests: on 127.0.0.1, on a store in memory.
+// Package socktest runs doors over TCP and UDP for tests, on 127.0.0.1, with a store in memory.
 package socktest
 
 import (
@@ -25,10 +25,10 @@ import (
 	"cordwood/router/ingest/sockdoor"
 )
 
-// patience is how long a test waits for what must happen.
+// patience is how long a test waits for an expected event.
 const patience = 30 * time.Second
 
-// Fixture is what a door of a test works on.
+// Fixture has the parts of a door under test.
 type Fixture struct {
 	Config   sockdoor.Config
 	Store    *ingesttest.Store
@@ -36,7 +36,7 @@ type Fixture struct {
 	Log      *Log
 }
 
-// New returns settings of a door whose senders may write.
+// New returns the settings of a door whose senders may write.
 func New(t testing.TB, change ...func(*ingest.Config)) *Fixture {
 	t.Helper()
 	s, st := ingesttest.New(t, change...)
@@ -63,7 +63,7 @@ type Server interface {
 	Shutdown(ctx context.Context) error
 }
 
-// TCP serves a door on a port of its own until the test ends, and returns its address.
+// TCP serves a door on a separate port until the test ends, and returns its address.
 func TCP(t testing.TB, s Server) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -101,7 +101,7 @@ func serve(t testing.TB, s Server, run func() error) {
 	})
 }
 
-// Stop stops a door, which stores what it has read.
+// Stop stops a door, which then stores what it has read.
 func Stop(t testing.TB, s Server) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -111,7 +111,7 @@ func Stop(t testing.TB, s Server) {
 	}
 }
 
-// Dial connects to a server until the test ends. Reading and writing fail after a while.
+// Dial connects to a server until the test ends. Reads and writes fail after some time.
 func Dial(t testing.TB, network, address string) net.Conn {
 	t.Helper()
 	c, err := net.Dial(network, address)
@@ -125,11 +125,11 @@ func Dial(t testing.TB, network, address string) net.Conn {
 	return c
 }
 
-// Send sends all of a text over a connection of its own, and waits until the server ends it.
+// Send sends a text over a separate connection, and waits until the server closes it.
 func Send(t testing.TB, address, text string) {
 	t.Helper()
 	c := Dial(t, "tcp", address)
-	_, _ = io.WriteString(c, text) // the server may end it before all is written
+	_, _ = io.WriteString(c, text) // the server may close it before everything is written
 	_ = c.(*net.TCPConn).CloseWrite()
 	_, _ = io.Copy(io.Discard, c)
 }
@@ -158,12 +158,12 @@ func Await(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// Diff returns how two lists of rows differ. Their order does not count, since batches are stored side by side.
+// Diff returns how two lists of rows differ. Their order is ignored, because batches are stored concurrently.
 func Diff(want, got []ingesttest.Row) string {
 	return cmp.Diff(want, got, cmpopts.SortSlices(func(a, b ingesttest.Row) bool { return fmt.Sprint(a) < fmt.Sprint(b) }))
 }
 
-// Texts returns the texts that rows have in a column, in their order.
+// Texts returns the texts in a column of rows, in order.
 func Texts(rows []ingesttest.Row, column string) []string {
 	var out []string
 	for _, row := range rows {
@@ -210,7 +210,7 @@ func (f *Fixture) Metric(t testing.TB, name string, values ...string) float64 {
 	return sum
 }
 
-// Log is what was logged.
+// Log collects what was logged.
 type Log struct {
 	mu   sync.Mutex // guards text
 	text strings.Builder
@@ -223,15 +223,15 @@ func (l *Log) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// String returns all of it.
+// String returns everything logged so far.
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
 }
 
-// Split returns the records that a Splitter finds in data, as a connection does that gets step bytes at a time and has
-// room for some.
+// Split returns the records that a Splitter finds in data, if a connection receives step bytes at a time and has
+// room bytes.
 func Split(find sockdoor.Splitter, data []byte, step, room int) []string {
 	var out []string
 	var have []byte
