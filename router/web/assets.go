@@ -30,8 +30,12 @@ type file struct {
 	plain, gzip, brotli []byte
 }
 
-// styles are joined, in this order, into the one style sheet of the page.
-var styles = []string{"tokens.css", "reset.css", "components.css", "pages.css", "small.css"}
+// firstStyles are part of index.html, so that the browser paints before it has any other file. The other styles are
+// joined, in this order, into the one style sheet of the page.
+var (
+	firstStyles = []string{"tokens.css", "first.css"}
+	styles      = []string{"reset.css", "components.css", "pages.css", "small.css"}
+)
 
 const styleSheet = "app/style/style.css"
 
@@ -56,7 +60,13 @@ func readAssets(from fs.FS, entry string, form func(contentType string, plain []
 			return nil, err
 		}
 	}
-	if err := joinStyles(sources); err != nil {
+	sheet, err := joinStyles(sources, styles)
+	if err != nil {
+		return nil, err
+	}
+	sources[styleSheet] = sheet
+	atFirst, err := joinStyles(sources, firstStyles)
+	if err != nil {
 		return nil, err
 	}
 	sum := sha256.New()
@@ -71,24 +81,21 @@ func readAssets(from fs.FS, entry string, form func(contentType string, plain []
 		a.files[name] = form(contentTypes[path.Ext(name)], sources[name])
 	}
 	a.hash = hex.EncodeToString(sum.Sum(nil))[:12]
-	var err error
 	a.first = imported(sources, entry)
-	a.index, err = readIndex(from, a.hash, entry, a.first)
+	a.index, err = readIndex(from, a.hash, entry, a.first, atFirst)
 	return a, err
 }
 
-// joinStyles joins the style sheets, so that there is one request and the order is defined in one place.
-func joinStyles(sources map[string][]byte) error {
-	var all []byte
-	for _, name := range styles {
+// joinStyles joins style sheets, so that there is one request and the order is defined in one place.
+func joinStyles(sources map[string][]byte, names []string) (all []byte, err error) {
+	for _, name := range names {
 		text, ok := sources["app/style/"+name]
 		if !ok {
-			return &fs.PathError{Op: "open", Path: "app/style/" + name, Err: fs.ErrNotExist}
+			return nil, &fs.PathError{Op: "open", Path: "app/style/" + name, Err: fs.ErrNotExist}
 		}
 		all = append(all, text...)
 	}
-	sources[styleSheet] = all
-	return nil
+	return all, nil
 }
 
 // asIs does not compress a file, because that takes longer than the time until the folder is read again.

@@ -20,7 +20,7 @@ type index struct {
 }
 
 // policy is the content security policy: files of the page only, nothing from other origins. The nonce is for the
-// style sheets that the editor creates.
+// styles in index.html.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-%s'; img-src 'self' data:; " +
 	"font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
 	"require-trusted-types-for 'script'"
@@ -30,11 +30,12 @@ const (
 	hashPlace    = "{{hash}}"
 	noncePlace   = "{{nonce}}"
 	preloadPlace = "{{preload}}"
+	stylePlace   = "{{style}}"
 	entryPlace   = "{{entry}}"
 )
 
-// readIndex creates index.html for a page that starts with the script entry and the scripts first.
-func readIndex(from fs.FS, hash, entry string, first []string) (*index, error) {
+// readIndex makes the shell of a page that begins with the script entry and the scripts first, and with styles.
+func readIndex(from fs.FS, hash, entry string, first []string, styles []byte) (*index, error) {
 	text, err := fs.ReadFile(from, "app/index.html")
 	if err != nil {
 		return nil, err
@@ -47,6 +48,7 @@ func readIndex(from fs.FS, hash, entry string, first []string) (*index, error) {
 		fmt.Fprintf(&links, "<link rel=modulepreload href=\"/dashboard/a/%s/%s\">\n", hash, name)
 	}
 	text = bytes.ReplaceAll(text, []byte(hashPlace), []byte(hash))
+	text = bytes.Replace(text, []byte(stylePlace), shorten(styles), 1)
 	text = bytes.Replace(text, []byte(entryPlace), []byte(entry), 1)
 	text = bytes.Replace(text, []byte(preloadPlace), []byte(links.String()), 1)
 	before, after, found := bytes.Cut(text, []byte(noncePlace))
@@ -56,7 +58,14 @@ func readIndex(from fs.FS, hash, entry string, first []string) (*index, error) {
 	return &index{before: before, after: after}, nil
 }
 
-// A static import, as written by hand or by the bundler.
+var comments, blanks = regexp.MustCompile(`(?s)/\*.*?\*/`), regexp.MustCompile(`\s+`)
+
+// shorten leaves out the comments of styles, and what is blank more than once.
+func shorten(styles []byte) []byte {
+	return blanks.ReplaceAll(comments.ReplaceAll(styles, nil), []byte(" "))
+}
+
+// An import that is needed before the module that has it can run, as written by hand or by the bundler.
 var importLine = regexp.MustCompile(
 	`(?m)(?:^|;)(?:import|export|\})[^'";()]*?(?:\bfrom)?\s*['"](\.[^'"]+)['"]`)
 

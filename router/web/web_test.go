@@ -60,7 +60,7 @@ func TestAssets(t *testing.T) {
 	h := New(Config{})
 	page := get(t, h, Root).Body.String()
 	names := regexp.MustCompile(`"(/dashboard/a/[^"]+)"`).FindAllStringSubmatch(page, -1)
-	if len(names) != 6 { // two scripts, style sheet, two fonts and the picture
+	if len(names) != 7 { // two scripts, the style sheet twice, two fonts and the picture
 		t.Fatalf("%d files", len(names))
 	}
 	for _, m := range names {
@@ -108,12 +108,12 @@ func TestRedirect(t *testing.T) {
 // TestFolder has a changed file of a folder served at the next request.
 func TestFolder(t *testing.T) {
 	dir := fstest.MapFS{
-		"app/index.html": {Data: []byte("{{hash}} {{preload}} {{nonce}}")},
+		"app/index.html": {Data: []byte("{{hash}} {{preload}} {{nonce}} {{style}}")},
 		"app/main.js":    {Data: []byte("import { a } from './lib/a.js';")}, "app/lib/a.js": {Data: []byte("1")},
 		"vendor/core.js": {Data: []byte("2")},
 	}
-	for _, name := range styles {
-		dir["app/style/"+name] = &fstest.MapFile{Data: []byte("a{}")}
+	for _, name := range slices.Concat(styles, firstStyles) {
+		dir["app/style/"+name] = &fstest.MapFile{Data: []byte("a { /* a comment */ }\n")}
 	}
 	first, err := readAssets(dir, folderEntry, asIs)
 	if err != nil {
@@ -121,6 +121,9 @@ func TestFolder(t *testing.T) {
 	}
 	if !strings.Contains(string(first.index.before), "/app/lib/a.js") {
 		t.Errorf("the browser is not told of the second module: %s", first.index.before)
+	}
+	if !strings.Contains(string(first.index.after), "a { } a { }") {
+		t.Errorf("the first styles are not in the page: %s", first.index.after)
 	}
 	dir["app/main.js"] = &fstest.MapFile{Data: []byte("3")}
 	if second, err := readAssets(dir, folderEntry, asIs); err != nil || second.hash == first.hash {

@@ -166,6 +166,7 @@ afterFirstRows(() => {
   void stores.tables.load();
 });
 followLinks(stores);
+if (stores.place.page.value === 'explore') stores.explore.runEarly();
 sessionStorage.removeItem('cordwood.tries');
 const root = /** @type {HTMLElement} */ (document.getElementById('app'));
 root.replaceChildren();

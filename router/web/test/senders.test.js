@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { senders, wrongName } from '../app/lib/senders.js';
+import { openPort, senders, wrongName } from '../app/lib/senders.js';
 
 /** The blocks of code of docs/ingestion.md. */
 const blocks = readFileSync(new URL('../../../docs/ingestion.md', import.meta.url), 'utf8')
@@ -72,11 +72,25 @@ test('configurations have the address of the server, and never a password', () =
   }
 });
 
+/** The configuration of a sender, and that of the port to which it sends. */
+const allOf = (sender, to) => `${sender.text(to)} ${sender.port?.text(to) ?? ''}`;
+
+test('ports of their own: what opens them, and whether they are open', () => {
+  const to = { origin: 'http://h', db: 'shop', table: 'app', pipeline: 'p', user: '' };
+  const syslog = senders.find((s) => s.id === 'syslog');
+  assert.equal(syslog.port.text(to), 'udp://0.0.0.0:5514?db=shop&table=app&pipeline=p,tcp://0.0.0.0:5514?db=shop&table=app&pipeline=p');
+  const flags = readFileSync(new URL('../../../docs/ingestion.md', import.meta.url), 'utf8');
+  for (const { port } of senders) assert.ok(!port || flags.includes(`--${port.flag}`), port?.flag);
+  assert.equal(openPort('data-dir = "/x"\nsyslog-addr = "tcp://0.0.0.0:5514"\n', 'syslog-addr'), 'tcp://0.0.0.0:5514');
+  assert.equal(openPort('syslog-addr = ""\n', 'syslog-addr'), '');
+  assert.equal(openPort('', 'syslog-addr'), '');
+});
+
 test('configurations send to the database of the page', () => {
   const to = { origin: 'https://logs.example:4443', db: 'shop', table: 'app', pipeline: 'p', user: '' };
   for (const sender of senders) {
     if (sender.lacks?.(to)) continue;
-    assert.match(sender.text(to), /[?]db=shop&|--db shop |x-svc-db-name: shop|"x-svc-db-name" = "shop"/, sender.id);
+    assert.match(allOf(sender, to), /[?]db=shop&|--db shop |x-svc-db-name: shop|"x-svc-db-name" = "shop"/, sender.id);
   }
 });
 
@@ -84,7 +98,7 @@ test('configurations send through the pipeline of the page', () => {
   const to = { origin: 'https://logs.example:4443', db: 'public', table: 'app', pipeline: 'p1', user: '' };
   for (const sender of senders) {
     if (sender.lacks?.(to)) continue;
-    assert.match(sender.text(to), /&pipeline_name=p1|--pipeline p1|x-svc-pipeline-name: p1|"x-svc-pipeline-name" = "p1"/, sender.id);
+    assert.match(allOf(sender, to), /&pipeline_name=p1|&pipeline=p1|--pipeline p1|x-svc-pipeline-name: p1|"x-svc-pipeline-name" = "p1"/, sender.id);
     assert.ok(!sender.text(to).includes('custom_time_index'), sender.id);
   }
 });

@@ -90,12 +90,12 @@ function fixture(search) {
   return { explore: createExplore({ api, place, prefs, clock }), asked, entries, place };
 }
 
-test('a run asks for fields, then rows and hits, then the values of open fields, all of one range', async () => {
+test('a run asks for fields and rows at once, then for hits, then for the values of open fields, all of one range', async () => {
   const { explore, asked } = fixture('?t=app&q=failed');
   await explore.run();
   assert.deepEqual(
     asked.map(([name]) => name),
-    ['fields', 'compile', 'rows', 'hits', 'facets'],
+    ['fields', 'rows', 'compile', 'hits', 'facets'],
   );
   const facets = asked[4][1];
   assert.deepEqual([facets.from, facets.to, facets.query, facets.tables], ['2026-01-05T10:00:00Z', '2026-01-05T11:00:00Z', 'failed', ['app']]);

@@ -6,7 +6,7 @@ import { axisTicks, stackBars } from '../lib/geometry.js';
 import { levels } from '../lib/levels.js';
 import { offsetOf, partsOfTime } from '../lib/time.js';
 
-/** @typedef {{start: string, step: number | string, times: string[], series: {value: unknown, counts: number[]}[], total: number, exact: boolean, cut?: {first: boolean, last: boolean}}} Hits */
+/** @typedef {import('../lib/geometry.js').Hits} Hits */
 
 // Colours of values that are no levels: none of them says that something is wrong.
 const palette = ['accent', 'number', 'ink-3', 'bar-info', 'string', 'line-2', 'edge', 'ink'];

@@ -2,7 +2,7 @@
 
 import { html, useState } from '../../vendor/core.js';
 import { formatBytes, formatCount } from '../lib/format.js';
-import { formatTime, parseTime, quickRanges, rangeText } from '../lib/time.js';
+import { formatTime, parseTime, quickRanges, rangeText, shiftRange } from '../lib/time.js';
 import { Menu } from './menu.js';
 
 /**
@@ -88,6 +88,15 @@ function RangeForm({ from, to, answered, zone, onRange }) {
     onRange(a, b);
   }
 
+  const shift = (/** @type {string} */ label, /** @type {string} */ title, /** @type {number} */ by, /** @type {number} */ times) => {
+    const move = () => {
+      if (!answered) return;
+      const range = shiftRange(answered, by, times);
+      onRange(range.from, range.to);
+    };
+    return html`<button type="button" class="button" disabled=${!answered} title=${title} onClick=${move}>${label}</button>`;
+  };
+
   return html`<div class="quick">${quickRanges.map(
     (quick) =>
       html`<button class="choice" aria-pressed=${quick === from && to === ''} onClick=${() => onRange(quick, '')}>${rangeText(quick, '', zone)}</button>`,
@@ -97,6 +106,7 @@ function RangeForm({ from, to, answered, zone, onRange }) {
       <label>To<input value=${end} onInput=${(/** @type {InputEvent} */ e) => setEnd(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>
       ${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}
       <p class="quiet">Times in ${zone}. ${answered && html`On screen: ${formatTime(answered.from, zone)} – ${formatTime(answered.to, zone)}`}</p>
-      <button class="button main">Apply</button>
+      <p class="shifts"><button class="button main">Apply</button><span class="grow"></span>
+        ${shift('← Earlier', 'The range before this one', -1, 1)}${shift('Later →', 'The range after this one', 1, 1)}${shift('Wider', 'Twice as long', 0, 2)}${shift('Narrower', 'Half as long', 0, 0.5)}</p>
     </form>`;
 }

@@ -34,11 +34,12 @@ export function PipelineEditor({ stores, info }) {
 
   useEffect(pipelines.loadHelps, [pipelines]);
   const helps = pipelines.helps.value.value;
+  const fields = pipelines.knownFields.value;
   const complete = useMemo(() => {
     /** @type {import('./completion.js').Complete} */
-    const found = (typed, caret) => (helps ? completePipeline(typed, caret, helps) : null);
+    const found = (typed, caret) => (helps ? completePipeline(typed, caret, { ...helps, fields }) : null);
     return found;
-  }, [helps]);
+  }, [helps, fields]);
 
   const answer = pipelines.dry.value.value;
   const faults = pipelines.faults.value;
@@ -52,10 +53,15 @@ export function PipelineEditor({ stores, info }) {
           faults=${new Map(faults.map((f) => [f.line, f.message]))} onText=${(/** @type {string} */ changed) => (pipelines.draft.value = changed)}
           complete=${complete} readOnly=${!signIn.canManage.value} onReady=${(/** @type {HTMLTextAreaElement} */ element) => (area.current = element)} />
         <${Faults} stores=${stores} onLine=${toLine} /></section>
-      <section class="pane samplepane" aria-label="Samples"><div class="head"><h2>${formatCount(samples.length)} ${samples.length === 1 ? 'sample' : 'samples'}</h2><span class="grow"></span><${SampleMenu} stores=${stores} /></div>
+      <section class="pane samplepane" aria-label="Samples" onDragOver=${(/** @type {DragEvent} */ e) => e.preventDefault()} onDrop=${(
+        /** @type {DragEvent} */ e,
+      ) => {
+        e.preventDefault();
+        void takeFile(pipelines, e.dataTransfer?.files);
+      }}><div class="head"><h2>${formatCount(samples.length)} ${samples.length === 1 ? 'sample' : 'samples'}</h2><span class="grow"></span><${SampleMenu} stores=${stores} /></div>
         ${
           samples.length === 0
-            ? html`<p class="quiet none">Paste some lines or records: each step is shown for each of them. They stay in this browser.</p>`
+            ? html`<p class="quiet none">Paste some lines or records, or drop a file: each step is shown for each of them. They stay in this browser.</p>`
             : html`<${Samples} samples=${samples} records=${answer?.records ?? []} chosen=${chosen} onChoose=${setChosen}
               onRemove=${(/** @type {number} */ at) => pipelines.setSamples(samples.filter((_, i) => i !== at))} />`
         }</section>
@@ -125,6 +131,18 @@ function marksOf(answer, lines) {
   return marks;
 }
 
+const mostRead = 1 << 20; // of a file
+
+/**
+ * Takes the first lines of a file as samples.
+ * @param {import('../main.js').Stores['pipelines']} pipelines
+ * @param {FileList | null | undefined} files
+ */
+async function takeFile(pipelines, files) {
+  const text = await files?.[0]?.slice(0, mostRead).text();
+  if (text) pipelines.setSamples(text.split(/\r?\n/).slice(0, files && files[0].size > mostRead ? -1 : undefined));
+}
+
 /** @param {{stores: import('../main.js').Stores}} props */
 function SampleMenu({ stores }) {
   const { pipelines, tables } = stores;
@@ -140,6 +158,7 @@ function SampleMenu({ stores }) {
           (t) =>
             html`<button class="choice" onClick=${() => (close(), take(pipelines.samplesFromTable(t.db, t.name)))}><span>newest rows of ${t.name}</span></button>`,
         )}`}<//>
+    <label class="text pick-file" title="Takes the first 100 lines">File<input class="hidden" type="file" data-ui="samples-file" onChange=${(/** @type {Event} */ e) => takeFile(pipelines, /** @type {HTMLInputElement} */ (e.currentTarget).files)} /></label>
     <button class="text" data-ui="paste" onClick=${() => (setLines(pipelines.samples.value.join('\n')), setPastes(true))}>Paste</button>
     ${
       pastes &&

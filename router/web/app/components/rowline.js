@@ -1,6 +1,6 @@
 // One row in a list.
 
-import { html } from '../../vendor/core.js';
+import { html, useMemo } from '../../vendor/core.js';
 import { formatBytes, valueText, visible } from '../lib/format.js';
 import { levelOf } from '../lib/levels.js';
 import { lineOf } from '../lib/line.js';
@@ -14,12 +14,28 @@ export function MarkLine({ row, index, zone }) {
 
 /** @param {any} props those of Rows, and of the row itself */
 export function RowLine({ row, index, shape, columns, shown, widths, marks, zone, selected, chosen, whole, wrap, onOpen, onPick }) {
-  const time = partsOfTime(row.time, zone);
   const word = shape.level ? valueText(row.v[shape.level]) : '';
   const level = levelOf(shape.level ? row.v[shape.level] : null, shape.scheme);
-  const line = lineOf(row, shape, shown, whole ? Infinity : undefined);
-  const lines = whole || wrap;
-  const cut = shape.message && row.cut?.[shape.message]; // its length, if the list has only its begin
+  const sizes = columns.map((/** @type {string} */ name) => `${name} ${widths.get(name)}`).join();
+  // What stands in a row stays the same while rows around it come and go.
+  const cells = useMemo(() => {
+    const time = partsOfTime(row.time, zone);
+    const line = lineOf(row, shape, shown, whole ? Infinity : undefined);
+    const lines = whole || wrap;
+    const cut = shape.message && row.cut?.[shape.message]; // its length, if the list has only its begin
+    const describe = (/** @type {MouseEvent} */ e) => {
+      /** @type {HTMLElement} */ (e.currentTarget).title = describeTime(row.time, zone);
+    };
+    return html`<time role="gridcell" data-ui="row-time" datetime=${row.time} onMouseEnter=${describe}>${time.time}<s>${time.fraction && `.${time.fraction.slice(0, 3)}`}</s></time>
+    <em role="gridcell">${levelWord(level, word, shape.scheme)}</em>
+    ${columns.map(
+      (/** @type {string} */ name) =>
+        html`<span class="src" role="gridcell" style=${{ width: `${widths.get(name)}px` }}>${visible(valueText(row.v[name]).slice(0, 200))}</span>`,
+    )}
+    <p role="gridcell" data-ui="row-line"><${Marked} text=${line.message} marks=${marks} lines=${lines} />${cut && html`<i> … of ${formatBytes(cut)}</i>`}${line.rest.map(
+      (field, i) => html`${(i > 0 || line.message) && ' '}<b>${field.name}=</b><${Marked} text=${field.value} marks=${marks} lines=${lines} />`,
+    )}</p>`;
+  }, [row, shape, shown, sizes, marks, zone, whole, wrap]);
   let down = { x: 0, y: 0 };
 
   /** @param {MouseEvent} event */
@@ -36,19 +52,7 @@ export function RowLine({ row, index, shape, columns, shown, widths, marks, zone
       if (e.shiftKey && onPick) e.preventDefault(); // the browser would select text
       down = { x: e.clientX, y: e.clientY };
     }}
-    onClick=${click}>
-    <time role="gridcell" data-ui="row-time" datetime=${row.time} onMouseEnter=${(/** @type {MouseEvent} */ e) => {
-      /** @type {HTMLElement} */ (e.currentTarget).title = describeTime(row.time, zone);
-    }}>${time.time}<s>${time.fraction && `.${time.fraction.slice(0, 3)}`}</s></time>
-    <em role="gridcell">${levelWord(level, word, shape.scheme)}</em>
-    ${columns.map(
-      (/** @type {string} */ name) =>
-        html`<span class="src" role="gridcell" style=${{ width: `${widths.get(name)}px` }}>${visible(valueText(row.v[name]).slice(0, 200))}</span>`,
-    )}
-    <p role="gridcell" data-ui="row-line"><${Marked} text=${line.message} marks=${marks} lines=${lines} />${cut && html`<i> … of ${formatBytes(cut)}</i>`}${line.rest.map(
-      (field, i) => html`${(i > 0 || line.message) && ' '}<b>${field.name}=</b><${Marked} text=${field.value} marks=${marks} lines=${lines} />`,
-    )}</p>
-  </div>`;
+    onClick=${click}>${cells}</div>`;
 }
 
 /**

@@ -1,11 +1,12 @@
 // What stands around every page: the bar at the top, on phones the bar at the bottom, messages and the list of keys.
 
 import { html, useEffect, useState } from '../../vendor/core.js';
-import { formatCount } from '../lib/format.js';
+import { formatCount, formatDuration } from '../lib/format.js';
 import { message } from '../stores/toast.js';
 import { Dialog } from './dialog.js';
 import { Menu } from './menu.js';
 import { Palette } from './palette.js';
+import { useNow } from './states.js';
 
 /** @typedef {{id: string, name: string, bar?: boolean}} PageInfo */
 
@@ -33,7 +34,7 @@ export function TopBar({ pages, page, stores }) {
     <select id="theme" data-ui="theme" aria-label="Theme" value=${prefs.theme.value}
       onChange=${(/** @type {Event} */ e) => (prefs.theme.value = /** @type {HTMLSelectElement} */ (e.currentTarget).value)}>
       <option value="system">System</option><option value="light">Light</option><option value="dark">Dark</option></select>
-    <a class="user" data-ui="nav-settings" href="/dashboard/settings" aria-current=${page === 'settings' ? 'page' : undefined}>${stores.signIn.user.value || 'Settings'}</a>
+    <a class="user" data-ui="nav-settings" href="/dashboard/settings" aria-current=${page === 'settings' ? 'page' : undefined}>${stores.signIn.user.value || 'Settings'}${!stores.signIn.canManage.value && html` <small title="Your user may change nothing here">may read</small>`}</a>
   </header>`;
 }
 
@@ -59,11 +60,23 @@ export function Banner({ stores, page }) {
   const { health } = stores;
   const gone = health.error.value?.status === 0;
   const problem = health.value.value?.problems?.[0];
-  if (gone) {
-    return html`<div class="banner" data-ui="banner" role="alert">The server does not answer. The rows on screen stay; the page tries again automatically.</div>`;
+  useEffect(() => {
+    if (!gone && stores.signIn.session.value) void stores.signIn.load(); // it is back: perhaps another version
+  }, [gone]);
+  if (gone) return html`<div class="banner" data-ui="banner" role="alert"><${Gone} health=${health} /></div>`;
+  if (stores.signIn.otherVersion.value) {
+    return html`<div class="banner" data-ui="banner" role="alert">The server has another version now. <button class="text go" data-ui="reload" onClick=${() => location.reload()}>Load the page again</button></div>`;
   }
   if (!problem || page === 'cluster') return null;
   return html`<div class="banner" data-ui="banner" role="alert"><span>${problem.text}</span> <a class="text go" href="/dashboard/cluster">Cluster</a></div>`;
+}
+
+/** For how long the server has not answered. @param {{health: import('../main.js').Stores['health']}} props */
+function Gone({ health }) {
+  const now = useNow(1000);
+  const again = health.retryAt.value;
+  return html`<span>No answer from the server for ${formatDuration(Math.max(0, now - health.answered.value))}. What is on screen stays${again > now ? `; the page asks again in ${Math.ceil((again - now) / 1000)} s` : ''}.</span>
+    <button class="text go" data-ui="retry" onClick=${() => void health.load()}>Ask now</button>`;
 }
 
 /** All keys. @param {{keys: import('../stores/keys.js').Keys}} props */

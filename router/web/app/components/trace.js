@@ -2,6 +2,7 @@
 
 import { html, useState } from '../../vendor/core.js';
 import { formatCount, valueText, visible } from '../lib/format.js';
+import { formatPlace } from '../lib/url.js';
 
 /** @typedef {import('../stores/pipelines.js').TracedRecord} TracedRecord */
 
@@ -45,11 +46,20 @@ export function Trace({ record, lines, onLine }) {
     ${steps.map((step) => {
       const from = before;
       before = step.record;
-      return html`<${StepView} step=${step} from=${from} line=${step.line ?? lineOf(step.step, lines)} onlyChanges=${onlyChanges} onLine=${onLine} />`;
+      return html`<${StepView} step=${step} from=${from} line=${lineIn(step, lines)} onlyChanges=${onlyChanges} onLine=${onLine} />`;
     })}
-    ${error && html`<${Failure} error=${error} line=${error.line ?? lineOf(error.step, lines)} onLine=${onLine} />`}
+    ${error && html`<${Failure} error=${error} line=${lineIn(error, lines)} onLine=${onLine} />`}
     ${record.outcome === 'dropped' && html`<li class="none" data-ui="step" data-outcome="dropped"><h3>dropped</h3>The record is not stored.</li>`}
   </ol>`;
+}
+
+/**
+ * The line of this text on which a step begins; 0: it is a step of another pipeline, to which the record went on.
+ * @param {{pipeline: string, step: string, line?: number}} of
+ * @param {number[]} lines
+ */
+function lineIn({ pipeline, step, line }, lines) {
+  return pipeline ? 0 : (line ?? lineOf(step, lines));
 }
 
 /**
@@ -66,7 +76,7 @@ function lineOf(step, lines) {
 function StepView({ step, from, line, onlyChanges, onLine }) {
   const changes = step.added.length + step.changed.length + step.removed.length > 0;
   const same = Object.keys(step.record).filter((name) => !step.added.includes(name) && !step.changed.includes(name));
-  return html`<li data-ui="step" data-outcome="ok"><h3>${nameOf(step)}<small>${line > 0 && html`<button class="text" onClick=${() => onLine(line)}>line ${line}</button>`}${(step.took_us ?? 0) > 0 && ` · ${step.took_us} µs`}</small></h3>
+  return html`<li data-ui="step" data-outcome="ok"><h3><${StepName} step=${step} /><small>${line > 0 && html`<button class="text" onClick=${() => onLine(line)}>line ${line}</button>`}${(step.took_us ?? 0) > 0 && ` · ${step.took_us} µs`}</small></h3>
     ${step.added.map((name) => html`<${Field} look="add" name=${name} value=${step.record[name]} />`)}
     ${step.changed.map((name) => html`<${Field} look="change" name=${name} value=${step.record[name]} old=${from[name]} />`)}
     ${step.removed.map((name) => html`<${Field} look="cut" name=${name} value=${from[name]} />`)}
@@ -74,21 +84,24 @@ function StepView({ step, from, line, onlyChanges, onLine }) {
     ${!onlyChanges && same.map((name) => html`<${Field} name=${name} value=${step.record[name]} />`)}</li>`;
 }
 
-/** @param {{pipeline: string, step: string}} step */
-function nameOf({ pipeline, step }) {
+/** @param {{step: {pipeline: string, step: string, line?: number}}} props */
+function StepName({ step: { pipeline, step, line } }) {
   const short = step.replace(/^processors\[\d+\] /, '');
-  return pipeline ? `${pipeline}: ${short}` : short;
+  const goesOn = /^dispatcher: to (.+)$/.exec(step)?.[1];
+  const link = (/** @type {string} */ name) => html`<a class="go" data-ui="other-pipeline" href=${formatPlace('pipelines', { name })}>${name}</a>`;
+  if (goesOn) return html`goes on in the pipeline ${link(goesOn)}`;
+  return pipeline ? html`${short}<span class="quiet">in ${link(pipeline)}${line && `, line ${line}`}</span>` : short;
 }
 
 /** @param {{look?: string, name: string, value: unknown, old?: unknown}} props */
-function Field({ look = '', name, value, old }) {
+export function Field({ look = '', name, value, old }) {
   const text = visible(valueText(value).slice(0, 2000));
   return html`<p class=${look}><b title=${name}>${name}</b><span title=${text.slice(0, 500)}>${old !== undefined && html`<s>${visible(valueText(old).slice(0, 200))}</s> → `}${text === '' ? '“”' : text}</span></p>`;
 }
 
 /** @param {{error: import('../stores/pipelines.js').StepError, line: number, onLine: (line: number) => void}} props */
-function Failure({ error, line, onLine }) {
-  return html`<li class="bad" data-ui="step" data-outcome="failed"><h3>${nameOf(error)}<small>${line > 0 && html`<button class="text" onClick=${() => onLine(line)}>line ${line}</button>`}</small></h3>
+export function Failure({ error, line, onLine }) {
+  return html`<li class="bad" data-ui="step" data-outcome="failed"><h3><${StepName} step=${error} /><small>${line > 0 && html`<button class="text" onClick=${() => onLine(line)}>line ${line}</button>`}</small></h3>
     <div class="why">${error.field && html`Field <code>${error.field}</code>: `}${visible(error.reason)}${error.value && html`<br /><code>${markedAt(error)}</code>`}</div></li>`;
 }
 

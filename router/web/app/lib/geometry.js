@@ -1,5 +1,7 @@
 // Where the bars and the times of a histogram are.
 
+/** @typedef {{start: string, step: number | string, times: string[], series: {value: unknown, counts: number[]}[], total: number, exact: boolean, cut?: {first: boolean, last: boolean}}} Hits */
+
 /**
  * Returns heights of the series of each bar, from the bottom, in pixels. A bar that is not empty has one at least.
  * @param {number[][]} series counts of each series, by bucket

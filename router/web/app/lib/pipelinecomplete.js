@@ -17,14 +17,14 @@ import { matching } from './choices.js';
 /**
  * @param {string} text
  * @param {number} caret
- * @param {{schema: Schema, functions: VrlFunction[]}} helps
+ * @param {{schema: Schema, functions: VrlFunction[], fields?: string[]}} helps fields: those of the samples
  * @returns {import('./choices.js').Completion | null}
  */
-export function completePipeline(text, caret, { schema, functions }) {
+export function completePipeline(text, caret, { schema, functions, fields = [] }) {
   const before = text.slice(0, caret).split('\n');
   const line = before[before.length - 1];
   if (/(?:^|\s)#/.test(line)) return null;
-  if (inProgram(before)) return functionsFor(line, caret, functions);
+  if (inProgram(before)) return completeProgram(line, caret, functions, fields);
   const place = placeIn(line);
   if (!place) return null;
   const outer = pathAbove(before.slice(0, -1), line);
@@ -50,11 +50,15 @@ function inProgram(lines) {
 }
 
 /**
+ * Offers the fields of records behind a dot, else functions.
  * @param {string} line up to the caret
  * @param {number} caret
  * @param {VrlFunction[]} functions
+ * @param {string[]} fields
  */
-function functionsFor(line, caret, functions) {
+export function completeProgram(line, caret, functions, fields) {
+  const field = /(?:^|[^\w.)\]"'])\.([A-Za-z_@]\w*)?$/.exec(line);
+  if (field && !/^[^"]*("[^"]*"[^"]*)*"[^"]*$/.test(line)) return fieldsFor(field[1] ?? '', caret, fields);
   const typed = /(?:^|[^\w.%@"'])([a-z_]\w*)$/.exec(line)?.[1];
   if (!typed || (line.match(/"/g)?.length ?? 0) % 2 === 1) return null;
   const list = functions.map((f) => ({
@@ -64,6 +68,20 @@ function functionsFor(line, caret, functions) {
     help: `${f.signature}\n${f.help}`,
   }));
   return matching(list, typed, caret);
+}
+
+/**
+ * @param {string} typed
+ * @param {number} caret
+ * @param {string[]} fields
+ */
+function fieldsFor(typed, caret, fields) {
+  const written = (/** @type {string} */ name) => (/^[A-Za-z_@]\w*$/.test(name) ? name : `"${name.replace(/[\\"]/g, '\\$&')}"`);
+  return matching(
+    fields.map((name) => ({ insert: written(name), text: name, note: 'field', help: 'A field of the samples.' })),
+    typed,
+    caret,
+  );
 }
 
 /**

@@ -8,7 +8,8 @@ import { shellWord } from './format.js';
 
 /**
  * @typedef {{origin: string, db: string, table: string, pipeline: string, user: string}} Target
- * @typedef {{id: string, name: string, file: string, note?: string, text: (to: Target) => string, lacks?: (to: Names) => string}} Sender
+ * @typedef {{id: string, name: string, file: string, note?: string, text: (to: Target) => string, lacks?: (to: Names) => string, port?: Port}} Sender
+ * @typedef {{flag: string, text: (to: Target) => string}} Port of a protocol that has ports of its own: the flag of the server that opens one, and its value
  * lacks returns what of the names the sender cannot say to the server, '' if it can say all.
  * @typedef {{db: string, table: string, pipeline: string}} Names
  */
@@ -94,6 +95,16 @@ function hostOf(to) {
 }
 
 /**
+ * Finds at which address a server listens, by its settings; '' if it does not.
+ * @param {string} config a line for each setting: syslog-addr = "tcp://0.0.0.0:5514"
+ * @param {string} flag
+ */
+export function openPort(config, flag) {
+  const line = config.split('\n').find((text) => text.startsWith(`${flag} = "`));
+  return line ? line.slice(flag.length + 4, line.lastIndexOf('"')) : '';
+}
+
+/**
  * @param {Target} to
  * @param {string} sources the inputs and filters
  * @param {string} dates the format of dates if a pipeline of one's own reads them
@@ -116,6 +127,73 @@ ${sources}
       retry_limit: no_limits
       storage.total_limit_size: 1G${to.user ? `\n      http_user: ${yamlText(to.user)}\n      http_passwd: \${CORDWOOD_PASSWORD}` : ''}`;
 }
+
+/**
+ * The value of a flag that opens ports for this table and pipeline.
+ * @param {string[]} ports
+ */
+function opens(...ports) {
+  return (/** @type {Target} */ to) => {
+    const names = [to.db !== 'public' && `db=${to.db}`, `table=${to.table}`, to.pipeline !== identity && `pipeline=${to.pipeline}`];
+    return ports.map((port) => `${port}?${names.filter(Boolean).join('&')}`).join(',');
+  };
+}
+
+/** Senders to ports of their own, which are closed until a flag opens them. @type {Sender[]} */
+const portSenders = [
+  {
+    id: 'syslog',
+    name: 'syslog',
+    file: 'in a shell',
+    note: 'Routers, switches and other devices take the same host and port in their settings.',
+    port: { flag: 'syslog-addr', text: opens('udp://0.0.0.0:5514', 'tcp://0.0.0.0:5514') },
+    text: (to) => `logger --server ${hostOf(to).host} --port 5514 --tcp --octet-count --tag shop 'GET /cart 200'`,
+  },
+  {
+    id: 'gelf',
+    name: 'GELF',
+    file: 'compose.yaml of Docker',
+    port: { flag: 'gelf-addr', text: opens('udp://0.0.0.0:12201', 'tcp://0.0.0.0:12201') },
+    text: (to) => `services:
+  shop:
+    image: shop
+    logging:
+      driver: gelf
+      options:
+        gelf-address: tcp://${hostOf(to).host}:12201
+        tag: shop`,
+  },
+  {
+    id: 'forward',
+    name: 'Fluentd forward',
+    file: 'fluent-bit.yaml',
+    note: 'Fluentd and the libraries called fluent-logger send to the same port. Add table_by_tag=true to the address to name tables by the tags of records.',
+    port: { flag: 'forward-addr', text: opens('tcp://0.0.0.0:24224') },
+    text: (to) => `pipeline:
+  outputs:
+    - name: forward
+      match: '*'
+      host: ${hostOf(to).host}
+      port: 24224
+      require_ack_response: true
+      compress: gzip
+      retry_limit: no_limits`,
+  },
+  {
+    id: 'otlp-grpc',
+    name: 'OTLP by gRPC',
+    file: 'otelcol.yaml',
+    note: 'If the server has users, add the header authorization with Basic and the base64 of NAME:PASSWORD.',
+    port: { flag: 'otlp-grpc-addr', text: () => '0.0.0.0:4317' },
+    text: (to) => `exporters:
+  otlp:
+    endpoint: ${hostOf(to).host}:4317
+    tls: {insecure: true}
+    compression: zstd
+    headers: {${yamlHeaders(to)}}
+    retry_on_failure: {max_elapsed_time: 0}`,
+  },
+];
 
 /** @type {Sender[]} */
 export const senders = [
@@ -384,4 +462,5 @@ setup.template.enabled: false`;
         splunk-index: ${yamlText(to.table)}
         splunk-format: json`,
   },
+  ...portSenders,
 ];

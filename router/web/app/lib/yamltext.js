@@ -18,6 +18,11 @@ export function colourPipeline(text) {
   });
 }
 
+/** The lines of a program alone. @param {string} text */
+export function colourProgram(text) {
+  return text.split('\n').map(colourVrl);
+}
+
 const yamlParts =
   /(?<comment>(?:^|(?<=\s))#.*$)|(?<key>"[^"]*"(?=\s*:(?:\s|$))|[A-Za-z_][\w.-]*(?=\s*:(?:\s|$)))|(?<string>'(?:[^']|'')*'?|"(?:[^"\\]|\\.)*"?)|(?<number>\b\d+(?:\.\d+)?\b|\b(?:true|false|null)\b)/g;
 

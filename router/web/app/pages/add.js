@@ -6,8 +6,8 @@ import { useNarrow } from '../components/narrow.js';
 import { RejectList } from '../components/rejectlist.js';
 import { Rows } from '../components/rows.js';
 import { useNow } from '../components/states.js';
-import { formatBytes, formatCount } from '../lib/format.js';
-import { senders, wrongName } from '../lib/senders.js';
+import { formatBytes, formatCount, shellQuoted } from '../lib/format.js';
+import { openPort, senders, wrongName } from '../lib/senders.js';
 import { shapeOf } from '../lib/shape.js';
 import { formatPlace } from '../lib/url.js';
 import { createLatest, clock } from '../stores/latest.js';
@@ -48,6 +48,7 @@ export function AddPage({ stores }) {
     <nav class="senders" aria-label="Senders">${senders.map(
       (s) => html`<button class="text" aria-pressed=${s === sender} data-ui=${`sender-${s.id}`} onClick=${() => set({ sender: s.id })}>${s.name}</button>`,
     )}</nav>
+    ${sender.port && !wrong && html`<${ServerPort} api=${stores.api} flag=${sender.port.flag} value=${sender.port.text({ origin: location.origin, db, table, pipeline, user: '' })} />`}
     <section class="snippet" aria-label=${sender.name}><div class="head"><h2>${sender.name}</h2><span class="quiet">${sender.file}</span><span class="grow"></span>
       ${!wrong && html`<button class="button" onClick=${() => copyText(text)}>Copy</button>`}</div>
       ${wrong ? html`<p class="wrong" role="alert" data-ui="wrong-name">${wrong}</p>` : html`<pre data-ui="snippet" tabindex="0">${text}</pre>`}
@@ -57,6 +58,24 @@ export function AddPage({ stores }) {
     <${FirstRows} stores=${stores} db=${db} table=${table} />
     <${NewRejects} key=${`${db}.${table}`} stores=${stores} db=${db} table=${table} />
   </div>`;
+}
+
+/**
+ * Says whether the server listens at a port of the protocol, and how it is started so that it does.
+ * @param {{api: import('../lib/api.js').Api, flag: string, value: string}} props
+ */
+function ServerPort({ api, flag, value }) {
+  const [config, setConfig] = useState('');
+  useEffect(() => {
+    api.send({ path: '/config' }).then(
+      async (answer) => setConfig(await answer.text()),
+      () => {}, // who may not see it is told what to start
+    );
+  }, []);
+  const port = openPort(config, flag);
+  const command = `cordwood serve --${flag} ${shellQuoted(value)}`;
+  return html`<section class="snippet" aria-label="On the server" data-ui="server-port"><div class="head"><h2>On the server</h2><span class="quiet">${port ? `It listens at ${port}. The address says of which table and pipeline.` : 'It does not listen for this protocol until it is started so.'}</span><span class="grow"></span>
+      <button class="button" onClick=${() => copyText(command)}>Copy</button></div><pre tabindex="0">${command}</pre></section>`;
 }
 
 /** @param {Event} event */

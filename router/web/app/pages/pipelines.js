@@ -2,6 +2,7 @@
 
 import { html, useEffect, useState } from '../../vendor/core.js';
 import { PipelineEditor } from '../components/pipeline.js';
+import { TryOut } from '../components/trypattern.js';
 import { NewPipeline, Versions } from '../components/versions.js';
 import { Empty, ErrorPanel, Progress } from '../components/states.js';
 import { formatBytes, formatCount } from '../lib/format.js';
@@ -25,6 +26,7 @@ export function PipelinesPage({ stores }) {
     void pipelines.open(name, version);
   }, [name, version, isNew]);
 
+  if (!name && view === 'try') return html`<${TryOut} stores=${stores} />`;
   if (!name && isNew) return html`<${NewPipeline} stores=${stores} />`;
   if (!name) return html`<${PipelineList} stores=${stores} />`;
   const info = known?.find((p) => p.name === name);
@@ -44,7 +46,7 @@ function PipelineList({ stores }) {
     void rejects.run((signal) => stores.rejects.countByPipeline(signal));
   }, []);
   const counts = rejects.value.value;
-  return html`<div class="scrolled"><div class="state"><h1>Pipelines</h1><span class="quiet">Pipelines turn records into rows. Each change is a new version.</span><span class="grow"></span>
+  return html`<div class="scrolled"><div class="state"><h1>Pipelines</h1><span class="quiet">Pipelines turn records into rows. Each change is a new version.</span><span class="grow"></span><a class="button" data-ui="try" href="/dashboard/pipelines?view=try">Try a pattern</a>
       ${signIn.canManage.value && html`<a class="button main" data-ui="new-pipeline" href="/dashboard/pipelines?view=new">New pipeline</a>`}</div>
     <${ErrorPanel} latest=${pipelines.list} what="Asking for the pipelines" />
     ${

@@ -2,6 +2,7 @@
 
 import { html, useEffect, useLayoutEffect, useState } from '../../vendor/core.js';
 import { Dialog } from '../components/dialog.js';
+import { colourOf, Histogram } from '../components/histogram.js';
 import { RejectList } from '../components/rejectlist.js';
 import { Empty, ErrorPanel, Progress } from '../components/states.js';
 import { formatCount, visible } from '../lib/format.js';
@@ -28,7 +29,7 @@ export function RejectsPage({ stores }) {
     void rejects.load(wanted);
   }, [key]);
   const set = (/** @type {Record<string, string>} */ change) =>
-    place.set('rejects', { pipeline: wanted.pipeline, t: wanted.table, kind: wanted.kind, ...change });
+    place.set('rejects', { pipeline: wanted.pipeline, t: wanted.table, kind: wanted.kind, from: wanted.from, to: wanted.to, ...change });
   const answer = rejects.reasons.value.value;
   const samples = rejects.samples.value.value ?? [];
   const count = answer?.list.reduce((n, r) => n + r.count, 0) ?? 0;
@@ -36,6 +37,7 @@ export function RejectsPage({ stores }) {
     ['pipeline', wanted.pipeline, { pipeline: '' }],
     ['table', wanted.table, { t: '' }],
     ['kind', wanted.kind, { kind: '' }],
+    ['from', wanted.from && formatTime(wanted.from, prefs.zone.value), { from: '', to: '' }],
   ];
   return html`<div class="scrolled"><div class="state"><h1>Rejects</h1><span class="quiet" data-ui="total">${answer && `${formatCount(count)} records that could not be stored; they are kept for 7 days`}</span><span class="grow"></span>
       ${filters.map(([name, value, without]) => value && html`<button class="button" aria-label=${`Remove the condition ${name} ${value}`} onClick=${() => set(/** @type {Record<string, string>} */ (without))}>${name} ${value} ✕</button>`)}
@@ -46,7 +48,8 @@ export function RejectsPage({ stores }) {
     ${answer && count === 0 && html`<${NoRejects} there=${answer.there} />`}
     ${
       count > 0 &&
-      html`<h2 class="head">By reason</h2><div class="wide-table listed"><table><thead><tr><th class="r">records</th><th>reason</th><th>kind</th><th>pipeline</th><th>table</th><th class="opt">last, ${prefs.zone.value}</th></tr></thead>
+      html`<${OverTime} rejects=${rejects} zone=${prefs.zone.value} onZoom=${(/** @type {string} */ from, /** @type {string} */ to) => set({ from, to })} />
+      <h2 class="head">By reason</h2><div class="wide-table listed"><table><thead><tr><th class="r">records</th><th>reason</th><th>kind</th><th>pipeline</th><th>table</th><th class="opt">last, ${prefs.zone.value}</th></tr></thead>
       <tbody>${answer?.list.map(
         (r) => html`<tr data-ui="reason"><td class="r">${formatCount(r.count)}</td><td class="samples" title=${r.reason}>${visible(r.reason.slice(0, 300))}</td>
           <td><button class="text" onClick=${() => set({ kind: r.kind })}>${r.kind}</button></td><td><button class="text" onClick=${() => set({ pipeline: r.pipeline })}>${r.pipeline}</button></td>
@@ -57,6 +60,14 @@ export function RejectsPage({ stores }) {
       <${RejectList} stores=${stores} rejects=${samples.slice(0, 50)} />`
     }
     ${replays && html`<${ReplayDialog} stores=${stores} wanted=${wanted} count=${count} onClose=${() => setReplays(false)} />`}</div>`;
+}
+
+/** How many there were over time, by kind. @param {{rejects: import('../main.js').Stores['rejects'], zone: string, onZoom: (from: string, to: string) => void}} props */
+function OverTime({ rejects, zone, onZoom }) {
+  const hits = rejects.overTime.value.value;
+  if (!hits) return html`<${ErrorPanel} latest=${rejects.overTime} what="Counting over time" />`;
+  return html`<p class="legend overtime">${hits.series.map((s, i) => html`<span><i style=${{ background: colourOf(s.value, i, false) }}></i>${s.value}<b>${formatCount(s.counts.reduce((a, b) => a + b, 0))}</b></span>`)}</p>
+    <${Histogram} hits=${hits} hidden=${[]} zone=${zone} height=${72} byLevel=${false} onZoom=${onZoom} />`;
 }
 
 /** @param {{there: boolean}} props */

@@ -67,9 +67,9 @@ export function TailPage({ stores }) {
       <span class="grow"></span>
       ${held && html`<button class="button" data-ui="tail-new" onClick=${tail.release}>↓ ${formatCount(tail.fresh())} new rows</button>`}
       ${dropped > 0 && html`<span class="quiet" data-ui="tail-dropped">${formatCount(dropped)} older rows are in the table only</span>`}
-      <a class="text" href=${formatPlace('explore', { db: state.db, t: state.table, q: state.q }, { db: 'public' })}>Explore this</a>
+      <a class="text" data-ui="explore-this" href=${inExplore(tail)}>Explore this</a>
     </div>
-    ${tail.ended.value && html`<div class="banner" role="alert" data-ui="banner">${tail.ended.value} <button class="text go" data-ui="retry" onClick=${() => tail.follow()}>Follow again</button></div>`}
+    ${tail.ended.value && html`<div class="banner" role="alert" data-ui="banner">${tail.ended.value} <button class="text go" data-ui="retry" onClick=${() => tail.follow()}>Follow again</button> <a class="text go" href=${inExplore(tail)}>Show them in Explore</a></div>`}
     <${ErrorPanel} latest=${tail.fields} what="Following the table" />
     <div class=${`panes tail ${opened ? '' : 'no-detail'}`}>
       <section class="pane list" aria-label="Rows">
@@ -88,6 +88,12 @@ export function TailPage({ stores }) {
       </section>
       ${opened && html`<${Detail} row=${opened} shape=${tail.shape.value} zone=${zone} marks=${tail.marks.value} columns=${[]} trace=${null} onClose=${() => setOpened(null)} />`}
     </div>`;
+}
+
+/** The same search in Explore, from the first row that is here. @param {import('../main.js').Stores['tail']} tail */
+function inExplore(tail) {
+  const { db, table, q } = tail.state.value;
+  return formatPlace('explore', { db, t: table, q, from: tail.at(0)?.time ?? '' }, { db: 'public' });
 }
 
 /**

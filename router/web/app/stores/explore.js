@@ -71,7 +71,9 @@ export function createExplore({ api, place, prefs, clock, drafts }) {
   const newer = createLatest(clock); // how many rows came since the run
   const differing = signal(/** @type {[Row, Row] | null} */ (null)); // two rows that are compared
   const openFields = signal(/** @type {string[]} */ ([]));
-  let ran = '';
+  let ran = ''; // the tables whose fields are known
+  let runs = 0;
+  let early = false; // a run has begun before the page is drawn
   let seen = 0;
   let aroundOf = '';
 
@@ -95,54 +97,69 @@ export function createExplore({ api, place, prefs, clock, drafts }) {
   }
 
   /**
-   * Asks for everything that the address says, from the begin.
+   * Asks for everything that the address says, from the begin. Rows are asked for at once, beside the fields that say what is in them.
    * @param {{again?: boolean}} [how] again: by itself; what is typed stays
    */
   async function run({ again = false } = {}) {
-    const { db, tables, order } = state.value;
+    const { tables, order } = state.value;
     if (tables.length === 0) return;
-    batch(() => {
-      if (!again) draft.value = recalled ?? state.value.q;
-      recalled = null;
-      begin.value = '';
-      newer.cancel();
-      reads.cancel();
-      reads.value.value = null;
-      newer.value.value = null;
-      picked.value = null;
-      range.value = null;
-      more.cancel();
-      facets.cancel();
-      hits.cancel();
-    });
-    const key = JSON.stringify([db, tables]);
-    if (ran !== key) {
-      ran = key;
-      batch(() => {
-        list.value = noPages();
-        hits.value.value = null;
-        facets.value.value = null;
-        first.value.value = null;
-      });
-      await fields.run(ask('fields', { db, tables }));
-      if (ran !== key || fields.error.value) {
-        ran = '';
-        return;
-      }
-      openFields.value = prefs.openFields.get(tableKey()) ?? firstFields();
-    }
+    const own = ++runs;
+    forget(again);
+    const known = learnFields();
     const body = scope();
-    void compiled.run(ask('compile', body));
     const rows = first.run(async (signal) => {
-      const answer = await ask('rows', { ...body, limit: pageSize, order })(signal);
+      const [answer] = await Promise.all([ask('rows', { ...body, limit: pageSize, order })(signal), known]);
       batch(() => {
         range.value = answer.range;
         list.value = addPage(noPages(), { cursor: '', rows: answer.rows, next: answer.next });
       });
       return answer;
     });
+    void compiled.run(ask('compile', body));
+    const there = await known;
+    if (own !== runs) return;
+    if (!there) {
+      first.cancel(); // the panel says what is wrong with the fields
+      return;
+    }
     await Promise.all([rows.then(beginAtRow).then(loadIfSeen), count(body)]);
     await countFields();
+  }
+
+  /** Forgets what belongs to the run before. @param {boolean} again */
+  function forget(again) {
+    batch(() => {
+      if (!again) draft.value = recalled ?? state.value.q;
+      recalled = null;
+      begin.value = '';
+      [newer, reads, more, facets, hits].forEach((latest) => latest.cancel());
+      reads.value.value = null;
+      newer.value.value = null;
+      picked.value = null;
+      range.value = null;
+    });
+  }
+
+  /** Asks for the fields of the tables, if they are not those of the run before. Answers whether they are known. */
+  async function learnFields() {
+    const { db, tables } = state.value;
+    const key = JSON.stringify([db, tables]);
+    if (ran === key) return true;
+    ran = key;
+    batch(() => {
+      list.value = noPages();
+      hits.value.value = null;
+      facets.value.value = null;
+      first.value.value = null;
+    });
+    await fields.run(ask('fields', { db, tables }));
+    if (ran !== key) return false;
+    if (fields.error.value) {
+      ran = '';
+      return false;
+    }
+    openFields.value = prefs.openFields.get(tableKey()) ?? firstFields();
+    return true;
   }
 
   /** Loads the next page if the reader is at the end already, where nothing would change that asks for it. */
@@ -458,6 +475,16 @@ export function createExplore({ api, place, prefs, clock, drafts }) {
     },
     usefulFields,
     run,
+    /** Begins before the page is drawn; the page then does not begin again. */
+    runEarly() {
+      early = state.value.tables.length > 0;
+      void run();
+    },
+    /** Runs what the address says, unless that has begun already. */
+    runOnce() {
+      if (!early) void run();
+      early = false;
+    },
     see,
     set,
     open,

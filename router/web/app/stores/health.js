@@ -1,5 +1,6 @@
-// The state of the cluster, as the top bar and the page Cluster show it.
+// The state of the cluster, as the top bar and the page Cluster show it, and whether the server answers.
 
+import { signal } from '../../vendor/core.js';
 import { createLatest } from './latest.js';
 
 /**
@@ -8,5 +9,12 @@ import { createLatest } from './latest.js';
  */
 export function createHealth(api, clock) {
   const latest = createLatest(clock);
-  return { ...latest, load: () => latest.run((signal) => api.json({ path: '/v1/cluster', signal })) };
+  const answered = signal(clock.now()); // when the server answered last
+  const load = () =>
+    latest.run(async (signal) => {
+      const state = await api.json({ path: '/v1/cluster', signal });
+      answered.value = clock.now();
+      return state;
+    });
+  return { ...latest, answered, load };
 }

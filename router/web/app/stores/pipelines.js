@@ -93,16 +93,31 @@ export function createPipelines({ api, storage, clock }) {
       dry.value.value = null;
       return;
     }
-    const json = samples.value.every(isObject);
-    const query = new URLSearchParams({ trace: 'true' });
-    if (table) query.set('table', table);
-    const body = { pipeline: draft.value, data: samples.value.join('\n'), data_type: json ? 'application/x-ndjson' : 'text/plain' };
     await dry.run(async (signal) => {
-      const answer = await api.json({ path: `/v1/pipelines/_dryrun?${query}`, body, signal });
+      const answer = await dryRun({ pipeline: draft.value, lines: samples.value, table }, signal);
       tested.value = clock.now();
       return answer;
     });
   }
+
+  /**
+   * Runs lines, or objects of JSON, through a pipeline, with each of its steps.
+   * @param {{pipeline: string, lines: string[], table?: string}} of
+   * @param {AbortSignal} signal
+   * @returns {Promise<DryRun>}
+   */
+  function dryRun({ pipeline, lines, table }, signal) {
+    const query = new URLSearchParams({ trace: 'true' });
+    if (table) query.set('table', table);
+    const body = { pipeline, data: lines.join('\n'), data_type: lines.every(isObject) ? 'application/x-ndjson' : 'text/plain' };
+    return api.json({ path: `/v1/pipelines/_dryrun?${query}`, body, signal });
+  }
+
+  /** The names of fields that the samples have at some step. */
+  const knownFields = computed(() => {
+    const names = (dry.value.value?.records ?? []).flatMap((r) => [r.input, ...(r.steps ?? []).map((s) => s.record)].flatMap((o) => Object.keys(o)));
+    return [...new Set(names)];
+  });
 
   /**
    * Stores the text as a new version, unless somebody stored another one since it was opened.
@@ -183,6 +198,8 @@ export function createPipelines({ api, storage, clock }) {
     open,
     readVersion,
     test,
+    dryRun,
+    knownFields,
     save,
     setSamples,
     samplesFromRejects,

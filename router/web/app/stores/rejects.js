@@ -2,6 +2,7 @@
 
 import { signal } from '../../vendor/core.js';
 import { isAbort } from '../lib/api.js';
+import { clauseFor } from '../lib/edit.js';
 import { readLines } from '../lib/ndjson.js';
 import { quoteText } from '../lib/sqlwords.js';
 import { createLatest } from './latest.js';
@@ -25,6 +26,7 @@ export function createRejects({ api, clock }) {
   const total = /** @type {import('./latest.js').Latest<number>} */ (createLatest(clock));
   const reasons = /** @type {import('./latest.js').Latest<{there: boolean, list: Reason[]}>} */ (createLatest(clock));
   const samples = /** @type {import('./latest.js').Latest<Reject[]>} */ (createLatest(clock));
+  const overTime = /** @type {import('./latest.js').Latest<import('../lib/geometry.js').Hits | null>} */ (createLatest(clock));
   const replay = signal(/** @type {Replay | null} */ (null));
   let running = new AbortController();
 
@@ -65,7 +67,25 @@ export function createRejects({ api, clock }) {
     await Promise.all([
       reasons.run((signal) => ask(byReason, signal, (rows) => ({ ...nothing, there: true, list: rows.map(toReason) }), nothing)),
       samples.run((signal) => ask(newest, signal, (rows) => rows.map(toReject), [])),
+      overTime.run((signal) => countOverTime(wanted, signal)),
     ]);
+  }
+
+  /**
+   * Counts the rejects over time, by kind.
+   * @param {Wanted} wanted
+   * @param {AbortSignal} signal
+   */
+  async function countOverTime({ pipeline, table, kind, from, to }, signal) {
+    const conditions = Object.entries({ pipeline, table_name: table, kind }).filter(([, value]) => value !== '');
+    const query = conditions.map(([name, value]) => clauseFor(name, value)).join(' ');
+    const body = { db: 'svc_private', tables: ['rejects'], from: from || '-7d', to: to || null, query, by: 'kind', buckets: 120 };
+    try {
+      return await api.json({ path: '/v1/explore/hits', body, signal });
+    } catch (error) {
+      if (/** @type {import('../lib/api.js').ApiError} */ (error).code === 4001) return null; // no such table
+      throw error;
+    }
   }
 
   /**
@@ -118,6 +138,7 @@ export function createRejects({ api, clock }) {
     newest,
     total,
     reasons,
+    overTime,
     samples,
     replay,
     countByPipeline,

@@ -10,11 +10,14 @@ export function createSignIn(fetch) {
   const user = signal('');
   const wrong = signal('');
   const session = signal(/** @type {Session | null} */ (null));
+  let version = ''; // of the server from which the page came
+  const otherVersion = signal(false);
   const waiting = signal(/** @type {(() => void)[]} */ ([]));
 
   return {
     user,
     session,
+    otherVersion,
     /** Whether the page offers what changes something; the server decides. */
     canManage: computed(() => session.value?.can_manage !== false),
     wrong,
@@ -26,6 +29,9 @@ export function createSignIn(fetch) {
       const response = await fetch('/v1/session', { headers: { 'x-svc-page': '1' } }).catch(() => null);
       session.value = response?.ok ? await response.json() : null;
       user.value = session.value && session.value.auth !== 'off' ? session.value.user : '';
+      const now = session.value?.server?.version ?? '';
+      otherVersion.value = version !== '' && now !== '' && now !== version;
+      version ||= now;
     },
     /**
      * @param {string} name
