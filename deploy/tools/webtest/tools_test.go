@@ -122,7 +122,8 @@ func TestMotion(t *testing.T) {
 	b := openWith(t, watch+answering("/explore/rows", "1", "0"), s.url+"/dashboard/explore?t=app")
 	b.theme("light") // and reduced motion
 	b.until(`document.querySelector('.progress.on > [role]')`)
-	if moving := eval[[]string](b, `document.getAnimations().map((a) => a.animationName ?? a.transitionProperty)`); len(moving) > 0 {
+	moving := eval[[]string](b, `document.getAnimations().map((a) => a.animationName ?? a.transitionProperty)`)
+	if len(moving) > 0 {
 		t.Errorf("these move: %s", strings.Join(moving, ", "))
 	}
 	// By keyboard: every control that Tab reaches can be seen and has an outline.
