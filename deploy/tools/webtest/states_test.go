@@ -127,8 +127,10 @@ var states = []state{
 	{name: "new pipeline", path: "pipelines?view=new", there: `[data-ui=new-name]`},
 	{name: "try", path: "pipelines?view=try", there: `[data-ui=captured]`},
 	{name: "ports", path: "add?t=app&sender=syslog", there: `[data-ui=server-port]`},
-	{name: "cell of sql", path: "sql?q=SELECT+*+FROM+app", steps: []string{`[data-ui=run]`, `[data-ui=take]`},
-		there: panel},
+	{
+		name: "cell of sql", path: "sql?q=SELECT+*+FROM+app", steps: []string{`[data-ui=run]`, `[data-ui=take]`},
+		there: panel,
+	},
 	{name: "versions", path: "pipelines?name=mine&view=diff", there: `[data-ui=diff]`},
 	{name: "rejects", path: "rejects", there: `[data-ui=reject]`},
 	{
