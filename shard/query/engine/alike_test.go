@@ -11,8 +11,8 @@ import (
 	"cordwood/shard/query"
 )
 
-// alikeStatements ask for times alone. %[1]s is a moment; all but the last few are
-// answered from bounds where these allow it.
+// alikeStatements read only times. %[1]s stands for a moment. All statements but the last few are
+// answered from bounds where the bounds allow it.
 var alikeStatements = []string{
 	"SELECT count(*) FROM t",
 	"SELECT 1 AS one, 'x' FROM t ORDER BY one",
@@ -36,7 +36,7 @@ var alikeStatements = []string{
 		"ORDER BY m",
 	"SELECT (SELECT count(*) FROM t WHERE ts > '%[1]s'), 1",
 	"SELECT DISTINCT date_trunc('minute', ts) AS m FROM t ORDER BY m LIMIT 3",
-	// Other uses.
+	// The time index is used in other ways.
 	"SELECT date_trunc('minute', ts) AS ts, count(*) FROM t GROUP BY ALL ORDER BY 1",
 	"SELECT date_trunc('minute', ts) AS ts, count(*) FROM t GROUP BY ts ORDER BY 1, 2",
 	"SELECT count(*), min(ts), max(ts) FROM t WHERE ts > '%[1]s'",
@@ -80,7 +80,7 @@ func TestAlike(t *testing.T) {
 					at += 1 + r.Int64N(step)
 				}
 				if r.IntN(10) == 0 {
-					at = (at/step + 1) * step // on a border
+					at = (at/step + 1) * step // on a boundary
 				}
 				row := []any{at, i}
 				if len(columns) > 2 {
@@ -114,8 +114,8 @@ func TestAlike(t *testing.T) {
 	}
 }
 
-// TestAlikeOnlyTimes asks for the rows of a table that has no other column than its time index,
-// without naming that.
+// TestAlikeOnlyTimes queries a table whose only column is its time index, with statements that do
+// not name this column.
 func TestAlikeOnlyTimes(t *testing.T) {
 	dir := t.TempDir()
 	e, plain := openEngine(t, dir), openEngine(t, dir)
@@ -147,8 +147,8 @@ func TestAlikeOnlyTimes(t *testing.T) {
 	}
 }
 
-// TestAlikeReadsLittle looks that what is answered from bounds is not read, and that
-// infinite times are.
+// TestAlikeReadsLittle checks that rows which are answered from bounds are not read, and that rows
+// with infinite times are.
 func TestAlikeReadsLittle(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)

@@ -13,7 +13,7 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// amended returns a text as the engine's parser gets it.
+// amended returns a text in the form that DuckDB's parser gets.
 func amended(t *testing.T, in *duck.Instance, text string) string {
 	t.Helper()
 	var last string
@@ -27,7 +27,8 @@ func amended(t *testing.T, in *duck.Instance, text string) string {
 	return last // the tables and functions need not exist
 }
 
-// The list of functions that take a lambda function is the engine's: in their calls an arrow is not an operator.
+// DuckDB's list decides which functions take a lambda function. In calls of these functions an
+// arrow is not an operator.
 func TestLambdaFunctions(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	s := openSession(t, e)
@@ -52,7 +53,7 @@ func TestLambdaFunctions(t *testing.T) {
 
 var locations = regexp.MustCompile(`"query_location":\d+,?`)
 
-// meaning returns the syntax tree of a SELECT of the expression, without positions.
+// meaning returns the syntax tree of `SELECT expression`, without positions.
 func meaning(t *testing.T, in *duck.Instance, sql string) string {
 	t.Helper()
 	text, err := in.SyntaxTree(sql)
@@ -62,11 +63,11 @@ func meaning(t *testing.T, in *duck.Instance, sql string) string {
 	return locations.ReplaceAllString(text, "")
 }
 
-// randomExpr makes expressions in two forms: with parentheses around all that consists of parts, and
-// with those that PostgreSQL's rules of precedence need.
+// randomExpr generates expressions in two forms: with parentheses around every operation, and with
+// only the parentheses that PostgreSQL's precedence rules need.
 type randomExpr struct{ *rand.Rand }
 
-// Levels of precedence: an operand of an operator is of its level or a higher one.
+// Precedence levels. An operand has the level of its operator or a higher one.
 const (
 	levelOr = iota
 	levelAnd
@@ -169,7 +170,8 @@ func (r randomExpr) expr(depth int) (full, short string, level int) {
 	return r.expr(0)
 }
 
-// What is written without parentheses means the same as with them.
+// TestArrowsBindAsInPostgreSQL checks that a text without parentheses means the same as the text
+// with them.
 func TestArrowsBindAsInPostgreSQL(t *testing.T) {
 	seed := rand.Uint64()
 	r := randomExpr{rand.New(rand.NewPCG(seed, 0))}

@@ -34,7 +34,7 @@ func accessLog(b *testing.B, rows int) query.Table {
 	return tab
 }
 
-// BenchmarkScan runs queries over 100,000 rows in memory, answers included.
+// BenchmarkScan runs queries over 100,000 rows in memory, and reads their answers.
 func BenchmarkScan(b *testing.B) {
 	e := openEngine(b, b.TempDir())
 	const rows = 100_000
@@ -60,7 +60,7 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
-// BenchmarkQuery is the cost of a query that has next to nothing to do.
+// BenchmarkQuery measures a query that has next to nothing to do.
 func BenchmarkQuery(b *testing.B) {
 	dir := b.TempDir()
 	e := openEngine(b, dir)
@@ -80,7 +80,7 @@ func BenchmarkQuery(b *testing.B) {
 	}
 }
 
-// BenchmarkAnalyze is the check of a statement that was not met before.
+// BenchmarkAnalyze measures the check of a statement that is not in the cache.
 func BenchmarkAnalyze(b *testing.B) {
 	e := openEngine(b, b.TempDir())
 	i := 0
@@ -108,8 +108,8 @@ func BenchmarkResult(b *testing.B) {
 	b.SetBytes(int64(n))
 }
 
-// BenchmarkPlan is the cost of planning alone, over a table of 1000 segments and 1000
-// batches, none of which is opened.
+// BenchmarkPlan is the cost of planning alone, over a table of 1000 segments and 1000 batches. No
+// segment is opened.
 func BenchmarkPlan(b *testing.B) {
 	e := openEngine(b, b.TempDir())
 	columns := cols("ts:TimestampNanosecond", "host:String", "status:Int64", "message:String")
@@ -162,8 +162,8 @@ func BenchmarkPlan(b *testing.B) {
 	}
 }
 
-// BenchmarkSearch runs searches over 100,000 rows in memory, and for a word that is in
-// none of 1M rows in a segment with a fulltext index.
+// BenchmarkSearch runs searches over 100,000 rows in memory. It also searches a segment of 1M rows
+// with a fulltext index for a word that no row has.
 func BenchmarkSearch(b *testing.B) {
 	dir := b.TempDir()
 	e := openEngine(b, dir)

@@ -8,8 +8,8 @@ import (
 	"cordwood/shard/query/partial"
 )
 
-// This file splits a statement as for several nodes although all its rows lie on this node. Most partial results of
-// its statement for nodes are then known already (kept.go).
+// This file splits a statement as for several nodes although all its rows lie on this node. The
+// partial results of the parts are often known already (kept.go).
 
 // answerByParts answers a repeated statement with the kept partial results of its segments.
 func (r *run) answerByParts() (done bool, err error) {
@@ -84,7 +84,8 @@ func (r *run) keptSummary() string {
 	return fmt.Sprintf("  without EXPLAIN the results of %d segments are known from queries before", n)
 }
 
-// large reports whether the table has so many rows in segments that reading them takes longer than a last step.
+// large reports whether the table has so many rows in segments that reading them takes longer than
+// combining partial results.
 func (r *run) large() bool {
 	rows := int64(0)
 	for i := range r.Plans[0].View.Segments {
@@ -93,8 +94,8 @@ func (r *run) large() bool {
 	return rows >= r.engine.settings.MinByParts
 }
 
-// taken returns the split statement if it is asked for the second time and groups or adds up rows. Otherwise it
-// returns nil.
+// taken returns the split statement if the statement is repeated and groups or aggregates rows.
+// Otherwise it returns nil.
 func (r *run) taken() (*query.Split, error) {
 	key := splitKey(r.st, r.request)
 	kept := r.engine.splits.get(key)
@@ -122,7 +123,7 @@ func (r *run) taken() (*query.Split, error) {
 	return kept.At(time.Now()), nil
 }
 
-// worker returns the checked statement for nodes, from the cache if it was used lately.
+// worker returns the checked statement for nodes. It comes from the cache if it was used lately.
 func (r *run) worker(text string) (*studied, error) {
 	key := r.request.Database + "\x00" + text
 	if st := r.engine.cache.get(key); st != nil {

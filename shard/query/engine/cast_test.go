@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestDoubleLiterals looks for doubles by the digits they are printed with: every statement
-// finds the row, whatever way it takes to it.
+// TestDoubleLiterals searches for doubles by the digits with which they are printed. Every
+// statement must find the row, whichever path runs it.
 func TestDoubleLiterals(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)
@@ -68,8 +68,8 @@ func TestDoubleLiterals(t *testing.T) {
 	}
 }
 
-// TestDecimalCasts compares the casts of DECIMAL and HUGEINT to DOUBLE and FLOAT with what
-// Go makes of the same digits.
+// TestDecimalCasts compares the casts of DECIMAL and HUGEINT to DOUBLE and FLOAT with Go's
+// conversion of the same digits.
 func TestDecimalCasts(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	r := rand.New(rand.NewPCG(8, 1))
@@ -112,7 +112,8 @@ func TestDecimalCasts(t *testing.T) {
 	}
 }
 
-// TestBefore1970 has times before 1970 lie in the unit that began before them.
+// TestBefore1970 checks that times before 1970 are truncated to the start of their unit, not
+// towards 1970.
 func TestBefore1970(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)
@@ -178,8 +179,8 @@ func TestBefore1970(t *testing.T) {
 	}
 }
 
-// TestConstantTimes has casts of one value for all rows, as of rows that are counted by the bounds
-// of their times, be one value: what is made of it is then worked out once for each vector.
+// TestConstantTimes checks that a cast of a constant stays a constant vector. Expressions over the
+// cast are then computed once for each vector.
 func TestConstantTimes(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	s := openSession(t, e)

@@ -12,8 +12,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// TestCounted compares statements that are answered by counts of codes with the same over
-// all rows: of every type, with nulls, deleted and expired rows, and rows in memory.
+// TestCounted compares statements that are answered by counts of codes with the same statements
+// over all rows. It covers every type, nulls, deleted and expired rows, and rows in memory.
 func TestCounted(t *testing.T) {
 	t.Parallel()
 	e, plain := openEngine(t, "/"), openEngine(t, "/")
@@ -61,7 +61,8 @@ func TestCounted(t *testing.T) {
 				"SELECT count(DISTINCT %[1]s) FROM t WHERE %[1]s IS NOT NULL", "SELECT %[1]s AS v, count(*) AS n FROM t WHERE " +
 					"%[1]s IS NULL OR %[1]s <> '4' GROUP BY v HAVING count(*) > 3 ORDER BY n DESC, v LIMIT 3",
 				"SELECT count(*) FILTER (WHERE %[1]s IS NULL) FROM t x",
-				// Conditions on the time that all rows meet, those of some row groups or files, or none; times in buckets.
+				// Conditions on the time that all rows meet, that the rows of some row groups or
+				// files meet, or that no row meets; times in buckets.
 				"SELECT %[1]s, count(*) FROM t WHERE ts > '1970-1-1' AND ts < now() - INTERVAL 1 DAY GROUP BY %[1]s ORDER BY ALL",
 				"SELECT %[1]s, count(*) FROM t WHERE ts > '1970-01-01 01:00:00' GROUP BY %[1]s ORDER BY ALL",
 				"SELECT %[1]s, count(*) FROM t WHERE ts BETWEEN make_timestamp(1500000000) AND '1970-01-01 02:30:00' GROUP BY " +
@@ -71,7 +72,7 @@ func TestCounted(t *testing.T) {
 				"SELECT date_trunc('hour', ts), %[1]s, count(*) FROM t WHERE ts > '1970-01-01 00:20:00' GROUP BY ALL ORDER BY ALL",
 				"SELECT time_bucket(INTERVAL 2 HOURS, ts), count(%[1]s), count(DISTINCT %[1]s) FROM t GROUP BY 1 ORDER BY ALL",
 				"SELECT count(%[1]s) FILTER (WHERE ts < '1970-01-01 01:06:40') AS n, count(*) FROM t WHERE ts <> '1970-01-01'",
-				// None of that kind.
+				// Statements that cannot be answered by counts.
 				"SELECT %[1]s, count(*), max(ts) FROM t GROUP BY %[1]s ORDER BY ALL", "SELECT list(%[1]s ORDER BY ts)[1:20] FROM t",
 				"SELECT %[1]s FROM t ORDER BY ts LIMIT 30",
 				"SELECT a.%[1]s, count(*) FROM t a JOIN t b USING (ts) GROUP BY 1 ORDER BY ALL",
@@ -103,7 +104,7 @@ func TestCounted(t *testing.T) {
 	counts := func(part int, where string) string {
 		columns := cols("ts:TimestampSecond", "status:Int64")
 		var rows [][]any
-		for k := range 40_000 { // more than are read by the index of pages
+		for k := range 40_000 { // more rows than are read by the page index
 			rows = append(rows, []any{k, k % 3})
 		}
 		tab := table("t", columns)

@@ -10,8 +10,8 @@ import (
 	"cordwood/shard/query/engine/duck"
 )
 
-// TestDepth calls the functions that go through JSON level by level with texts of few levels
-// and of many, as literals and from a column.
+// TestDepth calls the functions that descend into JSON level by level. The texts have few levels or
+// many, and are literals or values of a column.
 func TestDepth(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	nested := func(depth int) string { return strings.Repeat("[", depth) + strings.Repeat("]", depth) }
@@ -56,7 +56,7 @@ func TestDepth(t *testing.T) {
 	if errs.CodeOf(err) != errs.PlanQuery || strings.Contains(err.Error(), "cordwood_") {
 		t.Errorf("of a time: %v", err)
 	}
-	// What they return is what the engine's own return.
+	// The bounded functions return what DuckDB's own functions return.
 	for expression, want := range map[string]string{
 		`json_contains('{"a":[1,2]}', '2')`: "true", `json_contains('[1]', '3')`: "false",
 		`json_structure('{"a":[1]}')`:                        `{"a":["UBIGINT"]}`,

@@ -12,10 +12,11 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// Describe returns the columns of the answer to a statement, without running it, and the types of its parameters. The
-// segments and batches of the request are not looked at.
+// Describe returns the columns of the answer to a statement, without running it, and the types of
+// its parameters. The segments and batches of the request are not looked at.
 //
-// It returns the errors of Query for a statement that is wrong, but that it may have parameters, $1 and so on.
+// For a wrong statement it returns the errors of Query. Unlike in Query, the statement may have
+// parameters: $1 and so on.
 func (e *Engine) Describe(ctx context.Context, req *query.Request) (*query.Description, error) {
 	d, req, err := newDescriber(req)
 	if err != nil {
@@ -53,32 +54,34 @@ func (e *Engine) Describe(ctx context.Context, req *query.Request) (*query.Descr
 	return out, nil
 }
 
-// describer describes a statement. Literals stand in the places of its parameters while it is checked.
+// describer describes a statement. While the statement is checked, literals replace its parameters.
 type describer struct {
 	*run
 	marker sql.Marker
-	// types are those of the parameters, empty where they are not known.
+	// types are the types of the parameters. An empty text means that the type is not known.
 	types []string
 }
 
 // givenType matches the types that a client may give a parameter.
 var givenType = regexp.MustCompile(`^[A-Z_]+( WITH TIME ZONE)?(\([0-9]{1,2}(,[0-9]{1,2})?\))?(\[\])*$`)
 
-// newDescriber returns what describes the statement of a request, and the request with literals in the places of
-// parameters.
+// newDescriber returns a describer for the statement of a request. It also returns the request with
+// literals in place of the parameters.
 func newDescriber(req *query.Request) (*describer, *query.Request, error) {
 	list, most, err := sql.Parameters(req.SQL)
 	if err != nil {
 		return nil, nil, err
 	}
 	if len(req.Parameters) > sql.MaxParameter {
-		return nil, nil, errs.New(errs.InvalidArguments, "types of %d parameters; %d are possible", len(req.Parameters),
+		return nil, nil, errs.New(errs.InvalidArguments, "the client gave the types of %d parameters; at most %d are "+
+			"allowed", len(req.Parameters),
 			sql.MaxParameter)
 	}
 	d := &describer{marker: sql.NewMarker(req.SQL), types: make([]string, max(most, len(req.Parameters)))}
 	for i, given := range req.Parameters {
 		if given != "" && !givenType.MatchString(given) {
-			return nil, nil, errs.New(errs.InvalidArguments, "the type %q of $%d is none that a parameter can have", given, i+1)
+			return nil, nil, errs.New(errs.InvalidArguments, "parameter $%[2]d cannot have the type %[1]q; use a type such as "+
+				"BIGINT, DOUBLE, VARCHAR or TIMESTAMP", given, i+1)
 		}
 	}
 	copy(d.types, req.Parameters)
@@ -102,7 +105,7 @@ func (d *describer) describe() ([]duck.Column, error) {
 	if err := d.infer(); err != nil {
 		return nil, err
 	}
-	// What nobody knows is a text to most, but DuckDB has no '5' + 1.
+	// A parameter of unknown type is mostly a text. DuckDB has no '5' + 1, however.
 	columns, err := d.columnsWith("CAST(NULL AS VARCHAR)")
 	if sql.IsBinding(err) {
 		if columns, err := d.columnsWith("NULL"); err == nil {
@@ -110,13 +113,13 @@ func (d *describer) describe() ([]duck.Column, error) {
 		}
 	}
 	if errs.CodeOf(err) == errs.Unexpected {
-		d.times = nil // it rewrites a literal there itself: a text stays in the place of the parameter
+		d.times = nil // DuckDB rewrites a literal there itself: replace the parameter by a text
 		return d.columns()
 	}
 	return columns, err
 }
 
-// infer finds the types of the parameters of which none is given.
+// infer finds the types of parameters if the client gave no types at all.
 func (d *describer) infer() error {
 	d.times = d.marker.Edits(d.st.SQL, func(n int) string {
 		if t := d.types[n-1]; t != "" {
@@ -125,7 +128,7 @@ func (d *describer) infer() error {
 		return fmt.Sprintf("$%d", n)
 	})
 	if d.rewrite(d.st.Whole) != nil {
-		return nil // it wants a literal there; the columns tell what is wrong, if anything is
+		return nil // DuckDB requires a literal there; if the statement has a fault, the request for the columns reports it
 	}
 	found, err := d.session.ParameterTypes(d.text.SQL, len(d.types))
 	if sql.IsBroken(err) {
@@ -150,7 +153,7 @@ func (d *describer) columnsWith(unknown string) ([]duck.Column, error) {
 	return d.columns()
 }
 
-// nameOf returns the name of a column as the client's text has it.
+// nameOf returns the name of a column as it is written in the client's text.
 func (d *describer) nameOf(name string) string {
 	for _, e := range d.marker.Edits(name, func(n int) string { return fmt.Sprintf("$%d", n) }) {
 		name = strings.ReplaceAll(name, name[e.From:e.To], e.Text)

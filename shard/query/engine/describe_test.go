@@ -24,7 +24,8 @@ func describe(e *Engine, sql string, types ...string) (string, error) {
 	return strings.Join(columns, ", ") + " <- " + strings.Join(d.Parameters, ", "), nil
 }
 
-// TestDescribeParameters: the types of parameters come from the client, or from what stands beside them.
+// TestDescribeParameters checks that the types of parameters come from the client, or from the
+// expressions beside them.
 func TestDescribeParameters(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	for _, c := range []struct {
@@ -62,7 +63,8 @@ func TestDescribeParameters(t *testing.T) {
 	}
 }
 
-// TestDescribeParametersWrong: what is wrong with the rest of a statement is said, and nothing runs with parameters.
+// TestDescribeParametersWrong checks that faults elsewhere in a statement are reported, and that a
+// statement with parameters cannot be run.
 func TestDescribeParametersWrong(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	for _, c := range []struct {

@@ -12,7 +12,8 @@ import (
 	"cordwood/shard/query"
 )
 
-// numbersTable has every type, NaN, zeros of both signs, extremes, nulls and deleted rows.
+// numbersTable returns a table with every type, NaN, both zeros, extreme values, nulls and deleted
+// rows.
 func numbersTable(t testing.TB, r *rand.Rand) query.Table {
 	columns := cols("ts:TimestampMicrosecond", "f:Float64", "g:Float32", "i:Int64", "u:UInt64", "b:UInt8", "s:Int16",
 		"w:UInt32", "z:Int8", "y:UInt16", "v:Int32", "ok:Boolean", "txt:String", "j:Json", "x:Binary", "at:TimestampSecond")
@@ -48,7 +49,8 @@ func numbersTable(t testing.TB, r *rand.Rand) query.Table {
 	return out
 }
 
-// TestDirectConditions compares conditions as they are evaluated here with the engine.
+// TestDirectConditions compares conditions evaluated by package direct with the same conditions
+// evaluated by DuckDB.
 func TestDirectConditions(t *testing.T) {
 	t.Parallel()
 	e, plain := openEngine(t, "/"), openEngine(t, "/")
@@ -108,8 +110,8 @@ func TestDirectConditions(t *testing.T) {
 	}
 }
 
-// TestDirectRows compares lists of columns, orders and limits, on tables of segments with
-// late rows, deleted rows, other columns, expired rows and rows in memory.
+// TestDirectRows compares column lists, orders and limits on tables that have late rows, deleted
+// rows, expired rows, rows in memory, and segments with other columns.
 func TestDirectRows(t *testing.T) {
 	t.Parallel()
 	e, plain := openEngine(t, "/"), openEngine(t, "/")
@@ -118,7 +120,7 @@ func TestDirectRows(t *testing.T) {
 		before := e.direct.Load()
 		r := rand.New(rand.NewPCG(seed, 78))
 		tab := segmented(t, r, query.Merge(seed/3), false)
-		tab.Schema.Columns[3].NotNull = seed == 2 // then nulls show the default
+		tab.Schema.Columns[3].NotNull = seed == 2 // then nulls read as the default
 		if r.IntN(3) == 0 {
 			before := int64(r.IntN(100_000))
 			tab.ExpiredBefore = &before
@@ -158,9 +160,10 @@ func TestDirectRows(t *testing.T) {
 	}
 }
 
-// compareDirect compares answers of which the order of equal times, and which rows a limit
-// takes of them, may differ: as many rows, the same times in the same order, and rows that
-// there are without a limit.
+// compareDirect compares answers in which rows with equal times may come in any order. With a
+// limit, different rows of the last time may be in the answer. It checks that both answers have the
+// same number of rows and the same times in the same order, and that every row exists in the answer
+// without a limit.
 func compareDirect(t *testing.T, e, plain *Engine, tab query.Table, sql, all, order string) {
 	t.Helper()
 	got, err := ask(e, sql, tab)
@@ -207,7 +210,7 @@ func compareDirect(t *testing.T, e, plain *Engine, tab query.Table, sql, all, or
 	}
 }
 
-// TestDirectLimit looks that the limit of a request counts.
+// TestDirectLimit checks that the limit of a request applies.
 func TestDirectLimit(t *testing.T) {
 	e := openEngine(t, "/")
 	tab := segmented(t, rand.New(rand.NewPCG(3, 3)), query.Append, false)

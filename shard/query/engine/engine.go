@@ -20,29 +20,30 @@ import (
 
 // Config configures an Engine.
 type Config struct {
-	// MemoryLimit is how many bytes the engine may take for hash tables, sorts and
-	// buffers of all queries together, and for pages of segments that are kept. It does not
-	// count the memtable, nor what some functions allocate by themselves. Default: 1 GiB.
+	// MemoryLimit is the maximum number of bytes for hash tables, sorts and buffers of all queries
+	// together, and for cached pages of segments. It does not include the memtable, nor memory that
+	// some functions allocate by themselves. Default: 1 GiB.
 	MemoryLimit int64
-	// PageCache is the part of MemoryLimit, in bytes, that pages and dictionaries of
-	// segments may take which were read lately. Default: a sixteenth of it, at most 64 MiB.
+	// PageCache is the part of MemoryLimit, in bytes, for cached pages and dictionaries of
+	// segments. Default: a sixteenth of MemoryLimit, at most 64 MiB.
 	PageCache int64
-	// PartialCache is the part of MemoryLimit, in bytes, that partial results of segments may take which are kept for
-	// statements that are asked again. Default: a sixteenth of it, at most 256 MiB. Less than 0: nothing is kept.
+	// PartialCache is the part of MemoryLimit, in bytes, for partial results of segments, which are
+	// kept for repeated statements. Default: a sixteenth of MemoryLimit, at most 256 MiB. If it is
+	// negative, no partial results are kept.
 	PartialCache int64
-	// Threads is how many threads queries run on, all together. Default: GOMAXPROCS.
+	// Threads is the number of threads that all queries share. Default: GOMAXPROCS.
 	Threads int
-	// Concurrency is how many queries run at a time; more of them wait.
-	// Default: 4, or twice Threads if that is more.
+	// Concurrency is how many queries run at the same time; further queries wait. Default: 4, or
+	// twice Threads if that is more.
 	Concurrency int
-	// TempDir is where the engine spills what exceeds MemoryLimit; it is made when
-	// needed. Empty: no spilling.
+	// TempDir is the folder to which the engine spills what exceeds MemoryLimit. It is created when
+	// needed. If it is empty, nothing is spilled.
 	TempDir string
-	// TempLimit is how many bytes may lie in TempDir. Default: 8 GiB.
+	// TempLimit is the maximum size of TempDir in bytes. Default: 8 GiB.
 	TempLimit int64
-	// Dirs are the directories under which segments lie. No other file can be read.
+	// Dirs are the folders that contain the segments. The engine cannot read any other file.
 	Dirs []string
-	// Logger takes what an operator should know. Default: slog.Default().
+	// Logger receives messages for operators. Default: slog.Default().
 	Logger *slog.Logger
 }
 
@@ -83,7 +84,7 @@ func (c Config) Validate() error {
 	}
 	if c.PartialCache > c.withDefaults().MemoryLimit/4 {
 		faults = append(faults, fmt.Errorf("cache of partial results of %d bytes: give at most a quarter of the "+
-			"memory limit, 0 for the default, or less for none", c.PartialCache))
+			"memory limit, 0 for the default, or a negative number for no cache", c.PartialCache))
 	}
 	if c.Threads < 0 {
 		faults = append(faults, fmt.Errorf("%d threads: give a positive number, or 0 for one per CPU", c.Threads))
@@ -107,25 +108,25 @@ type Engine struct {
 	// splits and shapes are of statements that were taken apart.
 	splits *kept[query.Split]
 	shapes *kept[partialShape]
-	// settings has the filters of segments, pages what was read of these.
+	// settings has the filters of segments, pages the cached pages.
 	settings *plan.Settings
 	pages    *segment.PageCache
-	// parts are partial results of segments; nil: none are kept.
+	// parts has the partial results of segments; it is nil if none are kept.
 	parts *partial.Cache
 	// direct counts the statements that were answered without DuckDB.
 	direct atomic.Int64
 
 	mu     sync.Mutex
 	closed bool
-	// current takes new queries; instances that broke down live on until their last
-	// query has returned.
+	// current takes new queries. An instance that broke down stays open until its last query has
+	// returned.
 	current *database
 	// idle is signalled when an instance is released.
 	idle *sync.Cond
 	busy int
 }
 
-// database is an instance of DuckDB, and the count of its users. Engine.mu guards its fields.
+// database is an instance of DuckDB with the number of its users. Engine.mu guards its fields.
 type database struct {
 	*duck.Instance
 	users  int
@@ -150,11 +151,12 @@ func openDatabase(cfg Config) (*database, error) {
 	return &database{Instance: in}, nil
 }
 
-// AllocatorSettings is what the environment of a process that opens an Engine should have.
+// AllocatorSettings are environment variables for a process that opens an Engine.
 const AllocatorSettings = duck.AllocatorSettings
 
-// errClosed is answered after Close.
-var errClosed = errs.New(errs.IllegalState, "query engine: closed; the process is shutting down")
+// errClosed is the error of queries after Close.
+var errClosed = errs.New(errs.IllegalState, "query: the engine is closed because the process is shutting down; send "+
+	"the query to another node or try again later")
 
 // Open starts an engine. It holds one in-memory database until Close.
 func Open(cfg Config) (*Engine, error) {
@@ -180,14 +182,14 @@ func Open(cfg Config) (*Engine, error) {
 	return e, nil
 }
 
-// PageCache says what the cache of pages did so far.
+// PageCache returns the counters of the page cache.
 func (e *Engine) PageCache() segment.CacheStats { return e.pages.Stats() }
 
-// PartialCache says what the cache of partial results did so far.
+// PartialCache returns the counters of the cache of partial results.
 func (e *Engine) PartialCache() partial.Stats { return e.parts.Stats() }
 
-// Close refuses new work, waits for the queries that run, and frees the engine.
-// Cancel their contexts first to make it short. It may be called twice.
+// Close refuses new work, waits for running queries, and frees the engine. Cancel the contexts of
+// the queries first if Close has to be quick. It may be called twice.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -226,7 +228,7 @@ func (e *Engine) checkOut() (*database, error) {
 	if e.current.broken {
 		next, err := openDatabase(e.cfg)
 		if err != nil {
-			return nil, errs.Wrap(errs.Internal, err, "query engine: replace a database that broke down")
+			return nil, errs.Wrap(errs.Internal, err, "query engine: open a new database in place of one that broke down")
 		}
 		if e.current.users == 0 {
 			e.current.close()
@@ -238,7 +240,7 @@ func (e *Engine) checkOut() (*database, error) {
 	return e.current, nil
 }
 
-// release ends what acquire began. broken means that the instance cannot be used any more.
+// release ends the use that acquire began. If broken is set, the instance takes no further queries.
 func (e *Engine) release(in *database, broken bool) {
 	e.mu.Lock()
 	in.users--

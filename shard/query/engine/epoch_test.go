@@ -9,7 +9,8 @@ import (
 	"cordwood/shard/query"
 )
 
-// An integer beside a column of times is a moment in the column's unit.
+// TestIntegersAsTimes checks that an integer compared with a column of times is a moment in the
+// column's unit.
 func TestIntegersAsTimes(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)
@@ -55,13 +56,14 @@ func TestIntegersAsTimes(t *testing.T) {
 			if err != nil || a.schema.Field(0).Name != "ts > 5" {
 				t.Errorf("%s: the column is called %v, %v", kind, a, err)
 			}
-			// What is in microseconds although its argument may not be stays an error that says what to write.
+			// If a function accepts microseconds but not its argument's unit, the statement stays
+			// an error that says what to write.
 			if _, err := ask(e, "SELECT n FROM logs WHERE date_trunc('minute', ts) > 5", tab); err == nil ||
 				!strings.Contains(err.Error(), "make_timestamp") {
 				t.Errorf("%s: got error %v", kind, err)
 			}
 		}
-		// Segments are left out before they are opened.
+		// Segments are excluded before they are opened.
 		tab := table("logs", columns, fileOf(t, dir, 0, columns, rows[:2]...), fileOf(t, dir, 0, columns, rows[2:]...))
 		explained := fmt.Sprint(mustQuery(t, e, "EXPLAIN SELECT n FROM logs WHERE ts > 4000000", tab))
 		if kind != schema.TimestampNanosecond && !strings.Contains(explained, "1 of 2") {

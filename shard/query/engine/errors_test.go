@@ -9,7 +9,8 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// TestOutsideNanos says what to do about rows with times that nanoseconds do not hold, and that helps.
+// TestOutsideNanos checks that an error about times beyond the range of nanoseconds gives advice,
+// and that the advice helps.
 func TestOutsideNanos(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	fine := cols("ts:TimestampNanosecond", "n:Int64")
@@ -64,14 +65,14 @@ func TestOutsideNanos(t *testing.T) {
 	}
 }
 
-// TestAdvice looks that errors of common mistakes say what to do.
+// TestAdvice checks that errors about common mistakes say what to do.
 func TestAdvice(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	for _, unit := range []string{"Second", "Millisecond", "Microsecond", "Nanosecond"} {
 		columns := cols("ts:Timestamp"+unit, "n:Int64", "m:String")
 		tab := table("t", columns, batch(t, columns, []any{1, 1, "x"}))
-		outside := "lies outside of what nanoseconds hold"
-		if unit == "Microsecond" { // compared as microseconds, which hold more
+		outside := "is outside the range of nanoseconds"
+		if unit == "Microsecond" { // compared as microseconds, which have a larger range
 			outside = "write a year between"
 		}
 		for sql, want := range map[string]string{
@@ -84,9 +85,9 @@ func TestAdvice(t *testing.T) {
 			"SELECT * FROM t WHERE ts > '2026-13-01'":       "there is no such day or time of day",
 			"SELECT ts::BIGINT FROM t":                      "epoch_ms(ts), epoch_us(ts) or epoch_ns(ts)",
 			"SELECT * FROM t WHERE m contains 'x'":          "write a search as a function, as in matches(message, 'error')",
-			"SELECT * FROM t LIMIT 20, 10":                  "in the place of LIMIT 20, 10 write LIMIT 10 OFFSET 20",
-			"SELECT TOP 5 * FROM t":                         "the number of rows stands at the end, as in LIMIT 5",
-			"SELECT * FROM t WHERE n = 'garbage'":           "it is not an integer, nor a time",
+			"SELECT * FROM t LIMIT 20, 10":                  "instead of LIMIT 20, 10 write LIMIT 10 OFFSET 20",
+			"SELECT TOP 5 * FROM t":                         "write the number of rows at the end, as in LIMIT 5",
+			"SELECT * FROM t WHERE n = 'garbage'":           "it is neither an integer nor a time",
 			"SELECT * FROM t WHERE m > 5":                   "write the number as text, as in code = '404'",
 			"SELECT * FROM t WHERE matches_term(n, 'x')": "search texts, not values of type BIGINT; " +
 				"cast the column",
@@ -103,7 +104,7 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-// TestErrorKinds looks that what the engine says gets the code and the words that help.
+// TestErrorKinds checks that errors of DuckDB get the right code and useful advice.
 func TestErrorKinds(t *testing.T) {
 	for _, c := range []struct {
 		message string
@@ -166,11 +167,11 @@ func TestErrorKinds(t *testing.T) {
 	}
 }
 
-// TestCommentAdvice names the comment that ends a statement early.
+// TestCommentAdvice checks that the error names the comment which ends a statement early.
 func TestCommentAdvice(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	for sql, want := range map[string]string{
-		"SELECT -----1":                     "two hyphens begin a comment, here at position 7",
+		"SELECT -----1":                     "two hyphens begin a comment that lasts until the end of the line, here at position 7",
 		"SELECT '--' AS a FROM --x":         "here at position 22",
 		"SELECT '--' /* -- */ FROM t WHERE": "at end of input",
 	} {
@@ -183,7 +184,8 @@ func TestCommentAdvice(t *testing.T) {
 	}
 }
 
-// TestMissingColumns names the nearest columns, and says how a text is written where one may be meant.
+// TestMissingColumns checks that the error names similar columns, and says how to quote a text if a
+// text may be meant.
 func TestMissingColumns(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	columns := cols("ts:TimestampSecond", "message:String")

@@ -13,8 +13,8 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// summary returns the row that EXPLAIN shows in front of DuckDB's plan: what is read, a line for each
-// reference to a table.
+// summary returns the row that EXPLAIN shows before DuckDB's plan: one line for each reference to a
+// table says what is read.
 func (r *run) summary() string {
 	if rows, ok := r.readDirectly(); ok {
 		return rows.Summary()
@@ -27,9 +27,9 @@ func (r *run) summary() string {
 		lines = append(lines, p.Summary(r.sources[i]))
 		if n := r.st.shape.Newest; n != nil && n.Ref == i {
 			if list := p.Attempts(r.request.Limit); len(list) > 0 {
-				says := "  the newest rows are looked for from %s on first, and before only if those are too few"
+				says := "  the newest rows are searched for from %s on; earlier rows are read only if these are too few"
 				if n.Oldest {
-					says = "  the oldest rows are looked for up to %s first, and after only if those are too few"
+					says = "  the oldest rows are searched for up to %s; later rows are read only if these are too few"
 				}
 				lines = append(lines, fmt.Sprintf(says, moment(list[0], p.View.Schema.TimeIndex())))
 			}
@@ -51,14 +51,14 @@ func moment(v int64, c *schema.Column) string {
 	return time.Unix(seconds, (v-seconds*units)*(plan.Second/units)).UTC().Format(time.RFC3339Nano)
 }
 
-// withoutPaths returns a text of EXPLAIN as the client may read it.
+// withoutPaths removes file paths from a text of EXPLAIN.
 func (r *run) withoutPaths(text string) string {
 	ran, written := r.text.SQL, r.st.Explain+r.st.SQL
-	flat := strings.NewReplacer("\n", " ") // as the engine prints it above a plan
+	flat := strings.NewReplacer("\n", " ") // as DuckDB prints it above a plan
 	text = strings.ReplaceAll(text, flat.Replace(ran), flat.Replace(written))
 	text = strings.ReplaceAll(text, inJSON(ran), inJSON(written))
 	text = blankFileNames(text)
-	// What is left, if the engine prints it otherwise, are names without folders.
+	// If DuckDB prints a path in another form, remove the folders at least.
 	for _, p := range r.Plans {
 		for _, s := range p.View.Segments {
 			text = strings.ReplaceAll(text, filepath.Dir(s.Path)+string(filepath.Separator), "")
@@ -67,15 +67,16 @@ func (r *run) withoutPaths(text string) string {
 	return text
 }
 
-// blankFileNames blanks the names of files in a drawn plan. They stand in the box of a scan
-// below a heading, broken into pieces of the box's width, up to a blank line or the frame.
+// blankFileNames blanks the names of files in a drawn plan. The names stand in the box of a scan,
+// below a heading. They are broken into pieces of the box's width, and end at a blank line or at
+// the frame.
 func blankFileNames(text string) string {
 	const heading = "Filename(s):"
 	if !strings.Contains(text, heading) || !strings.Contains(text, "│") {
 		return text
 	}
 	lines := strings.Split(text, "\n")
-	inside := make(map[int]bool) // by the screen column at which a box begins
+	inside := make(map[int]bool) // by the screen column where a box starts
 	for l, line := range lines {
 		cells, at := strings.Split(line, "│"), 0
 		for c, cell := range cells {
@@ -96,7 +97,7 @@ func blankFileNames(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// inJSON returns a text as it stands between the quotes of JSON.
+// inJSON returns a text escaped as in a JSON string, without the quotes.
 func inJSON(text string) string {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)

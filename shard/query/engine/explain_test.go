@@ -10,7 +10,7 @@ import (
 	"cordwood/shard/query"
 )
 
-// TestExplainSegments pins what EXPLAIN says of planning.
+// TestExplainSegments pins the text of EXPLAIN about planning.
 func TestExplainSegments(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)
@@ -46,11 +46,11 @@ func TestExplainSegments(t *testing.T) {
 		},
 		{"SELECT * FROM t WHERE id = 'none'", ids, "public.t: 0 of 1 segments, 1 left out by bloom or token filters; " +
 			"0 of 10 row groups by filters; 0 of 0 rows in memory; 2 of 2 columns\n" +
-			"  answered without the plan below: 0 rows found, 0 looked at, 0 row groups read by the index of pages"},
+			"  answered without the plan below: 0 rows found, 0 examined, 0 row groups read by the page index"},
 		{
 			"SELECT id FROM t WHERE id = 'b-id' AND ts >= '1970-01-01 00:00:30' LIMIT 9", ids,
 			"public.t: 1 of 1 segments; 4 of 10 row groups by filters; 0 of 0 rows in memory; 2 of 2 columns\n" +
-				"  answered without the plan below: 2 rows found, 4 looked at, 4 row groups read by the index of pages",
+				"  answered without the plan below: 2 rows found, 4 examined, 4 row groups read by the page index",
 		},
 		{
 			"SELECT a.n FROM t a JOIN t b USING (n) WHERE a.ts < '2026-01-05 00:30:00'", tab,
@@ -60,12 +60,12 @@ func TestExplainSegments(t *testing.T) {
 		{
 			"SELECT n FROM t ORDER BY ts DESC LIMIT 3", tab,
 			"public.t: 0 of 6 segments; 6 of 36 rows in memory; 2 of 3 columns\n" +
-				"  answered without the plan below: 3 rows found, 6 looked at, 0 row groups read by the index of pages",
+				"  answered without the plan below: 3 rows found, 6 examined, 0 row groups read by the page index",
 		},
 		{
 			"SELECT n, 1 FROM t ORDER BY ts DESC LIMIT 3", tab,
 			"public.t: 6 of 6 segments; 36 of 36 rows in memory; 2 of 3 columns\n" +
-				"  the newest rows are looked for from 2026-01-05T11:00:00Z on first, and before only if those are too few",
+				"  the newest rows are searched for from 2026-01-05T11:00:00Z on; earlier rows are read only if these are too few",
 		},
 	} {
 		for _, word := range []string{"EXPLAIN ", "EXPLAIN ANALYZE "} {
@@ -77,7 +77,8 @@ func TestExplainSegments(t *testing.T) {
 	}
 }
 
-// TestExplainHidesPaths: who may read a table need not learn where its files are.
+// TestExplainHidesPaths checks that EXPLAIN does not show where files are: a right to read a table
+// does not include this.
 func TestExplainHidesPaths(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)
@@ -97,7 +98,8 @@ func TestExplainHidesPaths(t *testing.T) {
 		"EXPLAIN (ANALYZE) /* a\ncomment */ ": "│",
 	} {
 		got := strings.Join(mustQuery(t, e, explain+sql, tab), "\n")
-		// A path is broken into pieces in the box of a scan; the name of this test is in it.
+		// In the box of a scan, a path is broken into pieces. The path contains the name of this
+		// test.
 		if strings.Contains(got, "TestExplain") || strings.Contains(got, filepath.Base(filepath.Dir(dir))) ||
 			strings.Contains(got, "/tmp") || !strings.Contains(got, want) {
 			t.Errorf("%s:\n%s\nwant %s", explain, got, want)

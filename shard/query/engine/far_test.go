@@ -8,8 +8,8 @@ import (
 	"cordwood/shard/query"
 )
 
-// TestFarTimes: rows with times that the engine cannot compare with others, which could be
-// stored once, do not have queries fail.
+// TestFarTimes checks that queries do not fail because of rows with times that DuckDB cannot
+// compare. Earlier versions could store such rows.
 func TestFarTimes(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)

@@ -9,8 +9,8 @@ import (
 	"cordwood/shard/query"
 )
 
-// TestFill reads rows that are older than columns which must not be null: from files and
-// batches without the columns, from a file that a compaction made of both, and merged.
+// TestFill reads rows that are older than columns with NOT NULL: from files and batches without the
+// columns, from a compacted file with rows of both kinds, and from tables that merge rows.
 func TestFill(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)
@@ -60,7 +60,8 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// TestFillNothing leaves columns alone whose default is none of a moment ago.
+// TestFillNothing checks that nothing is filled in for a column whose default is a function of the
+// time.
 func TestFillNothing(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	moment, broken := "now()", "it's"

@@ -42,7 +42,8 @@ func openEngine(t testing.TB, dir string) *Engine {
 	return e
 }
 
-// openSession connects to an instance of the engine, past the checks of statements, until the test ends.
+// openSession opens a session on a DuckDB instance until the test ends. Statements on it are not
+// checked.
 func openSession(t testing.TB, e *Engine) *duck.Session {
 	t.Helper()
 	in, err := e.acquire(t.Context())
@@ -106,7 +107,7 @@ func read(stream io.Reader) (*answer, error) {
 	return a, r.Err()
 }
 
-// mustQuery is query, and returns the rows.
+// mustQuery runs a statement, fails the test on an error, and returns the rows.
 func mustQuery(t testing.TB, e *Engine, sql string, tables ...query.Table) []string {
 	t.Helper()
 	a, err := ask(e, sql, tables...)
@@ -116,8 +117,8 @@ func mustQuery(t testing.TB, e *Engine, sql string, tables ...query.Table) []str
 	return a.rows
 }
 
-// cols makes columns of a table from words as "ts:TimestampNanosecond"; the first is
-// the time index, ids count from 1.
+// cols builds the columns of a table from words such as "ts:TimestampNanosecond". The first is the
+// time index; ids count from 1.
 func cols(words ...string) []schema.Column {
 	var out []schema.Column
 	for i, w := range words {
@@ -139,7 +140,7 @@ func cols(words ...string) []schema.Column {
 	return out
 }
 
-// build collects rows; values are nil, int, float64, bool or string by column.
+// build collects rows. A value is nil, int, float64, bool or string, depending on the column.
 func build(columns []schema.Column, rows [][]any) *column.Builder {
 	b := &column.Builder{}
 	var cs []*column.Col
@@ -171,7 +172,7 @@ func build(columns []schema.Column, rows [][]any) *column.Builder {
 	return b
 }
 
-// batch encodes and decodes rows, as they come from a shard's log.
+// batch encodes and decodes rows, as a shard's log does.
 func batch(t testing.TB, columns []schema.Column, rows ...[]any) *column.Batch {
 	t.Helper()
 	return decode(t, build(columns, rows))
@@ -186,7 +187,8 @@ func decode(t testing.TB, b *column.Builder) *column.Batch {
 	return out
 }
 
-// fileField is a column of a Parquet file, kept in its place; parquet.Group sorts.
+// fileField is a column of a Parquet file that keeps its position; parquet.Group would sort the
+// columns.
 type fileField struct {
 	parquet.Node
 	name string
@@ -202,7 +204,7 @@ type fileRoot struct {
 
 func (r fileRoot) Fields() []parquet.Field { return r.fields }
 
-// parquetNode returns the Parquet form of a column as segments have it.
+// parquetNode returns the Parquet type that segments use for a column.
 func parquetNode(c schema.Column) parquet.Node {
 	var n parquet.Node
 	switch c.Type {
@@ -314,13 +316,13 @@ func table(name string, columns []schema.Column, parts ...any) query.Table {
 	return t
 }
 
-// in returns the table in another database.
+// in returns the table as a table of another database.
 func in(database string, t query.Table) query.Table {
 	t.Database = database
 	return t
 }
 
-// plansOf returns the plans of a statement, without the reductions that off names.
+// plansOf returns the plans of a statement. The reductions that off names are not tried.
 func plansOf(t testing.TB, e *Engine, sql string, tab query.Table, off ...string) *plan.Planned {
 	t.Helper()
 	st, err := e.parse(t.Context(), sql, "public")
@@ -349,7 +351,7 @@ func sourceOf(t testing.TB, p *plan.Plan, whole bool) *plan.Source {
 	return s
 }
 
-// off switches reductions and executors off, so that tests and benchmarks can compare.
+// off switches the given reductions and executors off, so that tests and benchmarks can compare.
 func (e *Engine) off(names ...string) {
 	for _, name := range names {
 		e.settings.Off[name] = true

@@ -14,7 +14,7 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// hostile are statements that must be refused before anything of them runs.
+// hostile lists statements that must be refused before any part of them runs.
 var hostile = []struct {
 	SQL  string
 	code errs.Code
@@ -209,7 +209,7 @@ var hostile = []struct {
 		" AS x FROM (SELECT " + strings.Repeat("[", 30) + "1" + strings.Repeat("]", 30) + " AS x))", errs.Unsupported},
 	{"SELECT a" + strings.Repeat(".a", 120_000) + " FROM t", errs.Unsupported},
 	{"SELECT 1 FROM t WHERE t.a" + strings.Repeat(".a", 40) + " = 1", errs.Unsupported},
-	// Functions that go through JSON level by level, by another name than the bounded one.
+	// Functions that descend into JSON level by level, called by names that bypass the depth check.
 	{"SELECT system.main.json_contains(a, b) FROM t", errs.Unsupported},
 	{"SELECT system.json_structure(a) FROM t", errs.Unsupported},
 	{"SELECT pg_catalog.json_structure(a) FROM t", errs.Unsupported},
@@ -218,7 +218,7 @@ var hostile = []struct {
 	{"SELECT TRY_CAST(a AS \"variant\") FROM t", errs.Unsupported},
 	{"SELECT variant_typeof(a) FROM t", errs.Unsupported},
 	{"SELECT cordwood_depth(1, a) FROM t", errs.Unsupported},
-	// The state of an aggregate is memory of the process.
+	// The state of an aggregate is raw memory of the process.
 	{"SELECT (sum(a) EXPORT_STATE)::BLOB FROM t", errs.Unsupported},
 	{"SELECT hash(avg(a) EXPORT_STATE) FROM t", errs.Unsupported},
 	{"SELECT finalize(sum(a)) FROM t", errs.Unsupported},
@@ -226,7 +226,7 @@ var hostile = []struct {
 	{"SELECT a::AGGREGATE_STATE FROM t", errs.Unsupported},
 	{"SELECT switch(MAP {1: 2}) FROM t", errs.Unsupported},
 	{"SELECT * FROM t" + strings.Repeat(", t", sql.MaxTables), errs.Unsupported},
-	// Lists that the planner takes a power of their length for.
+	// Lists for which planning time grows with a power of their length.
 	{"SELECT a FROM t WHERE a = 1" + strings.Repeat(" OR a = 2", 20_000), errs.Unsupported},
 	{"SELECT a FROM t WHERE a = 1" + strings.Repeat(" OR a = 2", sql.MaxListed), errs.Unsupported},
 	{"SELECT a FROM t WHERE a = 1" + strings.Repeat(" AND a + 1 <> 2", sql.MaxListed), errs.Unsupported},
@@ -258,7 +258,7 @@ var hostile = []struct {
 	},
 	{"SELECT * FROM (VALUES (1" + strings.Repeat(",1", sql.MaxSelected) + "))", errs.Unsupported},
 	{"SELECT a" + strings.Repeat(", a + 1", sql.MaxByName) + " FROM t UNION BY NAME SELECT 1 AS b", errs.Unsupported},
-	// Texts and trees that the parser or the planner take a power of their length for.
+	// Texts and trees for which parsing or planning time grows with a power of their length.
 	{"SELECT 0" + strings.Repeat("+", 5000) + "0", errs.InvalidSyntax},
 	{"SELECT a FROM t WHERE a" + strings.Repeat("~@#^&|`?!<>=%", 20) + "b", errs.InvalidSyntax},
 	{"SELECT 1" + strings.Repeat("/*", 100_000), errs.InvalidSyntax},
@@ -304,7 +304,7 @@ var hostile = []struct {
 	{"SELECT * FROM " + strings.Repeat("(SELECT * FROM ", 300) + "t" + strings.Repeat(")", 300), errs.Unsupported},
 }
 
-// doubled are expressions each of which names the alias of the one before twice.
+// doubled are expressions each of which names the previous expression's alias twice.
 func doubled(levels int) string {
 	var b strings.Builder
 	for i := 1; i < levels; i++ {
@@ -331,8 +331,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// Tables that are files, or that the engine has by itself, are just tables that do
-// not exist: Analyze names them, and Query does not find them.
+// TestHostileNames checks that names of files, and names of DuckDB's own tables, are names of
+// tables that do not exist: Analyze returns them, and Query does not find them.
 func TestHostileNames(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)
@@ -374,7 +374,7 @@ func TestHostileNames(t *testing.T) {
 		if _, err := ask(e, sql); errs.CodeOf(err) != errs.TableNotFound {
 			t.Errorf("%s: %v", sql, err)
 		}
-		// Not even when a table of the name is there does the engine look at the file.
+		// DuckDB must not read the file even if a table with this name exists.
 		tab := table(strings.TrimPrefix(want, "public."), cols("ts:TimestampSecond", "a:String", "name:String"))
 		if got, err := ask(e, sql, tab); err == nil && len(got.rows) > 1 {
 			t.Errorf("%s: rows %v", sql, got.rows)
@@ -389,7 +389,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// What the walker lets through, the engine itself still refuses.
+// TestLocked checks that DuckDB itself refuses what the check of statements lets through.
 func TestLocked(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)
@@ -419,8 +419,8 @@ func TestLocked(t *testing.T) {
 	}
 }
 
-// Every function that the engine has is on the list, and every one on the list that
-// is allowed exists: a new version of the engine needs a look at its new functions.
+// TestFunctionList checks that the list names every function of DuckDB, and that every allowed
+// function exists. With a new version of DuckDB, its new functions have to be reviewed.
 func TestFunctionList(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	s := openSession(t, e)

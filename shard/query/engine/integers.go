@@ -11,7 +11,7 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// maxIntegers bounds the conditions of a statement in which integers are made times.
+// maxIntegers limits the conditions of a statement in which integers are converted to times.
 const maxIntegers = 64
 
 const (
@@ -19,7 +19,7 @@ const (
 	timeTypes    = `TIMESTAMP(?:_S|_MS|_NS)?`
 )
 
-// integerBeside matches what the engine says of integers and times in one condition.
+// integerBeside matches DuckDB's error about integers and times in one condition.
 var integerBeside = regexp.MustCompile(`^Cannot (?:compare|mix) values of type (` + timeTypes + `) and (?:type )?` +
 	integerTypes + `\b|` +
 	`^Cannot (?:compare|mix) values of type ` + integerTypes + ` and (?:type )?(` + timeTypes + `) |` +
@@ -32,8 +32,8 @@ var timeOfInteger = map[string]string{
 
 var wholeNumber = regexp.MustCompile(`^-?\s*[0-9][0-9_]*`)
 
-// integersAsTimes returns the edits that make times of the integers that err is about; none if it is about
-// something else.
+// integersAsTimes returns the edits that convert the integers named in err to times. It returns
+// none if err is about something else.
 func (r *run) integersAsTimes(err error) (edits []sql.Edit) {
 	e := (*sql.EngineError)(nil)
 	if len(r.st.Integers) == 0 || !errors.As(err, &e) {
@@ -67,7 +67,7 @@ func (r *run) integersAsTimes(err error) (edits []sql.Edit) {
 	return edits
 }
 
-// hasTime reports whether a table of the statement has a column of that name and type.
+// hasTime reports whether a table of the statement has a column with this name and type.
 func (r *run) hasTime(column, kind string) bool {
 	for _, v := range r.Views {
 		for i, name := range v.Names {

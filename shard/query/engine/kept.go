@@ -22,28 +22,31 @@ import (
 	"cordwood/shard/query/partial"
 )
 
-// This file keeps the partial result that a statement for nodes has for each segment. If the statement is asked
-// again, only new segments, segments across the border of a time condition, and the memtable are read. A statement
-// whose rows all lie on this node is split as for several nodes, and answered in the same way (byparts.go).
+// This file keeps the partial result of a statement for each segment. If the statement is repeated,
+// only new segments, segments across the border of a time condition, and the memtable are read. A
+// statement whose rows all lie on this node is split as for several nodes, and answered in the same
+// way (byparts.go).
 
-// maxFound bounds the partials of all segments together, and the partials of the rest of the table.
+// maxFound limits the size of the partial results of all segments together, and of the partial
+// result of the rest of the table.
 const maxFound = 32 << 20
 
-// errFound ends a computation of partials that are larger.
-var errFound = errors.New("the partials of segments are too large to be kept")
+// errFound stops the computation of partial results that exceed maxFound.
+var errFound = errors.New("the partial results of segments are too large to be kept")
 
-// keptParts is a statement for nodes with its kept partials.
+// keptParts is a statement for nodes with its kept partial results.
 type keptParts struct {
 	*split.Segmented
-	text string // asks each segment by itself
+	text string // queries each segment by itself
 	key  string
-	// segments are the segments whose partials can be kept; known holds the kept ones, by path.
+	// segments are the segments whose partial results can be kept. known holds the kept ones, by
+	// path.
 	segments []*query.Segment
 	known    map[string]arrow.RecordBatch
 }
 
-// keepable returns the kept partials of the statement. It returns nil if the partials of such a statement are never
-// kept.
+// keepable returns the kept partial results of the statement. It returns nil if partial results of
+// such a statement are never kept.
 func (r *run) keepable() *keptParts {
 	if r.engine.parts == nil || !r.request.Part || r.st.Explain != "" || len(r.Plans) != 1 || len(r.shadowed) > 0 ||
 		r.request.Limit > 0 {
@@ -101,7 +104,7 @@ func (k *keptParts) keyOf(s *query.Segment) partial.Key {
 	return partial.Key{Statement: k.key, Segment: s.Path, CRC: s.CRC}
 }
 
-// answerFromKept answers a statement for nodes, with the kept partials.
+// answerFromKept answers a statement for nodes with the help of the kept partial results.
 func (r *run) answerFromKept() (done bool, err error) {
 	k := r.keepable()
 	if k == nil {
@@ -109,7 +112,7 @@ func (r *run) answerFromKept() (done bool, err error) {
 	}
 	again := r.engine.parts.Asked(k.key, r.now)
 	if !again && r.engine.parts.IsTooLarge(k.key) {
-		return false, nil // the partials of some segments would save less than joining them with the rest takes
+		return false, nil // joining the partial results would take longer than they save
 	}
 	var unknown []*query.Segment
 	for _, s := range k.segments {
@@ -142,12 +145,13 @@ func (r *run) answerFromKept() (done bool, err error) {
 		if sql.IsBroken(err) || r.ctx.Err() != nil {
 			return false, err
 		}
-		return false, nil // what is wrong is said by the run over everything
+		return false, nil // the run over the whole table reports the fault
 	}
 	return true, r.send(ipc)
 }
 
-// find computes and keeps the partials of segments that have none, each segment separately.
+// find computes and keeps the partial results of segments that have none, separately for each
+// segment.
 func (r *run) find(k *keptParts, segments []*query.Segment) error {
 	st, err := r.parseWorker(k.text)
 	if err != nil {
@@ -195,7 +199,7 @@ func (l *limited) write(ipc []byte) error {
 func readPartials(stream []byte) (arrow.RecordBatch, error) {
 	r, err := ipc.NewReader(bytes.NewReader(stream))
 	if err != nil {
-		return nil, errs.Wrap(errs.Internal, err, "query: read partials")
+		return nil, errs.Wrap(errs.Internal, err, "query: read partial results")
 	}
 	defer r.Release()
 	var list []arrow.RecordBatch
@@ -205,12 +209,13 @@ func readPartials(stream []byte) (arrow.RecordBatch, error) {
 		list = append(list, rec)
 	}
 	if err := r.Err(); err != nil && !errors.Is(err, io.EOF) {
-		return nil, errs.Wrap(errs.Internal, err, "query: read partials")
+		return nil, errs.Wrap(errs.Internal, err, "query: read partial results")
 	}
 	return partial.Concat(r.Schema(), list)
 }
 
-// keep gives each segment its rows of an answer, whose first column is the position of the segment's path.
+// keep stores the rows of an answer by segment. The first column of each row is the position of the
+// segment's path.
 func (k *keptParts) keep(c *partial.Cache, rec arrow.RecordBatch, paths []string, segments []*query.Segment) error {
 	numbers, ok := rec.Column(0).(interface{ Value(i int) int64 })
 	if !ok {
@@ -219,13 +224,14 @@ func (k *keptParts) keep(c *partial.Cache, rec arrow.RecordBatch, paths []string
 		}
 	}
 	if !ok {
-		return errs.New(errs.Internal, "query: segments are numbered by %s", rec.Column(0).DataType())
+		return errs.New(errs.Internal, "query: the number of a segment has the type %s, but BIGINT is "+
+			"expected", rec.Column(0).DataType())
 	}
 	rows := map[string][]int{}
 	for i := range int(rec.NumRows()) {
 		n := numbers.Value(i)
 		if n < 0 || int(n) >= len(paths) {
-			return errs.New(errs.Internal, "query: partials of segment %d of %d", n, len(paths))
+			return errs.New(errs.Internal, "query: an answer names segment %d of %d segments", n, len(paths))
 		}
 		rows[paths[n]] = append(rows[paths[n]], i)
 	}
@@ -250,8 +256,8 @@ type asSigned struct{ *array.Uint64 }
 
 func (a asSigned) Value(i int) int64 { return int64(a.Uint64.Value(i)) }
 
-// joinKept returns the kept partials and those of the rest of the table as one Arrow IPC stream, or nil if there is
-// no row.
+// joinKept returns the kept partial results and those of the rest of the table as one Arrow IPC
+// stream. It returns nil if there is no row.
 func (r *run) joinKept(k *keptParts) ([]byte, error) {
 	var list []arrow.RecordBatch
 	for _, s := range k.segments {
@@ -288,7 +294,7 @@ func (r *run) joinKept(k *keptParts) ([]byte, error) {
 	var out bytes.Buffer
 	w := ipc.NewWriter(&out, ipc.WithSchema(whole.Schema()))
 	if err := errors.Join(w.Write(whole), w.Close()); err != nil {
-		return nil, errs.Wrap(errs.Internal, err, "query: write partials")
+		return nil, errs.Wrap(errs.Internal, err, "query: write partial results")
 	}
 	return out.Bytes(), nil
 }

@@ -13,14 +13,14 @@ import (
 	"cordwood/shard/query"
 )
 
-// openKeeping opens an engine that keeps partials of segments of any size.
+// openKeeping opens an engine that keeps partial results of segments of any size.
 func openKeeping(t testing.TB, dir string) *Engine {
 	e := openEngine(t, dir)
 	e.settings.MinKept, e.settings.MinByParts = 1, 0
 	return e
 }
 
-// keptTable is a table that changes while statements are asked.
+// keptTable is a table that changes between queries.
 type keptTable struct {
 	t   *testing.T
 	rng *rand.Rand
@@ -34,7 +34,7 @@ func (k *keptTable) rows(columns []schema.Column) [][]any {
 	for range 1 + k.rng.IntN(40) {
 		row := randomRow(k.rng)
 		if k.Merge != query.Append {
-			row[0] = 1_700_000_000_000 + 1000*k.rng.IntN(10_000) // identities that meet
+			row[0] = 1_700_000_000_000 + 1000*k.rng.IntN(10_000) // make some identities equal
 		}
 		for range columns[len(row):] {
 			row = append(row, nil)
@@ -45,14 +45,14 @@ func (k *keptTable) rows(columns []schema.Column) [][]any {
 		out = append(out, row)
 	}
 	if k.Merge != query.Append {
-		// One segment has a row of an identity once.
+		// A segment has at most one row of an identity.
 		seen := map[any]bool{}
 		out = slices.DeleteFunc(out, func(row []any) bool { was := seen[row[0]]; seen[row[0]] = true; return was })
 	}
 	return out
 }
 
-// columns returns those that new rows are written with.
+// columns returns the columns with which new rows are written.
 func (k *keptTable) columns() []schema.Column {
 	if k.rng.IntN(3) == 0 {
 		return append(slices.Clone(k.Schema.Columns), schema.DeletedColumn())
@@ -60,7 +60,7 @@ func (k *keptTable) columns() []schema.Column {
 	return k.Schema.Columns
 }
 
-// change does what may happen to a table between two queries.
+// change makes a random change that can happen to a table between two queries.
 func (k *keptTable) change() {
 	columns := k.columns()
 	switch k.rng.IntN(8) {
@@ -71,7 +71,7 @@ func (k *keptTable) change() {
 		k.Segments = append(slices.Clone(k.Segments), seg)
 	case 2:
 		k.Batches = []*column.Batch{batch(k.t, columns, k.rows(columns)...)}
-	case 3: // a compaction takes the place of two segments, and the path of one
+	case 3: // a compaction replaces two segments, and reuses one path
 		if len(k.Segments) < 2 || k.Merge != query.Append {
 			return
 		}
@@ -80,7 +80,7 @@ func (k *keptTable) change() {
 		if err := os.Rename(seg.Path, path+".new"); err != nil {
 			k.t.Fatal(err)
 		}
-		// The engine's footers go by the path and the time of the file.
+		// DuckDB caches a footer by the path and the time of the file.
 		if err := os.Rename(path+".new", path); err != nil {
 			k.t.Fatal(err)
 		}
@@ -92,13 +92,13 @@ func (k *keptTable) change() {
 		if k.ExpiredBefore = &before; k.rng.IntN(2) == 0 {
 			k.ExpiredBefore = nil
 		}
-	case 5: // ALTER: n may come to be not null, with a default for those that lack it
+	case 5: // ALTER: n becomes NOT NULL, with a default for rows that lack it
 		value := fmt.Sprint(k.rng.IntN(9))
 		altered := slices.Clone(k.Schema.Columns)
 		n := &altered[8]
 		n.NotNull, n.Default = !n.NotNull, &value
 		k.Schema = (&schema.Table{Name: "logs", Columns: altered}).Index()
-	case 6: // ALTER: n becomes wider
+	case 6: // ALTER: n gets a wider type
 		altered := slices.Clone(k.Schema.Columns)
 		altered[8].Type = schema.Int64
 		k.Schema = (&schema.Table{Name: "logs", Columns: altered}).Index()
@@ -109,8 +109,8 @@ func (k *keptTable) change() {
 	}
 }
 
-// TestKeptRandom compares answers for which partials are kept with those for which none are, for random statements over
-// tables that change, as one node and as a part of several.
+// TestKeptRandom compares an engine that keeps partial results with an engine that does not. It
+// runs random statements over tables that change, both whole and split for several nodes.
 func TestKeptRandom(t *testing.T) {
 	dir := t.TempDir()
 	plain := openEngine(t, dir)
@@ -157,7 +157,7 @@ func TestKeptRandom(t *testing.T) {
 	}
 }
 
-// compare asks both engines, in one piece and taken apart.
+// compare runs a statement on both engines, whole and split.
 func (k *keptTable) compare(e, plain *Engine, sql string, sorted bool, seed uint64) {
 	k.t.Helper()
 	want, err := ask(plain, sql, k.Table)
@@ -182,8 +182,8 @@ func (k *keptTable) compare(e, plain *Engine, sql string, sorted bool, seed uint
 	}
 }
 
-// TestKeptSlidingHour: a condition about the time that moves on asks only segments at its border, and of those whose
-// rows all meet it nothing is read again.
+// TestKeptSlidingHour checks a time condition that moves forward: only the segments at its border
+// are read. Segments whose rows all meet the condition are not read again.
 func TestKeptSlidingHour(t *testing.T) {
 	dir := t.TempDir()
 	e := openKeeping(t, dir)
@@ -210,13 +210,15 @@ func TestKeptSlidingHour(t *testing.T) {
 			t.Errorf("%s: %v, want %v", sql, got.rows, want)
 		}
 	}
-	// Nine of ten segments are beyond the border: the first statement asks in vain, the second finds, eight know.
+	// Nine of ten segments are beyond the border. The first statement finds no kept result, the
+	// second stores them, and eight use them.
 	if s := e.parts.Stats(); s.Hits != 8*9 || s.Misses != 2*9 || s.Bytes == 0 {
 		t.Errorf("%+v", s)
 	}
 }
 
-// TestKeptLarge: groups that are as many as the rows are not kept, and the statement is answered all the same.
+// TestKeptLarge checks that partial results with as many groups as rows are not kept, and that the
+// statement is answered nevertheless.
 func TestKeptLarge(t *testing.T) {
 	dir := t.TempDir()
 	e := openKeeping(t, dir)
@@ -235,7 +237,7 @@ func TestKeptLarge(t *testing.T) {
 	if s := e.parts.Stats(); s.Hits != 0 || s.Bytes != 0 {
 		t.Errorf("%+v", s)
 	}
-	// The partials of a small segment beside the large one are not used either.
+	// The partial results of the small segment beside the large one are not used either.
 	e = openKeeping(t, dir)
 	tab = table("logs", columns, fileOf(t, dir, 0, columns, rows...),
 		fileOf(t, dir, 0, columns, []any{20_000, "x"}, []any{20_001, "y"}))
@@ -249,7 +251,7 @@ func TestKeptLarge(t *testing.T) {
 	}
 }
 
-// TestKeptExplain: EXPLAIN says of how many segments the results are known.
+// TestKeptExplain checks that EXPLAIN reports for how many segments results are kept.
 func TestKeptExplain(t *testing.T) {
 	dir := t.TempDir()
 	e := openKeeping(t, dir)
@@ -266,7 +268,7 @@ func TestKeptExplain(t *testing.T) {
 	}
 }
 
-// TestKeptNothing: what no row of any segment meets has a sum of null, and a count of 0.
+// TestKeptNothing checks the aggregates over no rows: the sum is null, and the count is 0.
 func TestKeptNothing(t *testing.T) {
 	dir := t.TempDir()
 	e := openKeeping(t, dir)
@@ -276,7 +278,7 @@ func TestKeptNothing(t *testing.T) {
 		if got := mustQuery(t, e, "SELECT sum(n) FROM logs WHERE n > 1", tab); !slices.Equal(got, []string{"5"}) {
 			t.Error(got)
 		}
-		// No row of any segment is a row of the answer.
+		// No row of any segment meets the condition.
 		got := mustQuery(t, e, "SELECT sum(n), count(*) FROM logs WHERE n > 100", tab)
 		if !slices.Equal(got, []string{"NULL|0"}) {
 			t.Error(got)
@@ -284,8 +286,8 @@ func TestKeptNothing(t *testing.T) {
 	}
 }
 
-// TestKeptKeys: what is known of a file is not said of another one in its place, nor of another definition of the
-// table.
+// TestKeptKeys checks that a kept result is not used for another file at the same path, nor for
+// another definition of the table.
 func TestKeptKeys(t *testing.T) {
 	dir := t.TempDir()
 	e := openKeeping(t, dir)

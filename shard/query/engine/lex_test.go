@@ -8,7 +8,7 @@ import (
 	"cordwood/shard/query"
 )
 
-// A column may be called at, and positions stay those of the client's text.
+// A column may be called "at", and positions of errors refer to the client's text.
 func TestColumnAt(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	c := cols("at:TimestampSecond", "a:Int64")

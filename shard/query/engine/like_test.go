@@ -13,8 +13,8 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// TestLikeAsTheEngine compares LIKE, ILIKE and GLOB in all their forms with the functions of the
-// engine that they stand for, over random texts and patterns.
+// TestLikeAsTheEngine compares all forms of LIKE, ILIKE and GLOB with DuckDB's own functions, over
+// random texts and patterns.
 func TestLikeAsTheEngine(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	s := openSession(t, e)
@@ -30,7 +30,8 @@ func TestLikeAsTheEngine(t *testing.T) {
 		return sql.QuoteText(b.String())
 	}
 	letters := []string{"a", "b", "A", "é", "É", "日", "İ", "K", "!", "%", "_", "*", "]", "-", "😀"}
-	// The engine finds a pattern that ends in its escape wrong only at some texts, so no pattern does here.
+	// DuckDB reports a pattern that ends in its escape character only for some texts, so no pattern
+	// here ends in it.
 	escaped := append([]string{"%", "%", "_", "_", "!%", "!_", "!!", "!a"}, "a", "b", "A", "é", "É", "日", "İ", "*")
 	wild := append([]string{"%", "%", "_", "_"}, letters...)
 	globs := append([]string{"*", "*", "?", "[ab]", "[!a]", "[a-c]", "[]a]", `\*`, `\`, "[", "[!", "a-"}, letters...)
@@ -75,15 +76,15 @@ func TestLikeAsTheEngine(t *testing.T) {
 		compare(f.ours, ours, engines, strings.Join(rows, ","))
 		for range 25 {
 			pattern := pick(5, f.patterns...)
-			// The forms of literals are the fast ones of the engine.
+			// Patterns that are literals use DuckDB's fast functions.
 			ours, engines = replace(pattern)
 			compare(ours, ours, engines, strings.Join(rows[:200], ","))
 		}
 	}
 }
 
-// TestLikeHostile matches patterns that the engine would try again at each of a million positions,
-// for each of their wildcards.
+// TestLikeHostile matches patterns that DuckDB's own functions would retry at each of a million
+// positions, for each wildcard.
 func TestLikeHostile(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	columns := cols("ts:TimestampSecond", "m:String", "p:String", "q:String")
@@ -110,7 +111,7 @@ func TestLikeHostile(t *testing.T) {
 	}
 }
 
-// TestLikeErrors checks what LIKE refuses, and what its errors say.
+// TestLikeErrors checks which patterns LIKE refuses, and the errors.
 func TestLikeErrors(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	columns := cols("ts:TimestampSecond", "m:String", "n:Int64")
@@ -148,7 +149,7 @@ func TestLikeErrors(t *testing.T) {
 	}
 }
 
-// TestLikePlans checks that literal patterns are still the engine's fast functions.
+// TestLikePlans checks that literal patterns still become DuckDB's fast functions.
 func TestLikePlans(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	columns := cols("ts:TimestampSecond", "m:String")

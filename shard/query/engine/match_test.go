@@ -17,8 +17,8 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// search is what a call is to answer, by Go's own means: the literal occurs in the
-// text, and where it begins or ends with a letter or digit, none is beside it.
+// search is a model of the search in Go: the literal occurs in the text, and if it begins or ends
+// with a letter or digit, no letter or digit is next to it there.
 func searchModel(text, literal string, a sql.Analyzer) bool {
 	fold := func(s string) []rune {
 		out := []rune(s)
@@ -46,7 +46,7 @@ func searchModel(text, literal string, a sql.Analyzer) bool {
 	return false
 }
 
-// TestTerm compares matches_term with the model, on texts of awkward letters.
+// TestTerm compares matches_term with the model, on texts with unusual letters.
 func TestTerm(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	columns := cols("ts:TimestampSecond", "msg:String")
@@ -194,34 +194,34 @@ func TestSearchErrors(t *testing.T) {
 		"SELECT matches(msg, '(a') FROM t":               "position 2: a closing parenthesis is missing",
 		"SELECT matches(msg, 'a) b') FROM t":             "position 1: a closing parenthesis without",
 		"SELECT matches(msg, 'a ()') FROM t":             "position 3: a closing parenthesis where",
-		"SELECT matches(msg, 'c*n') FROM t":              "position 0: * is understood at the end of a word only",
-		"SELECT matches(msg, 'a *') FROM t":              "position 2: * is understood at the end of a word only",
-		"SELECT matches(msg, 'a AND c**') FROM t":        "position 6: * is understood at the end of a word only",
+		"SELECT matches(msg, 'c*n') FROM t":              "position 0: * is allowed only at the end of a word",
+		"SELECT matches(msg, 'a *') FROM t":              "position 2: * is allowed only at the end of a word",
+		"SELECT matches(msg, 'a AND c**') FROM t":        "position 6: * is allowed only at the end of a word",
 		"SELECT matches(msg, 'a + b') FROM t":            `position 2: "+" must stand directly before a word`,
 		"SELECT matches(msg, 'a --b') FROM t":            `position 2: "-" must stand directly before a word`,
-		"SELECT matches(msg, '!a') FROM t":               "position 0: ! is no operator; write -a",
-		"SELECT matches(msg, 'b AND !(a)') FROM t":       "position 6: ! is no operator; write - directly before",
-		"SELECT matches(msg, 'b !\"a c\"') FROM t":       "position 2: ! is no operator",
-		"SELECT matches(msg, 'a && b') FROM t":           "position 2: & is no operator; write AND",
-		"SELECT matches(msg, 'a&&b') FROM t":             "position 0: & is no operator; write AND",
-		"SELECT matches(msg, 'a & b') FROM t":            "position 2: & is no operator; write AND",
-		"SELECT matches(msg, 'a || b') FROM t":           "position 2: | is no operator; write OR",
-		"SELECT matches(msg, '(a)|(b)') FROM t":          "position 3: | is no operator; write OR",
+		"SELECT matches(msg, '!a') FROM t":               "position 0: ! is not an operator; write -a",
+		"SELECT matches(msg, 'b AND !(a)') FROM t":       "position 6: ! is not an operator; write NOT, or - directly before",
+		"SELECT matches(msg, 'b !\"a c\"') FROM t":       "position 2: ! is not an operator",
+		"SELECT matches(msg, 'a && b') FROM t":           "position 2: & is not an operator; write AND",
+		"SELECT matches(msg, 'a&&b') FROM t":             "position 0: & is not an operator; write AND",
+		"SELECT matches(msg, 'a & b') FROM t":            "position 2: & is not an operator; write AND",
+		"SELECT matches(msg, 'a || b') FROM t":           "position 2: | is not an operator; write OR",
+		"SELECT matches(msg, '(a)|(b)') FROM t":          "position 3: | is not an operator; write OR",
 		"SELECT matches(msg, 'a -') FROM t":              `position 2: "-" must stand directly before a word`,
 		"SELECT matches(msg, '+AND') FROM t":             `an operator cannot follow "+"`,
-		"SELECT matches(msg, 'unknown and user') FROM t": `position 8: and would be a word to look for; write AND`,
-		"SELECT matches(msg, 'unknown Or user') FROM t":  `position 8: Or would be a word to look for; write OR`,
+		"SELECT matches(msg, 'unknown and user') FROM t": `position 8: and would be searched for as a word; write AND`,
+		"SELECT matches(msg, 'unknown Or user') FROM t":  `position 8: Or would be searched for as a word; write OR`,
 		`SELECT matches(msg, 'a "b') FROM t`:             "position 2: a phrase without its closing quote",
-		`SELECT matches(msg, 'a ""') FROM t`:             "position 2: there is no word",
-		"SELECT matches_term(msg, ' ') FROM t":           "there is no word",
-		"SELECT matches(msg, msg) FROM t":                "must be a literal text",
-		"SELECT matches(msg, 'a' || 'b') FROM t":         "must be a literal text",
-		"SELECT matches(msg, 5) FROM t":                  "must be a literal text",
+		`SELECT matches(msg, 'a ""') FROM t`:             "position 2: the search text has no word",
+		"SELECT matches_term(msg, ' ') FROM t":           "the search text has no word",
+		"SELECT matches(msg, msg) FROM t":                "the search text must be a literal",
+		"SELECT matches(msg, 'a' || 'b') FROM t":         "the search text must be a literal",
+		"SELECT matches(msg, 5) FROM t":                  "the search text must be a literal",
 		"SELECT matches(msg) FROM t":                     "takes a column and a text",
 		"SELECT cordwood_matches(msg, '0t1:a') FROM t":   "not allowed",
 		"SELECT msg.matches_term('a') FROM t":            "takes a column",
-		"SELECT \"matches\"(msg, 'a') FROM t":            "without quotes",
-		"SELECT matches_term(msg, 'a'::VARCHAR) FROM t":  "must be a literal text",
+		"SELECT \"matches\"(msg, 'a') FROM t":            "do not quote the name",
+		"SELECT matches_term(msg, 'a'::VARCHAR) FROM t":  "the search text must be a literal",
 		"SELECT 'a' ~ '(' ":                              "missing closing )",
 		"SELECT msg ~ msg FROM t":                        "must be a literal text",
 		"SELECT matches(msg, '" + strings.Repeat("(", 100) + "a" + strings.Repeat(")", 100) + "') FROM t": "nested more than",
@@ -239,7 +239,7 @@ func TestSearchErrors(t *testing.T) {
 	}
 }
 
-// FuzzSearchQuery looks that a query is answered, or refused before it runs.
+// FuzzSearchQuery checks that a query is answered, or refused before it runs.
 func FuzzSearchQuery(f *testing.F) {
 	for _, seed := range []string{
 		"a", "a AND NOT b OR \"exact phrase\"", "((a)", "\"\\\"", "NOT", "日本 OR é", "a\x00b",
@@ -259,7 +259,7 @@ func FuzzSearchQuery(f *testing.F) {
 	})
 }
 
-// indexed writes rows of a message as a shard does, with a fulltext index.
+// indexed writes a segment with a fulltext index on the messages, as a shard does.
 func indexed(t testing.TB, dir string, columns []schema.Column, groupRows int, batches ...*column.Batch) query.Table {
 	t.Helper()
 	tab := table("t", columns)
@@ -284,7 +284,7 @@ func indexed(t testing.TB, dir string, columns []schema.Column, groupRows int, b
 	return tab
 }
 
-// TestFilters looks that bloom and token filters leave out what they can and no row.
+// TestFilters checks that bloom and token filters exclude what they can, and never a matching row.
 func TestFilters(t *testing.T) {
 	dir := t.TempDir()
 	e, files := openEngine(t, dir), openEngine(t, dir)
@@ -301,7 +301,7 @@ func TestFilters(t *testing.T) {
 	for _, c := range []struct {
 		where string
 		want  int
-		left  int // row groups, at most; -1: the segment is not read
+		left  int // maximum number of row groups; -1 means that the segment is not read
 	}{
 		{"id = 'id777'", 1, 2},
 		{"id = 'nothing'", 0, -1},
@@ -346,8 +346,8 @@ func TestFilters(t *testing.T) {
 			t.Errorf("%s: %d row groups are read, want at most %d", c.where, left, c.left)
 		}
 	}
-	// An index that came later says nothing of files before it, and one of another kind of
-	// words nothing of others.
+	// An index that was added later has no effect on older files, and an index with another
+	// analyzer has no effect either.
 	columns[3].Index = &schema.Index{
 		Kind:    schema.FulltextIndex,
 		Options: map[string]string{schema.IndexOptionCaseSensitive: "true"},

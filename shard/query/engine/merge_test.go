@@ -19,7 +19,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// mergeColumns has two tags, one of which is a number, and three fields.
+// mergeColumns has two tags, one of them a number, and three fields.
 var mergeColumns = []schema.Column{
 	{ID: 1, Name: "ts", Type: schema.TimestampSecond, Semantic: schema.Timestamp},
 	{ID: 2, Name: "host", Type: schema.String, Semantic: schema.Tag},
@@ -29,12 +29,12 @@ var mergeColumns = []schema.Column{
 	{ID: 6, Name: "extra", Type: schema.JSON, Semantic: schema.Field},
 }
 
-// mergeRow is a row of that table; op is that of the hidden column.
+// mergeRow is a row of this table; op is the value of the hidden column.
 type mergeRow struct {
 	ts                            int
 	host, core, load, note, extra any
 	op                            any
-	how                           query.Merge // when it was written
+	how                           query.Merge // the merge mode when it was written
 }
 
 func (r mergeRow) key() string { return fmt.Sprint(r.ts, r.host, r.core) }
@@ -47,7 +47,7 @@ func (r mergeRow) values(hidden bool) []any {
 	return out
 }
 
-// mergeModel returns what a table shows of rows in the order of their writing.
+// mergeModel returns the rows that a table shows after the given rows were written in order.
 func mergeModel(rows []mergeRow) []string {
 	type state struct {
 		row     mergeRow
@@ -98,8 +98,8 @@ func mergeModel(rows []mergeRow) []string {
 	return out
 }
 
-// TestMerge compares tables that merge rows, spread over segments, shared ones and not,
-// and batches at random, with the model.
+// TestMerge compares tables that merge rows with the model. The rows are spread at random over
+// segments, shared segments and batches.
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -107,7 +107,7 @@ func TestMerge(t *testing.T) {
 	for seed := range uint64(120) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		how := []query.Merge{query.Merge(seed % 3)}
-		for seed >= 60 && len(how) < 4 && r.IntN(4) > 0 { // it merged in other ways before
+		for seed >= 60 && len(how) < 4 && r.IntN(4) > 0 { // the merge mode changed before
 			how = append(how, query.Merge(r.IntN(3)))
 		}
 		written, tab := randomMerge(t, r, dir, how)
@@ -118,7 +118,7 @@ func TestMerge(t *testing.T) {
 		if diff := gocmp.Diff(want, got); diff != "" {
 			t.Fatalf("seed %d, merge %s: -want +got:\n%s", seed, how, diff)
 		}
-		// Some columns only, and conditions on the identity and on fields.
+		// Read only some columns, with conditions on the identity and on fields.
 		for _, c := range []struct {
 			where string
 			keep  func([]string) bool
@@ -148,8 +148,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// randomMerge writes random rows, of which those of op are marked, to a table that merges
-// in one way after the other.
+// randomMerge writes random rows to a table whose merge mode changes over time. A row with op set
+// is marked deleted.
 func randomMerge(t *testing.T, r *rand.Rand, dir string, ways []query.Merge) (written []mergeRow, tab query.Table) {
 	tab = table("m", mergeColumns)
 	how := ways[0]
@@ -210,7 +210,7 @@ func randomMerge(t *testing.T, r *rand.Rand, dir string, ways []query.Merge) (wr
 		tab.Segments = append(tab.Segments, s)
 		written = append(written, rows...)
 	}
-	// The engine is to go by Order, not by the place in the list.
+	// The engine must use Order, not the position in the list.
 	r.Shuffle(len(tab.Segments), func(i, k int) { tab.Segments[i], tab.Segments[k] = tab.Segments[k], tab.Segments[i] })
 	for range r.IntN(4) {
 		day = r.IntN(4)
@@ -228,8 +228,8 @@ func randomMerge(t *testing.T, r *rand.Rand, dir string, ways []query.Merge) (wr
 	return written, tab
 }
 
-// sharedSegment writes a file in which the table has the given rows and another table
-// rows before and after them, with field ids that are not the columns' ids.
+// sharedSegment writes a file with rows of the table, and rows of another table before and after
+// them. The file's field ids differ from the column ids.
 func sharedSegment(t testing.TB, dir string, tableID int, columns []schema.Column, rows ...[]any) query.Segment {
 	t.Helper()
 	slots := []schema.Column{{ID: segment.TableFieldID, Name: plan.TableName, Type: schema.Uint64, Semantic: schema.Field}}
@@ -262,7 +262,7 @@ func sharedSegment(t testing.TB, dir string, tableID int, columns []schema.Colum
 	return s
 }
 
-// TestSharedSegment reads tables that append from shared files.
+// TestSharedSegment reads tables in append mode from shared files.
 func TestSharedSegment(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)

@@ -7,7 +7,8 @@ import (
 	"cordwood/proto/errs"
 )
 
-// What newcomers write wrong gets an error that says what they meant.
+// TestHintsForNewcomers checks that common mistakes of newcomers get an error that says what to
+// write instead.
 func TestHintsForNewcomers(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	columns := cols("ts:TimestampNanosecond", "host:String", "at2:Int64", "user.id:Int64", "a.b.c:Int64")
@@ -31,8 +32,8 @@ func TestHintsForNewcomers(t *testing.T) {
 		"SELECT a.b.c FROM logs":                                     `write "a.b.c"`,
 		`SELECT count(*), "user"."id" FROM logs GROUP BY ALL`:        `write "user.id"`,
 		"SELECT xyzzyplugh(host) FROM logs":                          "the function xyzzyplugh does not exist",
-		`SELECT * FROM logs WHERE host = "a b"`:                      "a text has single quotes, 'a b'",
-		`SELECT * FROM logs WHERE at2 = 2 AND host IN ("a''")`:       "a text has single quotes, 'a'''''",
+		`SELECT * FROM logs WHERE host = "a b"`:                      "write a text in single quotes, 'a b'",
+		`SELECT * FROM logs WHERE at2 = 2 AND host IN ("a''")`:       "write a text in single quotes, 'a'''''",
 		"SELECT * FROM (PIVOT logs ON host USING count(*))":          "PIVOT needs the values that become columns, as in",
 		"PIVOT logs ON host USING count(*)":                          "PIVOT needs the values that become columns, as in",
 		`SELECT a.b->>'n'::INT FROM (SELECT {'b': '{}'::JSON} AS a)`: "write (a.b->>'n')::INT",
@@ -46,7 +47,7 @@ func TestHintsForNewcomers(t *testing.T) {
 		`SELECT '{}'::JSON->>x FROM (SELECT '$["k"]' AS x)`:    `wrong near '["k"]'; write it as`,
 		`SELECT json_exists('{}', concat('$', '.n.[0]'))`:      `wrong near '.[0]'; write it as '$.a.b[0]'`,
 		`SELECT * FROM json_each('{}', '$.')`:                  `write it as '$.a.b[0]'`,
-		"SELECT '3000-01-01 10:00:00'::TIMESTAMP_NS FROM logs": "is 1677-09-21 00:12:44 to 2262-04-11 23:47:16; cast it",
+		"SELECT '3000-01-01 10:00:00'::TIMESTAMP_NS FROM logs": "is 1677-09-21 00:12:44 to 2262-04-11 23:47:16; cast both",
 	} {
 		_, err := ask(e, sql, tab)
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -68,7 +69,8 @@ func TestHintsForNewcomers(t *testing.T) {
 	}
 }
 
-// A column whose name differs only in case from another's has its own name in the answer.
+// TestHeadersInTheirCase checks that the answer has the exact name of a column whose name differs
+// only in case from another's.
 func TestHeadersInTheirCase(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	columns := cols("ts:TimestampNanosecond", "A:String", "a:String")
@@ -96,7 +98,7 @@ func TestHeadersInTheirCase(t *testing.T) {
 	}
 }
 
-// A dot before a bracket is left out of the paths of JSON.
+// TestDotsBeforeBrackets checks that a dot before a bracket in a JSON path is ignored.
 func TestDotsBeforeBrackets(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	columns := cols("ts:TimestampNanosecond", "j:Json")

@@ -10,14 +10,14 @@ import (
 	"cordwood/shard/query"
 )
 
-// TestNewest compares queries for the newest rows with the same over everything, on
-// tables with late rows, ties, nulls, expired rows and rows in memory.
+// TestNewest compares queries for the newest rows with the same queries over all rows, on tables
+// with late rows, ties, nulls, expired rows and rows in memory.
 func TestNewest(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	e := openEngine(t, dir)
 	e.settings.MinAttempt = 1
-	plain := openEngine(t, dir) // never tries: its tables are too small
+	plain := openEngine(t, dir) // never searches the newest first: its tables are too small
 	for seed := range uint64(25) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		unit := []string{"Second", "Millisecond", "Nanosecond"}[seed%3]
@@ -37,7 +37,7 @@ func TestNewest(t *testing.T) {
 				id++
 				ts := part*10 + r.IntN(12)
 				if r.IntN(10) == 0 {
-					ts = r.IntN(130) // late, or early
+					ts = r.IntN(130) // a late or an early row
 				}
 				host := []any{"a", "b", nil}[r.IntN(3)]
 				if key := fmt.Sprint(ts, host); tab.Merge == query.Append || !seen[key] {
@@ -72,7 +72,7 @@ func TestNewest(t *testing.T) {
 			"SELECT n FROM t WHERE NOT (ts <= make_timestamp(40000000)) AND host = 'b' ORDER BY ts ASC, n LIMIT %d OFFSET 4",
 			"SELECT n, unnest([1, 2]) AS u FROM t ORDER BY ts DESC, n, u LIMIT %d",
 			"SELECT n, (SELECT max(n) FROM t) FROM t ORDER BY ts DESC, n LIMIT %d",
-			// None of that kind.
+			// Statements of another kind.
 			"SELECT n FROM t WHERE n > 0 ORDER BY ts DESC, n OFFSET %d",
 			"SELECT n FROM t ORDER BY ts, n OFFSET %d",
 			"SELECT max(n) AS ts, host FROM t GROUP BY host ORDER BY ts DESC, host LIMIT %d",
@@ -84,7 +84,7 @@ func TestNewest(t *testing.T) {
 			"SELECT n FROM t QUALIFY n > avg(n) OVER () ORDER BY ts DESC, n LIMIT %d",
 			"SELECT * REPLACE (-n AS n) FROM t ORDER BY ts DESC, n LIMIT %d",
 			"SELECT n FROM t ORDER BY n DESC LIMIT %d",
-			// Which names the engine makes of these is not looked into.
+			// The names that COLUMNS produces are not examined.
 			`SELECT -n AS x, -epoch_ns(COLUMNS('(ts)')) AS '\1' FROM t WHERE n > 0 ORDER BY ts DESC, n LIMIT %d`,
 			`SELECT -epoch_ns(COLUMNS('t(s)')) AS 't\1' FROM t WHERE n > 0 ORDER BY ts DESC, n LIMIT %d`,
 			`SELECT n, -epoch_ns(COLUMNS(c -> c = 'ts')) AS "\0" FROM t WHERE n > 0 ORDER BY ts DESC, n LIMIT %d`,
@@ -99,7 +99,7 @@ func TestNewest(t *testing.T) {
 				t.Errorf("seed %d, merge %d, %s:\n got %s\nwant %s", seed, tab.Merge, sql, got, want)
 			}
 		}
-		// The limit of a request, with one of the statement and without.
+		// The limit of the request, with and without a LIMIT in the statement.
 		for _, sql := range []string{"SELECT n FROM t ORDER BY ts DESC, n", "SELECT n FROM t ORDER BY ts DESC, n LIMIT 9"} {
 			var got [2]string
 			for i, engine := range []*Engine{e, plain} {
@@ -118,7 +118,7 @@ func TestNewest(t *testing.T) {
 	}
 }
 
-// TestNewestReadsLittle looks that the newest rows are read from few parts.
+// TestNewestReadsLittle checks that the newest rows are read from few parts.
 func TestNewestReadsLittle(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)
@@ -135,7 +135,8 @@ func TestNewestReadsLittle(t *testing.T) {
 	for sql, most := range map[string]int{
 		"SELECT * FROM t ORDER BY ts DESC LIMIT 5":                  1,
 		"SELECT * FROM t WHERE n % 2 = 0 ORDER BY ts DESC LIMIT 10": 2,
-		// From the middle on: of the first segment it is not known how many rows lie on which side.
+		// From the middle on: it is not known how many rows of the first segment lie on either
+		// side.
 		"SELECT * FROM t WHERE ts < make_timestamp(1050000000) ORDER BY ts DESC LIMIT 5":               2,
 		"SELECT * FROM t WHERE ts < make_timestamp(1050000000) AND n % 2 = 0 ORDER BY ts DESC LIMIT 5": 2,
 		"SELECT * FROM t ORDER BY ts LIMIT 5":                                                          1,

@@ -11,7 +11,7 @@ import (
 	"cordwood/shard/query/engine/plan"
 )
 
-// hourly is a table of one segment and one batch an hour from base on, in turn.
+// hourly returns a table with a segment and a batch in turn for each hour from base on.
 func hourly(t testing.TB, dir, unit string, base time.Time, hours int) query.Table {
 	columns := cols("ts:Timestamp"+unit, "n:Int64", "host:String")
 	tab := table("t", columns)
@@ -31,7 +31,7 @@ func hourly(t testing.TB, dir, unit string, base time.Time, hours int) query.Tab
 	return tab
 }
 
-// whole returns the table with nothing that pruning could go by.
+// whole returns the table without the information that pruning uses.
 func whole(t query.Table) query.Table {
 	t.Segments = append([]query.Segment(nil), t.Segments...)
 	for i := range t.Segments {
@@ -40,14 +40,14 @@ func whole(t query.Table) query.Table {
 	return t
 }
 
-// TestPrune looks that conditions leave out the parts that they should, and never a row.
+// TestPrune checks that conditions exclude the expected parts, and never a matching row.
 func TestPrune(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)
 	base := time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		SQL string
-		// most is how many of the twelve parts may be read, by all references together.
+		// maximum number of the twelve parts that all references together may read
 		most int
 	}{
 		{"SELECT count(*) FROM t", 12},
@@ -72,7 +72,7 @@ func TestPrune(t *testing.T) {
 		{"SELECT count(*) FROM t WHERE time_bucket(INTERVAL '1 hour', ts) >= '2026-01-05 10:00:00'", 3},
 		{"SELECT count(*) FROM t WHERE ts::DATE = '2026-01-05'", 12},
 		{"SELECT count(*) FROM t WHERE ts::DATE = '2026-01-06'", 0},
-		// The engine drops the time of the text.
+		// DuckDB drops the time of the text.
 		{"SELECT count(*) FROM t WHERE ts::DATE = '2026-01-05 05:00:00'", 12},
 		{"SELECT count(*) FROM t WHERE ts::DATE IN ('2026-01-05 05:00:00', '2026-01-05 23:00:00')", 12},
 		{"SELECT count(*) FROM t WHERE ts::DATE BETWEEN '2026-01-05 05:00:00' AND '2026-01-05 06:00:00'", 12},
@@ -92,7 +92,7 @@ func TestPrune(t *testing.T) {
 		{"SELECT count(*) FROM t WHERE ts > now() - INTERVAL '1 hour'", 0},
 		{"SELECT count(*) FROM t WHERE ts > current_timestamp - INTERVAL 100 YEARS AND ts < current_date", 12},
 		{"SELECT count(*) FROM t WHERE ts > '2026-01-05 13:30:00+02:00'", 12},
-		// Each reference by itself.
+		// Each reference is pruned by itself.
 		{
 			"SELECT count(*) FROM t a JOIN t b ON a.n = b.n AND a.ts < '2026-01-05 01:30:00' WHERE b.ts < '2026-01-05 00:30:00'",
 			3,
@@ -110,7 +110,7 @@ func TestPrune(t *testing.T) {
 		{"WITH x AS (SELECT * FROM t WHERE ts < '2026-01-05 00:30:00') SELECT count(*) FROM x, x y", 1},
 		{"SELECT count(*) FROM (SELECT n AS ts FROM t) WHERE ts < 3", 12},
 		{"SELECT count(*) FROM (SELECT now() AS ts, n FROM t) AS t WHERE t.ts > '2026-01-06'", 12},
-		// A column comes before the name that the list gives to another.
+		// A column takes precedence over an alias in the list.
 		{"SELECT ts + INTERVAL 1 DAY AS ts FROM t WHERE ts < '2026-01-05 00:30:00'", 1},
 		{"SELECT count(*) FROM t GROUP BY n HAVING max(ts) < '2026-01-05 00:30:00'", 12},
 		{"SELECT n FROM t QUALIFY row_number() OVER (ORDER BY ts) = 1 AND ts < '2026-01-05 00:30:00'", 12},
@@ -151,7 +151,7 @@ func partsRead(t testing.TB, e *Engine, sql string, tab query.Table) int {
 	return n
 }
 
-// TestNeed looks that only columns that a statement can name are read.
+// TestNeed checks that only columns that a statement can name are read.
 func TestNeed(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	columns := cols("ts:TimestampSecond", "a:Int64", "b:Int64", "c:Int64", "Big:Int64")
@@ -188,7 +188,7 @@ func TestNeed(t *testing.T) {
 	}
 }
 
-// TestMomentBounds looks that the bounds of a constant hold what the engine makes of it.
+// TestMomentBounds checks that the bounds of a constant contain DuckDB's value of it.
 func TestMomentBounds(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	for _, text := range []string{

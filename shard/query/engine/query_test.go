@@ -25,7 +25,7 @@ var (
 	}
 )
 
-// logs returns a table of two rows in a segment and three in memory.
+// logs returns a table with two rows in a segment and three in memory.
 func logs(t testing.TB, dir, name string) query.Table {
 	return table(name, logColumns, fileOf(t, dir, 0, logColumns, logRows[:2]...), batch(t, logColumns, logRows[2:]...))
 }
@@ -45,7 +45,7 @@ func TestStatements(t *testing.T) {
 			batch(t, cols("ts:TimestampSecond", "table_name:String"), []any{0, "logs"}))),
 	}
 	for _, c := range []struct{ SQL, want string }{
-		// Projection: any columns in any order, none at all, and one only to filter by.
+		// Projections: any columns in any order, no column, and a column only in the filter.
 		{"SELECT code FROM logs ORDER BY ts", "200 404 500 200 200"},
 		{"SELECT code, host FROM logs ORDER BY ts", "200|a 404|b 500|a 200|NULL 200|c"},
 		{"SELECT host, code FROM logs ORDER BY ts", "a|200 b|404 a|500 NULL|200 c|200"},
@@ -94,7 +94,7 @@ func TestStatements(t *testing.T) {
 		},
 		{"SELECT code, u.x FROM logs, unnest([1, 2]) AS u(x) WHERE code = 404 ORDER BY 2", "404|1 404|2"},
 		{"SELECT key, value FROM logs, json_each(extra) WHERE code = 500", `k|"v3"`},
-		// CTEs, also those that hide tables.
+		// CTEs, including CTEs that hide tables.
 		{"WITH logs AS (SELECT 7 AS x) SELECT x FROM logs", "7"},
 		{"WITH logs AS (SELECT max(code) AS x FROM logs) SELECT x FROM logs", "500"},
 		{"WITH a AS (SELECT code FROM logs), b AS (SELECT max(code) AS m FROM a) SELECT m FROM b", "500"},
@@ -138,7 +138,7 @@ func TestStatements(t *testing.T) {
 		{"TABLE hosts", "1970-01-01T00:00:00|a|x 1970-01-01T00:00:00|b|y"},
 		{"SELECT column_name, column_type FROM (DESCRIBE hosts)", "ts|TIMESTAMP_S host|VARCHAR zone|VARCHAR"},
 		{"SELECT column_name, max FROM (SUMMARIZE SELECT code FROM logs)", "code|500"},
-		// Nothing there.
+		// Empty tables and answers without rows.
 		{"SELECT * FROM empty", ""},
 		{"SELECT count(*), max(code) FROM empty", "0|NULL"},
 		{"SELECT count(*) FROM logs LEFT JOIN empty USING (code)", "5"},
@@ -179,7 +179,8 @@ func TestColumnNames(t *testing.T) {
 	}
 }
 
-// A segment may lack a column, have it under an older name, or have dropped ones.
+// TestColumnsChange checks segments that lack a column, have it under an older name, or have
+// columns that were dropped.
 func TestColumnsChange(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)
@@ -192,7 +193,8 @@ func TestColumnsChange(t *testing.T) {
 		{ID: 5, Name: "added", Type: schema.JSON, Semantic: schema.Field},
 		{ID: 1, Name: "ts", Type: schema.TimestampMillisecond, Semantic: schema.Timestamp},
 		{ID: 3, Name: "after", Type: schema.Int64, Semantic: schema.Field},
-		{ID: 4, Name: "dropped", Type: schema.Float64, Semantic: schema.Field}, // the name again, another column
+		// another column with the name of the dropped one
+		{ID: 4, Name: "dropped", Type: schema.Float64, Semantic: schema.Field},
 	}
 	tab := table("t", now,
 		fileOf(t, dir, 0, old, []any{1, "x", 10}),

@@ -12,11 +12,12 @@ import (
 
 // rowCount is a statement that returns only the number of rows.
 type rowCount struct {
-	names []string // of the columns of the answer
+	names []string // names of the answer's columns
 	where sql.Node
 }
 
-// findRowCount returns the rowCount of a statement that returns only the number of rows of a table.
+// findRowCount returns the rowCount of a statement that asks only for the number of rows of a
+// table. Otherwise it returns nil.
 func findRowCount(st *sql.Statement, n sql.Node) *rowCount {
 	if sql.Text(n, "type") != "SELECT_NODE" ||
 		!sql.OnlyKeys(n, "aggregate_handling", "from_table", "select_list", "where_clause") ||
@@ -51,7 +52,8 @@ func hasOrder(call sql.Node) bool {
 	return !sql.OnlyKeys(order)
 }
 
-// countRows returns the number of rows that meet the statement, if the row counts of the parts determine it.
+// countRows returns the number of rows that meet the statement's conditions, if the row counts of
+// the parts determine it.
 func (r *run) countRows() (rows int64, ok bool) {
 	c := r.st.count
 	if c == nil || len(r.Plans) != 1 {

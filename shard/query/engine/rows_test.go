@@ -16,9 +16,9 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// sharedWith writes a file of three tables, of which the second one, of id 1, has the rows
-// of a batch, and the others, with a column that is like one of its own and one that is not,
-// have rows that would be found if they were its.
+// sharedWith writes a file of three tables. The second, with id 1, has the rows of a batch. The
+// other two have rows that would match the tests' queries if they were taken for rows of the second
+// table.
 func sharedWith(t testing.TB, columns []schema.Column, groupRows int, b *column.Batch) query.Segment {
 	t.Helper()
 	tab := table("t", columns)
@@ -80,8 +80,8 @@ func sharedWith(t testing.TB, columns []schema.Column, groupRows int, b *column.
 }
 
 // segmented returns a table of a few segments as shards write them, some of which may be shared
-// with others, and a batch: with nulls, late rows, rows marked deleted, a column that some
-// files lack, and one that has another name by now.
+// with others, and a batch: with nulls, late rows, rows marked deleted, a column that some files
+// lack, and one that has another name by now.
 func segmented(t testing.TB, r *rand.Rand, merge query.Merge, shared bool) query.Table {
 	unit := []string{"Second", "Millisecond", "Nanosecond"}[r.IntN(3)]
 	columns := cols("ts:Timestamp"+unit, "host:String", "id:String", "n:Int64", "k:UInt32", "f:Float64", "ok:Boolean",
@@ -109,7 +109,7 @@ func segmented(t testing.TB, r *rand.Rand, merge query.Merge, shared bool) query
 		for range []int{50, 3000, 20_000}[r.IntN(3)] {
 			ts += 1 + r.IntN(4)
 			if part > 0 && r.IntN(2000) == 0 {
-				ts = max(ts-30_000, part*20_000) // late
+				ts = max(ts-30_000, part*20_000) // a late row
 			}
 			next++
 			row := []any{
@@ -154,7 +154,7 @@ func segmented(t testing.TB, r *rand.Rand, merge query.Merge, shared bool) query
 		}
 		tab.Segments = append(tab.Segments, file.Segments...)
 	}
-	now := append([]schema.Column(nil), columns[:8]...) // old is gone
+	now := append([]schema.Column(nil), columns[:8]...) // the column old was dropped
 	now[3].Name = "number"
 	if r.IntN(2) == 0 {
 		now[3].NotNull, now[3].Default = true, new(string)
@@ -166,9 +166,9 @@ func segmented(t testing.TB, r *rand.Rand, merge query.Merge, shared bool) query
 	return out
 }
 
-// TestRowsOfSegments compares statements for which single rows are read with the same
-// over whole files, on tables of every kind: of own files, of files shared with other
-// tables, and with a file that is set aside.
+// TestRowsOfSegments compares statements that read single rows with the same statements over whole
+// files. The tables have files of their own, files shared with other tables, and a quarantined
+// file.
 func TestRowsOfSegments(t *testing.T) {
 	t.Parallel()
 	e, whole := openEngine(t, "/"), openEngine(t, "/")
@@ -180,7 +180,7 @@ func TestRowsOfSegments(t *testing.T) {
 		shared, aside := seed >= 9, seed%9 >= 3 && seed%2 == 1
 		tab := segmented(t, r, query.Merge(seed%3), shared)
 		if aside {
-			// Nobody can read it: what is answered is without it, and rightly so.
+			// The file cannot be read, so the correct answer is without it.
 			tab.Segments[1].Damaged = "a byte is not what it was"
 			if err := os.Remove(tab.Segments[1].Path); err != nil {
 				t.Fatal(err)
@@ -223,7 +223,7 @@ func TestRowsOfSegments(t *testing.T) {
 				sql = "SELECT ts, host, f, body, k FROM t ORDER BY ts DESC, host, f, k LIMIT 10"
 			}
 			if aside {
-				// Either both need the file, and say so, or neither does.
+				// Either both runs need the file and report it, or neither does.
 				_, err := ask(whole, sql, tab)
 				_, err2 := ask(e, sql, tab)
 				if (err == nil) != (err2 == nil) ||
@@ -242,16 +242,16 @@ func TestRowsOfSegments(t *testing.T) {
 					first(got), first(want))
 			}
 			if aside {
-				continue // the newest rows may do without a file that the plan of all has
+				continue // a query for the newest rows may not need a file that the full plan reads
 			}
 			plan := strings.Join(mustQuery(t, e, "EXPLAIN "+sql, tab), " ")
-			if strings.Contains(plan, "rows read by the index of pages") {
+			if strings.Contains(plan, "rows read by the page index") {
 				lent++
 				if shared {
 					lentShared++
 				}
 			}
-			if strings.Contains(strings.Join(mustQuery(t, whole, "EXPLAIN "+sql, tab), " "), "rows read by the index of pages") {
+			if strings.Contains(strings.Join(mustQuery(t, whole, "EXPLAIN "+sql, tab), " "), "rows read by the page index") {
 				t.Errorf("%s: not read from whole files", sql)
 			}
 		}
@@ -268,8 +268,8 @@ func TestRowsOfSegments(t *testing.T) {
 
 func first(rows []string) string { return strings.Join(rows[:min(len(rows), 5)], "\n") }
 
-// TestAnotherFile has another file take the path of one that was read before, as when a
-// replica is made anew: nothing of the old one is seen.
+// TestAnotherFile replaces a cached file by another one with the same path, as happens when a
+// replica is created again. Nothing of the old file may be seen.
 func TestAnotherFile(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)
@@ -283,7 +283,7 @@ func TestAnotherFile(t *testing.T) {
 			})
 		}
 		tab := indexed(t, dir, columns, 20_000, batch(t, columns, rows...))
-		for range 4 { // the last ones from what is kept
+		for range 4 { // the last queries use the caches
 			got, err := ask(e, "SELECT * FROM t WHERE id = 'id00000007'", tab)
 			if err != nil {
 				t.Fatal(err)

@@ -15,22 +15,21 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// Query runs a SELECT, or an EXPLAIN of one, and hands the answer to emit as
-// consecutive pieces of an Arrow IPC stream: a schema, record batches, an end marker.
-// emit must not keep the bytes. When emit returns an error the query stops and Query
-// returns that error. The first piece comes with the first megabyte of rows or at the
-// end, so that most failures come before it.
+// Query runs a SELECT, or an EXPLAIN of one, and passes the answer to emit as consecutive pieces of
+// an Arrow IPC stream: a schema, record batches, an end marker. emit must not keep the bytes. If
+// emit returns an error, the query stops and Query returns the error. The first piece is sent after
+// the first megabyte of rows or at the end, so most failures occur before it.
 //
-// The query ends within a fraction of a second when ctx does: with errs.QueryTimeout
-// at its deadline, with errs.Cancelled otherwise. When Query returns, nothing refers
-// to the segments and batches of req any more.
+// When ctx ends, the query ends within a fraction of a second, with errs.QueryTimeout if the
+// deadline has passed and with errs.Cancelled otherwise. After Query has returned, nothing refers
+// to the segments and batches of req.
 //
-// Columns of type JSON have the field metadata cordwood.type = Json. Types of the
-// engine that Arrow or its users do not know well are sent as text: see DESIGN.md.
+// Columns of type JSON have the field metadata cordwood.type = Json. DuckDB types that Arrow lacks,
+// or that many clients cannot read, are sent as text: see DESIGN.md.
 //
 // Besides the errors of Analyze it returns errs.TableNotFound if req lacks a table,
-// errs.ColumnNotFound, errs.PlanQuery, errs.InvalidArguments for values that cannot be
-// converted or computed, and errs.RuntimeResourcesExhausted.
+// errs.ColumnNotFound, errs.PlanQuery, errs.InvalidArguments for values that cannot be converted or
+// computed, and errs.RuntimeResourcesExhausted.
 func (e *Engine) Query(ctx context.Context, req *query.Request, emit func(ipc []byte) error) error {
 	st, req, err := e.study(ctx, req)
 	if err != nil {
@@ -59,7 +58,7 @@ func (e *Engine) Query(ctx context.Context, req *query.Request, emit func(ipc []
 		return err
 	}
 	if sql.IsBroken(err) {
-		e.cfg.Logger.Error("query engine: query failed", "error", err, "sql", req.SQL)
+		e.cfg.Logger.Error("query failed in the engine", "error", err, "sql", req.SQL)
 	}
 	hint := sql.DottedName(err, r.text, req.Tables)
 	err = sql.ToClient(err, r.text)
@@ -70,7 +69,7 @@ func (e *Engine) Query(ctx context.Context, req *query.Request, emit func(ipc []
 	return err
 }
 
-// run is one query under way.
+// run is the state of a running query.
 type run struct {
 	ctx     context.Context
 	engine  *Engine
@@ -81,16 +80,17 @@ type run struct {
 	emit    func([]byte) error
 	*plan.Planned
 	now time.Time
-	// session is the connection on which the statement runs, nil before it is needed.
+	// session is the connection on which the statement runs. It is nil until it is needed.
 	session *duck.Session
-	// sources are of the statement's references to tables.
+	// sources belong to the statement's references to tables.
 	sources  []*plan.Source
 	shadowed map[string]string
-	// times are the edits that make times of integers.
+	// times are the edits that convert integers to times.
 	times []sql.Edit
-	// rows counts those sent.
+	// rows counts the rows that were sent.
 	rows uint64
-	// ran means that the statement was prepared and began to run, sent that some of the answer was.
+	// ran means that the statement was prepared and began to run. sent means that a part of the
+	// answer was sent.
 	ran, sent bool
 	// emitErr is the error that emit returned.
 	emitErr error
@@ -100,7 +100,7 @@ type run struct {
 type executor struct {
 	// name switches the executor off, as the name of a reduction does.
 	name string
-	// answer answers the statement, or returns false if it cannot: nothing has been sent then.
+	// answer answers the statement. If it cannot, it returns false and has sent nothing.
 	answer func(r *run) (done bool, err error)
 }
 
@@ -130,7 +130,7 @@ func (r *run) run() error {
 	return nil
 }
 
-// connect makes the session. It is interrupted when the context ends.
+// connect opens the session. The session is interrupted when the context ends.
 func (r *run) connect() (err error) {
 	if r.session == nil {
 		r.session, err = r.in.Connect()
@@ -138,7 +138,7 @@ func (r *run) connect() (err error) {
 	return err
 }
 
-// close frees the session and then what was lent to it: what is left of the query goes with the session.
+// close frees the session first, and then the batches that the session could read.
 func (r *run) close() {
 	if r.session != nil {
 		r.session.Close()
@@ -173,14 +173,14 @@ func (r *run) readDirectly() (*direct.Rows, bool) {
 	return rows, ok
 }
 
-// answerFromAll runs the statement over all rows that the reductions left.
+// answerFromAll runs the statement over all rows that the reductions did not exclude.
 func (r *run) answerFromAll() (done bool, err error) {
 	err = r.bind(r.execute)
 	return err == nil, err
 }
 
-// bind rewrites the statement and calls f, again with integers as times where the engine wants these, and
-// with all columns where it knows no column of some name.
+// bind rewrites the statement and calls f. If DuckDB requires times in place of integers, or does
+// not know a column, it calls f again: with the integers converted, or with all columns.
 func (r *run) bind(f func() error) error {
 	if err := r.rewrite(r.st.Whole); err != nil {
 		return err
@@ -198,7 +198,8 @@ func (r *run) bind(f func() error) error {
 		err = f()
 	}
 	if (!r.st.Whole || len(r.Truncs) > 0) && !r.ran && sql.IsBinding(err) {
-		// A name that is not a column: the engine's message is to know all columns.
+		// A name is not a column: run again with all columns, so that DuckDB's message can name
+		// them.
 		r.Truncs = nil
 		if err := r.rewrite(true); err != nil {
 			return err
@@ -208,11 +209,11 @@ func (r *run) bind(f func() error) error {
 	return err
 }
 
-// errLarge ends an attempt whose answer is too large to be kept.
+// errLarge stops an attempt whose answer is too large to be held back.
 var errLarge = errors.New("too large to be kept")
 
-// answerNewest runs a query for the newest or the oldest rows over ever more of them, until it finds all that it
-// asks for.
+// answerNewest runs a query for the newest or the oldest rows over more and more rows until it
+// finds as many as the query asks for.
 func (r *run) answerNewest() (done bool, err error) {
 	if r.st.shape.Newest == nil || r.st.Explain != "" {
 		return false, nil
@@ -250,7 +251,7 @@ func (r *run) answerNewest() (done bool, err error) {
 			if sql.IsBroken(err) || r.ctx.Err() != nil {
 				return false, err
 			}
-			return false, nil // what is wrong is said by the run over everything
+			return false, nil // the run over all rows reports the fault
 		}
 		if r.rows < want {
 			continue
@@ -266,7 +267,8 @@ func (r *run) answerNewest() (done bool, err error) {
 	return false, nil
 }
 
-// rewrite puts what the statement reads into its text. whole: with all columns.
+// rewrite replaces the tables in the statement's text by the queries of their rows. If whole is
+// set, these have all columns.
 func (r *run) rewrite(whole bool) error {
 	r.release()
 	texts := make([]string, len(r.Plans))
@@ -285,7 +287,7 @@ func (r *run) rewrite(whole bool) error {
 		calls = append(calls, call.Edits()...)
 	}
 	for _, call := range r.Truncs {
-		// The engine's own calls are as fast for constants.
+		// DuckDB's own function is as fast for constants.
 		if src := r.sources[call.Ref]; len(src.Plain)+len(src.Merges) > 0 {
 			calls = append(calls, call.Edits()...)
 		}
@@ -295,7 +297,7 @@ func (r *run) rewrite(whole bool) error {
 	return err
 }
 
-// release takes back what was lent to the engine.
+// release ends DuckDB's access to the batches.
 func (r *run) release() {
 	for _, src := range r.sources {
 		src.Release()
@@ -332,7 +334,7 @@ func (r *run) execute() error {
 	return p.Run(r.ctx, answer)
 }
 
-// restoreNames puts what the client wrote into the names of columns.
+// restoreNames replaces rewritten expressions in column names by what the client wrote.
 func (r *run) restoreNames(names []string) {
 	for i := range names {
 		for _, call := range r.Searches {
@@ -342,7 +344,7 @@ func (r *run) restoreNames(names []string) {
 			names[i] = call.Restore(names[i])
 		}
 	}
-	if r.text != nil { // else nothing was rewritten: the engine was not asked
+	if r.text != nil { // without a text nothing was rewritten, and DuckDB did not run
 		r.text.OwnNames(names)
 	}
 	if r.st.asked != nil {
@@ -360,8 +362,8 @@ func (r *run) send(ipc []byte) error {
 	return nil
 }
 
-// prepare prepares the statement; with a LIMIT of its own if it has none and the
-// request has one, so that the engine need not sort or compute more.
+// prepare prepares the statement. If the statement has no LIMIT and the request has one, it adds
+// this LIMIT, so that DuckDB does not sort or compute more rows.
 func (r *run) prepare() (*duck.Prepared, error) {
 	if limit := r.request.Limit; limit > 0 && !r.st.Limited && r.st.Explain == "" {
 		if p, err := duck.Prepare(r.session, r.text.WithLimit(limit)); err == nil || r.ctx.Err() != nil || sql.IsBroken(err) {
@@ -371,11 +373,12 @@ func (r *run) prepare() (*duck.Prepared, error) {
 	return duck.Prepare(r.session, r.text.SQL)
 }
 
-// ownCase puts a column's own name in the place of the one that the engine knows it under, in the header.
+// ownCase replaces the name under which DuckDB knows a column by the column's own name in the
+// header.
 func (r *run) ownCase(names []string) {
 	for own, exposed := range r.shadowed {
 		if r.st.Words[sql.LowerASCII(exposed)] > 0 {
-			continue // the client calls something so
+			continue // the client uses this name for something
 		}
 		for i, name := range names {
 			if name == exposed {

@@ -17,7 +17,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
-// Filters on the time index must reach the statistics of the Parquet files, in every unit.
+// TestPushdown checks that filters on the time index reach the statistics of Parquet files, for
+// every unit of time.
 func TestPushdown(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)
@@ -30,7 +31,7 @@ func TestPushdown(t *testing.T) {
 		tab := table("t", columns, fileOf(t, dir, 10, columns, rows...), batch(t, columns, []any{1000, 1, "x"}))
 		for _, where := range []string{"ts >= '1970-01-01'", "ts < now() - INTERVAL 1 HOUR", "n = 5", "s = 'x'"} {
 			got := mustQuery(t, e, "EXPLAIN SELECT max(n) FROM t WHERE "+where, tab)
-			// Anything that is left to a FILTER operator above the scan was not pushed down.
+			// A condition in a FILTER operator above the scan was not pushed down.
 			plan := got[len(got)-1]
 			scan := plan[:strings.Index(plan, "CORDWOOD_SCAN")]
 			parquet := strings.Index(plan, "READ_PARQUET")
@@ -85,7 +86,7 @@ func TestAnalyze(t *testing.T) {
 
 		"SELECT (SELECT 1 FROM a WHERE EXISTS (FROM b)) ORDER BY (SELECT max(x) FROM c)": "[d.a d.b d.c]",
 	} {
-		for range 2 { // the second time from the cache
+		for range 2 { // the second run uses the cache
 			a, err := e.Analyze(t.Context(), sql, "d")
 			if err != nil {
 				t.Fatalf("%s: %v", sql, err)
@@ -97,7 +98,7 @@ func TestAnalyze(t *testing.T) {
 	}
 }
 
-// Statements at the limits of size and depth must not exhaust the stack.
+// TestLarge checks that statements at the limits of size and depth do not exhaust the stack.
 func TestLarge(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	tab := table("t", cols("ts:TimestampSecond", "a:Int64", "b:Boolean"),
@@ -153,7 +154,7 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// endless runs until it is stopped.
+// endless is a statement that runs until it is stopped.
 const endless = "SELECT count(*) FROM range(10000000) a, range(10000000) b WHERE (a.range * 7 + b.range * 13) % " +
 	"1000003 = 5"
 
@@ -194,7 +195,7 @@ func TestCancel(t *testing.T) {
 			if errs.CodeOf(err) != c.code {
 				t.Errorf("%s, %s: %v", name, c.cause, err)
 			}
-			if took > 2*time.Second { // generous: the machine is shared; usually 60 ms
+			if took > 2*time.Second { // a generous limit, because the machine is shared; it usually takes 60 ms
 				t.Errorf("%s, %s: ended after %v", name, c.cause, took)
 			}
 			t.Logf("%s, %s: ended after %v", name, c.cause, took.Round(time.Millisecond))
@@ -246,7 +247,8 @@ func TestMemoryLimit(t *testing.T) {
 	}
 }
 
-// Large answers come in pieces; an error of the receiver stops the query.
+// TestStream checks that large answers come in pieces, and that an error of the receiver stops the
+// query.
 func TestStream(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	var stream bytes.Buffer
@@ -277,7 +279,7 @@ func TestStream(t *testing.T) {
 	if !errors.Is(err, stop) || pieces != 1 {
 		t.Errorf("stopped after %d pieces: %v", pieces, err)
 	}
-	// A failure at the last row comes before the first piece of a small answer.
+	// A failure at the last row of a small answer occurs before the first piece is sent.
 	called := false
 	err = e.Query(t.Context(), &query.Request{
 		SQL: "SELECT CASE WHEN range = 9999 THEN error('late') ELSE 1 END FROM range(10000)",
@@ -327,7 +329,7 @@ func TestConcurrent(t *testing.T) {
 	wg.Wait()
 }
 
-// Nothing of a query stays behind in the database, however it ended.
+// TestNothingStays checks that nothing of a query stays in the database, however it ended.
 func TestNothingLeft(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)
@@ -347,7 +349,8 @@ func TestNothingLeft(t *testing.T) {
 	}
 }
 
-// A database that broke down is replaced; queries that run on it end on it.
+// TestReplaceBroken checks that a database that broke down is replaced, and that queries which run
+// on it end there.
 func TestReplaceBroken(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	first, err := e.acquire(t.Context())

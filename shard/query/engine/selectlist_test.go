@@ -7,7 +7,8 @@ import (
 	"cordwood/shard/query"
 )
 
-// TestNamesOfExpressions has columns without an alias named as the client wrote them, wherever their rows lie.
+// TestNamesOfExpressions checks that columns without an alias are named as the client wrote them,
+// wherever their rows lie.
 func TestNamesOfExpressions(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)

@@ -20,13 +20,14 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 )
 
-// Split takes a statement over one table apart, for nodes that each have some of the table's rows. The segments
-// and batches of the request are not looked at.
+// Split splits a statement over one table for nodes that each have some of the table's rows. It
+// ignores the segments and batches of the request.
 //
-// What it returns was bound over a table without rows: the names and types of the answer come from the
-// statement. Where that fails, or the statement is not understood, the Reason of the result says why.
+// It binds the resulting statements over a table without rows, so the names and types of the answer
+// do not depend on the rows. If that fails, or if the statement is not understood, the Reason of
+// the result says why.
 //
-// It returns the errors of Query for a statement that is wrong.
+// It returns the errors of Query for a wrong statement.
 func (e *Engine) Split(ctx context.Context, req *query.Request) (*query.Split, error) {
 	st, req, err := e.study(ctx, req)
 	if err != nil {
@@ -46,7 +47,7 @@ func (e *Engine) Split(ctx context.Context, req *query.Request) (*query.Split, e
 		return nil, err
 	}
 	bare := *st.Statement
-	bare.Explain = "" // what EXPLAIN explains is taken apart
+	bare.Explain = "" // split the statement that EXPLAIN explains
 	r := &run{
 		ctx:     ctx,
 		engine:  e,
@@ -77,7 +78,7 @@ func (e *Engine) Split(ctx context.Context, req *query.Request) (*query.Split, e
 	return out, nil
 }
 
-// hauled returns what says why a statement was not taken apart, nil for other errors.
+// hauled returns why a statement was not split, or nil for other errors.
 func hauled(err error, explain string) *query.Split {
 	h := (*split.Hauled)(nil)
 	if !errors.As(err, &h) {
@@ -96,7 +97,7 @@ func withoutRows(req *query.Request) *query.Request {
 	return &out
 }
 
-// plan makes the plan of the run's statement.
+// plan plans the run's statement.
 func (r *run) plan() (err error) {
 	r.now = time.Now()
 	if r.Planned, err = plan.New(r.st.Statement, r.st.shape, r.request, r.now, r.engine.settings); err != nil {
@@ -201,7 +202,7 @@ func (r *run) verify(p *split.Plan, want []duck.Column) ([]duck.Column, error) {
 			return c.Name == column && c.Type != "HUGEINT" && c.Type != "DOUBLE"
 		})
 	}) {
-		return nil, split.Types("an average of decimals")
+		return nil, split.Types("an average of decimal numbers")
 	}
 	final, err := r.session.Describe(p.Final)
 	if err != nil {
@@ -213,8 +214,8 @@ func (r *run) verify(p *split.Plan, want []duck.Column) ([]duck.Column, error) {
 	return have, nil
 }
 
-// hashed returns how the statement is answered by hashes, nil if it is not, or its values are no texts: others are
-// hardly longer than a hash. It takes the place of the table of partials.
+// hashed returns how the statement is answered by hashes. It returns nil if the statement cannot
+// be, or if the values are not texts: other values are hardly longer than a hash.
 func (r *run) hashed(p *split.Plan, have, want []duck.Column) (*query.Hashed, error) {
 	h := p.Hashed
 	if h == nil || len(have) != 1 || have[0].Type != "VARCHAR" {
@@ -243,7 +244,8 @@ func (r *run) hashed(p *split.Plan, have, want []duck.Column) (*query.Hashed, er
 	}, nil
 }
 
-// newestOf returns where the time index is in the partials, nil if the other columns are not the columns of the answer.
+// newestOf returns the position of the time index in the partial results. It returns nil if the
+// other columns are not the columns of the answer.
 func newestOf(n *split.Newest, have, want []duck.Column) *query.Newest {
 	if n == nil || len(have) != len(want)+n.Hidden || !slices.Equal(have[:len(want)], want) {
 		return nil
@@ -297,7 +299,8 @@ func refused(what string, err error) error {
 	return split.Refused(what, err)
 }
 
-// partialTable makes the table of partials, which has the columns of the statement for nodes.
+// partialTable creates the table of partial results, which has the columns of the statement for
+// nodes.
 func (r *run) partialTable(worker string) ([]duck.Column, error) {
 	st, err := r.parseWorker(worker)
 	if err != nil {
@@ -315,8 +318,8 @@ func (r *run) partialTable(worker string) ([]duck.Column, error) {
 	return columns, r.session.CreateTable(split.Partials, w.text.SQL)
 }
 
-// shapeOf returns what the partials of a statement for nodes look like. moment is the time at which the
-// statement was split.
+// shapeOf returns the columns of the partial results of a statement for nodes. moment is the time
+// at which the statement was split.
 func (r *run) shapeOf(worker, moment string) (*partialShape, error) {
 	key := shapeKey(r.request, worker, moment)
 	if kept := r.engine.shapes.get(key); kept != nil {
@@ -348,7 +351,7 @@ func (r *run) shapeOf(worker, moment string) (*partialShape, error) {
 	}
 	in, err := ipc.NewReader(&none)
 	if err != nil {
-		return nil, errs.Wrap(errs.Internal, err, "query: the columns of partial results")
+		return nil, errs.Wrap(errs.Internal, err, "query: describe the columns of partial results")
 	}
 	defer in.Release()
 	shape.schema = in.Schema()
@@ -356,7 +359,8 @@ func (r *run) shapeOf(worker, moment string) (*partialShape, error) {
 	return shape, nil
 }
 
-// parseWorker returns the checked statement for nodes. It does not wait for a place: the caller has one.
+// parseWorker returns the checked statement for nodes. It does not wait for a slot, since the
+// caller has one.
 func (r *run) parseWorker(worker string) (*studied, error) {
 	st, root, err := sql.Parse(worker, r.request.Database, r.in.SyntaxTree)
 	if err != nil {
@@ -365,7 +369,8 @@ func (r *run) parseWorker(worker string) (*studied, error) {
 	return newStudied(st, root), nil
 }
 
-// finish answers a statement of Split: the request's is that for nodes, and its partials are what they answered.
+// finish computes the answer of a split statement from the partial results. The request has the
+// statement for nodes and what the nodes answered.
 func (r *run) finish() error {
 	defer r.close()
 	r.request = withoutRows(r.request)
@@ -387,7 +392,7 @@ func (r *run) finish() error {
 	final := cmp.Or(partials.Final, "SELECT * FROM "+split.Partials)
 	p, err := duck.Prepare(r.session, partials.Explain+final)
 	if err != nil {
-		return errs.Wrap(errs.Internal, err, "query: the last step of a statement over several nodes")
+		return errs.Wrap(errs.Internal, err, "query: run the final statement over the answers of the nodes")
 	}
 	defer p.Close()
 	answer := &duck.Answer{Limit: r.request.Limit, Emit: r.send, Rows: &r.rows}

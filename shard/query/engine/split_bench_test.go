@@ -7,8 +7,8 @@ import (
 	"cordwood/shard/query"
 )
 
-// BenchmarkSplit measures the steps of a statement over several nodes: how it is taken apart when it was before,
-// what a node does, and the last step over what three nodes returned.
+// BenchmarkSplit measures the steps of a statement over several nodes: splitting it when the result
+// is cached, running it on a node, and the final statement over the answers of three nodes.
 //
 //	go test -run '^$' -bench Split -benchtime 30x ./shard/query/engine
 func BenchmarkSplit(b *testing.B) {

@@ -16,7 +16,8 @@ import (
 	"cordwood/shard/query"
 )
 
-// TestHashed counts different values by the statements of Hashed, as several nodes do, and compares with one node.
+// TestHashed counts distinct values with the statements of Hashed on several nodes, and compares
+// the result with one node.
 func TestHashed(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	p := place(t, rand.New(rand.NewPCG(3, 4)), 2000, 3)
@@ -30,17 +31,18 @@ func TestHashed(t *testing.T) {
 		"SELECT count(DISTINCT path) FROM logs HAVING count(DISTINCT path) > 1000":      true,
 		"SELECT count(DISTINCT path) FROM logs WHERE false":                             true,
 		"SELECT count(DISTINCT path) FROM logs WHERE ts < now() + INTERVAL 1 DAY":       true,
-		"SELECT count(DISTINCT bytes) FROM logs":                                        false, // no longer than a hash
-		"SELECT count(DISTINCT path), count(*) FROM logs":                               false,
-		"SELECT host, count(DISTINCT path) FROM logs GROUP BY host":                     false,
-		"SELECT max(DISTINCT path) FROM logs":                                           false,
-		"SELECT count(DISTINCT path) FROM logs HAVING max(DISTINCT path) > 'x'":         false,
-		"SELECT count(DISTINCT path), count(DISTINCT host) FROM logs":                   false,
-		"SELECT mode(path) FROM logs":                                                   false,
-		"SELECT quantile_disc(path, 0.5) FROM logs":                                     false,
-		"SELECT count(DISTINCT path) FROM logs GROUP BY ROLLUP (host)":                  false,
-		"SELECT approx_count_distinct(path) FROM logs":                                  false,
-		"SELECT path FROM logs GROUP BY path":                                           false,
+		// the values are not longer than a hash
+		"SELECT count(DISTINCT bytes) FROM logs":                                false,
+		"SELECT count(DISTINCT path), count(*) FROM logs":                       false,
+		"SELECT host, count(DISTINCT path) FROM logs GROUP BY host":             false,
+		"SELECT max(DISTINCT path) FROM logs":                                   false,
+		"SELECT count(DISTINCT path) FROM logs HAVING max(DISTINCT path) > 'x'": false,
+		"SELECT count(DISTINCT path), count(DISTINCT host) FROM logs":           false,
+		"SELECT mode(path) FROM logs":                                           false,
+		"SELECT quantile_disc(path, 0.5) FROM logs":                             false,
+		"SELECT count(DISTINCT path) FROM logs GROUP BY ROLLUP (host)":          false,
+		"SELECT approx_count_distinct(path) FROM logs":                          false,
+		"SELECT path FROM logs GROUP BY path":                                   false,
 	} {
 		want, err := ask(e, sql, p.all)
 		if err != nil {
@@ -72,7 +74,7 @@ func TestHashed(t *testing.T) {
 	}
 }
 
-// countHashed returns the partials of the last step: how many different values there are.
+// countHashed returns the input of the final statement: the number of distinct values.
 func (e *Engine) countHashed(h *query.Hashed, p *placed) ([]byte, error) {
 	counts := map[string]int{}
 	for _, node := range p.nodes {

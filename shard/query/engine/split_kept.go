@@ -14,12 +14,12 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// This file keeps what taking a statement apart has found, for the next time that it is asked.
+// This file caches split statements, for when a statement is repeated.
 
-// keptSplits is how many statements are kept, and how many shapes of partials.
+// keptSplits is how many statements are cached, and how many shapes of partial results.
 const keptSplits = 256
 
-// kept keeps what was used last. It is safe for concurrent use.
+// kept is a cache that keeps the most recently used entries. It is safe for concurrent use.
 type kept[V any] struct {
 	mu  sync.Mutex // guards lru
 	lru *lru.Cache[string, *V]
@@ -47,12 +47,13 @@ func (k *kept[V]) put(key string, v *V) {
 func splitKey(st *studied, req *query.Request) string {
 	asked := ""
 	if st.asked != nil {
-		asked = "\x00" + st.asked.SQL // the names of columns are of this text
+		asked = "\x00" + st.asked.SQL // the names of columns come from this text
 	}
 	return asked + fmt.Sprint(req.Limit, "\x00", req.Database, "\x00", tablesKey(req), req.SQL)
 }
 
-// shapeKey is what the partials of a statement for nodes depend on.
+// shapeKey returns a key of everything on which the partial results of a statement for nodes
+// depend.
 func shapeKey(req *query.Request, worker, moment string) string {
 	if moment != "" {
 		worker = strings.ReplaceAll(worker, moment, "now()")
@@ -75,13 +76,14 @@ func tablesKey(req *query.Request) string {
 	return b.String()
 }
 
-// partialShape is what the partials of a statement look like: the columns of their table, and what nodes answer with.
+// partialShape describes the partial results of a statement: the columns of their table, and the
+// columns that nodes answer with.
 type partialShape struct {
 	columns []duck.Column
 	schema  *arrow.Schema
 }
 
-// create returns the statement that makes the table of partials.
+// create returns the statement that creates the table of partial results.
 func (s *partialShape) create() string {
 	list := make([]string, len(s.columns))
 	for i, c := range s.columns {

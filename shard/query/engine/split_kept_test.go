@@ -8,7 +8,8 @@ import (
 	"cordwood/shard/query"
 )
 
-// TestKeptSplits: a statement that is taken apart again gets the present moment, and another one if its table changed.
+// TestKeptSplits checks that a repeated statement gets the present moment, and that it is split
+// again if its table has changed.
 func TestKeptSplits(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	taken := func(sql string, columns ...string) *query.Split {
@@ -36,7 +37,7 @@ func TestKeptSplits(t *testing.T) {
 	if want := strings.ReplaceAll(first.Worker, first.Moment, query.Moment(time.Unix(0, 0))); later.Worker != want {
 		t.Errorf("at 1970: %s", later.Worker)
 	}
-	// Days are not told apart from what the client wrote.
+	// A literal of the client cannot be distinguished from today's date.
 	taken("SELECT count(*) FROM logs WHERE ts::DATE = today() OR host = '1970-01-01'", columns...)
 	if n := e.splits.lru.Len(); n != 1 {
 		t.Errorf("%d statements are kept, want 1", n)

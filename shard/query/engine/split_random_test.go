@@ -14,7 +14,7 @@ var (
 	splitSeeds = flag.Int("split.seeds", 20, "how many seeds TestSplitRandom runs, 25 statements each")
 )
 
-// statements makes random statements over the table of placed.
+// statements generates random statements over the table of placed.
 type statements struct{ *rand.Rand }
 
 func (g statements) pick(list ...string) string { return list[g.IntN(len(list))] }
@@ -60,7 +60,7 @@ func (g statements) aggregate() string {
 		return "bool_" + g.pick("and", "or") + "(" + g.pick("ok", "n > 0") + ")"
 	case 11:
 		s = g.pick("bit_and", "bit_or", "bit_xor") + "(" + g.pick("status", "n") + ")"
-	case 12: // by a key that only equal rows share
+	case 12: // a key that only equal rows share
 		return g.pick("arg_max", "min_by") + "(took, hash(ts, bytes, n, took, path, host, status, ok))"
 	case 13:
 		s = "sum(DISTINCT " + g.pick("status", "n") + ")"
@@ -74,7 +74,7 @@ func (g statements) aggregate() string {
 	case 15:
 		return "count(*) * 100.0 / greatest(count(" + a + "), 1)"
 	case 16:
-		// of integers: a sum of doubles may be rounded either way
+		// only integers: a sum of doubles may be rounded either way
 		return "round(avg(" + g.pick("bytes", "status", "n") + "), 2) + 1"
 	}
 	if g.IntN(6) == 0 && !strings.Contains(s, "(DISTINCT") {
@@ -99,7 +99,7 @@ func (g statements) condition() string {
 	return c
 }
 
-// statement returns a statement, and whether the order of its rows counts.
+// statement returns a statement, and whether the order of its rows matters.
 func (g statements) statement() (sql string, sorted bool) {
 	where := ""
 	if g.IntN(2) == 0 {
@@ -134,7 +134,7 @@ func (g statements) statement() (sql string, sorted bool) {
 			order[i] = g.pick(fmt.Sprint(i+1), fmt.Sprintf("g%d", i)) + g.pick("", " DESC", " NULLS FIRST", " DESC NULLS LAST")
 		}
 		sql += " ORDER BY " + strings.Join(order, ", ")
-		// All groups differ in their keys, but those of grouping sets do not.
+		// Without grouping sets, all groups differ in their keys.
 		if !strings.Contains(sql, "ROLLUP") && !strings.Contains(sql, "CUBE") && !strings.Contains(sql, "SETS") {
 			sorted = true
 			if g.IntN(2) == 0 {
@@ -175,7 +175,7 @@ func (g statements) groupBy(groups []string) string {
 	}
 }
 
-// rows returns a statement without aggregates. Rows that are sorted are so by all columns.
+// rows returns a statement without aggregates. If it sorts, it sorts by all columns.
 func (g statements) rows(where string) (string, bool) {
 	const all = "ts, host, status, took, bytes, ok, path, n"
 	switch g.IntN(5) {
@@ -196,7 +196,8 @@ func (g statements) rows(where string) (string, bool) {
 	}
 }
 
-// TestSplitRandom compares the answers of one to eight nodes with those of one, for random statements and rows.
+// TestSplitRandom compares the answers of one to eight nodes with the answer of one, for random
+// statements and rows.
 func TestSplitRandom(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	all, combined, hauled := 0, 0, map[string]int{}

@@ -28,11 +28,11 @@ type placed struct {
 	nodes    []query.Table
 }
 
-// placedColumns are those of the table of the tests of Split.
+// placedColumns are the columns of the table in the tests of Split.
 var placedColumns = cols("ts:TimestampMillisecond", "host:String", "status:Int64", "took:Float64", "bytes:Int64",
 	"ok:Boolean", "path:String", "extra:Json", "n:Int32")
 
-// place puts random rows on several nodes.
+// place distributes random rows among several nodes.
 func place(t *testing.T, rng *rand.Rand, rows, nodes int) *placed {
 	t.Helper()
 	p := &placed{columns: placedColumns}
@@ -87,8 +87,8 @@ func randomRow(rng *rand.Rand) []any {
 	}
 }
 
-// splitAnswer runs a statement as a cluster does: the statement for nodes on each, and the last step over what
-// they return. The reason is why it was not split.
+// splitAnswer runs a statement as a cluster does: the statement for nodes on each node, and the
+// final statement over their answers. If the statement was not split, the reason says why.
 func (p *placed) splitAnswer(t *testing.T, e *Engine, sql string) (a *answer, reason string, err error) {
 	t.Helper()
 	bare := query.Table{Database: "public", Name: "logs", Schema: p.all.Schema}
@@ -156,7 +156,8 @@ func (p *placed) splitAnswer(t *testing.T, e *Engine, sql string) (a *answer, re
 	return here, "", nil
 }
 
-// same compares answers: names and types of columns, and rows; sorted means that their order counts.
+// same compares answers: the names and types of columns, and the rows. sorted means that the order
+// of rows matters.
 func same(got, want *answer, sorted bool) string {
 	if !sameFields(got.schema, want.schema) {
 		return fmt.Sprintf("columns %v, one node %v", got.schema, want.schema)
@@ -184,7 +185,8 @@ func sameFields(a, b *arrow.Schema) bool {
 	})
 }
 
-// sameRow compares rows; doubles may differ in the last digits, as sums of one node do from run to run.
+// sameRow compares rows. Doubles may differ in the last digits, as sums on one node do from run to
+// run.
 func sameRow(a, b string) bool {
 	x, y := strings.Split(a, "|"), strings.Split(b, "|")
 	return slices.EqualFunc(x, y, func(a, b string) bool {
@@ -272,7 +274,7 @@ func TestSplitStatements(t *testing.T) {
 			t.Errorf("%s: %v", sql, err)
 			continue
 		}
-		again, _, err := p.splitAnswer(t, e, sql) // what was found is kept
+		again, _, err := p.splitAnswer(t, e, sql) // the split statement is cached now
 		if err != nil {
 			t.Errorf("%s: asked again: %v", sql, err)
 			continue
@@ -292,8 +294,8 @@ func TestSplitStatements(t *testing.T) {
 	}
 }
 
-// TestWiderPartials: what a node answers in a wider type than is expected, because it knows a newer definition of the
-// table, is an error and not rounded.
+// TestWiderPartials checks that a node's answer in a wider type than expected is an error, and is
+// not rounded. Such an answer comes from a node that knows a newer definition of the table.
 func TestWiderPartials(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	table := func(kind string, rows ...[]any) query.Table {
@@ -324,7 +326,7 @@ func TestWiderPartials(t *testing.T) {
 	}
 }
 
-// TestOtherHashes: sketches of nodes whose engines hash in other ways are not put together.
+// TestOtherHashes checks that sketches of nodes with different hash functions are not combined.
 func TestOtherHashes(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	columns := cols("ts:TimestampMillisecond", "n:Int64")

@@ -13,13 +13,13 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// Analyze checks that sql is one SELECT, or an EXPLAIN of one, that calls nothing
-// forbidden, and says which tables it reads. database is the database of names without one.
+// Analyze checks that sql is one SELECT, or an EXPLAIN of one, that calls nothing forbidden, and
+// returns the tables that it reads. database is used for table names without a database.
 //
-// It returns errs.InvalidSyntax with the position of the mistake, errs.Unsupported
-// for what is refused, and errs.PlanQuery for a function that does not exist. Whether
-// the tables and columns exist is not looked at. The statement may have parameters, $1 and so on, with which it can be
-// described, but not run.
+// It returns errs.InvalidSyntax with the position of the mistake, errs.Unsupported for a statement
+// that is refused, and errs.PlanQuery for a function that does not exist. It does not check whether
+// the tables and columns exist. The statement may have parameters ($1 and so on); such a statement
+// can be described, but not run.
 func (e *Engine) Analyze(ctx context.Context, sql, database string) (*query.Analysis, error) {
 	d, req, err := newDescriber(&query.Request{SQL: sql})
 	if err != nil {
@@ -35,7 +35,8 @@ func (e *Engine) Analyze(ctx context.Context, sql, database string) (*query.Anal
 	return &query.Analysis{Tables: append([]query.TableName(nil), st.Names...), Explain: st.Explain != ""}, nil
 }
 
-// study returns the checked statement of a request, and the request with texts of times in UTC.
+// study returns the checked statement of a request, and the request with texts of times converted
+// to UTC.
 func (e *Engine) study(ctx context.Context, req *query.Request) (*studied, *query.Request, error) {
 	st, err := e.parse(ctx, req.SQL, req.Database)
 	if err != nil {
@@ -52,20 +53,21 @@ func (e *Engine) study(ctx context.Context, req *query.Request) (*studied, *quer
 	if err != nil {
 		return nil, nil, err
 	}
-	out := *cached // other texts become the same one in UTC
+	out := *cached // two different texts may become the same text in UTC
 	out.asked = st.Statement
 	return &out, zoned, nil
 }
 
-// studied is a checked statement, and what reductions and executors conclude from its text.
+// studied is a checked statement, with what reductions and executors know from its text.
 type studied struct {
 	*sql.Statement
 	shape  *plan.Shape
 	direct *direct.Shape
-	count  *rowCount // nil: it wants more than the number of rows
+	count  *rowCount // nil if the statement asks for more than the number of rows
 	// tree is the syntax tree of the SELECT.
 	tree sql.Node
-	// asked is the statement of the client, if this is that with texts of times in UTC; else nil.
+	// asked is the statement of the client if this is its copy with times converted to UTC.
+	// Otherwise it is nil.
 	asked *sql.Statement
 }
 
@@ -75,7 +77,7 @@ func newStudied(st *sql.Statement, root sql.Node) *studied {
 	}
 }
 
-// parse returns the checked statement, from the cache if it was met lately.
+// parse returns the checked statement, from the cache if it was used lately.
 func (e *Engine) parse(ctx context.Context, text, database string) (*studied, error) {
 	key := database + "\x00" + text
 	if st := e.cache.get(key); st != nil {
@@ -97,13 +99,13 @@ func (e *Engine) parse(ctx context.Context, text, database string) (*studied, er
 	return out, nil
 }
 
-// cache keeps the statements met last. It is safe for concurrent use.
+// cache keeps the statements used last. It is safe for concurrent use.
 type cache struct {
 	mu   sync.Mutex // guards kept
 	kept *lru.Cache[string, *studied]
 }
 
-// maxCachedSQL is the longest statement that is kept.
+// maxCachedSQL is the maximum length of a cached statement.
 const maxCachedSQL = 8 << 10
 
 func newCache(size int) *cache {
@@ -126,9 +128,9 @@ func (c *cache) put(key string, st *studied) {
 	c.kept.Put(key, st, 1)
 }
 
-// Needs reports what a statement reads of the request's tables, for a caller that fetches rows
-// from elsewhere: the columns, and a condition that all rows meet that matter. Both may be more
-// than need be. The segments and batches of the request are not looked at.
+// Needs reports what a statement reads of the request's tables, for a caller that fetches rows from
+// elsewhere: the columns, and a condition that all matching rows meet. It may report more than
+// necessary. It ignores the segments and batches of the request.
 func (e *Engine) Needs(ctx context.Context, req *query.Request) ([]query.Need, error) {
 	st, req, err := e.study(ctx, req)
 	if err != nil {

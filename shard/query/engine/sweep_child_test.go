@@ -22,7 +22,7 @@ import (
 	"cordwood/shard/query"
 )
 
-// sweepArgument makes the test program a child that runs the statements of a sweep.
+// sweepArgument makes the test program run as a child that executes the statements of a sweep.
 const sweepArgument = "sweep-child"
 
 func TestMain(m *testing.M) {
@@ -37,17 +37,17 @@ func TestMain(m *testing.M) {
 }
 
 const (
-	// sweepTime is how long a statement may run, sweepGrace how long its threads may compute
-	// until it has stopped, sweepWait how long it may take in all.
+	// sweepTime is how long a statement may run. sweepGrace is how long its threads may still
+	// compute after that. sweepWait is how long it may take in total.
 	sweepTime    = 500 * time.Millisecond
 	sweepGrace   = 4 * time.Second
 	sweepWait    = time.Minute
 	sweepThreads = 2
-	// sweepMemory is the memory that the child may have in all.
+	// sweepMemory is the memory limit of the child.
 	sweepMemory = 2 << 30
 )
 
-// sweepResult is what became of a statement.
+// sweepResult is the outcome of a statement.
 type sweepResult struct {
 	Code errs.Code
 	Text string
@@ -93,8 +93,8 @@ func sweepChild(in io.Reader, out io.Writer) error {
 	}
 }
 
-// sweepTable has the values in columns that statements would otherwise have as literals,
-// which the engine computes on another way.
+// sweepTable has the arguments of statements as columns, because DuckDB computes columns in another
+// way than literals.
 func sweepTable() (query.Table, error) {
 	columns := cols("ts:TimestampNanosecond", "i:Int64", "u:UInt64", "f:Float64", "s:String", "j:Json",
 		"b:Binary", "k:Int8")
@@ -115,7 +115,7 @@ func sweepTable() (query.Table, error) {
 	return table("t", columns, batch), nil
 }
 
-// sweeper runs statements in a child, which it starts again when one of them ends it.
+// sweeper runs statements in a child process, and starts a new one when a statement ends it.
 type sweeper struct {
 	mu      sync.Mutex
 	cmd     *exec.Cmd
@@ -166,7 +166,7 @@ func (s *sweeper) stop() string {
 	return fmt.Sprint(err)
 }
 
-// errCrash means that a statement ended the child, errHang that it did not stop.
+// errCrash means that a statement ended the child, errHang that it could not be stopped.
 var (
 	errCrash = errors.New("the statement ended the process")
 	errHang  = errors.New("the statement did not stop")
@@ -189,8 +189,8 @@ func (s *sweeper) run(sql string) (sweepResult, error) {
 		s.stop()
 		return sweepResult{}, fmt.Errorf("%w (%w)", errCrash, err)
 	}
-	// How long a statement takes depends on what else the machine does; how much of the
-	// processor its child uses does not.
+	// The elapsed time of a statement depends on the load of the machine. The CPU time of the child
+	// does not.
 	before := s.used()
 	given := time.NewTimer(sweepWait)
 	defer given.Stop()
@@ -214,7 +214,7 @@ func (s *sweeper) run(sql string) (sweepResult, error) {
 	}
 }
 
-// used returns the time of the processor that the child has used.
+// used returns the CPU time that the child has used.
 func (s *sweeper) used() time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(int32(^s.cmd.Process.Pid<<3|2), &ts); err != nil { // clock_getcpuclockid(3)
@@ -223,7 +223,7 @@ func (s *sweeper) used() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// newSweeper returns a sweeper that ends with the test.
+// newSweeper returns a sweeper that is closed when the test ends.
 func newSweeper(t testing.TB) *sweeper {
 	s := &sweeper{}
 	if r, err := s.run("SELECT count(*) FROM t"); err != nil || r.Code != errs.Success {

@@ -10,7 +10,7 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// signature is a way to call a function.
+// signature describes a call of a function: its name and the types of its arguments.
 type signature struct {
 	name string
 	// kind is scalar, aggregate or window.
@@ -20,7 +20,7 @@ type signature struct {
 	more string
 }
 
-// windowFunctions are those that the list of the engine's functions lacks.
+// windowFunctions are the window functions that DuckDB's list of functions lacks.
 var windowFunctions = []signature{
 	{name: "lag", args: []string{"ANY", "BIGINT", "ANY"}},
 	{name: "lead", args: []string{"ANY", "BIGINT", "ANY"}},
@@ -36,7 +36,7 @@ var windowFunctions = []signature{
 	{name: "cume_dist"},
 }
 
-// signatures returns how the functions that queries may call are called.
+// signatures returns the signatures of all functions that queries may call.
 func signatures(t testing.TB) [][]signature {
 	e, err := Open(Config{Threads: 1, MemoryLimit: 64 << 20})
 	if err != nil {
@@ -93,7 +93,8 @@ func signatures(t testing.TB) [][]signature {
 	return byName
 }
 
-// hostileValues are arguments by type, as expressions without and with columns of sweepTable.
+// hostileValues are arguments by type. Some are expressions without columns, and some use columns
+// of sweepTable.
 var hostileValues = map[string][]string{
 	"BOOLEAN": {"true", "false", "NULL::BOOLEAN", "i > 0"},
 	"BIGINT": {
@@ -172,7 +173,7 @@ var hostileValues = map[string][]string{
 	"LAMBDA": {"x -> x", "x -> NULL", "(x, y) -> x", "x -> [x, x]", "x -> x::VARCHAR || x::VARCHAR", "(a, x) -> a"},
 }
 
-// categoryOf says from which values an argument of an engine's type is taken.
+// categoryOf returns the list of values that an argument of a DuckDB type is taken from.
 func categoryOf(r *rand.Rand, typ string) string {
 	typ = strings.ToUpper(typ)
 	switch {
@@ -215,10 +216,10 @@ var hostileCategories = func() (list []string) {
 
 func pick[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
 
-// pickFunction gives every name the same chance, however many ways there are to call it.
+// pickFunction picks every name with the same probability, however many signatures it has.
 func pickFunction(r *rand.Rand, list [][]signature) signature { return pick(r, pick(r, list)) }
 
-// argument returns a hostile argument of a type, now and then of another one.
+// argument returns a hostile argument of a type, and sometimes of another type.
 func argument(r *rand.Rand, typ string) string {
 	if r.IntN(20) == 0 {
 		typ = "ANY"
@@ -239,7 +240,8 @@ var hostileTypes = []string{
 	"ENUM('a','b')", "BIGNUM", "VARIANT", "INT[100000]", "VARCHAR[1000][1000]", "JSON[]",
 }
 
-// hostileQuery returns a statement made of hostile arguments, the same for the same seed.
+// hostileQuery returns a random statement with hostile arguments. The same seed gives the same
+// statement.
 func hostileQuery(list [][]signature, seed uint64) string {
 	r := rand.New(rand.NewPCG(seed, 17))
 	from := " FROM t"
@@ -258,7 +260,7 @@ func hostileQuery(list [][]signature, seed uint64) string {
 			pick(r, []string{"i", "f", "ts", "s", "k", "u"}), pick(r, []string{"ROWS", "RANGE", "GROUPS"}),
 			argument(r, pick(r, []string{"BIGINT", "INTERVAL", "DOUBLE"})),
 			argument(r, pick(r, []string{"BIGINT", "INTERVAL", "DOUBLE"})), pick(r, []string{"FOLLOWING", "PRECEDING"}), from)
-	case 3: // what is no function
+	case 3: // syntax that is not a function call
 		n := func() string { return argument(r, "BIGINT") }
 		return fmt.Sprintf(pick(r, []string{
 			"SELECT i FROM t LIMIT %s OFFSET %s", "SELECT i FROM t ORDER BY s LIMIT %s OFFSET %s",
@@ -274,7 +276,7 @@ func hostileQuery(list [][]signature, seed uint64) string {
 			"SELECT i ** %s, i // %s, i %% 0 FROM t", "SELECT ts + INTERVAL (%s) DAY, ts - INTERVAL (%s) MONTH FROM t",
 			"SELECT GROUPING(i), %s + %s FROM t GROUP BY CUBE(i, u)",
 		}), n(), n())
-	case 4: // one function in another
+	case 4: // a function within a function
 		inner := pickFunction(r, list)
 		if inner.kind == "scalar" {
 			return "SELECT " + call(r, pickFunction(r, list), call(r, inner, "")) + from
@@ -323,7 +325,7 @@ func call(r *rand.Rand, sig signature, first string) string {
 	return "\"" + sig.name + "\"(" + list + ")"
 }
 
-// expand writes out @{n|text}@, which stands for n times the text.
+// expand replaces @{n|text}@ by n copies of the text.
 func expand(sql string) string {
 	for {
 		from := strings.Index(sql, "@{")
@@ -338,8 +340,8 @@ func expand(sql string) string {
 	}
 }
 
-// checkHostile runs a statement and fails the test if it ends the process, does not stop,
-// or is answered with an error that says nothing.
+// checkHostile runs a statement. It fails the test if the statement ends the process, does not
+// stop, or returns an error without a text.
 func checkHostile(t *testing.T, s *sweeper, sql string) {
 	t.Helper()
 	r, err := s.run(expand(sql))
@@ -351,11 +353,11 @@ func checkHostile(t *testing.T, s *sweeper, sql string) {
 	}
 }
 
-// sweepSeeds is how many statements run in every test; make fuzz continues from there.
+// sweepSeeds is how many statements run in every test. `make fuzz` continues from there.
 const sweepSeeds = 400
 
-// FuzzFunctions calls every function that queries may call with hostile arguments, in a
-// process of its own.
+// FuzzFunctions calls every function that queries may call with hostile arguments, in a separate
+// process.
 func FuzzFunctions(f *testing.F) {
 	list := signatures(f)
 	s := newSweeper(f)

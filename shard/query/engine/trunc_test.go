@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestDateTrunc compares our date_trunc of nanoseconds with the engine's, which calls it
-// by the longer name still, and looks at what it is called in the answer.
+// TestDateTrunc compares our date_trunc for nanoseconds with DuckDB's, which is called by its
+// longer name. It also checks the column names of the answer.
 func TestDateTrunc(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)

@@ -31,7 +31,7 @@ var allRows = [][]any{
 	{1_700_000_000_123_456_792, true, 1, 1, 1, 1, 1, 1, 1, 1, 0.25, 0.1, "thirteen byte", "abc", `"é"`, 0, 0, 0, 0},
 }
 
-// allWant is how the rows look in Arrow.
+// allWant are the rows in the expected Arrow form.
 var allWant = []string{
 	`2023-11-14T22:13:20.123456789|true|-128|-32768|-2147483648|-9223372036854775808|0|0|0|0|-1.5|5e-324||AP8=|{"k":1}|` +
 		`1969-12-31T23:59:59|1969-12-31T23:59:59.999|1969-12-31T23:59:59.999999|1969-12-31T23:59:59.999999999`,
@@ -80,7 +80,7 @@ func TestAllTypes(t *testing.T) {
 			if diff := cmp.Diff(allArrow, got); diff != "" {
 				t.Errorf("types: -want +got:\n%s", diff)
 			}
-			// The types as the engine sees them, and functions on them.
+			// The types in DuckDB, and functions on them.
 			for sql, want := range map[string]string{
 				"SELECT typeof(any_value(j)), typeof(any_value(t0)), typeof(any_value(t3)), typeof(any_value(t6)), " +
 					"typeof(any_value(ts)) FROM t": "JSON|TIMESTAMP_S|TIMESTAMP_MS|TIMESTAMP|TIMESTAMP_NS",
@@ -100,7 +100,7 @@ func TestAllTypes(t *testing.T) {
 	}
 }
 
-// Every width and encoding of a batch, at every offset within a chunk.
+// TestEncodings covers every width and encoding of a batch, at every offset within a chunk.
 func TestEncodings(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	columns := cols("ts:TimestampSecond", "v:Int64")
@@ -116,7 +116,7 @@ func TestEncodings(t *testing.T) {
 				}
 				return r[0] + int64(i*7919)%r[1]
 			}
-			// Batches of uneven lengths so that chunks are filled from several.
+			// Batches of uneven lengths, so that chunks are filled from several batches.
 			tab := table("t", columns)
 			var sum uint64
 			nulls, n := 0, 0

@@ -13,15 +13,15 @@ import (
 	"cordwood/shard/query"
 )
 
-// narrowNumbers are integers and floats that the files of FuzzWidenedLiterals have, as far as their type
-// has them.
+// narrowNumbers are the integers and floats in the files of FuzzWidenedLiterals, as far as the
+// file's type can hold them.
 var narrowNumbers = []float64{
 	0, 1, 2, 3, -1, -3, 100, 127, 128, -128, -129, 255, 256, 32767, -32768, 65535, 1<<31 - 1, 1 << 31, -1 << 31,
 	1<<32 - 1, 1 << 32,
 	1<<53 - 1, 1 << 53, -1 << 53, 0.5, -0.5, 1.5, 127.5, 0.25,
 }
 
-// literalSeeds are literals and operators.
+// literalSeeds are literals and operators for the seed corpus.
 var literalSeeds = []string{
 	"0", "-0", "0.0", "-0.0", "1", "1.0", "1.5", "-1.5", "127", "127.0", "127.5", "128", "-128.5", "255.000", "256",
 	"32767.5", "65535", "2147483647", "2147483648", "-2147483649",
@@ -33,8 +33,8 @@ var literalSeeds = []string{
 	"1e15", "999999999999999", "1000000000000001",
 }
 
-// plainLiteral reports whether a text is a number as SQL has it, and small enough for every type that
-// the engine may take it for.
+// plainLiteral reports whether a text is a number in SQL, and small enough for every type that
+// DuckDB may give it.
 func plainLiteral(s string) bool {
 	s = strings.TrimPrefix(s, "-")
 	if len(s) == 0 || len(s) > 35 || s[0] < '0' || s[0] > '9' {
@@ -47,8 +47,9 @@ func plainLiteral(s string) bool {
 		(!has || digits(strings.TrimPrefix(exponent, "-")) && len(exponent) < 5)
 }
 
-// FuzzWidenedLiterals compares a column of doubles with literals, in files where it has narrower types. The rows
-// found are those of a plain comparison in Go, whatever filters, bounds and lookups leave out.
+// FuzzWidenedLiterals compares a column of doubles with literals, in files where the column has
+// narrower types. A query must find the same rows as a plain comparison in Go, whatever filters,
+// bounds and lookups exclude.
 func FuzzWidenedLiterals(f *testing.F) {
 	operators := []string{"=", "<>", "<", "<=", ">", ">="}
 	for i, l := range literalSeeds {
@@ -106,7 +107,7 @@ func FuzzWidenedLiterals(f *testing.F) {
 		if !ok {
 			return
 		}
-		// The column is a DOUBLE, and so is what it is compared with.
+		// The column is a DOUBLE, and so is the literal.
 		x, _ := exact.Float64()
 		operator := operators[int(op)%len(operators)]
 		for i, tab := range tables {

@@ -10,8 +10,8 @@ import (
 	"cordwood/shard/query"
 )
 
-// widenings are pairs of types of which the first widens to the second, with values of the
-// first, the bounds of what keeps its value among them.
+// widenings are pairs of types of which the first widens to the second, with values of the first
+// type, and the bounds within which they keep their value.
 func widenings() map[[2]schema.Type][]any {
 	small := []any{nil, 0, 1, 2, 3, 5, 7, 100, 127}
 	signed := append(slices.Clone(small), -1, -2, -128)
@@ -30,8 +30,8 @@ func widenings() map[[2]schema.Type][]any {
 	}
 }
 
-// widened returns a table whose column n was of a narrower type when some of its rows were
-// written, and the same rows as if it had always been of the type that it has.
+// widened returns two tables with the same rows. In one, column n had a narrower type when some
+// rows were written; in the other it always had its present type.
 func widened(t testing.TB, r *rand.Rand, narrow, wide schema.Type, values []any,
 	merge query.Merge,
 ) (mixed, plain query.Table) {
@@ -89,7 +89,7 @@ func widened(t testing.TB, r *rand.Rand, narrow, wide schema.Type, values []any,
 	return mixed, plain
 }
 
-// ofType returns a value as build takes it for a column of a type.
+// ofType converts a value to what build takes for a column of a type.
 func ofType(v any, t schema.Type) any {
 	if i, ok := v.(int); ok && t.IsFloat() {
 		return float64(i)
@@ -97,7 +97,7 @@ func ofType(v any, t schema.Type) any {
 	return v
 }
 
-// widenedStatements are statements about n, with literals around the values that it has.
+// widenedStatements are statements about n. Their literals are close to its values.
 func widenedStatements(wide schema.Type) (out []string) {
 	literals := []string{
 		"0", "1", "2", "3", "5", "127", "128", "255", "-1", "-128", "300", "2147483648", "4294967295",
@@ -140,12 +140,12 @@ func widenedStatements(wide schema.Type) (out []string) {
 		"SELECT n::VARCHAR FROM t ORDER BY ALL")
 }
 
-// widenedTries is how many statements each pair of types is tried with, for each way to merge.
+// widenedTries is how many statements are tried for each pair of types and each merge mode.
 const widenedTries = 8
 
-// TestWidened asks tables of which some segments and batches have a column in a narrower
-// type, and compares the answers, their types included, with those of tables that have all
-// rows in the type that the column came to have.
+// TestWidened queries tables in which some segments and batches have a column in a narrower type.
+// It compares the answers, including their types, with tables that have all rows in the present
+// type.
 func TestWidened(t *testing.T) {
 	t.Parallel()
 	e, whole := openEngine(t, "/"), openEngine(t, "/")
@@ -182,13 +182,13 @@ func TestWidened(t *testing.T) {
 	}
 }
 
-// rowsBut returns the rows that the others do not have.
+// rowsBut returns the rows that others does not have.
 func rowsBut(rows, others []string) []string {
 	return slices.DeleteFunc(slices.Clone(rows), func(row string) bool { return slices.Contains(others, row) })
 }
 
-// TestWidenedBounds looks that conditions on doubles leave out row groups of a file of
-// integers by their bounds and filters, and no row.
+// TestWidenedBounds checks that conditions on doubles exclude row groups of a file of integers by
+// their bounds and filters, and never a matching row.
 func TestWidenedBounds(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)
@@ -203,7 +203,7 @@ func TestWidenedBounds(t *testing.T) {
 	for _, c := range []struct {
 		where string
 		want  int
-		left  int // row groups, at most; 0: the segment is not read
+		left  int // maximum number of row groups; 0 means that the segment is not read
 	}{
 		{"n < 300", 200, 1},
 		{"n < 299.5", 200, 1},

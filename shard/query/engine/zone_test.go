@@ -7,7 +7,8 @@ import (
 	"cordwood/shard/query"
 )
 
-// Texts of times that name no zone are of the zone of the request, and nothing else is.
+// TestTimezone checks that texts of times without a zone are in the zone of the request, and that
+// nothing else is changed.
 func TestTimezone(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	columns := cols("ts:TimestampMillisecond", "n:Int64", "s:String")
@@ -45,8 +46,8 @@ func TestTimezone(t *testing.T) {
 	}
 	for sql, want := range map[string]string{
 		"SELECT n FROM logs WHERE json_extract('{}', " +
-			"'$.a') = '2026-01-01 00:00:00'": "cannot be told here: write '2026-01-01 00:00:00'::TIMESTAMP",
-		"SELECT n FROM (SELECT epoch_ms(ts) AS ts, n FROM logs) WHERE ts = '2026-01-01'": "cannot be told here",
+			"'$.a') = '2026-01-01 00:00:00'": "the statement does not show it: write '2026-01-01 00:00:00'::TIMESTAMP",
+		"SELECT n FROM (SELECT epoch_ms(ts) AS ts, n FROM logs) WHERE ts = '2026-01-01'": "the statement does not show it",
 	} {
 		if _, err := request(t.Context(), e, &query.Request{
 			SQL: sql, Database: "public", Tables: []query.Table{tab}, Timezone: "+02:00",
@@ -72,7 +73,8 @@ func TestTimezone(t *testing.T) {
 	}
 }
 
-// The offset of a text counts beside times of any unit, also without a time zone of the request.
+// TestOffsets checks that the offset of a text applies beside times of any unit, even if the
+// request has no time zone.
 func TestOffsets(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	for _, unit := range []string{"Second", "Millisecond", "Microsecond", "Nanosecond"} {

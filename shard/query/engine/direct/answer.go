@@ -17,9 +17,9 @@ import (
 	arrowmem "github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// This file writes rows as the engine's answer would have them.
+// This file writes rows in the format of DuckDB's answers.
 
-// arrowTypes are the types that the engine gives columns in Arrow.
+// arrowTypes are the Arrow types that DuckDB uses for columns.
 var arrowTypes = map[schema.Type]arrow.DataType{
 	schema.Boolean:              arrow.FixedWidthTypes.Boolean,
 	schema.Int8:                 arrow.PrimitiveTypes.Int8,
@@ -41,14 +41,14 @@ var arrowTypes = map[schema.Type]arrow.DataType{
 	schema.TimestampNanosecond:  &arrow.TimestampType{Unit: arrow.Nanosecond},
 }
 
-// Answer sends the rows.
+// Answer sends the rows as an Arrow IPC stream.
 func (rows *Rows) Answer(send func(ipc []byte) error) error {
 	d := rows.run
 	fields := make([]arrow.Field, len(d.out))
 	for i, c := range d.out {
 		t, ok := arrowTypes[c.Type]
 		if !ok {
-			return fmt.Errorf("column %q: no type %d in Arrow", c.name, c.Type)
+			return fmt.Errorf("column %q: type %d has no Arrow type", c.name, c.Type)
 		}
 		fields[i] = arrow.Field{Name: c.name, Type: t, Nullable: true}
 		if c.Type == schema.JSON {
@@ -76,7 +76,7 @@ func (rows *Rows) Answer(send func(ipc []byte) error) error {
 	return send(buf.Bytes())
 }
 
-// array returns a column of the answer.
+// array returns a column of the answer as an Arrow array.
 func (d *Run) array(rows *Rows, c *outColumn, t arrow.DataType) arrow.Array {
 	b := array.NewBuilder(arrowmem.DefaultAllocator, t)
 	defer b.Release()
@@ -106,7 +106,7 @@ func (d *Run) array(rows *Rows, c *outColumn, t arrow.DataType) arrow.Array {
 	return b.NewArray()
 }
 
-// inserter appends whole numbers, times and booleans to a builder.
+// inserter returns a function that appends integers, times and booleans to a builder.
 func inserter(b array.Builder) func(v int64) {
 	switch b := b.(type) {
 	case *array.BooleanBuilder:
@@ -130,10 +130,10 @@ func inserter(b array.Builder) func(v int64) {
 	case *array.TimestampBuilder:
 		return func(v int64) { b.Append(arrow.Timestamp(v)) }
 	}
-	return func(int64) { panic("no builder of whole numbers") }
+	return func(int64) { panic("the builder does not take integers") }
 }
 
-// Summary returns what EXPLAIN says of the statement.
+// Summary returns the text of EXPLAIN about the statement.
 func (rows *Rows) Summary() string {
 	d := rows.run
 	p := d.Plan
@@ -151,7 +151,7 @@ func (rows *Rows) Summary() string {
 	}
 	fmt.Fprintf(&b, "%s: %d of %d segments%s", p.Ref.Name, len(files), p.Pruned.Segments, p.Explain(&plan.Source{}))
 	fmt.Fprintf(&b, "; %d of %d rows in memory; %d of %d columns\n  answered without the plan below: "+
-		"%d rows found, %d looked at, %d row groups read by the index of pages",
+		"%d rows found, %d examined, %d row groups read by the page index",
 		memory, p.Pruned.Memtable, len(d.columnsRead()), len(p.View.Columns), d.found, d.examined, len(groups))
 	return b.String()
 }

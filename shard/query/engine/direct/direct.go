@@ -10,31 +10,31 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// This file says which statements are answered without the engine: those for whole rows
-// of one table, as "the row of this id" and "the newest rows with an error", for which planning,
-// binding and starting the engine would be most of the work. What the engine would do is known
-// exactly for these, or the engine does it.
+// This file decides which statements are answered without DuckDB: statements for whole rows of one
+// table, such as "the row of this id" and "the newest rows with an error". For these, planning,
+// binding and starting DuckDB would be most of the work. It takes only statements for which
+// DuckDB's answer is known exactly.
 
-// Shape is what such a statement asks for.
+// Shape is the text of such a statement, taken apart.
 type Shape struct {
 	ref    int // in statement.tables
 	list   []item
 	where  sql.Node
-	order  string // the column by which it orders, or empty
+	order  string // the column of ORDER BY, or empty
 	desc   bool
-	limit  uint64 // if limited
+	limit  uint64 // whether there is a LIMIT
 	offset uint64
 
 	limited bool
 }
 
-// item is an element of the list of a SELECT: a star, or a column.
+// item is an element of the SELECT list: a star or a column.
 type item struct {
-	column sql.Node // nil: a star
+	column sql.Node // nil for a star
 	alias  string
 }
 
-// Find reports whether a query is one that may be answered without the engine.
+// Find reports whether a statement may be answered without DuckDB, and returns its shape.
 func Find(st *sql.Statement, n sql.Node) *Shape {
 	if sql.Text(n, "type") != "SELECT_NODE" ||
 		!sql.OnlyKeys(n, "aggregate_handling", "from_table", "modifiers", "select_list", "where_clause") ||
@@ -74,7 +74,7 @@ func isColumn(n sql.Node) bool {
 	return sql.Text(n, "class") == "COLUMN_REF" && sql.OnlyKeys(n, "column_names", "alias")
 }
 
-// modify takes note of an ORDER BY or LIMIT, and reports whether it is of a known kind.
+// modify records an ORDER BY or LIMIT, and reports whether it is of a known kind.
 func (d *Shape) modify(m sql.Node) bool {
 	switch sql.Text(m, "type") {
 	case "ORDER_MODIFIER":
@@ -101,31 +101,33 @@ func (d *Shape) modify(m sql.Node) bool {
 	return false
 }
 
-// column is a column of the answer.
+// outColumn is a column of the answer.
 type outColumn struct {
 	*schema.Column
 	name string
 }
 
-// Run is a statement about to be answered without the engine.
+// Run answers one statement without DuckDB.
 type Run struct {
 	ctx context.Context
 	*Shape
 	Plan *plan.Plan
 	out  []outColumn
-	// tests is what every row meets; filter are the columns that it reads.
+	// tests are the conditions that every row has to meet. filter lists the columns that the
+	// conditions read.
 	tests  rowTest
 	filter []int
 	index  *schema.Column
-	// examined counts the rows that were looked at; for EXPLAIN, as are the others.
+	// examined counts the rows on which conditions were tested. This counter and the next ones are
+	// for EXPLAIN.
 	examined int64
 	found    int
-	// request is the limit of the request, or 0.
+	// request is the limit of the request, or 0 if it has none.
 	request uint64
 }
 
-// New returns what answers the statement without the engine. It returns nil if the statement is of
-// another kind, or has a part whose meaning to the engine is not known here.
+// New returns a Run for the statement. It returns nil if the statement is of another kind, or if it
+// is not certain what DuckDB makes of one of its parts.
 func New(ctx context.Context, shape *Shape, planned *plan.Planned, limit uint64, now time.Time) *Run {
 	if shape == nil || len(planned.Plans) != 1 {
 		return nil
@@ -138,7 +140,7 @@ func New(ctx context.Context, shape *Shape, planned *plan.Planned, limit uint64,
 	d := &Run{ctx: ctx, Shape: shape, Plan: p, request: limit, index: v.Schema.TimeIndex()}
 	alias := p.Ref.CalledAs()
 	for i, c := range v.Columns {
-		// What a name means must be beyond doubt.
+		// It must be certain which column a name means.
 		if _, fills := plan.Fill(&c); fills || v.Names[i] != c.Name || strings.EqualFold(c.Name, alias) {
 			return nil
 		}
@@ -162,7 +164,7 @@ func New(ctx context.Context, shape *Shape, planned *plan.Planned, limit uint64,
 	return d
 }
 
-// columns works out the columns of the answer.
+// columns determines the columns of the answer.
 func (d *Run) columns(alias string) bool {
 	v := d.Plan.View
 	pl := &plan.Scope{Schema: v.Schema, Names: v.Names, Alias: alias, Alone: true}
@@ -192,7 +194,8 @@ func (d *Run) columns(alias string) bool {
 		}
 		name := c.Name
 		if i.alias != "" && i.alias != name {
-			// An alias that is the name of a column could be meant in its place.
+			// If an alias is also the name of a column, it is unclear which of the two ORDER BY
+			// means.
 			name = i.alias
 			if pl.Named(name) != nil || strings.EqualFold(name, d.order) {
 				return false

@@ -3,6 +3,6 @@
 // would be most of the work.
 //
 // It answers only if it knows exactly what DuckDB would answer: Find looks at the text of the
-// statement, New at the table, Run.Read at the rows. Each of them gives up in doubt, and DuckDB
-// runs the statement as if nothing had been tried.
+// statement, New at the table, Run.Read at the rows. Each of them gives up if in doubt. DuckDB then
+// runs the whole statement.
 package direct

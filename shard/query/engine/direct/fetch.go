@@ -10,7 +10,7 @@ import (
 	"cordwood/shard/segment"
 )
 
-// This file reads columns of the rows of a statement that is answered without the engine.
+// This file reads the columns of rows for a statement that is answered without DuckDB.
 
 // gather reads some columns of some rows of a place.
 func (d *Run) gather(out *Rows, pl *place, need []int, runs []segment.Run) (*column.Batch, bool) {
@@ -20,7 +20,7 @@ func (d *Run) gather(out *Rows, pl *place, need []int, runs []segment.Run) (*col
 	}
 	b, err := pl.file.filters.Rows(pl.file, pl.group, columns, runs)
 	if err != nil {
-		// Too large, or damaged: the engine says what is wrong, as with any file.
+		// The row group is too large or damaged. Let DuckDB read the file and report what is wrong.
 		return nil, false
 	}
 	for i := range b.Cols {
@@ -29,10 +29,10 @@ func (d *Run) gather(out *Rows, pl *place, need []int, runs []segment.Run) (*col
 	return b, out.bytes <= maxDirectBytes
 }
 
-// fetch reads the columns of the answer for the rows that are in it, where they are not
-// read yet; rows of hits count in the batches then.
+// fetch reads the missing columns of the answer's rows. Afterwards the row numbers of hits are row
+// numbers in the new batches.
 func (d *Run) fetch(out *Rows) bool {
-	// Rows of one row group are read together, though they may be of several places.
+	// Read the rows of one row group together, even if they belong to several places.
 	first := make(map[rowGroup]int)
 	byPlace := make(map[int][]int) // indexes in hits
 	for i := range out.hits {
@@ -94,7 +94,7 @@ func (d *Run) fetch(out *Rows) bool {
 	return out.bytes <= maxDirectBytes
 }
 
-// sound reports whether the columns that are read of a batch can be.
+// sound reports whether the columns that are needed of a batch can be read.
 func (d *Run) sound(b *column.Batch) bool {
 	deleted := schema.DeletedColumn()
 	if v := columnOf(b, deleted.ID); v != nil && plan.CheckView(v, deleted.Type, b.Rows) != nil {

@@ -13,37 +13,38 @@ import (
 	"cordwood/shard/segment"
 )
 
-// This file finds and reads the rows of a statement that is answered without the engine:
-// the columns of conditions first, row group by row group, the newest or the oldest first where those
-// are asked for, and of the others only the rows that are in the answer.
+// This file finds and reads the rows of a statement that is answered without DuckDB. It reads the
+// columns of the conditions first, row group by row group, and starts with the newest or the oldest
+// rows if the statement asks for these. Of the other columns it reads only the rows that are in the
+// answer.
 
 const (
-	// maxDirectRows is the most rows of such an answer.
+	// maxDirectRows is the maximum number of rows of such an answer.
 	maxDirectRows = 10_000
-	// maxExamined is the most rows that are looked at; of more the engine, which has
-	// more threads, is the faster reader. maxNewestExamined is the same for the newest
-	// rows, where it is not known before how many that will be.
+	// maxExamined is the maximum number of rows on which conditions are tested. For more rows
+	// DuckDB is faster, since it uses several threads. maxNewestExamined is the limit for the
+	// newest rows, where the number is not known in advance.
 	maxExamined       = 262_144
 	maxNewestExamined = 131_072
-	// maxFoundAtOnce is the most rows found by a lookup whose columns are all read
-	// at once, before the other conditions are known.
+	// maxFoundAtOnce limits the rows of a lookup for which all columns are read at once, before the
+	// other conditions are tested.
 	maxFoundAtOnce = 256
-	// maxDirectBytes is about the most memory of the rows read.
+	// maxDirectBytes limits the memory of the rows read, approximately.
 	maxDirectBytes = 64 << 20
 )
 
-// place is some rows of a part: a batch, or rows of a row group of a segment.
+// place is a set of rows of one part: a batch, or rows of a row group of a segment.
 type place struct {
 	part     *plan.Part
 	batch    *column.Batch // nil until read
 	file     *directFile
 	group    int
-	runs     []segment.Run // nil: all of the row group
-	found    bool          // the runs are of one row each, which was looked up
+	runs     []segment.Run // nil for the whole row group
+	found    bool          // each run is one row that was found by a lookup
 	rows     int64
 	best     int64 // the largest rank of its rows
 	complete bool  // the batch has all columns
-	looked   bool  // at its rows
+	looked   bool  // whether its rows were tested
 }
 
 // rowGroup is a row group of a segment.
@@ -63,12 +64,13 @@ type directFile struct {
 
 // hit is a row of the answer.
 type hit struct {
-	rank  int64 // the larger, the earlier in the answer
+	rank  int64 // a larger rank comes earlier in the answer
 	place int
 	row   int32
 }
 
-// Read finds and reads the rows of the answer, in its order; ok is false if the engine is to do it.
+// Read finds and reads the rows of the answer, in the order of the answer. It returns false for ok
+// if DuckDB has to run the statement.
 func (d *Run) Read() (*Rows, bool) {
 	out := &Rows{run: d}
 	defer func() {
@@ -84,7 +86,8 @@ func (d *Run) Read() (*Rows, bool) {
 	if end == d.offset {
 		places = nil
 	}
-	// The newest, the oldest, or the first ones in any order: not all rows need be looked at.
+	// The answer is the newest rows, the oldest, or any rows up to a limit, so not all rows have to
+	// be tested.
 	newest := d.order != "" && end <= maxDirectRows
 	first := d.order == "" && end <= maxDirectRows
 	if !newest && !first && !few(places) {
@@ -103,20 +106,20 @@ func (d *Run) Read() (*Rows, bool) {
 	return out, d.fetch(out)
 }
 
-// rank returns the place of a time, in the unit of the time index, in the order of the answer.
+// rank converts a time, in the unit of the time index, to the row's rank in the answer.
 func (d *Run) rank(time int64) int64 {
 	if d.order != "" && !d.desc {
-		return ^time // the other way round, without an overflow
+		return ^time // reverse the order without an overflow
 	}
 	return time
 }
 
-// sortPlaces puts the places in front whose rows may come first.
+// sortPlaces sorts the places by the best rank that their rows may have.
 func sortPlaces(places []*place) {
 	slices.SortStableFunc(places, func(a, b *place) int { return cmp.Compare(b.best, a.best) })
 }
 
-// end returns how many rows the answer is cut from, including the rows that OFFSET skips.
+// end returns how many rows must be found, including the rows that OFFSET skips.
 func (d *Run) end() uint64 {
 	want := uint64(math.MaxUint64)
 	if d.limited {
@@ -132,15 +135,15 @@ func (d *Run) end() uint64 {
 	return end
 }
 
-// find looks for rows of the answer at one place after the other, until there are enough. It returns false if the
-// engine is to do it.
+// find searches one place after the other until enough rows are found. It returns false if DuckDB
+// has to run the statement.
 func (d *Run) find(out *Rows, end uint64, newest, first bool) bool {
 	for i := 0; i < len(out.places); i++ {
 		if newest && d.split(out, i) {
-			sortPlaces(out.places[i:]) // the first of its pages may come after other row groups
+			sortPlaces(out.places[i:]) // its first page may come after other row groups
 		}
 		if i == len(out.places) {
-			return true // none of its pages matters
+			return true // no page has rows that matter
 		}
 		pl := out.places[i]
 		if enough := uint64(len(out.hits)) >= end; enough && (first || newest && out.hits[end-1].rank >= pl.best) {
@@ -156,7 +159,7 @@ func (d *Run) find(out *Rows, end uint64, newest, first bool) bool {
 	return true
 }
 
-// few reports whether all of the places are few enough to be looked at.
+// few reports whether all places together have few enough rows to be tested.
 func few(places []*place) bool {
 	n := int64(0)
 	for _, p := range places {
@@ -171,7 +174,7 @@ func (d *Run) sort(hits []hit) {
 	}
 }
 
-// Rows are the rows found.
+// Rows are the rows that were found.
 type Rows struct {
 	run    *Run
 	places []*place
@@ -180,7 +183,7 @@ type Rows struct {
 	bytes  int
 }
 
-// places returns the rows that may matter, in the order of the table's parts.
+// places returns the sets of rows that may matter, in the order of the table's parts.
 func (d *Run) places(out *Rows) (places []*place, ok bool) {
 	p := d.Plan
 	for _, part := range p.Parts() {
@@ -209,7 +212,7 @@ func (d *Run) places(out *Rows) (places []*place, ok bool) {
 	return places, true
 }
 
-// placesOf returns the places of a segment: rows that were looked up by a value, or row groups.
+// placesOf returns the places of a segment: row groups, or rows that a lookup found.
 func (d *Run) placesOf(out *Rows, pt *plan.Part) (places []*place, ok bool) {
 	filters := d.Plan.Filters.Get(pt.Segment)
 	if filters == nil || len(filters.Groups) == 0 {
@@ -255,11 +258,11 @@ func (d *Run) placesOf(out *Rows, pt *plan.Part) (places []*place, ok bool) {
 	return places, true
 }
 
-// best returns the largest rank of rows between two times.
+// best returns the largest rank that rows between two times can have.
 func (d *Run) best(least, greatest int64) int64 { return max(d.rank(least), d.rank(greatest)) }
 
-// split replaces a row group by its pages whose times can matter, so that the newest rows may be in the last one. It
-// reports whether it did.
+// split replaces a row group by those of its pages whose times can matter. The search then starts
+// with the best pages. It reports whether it split the row group.
 func (d *Run) split(out *Rows, at int) bool {
 	pl := out.places[at]
 	if pl.batch != nil || pl.runs != nil {
@@ -268,7 +271,7 @@ func (d *Run) split(out *Rows, at int) bool {
 	field, _ := plan.FieldOf(pl.part.Segment, d.index.ID)
 	pages, err := pl.file.filters.PageBounds(pl.file, field, pl.group)
 	if err != nil || len(pages) < 2 {
-		return false // what is wrong shows when it is read
+		return false // reading the file reports the fault
 	}
 	factor := plan.FileFactor(d.index.Type)
 	parts := make([]*place, 0, len(pages))
@@ -286,8 +289,8 @@ func (d *Run) split(out *Rows, at int) bool {
 	return true
 }
 
-// look adds the rows of a place that meet the conditions; of the newest, or the first,
-// only the first end need be kept.
+// look adds the rows of a place that meet the conditions. If only the newest rows or any rows are
+// asked for, only the first end of them are kept.
 func (d *Run) look(out *Rows, at int, end uint64, newest, first bool) bool {
 	pl := out.places[at]
 	pl.looked = true
@@ -310,7 +313,7 @@ func (d *Run) look(out *Rows, at int, end uint64, newest, first bool) bool {
 	for n := range truths {
 		i := n
 		if newest && d.desc {
-			i = len(truths) - 1 - n // mostly the newest come last
+			i = len(truths) - 1 - n // usually the newest rows come last
 		}
 		h := hit{place: at, row: int32(i)}
 		if times != nil {
@@ -341,7 +344,7 @@ func (d *Run) look(out *Rows, at int, end uint64, newest, first bool) bool {
 	return true
 }
 
-// read reads the columns of the conditions of a place, or all columns if it is a few rows.
+// read reads a place: the columns of the conditions, or all columns if it has only a few rows.
 func (d *Run) read(out *Rows, pl *place) bool {
 	pl.complete = pl.found && len(pl.runs) <= maxFoundAtOnce
 	need := slices.Clone(d.filter)
@@ -363,7 +366,7 @@ func (d *Run) read(out *Rows, pl *place) bool {
 	return ok
 }
 
-// columnsRead returns the indexes of the columns that are read, of some rows at least.
+// columnsRead returns the indexes of all columns that the statement reads.
 func (d *Run) columnsRead() []int {
 	need := slices.Clone(d.filter)
 	if d.order != "" {

@@ -13,24 +13,24 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// This file evaluates conditions on rows, as the engine would: a row counts for which the
-// condition is true, not null. What the engine makes of a condition must be known exactly,
-// else there is no test for it.
+// This file evaluates conditions on rows as DuckDB would. A row matches if the condition is true,
+// not if it is null. If DuckDB's meaning of a condition is not known exactly, there is no test for
+// it.
 
-// truth of a condition for a row. With and, the result of two is the lesser one; with or, the greater.
+// truth is the value of a condition for a row. AND takes the lesser of two values, OR the greater.
 type truth = uint8
 
 const (
 	no truth = iota
-	// perhaps is the result for rows near a moment that is only known roughly.
+	// perhaps means that the row is near a moment that is known only approximately.
 	perhaps
 	yes
 )
 
-// rowTest writes the verdicts on the rows of a batch into out.
+// rowTest writes the condition's value for each row of a batch to out.
 type rowTest func(b *column.Batch, out []truth)
 
-// both returns true where both are; nil is always true.
+// both returns a test that is true where both tests are true; a nil test is always true.
 func both(a, b rowTest) rowTest {
 	if a == nil || b == nil {
 		if a == nil {
@@ -48,7 +48,7 @@ func both(a, b rowTest) rowTest {
 	}
 }
 
-// any of them is true.
+// oneOf returns a test that is true where any test of the list is true.
 func oneOf(list []rowTest) rowTest {
 	return func(batch *column.Batch, out []truth) {
 		list[0](batch, out)
@@ -62,7 +62,7 @@ func oneOf(list []rowTest) rowTest {
 	}
 }
 
-// notDeleted leaves out rows that are marked deleted.
+// notDeleted excludes rows that are marked deleted.
 func notDeleted(b *column.Batch, out []truth) {
 	for i := range out {
 		out[i] = yes
@@ -76,14 +76,14 @@ func notDeleted(b *column.Batch, out []truth) {
 	}
 }
 
-// tester makes tests of conditions.
+// tester builds tests from conditions.
 type tester struct {
 	plan.Scope
-	// columns are the indexes of the columns that tests read.
+	// columns are the indexes of the columns that the tests read.
 	columns []int
 }
 
-// use notes that a test reads a column.
+// use records that a test reads a column.
 func (t *tester) use(c *schema.Column) *schema.Column {
 	at := slices.IndexFunc(t.Schema.Columns, func(have schema.Column) bool { return have.ID == c.ID })
 	if !slices.Contains(t.columns, at) {
@@ -92,7 +92,8 @@ func (t *tester) use(c *schema.Column) *schema.Column {
 	return c
 }
 
-// test returns the test of a condition; negated: of its being false.
+// test returns the test of a condition. If negated is set, it is the test that the condition is
+// false.
 func (t *tester) test(v any, negated bool) (rowTest, bool) {
 	n, _ := v.(sql.Node)
 	kind := sql.Text(n, "type")
@@ -193,7 +194,7 @@ func (t *tester) operator(kind string, list []any, negated bool) (rowTest, bool)
 	return nil, false
 }
 
-// nulls tests for null, or for not null.
+// nulls tests whether a column is null, or whether it is not null.
 func nulls(id uint32, null bool) rowTest {
 	return func(b *column.Batch, out []truth) {
 		v := columnOf(b, id)
@@ -206,7 +207,7 @@ func nulls(id uint32, null bool) rowTest {
 	}
 }
 
-// comparison tests a column against a literal, on either side.
+// comparison tests a column against a literal; either may be on the left.
 func (t *tester) comparison(kind string, left, right any) (rowTest, bool) {
 	if _, known := plan.Opposite[kind]; !known {
 		return nil, false
@@ -263,7 +264,8 @@ func order[T int64 | uint64](a, b T) int {
 	return 0
 }
 
-// orderFloats compares as the engine does: NaN is equal to itself and above all else.
+// orderFloats compares doubles as DuckDB does: NaN equals NaN and is greater than every other
+// value.
 func orderFloats(a, b float64) int {
 	switch an, bn := math.IsNaN(a), math.IsNaN(b); {
 	case an && bn:
@@ -278,7 +280,7 @@ func orderFloats(a, b float64) int {
 	return 0
 }
 
-// compares reports whether a comparison is true of values in that order.
+// compares reports whether a comparison is true for two values with the given order.
 func compares(kind string, order int) bool {
 	switch kind {
 	case "COMPARE_EQUAL":
@@ -295,7 +297,7 @@ func compares(kind string, order int) bool {
 	return order >= 0
 }
 
-// like tests texts against a pattern that has no other wildcard than %.
+// like tests texts against a pattern whose only wildcard is %.
 func (t *tester) like(n sql.Node, negated bool) (rowTest, bool) {
 	name, list := sql.Text(n, "function_name"), sql.Args(n)
 	if name != "~~" && name != "!~~" || len(list) != 2 {
@@ -312,7 +314,7 @@ func (t *tester) like(n sql.Node, negated bool) (rowTest, bool) {
 	return t.texts(c, func(b []byte) bool { return matchesParts(string(b), parts) == ((name == "~~") != negated) }), true
 }
 
-// matchesParts reports whether s is the parts with anything between them.
+// matchesParts reports whether s consists of the parts, in order, with any text between them.
 func matchesParts(s string, parts []string) bool {
 	if len(parts) == 1 {
 		return s == parts[0]
@@ -339,7 +341,7 @@ func (t *tester) times(kind string, left sql.Node, right any) (rowTest, bool) {
 	if !ok || !soundMoment(right) {
 		return nil, false
 	}
-	// The row is one that does not meet the condition only within these.
+	// The result is uncertain only for rows within these bounds.
 	mayNot, ok := t.TimeBounds(plan.Opposite[kind], left, right)
 	if !ok {
 		mayNot = plan.Always
@@ -359,8 +361,8 @@ func (t *tester) times(kind string, left sql.Node, right any) (rowTest, bool) {
 	}), true
 }
 
-// soundMoment reports whether a text among a constant of time, if there is one, is a moment
-// to the engine too.
+// soundMoment reports whether DuckDB accepts the text in a time constant as a moment. It returns
+// true if the constant has no text.
 func soundMoment(v any) bool {
 	n, _ := v.(sql.Node)
 	if sql.Text(n, "class") == "CAST" {
@@ -379,7 +381,7 @@ func soundMoment(v any) bool {
 	return false
 }
 
-// notExpired leaves out what the condition of tableView.since leaves out.
+// notExpired excludes the rows that the condition of tableView.since excludes.
 func (t *tester) notExpired(c *schema.Column, before int64) rowTest {
 	units := c.Type.UnitsPerSecond()
 	if before/units < plan.Year1 {

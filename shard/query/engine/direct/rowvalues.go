@@ -5,7 +5,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// columnOf returns a column of a batch; nil if it is null throughout.
+// columnOf returns a column of a batch, or nil if all its values are null.
 func columnOf(b *column.Batch, id uint32) *column.View {
 	if v := b.Column(id); v != nil && v.Nulls < b.Rows {
 		return v
@@ -13,7 +13,7 @@ func columnOf(b *column.Batch, id uint32) *column.View {
 	return nil
 }
 
-// numbers tests the values of a column of integers, times or booleans.
+// numbers returns a test of a column of integers, times or booleans.
 func (t *tester) numbers(c *schema.Column, test func(v int64) bool) rowTest {
 	return t.verdicts(c, func(v int64) truth {
 		if test(v) {
@@ -23,7 +23,8 @@ func (t *tester) numbers(c *schema.Column, test func(v int64) bool) rowTest {
 	})
 }
 
-// verdicts tests the same; values that lie in one byte are tested once each.
+// verdicts tests the values of a numeric column. If values have one byte, each different value is
+// tested once.
 func (t *tester) verdicts(c *schema.Column, test func(v int64) truth) rowTest {
 	id := t.use(c).ID
 	return func(b *column.Batch, out []truth) {
@@ -54,7 +55,7 @@ func (t *tester) verdicts(c *schema.Column, test func(v int64) truth) rowTest {
 	}
 }
 
-// floats tests the values of a column of doubles.
+// floats returns a test of a column of doubles.
 func (t *tester) floats(c *schema.Column, test func(v float64) bool) rowTest {
 	id := t.use(c).ID
 	return func(b *column.Batch, out []truth) {
@@ -72,7 +73,7 @@ func (t *tester) floats(c *schema.Column, test func(v float64) bool) rowTest {
 	}
 }
 
-// texts tests the values of a column of texts; entries of a dictionary once each.
+// texts returns a test of a column of texts. Each entry of a dictionary is tested once.
 func (t *tester) texts(c *schema.Column, test func(v []byte) bool) rowTest {
 	id := t.use(c).ID
 	return func(b *column.Batch, out []truth) {
@@ -102,7 +103,7 @@ func (t *tester) texts(c *schema.Column, test func(v []byte) bool) rowTest {
 	}
 }
 
-// dropNulls has the truth no on the rows that are null.
+// dropNulls sets the result to false for rows that are null.
 func dropNulls(v *column.View, out []truth) {
 	if v.Validity == nil {
 		return

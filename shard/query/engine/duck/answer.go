@@ -16,12 +16,12 @@ import (
 */
 import "C"
 
-// interruptEvery is how often a running query is interrupted once its context has ended: the
-// engine forgets an interrupt that comes between two of its steps.
+// interruptEvery is the time between two interrupts of a running query whose context has ended. One
+// interrupt is not enough: DuckDB drops an interrupt that arrives between two of its steps.
 const interruptEvery = 10 * time.Millisecond
 
-// Watch interrupts the session when the context ends, again and again until the
-// returned function is called, which waits for the watching to end.
+// Watch interrupts the session repeatedly once the context has ended, until the returned function
+// is called. That function waits until the watching goroutine has ended.
 func (s *Session) Watch(ctx context.Context) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -48,21 +48,21 @@ func (s *Session) Watch(ctx context.Context) (stop func()) {
 	}
 }
 
-// Answer is how the rows of a statement are sent.
+// Answer says how the rows of a statement are sent.
 type Answer struct {
-	// Limit is how many rows are sent at most; 0: all.
+	// Limit is the maximum number of rows sent; 0 means all.
 	Limit uint64
-	// First are rows for EXPLAIN in front of the others: a key and a text each.
+	// First are rows of EXPLAIN that come before the others: each is a key and a text.
 	First [][2]string
-	// Clean, if not nil, returns what is sent in the place of a text.
+	// Clean, if not nil, returns the text that is sent in place of a text of the answer.
 	Clean func(text string) string
-	// Emit takes the pieces of the Arrow IPC stream.
+	// Emit receives the pieces of the Arrow IPC stream.
 	Emit func(ipc []byte) error
 	// Rows counts the rows that were fetched.
 	Rows *uint64
 }
 
-// Prepare prepares a statement whose columns are of types that clients can read.
+// Prepare prepares a statement. Columns of types that clients cannot read are cast to text.
 func Prepare(s *Session, text string) (*Prepared, error) {
 	p, err := prepare(s, text)
 	if err != nil {
@@ -73,7 +73,7 @@ func Prepare(s *Session, text string) (*Prepared, error) {
 		return p, nil
 	}
 	defer p.Close()
-	// The second statement has the same columns, as text where needed.
+	// The second statement has the same columns, cast to text where needed.
 	again, err := prepare(s, text)
 	if err != nil {
 		return nil, err
@@ -125,14 +125,14 @@ func (p *Prepared) Run(ctx context.Context, a *Answer) error {
 }
 
 const (
-	// firstPause and longestPause are how long work waits for tasks, first and at most.
+	// firstPause and longestPause are the first and the longest time that work waits for tasks.
 	firstPause   = 20 * time.Microsecond
 	longestPause = 200 * time.Microsecond
 )
 
-// work takes part in a statement until it has a result or an error. Left to itself the engine asks for tasks again
-// and again while its other threads are busy with the last ones: on a machine with more threads than cores it
-// takes their time.
+// work executes tasks of a statement until it has a result or an error. DuckDB itself would poll
+// for tasks while its other threads finish the last ones. On a machine with more threads than
+// cores, this polling takes CPU time from those threads.
 func work(pending duckdb.PendingResult) {
 	pause := firstPause
 	for {
@@ -185,7 +185,7 @@ func (a *Answer) fetch(ctx context.Context, res *duckdb.Result, out *stream) err
 	return out.finish()
 }
 
-// replaceTexts puts what f returns in the place of the texts of a chunk.
+// replaceTexts replaces each text of a chunk by the text that f returns for it.
 func replaceTexts(chunk duckdb.DataChunk, f func(text string) string) {
 	for c := range duckdb.DataChunkGetColumnCount(chunk) {
 		vector := duckdb.DataChunkGetVector(chunk, c)
@@ -205,7 +205,7 @@ func replaceTexts(chunk duckdb.DataChunk, f func(text string) string) {
 	}
 }
 
-// explained returns a chunk with rows for EXPLAIN.
+// explained returns a chunk with the rows for EXPLAIN.
 func (s *Session) explained(rows [][2]string) (duckdb.DataChunk, error) {
 	var res duckdb.Result
 	defer duckdb.DestroyResult(&res)

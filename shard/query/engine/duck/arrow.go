@@ -24,17 +24,17 @@ import "C"
 // flushBytes is how many bytes of the stream are collected before emit is called.
 const flushBytes = 1 << 20
 
-// isJSON reports whether t is JSON, which is a text to Arrow.
+// isJSON reports whether t is JSON, which Arrow represents as a text.
 func isJSON(t duckdb.LogicalType) bool {
 	return duckdb.GetTypeId(t) == duckdb.TypeVarchar && strings.EqualFold(duckdb.LogicalTypeGetAlias(t), "JSON")
 }
 
-// maxTypeDepth is how many lists and structs may lie in one another in an answer;
-// clients and libraries give up at some depth, and deeper ones are sent as text.
+// maxTypeDepth is the maximum nesting of lists and structs in an answer. Deeper values are sent as
+// text, because clients and libraries limit the depth.
 const maxTypeDepth = 16
 
-// asText reports whether values of t are sent as text: types that Arrow lacks, or whose
-// form in Arrow clients cannot be expected to read. t lies depth levels deep.
+// asText reports whether values of t are sent as text: types that Arrow lacks, or whose Arrow form
+// many clients cannot read. depth is the number of types around t.
 func asText(t duckdb.LogicalType, depth int) bool {
 	if depth > maxTypeDepth {
 		return true
@@ -70,8 +70,8 @@ func asText(t duckdb.LogicalType, depth int) bool {
 	return false
 }
 
-// readable returns the statement with the columns that asText names cast to text, or
-// "" if there are none.
+// readable returns the statement with the columns that asText names cast to text, or "" if no
+// column needs it.
 func (p *Prepared) readable() string {
 	if duckdb.PreparedStatementType(p.stmt) != duckdb.StatementTypeSelect {
 		return ""
@@ -115,7 +115,7 @@ func (s *stream) release() {
 	duckdb.DestroyArrowOptions(&s.options)
 }
 
-// setSchema asks the engine for the Arrow form of the result's columns.
+// setSchema asks DuckDB for the Arrow schema of the result's columns.
 func (s *stream) setSchema(p *Prepared) error {
 	n := len(p.types)
 	memTypes := C.calloc(C.size_t(n+1), C.size_t(unsafe.Sizeof(C.duckdb_handle(nil))))
@@ -138,12 +138,12 @@ func (s *stream) setSchema(p *Prepared) error {
 	failed := C.duckdb_to_arrow_schema(C.duckdb_handle(s.options.Ptr), &types[0], &names[0], C.idx_t(n),
 		(*C.struct_ArrowSchema)(mem))
 	if err := takeError(failed); err != nil {
-		return fmt.Errorf("the result's columns in Arrow: %w", err)
+		return fmt.Errorf("describe the result's columns in Arrow: %w", err)
 	}
 	defer cdata.ReleaseCArrowSchema(out)
 	schema, err := cdata.ImportCArrowSchema(out)
 	if err != nil {
-		return fmt.Errorf("the result's columns in Arrow: %w", err)
+		return fmt.Errorf("describe the result's columns in Arrow: %w", err)
 	}
 	fields := schema.Fields()
 	for i := range fields {
@@ -162,7 +162,7 @@ func (s *stream) setSchema(p *Prepared) error {
 	return nil
 }
 
-// takeError returns the error that a call returned, nil if it is none, and frees it.
+// takeError converts an error of a DuckDB call to a Go error, nil if there is none, and frees it.
 func takeError(handle C.duckdb_handle) error {
 	data := duckdb.ErrorData{Ptr: unsafe.Pointer(handle)}
 	if data.Ptr == nil {
@@ -182,12 +182,12 @@ func (s *stream) write(chunk duckdb.DataChunk, rows int64) error {
 	failed := C.duckdb_data_chunk_to_arrow(C.duckdb_handle(s.options.Ptr), C.duckdb_handle(chunk.Ptr),
 		(*C.struct_ArrowArray)(mem))
 	if err := takeError(failed); err != nil {
-		return fmt.Errorf("rows in Arrow: %w", err)
+		return fmt.Errorf("convert rows to Arrow: %w", err)
 	}
-	// The import takes the array over, released when the record is.
+	// The import takes ownership of the array and releases it together with the record.
 	record, err := cdata.ImportCRecordBatchWithSchema((*cdata.CArrowArray)(mem), s.schema)
 	if err != nil {
-		return fmt.Errorf("rows in Arrow: %w", err)
+		return fmt.Errorf("convert rows to Arrow: %w", err)
 	}
 	defer record.Release()
 	if rows < record.NumRows() {
@@ -204,7 +204,7 @@ func (s *stream) write(chunk duckdb.DataChunk, rows int64) error {
 	return s.flush()
 }
 
-// finish writes the end of the stream, and the schema if there was no row.
+// finish writes the end of the stream. If there was no row, it writes the schema first.
 func (s *stream) finish() error {
 	if err := s.writer.Close(); err != nil {
 		return fmt.Errorf("write the end of Arrow IPC: %w", err)

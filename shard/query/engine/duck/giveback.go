@@ -7,13 +7,13 @@ import "cordwood/proto/errs"
 */
 import "C"
 
-// AllocatorSettings is what the environment of a process that opens an instance should have, so
-// that memory which is given back is no longer counted as the process's: DuckDB's allocator
-// otherwise keeps the addresses for ever.
+// AllocatorSettings are environment variables for a process that opens an instance. With them,
+// DuckDB's allocator returns freed memory to the operating system. Without them the memory would
+// keep counting as the process's.
 const AllocatorSettings = "DUCKDB_JE_MALLOC_CONF=retain:false"
 
-// GiveBackAfter returns unused memory to the system after a query that failed for lack of it,
-// or was stopped while it took ever more.
+// GiveBackAfter returns unused memory to the system after a query that failed for lack of it, or
+// was stopped while its memory was growing.
 func GiveBackAfter(err error) {
 	switch errs.CodeOf(err) {
 	case errs.RuntimeResourcesExhausted, errs.QueryTimeout, errs.Cancelled:

@@ -25,16 +25,17 @@ import "C"
 
 // Config configures an instance.
 type Config struct {
-	// MemoryLimit is how many bytes hash tables, sorts and buffers may take.
+	// MemoryLimit is the maximum number of bytes for hash tables, sorts and buffers.
 	MemoryLimit int64
 	// Threads is how many threads run queries.
 	Threads int
-	// TempDir is where what exceeds MemoryLimit is spilled, empty: nowhere; TempLimit bounds its bytes.
+	// TempDir is the folder to which DuckDB spills what exceeds MemoryLimit; if it is empty,
+	// nothing is spilled. TempLimit is the maximum size of this folder in bytes.
 	TempDir   string
 	TempLimit int64
-	// Dirs are the directories below which files can be read.
+	// Dirs are the folders whose files DuckDB may read, including subfolders.
 	Dirs []string
-	// MaxExpressionDepth bounds the expressions of a statement in one another.
+	// MaxExpressionDepth limits the nesting of expressions in a statement.
 	MaxExpressionDepth int
 }
 
@@ -54,15 +55,15 @@ var setupSQL = []string{
 	`CREATE MACRO transaction_timestamp() AS system.main.transaction_timestamp()::TIMESTAMP`,
 	`CREATE MACRO get_current_timestamp() AS system.main.get_current_timestamp()::TIMESTAMP`,
 	`CREATE MACRO to_timestamp(seconds) AS system.main.to_timestamp(seconds)::TIMESTAMP`,
-	// The engine's own cuts times before 1970 towards it.
+	// DuckDB's own function truncates times before 1970 towards 1970.
 	`CREATE MACRO epoch_ms(x TIMESTAMP) AS system.main.epoch_ms(date_trunc('milliseconds', x)), (x TIMESTAMP WITH TIME ` +
 		`ZONE) AS system.main.epoch_ms(date_trunc('milliseconds', x)), (x BIGINT) AS system.main.epoch_ms(x), ` +
 		`(x DATE) AS system.main.epoch_ms(x), (x TIME) AS system.main.epoch_ms(x), (x INTERVAL) AS system.main.epoch_ms(x)`,
 }
 
-// guardSQL puts a bound on the depth of JSON in front of the functions that call themselves
-// for each level of it: a text of some thousand levels would overflow their stack, and end
-// the process. Others go through the text, or keep to the levels of a path.
+// guardSQL wraps the JSON functions that recurse once for each level, and limits the depth of the
+// JSON text. Without the limit a text of some thousand levels would overflow their stack and end
+// the process. Other JSON functions do not recurse, or only as deep as a path goes.
 var guardSQL = []string{
 	macro("json_contains(haystack, needle)", "system.main.json_contains(D(haystack), D(needle))"),
 	macro("json_structure(json)", "system.main.json_structure(D(json))"),
@@ -78,9 +79,9 @@ var guardSQL = []string{
 	macro("from_json_strict(json, structure)", "system.main.from_json_strict(json, S(structure))"),
 }
 
-// likeSQL replaces functions that backtrack in a text for each wildcard of a pattern, without bound, by
-// functions of ours. The patterns that are left to the engine, it makes a comparison, prefix, suffix or
-// contains of if they are literals, and the CASE is gone when the statement is planned.
+// likeSQL replaces functions that backtrack without a bound for each wildcard of a pattern by our
+// own. Patterns that are safe stay with DuckDB: if they are literals, it turns them into a
+// comparison, prefix, suffix or contains, and removes the CASE when it plans the statement.
 var likeSQL = []string{
 	`CREATE MACRO "~~"(a, b) AS CASE WHEN cordwood_like_plain(b) THEN system.main."~~"(a, b) ELSE cordwood_like(a, b) END`,
 	`CREATE MACRO "!~~"(a, b) AS CASE WHEN cordwood_like_plain(b) THEN system.main."!~~"(a, ` +
@@ -94,21 +95,22 @@ var likeSQL = []string{
 	`CREATE MACRO not_ilike_escape(a, b, c) AS NOT cordwood_like_escape(lower(a), lower(b), c)`,
 }
 
-// Bounds on the levels of JSON texts.
+// Limits on the depth of JSON texts.
 const (
-	MaxJSONDepth      = 1000 // that a function goes through level by level
-	MaxStructureDepth = 32   // that describe a type: each level is one of the type
+	MaxJSONDepth      = 1000 // of texts that a function descends into level by level
+	MaxStructureDepth = 32   // of texts that describe a type: each level is a level of the type
 )
 
-// macro returns the statement that makes a macro; in the body, D and S are calls of the bounds.
+// macro returns the statement that creates a macro. In the body, D and S are calls that check the
+// depth.
 func macro(head, body string) string {
 	return "CREATE MACRO " + head + " AS " + strings.NewReplacer(
 		"D(", fmt.Sprintf("cordwood_depth(%d, ", MaxJSONDepth), "S(", fmt.Sprintf("cordwood_depth(%d, ",
 			MaxStructureDepth)).Replace(body)
 }
 
-// Open opens a database that can read files below cfg.Dirs and nothing else,
-// and whose settings cannot be changed.
+// Open opens a database that can read only files below cfg.Dirs, and whose settings cannot be
+// changed.
 func Open(cfg Config) (*Instance, error) {
 	var config duckdb.Config
 	if duckdb.CreateConfig(&config) == duckdb.StateError {
@@ -147,10 +149,10 @@ func (in *Instance) setUp(cfg Config) error {
 	}
 	defer s.Close()
 	statements := []string{
-		// Tables hold UTC without a zone: any other session zone would shift comparisons.
+		// Tables hold UTC without a zone. Any other session zone would shift comparisons.
 		"SET GLOBAL TimeZone = 'UTC'",
 		"SET GLOBAL errors_as_json = true",
-		// Footers are parsed once per file, not once per query and step of planning.
+		// Parse the footer of a file once, not once for each query and step of planning.
 		"SET GLOBAL parquet_metadata_cache = true",
 		fmt.Sprintf("SET GLOBAL max_expression_depth = %d", cfg.MaxExpressionDepth),
 		"SET temp_directory = " + sql.QuoteText(cfg.TempDir),
@@ -177,14 +179,14 @@ func (s *Session) register() error {
 	initMatch()
 	conn := C.duckdb_handle(s.conn.Ptr)
 	for what, failed := range map[string]bool{
-		"the scan of batches":            C.cw_register(conn) != 0,
-		"the search of texts":            C.cw_match_register(conn) != 0,
-		"date_trunc of nanoseconds":      C.cw_trunc_register(conn) != 0,
-		"the casts that round once":      C.cw_cast_register(conn) != 0,
-		"the times of integers":          C.cw_epoch_register(conn) != 0,
-		"the bound on the depth of JSON": C.cw_depth_register(conn) != 0,
-		"LIKE":                           C.cw_like_register(conn) != 0,
-		"the quotient of averages":       C.cw_quotient_register(conn) != 0,
+		"the table function that scans batches": C.cw_register(conn) != 0,
+		"the text search functions":             C.cw_match_register(conn) != 0,
+		"date_trunc for nanoseconds":            C.cw_trunc_register(conn) != 0,
+		"the casts of numbers to doubles":       C.cw_cast_register(conn) != 0,
+		"the conversion of integers to times":   C.cw_epoch_register(conn) != 0,
+		"the check of the depth of JSON":        C.cw_depth_register(conn) != 0,
+		"LIKE":                                  C.cw_like_register(conn) != 0,
+		"the division for averages":             C.cw_quotient_register(conn) != 0,
 	} {
 		if failed {
 			return fmt.Errorf("register %s", what)
@@ -198,8 +200,7 @@ func (in *Instance) Close() {
 	duckdb.Close(&in.db)
 }
 
-// Session is a connection for one query. Only interrupt may be called while another
-// method runs.
+// Session is a connection for one query. Only interrupt may be called while another method runs.
 type Session struct {
 	conn duckdb.Connection
 }
@@ -216,10 +217,10 @@ func (in *Instance) Connect() (*Session, error) {
 // Close ends the session and what is left of its statements.
 func (s *Session) Close() { duckdb.Disconnect(&s.conn) }
 
-// interrupt stops what the session runs at this moment, if anything.
+// interrupt stops whatever the session is running, if anything.
 func (s *Session) interrupt() { duckdb.Interrupt(s.conn) }
 
-// Exec runs a statement of our own whose rows do not matter.
+// Exec runs one of our own statements and ignores its rows.
 func (s *Session) Exec(sql string) error {
 	var res duckdb.Result
 	defer duckdb.DestroyResult(&res)
@@ -254,7 +255,7 @@ func (s *Session) QueryText(sql, arg string) (string, error) {
 	return duckdb.StringTData((*duckdb.StringT)(data)), nil
 }
 
-// SyntaxTree returns the syntax tree of a text, in JSON.
+// SyntaxTree returns the syntax tree of a text as JSON, without empty fields.
 func (in *Instance) SyntaxTree(text string) (string, error) {
 	s, err := in.Connect()
 	if err != nil {
@@ -265,7 +266,7 @@ func (in *Instance) SyntaxTree(text string) (string, error) {
 		"SELECT json_serialize_sql(?::VARCHAR, skip_null := true, skip_empty := true, skip_default := true)::VARCHAR", text)
 }
 
-// WholeTree returns the syntax tree of a text, in JSON, with what is empty.
+// WholeTree returns the syntax tree of a text as JSON, with empty fields.
 func (in *Instance) WholeTree(text string) (string, error) {
 	s, err := in.Connect()
 	if err != nil {
@@ -275,8 +276,8 @@ func (in *Instance) WholeTree(text string) (string, error) {
 	return s.QueryText("SELECT json_serialize_sql(?::VARCHAR)::VARCHAR", text)
 }
 
-// EngineError reads what the engine says of an error: an object of JSON, because of
-// the setting errors_as_json, or in some places a text as "Binder Error: …".
+// EngineError parses an error of DuckDB. It is a JSON object because of the setting errors_as_json,
+// but in some places a text such as "Binder Error: …".
 func EngineError(msg string, kind duckdb.ErrorType) error {
 	e := &sql.EngineError{}
 	if i := strings.Index(msg, `{"exception_type"`); i >= 0 && json.Unmarshal([]byte(msg[i:]), e) == nil {

@@ -12,26 +12,26 @@ import (
 */
 import "C"
 
-// initMatch gives the search functions Go's tables of letters, with which the token filters of
-// segments were made.
+// initMatch passes Go's tables of letters to the C search functions. The token filters of segments
+// were made with the same tables.
 var initMatch = sync.OnceFunc(func() {
 	numbers, entries := letters()
-	// The engine reads both for as long as the process lives.
+	// The C functions read both for as long as the process lives.
 	bytes := func(p unsafe.Pointer, n int) unsafe.Pointer { return C.CBytes(unsafe.Slice((*byte)(p), n)) }
 	C.cw_match_init(
 		(*C.uint16_t)(bytes(unsafe.Pointer(&numbers[0]), 2*len(numbers))),
 		(*C.uint32_t)(bytes(unsafe.Pointer(&entries[0]), 4*len(entries))))
 })
 
-// pageRunes is how many code points a page of them has.
+// pageRunes is how many code points a page of the tables covers.
 const pageRunes = 256
 
-// runePage is what the code points of a page are, in the form of match.h.
+// runePage classifies the code points of a page, in the format of match.h.
 type runePage [pageRunes]uint32
 
-// letters returns for each page of code points its number among the different ones, and these.
-// Every process of the engine does it before its first query, so that it goes through the ranges
-// that Unicode names and not through a million code points.
+// letters returns the distinct pages, and for each range of code points the number of its page.
+// Every process with an engine builds this table before its first query. So that this is quick, it
+// visits the ranges that Unicode names, not each of a million code points.
 func letters() (numbers []uint16, entries []uint32) {
 	all := make([]runePage, (unicode.MaxRune+1)/pageRunes)
 	mark := func(t *unicode.RangeTable, flag uint32) {

@@ -26,7 +26,7 @@ func TestLetters(t *testing.T) {
 	}
 }
 
-// BenchmarkLetters is part of each start of the engine.
+// BenchmarkLetters measures the building of the table, which is part of each start of the engine.
 func BenchmarkLetters(b *testing.B) {
 	for b.Loop() {
 		letters()

@@ -17,14 +17,14 @@ import (
 */
 import "C"
 
-// morselRows is how many rows of a batch a thread takes at a time.
+// morselRows is how many rows of a batch a thread scans at a time.
 const morselRows = 16 << 10
 
-// relation lends the engine the batches of a table, until release.
+// relation makes the batches of a table readable to DuckDB until it is released.
 type relation struct {
 	c   *C.cw_relation
 	pin runtime.Pinner
-	// numbers are 0, 1, 2 …, as the numbers of a batch's rows.
+	// numbers are 0, 1, 2 …: the row numbers of a batch.
 	numbers []byte
 }
 
@@ -69,7 +69,7 @@ func LendBatches(names []string, columns []schema.Column, batches []plan.Part) (
 	}
 	if C.cw_relation_publish(r.c) == 0 {
 		r.Release()
-		return nil, fmt.Errorf("describe %d batches to the engine: too many queries at once", len(batches))
+		return nil, fmt.Errorf("describe %d batches to the engine: too many queries run at once; try again", len(batches))
 	}
 	return r, nil
 }
@@ -77,14 +77,14 @@ func LendBatches(names []string, columns []schema.Column, batches []plan.Part) (
 // ID returns the argument of cordwood_scan.
 func (r *relation) ID() uint64 { return uint64(r.c.id) }
 
-// Release takes the batches back.
+// Release ends DuckDB's access to the batches.
 func (r *relation) Release() {
 	C.cw_relation_free(r.c)
 	r.c = nil
 	r.pin.Unpin()
 }
 
-// number makes the numbers of rows that columns of that id refer to.
+// number creates the row numbers for columns with the id of a row number.
 func (r *relation) number(rows int) {
 	r.numbers = make([]byte, 0, 4*rows+16)
 	for i := range rows {
@@ -126,8 +126,8 @@ func (r *relation) addBatch(out []C.cw_view, columns []schema.Column, p plan.Par
 	return nil
 }
 
-// doublesFrom says how values of a narrower type become values of a column. Integers need
-// nothing but to be written in the width of the column.
+// doublesFrom returns how values of a narrower type are converted to a column's type. Integers only
+// need to be widened.
 func doublesFrom(narrow, wide schema.Type) C.uint8_t {
 	switch {
 	case narrow == wide || !wide.IsFloat():
@@ -140,7 +140,7 @@ func doublesFrom(narrow, wide schema.Type) C.uint8_t {
 	return C.CW_FROM_SIGNED
 }
 
-// keep pins memory of the Go heap; for other memory it does nothing.
+// keep pins memory that lies on the Go heap. Other memory does not need it.
 func (r *relation) keep(mem []byte) {
 	if cap(mem) > 0 {
 		r.pin.Pin(unsafe.SliceData(mem))
@@ -149,7 +149,7 @@ func (r *relation) keep(mem []byte) {
 
 func start(b []byte) *C.uint8_t { return (*C.uint8_t)(unsafe.Pointer(unsafe.SliceData(b))) }
 
-// addresses is where some memory lies.
+// addresses holds the pointers to some memory.
 type addresses struct{ from, to uintptr }
 
 func memory(b []byte) addresses {

@@ -7,7 +7,7 @@ import (
 	duckdb "github.com/duckdb/duckdb-go-bindings"
 )
 
-// typeNames are the types that a parameter may have, except DECIMAL and lists.
+// typeNames are the types that a parameter may have, besides DECIMAL and lists.
 var typeNames = map[duckdb.Type]string{
 	duckdb.TypeBoolean: "BOOLEAN", duckdb.TypeTinyInt: "TINYINT", duckdb.TypeSmallInt: "SMALLINT",
 	duckdb.TypeInteger: "INTEGER", duckdb.TypeBigInt: "BIGINT", duckdb.TypeHugeInt: "HUGEINT",
@@ -20,8 +20,8 @@ var typeNames = map[duckdb.Type]string{
 	duckdb.TypeTimeNS: "TIME_NS", duckdb.TypeBigNum: "BIGNUM",
 }
 
-// ParameterTypes returns the types that the statement expects of its parameters $1 to $n. A type that it does not
-// determine is empty.
+// ParameterTypes returns the types that the statement expects for its parameters $1 to $n. The type
+// is empty if the statement does not determine it.
 func (s *Session) ParameterTypes(text string, n int) ([]string, error) {
 	var stmt duckdb.PreparedStatement
 	defer duckdb.DestroyPrepare(&stmt)
@@ -43,7 +43,7 @@ func (s *Session) ParameterTypes(text string, n int) ([]string, error) {
 	return out, nil
 }
 
-// typeName returns a type as the engine writes it, or "" if no parameter can have this type.
+// typeName returns a type as DuckDB writes it, or "" if no parameter can have it.
 func typeName(kind duckdb.LogicalType) string {
 	switch id := duckdb.GetTypeId(kind); id {
 	case duckdb.TypeDecimal:

@@ -25,7 +25,7 @@ import (
 */
 import "C"
 
-// Rows returns the rows of a statement of our own whose columns are texts.
+// Rows returns the rows of one of our own statements. All its columns must be texts.
 func (s *Session) Rows(text string) (rows [][]string, err error) {
 	var res duckdb.Result
 	defer duckdb.DestroyResult(&res)
@@ -54,7 +54,7 @@ func (s *Session) Rows(text string) (rows [][]string, err error) {
 	}
 }
 
-// Column is a column of an answer: its name, and its type as the engine writes it.
+// Column is a column of an answer: its name, and its type as DuckDB writes it.
 type Column struct{ Name, Type string }
 
 // Describe returns the columns of the answer to a statement, without running it. Positions in its errors are
@@ -77,23 +77,24 @@ func (s *Session) Describe(text string) ([]Column, error) {
 	return out, nil
 }
 
-// CreateTable makes an empty temporary table of the session, with the columns of a statement.
+// CreateTable creates an empty temporary table in the session, with the columns of a statement.
 func (s *Session) CreateTable(name, text string) error {
 	return s.Exec("CREATE TEMP TABLE " + sql.QuoteName(name) + " AS " + text + "\nWITH NO DATA")
 }
 
-// Append adds the rows of Arrow IPC streams to a temporary table. Values are cast to the types of its columns. It
-// stops between two streams once ctx has ended.
+// Append adds the rows of Arrow IPC streams to a temporary table. Values are cast to the types of
+// its columns. It stops between two streams once ctx has ended.
 //
-// It returns an error if the columns of a stream have other types than want: a cast would round what a node
-// knows in a wider type.
+// It returns an error if the columns of a stream have other types than want: a cast would round
+// values of a wider type.
 func (s *Session) Append(ctx context.Context, table string, want *arrow.Schema, streams [][]byte) error {
 	var app duckdb.Appender
 	defer duckdb.AppenderDestroy(&app)
 	if duckdb.AppenderCreateExt(s.conn, "temp", "main", table, &app) == duckdb.StateError {
 		return fmt.Errorf("open the table of partial results: %s", duckdb.AppenderError(app))
 	}
-	// One appender for all: each one that is flushed costs a millisecond, and buffers of its own.
+	// Use one appender for all streams: flushing one costs a millisecond, and each has buffers of
+	// its own.
 	for _, stream := range streams {
 		if err := s.appendStream(app, want, stream); err != nil {
 			return err
@@ -110,24 +111,24 @@ func (s *Session) Append(ctx context.Context, table string, want *arrow.Schema, 
 
 // appendStream adds the rows of one stream.
 func (s *Session) appendStream(app duckdb.Appender, want *arrow.Schema, stream []byte) error {
-	// The engine reads the rows where they lie, so that must not be memory of the Go heap.
+	// DuckDB reads the rows in place, so they must not be in memory of the Go heap.
 	r, err := ipc.NewReader(bytes.NewReader(stream), ipc.WithAllocator(mallocator.NewMallocator()))
 	if err != nil {
 		return fmt.Errorf("read partial results: %w", err)
 	}
 	defer r.Release()
 	if n := int(duckdb.AppenderColumnCount(app)); n != r.Schema().NumFields() {
-		return fmt.Errorf("partial results have %d columns where %d are expected", r.Schema().NumFields(), n)
+		return fmt.Errorf("the partial results of a node have %d columns, but %d are expected", r.Schema().NumFields(), n)
 	}
 	for i, f := range r.Schema().Fields() {
 		if i < want.NumFields() && !arrow.TypeEqual(f.Type, want.Field(i).Type) {
-			return fmt.Errorf("column %d of the partial results has the type %s where %s is expected", i+1, f.Type,
+			return fmt.Errorf("column %d of a node's partial results has the type %s, but %s is expected", i+1, f.Type,
 				want.Field(i).Type)
 		}
 	}
 	converted, err := s.arrowTypes(r.Schema())
 	if err != nil {
-		return fmt.Errorf("the columns of partial results: %w", err)
+		return fmt.Errorf("describe the columns of partial results: %w", err)
 	}
 	defer C.duckdb_destroy_arrow_converted_schema(&converted)
 	for r.Next() {
@@ -141,8 +142,8 @@ func (s *Session) appendStream(app duckdb.Appender, want *arrow.Schema, stream [
 	return nil
 }
 
-// arrowTypes returns what the engine makes of the types of a schema. Names and metadata are left out: it might read
-// something into them.
+// arrowTypes returns DuckDB's types for the columns of a schema. It omits names and metadata, which
+// DuckDB might interpret.
 func (s *Session) arrowTypes(schema *arrow.Schema) (converted C.duckdb_handle, err error) {
 	fields := make([]arrow.Field, schema.NumFields())
 	for i, f := range schema.Fields() {
@@ -174,17 +175,18 @@ func (s *Session) appendBatch(app duckdb.Appender, rec arrow.RecordBatch, types 
 	return nil
 }
 
-// chunkOf lends the engine the rows of a batch, until the chunk is destroyed.
+// chunkOf makes the rows of a batch readable to DuckDB without a copy, until the chunk is
+// destroyed.
 func (s *Session) chunkOf(rec arrow.RecordBatch, types C.duckdb_handle) (duckdb.DataChunk, error) {
 	mem := C.calloc(1, C.size_t(unsafe.Sizeof(cdata.CArrowArray{})))
 	defer C.free(mem)
 	array := (*cdata.CArrowArray)(mem)
 	cdata.ExportArrowRecordBatch(rec, array, nil)
-	defer cdata.ReleaseCArrowArray(array) // nothing, if the engine took it over
+	defer cdata.ReleaseCArrowArray(array) // does nothing if DuckDB took ownership
 	var handle C.duckdb_handle
 	failed := C.duckdb_data_chunk_from_arrow(C.duckdb_handle(s.conn.Ptr), (*C.struct_ArrowArray)(mem), types, &handle)
 	return duckdb.DataChunk{Ptr: unsafe.Pointer(handle)}, takeError(failed)
 }
 
-// chunkRows is how many rows the engine takes at a time.
+// chunkRows is the maximum number of rows of a DuckDB chunk.
 const chunkRows = 2048

@@ -6,7 +6,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// maxColumns is how many columns an answer may have.
+// maxColumns is the maximum number of columns of an answer.
 const maxColumns = 100_000
 
 // Prepared is a statement ready to run.
@@ -32,12 +32,13 @@ func prepare(s *Session, text string) (*Prepared, error) {
 	case duckdb.StatementTypeSelect, duckdb.StatementTypeExplain:
 	default:
 		p.Close()
-		return nil, errs.New(errs.Unsupported, "only SELECT, and EXPLAIN of it, can be run here")
+		return nil, errs.New(errs.Unsupported, "only SELECT and EXPLAIN SELECT can be run here")
 	}
 	columns := duckdb.PreparedStatementColumnCount(p.stmt)
 	if columns > maxColumns {
 		p.Close()
-		return nil, errs.New(errs.Unsupported, "the answer would have %d columns; %d are allowed", columns, maxColumns)
+		return nil, errs.New(errs.Unsupported, "the answer would have %d columns; at most %d are allowed: name the columns "+
+			"that you need", columns, maxColumns)
 	}
 	for i := range columns {
 		p.Names = append(p.Names, duckdb.PreparedStatementColumnName(p.stmt, i))

@@ -8,8 +8,8 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// analyzerOf returns how words of a column are separated: as its fulltext index says, otherwise
-// without regard to case.
+// analyzerOf returns how the words of a column are separated: as its fulltext index says, or
+// without regard to case if it has none.
 func analyzerOf(c *schema.Column) sql.Analyzer {
 	if c == nil || c.Index == nil || c.Index.Kind != schema.FulltextIndex {
 		return sql.Analyzer{}
@@ -19,8 +19,8 @@ func analyzerOf(c *schema.Column) sql.Analyzer {
 	return sql.Analyzer{CaseSensitive: err == nil && caseSensitive, Chinese: o[schema.IndexOptionAnalyzer] == "Chinese"}
 }
 
-// analyzerIn returns the analyzer of the column that the call searches, found by its name among
-// the columns of the statement's tables.
+// analyzerIn returns the analyzer of the column that the call searches. It looks up the column's
+// name in the statement's tables.
 func analyzerIn(c *sql.SearchCall, plans []*Plan) sql.Analyzer {
 	path, _ := c.Column["column_names"].([]any)
 	if sql.Text(c.Column, "class") != "COLUMN_REF" || len(path) == 0 {

@@ -14,21 +14,21 @@ import (
 	"cordwood/shard/segment"
 )
 
-// This file answers from the bounds of parts alone what asks for nothing but times, and
-// for these only as coarsely as the bounds are: hits per minute, rows of last week. If
-// all rows of a part look the same to a statement, it gets as many rows of one value.
+// This file answers statements that use only the time, and only coarsely, from the bounds of parts:
+// hits per minute, or rows of last week. If all rows of a part look the same to a statement, DuckDB
+// gets the same number of rows with one constant value instead.
 
 const (
-	// maxSame is how many sameRows a reference reads; each is a part of the plan.
+	// maxSame is the maximum number of sameRows of a reference. Each is a part of DuckDB's plan.
 	maxSame = 64
-	// FarAway bounds the moments that are looked at: those beyond may mean infinity.
+	// FarAway limits the moments that are considered. Moments beyond it may mean infinity.
 	FarAway = math.MaxInt64 / 2
-	// apart is how long before the end of a bucket moments are not looked at, in
-	// nanoseconds: some functions see microseconds, rounded.
+	// apart is a margin in nanoseconds before the end of a bucket. Moments within the margin are
+	// not counted by bounds, since some functions round to microseconds.
 	apart = 1000
 )
 
-// readsTimes reports whether a node may be a use of a time index that readers understand.
+// readsTimes reports whether a node may be a use of a time index that a reader function handles.
 func readsTimes(n sql.Node) bool {
 	switch sql.Text(n, "class") {
 	case "COMPARISON", "BETWEEN", "CAST", "FUNCTION":
@@ -37,7 +37,7 @@ func readsTimes(n sql.Node) bool {
 	return false
 }
 
-// findTimes returns the outermost nodes of a tree that may be uses of a time index.
+// findTimes returns the outermost nodes of a tree that may use a time index.
 func findTimes(root sql.Node) (list []sql.Node) {
 	sql.EachNode(root, func(n sql.Node) bool {
 		found := readsTimes(n)
@@ -49,8 +49,8 @@ func findTimes(root sql.Node) (list []sql.Node) {
 	return list
 }
 
-// readers returns what the statement reads of the time index of its only table, if that
-// is all that it reads of it, and nothing in another way.
+// readers returns the uses of the time index of the statement's only table. ok is false if the
+// statement reads another column, or uses the time index in a way that is not known here.
 func (p *Plan) readers(now time.Time) (list []indistinct, ok bool) {
 	st := p.St
 	index := p.View.Schema.TimeIndex()
@@ -73,11 +73,12 @@ func (p *Plan) readers(now time.Time) (list []indistinct, ok bool) {
 			return found == nil
 		})
 	}
-	// Whatever else has the name of the column may be another use of it.
+	// Another node with the name of the column may be another use of it.
 	return list, uses == st.Words[sql.LowerASCII(index.Name)]
 }
 
-// readersOf returns what an expression with one use of the time index reads of it, or nil.
+// readersOf returns how an expression with one use of the time index reads it, or nil if that is
+// not known.
 func (p *Scope) readersOf(n sql.Node) []indistinct {
 	switch kind := sql.Text(n, "type"); sql.Text(n, "class") {
 	case "COMPARISON":
@@ -105,7 +106,7 @@ func (p *Scope) readersOf(n sql.Node) []indistinct {
 	return nil
 }
 
-// bucketOf handles a function that puts the time index into buckets.
+// bucketOf handles a function that assigns the time index to buckets.
 func (p *Scope) bucketOf(n sql.Node) indistinct {
 	list := sql.Args(n)
 	if len(list) != 2 || !p.isTimeIndex(list[1]) {
@@ -115,7 +116,7 @@ func (p *Scope) bucketOf(n sql.Node) indistinct {
 	case "date_trunc", "datetrunc":
 		return sameUnit(list[0])
 	case "time_bucket":
-		// Buckets are counted from the third of January 2000, a Monday.
+		// Buckets are counted from January 3, 2000, a Monday.
 		if by, ok := p.duration(list[0]); ok && by.Lo == by.Hi && by.Lo > 0 && by.Lo%apart == 0 {
 			return sameBucket(by.Lo, 946857600*Second)
 		}
@@ -123,7 +124,7 @@ func (p *Scope) bucketOf(n sql.Node) indistinct {
 	return nil
 }
 
-// readerOf handles the comparison of an expression of the time index with a constant.
+// readerOf handles a comparison of an expression of the time index with a constant.
 func (p *Scope) readerOf(expr, constant any) indistinct {
 	at, back, forth, ok := p.compared(expr, constant)
 	if !ok {
@@ -161,7 +162,7 @@ func sameUnit(v any) indistinct {
 	return nil
 }
 
-// sameBucket handles buckets of a fixed width in nanoseconds, one of which begins at origin.
+// sameBucket handles buckets of a fixed width in nanoseconds. One bucket begins at origin.
 func sameBucket(size, origin int64) indistinct {
 	floor := func(v int64) int64 {
 		v -= origin
@@ -173,8 +174,8 @@ func sameBucket(size, origin int64) indistinct {
 	return func(times Span) bool { return floor(times.Lo) == floor(times.Hi) }
 }
 
-// alike reports whether all moments of a span, in the unit of the time index, are the same to the
-// statement.
+// alike reports whether the statement cannot distinguish any two moments of a span. The span is in
+// the unit of the time index.
 func (p *Plan) alike(lo, hi int64, timeType schema.Type) bool {
 	times := Span{Nanoseconds(lo, timeType), Nanoseconds(hi, timeType)}
 	if before := p.View.ExpiredBefore; before != nil && lo < *before && hi >= *before {
@@ -187,8 +188,8 @@ func (p *Plan) alike(lo, hi int64, timeType schema.Type) bool {
 	return !slices.ContainsFunc(p.reads, func(r indistinct) bool { return !r(times) })
 }
 
-// countByBounds takes what the statement need not read out of the source: parts, or row groups of
-// segments, whose rows are alike to it.
+// countByBounds removes parts and row groups from the source if their rows are all the same to the
+// statement, and counts the rows instead.
 func countByBounds(_ context.Context, p *Plan, s *Source) error {
 	if !p.timesOnly || len(s.need) != 1 || s.Columns[s.need[0]].Semantic != schema.Timestamp {
 		return nil
@@ -212,9 +213,9 @@ func countByBounds(_ context.Context, p *Plan, s *Source) error {
 	return nil
 }
 
-// take leaves out rows that need not be read.
+// take removes rows that need not be read from the source.
 func (s *Source) take(units []alikeRows) {
-	taken := make(map[int][]rowRun) // of s.plain
+	taken := make(map[int][]rowRun) // by the position in s.plain
 	whole := make(map[int]bool)
 	for _, u := range units {
 		taken[u.part] = append(taken[u.part], u.run)
@@ -245,15 +246,15 @@ func explainBounds(_ *Plan, s *Source) string {
 	return fmt.Sprintf("; %d rows counted by the bounds of their times", n)
 }
 
-// alikeRows are rows of a part that are alike to a statement.
+// alikeRows are rows of a part that are the same to a statement.
 type alikeRows struct {
-	part     int // in source.plain
+	part     int // position in source.plain
 	whole    bool
-	group    int    // of the file, if not whole
-	run      rowRun // of the file, if not whole
+	group    int    // row group of the file, unless the whole part is meant
+	run      rowRun // rows of the file, unless the whole part is meant
 	min, max int64
 	rows     int64
-	counts   map[string]int64 // of the rows, by the literals of their values; nil: not counted
+	counts   map[string]int64 // number of rows by the literals of their values; nil if they were not counted
 }
 
 func rowsOf(list []alikeRows) (n int64) {
@@ -263,12 +264,13 @@ func rowsOf(list []alikeRows) (n int64) {
 	return n
 }
 
-// meets reports whether rows of a span may meet the statement's conditions.
+// meets reports whether rows within a span may meet the statement's conditions.
 func (p *Plan) meets(lo, hi int64) bool {
 	return p.may == nil || p.may(p.probe(&Part{Min: lo, Max: hi}, false))
 }
 
-// alikeIn returns what of part i of the source is alike: all of it, or row groups.
+// alikeIn returns the rows of part i of the source that are the same to the statement: all rows, or
+// row groups.
 func (p *Plan) alikeIn(s *Source, i int, index *schema.Column) (out []alikeRows) {
 	part, timeType := &s.Plain[i], index.Type
 	if part.far {
@@ -298,7 +300,8 @@ func (p *Plan) alikeIn(s *Source, i int, index *schema.Column) (out []alikeRows)
 	return p.alikeGroups(part, i, f, fields[index.ID], timeType)
 }
 
-// alikeGroups returns the row groups of a segment that are alike. field is the time index.
+// alikeGroups returns the row groups of a segment whose rows are the same to the statement. field
+// is the time index.
 func (p *Plan) alikeGroups(part *Part, i int, f *segment.Filters, field uint32,
 	timeType schema.Type,
 ) (out []alikeRows) {
@@ -315,7 +318,7 @@ func (p *Plan) alikeGroups(part *Part, i int, f *segment.Filters, field uint32,
 		}
 		lo, hi = max(lo/factor, part.Min), min(hi/factor, part.Max)
 		if !p.meets(lo, hi) {
-			continue // DuckDB leaves these out itself, in less time
+			continue // DuckDB excludes these row groups itself, and is faster
 		}
 		may += group.Rows
 		if p.alike(lo, hi, timeType) {
@@ -327,13 +330,12 @@ func (p *Plan) alikeGroups(part *Part, i int, f *segment.Filters, field uint32,
 		}
 	}
 	if total != part.Segment.Rows || counted < may/4*3 {
-		return nil // to read the rest by its row numbers would take longer than to read all
+		return nil // reading the rest by row numbers would take longer than reading all rows
 	}
 	return fewRuns(out, total)
 }
 
-// fewRuns leaves out the smallest of some runs of a file, until the others are few enough to be
-// separate.
+// fewRuns removes the smallest runs of a file until the others are few enough to be separate.
 func fewRuns(list []alikeRows, rows int64) []alikeRows {
 	for {
 		var runs []rowRun
@@ -343,7 +345,7 @@ func fewRuns(list []alikeRows, rows int64) []alikeRows {
 		if len(list) == 0 || len(without(rows, runs)) <= maxRuns {
 			return list
 		}
-		// Of neighbours, which are one gap, all or none are of use.
+		// Neighbouring runs are one gap, so keep all of them or none.
 		first, end, least := 0, 0, int64(math.MaxInt64)
 		for i := 0; i < len(list); {
 			k, n := i+1, list[i].rows
@@ -359,7 +361,7 @@ func fewRuns(list []alikeRows, rows int64) []alikeRows {
 	}
 }
 
-// without returns the runs of a file's rows that are not among some.
+// without returns the rows of a file that are in none of the given runs, as runs.
 func without(rows int64, runs []rowRun) (out []rowRun) {
 	runs = slices.Clone(runs)
 	slices.SortFunc(runs, func(a, b rowRun) int { return cmp.Compare(a.First, b.First) })
@@ -373,7 +375,7 @@ func without(rows int64, runs []rowRun) (out []rowRun) {
 	return out
 }
 
-// join puts together what is alike.
+// join combines the counts of rows that are the same to the statement.
 func (p *Plan) join(units []alikeRows, timeType schema.Type) (out [][]alikeRows) {
 	slices.SortStableFunc(units, func(a, b alikeRows) int { return cmp.Compare(a.min, b.min) })
 	end := int64(0)

@@ -18,19 +18,21 @@ import (
 )
 
 // This file counts rows by the codes of a dictionary, for statements that read one column and do
-// not depend on the order of its rows: count by status. For rows with one value the engine gets
-// the same number of rows of a constant, as for the rows that bounds.go finds. The statement may
-// ask for times as well, as long as all rows of a row group give the same answer.
+// not depend on the order of rows, such as a count by status. For each value, DuckDB gets the same
+// number of rows with a constant, as for the rows that bounds.go finds. The statement may also use
+// the time if all rows of a row group give the same result.
 
 const (
-	// maxCounted is how many values rows are counted by; each is a part of the plan.
+	// maxCounted is the maximum number of values by which rows are counted. Each is a part of
+	// DuckDB's plan.
 	maxCounted = 64
-	// maxCountedBytes is the longest text among them.
+	// maxCountedBytes is the maximum length of such a text value.
 	maxCountedBytes = 256
 )
 
 // unorderedFunctions are functions that do not depend on the order of rows: aggregates, and
-// functions that may stand around them. None makes doubles, whose sums depend on it.
+// functions that may be applied to them. None returns doubles, since the sum of doubles depends on
+// the order.
 var unorderedFunctions = map[string]bool{
 	"count": true, "count_star": true, "sum": true, "min": true, "max": true, "avg": true,
 	"+": true, "-": true, "*": true, "//": true, "%": true,
@@ -38,7 +40,7 @@ var unorderedFunctions = map[string]bool{
 	"date_trunc": true, "datetrunc": true, "time_bucket": true,
 }
 
-// constantFunctions are the functions that make moments and intervals.
+// constantFunctions are the functions that return moments and intervals.
 var constantFunctions = map[string]bool{
 	"+": true, "-": true, "trunc": true, "now": true, "get_current_timestamp": true, "transaction_timestamp": true,
 	"today": true, "current_date": true, "current_localtimestamp": true, "make_timestamp": true,
@@ -47,7 +49,7 @@ var constantFunctions = map[string]bool{
 	"to_days": true, "to_weeks": true, "to_months": true, "to_quarters": true, "to_years": true,
 }
 
-// isConstant reports whether an expression has one value for all rows.
+// isConstant reports whether an expression has the same value for all rows.
 func isConstant(v any) bool {
 	n, _ := v.(sql.Node)
 	switch sql.Text(n, "class") {
@@ -64,8 +66,8 @@ func isConstant(v any) bool {
 
 var aggregates = map[string]bool{"count": true, "count_star": true, "sum": true, "min": true, "max": true, "avg": true}
 
-// unordered reports whether a query groups or adds up the rows of one table, and does nothing that
-// depends on their order.
+// unordered reports whether a query groups or aggregates the rows of one table and does not depend
+// on their order.
 func unordered(st *sql.Statement, n sql.Node) bool {
 	if sql.Text(n, "type") != "SELECT_NODE" ||
 		!sql.OnlyKeys(n, "aggregate_handling", "from_table", "modifiers", "select_list", "where_clause",
@@ -146,9 +148,9 @@ func isDouble(v any) bool {
 	return id == "DOUBLE" || id == "FLOAT"
 }
 
-// countByCodes takes segments and row groups out of the source whose rows can be counted by the values
-// of the only column that the statement reads beside the time index. It may use the time index if the result
-// is the same for all of their rows: in a condition that their bounds fulfil.
+// countByCodes removes segments and row groups from the source if their rows can be counted by the
+// values of the only column that the statement reads besides the time index. The statement may use
+// the time index in conditions that all rows of the part meet.
 func countByCodes(ctx context.Context, p *Plan, s *Source) error {
 	index := p.View.Schema.TimeIndex()
 	if !p.shape.unordered || p.View.Merges() || index == nil || !p.timesOnly {
@@ -189,8 +191,8 @@ func countByCodes(ctx context.Context, p *Plan, s *Source) error {
 	return nil
 }
 
-// onlyBeside returns the column that the source reads beside the time index, if there is just one and its
-// values can be counted.
+// onlyBeside returns the only column that the source reads besides the time index. It returns nil
+// if there are several, or if the values cannot be counted.
 func (s *Source) onlyBeside(index *schema.Column) (only *schema.Column) {
 	for _, at := range s.need {
 		switch c := &s.Columns[at]; {
@@ -221,9 +223,9 @@ func explainCodes(_ *Plan, s *Source) string {
 	return fmt.Sprintf("; %d rows counted by the codes of their values", n)
 }
 
-// countsOf counts the rows of a part by the literals of their values: of all of it, or of the row groups whose
-// rows are the same to the statement except for these values. It returns none if that is not possible. The error
-// is that of ctx.
+// countsOf counts the rows of a part by the literals of their values. It counts the whole part, or
+// the row groups whose rows are the same to the statement except for these values. It returns
+// nothing if that is not possible. Its only error is the error of ctx.
 func (p *Plan) countsOf(ctx context.Context, s *Source, i int, index, c *schema.Column) ([]alikeRows, error) {
 	part := &s.Plain[i]
 	if part.Segment == nil || part.Segment.Shared || part.Groups != nil {
@@ -269,7 +271,8 @@ func (p *Plan) countsOf(ctx context.Context, s *Source, i int, index, c *schema.
 	return units, nil
 }
 
-// countsIn adds up the rows of row groups by the literals of their values; nil if one cannot be written.
+// countsIn counts the rows of row groups by the literals of their values. It returns nil if a value
+// has no literal.
 func countsIn(lists [][]segment.Count, c *schema.Column, t schema.Type) map[string]int64 {
 	out := make(map[string]int64)
 	for _, list := range lists {
@@ -291,8 +294,8 @@ func sum(counts map[string]int64) (n int64) {
 	return n
 }
 
-// countGroups counts the rows of each of some row groups of a file by the codes of a column's values; nil if that is
-// not possible. The error is the error of ctx.
+// countGroups counts the rows of each given row group by the codes of a column's values. It returns
+// nil if that is not possible. Its only error is the error of ctx.
 func (p *Plan) countGroups(ctx context.Context, path string, filters *segment.Filters, groups []int,
 	c segment.Column,
 ) ([][]segment.Count, error) {
@@ -307,7 +310,7 @@ func (p *Plan) countGroups(ctx context.Context, path string, filters *segment.Fi
 	for range min(p.Threads, runtime.GOMAXPROCS(0), len(lists)) {
 		wg.Go(func() {
 			for g := int(next.Add(1)) - 1; g < len(lists) && failed.Load() == 0 && ctx.Err() == nil; g = int(next.Add(1)) - 1 {
-				// Values that are not codes, or damage: the engine reads the file.
+				// The values are not codes, or the file is damaged: let DuckDB read the file.
 				var err error
 				if lists[g], err = filters.Counts(file, groups[g], c, maxCounted); err != nil {
 					failed.Add(1)
@@ -325,7 +328,7 @@ func (p *Plan) countGroups(ctx context.Context, path string, filters *segment.Fi
 	return lists, nil
 }
 
-// literalOf returns a value of a column in SQL, from the file's value of type t.
+// literalOf returns a column's value as an SQL literal. t is the type of the value in the file.
 func literalOf(c *schema.Column, t schema.Type, value []byte) (string, bool) {
 	kind := "::" + EngineTypes[c.Type].SQL
 	switch {

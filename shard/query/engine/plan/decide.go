@@ -9,14 +9,14 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// This file separates conditions that all rows of a part meet, because of the bounds of its times, from conditions
-// that have to be checked for each row.
+// This file finds the conditions that all rows of a part meet because of the bounds of the part's
+// times. The other conditions have to be checked for each row.
 
 // Condition is a part of a WHERE that every row of the answer meets.
 type Condition struct {
 	Expr sql.Node
-	// meets reports whether all rows between two times, in nanoseconds, meet the condition. It is nil if the condition
-	// is about more than the time index.
+	// meets reports whether all rows between two times, in nanoseconds, meet the condition. It is
+	// nil if the condition uses other columns than the time index.
 	meets func(times Span) bool
 }
 
@@ -47,7 +47,8 @@ func (p *Plan) Conditions(where sql.Node, now time.Time) []Condition {
 		pl.Constants = p.Constants(now)
 		c := Condition{Expr: expr}
 		if pl.onTime(expr) {
-			// No row meets the opposite, and neither the time index nor a constant that is understood is null.
+			// The condition holds for all rows if no row meets its opposite, and neither the time
+			// index nor the constant is null.
 			if not := pl.predicate(withoutBetween(expr), true); not != nil {
 				c.meets = func(times Span) bool { return !not(&probe{times: times}) }
 			}
@@ -57,7 +58,8 @@ func (p *Plan) Conditions(where sql.Node, now time.Time) []Condition {
 	return out
 }
 
-// onTime reports whether an expression consists of comparisons of the time index with constants.
+// onTime reports whether an expression consists only of comparisons of the time index with
+// constants.
 func (p *Scope) onTime(expr sql.Node) bool {
 	only := true
 	sql.EachNode(expr, func(n sql.Node) bool {
@@ -77,7 +79,8 @@ func (p *Scope) onTime(expr sql.Node) bool {
 	return only
 }
 
-// withoutBetween replaces each BETWEEN in a condition by two comparisons, because only comparisons can be negated.
+// withoutBetween replaces each BETWEEN of a condition by two comparisons, because only comparisons
+// can be negated.
 func withoutBetween(n sql.Node) sql.Node {
 	switch sql.Text(n, "class") {
 	case "BETWEEN":
@@ -108,8 +111,8 @@ func (p *Plan) Decided(pt *Part, conditions []Condition) bool {
 	return !slices.ContainsFunc(conditions, func(c Condition) bool { return c.OnTime() && !c.meets(times) })
 }
 
-// WholeRows returns the number of rows of a part if all of them are visible: none has expired or is marked as
-// deleted.
+// WholeRows returns the number of rows of a part if all of them are visible: none has expired, and
+// none is marked as deleted.
 func (p *Plan) WholeRows(pt *Part) (rows int64, ok bool) {
 	if before := p.View.ExpiredBefore; before != nil && pt.Min < *before {
 		return 0, false
@@ -121,8 +124,9 @@ func (p *Plan) WholeRows(pt *Part) (rows int64, ok bool) {
 	return pt.Segment.Rows, pt.Segment.Damaged == "" && !marked
 }
 
-// Keepable returns the segments with at least so many rows whose partials can be kept: none of their rows has expired
-// or has to be merged with others, and all rows meet the conditions that use only the time index.
+// Keepable returns the segments with at least minRows rows whose partial results can be kept: no
+// row has expired or has to be merged with others, and all rows meet the conditions that use only
+// the time index.
 func (p *Plan) Keepable(conditions []Condition, rows int64) (out []*query.Segment) {
 	if p.hasColumn("file_index") || p.hasColumn(NumberColumn) {
 		return nil
@@ -144,8 +148,8 @@ func (p *Plan) Keepable(conditions []Condition, rows int64) (out []*query.Segmen
 	return out
 }
 
-// Apart returns the parts of the table that may have matching rows, by their times, if rows of several parts do not
-// have to be merged.
+// Apart returns the parts of the table whose times may match. It returns them only if no rows of
+// different parts have to be merged.
 func (p *Plan) Apart() (parts []Part, ok bool) {
 	parts = p.Parts()
 	if p.View.Merges() {

@@ -2,7 +2,7 @@ package plan
 
 import "cordwood/shard/query"
 
-// columnIn returns a column in a file, if the file has it.
+// columnIn returns a column of a file, if the file has it.
 func columnIn(s *query.Segment, column uint32) (c query.SegmentColumn, ok bool) {
 	for i := range s.Columns {
 		if s.Columns[i].ID == column {
@@ -18,7 +18,7 @@ func FieldOf(s *query.Segment, column uint32) (uint32, bool) {
 	return fieldID(c), ok
 }
 
-// fieldsOf returns the field ids in a file by column id.
+// fieldsOf returns the field ids of a file by column id.
 func fieldsOf(s *query.Segment) map[uint32]uint32 {
 	fields := make(map[uint32]uint32, len(s.Columns))
 	for _, c := range s.Columns {

@@ -9,9 +9,9 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// Fill returns the default that rows show that are older than a column which must not be
-// null; ok is false for other columns. A row that was written since the column came has a
-// value in it, so that a null can only be an older row's, in whatever file it is by now.
+// Fill returns the default that replaces nulls in a column added with NOT NULL. ok is false for
+// other columns. Every row written after the column was added has a value in it, so a null belongs
+// to an older row, whichever file has it now.
 func Fill(c *schema.Column) (value string, ok bool) {
 	if !c.NotNull || c.Default == nil || c.Semantic != schema.Field {
 		return "", false
@@ -29,7 +29,7 @@ func Fill(c *schema.Column) (value string, ok bool) {
 	return "", false
 }
 
-// filled returns the query of rows with defaults where rows older than their column have none.
+// filled returns the query of rows in which such nulls are replaced by their column's default.
 func (s *Source) filled(rows string) string {
 	if !slices.ContainsFunc(s.need, func(at int) bool { _, ok := Fill(&s.Columns[at]); return ok }) {
 		return rows
@@ -54,7 +54,7 @@ func (s *Source) filled(rows string) string {
 	return "SELECT " + strings.Join(list, ", ") + " FROM (" + rows + ")"
 }
 
-// mayFill reports whether rows that do not have a value may show it anyway.
+// mayFill reports whether nulls of a column may be replaced by a default.
 func mayFill(c *schema.Column, value string) bool {
 	have, ok := Fill(c)
 	if !ok || have == value {

@@ -14,34 +14,36 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// MaxFilterBytes bounds the filters of segments that are kept in memory.
+// MaxFilterBytes limits the memory for the filters of segments.
 const MaxFilterBytes = 64 << 20
 
-// maxRuns is how many runs of rows of a file are kept separate; more become one.
+// maxRuns is the maximum number of separate runs of rows of a file. If there are more, some are
+// joined.
 const maxRuns = 8
 
-// FilterCache keeps what the footers of the segments met last say of their row groups.
-// It is safe for concurrent use.
+// FilterCache caches what the footers of recently used segments say of their row groups. It is safe
+// for concurrent use.
 type FilterCache struct {
-	pages *segment.PageCache // of the same files; may be nil
+	pages *segment.PageCache // cached pages of the same files; may be nil
 	mu    sync.Mutex         // guards kept
 	kept  *lru.Cache[fileKey, *segment.Filters]
 }
 
-// fileKey names the content of a file: a replica that is made anew may use the paths of
-// the one before.
+// fileKey identifies the content of a file. The path is not enough: a replica that was removed and
+// created again may reuse paths.
 type fileKey struct {
 	path string
 	crc  uint32
 }
 
-// NewFilterCache returns a cache of at most limit bytes. pages has what was read of the same files.
+// NewFilterCache returns a cache of at most limit bytes. pages has the cached pages of the same
+// files.
 func NewFilterCache(limit int, pages *segment.PageCache) *FilterCache {
 	return &FilterCache{pages: pages, kept: lru.New[fileKey, *segment.Filters](int64(limit))}
 }
 
-// Get returns the filters of a file, or nil if they cannot be read: then the engine
-// will say why when it reads the file.
+// Get returns the filters of a file, or nil if they cannot be read. DuckDB reports the reason when
+// it reads the file.
 func (c *FilterCache) Get(s *query.Segment) *segment.Filters {
 	key := fileKey{s.Path, s.CRC}
 	c.mu.Lock()
@@ -61,7 +63,8 @@ func (c *FilterCache) Get(s *query.Segment) *segment.Filters {
 	return f
 }
 
-// reduceByFilters leaves out row groups, and segments, whose filters show that no row of them can matter.
+// reduceByFilters excludes row groups and segments whose filters show that none of their rows can
+// matter.
 func reduceByFilters(_ context.Context, p *Plan, s *Source) error {
 	if p.may != nil {
 		s.keep(p.MeetsFilters)
@@ -80,8 +83,8 @@ func explainFilters(p *Plan, _ *Source) string {
 	return text
 }
 
-// MeetsFilters reports whether a part may have rows that matter, as far as the filters of its row
-// groups show, and notes which row groups may.
+// MeetsFilters reports whether a part may have rows that matter according to the filters of its row
+// groups, and records these row groups.
 func (p *Plan) MeetsFilters(part *Part, identity bool) bool {
 	if p.may == nil || part.Segment == nil || part.Segment.Damaged != "" {
 		return true
@@ -92,7 +95,7 @@ func (p *Plan) MeetsFilters(part *Part, identity bool) bool {
 	return true
 }
 
-// askFilters asks the filters of each row group of a segment.
+// askFilters checks the filters of each row group of a segment.
 func (p *Plan) askFilters(part *Part, pr *probe) bool {
 	f := p.Filters.Get(part.Segment)
 	if f == nil || len(f.Groups) == 0 {
@@ -135,7 +138,8 @@ func (p *Plan) askFilters(part *Part, pr *probe) bool {
 	return true
 }
 
-// groupFilters are the filters of one row group of a segment. Whatever they cannot decide may be.
+// groupFilters are the filters of one row group of a segment. If a filter cannot decide, the answer
+// is that a row may match.
 type groupFilters struct {
 	segment *query.Segment
 	filters *segment.Filters
@@ -177,15 +181,15 @@ func (g *groupFilters) mayHave(column uint32, value *literal) bool {
 	return false
 }
 
-// mayContain reports whether a text of a column may have all words of a text.
+// mayContain reports whether a text of a column may have all words of the given text.
 func (g *groupFilters) mayContain(column uint32, a sql.Analyzer, text string) bool {
 	field, ok := FieldOf(g.segment, column)
 	if !ok {
 		return false
 	}
-	// A filter is used only if it separates words at least as finely as the search: a filter of words
-	// in their own case knows nothing of other cases, and a filter of whole runs of Han characters
-	// nothing of parts of them.
+	// Use a filter only if it separates words at least as finely as the search does. A
+	// case-sensitive filter has no other cases of a word, and a filter of whole runs of Han
+	// characters does not have parts of the runs.
 	chinese, caseSensitive, has := g.filters.Analyzer(field)
 	if !has || caseSensitive && !a.CaseSensitive || a.Chinese && !chinese {
 		return true
@@ -193,7 +197,7 @@ func (g *groupFilters) mayContain(column uint32, a sql.Analyzer, text string) bo
 	return g.filters.MayContain(field, g.group, text)
 }
 
-// bounds returns the least and the largest value of a column of integers.
+// bounds returns the least and the greatest value of a column of integers.
 func (g *groupFilters) bounds(column uint32) (lo, hi float64, ok bool) {
 	c, has := columnIn(g.segment, column)
 	if !has || !c.Type.IsInteger() {
@@ -203,7 +207,7 @@ func (g *groupFilters) bounds(column uint32) (lo, hi float64, ok bool) {
 	return float64(least), float64(most), ok && least >= -schema.MaxExact && most <= schema.MaxExact && least <= most
 }
 
-// narrower reports whether a segment has integers in a column of doubles.
+// narrower reports whether a segment has integers in a column that is now of doubles.
 func (p *Plan) narrower(s *query.Segment) bool {
 	for i := range p.View.Columns {
 		if def := &p.View.Columns[i]; def.Type == schema.Float64 {
@@ -215,7 +219,7 @@ func (p *Plan) narrower(s *query.Segment) bool {
 	return false
 }
 
-// hasColumn reports whether the engine knows a column of the table by that name.
+// hasColumn reports whether the table has a column that DuckDB knows by this name.
 func (p *Plan) hasColumn(name string) bool {
 	for _, n := range p.View.Names {
 		if sql.LowerASCII(n) == name {

@@ -10,20 +10,21 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// literal is a value that a condition compares a column with, for equality.
+// literal is a value with which a condition compares a column for equality.
 type literal struct {
-	// typ is the column's type, and own are the value's bytes in it, as in.
+	// typ is the column's type. own are the value's bytes in this type, in the form that the method
+	// in returns.
 	typ schema.Type
 	own [][]byte
 
-	text   []byte  // if typ is a text
+	text   []byte  // if typ is a text type
 	whole  int64   // if it is an integer
 	number float64 // if it is a double
 }
 
-// literal returns the column on the left and the literal on the right, if both are of one
-// kind; no column if they are anything else, or the literal is what rows without a value
-// show.
+// literal returns the column on the left and the literal on the right if their kinds match.
+// Otherwise it returns no column. It also returns none if rows without a value read as this
+// literal.
 func (p *Scope) literal(left, right any) (*schema.Column, *literal) {
 	n, _ := left.(sql.Node)
 	c := p.Column(n)
@@ -64,10 +65,10 @@ func (p *Scope) literal(left, right any) (*schema.Column, *literal) {
 	return c, l
 }
 
-// in returns the bytes that bloom filters hash for values that equal the literal, in a file where
-// the column has that type: the bytes of a text, or the little-endian bytes of a number. There are
-// none if the column cannot have it there, as 1.5 among integers. ok is false if it is not known,
-// because the type is not one that widens to the column's.
+// in returns the bytes that bloom filters hash for the values equal to the literal, for a file
+// where the column has type t: the bytes of a text, or the little-endian bytes of a number. It
+// returns none if the column cannot have such a value in the file, such as 1.5 among integers. ok
+// is false if t does not widen to the column's type, so that nothing is known.
 func (l *literal) in(t schema.Type) (values [][]byte, ok bool) {
 	if t == l.typ {
 		return l.own, true
@@ -113,8 +114,8 @@ func (l *literal) bytes(t schema.Type) (values [][]byte, ok bool) {
 	return [][]byte{binary.LittleEndian.AppendUint32(nil, uint32(i))}, true
 }
 
-// within handles a column of doubles on the left and a number, where files have the column
-// in a narrower type: the engine, which casts its values, does not look at their bounds.
+// within handles a comparison of a column of doubles with a number, for files that have the column
+// in a narrower type. DuckDB casts these values and therefore does not use their bounds.
 func (p *Scope) within(kind string, left, right any) predicate {
 	n, _ := left.(sql.Node)
 	c := p.Column(n)
@@ -152,7 +153,7 @@ func (p *Scope) within(kind string, left, right any) predicate {
 	}
 }
 
-// zeros returns a number, or both zeros, which are equal.
+// zeros returns the number. For zero it returns both zeros, because they are equal.
 func zeros(f float64) []float64 {
 	if f == 0 {
 		return []float64{0, math.Copysign(0, -1)}
@@ -160,7 +161,7 @@ func zeros(f float64) []float64 {
 	return []float64{f}
 }
 
-// Float returns a literal number that is a double without any doubt of rounding.
+// Float returns a literal number as a double, if no rounding is in doubt.
 func Float(n sql.Node) (float64, bool) {
 	value, _ := n["value"].(sql.Node)
 	kind, _ := value["type"].(sql.Node)

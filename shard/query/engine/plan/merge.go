@@ -10,14 +10,14 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// RowBits are the bits of a row's order that number the rows of a batch; those above
-// are the part's rank.
+// RowBits is how many low bits of a row's order hold its number in the batch. The bits above hold
+// the part's rank.
 const RowBits = 32
 
-// separate splits the parts of a table that merges rows into parts that can be read as they are,
-// because no other part may have a row of the same identity and the part has none twice, and
-// groups of the others. Parts of different times have no identity in common, since the time index
-// is part of it.
+// separate divides the parts of a table that merges rows. Parts that can be read as they are share
+// no identity with another part and have no identity twice. The other parts are grouped by what
+// they may share. Parts with different times share no identity, since the time index belongs to the
+// identity.
 func separate(parts []Part) (plain []Part, merges [][]Part) {
 	plain = slices.DeleteFunc(slices.Clone(parts), func(p Part) bool { return p.merge != query.Append })
 	parts = slices.DeleteFunc(slices.Clone(parts), func(p Part) bool { return p.merge == query.Append })
@@ -46,7 +46,7 @@ func separate(parts []Part) (plain []Part, merges [][]Part) {
 	return plain, merges
 }
 
-// merge writes the query of the parts' rows, with the rows of one identity made one.
+// merge writes the query that merges the rows of each identity in the given parts.
 func (s *Source) merge(b *strings.Builder, lend Lend, parts []Part) error {
 	order, deleted := sql.QuoteName(orderName), sql.QuoteName(deletedName)
 	marked := s.mayDelete(parts)
@@ -55,7 +55,7 @@ func (s *Source) merge(b *strings.Builder, lend Lend, parts []Part) error {
 		mixed = mixed || p.merge != how
 	}
 	if mixed {
-		// A row that takes the place of those before it is one that begins anew.
+		// With last_row, a row replaces all rows before it, as if those were deleted.
 		how, marked = query.LastNonNull, true
 	}
 	mark := func(p Part) string {
@@ -107,8 +107,8 @@ func (s *Source) merge(b *strings.Builder, lend Lend, parts []Part) error {
 	return nil
 }
 
-// latest returns the columns of a merged row; keys are its identity. marked: some rows may be
-// marked deleted.
+// latest returns the columns of a merged row. keys are the columns of the identity. marked says
+// that some rows may be marked deleted.
 func (s *Source) latest(how query.Merge, marked bool) (list, keys []string) {
 	order, deleted := sql.QuoteName(orderName), sql.QuoteName(deletedName)
 	for _, at := range s.need {
@@ -121,7 +121,7 @@ func (s *Source) latest(how query.Merge, marked bool) (list, keys []string) {
 		case !marked:
 			list = append(list, fmt.Sprintf("arg_max(%s, %s) AS %s", name, order, name))
 		default:
-			// The latest value, unless it is from before the latest deletion.
+			// Take the latest value, unless it is older than the latest deletion.
 			list = append(list, fmt.Sprintf(
 				"CASE WHEN max(%[2]s) FILTER (WHERE %[1]s IS NOT NULL AND %[3]s IS NOT TRUE) >= coalesce(max(%[2]s) FILTER "+
 					"(WHERE %[3]s IS NOT NULL), 0)"+
@@ -131,7 +131,7 @@ func (s *Source) latest(how query.Merge, marked bool) (list, keys []string) {
 	return list, keys
 }
 
-// mayDelete reports whether a row of the parts may be marked.
+// mayDelete reports whether a row of the parts may be marked deleted.
 func (s *Source) mayDelete(parts []Part) bool {
 	for _, p := range parts {
 		if p.Segment != nil && s.hidden(s.fileColumns(p.Segment)) != "" {

@@ -13,21 +13,21 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// This file computes constants of a statement as far as planning needs them: as bounds
-// that hold what the engine will compute. What it does not know has no bounds, and
-// nothing is concluded from it.
+// This file evaluates constants of a statement as far as planning needs them: it returns bounds
+// that contain the value that DuckDB will compute. A constant that it does not understand has no
+// bounds, and nothing is concluded from it.
 
-// Span is from lo to hi, both included: nanoseconds since 1970 or of a duration. The
-// smallest and the largest number stand for everything beyond them as well.
+// Span is the range from Lo to Hi, both included. Both are in nanoseconds, since 1970 or as a
+// duration. The smallest and the largest number also stand for everything beyond them.
 type Span struct{ Lo, Hi int64 }
 
-// Always holds every time.
+// Always contains every time.
 var Always = Span{math.MinInt64, math.MaxInt64}
 
 // Meets reports whether two spans have a moment in common.
 func (s Span) Meets(o Span) bool { return s.Lo <= o.Hi && o.Lo <= s.Hi }
 
-// Plus adds, and keeps to the ends of the numbers.
+// Plus adds two spans. Sums beyond the range of the numbers become its ends.
 func Plus(a, b int64) int64 {
 	switch {
 	case a == math.MinInt64 || a == math.MaxInt64:
@@ -49,21 +49,21 @@ func (s Span) negative() Span {
 	return Span{-s.Hi, -s.Lo}
 }
 
-// widen moves the ends apart.
+// widen extends the span at both ends.
 func (s Span) widen(back, forth int64) Span { return Span{Plus(s.Lo, -back), Plus(s.Hi, forth)} }
 
 const (
-	// Second is one, in nanoseconds.
+	// Second is one second in nanoseconds.
 	Second = int64(time.Second)
 	day    = 24 * 3600 * Second
-	// rounding covers conversions between the units of timestamps.
+	// rounding is a margin for conversions between the units of timestamps.
 	rounding = Second
-	// clockSlack covers the time between planning and what the engine takes for now,
-	// and a clock that is set in between.
+	// clockSlack is a margin for the time between planning and DuckDB's evaluation of now(), and
+	// for a clock that is set in between.
 	clockSlack = 900 * Second
 )
 
-// Nanoseconds returns v, in the unit of a time index, in nanoseconds.
+// Nanoseconds converts v from the unit of a time index to nanoseconds.
 func Nanoseconds(v int64, t schema.Type) int64 {
 	units := t.UnitsPerSecond()
 	if units == 0 {
@@ -79,14 +79,14 @@ func Nanoseconds(v int64, t schema.Type) int64 {
 	return v * factor
 }
 
-// Constants evaluates constants at a moment. column reports whether a bare name is a
-// column, and so no function of time.
+// Constants evaluates constants at a moment. column reports whether a bare name is a column, and so
+// not a function such as current_date.
 type Constants struct {
 	Now    time.Time
 	Column func(name string) bool
 }
 
-// Moment returns bounds of a point in time.
+// Moment returns the bounds of a point in time.
 func (c *Constants) Moment(v any) (Span, bool) {
 	n, _ := v.(sql.Node)
 	switch sql.Text(n, "class") {
@@ -179,8 +179,8 @@ var momentText = regexp.MustCompile(
 	`^\s*(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,12}))?)?\s*(Z|UTC|[+-]\d{2}(?::?\d{2}` +
 		`)?)?)?\s*$`)
 
-// ParseMoment reads the text of a timestamp or a date. A second more or less, the
-// rounding to the column's unit, is within the bounds.
+// ParseMoment parses the text of a timestamp or a date. The bounds allow for a leap second and for
+// rounding to the column's unit.
 func ParseMoment(s string) (Span, bool) {
 	m := momentText.FindStringSubmatch(s)
 	if m == nil {
@@ -202,7 +202,7 @@ func ParseMoment(s string) (Span, bool) {
 	return out, true
 }
 
-// duration returns bounds of an interval.
+// duration returns the bounds of an interval.
 func (c *Constants) duration(v any) (Span, bool) {
 	n, _ := v.(sql.Node)
 	switch sql.Text(n, "class") {
@@ -225,7 +225,8 @@ func (c *Constants) duration(v any) (Span, bool) {
 			return Span{}, false
 		}
 		arg, _ := list[0].(sql.Node)
-		// INTERVAL 1 DAY is to_days(CAST(trunc(CAST(1 AS DOUBLE)) AS INTEGER)).
+		// DuckDB's parser turns INTERVAL 1 DAY into to_days(CAST(trunc(CAST(1 AS DOUBLE)) AS
+		// INTEGER)).
 		for {
 			if sql.Text(arg, "class") == "CAST" {
 				arg, _ = arg["child"].(sql.Node)
@@ -245,7 +246,7 @@ func (c *Constants) duration(v any) (Span, bool) {
 	return Span{}, false
 }
 
-// units are bounds of the units of intervals, by their plural.
+// units are the bounds of the units of intervals, by their plural.
 var units = map[string]Span{
 	"nanoseconds": {1, 1}, "microseconds": {1000, 1000}, "milliseconds": {1000_000, 1000_000}, "seconds": {Second, Second},
 	"minutes": {60 * Second, 60 * Second}, "hours": {3600 * Second, 3600 * Second}, "days": {
@@ -277,7 +278,7 @@ func unitOf(name string) (Span, bool) {
 
 var durationPart = regexp.MustCompile(`^\s*(\d{1,9})\s*([a-zA-Z]+)\s*`)
 
-// parseDuration reads the text of an interval: numbers and units.
+// parseDuration parses the text of an interval: numbers, each with a unit.
 func parseDuration(s string) (Span, bool) {
 	var sum Span
 	if strings.TrimSpace(s) == "" {
@@ -310,7 +311,7 @@ func times(a, b int64) int64 {
 	return p.Int64()
 }
 
-// truncation returns by how much date_trunc with that unit lessens a moment at most.
+// truncation returns the most by which date_trunc with this unit can reduce a moment.
 func truncation(v any) (int64, bool) {
 	n, _ := v.(sql.Node)
 	value, _ := n["value"].(sql.Node)
@@ -328,7 +329,7 @@ func truncation(v any) (int64, bool) {
 	return u.Hi, ok
 }
 
-// number returns the value of a literal number times unit, as bounds.
+// number returns the bounds of a literal number times unit.
 func number(v any, unit int64) (Span, bool) {
 	n, _ := v.(sql.Node)
 	if sql.Text(n, "class") == "FUNCTION" && sql.Text(n, "function_name") == "-" {
@@ -364,6 +365,6 @@ func number(v any, unit int64) (Span, bool) {
 		return Span{}, false
 	}
 	f.Mul(f, new(big.Float).SetInt64(unit))
-	i, _ := f.Int64() // keeps to the ends
+	i, _ := f.Int64() // a value out of range becomes the nearest end
 	return Span{i, i}.widen(1, 1), true
 }

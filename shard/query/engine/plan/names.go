@@ -37,9 +37,10 @@ func ExposedNames(columns []schema.Column) []string {
 	return names
 }
 
-// ShadowedNames returns, by its own name, the name that the engine knows a column
-// under whose name differs only in case from an earlier one's. A name that another of the tables
-// has unshadowed is left out: it is not clear which is meant.
+// ShadowedNames returns the names of columns under which DuckDB knows them, by the columns' own
+// names, for columns whose name differs only in case from an earlier column's name. It leaves out a
+// name that is unambiguous in another table of the statement, since it is not clear which column is
+// meant.
 func ShadowedNames(tables []*View) map[string]string {
 	var shadowed map[string]string
 	for _, v := range tables {
@@ -68,7 +69,7 @@ func ShadowedNames(tables []*View) map[string]string {
 // View is a table as a statement sees it.
 type View struct {
 	*query.Table
-	// Names are the names of the columns in the engine.
+	// Names are the names under which DuckDB knows the columns.
 	Names   []string
 	Columns []schema.Column
 }
@@ -84,19 +85,20 @@ func (v *View) timeType() schema.Type {
 // newTableView returns the view of t.
 func newTableView(t *query.Table) (*View, error) {
 	if t.Schema == nil || len(t.Schema.Columns) == 0 {
-		return nil, errs.New(errs.Internal, "table %s.%s: query without a schema", t.Database, t.Name)
+		return nil, errs.New(errs.Internal, "table %s.%s: the query has no schema for it", t.Database, t.Name)
 	}
 	return &View{Table: t, Columns: t.Schema.Columns, Names: ExposedNames(t.Schema.Columns)}, nil
 }
 
 const (
-	// Year1 is its first second. The engine's timestamps of second and microsecond begin long before.
+	// Year1 is the first second of year 1. DuckDB's timestamps of seconds and microseconds begin
+	// long before.
 	Year1 = -62135596800
-	// Year9999 is its last second.
+	// Year9999 is the last second of year 9999.
 	Year9999 = 253402300799
 )
 
-// since returns the condition that a row's time index is at least before.
+// since returns the condition that the time index of a row is at least before.
 func (v *View) since(before int64) string {
 	for i, c := range v.Columns {
 		units := c.Type.UnitsPerSecond()

@@ -11,11 +11,11 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// NeedsAhead is how long after Needs its statement may begin to run: what conditions on
-// the present moment let through by then is needed, too.
+// NeedsAhead is how long after Needs the statement may begin to run. Rows that conditions on the
+// present moment let through by then are needed too.
 const NeedsAhead = time.Hour
 
-// NeedsOf returns what the references of a statement read, by its plans at two moments.
+// NeedsOf returns what the references of a statement read, from its plans at two moments.
 func NeedsOf(first, later *Planned, now time.Time) []query.Need {
 	var out []query.Need
 	for _, v := range first.Views {
@@ -52,7 +52,7 @@ func NeedsOf(first, later *Planned, now time.Time) []query.Need {
 	return out
 }
 
-// times bounds the time index, in nanoseconds, of the rows that may meet the conditions.
+// times returns the bounds, in nanoseconds, of the time index of rows that may meet the conditions.
 func (p *Plan) times() Span {
 	if p.may == nil {
 		return Always
@@ -61,10 +61,11 @@ func (p *Plan) times() Span {
 	if !may(Always) {
 		return Span{math.MaxInt64, math.MinInt64}
 	}
-	// A span that has another one is possible if that is, so the ends can be searched for.
+	// If a span is possible, every span that contains it is possible too. So the ends can be found
+	// by binary search.
 	out := Always
 	if !may(Span{math.MinInt64, math.MinInt64}) {
-		lo, hi := int64(math.MinInt64), int64(math.MaxInt64) // nothing up to lo, something up to hi
+		lo, hi := int64(math.MinInt64), int64(math.MaxInt64) // nothing is possible up to lo, something is up to hi
 		for uint64(hi)-uint64(lo) > 1 {
 			if mid := lo + int64((uint64(hi)-uint64(lo))/2); may(Span{math.MinInt64, mid}) {
 				hi = mid
@@ -75,7 +76,7 @@ func (p *Plan) times() Span {
 		out.Lo = hi
 	}
 	if !may(Span{math.MaxInt64, math.MaxInt64}) {
-		lo, hi := int64(math.MinInt64), int64(math.MaxInt64) // something from lo on, nothing from hi on
+		lo, hi := int64(math.MinInt64), int64(math.MaxInt64) // something is possible from lo on, nothing is from hi on
 		for uint64(hi)-uint64(lo) > 1 {
 			if mid := lo + int64((uint64(hi)-uint64(lo))/2); may(Span{mid, math.MaxInt64}) {
 				lo = mid
@@ -88,7 +89,7 @@ func (p *Plan) times() Span {
 	return out
 }
 
-// within returns the conditions that a row's time index lies in a span of nanoseconds.
+// within returns the conditions that the time index of a row lies in a span of nanoseconds.
 func (v *View) within(s Span) []string {
 	if s.Lo > s.Hi {
 		return []string{"false"}
@@ -120,8 +121,8 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// literals returns the ones of the reference's conditions that compare a column with literals, as
-// text; empty: none.
+// literals returns, as text, the reference's conditions that compare a column with literals. It is
+// empty if there are none.
 func (p *Plan) literals(now time.Time) string {
 	var out []string
 	for _, c := range p.Ref.Conds {
@@ -159,7 +160,7 @@ func (p *Scope) literals(v any) (out []string) {
 	return out
 }
 
-// in returns the condition that a column has one of some literal values, as text.
+// in returns, as text, the condition that a column has one of some literal values.
 func (p *Scope) in(left any, values ...any) string {
 	var b strings.Builder
 	for i, v := range values {

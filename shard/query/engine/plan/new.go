@@ -17,7 +17,7 @@ func Study(st *sql.Statement, root sql.Node) *Shape {
 	}
 }
 
-// Planned is a statement with what is known of its tables.
+// Planned is a statement with the plans of its table references.
 type Planned struct {
 	Plans    []*Plan // one for each of statement.tables
 	Views    []*View
@@ -60,8 +60,8 @@ func New(st *sql.Statement, shape *Shape, req *query.Request, now time.Time, set
 	return out, nil
 }
 
-// findTable returns the table of that name; one that differs only in case if there is no
-// exact one.
+// findTable returns the table with this name. If none has the exact name, it returns a table whose
+// name differs only in case.
 func findTable(req *query.Request, name query.TableName) *query.Table {
 	var similar *query.Table
 	for i := range req.Tables {

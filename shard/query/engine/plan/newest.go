@@ -13,22 +13,24 @@ import (
 	"cordwood/shard/segment"
 )
 
-// This file answers "the newest N rows" without reading all of them, also those before some moment. A statement of
-// that kind is run over the rows from some moment on; if it yields N rows, they are the
-// ones, since all others are older. If not, it is run again from an earlier moment. The oldest rows are
-// found in the same way, up to some moment.
+// This file answers "the newest N rows", also with an upper bound of the time, without reading all
+// rows. It runs the statement over the rows from some moment on. If that yields N rows, they are
+// the answer, since all others are older. If not, it runs the statement again from an earlier
+// moment. The oldest rows are found in the same way, up to some moment.
 
 const (
-	// maxNewest is the most rows for which the newest are looked for first.
+	// maxNewest is the largest N for which the newest rows are searched for first.
 	maxNewest = 10_000
-	// firstFactor is how many times as many rows the first attempt reads, growth by how
-	// much each is larger than the one before; the last reads everything.
+	// firstFactor times N is how many rows the first attempt reads. Each further attempt reads
+	// growth times as many. The last reads everything.
 	firstFactor = 16
 	growth      = 16
 	maxAttempts = 3
-	// MinAttempt is the least that the first attempt reads: less is no faster.
+	// MinAttempt is the minimum number of rows of the first attempt. Fewer rows are not faster to
+	// read.
 	MinAttempt = 20_000
-	// MaxKept is how many bytes of an answer are kept before it is known to be one.
+	// MaxKept is how many bytes of an answer are held back until the attempt is known to have found
+	// enough rows.
 	MaxKept = 16 << 20
 )
 
@@ -61,13 +63,13 @@ func findNewest(st *sql.Statement, n sql.Node) *newest {
 		return nil
 	}
 	if sql.HasClass(n["select_list"], "WINDOW") || sql.HasClass(modifiers, "WINDOW") {
-		return nil // rows that depend on others
+		return nil // a row's values depend on other rows
 	}
 	return out
 }
 
-// modified takes in the ORDER BY or LIMIT of the query. It returns false for other modifiers, and if the
-// order is not by a column.
+// modified takes over the ORDER BY or LIMIT of the query. It returns false for other modifiers, and
+// if the order is not by a column.
 func (q *newest) modified(m sql.Node) bool {
 	switch sql.Text(m, "type") {
 	case "ORDER_MODIFIER":
@@ -98,13 +100,13 @@ func (q *newest) modified(m sql.Node) bool {
 	return false
 }
 
-// hidden reports whether a name in the list of the SELECT may hide the column that orders the rows.
+// hidden reports whether a name in the SELECT list may hide the column that orders the rows.
 func (q *newest) hidden(list any) bool {
 	items, _ := list.([]any)
 	for _, item := range items {
 		item, _ := item.(sql.Node)
 		if alias := sql.Text(item, "alias"); strings.EqualFold(alias, q.order) || strings.Contains(alias, `\`) {
-			return true // a backslash stands for a part of the name that COLUMNS finds
+			return true // a backslash refers to a part of the name that COLUMNS matched
 		}
 		plainStar := sql.Text(item, "class") == "STAR" && sql.OnlyKeys(item, "relation_name", "exclude_list")
 		if !plainStar && sql.HasClass(item, "STAR") {
@@ -114,18 +116,18 @@ func (q *newest) hidden(list any) bool {
 	return false
 }
 
-// unit is a set of rows with known bounds of their time index.
+// unit is a set of rows for which the bounds of the time index are known.
 type unit struct {
 	min, max int64
 	rows     int64
-	// segment is the file whose row group it is, or nil.
+	// segment is the file that contains the row group, or nil.
 	segment *query.Segment
 	group   int
 }
 
-// Attempts returns the moments to try as lower bounds, the latest first; or as upper bounds if the oldest rows
-// are asked for. They are in the unit of the time index. There are none if the statement is of another kind or
-// reads little. limit is the LIMIT of the request.
+// Attempts returns the moments to try, in the unit of the time index. For the newest rows they are
+// lower bounds, the latest first; for the oldest rows they are upper bounds. It returns none if the
+// statement is of another kind or reads few rows. limit is the LIMIT of the request.
 func (p *Plan) Attempts(limit uint64) []int64 {
 	n := p.shape.Newest
 	rows := n.rows
@@ -133,7 +135,7 @@ func (p *Plan) Attempts(limit uint64) []int64 {
 		rows += limit
 	}
 	if n.Limit == 0 && limit == 0 || rows > maxNewest {
-		return nil // OFFSET alone asks for all the rows behind it
+		return nil // OFFSET alone asks for all further rows
 	}
 	index := p.View.Schema.TimeIndex()
 	if c := p.named(n.order); index == nil || c == nil || c.ID != index.ID {
@@ -166,25 +168,28 @@ func (p *Plan) Attempts(limit uint64) []int64 {
 	return out
 }
 
-// Try has the plan read the rows from a moment on, or up to it if the oldest rows are asked for.
+// Try makes the plan read only the rows from a moment on, or up to it if the oldest rows are asked
+// for.
 func (p *Plan) Try(at int64) {
 	if p.From, p.Until = &at, nil; p.shape.Newest.Oldest {
 		p.From, p.Until = nil, &at
 	}
 }
 
-// EndTrying has the plan read all rows.
+// EndTrying makes the plan read all rows again.
 func (p *Plan) EndTrying() { p.From, p.Until = nil, nil }
 
-// outside reports whether rows of such times, in the unit of the time index, are not read in an attempt.
+// outside reports whether the current attempt does not read rows with times in this range. The
+// range is in the unit of the time index.
 func (p *Plan) outside(lo, hi int64) bool {
 	return p.From != nil && hi < *p.From || p.Until != nil && lo > *p.Until
 }
 
-// trying reports whether not all rows are read, because of an attempt.
+// trying reports whether an attempt restricts the rows that are read.
 func (p *Plan) trying() bool { return p.From != nil || p.Until != nil }
 
-// borders returns what the comparisons of a condition with times ask, and whether the condition has nothing else.
+// borders returns the bounds that the condition sets for the time. ok is false if the condition
+// tests anything else.
 func (p *Scope) borders(v any) (list []indistinct, all bool) {
 	n, _ := v.(sql.Node)
 	switch sql.Text(n, "class") {
@@ -206,8 +211,9 @@ func (p *Plan) named(name string) *schema.Column {
 	return (&Scope{Schema: p.View.Schema, Names: p.View.Names}).Named(name)
 }
 
-// units returns what the reference reads in pieces of known bounds, the ones that are asked for first in front.
-// Of files with many rows the pieces are row groups. What conditions on the time exclude is left out.
+// units returns the pieces of the reference with known bounds of their times, in the order in which
+// they have to be read. The pieces of files with many rows are row groups. Pieces that conditions
+// on the time exclude are left out.
 func (p *Plan) units(index *schema.Column) (units []unit, total int64) {
 	factor := FileFactor(index.Type)
 	add := func(u unit) {
@@ -244,7 +250,8 @@ func (p *Plan) units(index *schema.Column) (units []unit, total int64) {
 	return units, total
 }
 
-// sure returns a unit without its rows if it lies across a border of the conditions: the rows may be on either side.
+// sure returns a unit with a row count of 0 if it lies across a border of the conditions, since its
+// rows may be on either side.
 func (p *Plan) sure(u unit) unit {
 	timeType := p.View.timeType()
 	times := Span{Nanoseconds(u.min, timeType), Nanoseconds(u.max, timeType)}
@@ -254,7 +261,7 @@ func (p *Plan) sure(u unit) unit {
 	return u
 }
 
-// sort puts the units in front that have to be read first.
+// sort sorts the units by the order in which they have to be read.
 func (q *newest) sort(units []unit) {
 	slices.SortFunc(units, func(a, b unit) int {
 		if q.Oldest {
@@ -264,7 +271,8 @@ func (q *newest) sort(units []unit) {
 	})
 }
 
-// sooner reports whether an attempt that ends at a moment reads less than one that ends at another.
+// sooner reports whether an attempt that ends at moment a reads less than one that ends at moment
+// b.
 func (q *newest) sooner(at, than int64) bool {
 	if q.Oldest {
 		return at < than
@@ -272,7 +280,7 @@ func (q *newest) sooner(at, than int64) bool {
 	return at > than
 }
 
-// reach returns the first moment at which units have at least so many rows.
+// reach returns the first moment at which the units have at least rows rows.
 func (q *newest) reach(units []unit, rows int64) int64 {
 	for _, u := range units {
 		if rows -= u.rows; rows > 0 {
@@ -289,8 +297,8 @@ func (q *newest) reach(units []unit, rows int64) int64 {
 	return math.MinInt64
 }
 
-// pageUnits returns the units that lie before a moment, counted from what is asked for, or across it; row groups in
-// pieces of a page each where those are known.
+// pageUnits returns the units that lie before a moment, or across it, in reading order. Row groups
+// are divided into pages where these are known.
 func (p *Plan) pageUnits(units []unit, at int64) (out []unit) {
 	oldest := p.shape.Newest.Oldest
 	index := p.View.Schema.TimeIndex()

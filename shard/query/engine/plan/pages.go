@@ -12,31 +12,30 @@ import (
 	"cordwood/shard/segment"
 )
 
-// This file reads single rows. If only a few rows of a segment can matter, they are read here by
-// the index of its pages, and lent to the engine like rows in memory. The engine would decode
-// whole row groups. What is lent holds every row that matters: the engine applies all conditions
-// itself.
+// This file reads single rows. If only a few rows of a segment can matter, it reads them by means
+// of the page index, and DuckDB scans them like rows in memory. DuckDB itself would decode whole
+// row groups. The rows read include every row that matters; DuckDB still applies all conditions.
 
 const (
-	// maxLentRows is the most rows of pages that one reference reads of segments in this
-	// way; of more the engine is the faster reader.
+	// maxLentRows is the maximum number of rows that one reference reads in this way. For more rows
+	// DuckDB is faster.
 	maxLentRows = 8192
-	// maxFoundRows is the same of rows that were looked up one by one.
+	// maxFoundRows is the same limit for rows that were looked up one by one.
 	maxFoundRows = 4096
-	// maxFindGroups is the most row groups of a segment in which values are looked up.
+	// maxFindGroups is the maximum number of row groups of a segment in which values are looked up.
 	maxFindGroups = 8
-	// MaxKeyValues is the most values that are looked up.
+	// MaxKeyValues is the maximum number of values that are looked up.
 	MaxKeyValues = 64
 )
 
-// key is a column that has one of some values in every row that matters.
+// key says that a column has one of some values in every row that matters.
 type key struct {
 	column uint32
 	values []*literal
 }
 
-// in returns the values in the bytes that bloom filters hash, in a file where the column has
-// that type; none if the column cannot have any of them. ok is false if that is not known.
+// in returns the values as the bytes that bloom filters hash, for a file where the column has type
+// t. It returns none if the column cannot have any of the values. ok is false if that is not known.
 func (k *key) in(t schema.Type) (values [][]byte, ok bool) {
 	for _, value := range k.values {
 		list, ok := value.in(t)
@@ -48,7 +47,7 @@ func (k *key) in(t schema.Type) (values [][]byte, ok bool) {
 	return values, true
 }
 
-// keys returns what a condition says of single values.
+// keys returns the columns for which a condition allows only single values.
 func (p *Scope) keys(v any) []key {
 	n, _ := v.(sql.Node)
 	kind := sql.Text(n, "type")
@@ -90,7 +89,7 @@ func (p *Scope) keys(v any) []key {
 	return nil
 }
 
-// reduceToPages replaces parts in which only few rows can matter by those rows, read here.
+// reduceToPages replaces parts in which only a few rows can matter by batches of these rows.
 func reduceToPages(_ context.Context, p *Plan, s *Source) error {
 	if p.may == nil && !p.trying() {
 		return nil // all of every part matters
@@ -118,11 +117,11 @@ func explainPages(_ *Plan, s *Source) string {
 	if rows == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %d rows read by the index of pages", rows)
+	return fmt.Sprintf("; %d rows read by the page index", rows)
 }
 
-// lend reads what matters of a segment's part into batches, which take its place; ok is
-// false if the engine is to read the file. budget is how many rows may still be read.
+// lend reads the rows of a segment that matter into batches. ok is false if DuckDB has to read the
+// file. budget is how many more rows may be read.
 func (p *Plan) lend(pt *Part, need []int, budget *int) (out []Part, ok bool) {
 	if pt.Segment == nil || pt.far || pt.Segment.Damaged != "" || pt.Segment.Shared || p.timesOnly && len(need) == 1 ||
 		p.may == nil && !p.trying() {
@@ -148,7 +147,8 @@ func (p *Plan) lend(pt *Part, need []int, budget *int) (out []Part, ok bool) {
 	for _, c := range chosen {
 		b, err := f.Rows(l.File, c.Group, columns, c.Runs)
 		if err != nil {
-			// Too large, or damaged: the engine says what is wrong, as with any file.
+			// The row group is too large or damaged. Let DuckDB read the file and report what is
+			// wrong.
 			return nil, false
 		}
 		lent := *pt
@@ -159,7 +159,7 @@ func (p *Plan) lend(pt *Part, need []int, budget *int) (out []Part, ok bool) {
 	return out, true
 }
 
-// PageColumns returns the columns to be read, as the segment has them.
+// PageColumns returns the columns to be read, with the types that the segment has.
 func (p *Plan) PageColumns(s *query.Segment, need []int) ([]segment.Column, bool) {
 	var out []segment.Column
 	add := func(c *schema.Column) bool {
@@ -187,7 +187,7 @@ func (p *Plan) PageColumns(s *query.Segment, need []int) ([]segment.Column, bool
 type RowFinder struct {
 	*Plan
 	Segment *query.Segment
-	// Left are the row groups that filters have left; nil: all.
+	// Left are the row groups that filters did not exclude; nil means all.
 	Left     []int
 	Filters  *segment.Filters
 	TimeType schema.Type
@@ -200,7 +200,7 @@ type groupRuns struct {
 	Runs  []segment.Run
 }
 
-// Open opens the file if it is not open yet, and reports whether it could.
+// Open opens the file if it is not open yet, and reports whether that succeeded.
 func (l *RowFinder) Open() bool {
 	if l.File == nil {
 		var err error
@@ -218,7 +218,7 @@ func (l *RowFinder) close() {
 	}
 }
 
-// EachGroup calls f with the row groups that filters have left, until it returns false.
+// EachGroup calls f with each row group that filters did not exclude, until f returns false.
 func (l *RowFinder) EachGroup(f func(group int) bool) bool {
 	if l.Left != nil {
 		for _, g := range l.Left {
@@ -236,8 +236,8 @@ func (l *RowFinder) EachGroup(f func(group int) bool) bool {
 	return true
 }
 
-// Find looks up the rows that have a value which the conditions ask for, in a column that
-// has bloom filters where it is looked up.
+// Find looks up the rows that have a value for which the conditions ask. It uses a column with
+// bloom filters.
 func (l *RowFinder) Find(columns []segment.Column) (chosen []groupRuns, rows int, ok bool) {
 	if l.Left == nil || len(l.Left) > maxFindGroups {
 		return nil, 0, false
@@ -272,7 +272,7 @@ func (l *RowFinder) Find(columns []segment.Column) (chosen []groupRuns, rows int
 	return nil, 0, false
 }
 
-// pages chooses the pages whose times can matter, if they have no more rows than budget.
+// pages selects the pages whose times can matter. ok is false if they have more rows than budget.
 func (l *RowFinder) pages(columns []segment.Column, budget int) (chosen []groupRuns, rows int, ok bool) {
 	if !l.trying() && !l.used.time {
 		return nil, 0, false
@@ -314,7 +314,7 @@ func (l *RowFinder) pages(columns []segment.Column, budget int) (chosen []groupR
 	return chosen, rows, ok
 }
 
-// Matters reports whether rows whose time index has such bounds in the file can matter.
+// Matters reports whether rows with these bounds of the time index, in the file's unit, can matter.
 func (l *RowFinder) Matters(lo, hi int64) bool {
 	factor := FileFactor(l.TimeType)
 	lo, hi = lo/factor, hi/factor
@@ -324,8 +324,8 @@ func (l *RowFinder) Matters(lo, hi int64) bool {
 	return l.may == nil || l.may(&probe{times: Span{Nanoseconds(lo, l.TimeType), Nanoseconds(hi, l.TimeType)}})
 }
 
-// FileFactor returns how many times as large a value of the time index is in files: files of a
-// time index in seconds have milliseconds.
+// FileFactor returns the factor from the time index's unit to the file's unit. It is not 1 for a
+// time index in seconds, because files have milliseconds.
 func FileFactor(t schema.Type) int64 {
 	if t == schema.TimestampSecond {
 		return 1000

@@ -11,48 +11,48 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// Plan is what is known of one reference before the engine sees the statement.
+// Plan is what is known of one table reference before DuckDB gets the statement.
 type Plan struct {
 	*Settings
 	St    *sql.Statement
 	shape *Shape
 	Ref   *sql.TableRef
 	View  *View
-	// may is what follows from the conditions of the statement, or nil.
+	// may is the predicate that follows from the conditions of the statement, or nil.
 	may  predicate
 	used reasons
 	// keys are the keys of the conditions.
 	keys []key
-	// From is the moment, in the unit of the time index, before which rows do not matter, Until that after which they
-	// do not; see newest.go.
+	// Rows before From or after Until, in the unit of the time index, do not matter; see newest.go.
 	From, Until *int64
-	// borders are what the conditions of a query for the newest rows ask of times. onlyTimes means that they ask
-	// nothing else.
+	// borders are the bounds that the conditions of a query for the newest rows set for times.
+	// onlyTimes means that the conditions test nothing else.
 	borders   []indistinct
 	onlyTimes bool
-	// timesOnly means that all that the statement reads are times, by reads.
+	// timesOnly means that the statement reads only the time index, in the ways that reads lists.
 	timesOnly bool
 	reads     []indistinct
-	// Pruned counts what was left out, for EXPLAIN ANALYZE.
+	// Pruned counts what was excluded, for EXPLAIN ANALYZE.
 	Pruned pruning
-	// Kept are the paths of segments that need not be read: what the statement finds in them is known.
+	// Kept are the paths of segments that need not be read, because the statement's partial results
+	// for them are known.
 	Kept map[string]bool
-	// Only, if not nil, are the paths of the segments that are read, and nothing else. Their rows get a column with the
-	// number of their segment (Source.Numbered).
+	// Only, if not nil, are the paths of the segments to read; nothing else is read. Their rows get
+	// a column with the number of their segment (Source.Numbered).
 	Only map[string]bool
 }
 
 // NumberColumn is the name of that column.
 const NumberColumn = "__segment"
 
-// pruning counts the parts of a table, and the ones that were left out.
+// pruning counts the parts of a table, and the parts that were excluded.
 type pruning struct {
 	Segments, byTime, byFilters, expired int
-	groups, GroupsLeft                   int   // row groups that filters were asked about
+	groups, GroupsLeft                   int   // row groups whose filters were checked
 	Memtable                             int64 // rows
 }
 
-// predicates works out what follows from the conditions of the plan's reference at a moment.
+// predicates derives the predicate of the plan's reference from its conditions, at a moment.
 func (p *Plan) predicates(searches []sql.Search, now time.Time) {
 	var parts []predicate
 	p.onlyTimes = true
@@ -73,15 +73,15 @@ func (p *Plan) predicates(searches []sql.Search, now time.Time) {
 	p.may = every(parts)
 }
 
-// Constants returns what evaluates constants of the statement at a moment.
+// Constants returns an evaluator of the statement's constants at a moment.
 func (p *Plan) Constants(now time.Time) Constants {
 	return Constants{Now: now, Column: func(name string) bool {
 		return slices.ContainsFunc(p.View.Columns, func(c schema.Column) bool { return strings.EqualFold(c.Name, name) })
 	}}
 }
 
-// Parts lists what the table has, in the order in which it was written. What has expired as a whole
-// is left out.
+// Parts lists the table's parts in the order in which they were written, without parts that have
+// expired as a whole.
 func (p *Plan) Parts() []Part {
 	v := p.View
 	segments := make([]*query.Segment, len(v.Segments))
@@ -114,7 +114,7 @@ func (p *Plan) Parts() []Part {
 	return parts
 }
 
-// probe returns what is known of a part without a look at its file.
+// probe returns what is known of a part without reading its file.
 func (p *Plan) probe(pt *Part, identity bool) *probe {
 	return &probe{
 		times:    Span{Nanoseconds(pt.Min, p.View.timeType()), Nanoseconds(pt.Max, p.View.timeType())},
@@ -122,7 +122,7 @@ func (p *Plan) probe(pt *Part, identity bool) *probe {
 	}
 }
 
-// Need returns the indexes of the columns that the statement may name, at least one.
+// Need returns the indexes of the columns that the statement may name, and at least one index.
 func (p *Plan) Need(whole bool) []int {
 	v := p.View
 	var need []int

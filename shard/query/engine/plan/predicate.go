@@ -9,26 +9,26 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// A predicate reports whether a set of rows, known only by what a probe says, may have one that
-// meets a condition. It is false only where that is proven: nil, which knows nothing,
-// is true everywhere.
+// A predicate reports whether a set of rows may have one that meets a condition, given only what a
+// probe says of the rows. It returns false only if no row can. A nil predicate knows nothing and is
+// always true.
 type predicate func(p *probe) bool
 
-// Opposite is the comparison that is true when another is false.
+// Opposite maps a comparison to the one that is true when it is false.
 var Opposite = map[string]string{
 	"COMPARE_EQUAL": "COMPARE_NOTEQUAL", "COMPARE_NOTEQUAL": "COMPARE_EQUAL",
 	"COMPARE_LESSTHAN": "COMPARE_GREATERTHANOREQUALTO", "COMPARE_GREATERTHANOREQUALTO": "COMPARE_LESSTHAN",
 	"COMPARE_GREATERTHAN": "COMPARE_LESSTHANOREQUALTO", "COMPARE_LESSTHANOREQUALTO": "COMPARE_GREATERTHAN",
 }
 
-// Mirrored is the comparison with its sides exchanged.
+// Mirrored maps a comparison to the one with exchanged sides.
 var Mirrored = map[string]string{
 	"COMPARE_EQUAL": "COMPARE_EQUAL", "COMPARE_NOTEQUAL": "COMPARE_NOTEQUAL",
 	"COMPARE_LESSTHAN": "COMPARE_GREATERTHAN", "COMPARE_GREATERTHANOREQUALTO": "COMPARE_LESSTHANOREQUALTO",
 	"COMPARE_GREATERTHAN": "COMPARE_LESSTHAN", "COMPARE_LESSTHANOREQUALTO": "COMPARE_GREATERTHANOREQUALTO",
 }
 
-// every returns true where every part is.
+// every returns a predicate that is true where all parts are.
 func every(parts []predicate) predicate {
 	known := parts[:0:0]
 	for _, part := range parts {
@@ -49,7 +49,7 @@ func every(parts []predicate) predicate {
 	}
 }
 
-// either returns true where one part is.
+// either returns a predicate that is true where one part is.
 func either(parts []predicate) predicate {
 	for _, part := range parts {
 		if part == nil {
@@ -87,7 +87,8 @@ func (p *Scope) comparison(kind string, left, right any) predicate {
 	return every([]predicate{pr, bounds})
 }
 
-// timeComparison handles an expression of the time index on the left and a constant.
+// timeComparison handles a comparison of an expression of the time index, on the left, with a
+// constant.
 func (p *Scope) timeComparison(kind string, left, right any) predicate {
 	bounds, ok := p.TimeBounds(kind, left, right)
 	if !ok {
@@ -103,7 +104,7 @@ func (p *Scope) TimeBounds(kind string, left, right any) (bounds Span, ok bool) 
 	if !ok {
 		return Always, false
 	}
-	// The expression is at least t-back and at most t+forth.
+	// The value of the expression is from t-back to t+forth.
 	bounds = Always
 	switch kind {
 	case "COMPARE_EQUAL":
@@ -118,8 +119,8 @@ func (p *Scope) TimeBounds(kind string, left, right any) (bounds Span, ok bool) 
 	return bounds, true
 }
 
-// compared returns the times that a constant beside an expression of the time index may mean, and
-// how much the expression is less or more than the time index at most.
+// compared returns the times that the constant may mean, and by how much the expression on the
+// other side may be less or more than the time index.
 func (p *Scope) compared(expr, constant any) (at Span, back, forth int64, ok bool) {
 	back, forth, unit, ok := p.timeExpression(expr)
 	switch {
@@ -134,7 +135,7 @@ func (p *Scope) compared(expr, constant any) (at Span, back, forth int64, ok boo
 		}
 		at, ok = p.Moment(constant)
 		if ok && castsToDate(expr) && !isDay(constant) {
-			// The engine makes a date of a text, too, and drops its time and zone.
+			// DuckDB converts a text to a date, too, and drops its time and zone.
 			at = at.widen(day, day)
 		}
 	}
@@ -167,7 +168,7 @@ func castsToDate(v any) bool {
 	return slices.ContainsFunc(sql.Args(n), castsToDate)
 }
 
-// isDay reports whether a constant is a text of a date alone, without a time.
+// isDay reports whether a constant is the text of a date without a time.
 func isDay(v any) bool {
 	n, _ := v.(sql.Node)
 	s, ok := sql.TextLiteral(n)
@@ -178,8 +179,9 @@ func isDay(v any) bool {
 	return err == nil
 }
 
-// timeExpression reports how much an expression of the time index is less or more than
-// it at most, in nanoseconds; unit is not 0 if it is a number, of so many nanoseconds.
+// timeExpression reports by how many nanoseconds an expression of the time index may be less or
+// more than the time index. If the expression is a number, unit is the number's unit in
+// nanoseconds; otherwise unit is 0.
 func (p *Scope) timeExpression(v any) (back, forth, unit int64, ok bool) {
 	n, _ := v.(sql.Node)
 	switch sql.Text(n, "class") {
@@ -241,9 +243,10 @@ func (p *Scope) Column(n sql.Node) *schema.Column {
 	return p.Named(name)
 }
 
-// Named returns the column of that name, or nil if there is none or it is not clear which is meant.
+// Named returns the column with this name. It returns nil if there is none, or if several tables
+// have one.
 func (p *Scope) Named(name string) *schema.Column {
-	// A column whose name differs only in case from another's is left alone.
+	// Columns whose names differ only in case are not used.
 	var found *schema.Column
 	for i := range p.Schema.Columns {
 		c := &p.Schema.Columns[i]
@@ -257,7 +260,7 @@ func (p *Scope) Named(name string) *schema.Column {
 	return found
 }
 
-// equality handles a column on the left and a literal.
+// equality handles a comparison of a column, on the left, with a literal.
 func (p *Scope) equality(left, right any) predicate {
 	c, l := p.literal(left, right)
 	if c == nil {

@@ -9,9 +9,9 @@ import (
 	"cordwood/shard/query"
 )
 
-// A reduction lessens what one reference to a table reads. It never changes the answer: DuckDB
-// evaluates the statement's conditions over whatever is left. A reduction that is in doubt, or that
-// meets a file which it cannot read, leaves everything as it is.
+// A reduction reduces what one reference to a table reads. It never changes the answer: DuckDB
+// evaluates the statement's conditions over whatever is left. If a reduction is in doubt or cannot
+// read a file, it leaves everything as it is.
 //
 // To add one, write a file with its reduce and explain functions, and put it in a list below.
 type reduction struct {
@@ -19,28 +19,29 @@ type reduction struct {
 	name string
 	// reduce changes the source if the reduction applies. Its only error is the error of ctx.
 	reduce func(ctx context.Context, p *Plan, s *Source) error
-	// explain returns what EXPLAIN says of the reduction's effect; empty: it had none.
+	// explain returns the text of EXPLAIN about the reduction's effect, or an empty text if it had
+	// none.
 	explain func(p *Plan, s *Source) string
 }
 
 var (
-	// partReductions leave out parts, or rows of parts. They are applied in this order.
+	// partReductions exclude parts, or rows of parts. They are applied in this order.
 	partReductions = []reduction{
 		{"times", reduceByTimes, explainTimes},
 		{"kept", leaveKept, explainKept},
 		{"filters", reduceByFilters, explainFilters},
 		{"pages", reduceToPages, explainPages},
 	}
-	// countReductions come after them. They replace rows that would be read by rows of a constant,
-	// whose number alone was looked up.
+	// countReductions come after partReductions. They replace rows by the same number of rows of a
+	// constant. Only the number of rows is looked up.
 	countReductions = []reduction{
 		{"bounds", countByBounds, explainBounds},
 		{"codes", countByCodes, explainCodes},
 	}
 )
 
-// Source chooses what the reference reads. whole: with all columns. The error is the error of ctx, or
-// that a segment is damaged whose rows may matter.
+// Source chooses what the reference reads. If whole is set, it reads all columns. It returns the
+// error of ctx, or an error if a segment is damaged whose rows may matter.
 func (p *Plan) Source(ctx context.Context, whole bool) (*Source, error) {
 	s := &Source{View: p.View, need: p.Need(whole)}
 	s.Plain = p.Parts()
@@ -59,7 +60,8 @@ func (p *Plan) Source(ctx context.Context, whole bool) (*Source, error) {
 	return s, p.reduce(ctx, s, countReductions)
 }
 
-// leaveKept leaves out segments of which it is known what the statement finds in them, and all that are not asked for.
+// leaveKept excludes segments whose partial results are known. If Only is set, it excludes all
+// segments and batches that Only does not name.
 func leaveKept(_ context.Context, p *Plan, s *Source) error {
 	if len(p.Kept) == 0 && p.Only == nil {
 		return nil
@@ -74,10 +76,11 @@ func leaveKept(_ context.Context, p *Plan, s *Source) error {
 	return nil
 }
 
-// explainKept returns nothing: a statement that is explained reads all segments. The engine adds what is known of them.
+// explainKept returns nothing, because EXPLAIN runs the statement over all segments. The engine
+// adds the text about kept partial results.
 func explainKept(*Plan, *Source) string { return "" }
 
-// Remain reports whether there are parts to be read whose rows may matter, as far as times show.
+// Remain reports whether parts remain whose rows may matter according to their times.
 func (p *Plan) Remain() bool {
 	return slices.ContainsFunc(p.Parts(), func(pt Part) bool {
 		return (pt.Segment == nil || !p.Kept[pt.Segment.Path]) && p.MeetsTimes(&pt, p.View.Merges())
@@ -96,8 +99,8 @@ func (p *Plan) reduce(ctx context.Context, s *Source, list []reduction) error {
 	return nil
 }
 
-// hidden returns the condition that leaves out rows which have expired, or which an attempt does not read, in
-// parts that have other rows as well.
+// hidden returns the condition that excludes rows which have expired, and rows that the current
+// attempt does not read. It is for parts that have other rows as well.
 func (p *Plan) hidden(s *Source) string {
 	hide, before, after := false, false, false
 	for pt := range s.Parts() {
@@ -119,7 +122,7 @@ func (p *Plan) hidden(s *Source) string {
 	return strings.Join(conditions, " AND ")
 }
 
-// reduceByTimes leaves out parts whose times show that no row of them can matter.
+// reduceByTimes excludes parts whose times show that none of their rows can matter.
 func reduceByTimes(_ context.Context, p *Plan, s *Source) error {
 	if p.may == nil && !p.trying() {
 		return nil
@@ -130,7 +133,7 @@ func reduceByTimes(_ context.Context, p *Plan, s *Source) error {
 	return nil
 }
 
-// MeetsTimes reports whether a part may have rows that matter, as far as its times show.
+// MeetsTimes reports whether a part may have rows that matter according to its times.
 func (p *Plan) MeetsTimes(pt *Part, identity bool) bool {
 	if p.may == nil || p.may(p.probe(pt, identity)) {
 		return true
@@ -171,7 +174,7 @@ func (p *Plan) Summary(s *Source) string {
 	return b.String()
 }
 
-// Explain returns what was not read of the source, and why.
+// Explain returns the texts of EXPLAIN about what was excluded from the source.
 func (p *Plan) Explain(s *Source) string {
 	var b strings.Builder
 	if p.Pruned.expired > 0 {

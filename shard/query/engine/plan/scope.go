@@ -7,8 +7,8 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// predicate returns what can be concluded from a condition, or nil. negated: from its
-// being false.
+// predicate returns the predicate of a condition, or nil if nothing can be concluded. If negated is
+// set, it is the predicate of the condition's being false.
 func (p *Scope) predicate(v any, negated bool) predicate {
 	n, _ := v.(sql.Node)
 	kind := sql.Text(n, "type")
@@ -55,36 +55,36 @@ func (p *Scope) predicate(v any, negated bool) predicate {
 	return nil
 }
 
-// probe is what is known of some rows: a file, a row group, a batch.
+// probe is what is known of a set of rows: of a file, a row group or a batch.
 type probe struct {
 	// times bounds their time index, in nanoseconds.
 	times Span
-	// identity means that rows of one identity are still to be merged: then only the
-	// columns of the identity say something, because a row that does not meet the
-	// condition may hide one that does.
+	// identity means that rows of one identity have yet to be merged. Then only conditions on
+	// columns of the identity exclude anything: a row that fails another condition may replace a
+	// row that meets it.
 	identity bool
-	// value reports whether a column may have a value; nil: unknown.
+	// value reports whether a column may have a value. It is nil if that is not known.
 	value func(column uint32, value *literal) bool
-	// tokens reports whether a text of a column may have all tokens of a text, if words are separated
-	// by a; nil: unknown.
+	// tokens reports whether a text of a column may have all words of a text, if analyzer a
+	// separates the words. It is nil if that is not known.
 	tokens func(column uint32, a sql.Analyzer, text string) bool
-	// bounds are the least and the largest value of a column of doubles in a file that has
-	// it in a narrower type; nil: unknown.
+	// bounds are the least and the greatest value of a column of doubles in a file that has it in a
+	// narrower type. It is nil if they are not known.
 	bounds func(column uint32) (lo, hi float64, ok bool)
 }
 
-// verdict on what stopped a probe; see prune.go.
+// reasons says which kinds of knowledge a predicate uses.
 type reasons struct{ time, value, tokens, bounds bool }
 
-// Scope turns conditions into predicates for one table.
+// Scope turns the conditions of one table into predicates.
 type Scope struct {
 	Constants
 	Schema *schema.Table
-	Names  []string // what the engine calls the columns
+	Names  []string // the names under which DuckDB knows the columns
 	Alias  string
 	Alone  bool
-	// searches are the statement's.
+	// searches are the search calls of the statement.
 	searches []sql.Search
-	// used reports what the predicates look at.
+	// used records which kinds of knowledge the predicates use.
 	used reasons
 }

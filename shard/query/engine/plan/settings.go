@@ -1,23 +1,27 @@
 package plan
 
-// Settings is what all plans of an engine have in common.
+// Settings are common to all plans of an engine.
 type Settings struct {
-	// Filters has what footers of segments say.
+	// Filters caches the filters in the footers of segments.
 	Filters *FilterCache
-	// Threads is how many goroutines may read segments for one statement.
+	// Threads is the maximum number of goroutines that read segments for one statement.
 	Threads int
-	// MinAttempt is the constant of that name; tests of small tables lower it.
+	// MinAttempt is the constant MinAttempt, unless a test of small tables lowers it.
 	MinAttempt int64
-	// MinKept is how many rows a segment has at least of which partials are kept, and MinByParts how many rows all
-	// segments of a table that is asked as if it lay on several nodes; tests lower both.
+	// MinKept is the minimum number of rows of a segment for which partial results are kept.
+	// MinByParts is the minimum number of rows in segments of a table for which a statement is
+	// split on one node. Tests lower both.
 	MinKept, MinByParts int64
-	// Off names the reductions and executors that are not tried; tests and benchmarks compare.
+	// Off names the reductions and executors that are not tried. Tests and benchmarks set it to
+	// compare.
 	Off map[string]bool
 }
 
 const (
-	// MinKept is that of Settings: to read less takes no more than to add up what is known of it.
+	// MinKept is the default of Settings.MinKept: reading fewer rows takes no longer than merging
+	// kept partial results.
 	MinKept = 16_384
-	// MinByParts is that of Settings: a last step takes a millisecond or two of CPU, as much as to read some 100,000 rows.
+	// MinByParts is the default of Settings.MinByParts: combining partial results takes one to two
+	// milliseconds of CPU time, as much as reading some 100,000 rows.
 	MinByParts = 500_000
 )

@@ -2,38 +2,39 @@ package plan
 
 import "cordwood/shard/query/engine/sql"
 
-// Shape is what the reductions conclude from the text of a statement alone.
+// Shape is what reductions know from the text of a statement alone.
 type Shape struct {
-	// Newest is what makes it a query for the newest or the oldest rows, or nil.
+	// Newest is set if it is a query for the newest or the oldest rows, otherwise nil.
 	Newest *newest
-	// unordered means that it adds up the rows of one table, in whatever order they come.
+	// unordered means that the statement aggregates the rows of one table and does not depend on
+	// their order.
 	unordered bool
-	// times are the expressions that may be about a time index, the outermost ones.
+	// times are the outermost expressions that may use a time index.
 	times []sql.Node
-	// truncs are the calls of date_trunc that may be about a time index.
+	// truncs are the calls of date_trunc that may use a time index.
 	truncs []truncCall
 }
 
-// newest is the form that a statement must have: its rows are the rows of one table, each by
-// itself, the latest or the oldest first, and at most so many.
+// newest describes a statement for rows of one table, each by itself, with the latest or the oldest
+// first and a LIMIT.
 type newest struct {
-	Ref   int    // in statement.tables
-	order string // the name by which it orders
-	rows  uint64 // LIMIT and OFFSET together; 0: no LIMIT
+	Ref   int    // index in statement.tables
+	order string // name of the column in ORDER BY
+	rows  uint64 // LIMIT plus OFFSET; 0 means no LIMIT
 	Limit uint64 // LIMIT alone
 	// Oldest means that the oldest rows are asked for, not the newest.
 	Oldest bool
 }
 
-// An indistinct reports whether all moments of a span, in nanoseconds, are the same to a use of
-// the time index.
+// An indistinct function reports whether a use of the time index gives the same result for all
+// moments of a span in nanoseconds.
 type indistinct func(times Span) bool
 
-// truncCall is a call of date_trunc that may be about the time index of a table, by a unit
-// of one length. Most of what the engine's own takes is the way of a time in nanoseconds
-// to a date and back; ours divides, and that only where another unit begins.
+// truncCall is a call of date_trunc on the time index of a table, with a unit of fixed length.
+// DuckDB's function spends most of its time on converting nanoseconds to a date and back. Ours
+// divides, and only where another unit begins.
 type truncCall struct {
-	Ref            int // in statement.tables
+	Ref            int // index in statement.tables
 	column         sql.Node
 	literal        string
 	microseconds   int64

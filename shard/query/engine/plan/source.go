@@ -13,25 +13,25 @@ import (
 	"cordwood/shard/segment"
 )
 
-// Source is what one reference of a statement reads: the part of its table that
-// planning left.
+// Source is what one reference of a statement reads, after planning.
 type Source struct {
 	*View
 	// need are the indexes of the columns that the statement can name.
 	need []int
-	// Plain are read as they are; each of merges may have several rows of one identity.
+	// plain are parts that are read as they are. Each of merges is a group of parts that may have
+	// several rows of one identity.
 	Plain  []Part
 	Merges [][]Part
 	// same are rows that need not be read.
 	same []sameRows
-	// counted are rows that were only counted, not read.
+	// counted are rows that were counted, not read.
 	counted []countedRows
 	// where is a condition on every row, or empty.
 	where string
 	// lent are the batches that DuckDB reads.
 	lent []Lent
-	// numbered tells that rows get the number of their segment, which is a position in Numbered, as it is once the
-	// query is written.
+	// numbered means that rows get the number of their segment, which is a position in Numbered.
+	// Numbered is filled when the query is written.
 	numbered bool
 	Numbered []string // paths
 }
@@ -49,11 +49,11 @@ func (s *Source) Parts() iter.Seq[*Part] {
 	}
 }
 
-// keep leaves out the parts for which f returns false. identity is true for parts whose rows are
-// still to be merged with rows of others.
+// keep excludes the parts for which f returns false. The argument identity is true for parts whose
+// rows have yet to be merged with rows of others.
 func (s *Source) keep(f func(pt *Part, identity bool) bool) {
 	filter := func(list []Part, identity bool) []Part {
-		left := list[:0] // the list is the source's own
+		left := list[:0] // the list belongs to the source
 		for i := range list {
 			if f(&list[i], identity) {
 				left = append(left, list[i])
@@ -75,36 +75,37 @@ func (s *Source) keep(f func(pt *Part, identity bool) bool) {
 type Part struct {
 	Segment *query.Segment
 	Batch   *column.Batch
-	// merge is how its rows merge.
+	// merge is the merge mode of its rows.
 	merge query.Merge
 	// Rank orders parts by when they were written, from 0.
 	Rank int
-	// Min and Max bound the time index, in its unit.
+	// Min and Max are the bounds of the time index, in its unit.
 	Min, Max int64
-	// Groups are the runs of row numbers that matter, left the row groups; nil: all.
+	// Groups are the row groups that filters did not exclude, as runs of row numbers and by index;
+	// nil means all.
 	Groups []rowRun
 	Left   []int
-	// far means that times may be beyond what the engine compares, which it does in
+	// far means that times may be out of the range in which DuckDB compares, which is the range of
 	// microseconds.
 	far bool
-	// file is where the batch was read from, if it is not of the memtable.
+	// file is the file from which the batch was read. It is nil for a batch of the memtable.
 	file *query.Segment
 }
 
-// rowRun are the rows of a file from first to last, both included.
+// rowRun is a run of rows of a file, from first to last, both included.
 type rowRun struct{ First, Last int64 }
 
-// The columns that only views have; users cannot have one of such a name.
+// Names of columns that only these queries have. Users cannot create columns with such names.
 const (
 	deletedName = schema.DeletedColumnName
 	orderName   = "__sequence"
 	TableName   = segment.TableColumn
 )
 
-// OrderColumnID is the id of the column with a row's order, which is in no batch.
+// OrderColumnID is the id of the column with a row's order. No batch has this column.
 const OrderColumnID = 0xFFFFFFFE
 
-// Release takes back what was lent to the engine.
+// Release ends DuckDB's access to the batches.
 func (s *Source) Release() {
 	for _, l := range s.lent {
 		l.Release()
@@ -112,14 +113,14 @@ func (s *Source) Release() {
 	s.lent = nil
 }
 
-// Lent are batches that DuckDB may read until release.
+// Lent are batches that DuckDB may read in place until they are released.
 type Lent interface {
 	// ID is the argument of cordwood_scan, the table function that reads them.
 	ID() uint64
 	Release()
 }
 
-// Lend lends DuckDB the batches of parts, under the given names of the columns.
+// Lend makes the batches of parts readable to DuckDB, under the given names of the columns.
 type Lend func(names []string, columns []schema.Column, parts []Part) (Lent, error)
 
 // null returns a null of a column's type.
@@ -131,8 +132,8 @@ func (s *Source) null(at int) string {
 	return "NULL::" + EngineTypes[c.Type].SQL
 }
 
-// fileGroup are files that are read in one go: they have the same columns under the
-// same field ids.
+// fileGroup is a group of files that one scan reads: they have the same columns with the same field
+// ids.
 type fileGroup struct {
 	paths   []string
 	columns []query.SegmentColumn
@@ -142,11 +143,11 @@ type fileGroup struct {
 	far     bool
 }
 
-// filesOf groups the segments among parts. Files with runs of rows are apart.
+// filesOf groups the segments among parts. A file with runs of rows gets a group of its own.
 func (s *Source) filesOf(parts []Part) []*fileGroup {
 	var groups []*fileGroup
 	byKey := make(map[string]*fileGroup)
-	var last *query.Segment // the one before, of the group before
+	var last *query.Segment // the previous segment, for the previous group
 	var before *fileGroup
 	for _, p := range parts {
 		if p.Segment == nil {
@@ -186,7 +187,7 @@ func (s *Source) filesOf(parts []Part) []*fileGroup {
 	return groups
 }
 
-// fileColumns returns the columns of a segment that are read, and the hidden one.
+// fileColumns returns the columns that are read of a segment, and the hidden one.
 func (s *Source) fileColumns(seg *query.Segment) []query.SegmentColumn {
 	byID := make(map[uint32]query.SegmentColumn, len(seg.Columns))
 	for _, c := range seg.Columns {
@@ -205,9 +206,9 @@ func (s *Source) fileColumns(seg *query.Segment) []query.SegmentColumn {
 	return out
 }
 
-// casts reports whether values of a file's column are cast after they are read. The
-// engine reads integers as larger ones, by the bounds and filters of the file; of doubles
-// it would round the constants of conditions to the type in the file.
+// casts reports whether values of a file's column are cast after they are read. It is false for
+// integers, because DuckDB then still uses the bounds and filters of the file. For doubles DuckDB
+// would round the constants of conditions to the type in the file, so they are cast.
 func (s *Source) casts(c query.SegmentColumn) bool {
 	if c.Type == schema.Float64 {
 		return false
@@ -220,7 +221,7 @@ func (s *Source) casts(c query.SegmentColumn) bool {
 	return false
 }
 
-// hidden returns the condition that leaves out rows that are marked deleted, or empty.
+// hidden returns the condition that excludes rows marked deleted, or an empty text.
 func (s *Source) hidden(columns []query.SegmentColumn) string {
 	if slices.ContainsFunc(columns, func(c query.SegmentColumn) bool { return c.ID == schema.DeletedColumnID }) {
 		return sql.QuoteName(deletedName) + " IS NOT TRUE"
@@ -228,18 +229,18 @@ func (s *Source) hidden(columns []query.SegmentColumn) string {
 	return ""
 }
 
-// farSeconds is the last second, and the first before 1970, that a row may be written with
-// since both ways of writing look; rows of before may have others.
+// farSeconds limits the seconds before and after 1970 of a time with which new rows may be written.
+// Rows of earlier versions may have other times.
 const farSeconds = 9_200_000_000_000
 
-// isFar reports whether times of a time index, in its unit, may be beyond that.
+// isFar reports whether times of a time index, in its unit, may exceed that limit.
 func isFar(lo, hi int64, t schema.Type) bool {
 	units := t.UnitsPerSecond()
 	return units > 0 && units <= 1000 && (lo < -farSeconds*units || hi > farSeconds*units)
 }
 
-// near returns the time index with times beyond what the engine compares taken for the last and
-// the first moment: one stored row must not have queries fail.
+// near returns an expression for the time index in which times out of DuckDB's range become the
+// first or the last moment of the range. Otherwise one such row would make queries fail.
 func (s *Source) near(at int) string {
 	const moment = "make_timestamp(%s%d)::%s"
 	name, kind := sql.QuoteName(s.Names[at]), EngineTypes[s.Columns[at].Type].SQL
@@ -248,7 +249,7 @@ func (s *Source) near(at int) string {
 		name, lo, hi)
 }
 
-// conditions writes the WHERE of a part: the conditions given and the conditions of the source.
+// conditions writes the WHERE of a part: the given conditions, and those of the source.
 func (s *Source) conditions(b *strings.Builder, list ...string) {
 	word := " WHERE "
 	for _, c := range append(list, s.where) {
@@ -275,7 +276,7 @@ type sameRows struct {
 	rows int64
 }
 
-// countedRows are rows of one value, a literal, whose times are the same to the statement.
+// countedRows are rows with the same value, a literal, whose times are the same to the statement.
 type countedRows struct {
 	literal string
 	at      int64 // in the unit of the time index

@@ -8,10 +8,10 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// truncUnits are the units of one length for which the engine returns a timestamp.
+// truncUnits are the units of fixed length for which DuckDB's date_trunc returns a timestamp.
 var truncUnits = map[string]int64{"second": 1000_000, "minute": 60 * 1000_000, "hour": 3600 * 1000_000}
 
-// truncs returns the calls of date_trunc in the SELECTs of a tree that read one table, except the
+// truncs returns the calls of date_trunc in the SELECTs of a tree that read one table, without the
 // calls in subqueries.
 func truncs(st *sql.Statement, tree any) (list []truncCall) {
 	sql.EachNode(tree, func(n sql.Node) bool {
@@ -44,7 +44,7 @@ func truncs(st *sql.Statement, tree any) (list []truncCall) {
 	return list
 }
 
-// trunc returns the call that a node is.
+// trunc returns the call of date_trunc that a node is, if it is one.
 func trunc(st *sql.Statement, n sql.Node) (c truncCall, ok bool) {
 	list := sql.Args(n)
 	if sql.Text(n, "class") != "FUNCTION" || sql.Text(n, "function_name") != "date_trunc" || sql.Text(n, "schema") != "" ||
@@ -73,7 +73,7 @@ func trunc(st *sql.Statement, n sql.Node) (c truncCall, ok bool) {
 	return c, c.microseconds > 0
 }
 
-// truncsOf returns the calls that are about a time index in nanoseconds for sure.
+// truncsOf returns the calls whose argument is certainly a time index in nanoseconds.
 func truncsOf(st *sql.Statement, calls []truncCall, plans []*Plan) (list []truncCall) {
 	for _, call := range calls {
 		p := plans[call.Ref]
@@ -81,7 +81,7 @@ func truncsOf(st *sql.Statement, calls []truncCall, plans []*Plan) (list []trunc
 		if index == nil || index.Type != schema.TimestampNanosecond {
 			continue
 		}
-		// Nothing else may be called so: an alias in the list of columns, say.
+		// Nothing else may have this name, such as an alias in the list of columns.
 		name, named := sql.LowerASCII(index.Name), 0
 		for _, c := range st.Columns {
 			if sql.LowerASCII(c.Path[len(c.Path)-1]) == name {
@@ -102,7 +102,7 @@ func (c *truncCall) Edits() []sql.Edit {
 	return []sql.Edit{name, argument}
 }
 
-// Restore puts the client's call in the place of ours in the name of a column.
+// Restore puts the client's call back in place of ours in the name of a column.
 func (c *truncCall) Restore(name string) string {
 	return strings.ReplaceAll(name, fmt.Sprintf("cordwood_trunc(%d, ",
 		c.microseconds), "date_trunc("+sql.QuoteText(c.literal)+", ")

@@ -2,8 +2,8 @@ package plan
 
 import "cordwood/proto/schema"
 
-// TypeKey is the key of the field metadata that names a column's own type where Arrow's is not
-// enough; TypeJSON is its value for JSON texts.
+// TypeKey is the key of the field metadata with a column's own type, for types that Arrow does not
+// have. TypeJSON is its value for JSON.
 const (
 	TypeKey  = "cordwood.type"
 	TypeJSON = "Json"
@@ -12,7 +12,7 @@ const (
 	SQLTypeKey = "cordwood.sql_type"
 )
 
-// EngineTypes are the engine's types: their SQL names, and their numbers in its C interface.
+// EngineTypes are DuckDB's types: their SQL names, and their numbers in the C interface.
 var EngineTypes = map[schema.Type]struct {
 	SQL    string
 	Number int

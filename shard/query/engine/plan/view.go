@@ -8,9 +8,9 @@ import (
 	"cordwood/proto/schema"
 )
 
-// CheckView makes sure that reading the view's rows stays within its slices, and that they
-// are values of a column of type want, whose type may have been narrower when they were
-// written. The offsets and codes within them were checked when the batch was decoded.
+// CheckView checks that reading the view's rows stays within its slices, and that the values belong
+// to a column of type want. The column's type may have been narrower when they were written. The
+// decoder of the batch has already checked the offsets and codes.
 func CheckView(v *column.View, want schema.Type, rows int) error {
 	if v.Type.Widens(want) == schema.WidensNever {
 		return fmt.Errorf("values of type %s in a column of type %s", v.Type, want)

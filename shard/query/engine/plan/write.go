@@ -11,7 +11,8 @@ import (
 	"cordwood/shard/segment"
 )
 
-// SQL returns the query of the source's rows. What it lends is taken back by release.
+// SQL returns the query of the source's rows. Release ends DuckDB's access to the batches that it
+// uses.
 func (s *Source) SQL(lend Lend) (string, error) {
 	var b strings.Builder
 	for i, group := range s.filesOf(s.Plain) {
@@ -55,7 +56,7 @@ func (s *Source) SQL(lend Lend) (string, error) {
 	return s.filled(b.String()), nil
 }
 
-// nothing is a query of no rows with the source's columns.
+// nothing returns a query of no rows with the source's columns.
 func (s *Source) nothing() string {
 	list := make([]string, len(s.need))
 	for i, at := range s.need {
@@ -64,8 +65,8 @@ func (s *Source) nothing() string {
 	return "SELECT " + strings.Join(list, ", ") + " WHERE false"
 }
 
-// files writes the query of some files' rows. condition is one that they meet, extra
-// what the list of columns has besides.
+// files writes the query of some files' rows. The rows meet condition; extra is added to the list
+// of columns.
 func (s *Source) files(b *strings.Builder, g *fileGroup, condition, extra string) {
 	has := make(map[uint32]query.SegmentColumn, len(g.columns))
 	for _, c := range g.columns {
@@ -98,7 +99,7 @@ func (s *Source) files(b *strings.Builder, g *fileGroup, condition, extra string
 	b.WriteString(" FROM read_parquet(" + sql.QuoteList(g.paths) + ", hive_partitioning = false, schema = MAP {")
 	comma := ""
 	field := func(id uint32, name, kind string) {
-		// By field id: a file may have the column under an older name.
+		// Map columns by field id: a file may have the column under an older name.
 		fmt.Fprintf(b, "%s%d: {name: %s, type: '%s', default_value: NULL}", comma, int32(id), sql.QuoteText(name), kind)
 		comma = ", "
 	}
@@ -130,8 +131,8 @@ func (s *Source) files(b *strings.Builder, g *fileGroup, condition, extra string
 	s.conditions(b, append(conditions, condition)...)
 }
 
-// scan writes the query of some batches' rows; if mark is not empty, it is the hidden
-// column as the query has it, and the order of the rows comes behind it.
+// scan writes the query of some batches' rows. If mark is not empty, it is the query's name of the
+// hidden column, and the order of the rows follows it.
 func (s *Source) scan(b *strings.Builder, lend Lend, parts []Part, mark string) error {
 	ordered := mark != ""
 	columns, names := make([]schema.Column, 0, len(s.need)+2), make([]string, 0, len(s.need)+2)
@@ -175,7 +176,7 @@ func (s *Source) scan(b *strings.Builder, lend Lend, parts []Part, mark string) 
 	return nil
 }
 
-// moment writes a time of the time index as SQL.
+// moment returns a time of the time index as SQL.
 func (s *Source) moment(at int64, c *schema.Column) string {
 	moment := fmt.Sprintf("make_timestamp_ns(%d)", at)
 	if c.Type != schema.TimestampNanosecond {
@@ -184,7 +185,7 @@ func (s *Source) moment(at int64, c *schema.Column) string {
 	return moment + "::" + EngineTypes[c.Type].SQL
 }
 
-// repeat writes the query of rows that are alike.
+// repeat writes the query of count rows with a constant time.
 func (s *Source) repeat(b *strings.Builder, same sameRows) {
 	at := s.need[0]
 	fmt.Fprintf(b, "SELECT %s AS %s FROM range(%d)", s.moment(same.at, &s.Columns[at]), sql.QuoteName(s.Names[at]),
@@ -192,7 +193,7 @@ func (s *Source) repeat(b *strings.Builder, same sameRows) {
 	s.conditions(b)
 }
 
-// repeated writes the query of rows of one value.
+// repeatValues writes the query of rows with a constant value.
 func (s *Source) repeated(b *strings.Builder, counted countedRows) {
 	b.WriteString("SELECT ")
 	for i, at := range s.need {

@@ -10,7 +10,8 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// aggregateNames are all aggregates of the engine, and macros and windows that are made of some.
+// aggregateNames are all aggregates of DuckDB, and the macros and window functions that use
+// aggregates.
 var aggregateNames = wordSet(`any_value approx_count_distinct approx_quantile approx_top_k arbitrary arg_max
 	arg_max_null arg_max_nulls_last arg_min arg_min_null arg_min_nulls_last argmax argmin array_agg avg bit_and bit_or ` +
 	`bit_xor bitstring_agg
@@ -21,8 +22,8 @@ var aggregateNames = wordSet(`any_value approx_count_distinct approx_quantile ap
 	regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy reservoir_quantile sem
 	skewness stddev stddev_pop stddev_samp string_agg sum sum_no_overflow sumkahan var_pop var_samp variance`)
 
-// finalFunctions are the functions that the last step may call on groups and aggregates: each a function of its
-// arguments alone. A macro that hides an aggregate must not be among them.
+// finalFunctions are the functions that the final statement may call on groups and aggregates. Each
+// depends only on its arguments. A macro that hides an aggregate must not be in the list.
 var finalFunctions = wordSet(`+ - * / // % ** ^ || abs ceil ceiling floor round trunc sqrt ln log log2 log10 exp pow ` +
 	`power
 	greatest least nullif concat lower upper length substr substring left right strftime date_trunc datetrunc date_part ` +
@@ -62,24 +63,26 @@ func (b *block) aggregates() bool {
 	return slices.ContainsFunc(b.items, func(n sql.Node) bool { return hasAggregate(n) })
 }
 
-// merging is a block of aggregates that is being split.
+// merging is a block with aggregates that is being split.
 type merging struct {
 	*block
 	groups []string // the group expressions, as text
 	keys   map[string]int
-	parts  []string // what nodes compute of each group, as text
-	// pairs is the expression whose values are counted in each group, as text; empty: none.
+	parts  []string // what nodes compute for each group, as text
+	// pairs is the expression whose values are counted in each group, as text. It is empty if there
+	// is none.
 	pairs string
-	// ranks means that the last step looks for values by their rank.
+	// ranks means that the final statement finds values by their rank.
 	ranks bool
-	// best is the column of the largest ranks of registers; empty: there are none.
+	// best is the column with the largest ranks of registers. It is empty if there is none.
 	best string
-	// project means that nodes compute no aggregates: parts are expressions of rows, and the last step calls what
-	// the client calls.
+	// project means that nodes compute no aggregates: parts are expressions of rows, and the final
+	// statement calls the client's aggregates.
 	project bool
-	// number, if not empty, is the column with the number of different values, in the place of the values.
+	// number, if not empty, is the column with the number of distinct values, which replaces the
+	// values.
 	number string
-	// divided are the sums that become averages, by their columns.
+	// divided are the columns of sums from which averages are computed.
 	divided []string
 }
 
@@ -87,7 +90,7 @@ const pairsName = `"__h"`
 
 func groupName(i int) string { return fmt.Sprintf(`"__g%d"`, i) }
 
-// part has nodes compute an aggregate, and returns the column that it becomes.
+// part adds an aggregate to the statement for nodes, and returns its column.
 func (m *merging) part(aggregate string) string {
 	i := slices.Index(m.parts, aggregate)
 	if i < 0 {
@@ -113,8 +116,8 @@ func (b *block) splitAggregates() (*Plan, error) {
 	return p, err
 }
 
-// splitGroups takes a statement with aggregates apart: into parts of the aggregates, or, if project is set, into the
-// expressions that they use.
+// splitGroups splits a statement with aggregates. Nodes compute parts of the aggregates or, if
+// project is set, the expressions that the aggregates use.
 func (b *block) splitGroups(project bool) (*Plan, error) {
 	m := &merging{block: b, keys: map[string]int{}, project: project}
 	for _, g := range b.groups {
@@ -155,7 +158,7 @@ func (b *block) splitGroups(project bool) (*Plan, error) {
 	return p, nil
 }
 
-// finals returns the list of the last step.
+// finals returns the SELECT list of the final statement.
 func (m *merging) finals() (string, error) {
 	items := make([]string, len(m.items))
 	for i, item := range m.items {
@@ -168,7 +171,7 @@ func (m *merging) finals() (string, error) {
 	return strings.Join(items, ", "), nil
 }
 
-// after returns what stands behind FROM in the last step.
+// after returns the clauses behind FROM in the final statement.
 func (m *merging) after() (string, error) {
 	out := m.groupBy()
 	if m.having != nil {
@@ -197,7 +200,7 @@ func (m *merging) after() (string, error) {
 	return out + m.tail(), nil
 }
 
-// groupBy returns GROUP BY of the last step.
+// groupBy returns the GROUP BY of the final statement.
 func (m *merging) groupBy() string {
 	names := func(set []any) string {
 		list := make([]string, len(set))
@@ -261,8 +264,8 @@ func (m *merging) worker() (string, error) {
 	return out, nil
 }
 
-// cut returns ORDER BY and LIMIT for nodes: a group that is among the first n by its keys is among the first n on
-// every node that has it.
+// cut returns ORDER BY and LIMIT for nodes: a group that is among the first n by its keys is among
+// the first n on every node that has it.
 func (m *merging) cut() string {
 	if !m.limited || m.having != nil || m.sets != nil || m.pairs != "" || len(m.orders) == 0 {
 		return ""
@@ -284,15 +287,16 @@ func (m *merging) cut() string {
 }
 
 const (
-	// bestRows is how many groups each node sends at least, if only the largest counts are asked for.
+	// bestRows is the minimum number of groups that each node sends if only the groups with the
+	// largest counts are asked for.
 	bestRows = 1000
-	// maxFirst is up to how many groups an answer may have for that.
+	// maxFirst is the maximum number of groups in the answer of such a statement.
 	maxFirst = 200
 )
 
-// largest returns the statement for the groups with the largest counts, nil if the statement does not ask for
-// these. Counts are never negative, so the groups that a node does not send are no larger than the last one
-// that it sent.
+// largest returns the statement for the groups with the largest counts, or nil if the client's
+// statement does not ask for these. Counts are never negative, so a group that a node does not send
+// has there no larger count than the last group that it sent.
 func (m *merging) largest(worker string) *Best {
 	if !m.limited || m.limit == 0 || m.limit+m.offset > maxFirst || m.having != nil || m.sets != nil || m.pairs != "" ||
 		m.project || len(m.groups) == 0 || len(m.orders) == 0 {
@@ -318,7 +322,7 @@ func (m *merging) largest(worker string) *Best {
 	return b
 }
 
-// partials returns what the last step reads, as text.
+// partials returns, as text, the table that the final statement reads.
 func (m *merging) partials() string {
 	if !m.ranks && m.best == "" {
 		return Partials
@@ -344,10 +348,10 @@ func (m *merging) partials() string {
 	return out + " FROM " + Partials + ")"
 }
 
-// count returns the part that counts the values of pairs.
+// count returns the column that counts the values of pairs.
 func (m *merging) count() string { return m.part("count(" + m.pairs + ")") }
 
-// final returns an expression over the partials, as text.
+// final returns an expression over the partial results, as text.
 func (m *merging) final(n sql.Node) (string, error) {
 	out, err := expression(n, m.finalNode)
 	if err != nil {
@@ -373,11 +377,11 @@ func (m *merging) finalNode(n sql.Node) (sql.Node, error) {
 		return nil, haul(causeForm, "the column %s is used outside of GROUP BY and aggregates", name)
 	case "FUNCTION":
 		if name := sql.LowerASCII(sql.Text(n, "function_name")); !finalFunctions[name] {
-			return nil, haul(causeFunction, "the function %s of a group or aggregate", name)
+			return nil, haul(causeFunction, "the function %s is applied to a group or aggregate", name)
 		}
 	case "CONSTANT":
 		if s, ok := sql.TextLiteral(n); ok && strings.Contains(s, ".[") {
-			return nil, haul(causeFunction, "a path of JSON in a group")
+			return nil, haul(causeFunction, "a JSON path is applied to a group")
 		}
 	}
 	return nil, nil

@@ -57,7 +57,8 @@ func (b *block) readGroups(n sql.Node) error {
 	return nil
 }
 
-// groupingSets matches statements that may have grouping sets other than the set of all expressions.
+// groupingSets matches statements that may have grouping sets other than the set of all
+// expressions.
 var groupingSets = regexp.MustCompile(`(?i)\b(?:rollup|cube|grouping)\b|(?:\bby|,)\s*\(\s*\)`)
 
 // wholeSet reports whether a grouping set has all expressions.
@@ -66,7 +67,7 @@ func wholeSet(v any, groups int) bool {
 	return len(set) == groups
 }
 
-// modifier takes over DISTINCT, ORDER BY and LIMIT.
+// modifier takes over DISTINCT, ORDER BY or LIMIT.
 func (b *block) modifier(m sql.Node) error {
 	switch kind := sql.Text(m, "type"); kind {
 	case "DISTINCT_MODIFIER":
@@ -86,11 +87,11 @@ func (b *block) modifier(m sql.Node) error {
 		limit, ok := sql.RowCount(m["limit"])
 		offset, ok2 := sql.RowCount(m["offset"])
 		if !ok || !ok2 || limit > maxRows || offset > maxRows {
-			return haul(causeForm, "a LIMIT or OFFSET that is no literal number")
+			return haul(causeForm, "a LIMIT or OFFSET that is not a literal number")
 		}
 		b.limit, b.offset, b.limited = limit, offset, m["limit"] != nil
 		if !b.limited && m["offset"] == nil {
-			return haul(causeForm, "a LIMIT of nothing")
+			return haul(causeForm, "LIMIT 0")
 		}
 	default:
 		return haul(causeForm, "%s", strings.ToLower(strings.ReplaceAll(strings.TrimSuffix(kind, "_MODIFIER"), "_", " ")))
@@ -98,10 +99,10 @@ func (b *block) modifier(m sql.Node) error {
 	return nil
 }
 
-// maxRows bounds LIMIT and OFFSET of statements that are split.
+// maxRows limits LIMIT and OFFSET of statements that are split.
 const maxRows = 10_000_000
 
-// direction returns what stands behind an expression of ORDER BY.
+// direction returns what follows an expression of ORDER BY: ASC or DESC, and the order of nulls.
 func direction(o sql.Node) (string, error) {
 	how := ""
 	switch sql.Text(o, "type") {
@@ -160,7 +161,8 @@ func (b *block) order(o sql.Node) error {
 	return nil
 }
 
-// itemOf returns the position of the item that is written as an expression is, from 1; 0: there is none.
+// itemOf returns the position, from 1, of the item that is written like an expression. It returns 0
+// if there is none.
 func (b *block) itemOf(by sql.Node) int {
 	if b.itemKeys == nil {
 		b.itemKeys = make(map[string]int, len(b.items))

@@ -1,6 +1,8 @@
-// Package split takes a SELECT over one table apart, so that the nodes that have the rows do most of the work:
-// a statement W that each node runs over its rows, and a statement F over what all W return, the partials.
+// Package split splits a SELECT over one table, so that the nodes that have the rows do most of the
+// work. The result is a statement W that each node runs over its rows, and a final statement F that
+// runs over the answers of all nodes, the partial results.
 //
-// It works on syntax trees alone: it runs nothing, and needs no engine. It knows lists of nodes, functions and
-// aggregates; for a statement with anything else it returns a reason, and the rows are fetched instead.
+// It works only on syntax trees: it runs nothing and needs no database. It knows lists of
+// functions, aggregates and kinds of syntax nodes. For a statement with anything else it returns a
+// reason, and the router fetches the rows instead.
 package split

@@ -7,24 +7,29 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// The engine's approx_count_distinct is HyperLogLog of 64 registers: the lowest six bits of a value's hash choose a
-// register, which keeps the largest rank, the number of zeros at the end of the other bits, and one. Nodes group by the
-// register, the last step takes the largest ranks of all nodes and computes the engine's estimate of them.
+// DuckDB's approx_count_distinct is HyperLogLog with 64 registers. The lowest six bits of a value's
+// hash choose a register. The value's rank is one more than the number of trailing zeros of the
+// other bits, and a register keeps the largest rank. Nodes group by the register; the final
+// statement takes the largest ranks of all nodes and computes DuckDB's estimate from them.
 //
-// Otmar Ertl, New cardinality estimation algorithms for HyperLogLog sketches, 2017, has the estimate.
+// The estimate is from Otmar Ertl, New cardinality estimation algorithms for HyperLogLog sketches,
+// 2017.
 
 const (
-	// register is the register of a value, and rank its rank in it. %s is the value.
+	// register is the register of a value, and rank its rank. %s is the value.
 	register = `CAST(hash(%s) & 63 AS INTEGER)`
 	rank     = `bit_count(xor(CAST((hash(%[1]s) >> 6) | 288230376151711744 AS BIGINT), ` +
 		`CAST(((hash(%[1]s) >> 6) | 288230376151711744) - 1 AS BIGINT)))`
-	// probe is a hash that differs if nodes run engines that hash in other ways: their ranks do not belong together.
+	// probe is a hash that differs between engines with different hash functions, whose ranks must
+	// not be combined.
 	probe = "max(" + Probe + ")"
-	// sigmaTerms is how many terms of the series for empty registers matter: with 63 of 64 the next one is below 1e-60.
+	// sigmaTerms is how many terms of the series for empty registers are computed. With 63 of 64
+	// registers empty, the next term is below 1e-60.
 	sigmaTerms = 13
 )
 
-// estimate returns about how many different values there are: what the engine would say of the rows of all nodes.
+// estimate returns an expression for the approximate number of distinct values. It is DuckDB's
+// estimate for the rows of all nodes.
 func (m *merging) estimate(n sql.Node) (string, error) {
 	args := sql.Args(n)
 	if m.sets != nil || len(args) != 1 {
@@ -45,7 +50,7 @@ func (m *merging) estimate(n sql.Node) (string, error) {
 	}
 	pairs := fmt.Sprintf("CASE WHEN %s THEN "+register+" END", there, value)
 	if m.pairs != "" && m.pairs != pairs {
-		return "", haul(causeAggregate, "the different values of two expressions")
+		return "", haul(causeAggregate, "the distinct values of two expressions")
 	}
 	m.pairs = pairs
 	m.best = m.part(fmt.Sprintf("max("+rank+")", value))

@@ -7,11 +7,11 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// This file resolves names: columns get the names of their table, aliases are replaced by their expressions, and
-// the present moment by a literal.
+// This file resolves names: it qualifies columns with the name of their table, replaces aliases by
+// their expressions, and now() by a literal.
 
-// own returns a copy of an expression with columns as the table calls them, the moment of the request in the place
-// of now(), and operators that the walker of statements rewrites by their text as calls.
+// own returns a copy of an expression in which columns have the table's names, now() is the moment
+// of the request, and operators that the check of statements rewrites as text are calls.
 func (b *block) own(n sql.Node) (sql.Node, error) {
 	n, _ = clone(n).(sql.Node)
 	alias := sql.Text(n, "alias")
@@ -44,10 +44,10 @@ func (b *block) ownNode(n sql.Node) (sql.Node, error) {
 					return sql.Node{"class": "OPERATOR", "type": "OPERATOR_NOT", "children": []any{search}}, nil
 				}
 			}
-			return nil, haul(causeFunction, "the operator !~ of an expression")
+			return nil, haul(causeFunction, "the operator !~ inside an expression")
 		}
 	case "SUBQUERY":
-		return nil, haul(causeSubquery, "it has a query inside of an expression")
+		return nil, haul(causeSubquery, "it has a subquery in an expression")
 	case "WINDOW":
 		return nil, haul(causeWindow, "it has window functions")
 	}
@@ -150,10 +150,10 @@ func (b *block) search(n sql.Node, flags string) (sql.Node, error) {
 	}, nil
 }
 
-// maxResolved bounds how often aliases are put in.
+// maxResolved limits how often aliases are replaced.
 const maxResolved = 200
 
-// resolve puts expressions in the place of their aliases. A column of that name takes precedence.
+// resolve replaces aliases by their expressions. A column with the same name takes precedence.
 func (b *block) resolve(n sql.Node) (sql.Node, error) {
 	alias := sql.Text(n, "alias")
 	count := 0
@@ -190,7 +190,7 @@ func (b *block) resolve(n sql.Node) (sql.Node, error) {
 	return out, nil
 }
 
-// bareColumn returns the name of a column that is a whole expression.
+// bareColumn returns the column's name if the expression is just a column.
 func bareColumn(n sql.Node) (string, bool) {
 	list, _ := n["column_names"].([]any)
 	if sql.Text(n, "class") != "COLUMN_REF" || len(list) != 1 {
@@ -200,7 +200,7 @@ func bareColumn(n sql.Node) (string, bool) {
 	return name, ok
 }
 
-// clashes reports whether a name is a column of the table and the alias of something else.
+// clashes reports whether a name is both a column of the table and the alias of something else.
 func (b *block) clashes(name string) bool {
 	column, isColumn := b.columns[sql.LowerASCII(name)]
 	item := b.aliases[sql.LowerASCII(name)]

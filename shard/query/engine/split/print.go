@@ -9,11 +9,11 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// printer writes nodes of a syntax tree as text, from which the parser makes the same tree again. It knows the
-// nodes of whole expressions over one table; the caller compares the trees.
+// printer writes nodes of a syntax tree as text from which the parser makes the same tree again. It
+// knows the nodes of expressions over one table; the caller compares the trees.
 type printer struct {
 	b strings.Builder
-	// unknown is the first node that cannot be written, in words.
+	// unknown describes the first node that cannot be written.
 	unknown string
 }
 
@@ -60,7 +60,7 @@ func (p *printer) child(n sql.Node, key string) {
 	p.expression(c)
 }
 
-// comparisons are the operators by the type of their nodes.
+// comparisons are the operators by the types of their nodes.
 var comparisons = map[string]string{
 	"COMPARE_EQUAL": "=", "COMPARE_NOTEQUAL": "<>", "COMPARE_LESSTHAN": "<", "COMPARE_GREATERTHAN": ">",
 	"COMPARE_LESSTHANOREQUALTO": "<=", "COMPARE_GREATERTHANOREQUALTO": ">=",
@@ -128,7 +128,7 @@ func (p *printer) column(n sql.Node) {
 	}
 }
 
-// arrow writes a path into a JSON column, which the parser takes for a lambda.
+// arrow writes a path into a JSON column. The parser takes the arrow for a lambda function.
 func (p *printer) arrow(n sql.Node) {
 	right, _ := n["expr"].(sql.Node)
 	if sql.Text(right, "class") != "CONSTANT" {
@@ -142,7 +142,7 @@ func (p *printer) arrow(n sql.Node) {
 	p.put(")")
 }
 
-// postfix are the operators behind their operand, by the type of their nodes.
+// postfix are the operators that follow their operand, by the types of their nodes.
 var postfix = map[string]string{"OPERATOR_IS_NULL": " IS NULL)", "OPERATOR_IS_NOT_NULL": " IS NOT NULL)"}
 
 func (p *printer) operator(kind string, n sql.Node) {
@@ -218,7 +218,7 @@ func (p *printer) cast(n sql.Node) {
 	p.put(" AS ", name, ")")
 }
 
-// simpleTypes are the types that are written as they are called in the tree.
+// simpleTypes are the types whose names in SQL and in the tree are the same.
 var simpleTypes = map[string]bool{
 	"BOOLEAN": true, "TINYINT": true, "SMALLINT": true, "INTEGER": true, "BIGINT": true, "HUGEINT": true,
 	"UTINYINT": true, "USMALLINT": true, "UINTEGER": true, "UBIGINT": true, "FLOAT": true, "DOUBLE": true,
@@ -226,7 +226,7 @@ var simpleTypes = map[string]bool{
 	"TIMESTAMP_NS": true, "INTERVAL": true,
 }
 
-// typeName returns a type as text; empty: it is not known here.
+// typeName returns a type as text. It is empty if the type is not known here.
 func typeName(t sql.Node) string {
 	id := sql.Text(t, "id")
 	info, _ := t["type_info"].(sql.Node)
@@ -293,7 +293,7 @@ func (p *printer) number(s string) {
 	}
 }
 
-// digits returns a whole number of a tree: one of more than 64 bits stands there in two halves.
+// digits returns an integer of a tree. The tree has an integer of more than 64 bits as two halves.
 func digits(v any) string {
 	if n, ok := v.(json.Number); ok {
 		return n.String()
@@ -309,7 +309,8 @@ func digits(v any) string {
 	return high.Lsh(high, 64).Add(high, low).String()
 }
 
-// decimal puts the point into the digits of a decimal; empty if there are none.
+// decimal inserts the point into the digits of a decimal. It returns an empty text if there are no
+// digits.
 func decimal(digits, scale string) string {
 	n, err := strconv.Atoi(scale)
 	if err != nil || n <= 0 || digits == "" {
@@ -325,7 +326,7 @@ func decimal(digits, scale string) string {
 	return sign + digits[:len(digits)-n] + "." + digits[len(digits)-n:]
 }
 
-// quotedFunctions are functions whose names have another meaning in the grammar.
+// quotedFunctions are functions whose names also have another meaning in the grammar.
 var quotedFunctions = map[string]bool{
 	"nullif": true, "map": true, "first": true, "position": true, "substring": true, "trim": true, "overlay": true,
 	"extract": true, "row": true, "values": true, "left": true, "right": true, "struct": true, "coalesce": true,
@@ -339,7 +340,7 @@ func (p *printer) function(n sql.Node) {
 	filter, filtered := n["filter"].(sql.Node)
 	orders, _ := n["order_bys"].(sql.Node)
 	if len(orders) > 1 || n["export_state"] != nil || sql.Text(n, "catalog") != "" {
-		p.fail("an ordered aggregate or the like")
+		p.fail("an aggregate with ORDER BY, DISTINCT or similar")
 		return
 	}
 	if operator, _ := n["is_operator"].(bool); operator {

@@ -6,10 +6,12 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// Aggregates that cannot be made of parts, such as those with ORDER BY, are computed by the last step, over the values
-// of their arguments: nodes apply the WHERE, and send no more than the expressions that are needed.
+// Aggregates that cannot be computed from partial aggregates, such as aggregates with ORDER BY, are
+// computed by the final statement from the values of their arguments. Nodes apply the WHERE and
+// send only the expressions that are needed.
 
-// projected returns the client's own call of an aggregate, over columns of the partials, as text.
+// projected returns, as text, the client's own call of an aggregate over columns of the partial
+// results.
 func (m *merging) projected(n sql.Node) (string, error) {
 	call := sql.Node{}
 	for k, v := range n {
@@ -72,8 +74,8 @@ func (m *merging) projectedOrder(n sql.Node) (string, error) {
 	return strings.Join(list, ", "), nil
 }
 
-// column returns the column of the partials that has the value of an expression of rows. What names no column stays as
-// it is: some arguments must be constants.
+// column returns the column of the partial results with the value of a row expression. An
+// expression without a column stays as it is, since some arguments must be constants.
 func (m *merging) column(n sql.Node) (string, error) {
 	s, err := text(n)
 	if err != nil {

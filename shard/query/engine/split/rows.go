@@ -7,8 +7,8 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// splitRows takes a statement without aggregates apart: what is among the first n rows of all is among the first n
-// of its node.
+// splitRows splits a statement without aggregates. A row that is among the first n rows of the
+// answer is also among the first n rows of its node.
 func (b *block) splitRows() (*Plan, error) {
 	if b.Limit > 0 && (!b.limited || b.limit > b.Limit) {
 		b.limit, b.limited = b.Limit, true
@@ -76,9 +76,10 @@ func (b *block) splitRows() (*Plan, error) {
 	return p, nil
 }
 
-// newest returns how the answer is made of rows that each node has sorted by the time index alone, and the statement
-// for nodes with a bound for that time; nil: it sorts by something else. of and rest are the statement's text up
-// to the end of WHERE and behind it, hidden is how many columns are only there to sort by.
+// newest returns how the answer is built from rows that each node has sorted by the time index, and
+// the statement for nodes with a bound for the time. It returns nil if the rows are sorted by
+// something else. of and rest are the statement's text up to the end of WHERE and after it. hidden
+// is the number of columns that serve only for sorting.
 func (b *block) newest(of, rest string, hidden int) *Newest {
 	if b.distinct || !b.limited || b.limit == 0 || len(b.orders) != 1 || b.Time == "" {
 		return nil
@@ -110,15 +111,15 @@ func (b *block) newest(of, rest string, hidden int) *Newest {
 	return n
 }
 
-// isStar reports whether an item is a star and nothing else.
+// isStar reports whether an item is a star without modifiers.
 func isStar(n sql.Node) bool {
 	return sql.Text(n, "class") == "STAR" && sql.OnlyKeys(n)
 }
 
-// sortKey returns the name of a column that is only there to sort by.
+// sortKey returns the name of a column that serves only for sorting.
 func sortKey(i int) string { return fmt.Sprintf(`"__s%d"`, i) }
 
-// sorted returns ORDER BY of both statements, and the columns that are added to sort by.
+// sorted returns the ORDER BY of both statements, and the columns that are added for sorting.
 func (b *block) sorted(items []string) (worker, final string, hidden []string, err error) {
 	for i, o := range b.orders {
 		by, err := text(o.by)
@@ -136,7 +137,7 @@ func (b *block) sorted(items []string) (worker, final string, hidden []string, e
 		case bare && len(items) == 1 && items[0] == "*":
 			after = sql.QuoteName(name)
 		case b.distinct:
-			return "", "", nil, haul(causeSort, "DISTINCT sorted by what is not selected")
+			return "", "", nil, haul(causeSort, "DISTINCT sorted by an expression that is not selected")
 		default:
 			hidden = append(hidden, by+" AS "+after)
 		}
@@ -150,7 +151,7 @@ func (b *block) sorted(items []string) (worker, final string, hidden []string, e
 	return worker, final, hidden, nil
 }
 
-// twice reports whether several columns of the answer have a name.
+// twice reports whether several columns of the answer have the same name.
 func (b *block) twice(name string) bool {
 	n := 0
 	for _, other := range b.Names {

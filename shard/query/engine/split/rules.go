@@ -8,7 +8,8 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// merged are the aggregates whose last step takes the sum, least or greatest of the nodes' values. %s is their column.
+// merged are the aggregates that the final statement computes as the sum, least or greatest of the
+// nodes' values. %s is the column.
 var merged = map[string]string{
 	"count": "CAST(COALESCE(sum(%s), 0) AS BIGINT)", "count_star": "CAST(COALESCE(sum(%s), 0) AS BIGINT)",
 	"count_if": "CAST(sum(%s) AS HUGEINT)", "countif": "CAST(sum(%s) AS HUGEINT)",
@@ -19,10 +20,10 @@ var merged = map[string]string{
 	"bit_xor": "bit_xor(%s)",
 }
 
-// byValue are the aggregates of the different values of a group.
+// byValue are the aggregates that need the distinct values of a group.
 var byValue = map[string]bool{"count": true, "sum": true, "avg": true, "mean": true, "min": true, "max": true}
 
-// aggregate returns what the last step computes in the place of an aggregate, as text.
+// aggregate returns, as text, what the final statement computes in place of an aggregate.
 func (m *merging) aggregate(n sql.Node) (string, error) {
 	name := sql.LowerASCII(sql.Text(n, "function_name"))
 	args := sql.Args(n)
@@ -40,7 +41,7 @@ func (m *merging) aggregate(n sql.Node) (string, error) {
 	case distinct && (name == "min" || name == "max"), distinct && byValue[name] && len(args) == 1:
 		return m.different(name, n)
 	case distinct:
-		return "", haul(causeAggregate, "%s of different values", name)
+		return "", haul(causeAggregate, "%s of distinct values", name)
 	}
 	switch name {
 	case "avg", "mean":
@@ -69,7 +70,7 @@ func (m *merging) aggregate(n sql.Node) (string, error) {
 	return fmt.Sprintf(rule, m.part(s)), nil
 }
 
-// call returns a call of another aggregate with the arguments and the FILTER of n, as text.
+// call returns, as text, a call of another aggregate with the arguments and the FILTER of n.
 func call(name string, n sql.Node) (string, error) {
 	c := sql.Node{"class": "FUNCTION", "type": "FUNCTION", "function_name": name, "children": n["children"]}
 	if f, ok := n["filter"]; ok {
@@ -78,7 +79,7 @@ func call(name string, n sql.Node) (string, error) {
 	return text(c)
 }
 
-// average divides the sum of the sums by the sum of the counts, as the engine does.
+// average divides the sum of the sums by the sum of the counts, as DuckDB does.
 func (m *merging) average(n sql.Node) (string, error) {
 	if len(sql.Args(n)) != 1 {
 		return "", haul(causeAggregate, "an average of several arguments")
@@ -100,7 +101,7 @@ func (m *merging) average(n sql.Node) (string, error) {
 func (m *merging) extreme(name string, n sql.Node) (string, error) {
 	args := sql.Args(n)
 	if len(args) != 2 {
-		return "", haul(causeAggregate, "%s of several rows", name)
+		return "", haul(causeAggregate, "%s with a number of rows", name)
 	}
 	value, err := call(name, n)
 	if err != nil {
@@ -111,7 +112,7 @@ func (m *merging) extreme(name string, n sql.Node) (string, error) {
 	case "arg_min", "argmin", "min_by":
 		of = "min"
 	}
-	// A row whose value is null is passed over.
+	// Skip rows whose value is null.
 	there := sql.Node{"class": "OPERATOR", "type": "OPERATOR_IS_NOT_NULL", "children": args[:1]}
 	if f, ok := n["filter"]; ok {
 		there = sql.Node{"class": "CONJUNCTION", "type": "CONJUNCTION_AND", "children": []any{f, there}}
@@ -123,7 +124,8 @@ func (m *merging) extreme(name string, n sql.Node) (string, error) {
 	return fmt.Sprintf("%s(%s, %s)", name, m.part(value), m.part(bound)), nil
 }
 
-// counted has nodes group by the argument of n as well. Only one expression can be so.
+// counted makes nodes group by the argument of n as well. A statement can have only one such
+// expression.
 func (m *merging) counted(n sql.Node) error {
 	arg, _ := sql.Args(n)[0].(sql.Node)
 	s, err := text(arg)
@@ -142,10 +144,10 @@ func (m *merging) counted(n sql.Node) error {
 		m.pairs = s
 		return nil
 	}
-	return haul(causeAggregate, "the different values of two expressions")
+	return haul(causeAggregate, "the distinct values of two expressions")
 }
 
-// different returns an aggregate of the different values of a group.
+// different returns an aggregate over the distinct values of a group.
 func (m *merging) different(name string, n sql.Node) (string, error) {
 	if m.number != "" {
 		return "CAST(COALESCE(sum(" + m.number + "), 0) AS BIGINT)", nil
@@ -156,8 +158,8 @@ func (m *merging) different(name string, n sql.Node) (string, error) {
 	return name + "(DISTINCT " + pairsName + ")", nil
 }
 
-// quantile returns the value at a rank, or between the two next to it. Rank and weights are computed as the engine
-// does: (N-1)·q in doubles, and lo·(1-f) + hi·f.
+// quantile returns the value at a rank, or interpolates between the two next to it. It computes
+// rank and weights as DuckDB does: (N-1)·q in doubles, and lo·(1-f) + hi·f.
 func (m *merging) quantile(name string, n sql.Node) (string, error) {
 	args := sql.Args(n)
 	q := "0.5"
@@ -188,16 +190,16 @@ func share(name string, arg any) (string, error) {
 	of, _ := arg.(sql.Node)
 	s, err := text(of)
 	if sql.Text(of, "class") != "CONSTANT" || err != nil {
-		return "", haul(causeAggregate, "%s of a rank that is no literal", name)
+		return "", haul(causeAggregate, "%s of a rank that is not a literal", name)
 	}
 	if q, err := strconv.ParseFloat(s, 64); err != nil || !(q >= 0 && q <= 1) {
-		return "", haul(causeAggregate, "%s of a rank that is not from 0 to 1", name) // a negative one counts from above
+		return "", haul(causeAggregate, "%s of a rank that is not from 0 to 1", name) // a negative rank counts from the top
 	}
 	return s, nil
 }
 
-// ranked has the last step know how often each value of the first argument of n occurs in its group, and at which
-// ranks.
+// ranked adds to the partial results how often each value of n's first argument occurs in its
+// group, and at which ranks.
 func (m *merging) ranked(name string, n sql.Node) error {
 	if m.sets != nil {
 		return haul(causeAggregate, "%s of grouping sets", name)
@@ -210,7 +212,8 @@ func (m *merging) ranked(name string, n sql.Node) error {
 	return nil
 }
 
-// discrete returns the value at a rank. The rank is computed as the engine does: exactly, if the share is a decimal.
+// discrete returns the value at a rank. It computes the rank as DuckDB does: exactly if the share
+// is a decimal.
 func (m *merging) discrete(n sql.Node) (string, error) {
 	args := sql.Args(n)
 	if len(args) != 2 {
@@ -238,13 +241,14 @@ func (m *merging) mode(n sql.Node) (string, error) {
 	return fmt.Sprintf(`arg_max(%[1]s, "__often") FILTER (WHERE %[1]s IS NOT NULL)`, pairsName), nil
 }
 
-// spread joins two sets of numbers, each given by its count, mean and sum of squared deviations.
+// spread combines two sets of numbers, each given by its count, mean and sum of squared deviations.
 const spread = `list_reduce(list(struct_pack(n := CAST(%[1]s AS DOUBLE), m := %[2]s, v := %[3]s * %[1]s)) ` +
 	`FILTER (WHERE %[1]s > 0), lambda a, b: struct_pack(n := a['n'] + b['n'], ` +
 	`m := a['m'] + (b['m'] - a['m']) * (b['n'] / (a['n'] + b['n'])), v := a['v'] + b['v'] + ` +
 	`(b['m'] - a['m']) * (b['m'] - a['m']) * (a['n'] * (b['n'] / (a['n'] + b['n'])))))`
 
-// variance joins numbers, means and variances of the nodes. What gets too large is an error, as on one node.
+// variance combines the counts, means and variances of the nodes. A result that is too large is an
+// error, as on one node.
 func (m *merging) variance(name string, n sql.Node) (string, error) {
 	args := sql.Args(n)
 	if len(args) != 1 {

@@ -8,13 +8,13 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// SegmentColumn is the name of the column that numbers the segments of rows.
+// SegmentColumn is the name of the column with the number of a row's segment.
 const SegmentColumn = "__segment"
 
-// Segmented describes a statement for nodes that can be run for each segment separately. Its result over several
-// segments is their results, one after the other.
+// Segmented describes a statement for nodes that can be run for each segment separately. The
+// results of the segments, one after the other, are the statement's result.
 type Segmented struct {
-	// Where is its condition, or nil. It uses the table's names of columns.
+	// Where is its condition, or nil. It uses the names of the table's columns.
 	Where sql.Node
 	// How says, for each column after the groups, how the values of several segments are combined.
 	How []query.How
@@ -36,8 +36,8 @@ var partsOf = map[string]query.How{
 	"arg_min": query.Apart, "argmin": query.Apart, "min_by": query.Apart,
 }
 
-// FindSegmented describes a statement for nodes. It returns nil if the statement does more than group rows and add
-// them up.
+// FindSegmented describes a statement for nodes. It returns nil if the statement does more than
+// group and aggregate rows.
 func FindSegmented(st *Statement) *Segmented {
 	b, err := newBlock(st)
 	if err != nil || b.sets != nil || b.all || b.having != nil || b.distinct || b.limited || b.offset > 0 ||

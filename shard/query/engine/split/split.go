@@ -9,9 +9,9 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// Statement is what is split.
+// Statement is the statement to split.
 type Statement struct {
-	// Root is its syntax tree, and SQL the text that positions in the tree are of.
+	// Root is its syntax tree. Positions in the tree refer to SQL.
 	Root sql.Node
 	SQL  string
 	// Database and Table name its only table; Columns are the table's columns.
@@ -21,26 +21,31 @@ type Statement struct {
 	Time string
 	// Names are the names of the columns of its answer.
 	Names []string
-	// Limit bounds the rows of the answer, whatever the statement says; 0: it does not.
+	// Limit is the maximum number of rows of the answer, besides the statement's own LIMIT; 0 means
+	// no limit.
 	Limit uint64
 	// Now is what now() returns.
 	Now time.Time
-	// Sets returns the grouping sets of the statement: the tree leaves empty ones out.
+	// Sets returns the grouping sets of the statement. They are needed because the tree omits empty
+	// sets.
 	Sets func() ([]any, error)
 }
 
-// Partials is the name of the table that Final reads: what Worker returns on all nodes, in any order.
+// Partials is the name of the table that Final reads: the rows that Worker returns on all nodes, in
+// any order.
 const Partials = "__partials"
 
-// Plan is a statement that was taken apart.
+// Plan is a split statement.
 type Plan struct {
-	// Kind says how, for people: aggregate, pairs, project, top, limit, distinct or rows.
+	// Kind names the way of splitting in EXPLAIN: aggregate, pairs, project, top, limit, distinct
+	// or rows.
 	Kind string
-	// Worker is run over the rows of each node. Its columns are the partials.
+	// Worker runs over the rows of each node. Its columns are the partial results.
 	Worker string
-	// Final is run over Partials; empty: the answer is what Worker returns, one node after the other.
+	// Final runs over Partials. If it is empty, the answers of Worker, one node after the other,
+	// are the answer.
 	Final string
-	// Best, if not nil, is a smaller Worker, whose answers may do.
+	// Best, if not nil, is a smaller Worker whose answers may be sufficient.
 	Best *Best
 	// Combine, if not nil, says how the answer is made of groups without Final.
 	Combine *Combine
@@ -48,55 +53,59 @@ type Plan struct {
 	Counts bool
 	// Newest, if not nil, says how the answer is made of sorted rows without Final.
 	Newest *Newest
-	// Hashed, if not nil, says how the answer is made of hashes.
+	// Hashed, if not nil, says how to build the answer from hashes.
 	Hashed *Hashed
-	// UsesNow means that Moment of the statement's Now stands in it, UsesDay that the day of it does.
+	// UsesNow means that the statements contain the Moment of Now, UsesDay that they contain its
+	// day.
 	UsesNow, UsesDay bool
-	// divided are the columns of the partials that become averages.
+	// divided are the columns of the partial results from which averages are computed.
 	divided []string
 }
 
 // Newest describes a statement for the first rows by the time index alone.
 type Newest struct {
-	// By names the column of the partials that has the time index. The last Hidden columns of the partials are
-	// not part of the answer.
+	// By names the column of the partial results with the time index. The last Hidden columns of
+	// the partial results are not part of the answer.
 	By     string
 	Hidden int
-	// The answer is Limit rows behind the first Offset ones.
+	// The answer is the Limit rows after the first Offset rows.
 	Limit, Offset uint64
 	Descending    bool
-	// Before and After are the text around a time in the statement for those rows of a node that are not behind it.
+	// Before and After are the text around a time. Together they are the statement for the rows of
+	// a node that come no later than this time in the answer's order.
 	Before, After string
 }
 
 // Best describes a statement for the groups with the largest counts.
 type Best struct {
-	// Worker returns only the Rows groups of a node that have the largest counts, in falling order.
+	// Worker returns only the Rows groups of a node with the largest counts, in descending order.
 	Worker string
 	Rows   uint64
-	// Groups is how many columns of the partials are the groups, Count names the one that has the counts.
+	// The first Groups columns of the partial results are the groups. Count names the column with
+	// the counts.
 	Groups int
 	Count  string
-	// First is how many groups matter: LIMIT and OFFSET.
+	// First is how many groups the answer needs: LIMIT plus OFFSET.
 	First uint64
 }
 
-// Divides reports whether an average is made of a column of the partials for which f is true.
+// Divides reports whether an average is computed from a column of the partial results for which f
+// returns true.
 func (p *Plan) Divides(f func(column string) bool) bool { return slices.ContainsFunc(p.divided, f) }
 
-// Hauled is the error for a statement that cannot be taken apart: its rows are fetched instead.
+// Hauled is the error for a statement that cannot be split. The router fetches the rows instead.
 type Hauled struct {
-	// Reason is for people, Cause one of few words for metrics.
+	// Reason is a text for people. Cause is one of a few words, for metrics.
 	Reason string
 	Cause  Cause
 }
 
 func (h *Hauled) Error() string { return "not split: " + h.Reason }
 
-// Cause is why a statement cannot be taken apart, in a word.
+// Cause says in a word why a statement cannot be split.
 type Cause string
 
-// Causes. They are values of a metric's label: query.SplitCauses has them all, with what they mean.
+// The causes are values of a metric's label. query.SplitCauses describes them all.
 const (
 	causeJoin      Cause = "join"
 	causeForm      Cause = "form"
@@ -120,7 +129,8 @@ func SeveralTables() error {
 	return haul(causeJoin, "it reads several tables, or one of them several times")
 }
 
-// SimilarNames is the error for a table with two columns whose names are the same to the engine.
+// SimilarNames is the error for a table with two columns whose names differ only in case, since
+// DuckDB takes them for the same.
 func SimilarNames() error {
 	return haul(causeNames, "the table has columns whose names differ only in case")
 }
@@ -128,10 +138,10 @@ func SimilarNames() error {
 // Types is the error for values that the nodes cannot send, or whose types would change.
 func Types(reason string) error { return haul(causeType, "%s", reason) }
 
-// Refused is the error for a statement that was made here and that the engine does not take.
+// Refused is the error for a generated statement that DuckDB does not accept.
 func Refused(what string, err error) error { return haul(causeRefused, "%s is refused: %s", what, err) }
 
-// Split takes a statement apart. Its error is a *Hauled.
+// Split splits a statement. Its error is a *Hauled.
 func Split(st *Statement) (*Plan, error) {
 	b, err := newBlock(st)
 	if err != nil {
@@ -153,17 +163,17 @@ func Split(st *Statement) (*Plan, error) {
 // block is a SELECT over one table.
 type block struct {
 	*Statement
-	columns map[string]string // as they are called, by their names in lower case
+	columns map[string]string // the columns' names, by their names in lower case
 	aliases map[string]sql.Node
-	alias   string // of the table
+	alias   string // alias of the table
 	from    string // the table, as text
 
 	items []sql.Node
-	// itemKeys are the positions of the items from 1, by their keys; nil until they are asked for.
+	// itemKeys are the positions of the items, from 1, by their keys. It is nil until it is needed.
 	itemKeys map[string]int
 	where    sql.Node
 	groups   []sql.Node
-	sets     []any // of numbers of groups; nil: one of all
+	sets     []any // lists of numbers of groups; nil means one set of all groups
 	all      bool  // GROUP BY ALL
 	having   sql.Node
 
@@ -175,14 +185,14 @@ type block struct {
 	usesNow, usesDay bool
 }
 
-// order is an expression of ORDER BY, and what stands behind it.
+// order is an expression of ORDER BY with its direction.
 type order struct {
 	by   sql.Node
-	item int // the position of the item that it is, from 1; 0: it is none
+	item int // the position, from 1, of the item that has this expression; 0 if no item has it
 	how  string
 }
 
-// known are the keys of a SELECT that are understood.
+// known are the keys of a SELECT node that this package understands.
 var known = []string{
 	"select_list", "from_table", "where_clause", "group_expressions", "group_sets", "aggregate_handling",
 	"having", "modifiers",
@@ -191,7 +201,7 @@ var known = []string{
 func newBlock(st *Statement) (*block, error) {
 	n := st.Root
 	if sql.Text(n, "type") != "SELECT_NODE" {
-		return nil, haul(causeForm, "it is no plain SELECT")
+		return nil, haul(causeForm, "it is not a plain SELECT")
 	}
 	if !sql.OnlyKeys(n, known...) {
 		return nil, haul(causeForm, "it has a WITH, QUALIFY, or SAMPLE")
@@ -220,7 +230,7 @@ func newBlock(st *Statement) (*block, error) {
 	return b, b.read(n)
 }
 
-// read takes the parts of the SELECT over.
+// read takes over the parts of the SELECT.
 func (b *block) read(n sql.Node) (err error) {
 	list, _ := n["select_list"].([]any)
 	for _, v := range list {
@@ -273,7 +283,7 @@ func (b *block) clause(v any) (sql.Node, error) {
 	return b.resolve(n)
 }
 
-// star reports whether an item means several columns.
+// star reports whether an item stands for several columns.
 func (b *block) star() bool {
 	for _, item := range b.items {
 		if sql.HasClass(item, "STAR") {
@@ -283,7 +293,7 @@ func (b *block) star() bool {
 	return false
 }
 
-// tail returns LIMIT and OFFSET of the last step as text.
+// tail returns LIMIT and OFFSET of the final statement as text.
 func (b *block) tail() string {
 	var s strings.Builder
 	if b.limited {

@@ -27,17 +27,17 @@ func clone(v any) any {
 	return v
 }
 
-// ignored are what two trees of one meaning may differ in.
+// ignored are the keys in which two trees with the same meaning may differ.
 var ignored = map[string]bool{"query_location": true}
 
-// key returns a text that two expressions share if they are written alike, wherever they stand.
+// key returns a text that is equal for expressions that are written alike, wherever they stand.
 func key(v any) string {
 	var b strings.Builder
 	writeKey(&b, v, true)
 	return b.String()
 }
 
-// writeKey writes a tree. bare leaves out the alias of its topmost node.
+// writeKey writes a tree. If bare is set, it omits the alias of the topmost node.
 func writeKey(b *strings.Builder, v any, bare bool) {
 	switch v := v.(type) {
 	case sql.Node:
@@ -79,8 +79,8 @@ func writeKey(b *strings.Builder, v any, bare bool) {
 	}
 }
 
-// replace calls f with each expression, from the outside in, and returns the tree. Where f returns another
-// node, that replaces the expression, and nothing below is visited.
+// replace calls f with each expression, from the outside in, and returns the tree. If f returns
+// another node, this node replaces the expression, and nothing below it is visited.
 func replace(v any, f func(n sql.Node) (sql.Node, error)) (any, error) {
 	switch v := v.(type) {
 	case sql.Node:
@@ -113,7 +113,7 @@ func replace(v any, f func(n sql.Node) (sql.Node, error)) (any, error) {
 	return v, nil
 }
 
-// expression is replace for one expression.
+// expression does what replace does, for one expression.
 func expression(n sql.Node, f func(n sql.Node) (sql.Node, error)) (sql.Node, error) {
 	v, err := replace(n, f)
 	if err != nil {
@@ -123,12 +123,12 @@ func expression(n sql.Node, f func(n sql.Node) (sql.Node, error)) (sql.Node, err
 	return out, nil
 }
 
-// columnOf returns a reference to a column.
+// columnOf returns a node that refers to a column.
 func columnOf(name string) sql.Node {
 	return sql.Node{"class": "COLUMN_REF", "type": "COLUMN_REF", "column_names": []any{name}}
 }
 
-// raw is an expression that is written already.
+// raw is the class of an expression that is already text.
 const rawClass = "RAW"
 
 // rawOf returns a node that is printed as text.

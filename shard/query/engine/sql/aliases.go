@@ -6,13 +6,14 @@ import (
 	"cordwood/proto/errs"
 )
 
-// maxAliasCopies bounds how often expressions are copied because their aliases are named.
+// maxAliasCopies limits how often expressions are copied because their aliases are used.
 const maxAliasCopies = 10_000
 
-// aliases bounds what the engine makes of a SELECT in which expressions name the aliases of others: it puts a
-// copy of the expression wherever its alias stands, so that x + x AS y, y + y AS z … doubles with each.
+// aliases limits the growth of a SELECT whose expressions use the aliases of others. DuckDB
+// replaces each alias by a copy of its expression, so that x + x AS y, y + y AS z … doubles with
+// each.
 func aliases(query Node) error {
-	sizes := make(map[string]int) // of an alias: the copies that one reference to it makes
+	sizes := make(map[string]int) // by alias: the number of copies that one use of it makes
 	copies := 0
 	list, _ := query["select_list"].([]any)
 	for _, v := range list {
@@ -43,10 +44,11 @@ func aliases(query Node) error {
 }
 
 var errAliases = errs.New(errs.Unsupported,
-	"the statement names aliases of expressions that name other aliases, which makes more than %d copies of them; "+
-		"use a query in FROM", maxAliasCopies)
+	"the statement uses aliases in expressions whose aliases are used again, which makes more than %d copies; "+
+		"compute the expressions in a subquery in FROM", maxAliasCopies)
 
-// aliasCopies adds up the sizes of the aliases that are named in v, up to a little more than the bound.
+// aliasCopies adds up the sizes of the aliases that are used in v. It stops shortly after the
+// limit.
 func aliasCopies(v any, sizes map[string]int) int {
 	copies := 0
 	switch v := v.(type) {

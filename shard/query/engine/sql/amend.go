@@ -4,18 +4,18 @@ import (
 	"strings"
 )
 
-// The text of a statement is amended before the engine's parser sees it, where the parser would
-// read it otherwise than its author.
+// This file edits the text of a statement before DuckDB's parser gets it, where the parser would
+// read it differently from what the author means.
 
-// amend returns sql, which is normalized, with names in double quotes that stand in backticks, and
-// with arrows in parentheses, and what it changed.
+// amend returns sql with names in backticks changed to double quotes and with parentheses around
+// arrows, and the edits. sql must be normalized.
 func amend(sql string) (string, []Edit) {
-	// A parenthesis goes before the name that begins where it stands.
+	// At the same position, a parenthesis goes before the name that begins there.
 	edits := append(bindArrows(sql), unquoteBackticks(sql)...)
 	return applyEdits(sql, edits), edits
 }
 
-// unquoteBackticks returns the edits that put names in double quotes that stand in backticks.
+// unquoteBackticks returns the edits that replace the backticks around names by double quotes.
 func unquoteBackticks(sql string) []Edit {
 	var edits []Edit
 	if strings.IndexByte(sql, '`') < 0 {
@@ -36,8 +36,8 @@ func unquoteBackticks(sql string) []Edit {
 	return edits
 }
 
-// PositionBefore returns where a position of the text with the edits, which are sorted, is in that
-// without them. What an edit put in is where the edit begins.
+// PositionBefore converts a position in the edited text to the position in the text before the
+// edits, which must be sorted. A position within inserted text becomes the start of the edit.
 func PositionBefore(edits []Edit, at int) int {
 	shift := 0
 	for _, e := range edits {

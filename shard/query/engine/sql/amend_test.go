@@ -54,7 +54,7 @@ func TestAmend(t *testing.T) {
 		if got != want {
 			t.Errorf("%s:\n got %s\nwant %s", sql, got, want)
 		}
-		// Each name is where it was.
+		// Each name must be at its old position.
 		for _, name := range regexp.MustCompile(`[a-z]{3,}`).FindAllString(got, -1) {
 			if at := PositionBefore(edits, strings.Index(got, name)); at != strings.Index(sql, name) &&
 				!strings.Contains(sql, "`") {
@@ -64,7 +64,7 @@ func TestAmend(t *testing.T) {
 	}
 }
 
-// FuzzAmend looks for texts of which amending loses something, or takes long.
+// FuzzAmend searches for texts that lose something when they are amended, or that take long.
 func FuzzAmend(f *testing.F) {
 	for _, seed := range []string{
 		"a->'b'='c'", "CASE WHEN a->b END->c", "list_transform(l, (x, y) -> x->y)", "`a``b\"`->>`c", "a::b(c)[d]->-1", ")->(",

@@ -2,20 +2,21 @@ package sql
 
 import "strings"
 
-// The engine's arrows bind more loosely than all other operators: it reads data->>'a' = 'x' AND b
-// as data->>('a' = 'x' AND b). Here they bind as they do in PostgreSQL, more tightly than
-// comparisons, and also more tightly than || and arithmetic, where PostgreSQL has no use for
-// them. Chains of arrows get parentheses for that; between these the engine reads them as meant.
+// DuckDB's arrows bind more loosely than all other operators: it reads data->>'a' = 'x' AND b as
+// data->>('a' = 'x' AND b). Here they bind as in PostgreSQL: more tightly than comparisons, and
+// also more tightly than || and arithmetic, which PostgreSQL does not apply to JSON. To get this,
+// chains of arrows are put in parentheses. Within the parentheses DuckDB reads them as meant.
 
 // lambdaFunctions take a lambda function, such as x -> x + 1, as their second argument.
-// TestLambdaFunctions compares with the engine.
+// TestLambdaFunctions compares the list with DuckDB's.
 var lambdaFunctions = map[string]bool{
 	"list_transform": true, "list_apply": true, "array_transform": true, "array_apply": true, "apply": true,
 	"list_filter": true, "array_filter": true, "filter": true,
 	"list_reduce": true, "array_reduce": true, "reduce": true,
 }
 
-// separators are words that are not part of an operand, and are not functions when a parenthesis follows.
+// separators are words that are not part of an operand, and are not functions if a parenthesis
+// follows.
 var separators = func() map[string]bool {
 	m := make(map[string]bool)
 	for _, w := range strings.Fields(`all analyse analyze and any anti as asc asof asymmetric between both by check collate
@@ -34,26 +35,28 @@ var separators = func() map[string]bool {
 // callSuffixes are words that stand between a call and a parenthesis that belongs to it.
 var callSuffixes = map[string]bool{"over": true, "filter": true}
 
-// arrowScan goes over the tokens of a statement once, and notes where operands begin.
+// arrowScan scans the tokens of a statement once and records where operands begin.
 type arrowScan struct {
 	sql    string
 	levels []arrowLevel
 	edits  []Edit
-	// last is what the last token was, lastWord that word if it was a bare one, lastEnd where it ended.
+	// last is the kind of the last token, lastWord its word if it was a bare word, lastEnd the
+	// position after it.
 	last     arrowToken
 	lastWord string
 	lastEnd  int
 }
 
-// arrowLevel is what is known between a pair of brackets, or a CASE and its END.
+// arrowLevel is the state between a pair of brackets, or between CASE and END.
 type arrowLevel struct {
-	// operand is where the operand at hand begins, -1 if there is none.
+	// operand is where the current operand begins, or -1 if there is none.
 	operand int
-	// chain is where the chain of arrows at hand begins, -1 if there is none.
+	// chain is where the current chain of arrows begins, or -1 if there is none.
 	chain int
-	// argument counts the commas before, at is where the argument at hand begins, -1 before that.
+	// argument is the number of commas so far. at is where the current argument begins, or -1 if it
+	// has not begun.
 	argument, at int
-	// lambda is the argument that may be a lambda function, -1 if none may.
+	// lambda is the number of the argument that may be a lambda function, or -1 if none may.
 	lambda int
 	// isCase means that END closes the level.
 	isCase bool
@@ -62,15 +65,16 @@ type arrowLevel struct {
 type arrowToken uint8
 
 const (
-	nothing    arrowToken = iota // an operator, a comma, a word that separates: an operand may begin
+	nothing    arrowToken = iota // an operator, a comma or a separating word; an operand may begin
 	aValue                       // the end of what may be a whole operand
-	aDot                         // a dot behind a value
+	aDot                         // a dot after a value
 	aCast                        // ::
-	typeName                     // a word behind ::, which may go on as in DOUBLE PRECISION
-	arrowFirst                   // an arrow, or a sign behind one: its right operand begins
+	typeName                     // a word after ::, which may continue as in DOUBLE PRECISION
+	arrowFirst                   // an arrow, or a sign after one; its right operand begins
 )
 
-// bindArrows returns the edits that put chains of arrows in sql, which is normalized, into parentheses.
+// bindArrows returns the edits that put parentheses around chains of arrows in sql. sql must be
+// normalized.
 func bindArrows(sql string) []Edit {
 	if !strings.Contains(sql, "->") {
 		return nil
@@ -97,7 +101,7 @@ func (s *arrowScan) token(i int) int {
 	}
 	if end := skipQuoted(sql, i); end > i {
 		if sql[i] != '\'' || s.last != aValue || s.lastWord == "" {
-			s.begin(i) // else one value with the word before, as in JSON '{}' and E'…'
+			s.begin(i) // otherwise it is one value with the previous word, as in JSON '{}' and E'…'
 		}
 		s.end(aValue, end)
 		return end
@@ -139,17 +143,17 @@ func (s *arrowScan) set(t arrowToken, word string, end int) {
 	s.last, s.lastWord, s.lastEnd = t, word, end
 }
 
-// end notes that a part of an operand ends.
+// end records that a part of an operand ends.
 func (s *arrowScan) end(t arrowToken, end int) { s.set(t, "", end) }
 
-// begin notes that something begins at i that may be an operand or continue with one.
+// begin records that something begins at i that may be an operand or continue one.
 func (s *arrowScan) begin(i int) {
 	l := s.top()
 	switch s.last {
 	case aDot, aCast, arrowFirst:
-		return // it goes on
+		return // the operand continues
 	case aValue, typeName:
-		s.endChain(s.lastEnd) // an alias, or what only the parser understands
+		s.endChain(s.lastEnd) // an alias, or something that only the parser understands
 	}
 	l.operand = i
 	if l.at < 0 {
@@ -157,7 +161,7 @@ func (s *arrowScan) begin(i int) {
 	}
 }
 
-// endChain puts the parentheses of the chain at hand, if there is one.
+// endChain adds the parentheses around the current chain, if there is one.
 func (s *arrowScan) endChain(end int) {
 	l := s.top()
 	if l.chain >= 0 && (s.last == aValue || s.last == typeName) {
@@ -166,7 +170,7 @@ func (s *arrowScan) endChain(end int) {
 	l.chain = -1
 }
 
-// separate notes that the token at i is not part of an operand.
+// separate records that the token at i is not part of an operand.
 func (s *arrowScan) separate(i int) {
 	s.endChain(s.lastEnd)
 	l := s.top()
@@ -204,7 +208,7 @@ func (s *arrowScan) word(i int) int {
 		s.close(i, true)
 		s.lastEnd = end
 	case callSuffixes[w] && s.last == aValue && s.lastEnd > 0 && s.sql[s.lastEnd-1] == ')':
-		s.set(aValue, w, end) // a parenthesis that follows goes on with the call
+		s.set(aValue, w, end) // a parenthesis that follows continues the call
 	case separators[w] && !s.names(w, end):
 		s.separate(i)
 		s.lastEnd = end
@@ -215,8 +219,8 @@ func (s *arrowScan) word(i int) int {
 	return end
 }
 
-// names reports whether a word that may separate is a name where it ends at end: names are what stands before
-// an arrow, and at where it is not AT TIME ZONE.
+// names reports whether a separating word that ends at end is used as a name: a word before an
+// arrow is, and at unless it is AT TIME ZONE.
 func (s *arrowScan) names(w string, end int) bool {
 	next := SkipSpace(s.sql, end)
 	if strings.HasPrefix(s.sql[next:], "->") {
@@ -226,7 +230,7 @@ func (s *arrowScan) names(w string, end int) bool {
 	return w == "at" && zone != "time"
 }
 
-// typeGoesOn are the words behind the first one of a type.
+// typeGoesOn are the words that may follow the first word of a type.
 var typeGoesOn = map[string]bool{
 	"precision": true, "varying": true, "character": true, "char": true, "with": true,
 	"without": true, "time": true, "zone": true,
@@ -255,7 +259,7 @@ func (s *arrowScan) open(i int) {
 	s.set(nothing, "", i+1)
 }
 
-// chained reports whether the word before is called as value.word(…).
+// chained reports whether the previous word is called as value.word(…).
 func (s *arrowScan) chained() bool {
 	at := lastToken(s.sql, s.lastEnd-len(s.lastWord))
 	return at > 0 && s.sql[at-1] == '.'
@@ -301,7 +305,7 @@ func (s *arrowScan) operator(i int) int {
 		l.chain = l.operand
 	}
 	if run != arrow {
-		// ->-1 would be an operator of its own
+		// ->-1 would be read as a different operator
 		s.edits = append(s.edits, Edit{From: i + len(arrow), To: i + len(arrow), Text: " "})
 	}
 	s.set(arrowFirst, "", end)

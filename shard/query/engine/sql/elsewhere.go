@@ -10,9 +10,9 @@ import (
 	"cordwood/shard/query"
 )
 
-// The names of things in other systems, and what to write here.
+// This file knows the names that other systems use, and what to write here instead.
 
-// elsewhere has functions of other systems in lower case, and what to write here in their place.
+// elsewhere maps functions of other systems, in lower case, to what to write here instead.
 var elsewhere = map[string]string{
 	// Times.
 	"date_histogram":       "time_bucket(INTERVAL '5 minutes', ts)",
@@ -66,7 +66,7 @@ var elsewhere = map[string]string{
 	"multiif":                 "CASE WHEN a THEN x WHEN b THEN y ELSE z END",
 }
 
-// suggestion returns the end of a sentence about a function that does not exist.
+// suggestion returns the end of an error text about a function that does not exist.
 func suggestion(name string) string {
 	if write, ok := elsewhere[strings.ToLower(name)]; ok {
 		return "; write " + write
@@ -74,11 +74,12 @@ func suggestion(name string) string {
 	return nearest.DidYouMean("; ", name, callable)
 }
 
-// missingName are the engine's errors for a path of names whose first or second name it does not know.
+// missingName matches DuckDB's errors for a qualified name whose first or second part it does not
+// know.
 var missingName = regexp.MustCompile(`^Referenced table ".*" not found|does not have a column named`)
 
-// DottedName returns the end of a sentence about a.b where a column "a.b" exists, which is one name. Ingestion
-// makes such columns of objects.
+// DottedName returns the end of an error text about a.b if there is a column "a.b". Ingestion
+// creates such columns from JSON objects.
 func DottedName(err error, r *Rewritten, tables []query.Table) string {
 	e := (*EngineError)(nil)
 	if r == nil || !errors.As(err, &e) || !missingName.MatchString(e.Message) {
@@ -106,5 +107,5 @@ func DottedName(err error, r *Rewritten, tables []query.Table) string {
 	return ""
 }
 
-// maxNamePath bounds the parts of a name that dottedName looks at.
+// maxNamePath is the maximum number of parts of a name that dottedName examines.
 const maxNamePath = 16

@@ -1,11 +1,12 @@
 package sql
 
-// The engine compares no number with a time. Here a literal integer beside a column of times is a moment, in
-// the unit of the column. Only the engine knows the types of all columns, of queries in FROM too, so it is asked
-// first, and its error says which literals are meant.
+// DuckDB does not compare numbers with times. Here a literal integer that is compared with a column
+// of times is a moment in the column's unit. Only DuckDB knows the types of all columns, including
+// columns of subqueries. So DuckDB gets the statement first, and its error says which literals to
+// convert.
 
-// integers notes a condition that may be of this kind. operands are the column, or the expression in its place,
-// and the value that it is compared with.
+// integers records a condition that may be of this kind. operands are the column, or the expression
+// in its place, and the values with which it is compared.
 func (w *walker) integers(n Node, operands ...any) {
 	at, ok := Position(n)
 	if !ok {
@@ -23,7 +24,8 @@ func (w *walker) integers(n Node, operands ...any) {
 			c.Literals = append(c.Literals, from)
 		}
 	}
-	// A reader would not expect, for example, that a call of date_trunc is in microseconds whatever its argument is.
+	// Only columns qualify. A reader would not expect, for example, that date_trunc returns
+	// microseconds whatever its argument is.
 	if c.Column != "" && len(c.Literals) > 0 {
 		w.st.Integers = append(w.st.Integers, c)
 	}

@@ -15,19 +15,20 @@ import (
 	"cordwood/shard/query"
 )
 
-// EngineError is an error of the engine.
+// EngineError is an error that DuckDB returned.
 type EngineError struct {
-	// Kind is as "Binder" or "Out of Memory", Subtype as "COLUMN_NOT_FOUND" or empty.
+	// Kind is the kind of error, such as "Binder" or "Out of Memory". Subtype is a text such as
+	// "COLUMN_NOT_FOUND", or empty.
 	Kind    string `json:"exception_type"`
 	Subtype string `json:"error_subtype"`
 	Message string `json:"exception_message"`
-	// Position is where in the statement the mistake is, in digits, or empty.
+	// Position is the position of the mistake in the statement, in digits, or empty.
 	Position string `json:"position"`
 }
 
 func (e *EngineError) Error() string { return e.Kind + ": " + e.Message }
 
-// IsBroken reports whether the database cannot be used after err.
+// IsBroken reports whether the database cannot be used any more because of err.
 func IsBroken(err error) bool {
 	e := (*EngineError)(nil)
 	return errors.As(err, &e) &&
@@ -35,14 +36,14 @@ func IsBroken(err error) bool {
 			strings.Contains(e.Message, "database has been invalidated"))
 }
 
-// IsBinding reports whether err is about a name of the statement.
+// IsBinding reports whether err is about a name in the statement.
 func IsBinding(err error) bool {
 	e := (*EngineError)(nil)
 	return errors.As(err, &e) && strings.EqualFold(e.Kind, "Binder")
 }
 
-// ToClient gives err its code and a text that makes sense to the author of the statement.
-// r, if not nil, is how the statement was rewritten.
+// ToClient gives err its code and a text for the author of the statement. r, if not nil, says how
+// the statement was rewritten.
 func ToClient(err error, r *Rewritten) error {
 	e := (*EngineError)(nil)
 	if !errors.As(err, &e) {
@@ -61,7 +62,7 @@ func ToClient(err error, r *Rewritten) error {
 	if r != nil {
 		if at, perr := strconv.Atoi(e.Position); perr == nil {
 			if name, ok := r.quotedName(at); ok && planCode(e) == errs.ColumnNotFound {
-				msg += "; double quotes stand around names: a text has single quotes, " + QuoteText(name)
+				msg += "; double quotes are for names: write a text in single quotes, " + QuoteText(name)
 			} else if m := noSuchColumn.FindStringSubmatch(firstLine(e.Message)); m != nil && r.compared(at) {
 				msg += "; if it is a text, write " + QuoteText(m[1])
 			}
@@ -96,15 +97,15 @@ func ToClient(err error, r *Rewritten) error {
 		if strings.Contains(e.Message, "database has been invalidated") {
 			return (&errs.Error{
 				Code: errs.External, Err: err,
-				Msg: "the query engine broke down at another query that ran beside this one, and was replaced; " +
+				Msg: "the query engine broke down because of another query that ran at the same time, and was replaced; " +
 					"nothing was changed: send the query again",
 			}).WithRetryAfter(time.Second)
 		}
-		// A fault of the engine, which this very statement brings about.
+		// A bug of DuckDB that this statement triggers.
 		return &errs.Error{
 			Code: errs.EngineExecuteQuery, Err: err,
-			Msg: "the query engine breaks down at this statement (" + msg +
-				"); write it in another way: the values and types of its arguments are the first to look at",
+			Msg: "this statement makes the query engine break down (" + msg +
+				"); write it in another way, and check the values and types of its arguments first",
 		}
 	}
 	return &errs.Error{Code: errs.EngineExecuteQuery, Msg: msg, Err: err}
@@ -120,17 +121,17 @@ var memorySigns = []string{
 	"failed to allocate", "could not allocate",
 }
 
-// isOutOfMemory reports whether e is for lack of memory.
+// isOutOfMemory reports whether e is a lack of memory.
 func isOutOfMemory(e *EngineError) bool {
 	return strings.EqualFold(e.Kind, "out of memory") ||
 		slices.ContainsFunc(memorySigns, func(sign string) bool { return strings.Contains(e.Message, sign) })
 }
 
-// noMemory returns the error for a client whose statement got no more memory.
+// noMemory returns the error for a statement that needs more memory than it can get.
 func noMemory(cause error, msg string) error {
 	text := "the query needs more memory than the engine has (" + msg + ")"
 	if strings.Contains(msg, "failed to offload data block") {
-		// Memory was not the end of it: what it spilled has a bound too.
+		// It also spilled more than the limit of temporary files.
 		text = "the query needs more than --query-memory, and its temporary files more than --query-temp-limit (" + msg + ")"
 	}
 	return (&errs.Error{
@@ -150,8 +151,8 @@ func planCode(e *EngineError) errs.Code {
 
 const numberTypes = `(TINYINT|SMALLINT|INTEGER|BIGINT|INTEGER_LITERAL|HUGEINT|UBIGINT|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\))`
 
-// What the engine says of comparisons that a reader of a log tries, without a word of what
-// to do instead.
+// Errors of DuckDB about comparisons that readers of logs often try, and that do not say what to do
+// instead.
 var (
 	numberAsTime = regexp.MustCompile(`^Unimplemented type for cast \(` + numberTypes + ` -> TIMESTAMP|` +
 		`^Cannot (compare|mix) values of type TIMESTAMP\w* and (type )?` + numberTypes + `|` +
@@ -182,29 +183,29 @@ var (
 	searchOf = regexp.MustCompile(`^No function matches .*'cordwood_matches\((.*), [A-Z_]+\)'`)
 )
 
-// advise adds what to do to a message that does not say it.
+// advise adds advice to a message that has none.
 func advise(msg string) string {
 	switch {
 	case numberAsTime.MatchString(msg):
-		return msg + "; write a time as '2026-01-05 10:00:00', or make it of a number: " +
+		return msg + "; write a time as '2026-01-05 10:00:00', or convert a number to a time: " +
 			"to_timestamp(seconds), epoch_ms(milliseconds), make_timestamp(microseconds), make_timestamp_ns(nanoseconds)"
 	case outsideNanos.MatchString(msg):
-		return "a time of a row lies outside what nanoseconds hold, which is 1677-09-22 to 2262-04-11: " +
-			"TRY_CAST(… AS TIMESTAMP_NS) and TRY(epoch_ns(…)) are null for it; " +
-			"epoch_us holds it, and to compare it with nanoseconds, cast these to TIMESTAMP"
+		return "the time of a row is outside the range of nanoseconds, which is 1677-09-22 to 2262-04-11: " +
+			"TRY_CAST(… AS TIMESTAMP_NS) and TRY(epoch_ns(…)) return null for it; " +
+			"epoch_us returns it in microseconds; to compare it with nanoseconds, cast these to TIMESTAMP"
 	case textOutside.MatchString(msg) && isOutsideNanos(textOutside.FindStringSubmatch(msg)[1]):
-		return fmt.Sprintf("the time '%s' lies outside of what nanoseconds hold, which is %s; "+
-			"cast it, and what it is compared with, to TIMESTAMP",
+		return fmt.Sprintf("the time '%s' is outside the range of nanoseconds, which is %s; "+
+			"cast both sides of the comparison to TIMESTAMP",
 			textOutside.FindStringSubmatch(msg)[1], schema.TimestampNanosecond.TimeSpan())
 	case strings.HasPrefix(msg, "timestamp field value out of range: "):
 		return msg + outOfRange(strings.Trim(strings.TrimPrefix(msg, "timestamp field value out of range: "), `"`))
 	case timeAsNumber.MatchString(msg):
-		return msg + "; the number of a time is made by epoch(ts), in seconds, epoch_ms(ts), epoch_us(ts) or epoch_ns(ts)"
+		return msg + "; to convert a time to a number use epoch(ts) for seconds, epoch_ms(ts), epoch_us(ts) or epoch_ns(ts)"
 	case textAsNumber.MatchString(msg) && likeATime.MatchString(textAsNumber.FindStringSubmatch(msg)[1]):
-		return fmt.Sprintf("'%s' is no time, since there is no such day or time of day, and no integer",
+		return fmt.Sprintf("'%s' is neither an integer nor a time: there is no such day or time of day",
 			textAsNumber.FindStringSubmatch(msg)[1])
 	case textAsNumber.MatchString(msg):
-		return msg + ": it is not an integer, nor a time such as '2026-01-05 10:00:00'; a time before now is written " +
+		return msg + ": it is neither an integer nor a time such as '2026-01-05 10:00:00'; write a time relative to now " +
 			"as now() - INTERVAL '1 day'"
 	case textWithNumber.MatchString(msg):
 		return msg + "; write the number as text, as in code = '404', or compare the text's number: " +
@@ -222,22 +223,23 @@ func advise(msg string) string {
 	}
 	if m := badPath.FindStringSubmatch(msg); m != nil {
 		return "a path of JSON is wrong near '" + m[1] + "'; write it as '$.a.b[0]', and a key that has other characters " +
-			"than letters, digits and _ in double quotes behind a dot, as '$.a.\"my key\"[0]'"
+			"than letters, digits and _ in double quotes after a dot, as '$.a.\"my key\"[0]'"
 	}
 	if textPlus.MatchString(msg) {
 		return strings.TrimSuffix(msg, ". You might need to add explicit type casts.") +
 			"; cast the text to a number, as in code::DOUBLE + 1 or (data->>'n')::DOUBLE + 1"
 	}
 	if spanless.MatchString(msg) {
-		return strings.TrimSuffix(msg, ".") + "; a span of time is written as in now() - INTERVAL '1 hour'"
+		return strings.TrimSuffix(msg, ".") + "; write an interval as in now() - INTERVAL '1 hour'"
 	}
 	if m := jsonOf.FindStringSubmatch(msg); m != nil {
-		return "functions of JSON take values of type JSON or texts, not of type " + m[1] + "; use to_json to make JSON of it"
+		return "JSON functions take JSON or text, not values of type " + m[1] + "; use to_json to convert the " +
+			"value to JSON"
 	}
 	if m := likeOf.FindStringSubmatch(msg); m != nil {
 		of, _, _ := strings.Cut(m[1], ", ")
 		return "LIKE, ILIKE and GLOB take texts, not values of type " + of +
-			"; cast what is none, as in code::VARCHAR LIKE '4%'"
+			"; cast the value to text, as in code::VARCHAR LIKE '4%'"
 	}
 	if m := searchOf.FindStringSubmatch(msg); m != nil {
 		return "matches and matches_term search texts, not values of type " + m[1] +
@@ -246,18 +248,18 @@ func advise(msg string) string {
 	return msg
 }
 
-// outOfRange says what is out of range in a time that the engine refuses.
+// outOfRange says which part of a time is out of range when DuckDB refuses the time.
 func outOfRange(text string) string {
 	switch {
 	case wholeNumber.MatchString(text):
-		return "; write a number without quotes: compared with a column it counts in the column's unit"
+		return "; write a number without quotes: compared with a column, it is in the column's unit"
 	case longYear.MatchString(text):
 		return "; write a year between -290307 and 294246"
 	}
 	return "; there is no such day or time of day"
 }
 
-// isOutsideNanos reports whether a text is of a time that nanoseconds do not hold.
+// isOutsideNanos reports whether a text is a time outside the range of nanoseconds.
 func isOutsideNanos(s string) bool {
 	if longYear.MatchString(s) {
 		return true
@@ -270,7 +272,7 @@ func isOutsideNanos(s string) bool {
 	return err == nil && (at.Before(time.Unix(0, math.MinInt64)) || at.After(time.Unix(0, math.MaxInt64)))
 }
 
-// firstLine leaves out the lists of candidates and the excerpt of the statement.
+// firstLine removes the lists of candidates and the excerpt of the statement from DuckDB's text.
 func firstLine(msg string) string {
 	line, rest, _ := strings.Cut(strings.TrimSpace(msg), "\n")
 	if next, _, _ := strings.Cut(rest, "\n"); strings.HasPrefix(next, "Did you mean") ||

@@ -6,7 +6,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// expression visits an expression of a class, and what is in it.
+// expression visits an expression of a class, and everything in it.
 func (w *walker) expression(class string, n Node, s *scope) error {
 	before := w.around
 	defer func() { w.around = before }()
@@ -21,7 +21,7 @@ func (w *walker) expression(class string, n Node, s *scope) error {
 		return nil
 	case "COLUMN_REF":
 		if path, ok := n["column_names"].([]any); ok && len(path) > maxParts {
-			return errs.New(errs.Unsupported, "a name of %d parts; %d are allowed", len(path), maxParts)
+			return errs.New(errs.Unsupported, "a name with %d parts; at most %d are allowed", len(path), maxParts)
 		}
 		w.column(n)
 		return w.walk(n["column_names"], s)
@@ -32,7 +32,7 @@ func (w *walker) expression(class string, n Node, s *scope) error {
 	return w.children(n, s)
 }
 
-// enter notes what the expressions within n stand in, and refuses n if it is too deep.
+// enter records what surrounds the expressions within n, and refuses n if it is too deep.
 func (w *walker) enter(class string, n Node) error {
 	w.expressions++
 	if class != "FUNCTION" {
@@ -53,8 +53,8 @@ func (w *walker) enter(class string, n Node) error {
 	return nil
 }
 
-// check looks at an expression itself: whether it may stand in a statement, and whether it has
-// something that is edited in the text.
+// check examines a single expression: whether it is allowed in a statement, and whether its text
+// has to be edited.
 func (w *walker) check(class string, n Node) error {
 	switch class {
 	case "FUNCTION":
@@ -67,7 +67,7 @@ func (w *walker) check(class string, n Node) error {
 	case "CASE":
 		checks, _ := n["case_checks"].([]any)
 		if w.cases += len(checks); w.cases > MaxCases {
-			return errs.New(errs.Unsupported, "the statement has more than %d WHEN in its CASE; join with VALUES instead",
+			return errs.New(errs.Unsupported, "the statement has more than %d WHEN branches; join with a VALUES list instead",
 				MaxCases)
 		}
 	case "LAMBDA":
@@ -114,7 +114,7 @@ func (w *walker) window(n Node) error {
 // function checks a call of a function or operator.
 func (w *walker) function(n Node) error {
 	if n := len(Args(n)); n > MaxArguments {
-		return errs.New(errs.Unsupported, "a function or list of %d arguments; %d are allowed", n, MaxArguments)
+		return errs.New(errs.Unsupported, "a function or list with %d arguments; at most %d are allowed", n, MaxArguments)
 	}
 	if n["filter"] != nil {
 		if w.filters++; w.filters > maxFilters {
@@ -132,7 +132,7 @@ func (w *walker) function(n Node) error {
 	}
 	if likes[name] {
 		if w.likes++; w.likes > MaxLikeDepth {
-			return errs.New(errs.Unsupported, "the operands of LIKE, ILIKE and GLOB have more than %d of these in one another",
+			return errs.New(errs.Unsupported, "LIKE, ILIKE and GLOB are nested in their operands more than %d levels deep",
 				MaxLikeDepth)
 		}
 	}
@@ -142,7 +142,7 @@ func (w *walker) function(n Node) error {
 	return nil
 }
 
-// column notes a reference to a column.
+// column records a reference to a column.
 func (w *walker) column(n Node) {
 	list, _ := n["column_names"].([]any)
 	at, ok := Position(n)

@@ -7,14 +7,14 @@ import (
 	"cordwood/proto/errs"
 )
 
-// pathFunctions take paths of JSON behind their first argument.
+// pathFunctions take JSON paths after their first argument.
 var pathFunctions = map[string]bool{
 	"->>": true, "json_extract": true, "json_extract_path": true, "json_extract_string": true,
 	"json_extract_path_text": true, "json_exists": true, "json_value": true, "json_type": true, "json_keys": true,
 	"json_array_length": true, "json_each": true, "json_tree": true,
 }
 
-// paths looks at the paths among the arguments of a function, if it takes any.
+// paths edits the paths among the arguments of a function, if the function takes paths.
 func (w *walker) paths(name string, n Node) error {
 	args := Args(n)
 	if !pathFunctions[name] {
@@ -23,7 +23,7 @@ func (w *walker) paths(name string, n Node) error {
 	if name == "->>" && len(args) == 2 {
 		return w.arrow(name, args[0], args[1])
 	}
-	if Text(n, "schema") == "" && len(args) > 0 { // else it is called as value.function(path)
+	if Text(n, "schema") == "" && len(args) > 0 { // otherwise it is called as value.function(path)
 		args = args[1:]
 	}
 	for _, arg := range args {
@@ -32,7 +32,8 @@ func (w *walker) paths(name string, n Node) error {
 	return nil
 }
 
-// lambdaKey is the key of a node of the class LAMBDA that is a lambda function. The others are the arrow ->.
+// lambdaKey is a key that marks a LAMBDA node as a lambda function. Other LAMBDA nodes are the
+// arrow ->.
 const lambdaKey = "lambda_function"
 
 // markLambdas marks the lambda function among the arguments of a call.
@@ -57,7 +58,7 @@ func markLambda(v any) {
 
 func isLambda(n Node) bool { return n[lambdaKey] == true }
 
-// arrow looks at the operands of -> and ->>.
+// arrow handles the operands of -> and ->>.
 func (w *walker) arrow(operator string, left, right any) error {
 	if err := w.castKey(operator, left, right); err != nil {
 		return err
@@ -66,7 +67,8 @@ func (w *walker) arrow(operator string, left, right any) error {
 	return nil
 }
 
-// castKey refuses data->>'n'::INT, which casts the key and not the value: :: binds more tightly than the arrows.
+// castKey refuses data->>'n'::INT. It casts the key and not the value, because :: binds more
+// tightly than the arrows.
 func (w *walker) castKey(operator string, left, right any) error {
 	n, _ := right.(Node)
 	if Text(n, "class") != "CAST" {
@@ -76,7 +78,7 @@ func (w *walker) castKey(operator string, left, right any) error {
 	text, isText := TextLiteral(key)
 	from, ok := Position(key)
 	if _, err := strconv.Atoi(text); !isText || !ok || err == nil {
-		return nil // '0'::INT is an element of an array
+		return nil // '0'::INT selects an element of an array
 	}
 	kind, _ := n["cast_type"].(Node)
 	if Text(kind, "id") == "VARCHAR" {
@@ -86,7 +88,7 @@ func (w *walker) castKey(operator string, left, right any) error {
 	literal := w.st.SQL[from:end]
 	at := SkipSpace(w.st.SQL, end)
 	if !strings.HasPrefix(w.st.SQL[at:], "::") {
-		return nil // CAST('n' AS INT) says what it does
+		return nil // CAST('n' AS INT) is explicit
 	}
 	at = SkipSpace(w.st.SQL, at+2)
 	_, stop := Word(w.st.SQL, at)
@@ -101,8 +103,8 @@ func (w *walker) castKey(operator string, left, right any) error {
 		"to cast the value, write (%s%s%s)::%s", excerpt(literal), to, operator, excerpt(of), operator, excerpt(literal), to)
 }
 
-// jsonPath takes the dot out of paths such as $.[1], which the engine does not know: in a literal, in literals of a
-// list, and in the branches of a CASE.
+// jsonPath removes the dot from paths such as $.[1], which DuckDB does not accept. It handles
+// literals, lists of literals, and the branches of a CASE.
 func (w *walker) jsonPath(v any) {
 	n, _ := v.(Node)
 	switch Text(n, "class") {
@@ -131,7 +133,7 @@ func (w *walker) jsonPath(v any) {
 	}
 }
 
-// editPath takes the dots before brackets out of a literal that is a path.
+// editPath removes the dots before brackets from a literal that is a path.
 func (w *walker) editPath(n Node) {
 	path, isText := TextLiteral(n)
 	from, ok := Position(n)

@@ -8,13 +8,12 @@ import (
 	"cordwood/proto/errs"
 )
 
-// This file reads as much of SQL's lexical structure as the package needs: to find
-// EXPLAIN in front of a statement, and a name at a known position. All else is left
-// to the engine's own parser.
+// This file reads only as much of SQL's lexical structure as the package needs: it finds EXPLAIN at
+// the start of a statement, and a name at a known position. DuckDB's parser reads everything else.
 
-// normalize returns sql with blanks in place of comments, and of spaces that are no
-// ASCII, so that the positions that the engine reports are positions in sql. The engine
-// takes very long over comments that are nested a thousand times.
+// normalize replaces comments and non-ASCII spaces by blanks, so that the positions that DuckDB
+// reports are positions in sql. Comments are removed also because DuckDB is very slow for comments
+// that are nested a thousand times.
 func normalize(sql string) string {
 	var out []byte
 	blank := func(from, to int) {
@@ -45,10 +44,10 @@ func normalize(sql string) string {
 	return string(out)
 }
 
-// isOpen reports whether the comment in the first n bytes of text lacks its end.
+// isOpen reports whether a comment in the first n bytes of text is not closed.
 func isOpen(text string, n int) bool { return n == len(text) && skipQuoted(text+" ", 0) > n }
 
-// lineComment returns where the first comment up to the end of a line begins, or -1.
+// lineComment returns where the first comment that starts with -- begins, or -1.
 func lineComment(sql string) int {
 	for i := 0; i < len(sql); {
 		end := skipQuoted(sql, i)
@@ -64,9 +63,9 @@ func lineComment(sql string) int {
 	return -1
 }
 
-// quoteAt returns sql with the bare word at in double quotes, and what it put in. At is a
-// usual name for a column of times; the engine reserves it for a clause that no table here
-// has. AT TIME ZONE stays.
+// quoteAt puts the bare word "at" in double quotes, and returns the edits. At is a common name for
+// a column of times, but DuckDB reserves it for a clause that does not apply to the tables here. AT
+// TIME ZONE stays.
 func quoteAt(sql string) (string, []Edit) {
 	var edits []Edit
 	for i := 0; i < len(sql); {
@@ -87,8 +86,8 @@ func quoteAt(sql string) (string, []Edit) {
 	return applyEdits(sql, edits), edits
 }
 
-// skipQuoted returns the position after the quoted text or comment that begins at i,
-// or i if none does. One that does not end reaches to the end of sql.
+// skipQuoted returns the position after the quoted text or comment that begins at i. It returns i
+// if none begins there, and the end of sql if it is not closed.
 func skipQuoted(sql string, i int) int {
 	rest := sql[i:]
 	switch {
@@ -110,8 +109,8 @@ func skipQuoted(sql string, i int) int {
 	return i
 }
 
-// quotedLen returns the length of the text in quotes that text begins with. escapes: a backslash takes the
-// byte behind it along.
+// quotedLen returns the length of the quoted text at the start of text. If escapes is set, a
+// backslash escapes the next byte.
 func quotedLen(text string, escapes bool) int {
 	for k := 1; k < len(text); k++ {
 		switch {
@@ -127,7 +126,7 @@ func quotedLen(text string, escapes bool) int {
 	return len(text)
 }
 
-// commentLen returns the length of the comment that text begins with, comments within it included.
+// commentLen returns the length of the comment at the start of text, including nested comments.
 func commentLen(text string) int {
 	depth := 0
 	for k := 0; k < len(text); k++ {
@@ -146,7 +145,8 @@ func commentLen(text string) int {
 	return len(text)
 }
 
-// dollarLen returns the length of the text in dollar quotes that text begins with, or 0 if it is something else.
+// dollarLen returns the length of the dollar-quoted text at the start of text, or 0 if there is
+// none.
 func dollarLen(text string) int {
 	k := 1
 	for k < len(text) && IsNameByte(text[k]) && text[k] != '$' {
@@ -184,7 +184,8 @@ func SkipSpace(sql string, i int) int {
 	return i
 }
 
-// Word returns the lower-case bare word at i and the position after it; "" if there is none.
+// Word returns the bare word at i in lower case, and the position after it. It returns "" if there
+// is none.
 func Word(sql string, i int) (string, int) {
 	end := i
 	for end < len(sql) && IsNameByte(sql[end]) {
@@ -193,8 +194,8 @@ func Word(sql string, i int) (string, int) {
 	return strings.ToLower(sql[i:end]), end
 }
 
-// wordBefore returns the lower-case bare word that ends before i, blanks between, and
-// its position; "" if there is none.
+// wordBefore returns the bare word before i in lower case, and its position. Blanks may separate
+// the word from i. It returns "" if there is none.
 func wordBefore(sql string, i int) (int, string) {
 	for i > 0 && isSpace(sql[i-1]) {
 		i--
@@ -206,8 +207,8 @@ func wordBefore(sql string, i int) (int, string) {
 	return from, strings.ToLower(sql[from:i])
 }
 
-// namePath reads a name of up to most parts at i, as in a."b".c, and returns the parts
-// and the position after each. It returns nothing if there is no name.
+// namePath reads a qualified name at i, such as a."b".c. It returns up to most parts, and the
+// position after each. It returns nothing if there is no name.
 func namePath(sql string, i, most int) (parts []string, ends []int) {
 	for len(parts) < most {
 		if i >= len(sql) {
@@ -242,8 +243,8 @@ func namePath(sql string, i, most int) (parts []string, ends []int) {
 	return parts, ends
 }
 
-// explain reports whether sql is an EXPLAIN. It returns the words to put in front of the
-// explained statement, and where that begins.
+// explain reports whether sql is an EXPLAIN. It returns the words of the EXPLAIN, and the position
+// of the explained statement.
 func explain(sql string) (prefix string, at int, err error) {
 	i := SkipSpace(sql, 0)
 	for i < len(sql) && sql[i] == ';' {
@@ -294,7 +295,7 @@ func explainOptions(sql string, i int) (prefix string, at int, err error) {
 			return "", 0, errs.New(errs.InvalidSyntax, "syntax error at position %d: in the options of EXPLAIN", k)
 		default:
 			return "", 0, errs.New(errs.Unsupported,
-				"EXPLAIN option %q is not supported; there are ANALYZE and FORMAT text or json", w)
+				"EXPLAIN option %q is not supported; use ANALYZE, FORMAT text or FORMAT json", w)
 		}
 		k = end
 	}
@@ -323,7 +324,7 @@ func SkipLiteral(sql string, i int) int {
 	return skipQuoted(sql, i)
 }
 
-// LowerASCII folds names as the engine does.
+// LowerASCII converts a name to lower case as DuckDB does.
 func LowerASCII(s string) string {
 	for i := 0; i < len(s); i++ {
 		if s[i] >= 'A' && s[i] <= 'Z' {

@@ -6,18 +6,18 @@ import (
 	"cordwood/proto/errs"
 )
 
-// Bounds on the text of a statement, which hold before the engine's parser sees it: the parser cannot be
-// interrupted, and takes a power of the length of these.
+// Limits on the text of a statement. They are checked before DuckDB's parser runs, because it
+// cannot be interrupted, and its time grows with a power of these lengths.
 const (
 	maxOperatorRun = 64    // characters of an operator without a blank
 	maxGroupBy     = 1_000 // commas in a GROUP BY
-	maxWords       = 8_000 // of AND, OR and WHEN, each of which is at least one expression
+	maxWords       = 8_000 // words AND, OR and WHEN, each of which is part of at least one expression
 	maxCommas      = 50_000
 )
 
 const operatorBytes = "+-*/<>=~!@#%^&|?`"
 
-// boundText checks the bounds of a normalized statement.
+// boundText checks the limits of a normalized statement.
 func boundText(sql string) error {
 	b := textBounds{group: -1}
 	for i := 0; i < len(sql); {
@@ -42,12 +42,12 @@ func boundText(sql string) error {
 	return nil
 }
 
-// textBounds counts what boundText bounds.
+// textBounds counts what boundText limits.
 type textBounds struct {
-	// run is the length of the operator at hand, depth how many parentheses are around.
+	// run is the length of the current operator. depth is how many parentheses are open.
 	run, depth    int
 	words, commas int
-	// group is the depth of the GROUP BY at hand, or -1, groupCommas counts its commas.
+	// group is the depth of the current GROUP BY, or -1. groupCommas counts its commas.
 	group, groupCommas int
 }
 
@@ -58,7 +58,8 @@ func (b *textBounds) word(sql string, i int) (end int, err error) {
 	case "and", "or", "when":
 		if b.words++; b.words > maxWords {
 			return 0, errs.New(errs.Unsupported,
-				"a statement with more than %d of the words AND, OR and WHEN (position %d); compare with many values by IN (…)",
+				"a statement with more than %d of the words AND, OR and WHEN (position %d); to compare with many values, use IN "+
+					"(…)",
 				maxWords, i)
 		}
 	case "by":

@@ -81,7 +81,8 @@ func TestQuoteAt(t *testing.T) {
 	}
 }
 
-// TestBoundText tells runs of operators from what only looks like one.
+// TestBoundText checks that long operators are refused, and that texts which only look like them
+// are not.
 func TestBoundText(t *testing.T) {
 	run := strings.Repeat("-+", maxOperatorRun)
 	for _, sql := range []string{

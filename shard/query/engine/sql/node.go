@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Node is an object of the tree.
+// Node is an object of the syntax tree.
 type Node = map[string]any
 
 // Text returns the text under key, or "".
@@ -41,7 +41,7 @@ func EachNode(tree any, f func(n Node) bool) {
 	}
 }
 
-// IsWhole reports whether n is a literal of an integer type, with a sign or without.
+// IsWhole reports whether n is a literal of an integer type, with or without a sign.
 func IsWhole(n Node) bool {
 	if list := Args(n); Text(n, "function_name") == "-" && len(list) == 1 {
 		n, _ = list[0].(Node)
@@ -61,7 +61,8 @@ func Args(n Node) []any {
 	return list
 }
 
-// TextLiteral returns the text that n is a literal of. The tree leaves empty ones out.
+// TextLiteral returns the text if n is a text literal. It also handles an empty text, which the
+// tree omits.
 func TextLiteral(n Node) (string, bool) {
 	value, _ := n["value"].(Node)
 	kind, _ := value["type"].(Node)
@@ -110,7 +111,7 @@ func HasClass(v any, class string) bool {
 	return false
 }
 
-// RowCount returns a literal number of rows; 0 if there is none.
+// RowCount returns a literal number of rows, or 0 if there is none.
 func RowCount(v any) (uint64, bool) {
 	if v == nil {
 		return 0, true
@@ -120,8 +121,8 @@ func RowCount(v any) (uint64, bool) {
 	return uint64(i), ok && i >= 0 && IsWhole(n)
 }
 
-// OnlyKeys reports whether n has no other keys than those, so that nothing is overlooked
-// that changes its meaning.
+// OnlyKeys reports whether n has only the given keys, so that nothing that changes its meaning is
+// overlooked.
 func OnlyKeys(n Node, keys ...string) bool {
 	for k := range n {
 		known := k == "type" || k == "class" || k == "query_location"

@@ -9,20 +9,21 @@ import (
 	"cordwood/proto/errs"
 )
 
-// A statement with parameters is only described, never run: the caller writes the values into the text. This file
-// finds the positions of $1, $2 … in it.
+// A statement with parameters is only described, never run: the caller writes the values into the
+// text. This file finds the positions of $1, $2 … in the text.
 
 // MaxParameter is the largest number of a parameter.
 const MaxParameter = 65535
 
-// Parameter is the place of a parameter in a text.
+// Parameter is a position of a parameter in a text.
 type Parameter struct {
 	From, To int
 	// Number counts from 1.
 	Number int
 }
 
-// Parameters returns the places of $1, $2 … in a text, and the largest number; quotes and comments have none.
+// Parameters returns the positions of $1, $2 … in a text, and the largest number. It ignores quoted
+// texts and comments.
 func Parameters(text string) (list []Parameter, most int, err error) {
 	for i := 0; i < len(text); {
 		if end := skipQuoted(text, i); end > i {
@@ -39,7 +40,7 @@ func Parameters(text string) (list []Parameter, most int, err error) {
 		}
 		if end == i+1 || end < len(text) && IsNameByte(text[end]) {
 			i = end
-			continue // no number: the parser says what it is
+			continue // this is not a number; the parser reports what is wrong
 		}
 		n, err := strconv.Atoi(text[i+1 : end])
 		if err != nil || n < 1 || n > MaxParameter {
@@ -52,7 +53,7 @@ func Parameters(text string) (list []Parameter, most int, err error) {
 	return list, most, nil
 }
 
-// ReplaceParameters returns a text with what f returns in the places of its parameters.
+// ReplaceParameters replaces each parameter of a text by what f returns for it.
 func ReplaceParameters(text string, list []Parameter, f func(n int) string) string {
 	var b strings.Builder
 	done := 0
@@ -64,10 +65,10 @@ func ReplaceParameters(text string, list []Parameter, f func(n int) string) stri
 	return b.String() + text[done:]
 }
 
-// Marker makes literals that take the places of parameters, and tells them from all else in a text.
+// Marker creates literals that replace parameters and can be told from everything else in a text.
 type Marker string
 
-// NewMarker returns a marker of which no literal is in the text.
+// NewMarker returns a marker whose literals do not occur in the text.
 func NewMarker(text string) Marker {
 	m := "cordwood parameter "
 	for strings.Contains(text, m) {
@@ -76,10 +77,10 @@ func NewMarker(text string) Marker {
 	return Marker(m)
 }
 
-// Literal returns what takes the place of a parameter.
+// Literal returns the literal that replaces a parameter.
 func (m Marker) Literal(n int) string { return fmt.Sprintf("'%s%d'", string(m), n) }
 
-// Edits returns what puts something else in the places of the literals in a text.
+// Edits returns the edits that replace the literals in a text by something else.
 func (m Marker) Edits(text string, f func(n int) string) (out []Edit) {
 	literal := regexp.MustCompile("'" + regexp.QuoteMeta(string(m)) + "([0-9]+)'")
 	for _, at := range literal.FindAllStringSubmatchIndex(text, -1) {

@@ -9,15 +9,17 @@ import (
 	"cordwood/proto/errs"
 )
 
-// parser is the engine's: it returns the syntax tree of a text, as json_serialize_sql makes it.
+// parser is DuckDB's parser: it returns the syntax tree of a text, in the form of
+// json_serialize_sql.
 type parser func(text string) (tree string, err error)
 
-// Parse checks that text is one SELECT, or an EXPLAIN of one, that calls nothing forbidden. It returns
-// a description of it, and its syntax tree. database is the database of names without one.
+// Parse checks that text is one SELECT, or an EXPLAIN of one, that calls nothing forbidden. It
+// returns the statement and its syntax tree. database is used for table names without a database.
 func Parse(sql, database string, parser parser) (*Statement, Node, error) {
 	switch {
 	case len(sql) > MaxSQL:
-		return nil, nil, errs.New(errs.InvalidArguments, "the statement has %d bytes; %d are allowed", len(sql), MaxSQL)
+		return nil, nil, errs.New(errs.InvalidArguments, "the statement has %d bytes; at most %d are "+
+			"allowed", len(sql), MaxSQL)
 	case !utf8.ValidString(sql):
 		return nil, nil, errs.New(errs.InvalidSyntax, "syntax error: the statement is not valid UTF-8")
 	case strings.IndexByte(sql, 0) >= 0:
@@ -63,8 +65,8 @@ func Parse(sql, database string, parser parser) (*Statement, Node, error) {
 	return st, root, nil
 }
 
-// quotedTree is called with the tree of a statement with a mistake. If that is only
-// the name at, it quotes it in st and returns the right tree; else the error.
+// quotedTree handles a statement that the parser refused. If only a column named at is the cause,
+// it quotes the name in st and returns the tree. Otherwise it returns the error.
 func (p parser) quotedTree(st *Statement, wrong *syntaxTree) (*syntaxTree, error) {
 	sql, edits := quoteAt(st.SQL)
 	if len(edits) == 0 {
@@ -81,15 +83,16 @@ func (p parser) quotedTree(st *Statement, wrong *syntaxTree) (*syntaxTree, error
 	return tree, nil
 }
 
-// GroupingSets returns the grouping sets of a SELECT, lists of numbers of its group expressions. parser must
-// return trees with what is empty.
+// GroupingSets returns the grouping sets of a SELECT as lists of numbers of its group expressions.
+// parser must return trees with empty fields.
 func GroupingSets(text string, parser parser) ([]any, error) {
 	tree, err := parser.tree(text)
 	if err != nil {
 		return nil, err
 	}
 	if len(tree.Statements) != 1 {
-		return nil, errs.New(errs.Unexpected, "the statement is parsed to %d", len(tree.Statements))
+		return nil, errs.New(errs.Unexpected, "parse a statement: the parser returned %d statements instead of "+
+			"one", len(tree.Statements))
 	}
 	st, _ := tree.Statements[0].(Node)
 	root, _ := st["node"].(Node)
@@ -120,17 +123,16 @@ func (p parser) tree(sql string) (*syntaxTree, error) {
 	return tree, nil
 }
 
-// clientError returns the error for a text that the engine's parser did not take, or that
-// is not a SELECT.
+// clientError returns the error for a text that DuckDB's parser refused, or that is not a SELECT.
 func (t *syntaxTree) clientError(st *Statement) error {
 	if t.ErrorType == "not implemented" {
 		w, _ := Word(st.SQL, 0)
 		if i := pivot.FindStringIndex(st.SQL); i != nil {
 			return errs.New(errs.Unsupported, "PIVOT needs the values that become columns, as in PIVOT logs ON host IN ('a', "+
-				"'b') USING count(*): without IN it is two statements, of which the first looks for the values (position %d)",
+				"'b') USING count(*): without IN, DuckDB would run an extra statement to find the values (position %d)",
 				st.clientPosition(i[0]))
 		}
-		return errs.New(errs.Unsupported, "%s is not supported: only SELECT, and EXPLAIN of it, can be run here",
+		return errs.New(errs.Unsupported, "%s is not supported: only SELECT and EXPLAIN SELECT can be run here",
 			strings.ToUpper(w))
 	}
 	msg := advise(firstLine(t.ErrorMessage))
@@ -142,14 +144,14 @@ func (t *syntaxTree) clientError(st *Statement) error {
 	}
 	if st.comment >= 0 && cutShort.MatchString(msg) {
 		return errs.New(errs.InvalidSyntax,
-			"%s; two hyphens begin a comment, here at position %d, up to the end of the line: write - (-1) or - -1",
+			"%s; two hyphens begin a comment that lasts until the end of the line, here at position %d: write - (-1) or - -1",
 			msg, st.comment)
 	}
 	if strings.Contains(msg, "errhint NOT IMPLEMENTED") && limitPair.MatchString(st.SQL) {
-		msg = "syntax error: LIMIT takes one number; in the place of LIMIT 20, 10 write LIMIT 10 OFFSET 20"
+		msg = "syntax error: LIMIT takes one number; instead of LIMIT 20, 10 write LIMIT 10 OFFSET 20"
 	}
 	if topN.MatchString(st.SQL) {
-		msg += "; the number of rows stands at the end, as in LIMIT 5"
+		msg += "; write the number of rows at the end, as in LIMIT 5"
 	}
 	var at int
 	if _, err := fmt.Sscan(t.Position, &at); err == nil {

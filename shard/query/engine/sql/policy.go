@@ -11,22 +11,22 @@ import (
 //go:embed functions.txt
 var functionsText string
 
-// Verdict says what a query may do with a function.
+// Verdict says whether a query may call a function.
 type Verdict uint8
 
-// The verdicts.
+// The possible verdicts.
 const (
-	Unknown Verdict = iota // it is not in the list
+	Unknown Verdict = iota // the function is not in the list
 	Allow                  // any call is allowed
-	Bound                  // calls are allowed within bounds
-	Guard                  // a macro of ours of that name, with a bound in front, is called
+	Bound                  // calls are allowed within limits
+	Guard                  // the call goes to our macro of the same name, which checks a limit first
 	deny                   // no call is allowed
 )
 
 // Functions has the verdict on every scalar, aggregate, window and macro function.
 var Functions = parseFunctions(functionsText)
 
-// allowedTableFunctions make rows from their arguments alone.
+// allowedTableFunctions return rows that depend only on their arguments.
 var allowedTableFunctions = map[string]bool{
 	"unnest": true, "range": true, "generate_series": true, "json_each": true, "json_tree": true,
 }
@@ -50,13 +50,14 @@ func parseFunctions(list string) map[string]Verdict {
 func (w *walker) call(n Node) error {
 	name := strings.ToLower(Text(n, "function_name"))
 	if export, _ := n["export_state"].(bool); export {
-		// The state is memory of the process, with what lay there before in its gaps.
+		// The state of an aggregate is raw memory of the process, including old contents between
+		// its fields.
 		return errs.New(errs.Unsupported, "%s: EXPORT_STATE is not supported; ask for the value of the aggregate", name)
 	}
 	switch name {
-	case "matches", "matches_term": // ours, rewritten
+	case "matches", "matches_term": // our own functions; the calls are rewritten
 		return w.search(name, n)
-	case "~*", "!~*", "regexp_full_match": // perhaps operators, rewritten
+	case "~*", "!~*", "regexp_full_match": // possibly operators; the calls are rewritten
 		return w.regex(name, n)
 	}
 	switch Functions[name] {
@@ -76,7 +77,7 @@ func (w *walker) call(n Node) error {
 	return errs.New(errs.PlanQuery, "the function %s does not exist%s", excerpt(name), suggestion(name))
 }
 
-// callable are the functions that a statement may call, those first that are called the most.
+// callable are the functions that a statement may call. The most common ones come first.
 var callable = func() []string {
 	names := strings.Fields("count sum avg min max date_trunc time_bucket lower upper round coalesce matches matches_term")
 	for name, v := range Functions {
@@ -88,9 +89,9 @@ var callable = func() []string {
 	return names
 }()
 
-// Bounds on functions that take the length of their result as an argument. The engine
-// allocates such results outside of its memory limit and does not stop in between. A
-// chunk has 2048 rows, so each of these is some megabytes for a thread at a time.
+// Limits on functions that take the length of their result as an argument. DuckDB allocates such
+// results outside of its memory limit and cannot be stopped meanwhile. A chunk has 2048 rows, so
+// each of these limits allows some megabytes for a thread at a time.
 const (
 	maxPad    = 1000      // lpad, rpad, bar, printf, format: characters
 	maxRepeat = 1000      // repeat of a literal; 16 for anything else
@@ -104,7 +105,7 @@ const (
 func (w *walker) bounded(name string, n Node) error {
 	args, _ := n["children"].([]any)
 	if Text(n, "schema") != "" {
-		// a.repeat(9) may be repeat(a, 9), and which argument is which is not known here.
+		// a.repeat(9) may mean repeat(a, 9), so it is not certain which argument is which.
 		return errs.New(errs.Unsupported, "%s must be called as %s(…), without a name and a dot in front", name, name)
 	}
 	switch name {
@@ -141,18 +142,19 @@ func (w *walker) bounded(name string, n Node) error {
 	return w.template(name, args)
 }
 
-// literal checks that the argument, which is what is said, is an integer literal of at most most.
+// literal checks that the argument, which errors describe as what, is an integer literal of at most
+// most.
 func (w *walker) literal(name, what string, args []any, i int, most int64) error {
 	if len(args) <= i {
-		return nil // the engine will say what is missing
+		return nil // DuckDB reports what is missing
 	}
 	if v, ok := Integer(args[i]); ok && v <= most {
 		return nil
 	}
-	return errs.New(errs.Unsupported, "%s: %s must be given as a literal number of at most %d", name, what, most)
+	return errs.New(errs.Unsupported, "%s: %s must be a literal number of at most %d", name, what, most)
 }
 
-// offset checks the offset of lag and lead, which the engine negates and adds to without a look.
+// offset checks the offset of lag and lead. DuckDB negates and adds it without a check.
 func (w *walker) offset(name string, n Node) error {
 	if n["offset_expr"] == nil {
 		return nil
@@ -160,11 +162,11 @@ func (w *walker) offset(name string, n Node) error {
 	if v, ok := Integer(n["offset_expr"]); ok && v <= maxOffset && v >= -maxOffset {
 		return nil
 	}
-	return errs.New(errs.Unsupported, "%s: its offset must be given as a literal number of at most %d rows",
+	return errs.New(errs.Unsupported, "%s: the offset must be a literal number of at most %d rows",
 		name, maxOffset)
 }
 
-// unnest checks the named argument of unnest; the engine breaks down with one that is null.
+// unnest checks the named argument of unnest. DuckDB breaks down if it is null.
 func (w *walker) unnest(name string, args []any) error {
 	for _, v := range args {
 		arg, _ := v.(Node)
@@ -172,16 +174,17 @@ func (w *walker) unnest(name string, args []any) error {
 			continue
 		}
 		if v, ok := Integer(arg); !ok || v < 1 || v > maxUnnest {
-			return errs.New(errs.Unsupported, "%s: max_depth must be given as a literal number from 1 to %d", name, maxUnnest)
+			return errs.New(errs.Unsupported, "%s: max_depth must be a literal number from 1 to %d", name, maxUnnest)
 		}
 	}
 	return nil
 }
 
-// listAggregate checks the name of the aggregate, which is an argument: it is one more call.
+// listAggregate checks the name of the aggregate, which is an argument, like the name of a called
+// function.
 func (w *walker) listAggregate(name string, args []any) error {
 	if len(args) < 2 {
-		return nil // the engine will say what is missing
+		return nil // DuckDB reports what is missing
 	}
 	second, _ := args[1].(Node)
 	of, ok := TextLiteral(second)
@@ -198,7 +201,7 @@ func (w *walker) listAggregate(name string, args []any) error {
 	return errs.New(errs.Unsupported, "%s: the function %s is not allowed there", name, excerpt(of))
 }
 
-// grow is literal for a number by which the size of a result may be multiplied.
+// grow checks a literal number by which the size of a result may be multiplied.
 func (w *walker) grow(name string, args []any, i int, most int64) error {
 	if err := w.literal(name, "its length", args, i, most); err != nil || len(args) <= i {
 		return err
@@ -216,7 +219,7 @@ func (w *walker) growBy(name string, v int64) error {
 	return nil
 }
 
-// sequence checks the scalar functions range and generate_series, which make a list.
+// sequence checks the scalar functions range and generate_series, which return a list.
 func (w *walker) sequence(name string, args []any) error {
 	numbers := make([]int64, len(args))
 	for i, a := range args {
@@ -237,7 +240,7 @@ func (w *walker) sequence(name string, args []any) error {
 		start, stop, step = numbers[0], numbers[1], numbers[2]
 	}
 	if step == 0 {
-		return nil // the engine refuses it
+		return nil // DuckDB refuses it
 	}
 	length := (float64(stop)-float64(start))/float64(step) + 1
 	if length > maxList {
@@ -246,7 +249,7 @@ func (w *walker) sequence(name string, args []any) error {
 	return w.growBy(name, int64(max(length, 0)))
 }
 
-// template checks printf and format, whose template may ask for any width.
+// template checks the template of printf and format, which may ask for any width.
 func (w *walker) template(name string, args []any) error {
 	refuse := errs.New(errs.Unsupported, "%s: its template must be a literal text with widths of at most %d", name, maxPad)
 	if len(args) == 0 {
@@ -270,7 +273,7 @@ func (w *walker) template(name string, args []any) error {
 		digits = 0
 		switch {
 		case name == "printf" && c == '*', name == "format" && c == '{' && open:
-			return refuse // a width that is an argument
+			return refuse // the width is an argument
 		case name == "format" && c == '{' && i+1 < len(template) && template[i+1] == '{':
 			i++
 		case name == "format" && (c == '{' || c == '}'):
@@ -280,8 +283,8 @@ func (w *walker) template(name string, args []any) error {
 	return nil
 }
 
-// FunctionNames returns the names, in order, of the functions that a query may call: the ones that
-// are words, and neither operators nor casts.
+// FunctionNames returns, in order, the names of the functions that a query may call, without
+// operators and casts.
 func FunctionNames() []string {
 	names := []string{"matches", "matches_term"}
 	for name, v := range Functions {

@@ -7,13 +7,13 @@ import (
 	"cordwood/proto/errs"
 )
 
-// regex checks a call that may be one of the operators ~, !~, ~* and !~*. The engine
-// has the first two, as a match of the whole text; here, as in other databases, they
-// look for the pattern anywhere in it, and with a star they ignore case.
+// regex checks a call that may be one of the operators ~, !~, ~* and !~*. DuckDB's ~ and !~ match
+// the whole text. Here, as in other databases, they search for the pattern anywhere in the text,
+// and with a star they ignore case.
 func (w *walker) regex(name string, n Node) error {
 	at, ok := Position(n)
 	if !ok {
-		at, ok = w.notAt, w.notAt >= 0 // of !~, the engine gives the position to a NOT around it
+		at, ok = w.notAt, w.notAt >= 0 // for !~, DuckDB gives the position to a NOT around it
 	}
 	if !ok || !strings.HasPrefix(w.st.SQL[at:], "~") && !strings.HasPrefix(w.st.SQL[at:], "!~") {
 		return nil // a call of the function, or SIMILAR TO
@@ -35,7 +35,8 @@ func (w *walker) regex(name string, n Node) error {
 	given, isText := TextLiteral(pattern)
 	if !isText || !known {
 		return errs.New(errs.PlanQuery,
-			"the pattern of %s at position %d must be a literal text; use regexp_matches(text, pattern) for others", operator,
+			"the pattern of %s at position %d must be a literal text; use regexp_matches(text, pattern) for other "+
+				"patterns", operator,
 			w.st.clientPosition(at))
 	}
 	if _, err := syntax.Parse(given, syntax.Perl); err != nil {

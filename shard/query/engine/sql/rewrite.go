@@ -8,19 +8,19 @@ import (
 	"cordwood/proto/errs"
 )
 
-// Rewritten is a statement whose tables are what one query may see of them. Only names
-// are replaced, in the text, at the positions that the parser reported: everything
-// else stays as the client wrote it.
+// Rewritten is a statement in which each table is replaced by a query of its rows. Only names are
+// replaced, at the positions that the parser reported. The rest of the text stays as the client
+// wrote it.
 type Rewritten struct {
 	SQL    string
-	Prefix int // bytes in front of the client's text
+	Prefix int // number of bytes before the client's text
 	st     *Statement
 	Edits  []Edit
 }
 
-// Rewrite replaces every reference to a table by a query of its rows; sources has one
-// for each of st.tables. shadowed are columns by name that the engine sees under
-// another one; see shadowedNames. more are further edits.
+// Rewrite replaces every reference to a table by a query of its rows. sources has one query for
+// each of st.tables. shadowed maps names of columns to the names under which DuckDB knows them; see
+// shadowedNames. more are further edits.
 func (st *Statement) Rewrite(sources []string, shadowed map[string]string, more []Edit) (*Rewritten, error) {
 	r := &Rewritten{st: st}
 	r.Edits = append(append(r.Edits, st.texts...), more...)
@@ -44,13 +44,14 @@ func (st *Statement) Rewrite(sources []string, shadowed map[string]string, more 
 	return r, r.apply()
 }
 
-// apply puts r.sql together.
+// apply builds r.sql.
 func (r *Rewritten) apply() error {
 	text := applyEdits(r.st.SQL, r.Edits)
 	done := 0
 	for _, e := range r.Edits {
 		if e.From < done {
-			return errs.New(errs.Unexpected, "query: two names at position %d of the statement", r.st.clientPosition(e.From))
+			return errs.New(errs.Unexpected, "query: rewrite the statement: two names at position "+
+				"%d", r.st.clientPosition(e.From))
 		}
 		done = e.To
 	}
@@ -59,13 +60,13 @@ func (r *Rewritten) apply() error {
 	return nil
 }
 
-// putIn puts source in the place of a reference, which ends at end.
+// putIn replaces a reference, which ends at end, by source.
 func (st *Statement) putIn(ref TableRef, end int, source string) Edit {
 	e := Edit{From: ref.at, To: end, Text: "(" + source + ")"}
 	if !ref.aliased {
 		e.Text += " AS " + QuoteName(ref.alias())
 	}
-	// Where only a name may stand, a query does.
+	// A query needs parentheses where only a name is allowed.
 	from, word := wordBefore(st.SQL, ref.at)
 	switch word {
 	case "table":
@@ -93,8 +94,8 @@ func (ref TableRef) CalledAs() string {
 	return ref.alias()
 }
 
-// rewrite replaces the database and the table in front of a column, if they belong to one of the
-// statement's references; otherwise the name is a field of a column.
+// rewrite replaces the database and the table before a column if they name one of the statement's
+// references. Otherwise the name is a field of a column, and stays.
 func (ref columnRef) rewrite(st *Statement) (Edit, bool) {
 	if len(ref.Path) < 3 {
 		return Edit{}, false
@@ -117,8 +118,8 @@ func (ref columnRef) rewrite(st *Statement) (Edit, bool) {
 	return Edit{}, false
 }
 
-// unshadow replaces the name of a column that differs only in case from an earlier
-// one of its table by the name that the engine knows it under.
+// unshadow handles a column whose name differs only in case from an earlier column of its table. It
+// replaces the name by the name under which DuckDB knows the column.
 func (ref columnRef) unshadow(sql string, shadowed map[string]string) (Edit, bool) {
 	last := len(ref.Path) - 1
 	name, ok := shadowed[ref.Path[last]]
@@ -145,7 +146,7 @@ func (r *Rewritten) quotedName(at int) (string, bool) {
 	for _, edits := range slices.Backward(r.st.amended) {
 		for _, e := range edits {
 			if e.From == PositionBefore(edits, at) && e.Text != "(" {
-				return "", false // our quotes, in the place of backticks or around at
+				return "", false // these are our quotes, added in place of backticks or around at
 			}
 		}
 		at = PositionBefore(edits, at)
@@ -158,7 +159,7 @@ func (r *Rewritten) quotedName(at int) (string, bool) {
 	return strings.Join(parts, "."), len(ends) == 1
 }
 
-// compared reports whether what stands at a position of r.SQL is the right side of a comparison.
+// compared reports whether the text at a position of r.SQL is the right side of a comparison.
 func (r *Rewritten) compared(at int) bool {
 	if at > len(r.SQL) {
 		return false
@@ -167,13 +168,13 @@ func (r *Rewritten) compared(at int) bool {
 	return strings.HasSuffix(before, "like") || before != "" && strings.IndexByte("=<>~", before[len(before)-1]) >= 0
 }
 
-// WithLimit returns the text with a LIMIT behind it.
+// WithLimit returns the text with a LIMIT added.
 func (r *Rewritten) WithLimit(n uint64) string {
 	text := strings.TrimRight(r.SQL, " \t\r\n;")
 	return fmt.Sprintf("%s\nLIMIT %d", text, n)
 }
 
-// clientPosition returns the position in the client's text of a position in r.sql.
+// clientPosition converts a position in r.sql to the position in the client's text.
 func (r *Rewritten) clientPosition(at int) (int, bool) {
 	at -= r.Prefix
 	if at < 0 {

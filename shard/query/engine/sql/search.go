@@ -7,31 +7,31 @@ import (
 	"cordwood/proto/errs"
 )
 
-// Bounds on what a search may ask for.
+// Limits of a search.
 const (
 	maxTerms     = 64
 	maxTermBytes = 1024
 	maxNesting   = 32
 )
 
-// SearchCall is a call of matches or matches_term: what it asks for, and where it is.
+// SearchCall is a call of matches or matches_term.
 type SearchCall struct {
 	function string
 	Column   Node // the first argument
 	Query    *term
-	literal  string // as the client gave it
+	literal  string // as the client wrote it
 	// Name and argument are the places of the function's name and of the literal.
 	Name, argument Edit
 }
 
 // term is a boolean expression over literals.
 type term struct {
-	op   byte // 't' text, 'p' beginning of a word, '&', '|', '!'
+	op   byte // 't' is a text, 'p' the beginning of a word; '&', '|' and '!' are operators
 	text string
 	of   []*term
 }
 
-// Analyzer is how a column's words are separated.
+// Analyzer is how the words of a column are separated.
 type Analyzer struct{ CaseSensitive, Chinese bool }
 
 // program returns the form of t that match.c reads.
@@ -82,10 +82,10 @@ func (t *term) May(has func(literal string) bool) bool {
 		}
 		return false
 	}
-	return true // what is not there is not known, nor which words begin so
+	return true // nothing is known about words that must be absent, or about beginnings of words
 }
 
-// search checks a call and notes it.
+// search checks a call and records it.
 func (w *walker) search(name string, n Node) error {
 	list := Args(n)
 	if len(list) != 2 || Text(n, "schema") != "" {
@@ -96,16 +96,17 @@ func (w *walker) search(name string, n Node) error {
 	at, ok := Position(n)
 	from, known := Position(literal)
 	if !isText || !ok || !known {
-		return errs.New(errs.PlanQuery, "%s: what to look for must be a literal text, as in %s(message, 'word')", name, name)
+		return errs.New(errs.PlanQuery, "%s: the search text must be a literal, as in %s(message, 'word')", name, name)
 	}
 	called, end := Word(w.st.SQL, at)
 	if called != name {
-		return errs.New(errs.Unsupported, "%s must be called as %s(column, 'word'), without quotes and nothing in front",
+		return errs.New(errs.Unsupported, "%s must be called as %s(column, 'word'): do not quote the name of the function, "+
+			"nor put anything before it",
 			name, name)
 	}
 	last := SkipLiteral(w.st.SQL, from)
 	if next := SkipSpace(w.st.SQL, last); next >= len(w.st.SQL) || w.st.SQL[next] != ')' {
-		return errs.New(errs.PlanQuery, "%s: what to look for must be a plain literal text in single quotes", name)
+		return errs.New(errs.PlanQuery, "%s: the search text must be a plain literal in single quotes", name)
 	}
 	call := &SearchCall{function: name, literal: given, Name: Edit{From: at, To: end}, argument: Edit{
 		From: from,
@@ -125,31 +126,31 @@ func (w *walker) search(name string, n Node) error {
 	return nil
 }
 
-// wholeTerm returns the query for a text as it stands.
+// wholeTerm returns the query for a text that is searched for exactly as it is.
 func wholeTerm(text string) (*term, error) {
 	if strings.TrimSpace(text) == "" {
-		return nil, fmt.Errorf("there is no word to look for")
+		return nil, fmt.Errorf("the search text has no word")
 	}
 	if len(text) > maxTermBytes {
-		return nil, fmt.Errorf("a term of %d bytes; %d are allowed", len(text), maxTermBytes)
+		return nil, fmt.Errorf("a search text of %d bytes; at most %d are allowed", len(text), maxTermBytes)
 	}
 	return &term{op: 't', text: text}, nil
 }
 
-// Search is a call, and how words are separated in it.
+// Search is a call with the way in which words are separated.
 type Search struct {
 	*SearchCall
 	Analyzer
 }
 
-// Edits returns what a call is replaced by in the text.
+// Edits returns the edits that replace the call in the text.
 func (c Search) Edits() []Edit {
 	name, argument := c.Name, c.argument
 	name.Text, argument.Text = "cordwood_matches", QuoteText(c.Query.program(c.Analyzer))
 	return []Edit{name, argument}
 }
 
-// Restore puts the call back into the name that the engine gives to a column.
+// Restore puts the client's call back into the column name that DuckDB derives from it.
 func (c Search) Restore(name string) string {
 	was := strings.ReplaceAll(name, ", "+QuoteText(c.Query.program(c.Analyzer))+")", ", "+QuoteText(c.literal)+")")
 	if was == name {

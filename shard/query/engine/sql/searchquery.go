@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// parseSearch reads the query of matches: words, beginnings of words (conn*), "phrases", AND, OR, NOT,
-// parentheses; without an operator between them, both sides are to match. NOT binds closest, then
-// AND, then OR. Operators are in upper case. A hyphen directly before a word, phrase or
-// parenthesis is NOT, and a plus sign there says what holds anyway.
+// parseSearch parses the query of matches: words, beginnings of words (conn*), "phrases", AND, OR,
+// NOT, parentheses. Without an operator between two terms, both must match. NOT binds closest, then
+// AND, then OR. Operators are in upper case. A hyphen directly before a word, phrase or parenthesis
+// means NOT; a plus sign there has no effect.
 func parseSearch(text string) (*term, error) {
 	p := &searchParser{text: text}
 	p.next()
@@ -36,14 +36,14 @@ const (
 	anAnd
 	anOr
 	aNot
-	anOpenPhrase // without its end
-	aMistake     // value says which
+	anOpenPhrase // a phrase without its closing quote
+	aMistake     // value describes the mistake
 )
 
 type searchParser struct {
 	text  string
 	terms int
-	// kind and value are of the token at hand, which begins at at and ends before end.
+	// kind and value describe the current token, which begins at at and ends before end.
 	kind    tokenKind
 	value   string
 	at, end int
@@ -77,21 +77,21 @@ func (p *searchParser) next() {
 	}
 }
 
-// sign reads a plus sign or hyphen, which must stand directly before what it is about.
+// sign reads a plus sign or hyphen, which must stand directly before its term.
 func (p *searchParser) sign(i int) {
 	r, _ := utf8.DecodeRuneInString(p.text[i+1:])
 	switch {
 	case i+1 == len(p.text) || unicode.IsSpace(r) || strings.ContainsRune("+-)", r):
 		p.kind, p.end = aMistake, i+1
 		p.value = fmt.Sprintf("%q must stand directly before a word, a phrase or a parenthesis; "+
-			"put it in double quotes to look for it", p.text[i:i+1])
+			"put it in double quotes to search for it", p.text[i:i+1])
 	case p.text[i] == '-':
 		p.kind, p.end = aNot, i+1
 	default:
 		p.end = i + 1
 		p.next()
 		if p.kind == anAnd || p.kind == anOr || p.kind == aNot {
-			p.value, p.kind = fmt.Sprintf("an operator cannot follow \"+\"; put %s in double quotes to look for it",
+			p.value, p.kind = fmt.Sprintf("an operator cannot follow \"+\"; put %s in double quotes to search for it",
 				p.value), aMistake
 		}
 	}
@@ -112,7 +112,7 @@ func (p *searchParser) word(i int) {
 	}
 	if form := otherOperator(p.value); form != "" {
 		p.kind = aMistake
-		p.value = fmt.Sprintf("%s; put %q in double quotes to look for it as it stands", form, excerpt(p.value))
+		p.value = fmt.Sprintf("%s; put %q in double quotes to search for it literally", form, excerpt(p.value))
 		return
 	}
 	star := strings.IndexByte(p.value, '*')
@@ -125,29 +125,29 @@ func (p *searchParser) word(i int) {
 		return
 	}
 	p.kind = aMistake
-	p.value = fmt.Sprintf("* is understood at the end of a word only, as in conn*; put %q in double quotes to look for "+
-		"it as it stands, or use LIKE or ~", excerpt(p.value))
+	p.value = fmt.Sprintf("* is allowed only at the end of a word, as in conn*; put %q in double quotes to search for "+
+		"it literally, or use LIKE or ~", excerpt(p.value))
 }
 
-// otherOperator returns what to write in place of an operator of another language that is in a word, and "" if there
-// is none.
+// otherOperator returns advice if a word contains an operator of another query language. Otherwise
+// it returns "".
 func otherOperator(word string) string {
 	switch {
 	case strings.Contains(word, "&&"), word == "&":
-		return "& is no operator; write AND between two words"
+		return "& is not an operator; write AND between two words"
 	case strings.Contains(word, "||"), word == "|":
-		return "| is no operator; write OR between two words"
+		return "| is not an operator; write OR between two words"
 	case word == "!":
-		return "! is no operator; write - directly before what must not be there, or NOT"
+		return "! is not an operator; write NOT, or - directly before the term to exclude"
 	case word[0] == '!':
 		if r, _ := utf8.DecodeRuneInString(word[1:]); unicode.IsLetter(r) || unicode.IsDigit(r) {
-			return "! is no operator; write -" + excerpt(word[1:]) + " for what must not be there"
+			return "! is not an operator; write -" + excerpt(word[1:]) + "  to exclude it"
 		}
 	}
 	return ""
 }
 
-// phrase reads up to the quote; \" and \\ are " and \.
+// phrase reads up to the closing quote. In a phrase, \" and \\ mean " and \.
 func (p *searchParser) phrase(i int) {
 	var b strings.Builder
 	for ; i < len(p.text); i++ {
@@ -197,7 +197,7 @@ func (p *searchParser) and(depth int) (*term, error) {
 	list := []*term{first}
 	for p.kind != atEnd && p.kind != anOr && p.kind != aClosing {
 		if p.kind == aWord && (strings.EqualFold(p.value, "and") || strings.EqualFold(p.value, "or")) {
-			return nil, p.wrong("%s would be a word to look for; write %s for the operator, or \"%s\" in double quotes "+
+			return nil, p.wrong("%s would be searched for as a word; write %s for the operator, or \"%s\" in double quotes "+
 				"for the word", p.value, strings.ToUpper(p.value), p.value)
 		}
 		if p.kind == anAnd {
@@ -260,7 +260,7 @@ func (p *searchParser) not(depth int) (*term, error) {
 	case anOpenPhrase:
 		return nil, p.wrong("a phrase without its closing quote")
 	case anAnd, anOr:
-		return nil, p.wrong("%s without anything before it; write \"%s\" to look for the word", p.value, p.value)
+		return nil, p.wrong("%s without anything before it; write \"%s\" to search for the word", p.value, p.value)
 	case aClosing:
 		return nil, p.wrong("a closing parenthesis where a word is expected")
 	}

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// The engine names a column without an alias after the text of its expression. It sees the rewritten
-// text, in which tables are files of the server, times of another zone are in UTC, and paths and patterns
-// are the engine's. The column of an expression that was rewritten is named as the client wrote it.
+// DuckDB names a column without an alias after the text of its expression. It gets the rewritten
+// text, in which tables are files of the server, times are converted to UTC, and paths and patterns
+// are changed. If an expression was rewritten, its column is named as the client wrote it.
 
-// internalCall matches a call that a client cannot write.
+// internalCall matches a call of an internal function, which a client cannot write.
 var internalCall = regexp.MustCompile(`\b(?:read_parquet|cordwood_[a-z_]+)\(`)
 
-// maxGivenName bounds the name that an expression gives a column, in bytes.
+// maxGivenName limits the length of a column name that comes from an expression, in bytes.
 const maxGivenName = 200
 
-// OwnNames puts the client's text in the place of names that show how the statement was rewritten.
+// OwnNames replaces column names that show how the statement was rewritten by the client's text.
 func (r *Rewritten) OwnNames(names []string) {
 	if r.st.Explain != "" {
 		return
@@ -34,7 +34,8 @@ func (r *Rewritten) OwnNames(names []string) {
 	}
 }
 
-// OwnNames puts the text of st in the place of the names of columns of zoned, which is st with times in UTC.
+// OwnNames replaces names of columns in zoned, which is st with times converted to UTC, by the text
+// of st.
 func (st *Statement) OwnNames(names []string, zoned *Statement) {
 	if st.Explain != "" {
 		return
@@ -58,13 +59,13 @@ type listItem struct {
 	node Node
 }
 
-// named reports whether the column has the text of the expression as its name.
+// named reports whether the column is named after the text of the expression.
 func (i *listItem) named() bool {
 	return i.node != nil && Text(i.node, "alias") == "" && Text(i.node, "class") != "COLUMN_REF"
 }
 
-// itemsOf returns the expressions in the list of the outermost SELECT by the columns of the answer, nil
-// where that is not known: for a star.
+// itemsOf returns the expression of each column of the answer from the outermost SELECT list. An
+// entry is nil if it is not known, as for a star.
 func (st *Statement) itemsOf(columns int) []*listItem {
 	out := make([]*listItem, columns)
 	spans := selectItems(st.SQL)
@@ -100,7 +101,7 @@ func (st *Statement) itemClass(i int) string {
 	return Text(n, "class")
 }
 
-// clientText returns what the client wrote in a span of the SQL, in one line and cut.
+// clientText returns what the client wrote in a span of the SQL, on one line and shortened.
 func (st *Statement) clientText(span textSpan) string {
 	text := st.client[st.clientPosition(span.from):st.clientPosition(span.to)]
 	if text = strings.Join(strings.Fields(text), " "); len(text) > maxGivenName {
@@ -109,7 +110,8 @@ func (st *Statement) clientText(span textSpan) string {
 	return text
 }
 
-// outermostList returns the list of the outermost SELECT of a tree, the first one if there are several.
+// outermostList returns the list of the outermost SELECT of a tree. If there are several, it
+// returns the first.
 func outermostList(n Node) []any {
 	for range MaxExpressionDepth {
 		switch Text(n, "type") {
@@ -130,15 +132,15 @@ func outermostList(n Node) []any {
 // textSpan is a part of a text.
 type textSpan struct{ from, to int }
 
-// selectEnds are the words that end the list of a SELECT.
+// selectEnds are the words that end a SELECT list.
 var selectEnds = map[string]bool{
 	"from": true, "where": true, "group": true, "having": true, "window": true, "qualify": true, "using": true,
 	"order": true,
 	"limit": true, "offset": true, "union": true, "except": true, "intersect": true,
 }
 
-// selectItems returns where the expressions in the list of the outermost SELECT are, of the first one
-// if there are several.
+// selectItems returns the positions of the expressions in the outermost SELECT list. If there are
+// several SELECTs, it takes the first.
 func selectItems(sql string) (items []textSpan) {
 	depth, list := 0, selectList{from: -1}
 	for i := 0; i < len(sql); {
@@ -180,13 +182,13 @@ func selectItems(sql string) (items []textSpan) {
 	return items
 }
 
-// selectList is where the list of a SELECT is read.
+// selectList is the state while a SELECT list is read.
 type selectList struct {
-	from   int    // where the expression at hand begins; -1: before the list
-	before string // the word before, if only blanks and comments lie between
+	from   int    // where the current expression begins; -1 before the list
+	before string // the previous word, if only blanks and comments follow it
 }
 
-// word takes in a word that ends at end. It returns true if the list ends before the word.
+// word handles a word that ends at end. It returns true if the list ends before the word.
 func (l *selectList) word(w string, end, depth int) (ends bool) {
 	before := l.before
 	l.before = w

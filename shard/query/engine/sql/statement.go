@@ -8,69 +8,72 @@ import (
 	"cordwood/shard/query"
 )
 
-// MaxSQL is the longest statement in bytes. The syntax tree takes up to a hundred
-// times as much.
+// MaxSQL is the maximum length of a statement in bytes. The syntax tree needs up to a hundred times
+// as much memory.
 const MaxSQL = 256 << 10
 
-// Statement is a checked SELECT and what has to be replaced in its text.
+// Statement is a checked SELECT, with the positions of what has to be replaced in its text.
 type Statement struct {
-	// Explain goes in front of sql: EXPLAIN with its options, or nothing.
+	// Explain is put before sql: EXPLAIN with its options, or nothing.
 	Explain string
-	// SQL is the SELECT; offset is where it began in the text of the client.
+	// SQL is the SELECT. offset is its position in the text of the client.
 	SQL    string
 	offset int
 	// client is the text of the client, without comments.
 	client string
-	// amended are the changes, one after the other, that made sql of the client's text.
+	// amended are the changes, in order, that turned the client's text into sql.
 	amended [][]Edit
-	// comment is where the first comment of the form -- begins in the text of the client, or -1.
+	// comment is where the first comment that starts with -- begins in the text of the client, or
+	// -1.
 	comment int
 	// Limited means that the outermost SELECT has a LIMIT or OFFSET.
 	Limited bool
-	// Tables are the references to tables, columns those to columns by database.
+	// Tables are the references to tables. columns are the references to columns that name a table
+	// or database.
 	Tables  []TableRef
 	Columns []columnRef
-	// Names are the tables, each once.
+	// Names are the tables, each listed once.
 	Names []query.TableName
-	// list is the list of the outermost SELECT.
+	// list is the outermost SELECT list.
 	list []any
-	// texts are further places to be replaced, the same in every query.
+	// texts are further edits, which are the same for every run of the statement.
 	texts []Edit
 	// Searches are the calls of matches and matches_term.
 	Searches []*SearchCall
-	// Integers are the conditions whose integers may be times.
+	// Integers are the conditions whose integers may mean times.
 	Integers []integerCondition
-	// moments are where texts of times stand that name no zone, aliased the expressions with an alias.
+	// moments are the texts of times without a time zone. aliased are the expressions with an
+	// alias.
 	moments []momentUse
 	aliased []Node
-	// Words counts the texts of the syntax tree in lower case, all names among them; whole
-	// means that the statement may read columns that it does not name.
+	// Words counts the texts of the syntax tree in lower case, including all names. whole means
+	// that the statement may read columns that it does not name.
 	Words map[string]int
 	Whole bool
 }
 
-// TableRef is a place in the text that names a table.
+// TableRef is a position in the text where a table is named.
 type TableRef struct {
 	Name query.TableName
-	at   int // in statement.sql
-	// parts is how many parts the name has there: table, database.table, or cordwood.database.table.
+	at   int // position in statement.sql
+	// parts is the number of parts of the name: table, database.table, or cordwood.database.table.
 	parts int
-	// aliased means that the client gave it a name of its own there; ambiguous, that a
-	// table of the same name in another database stands beside it.
+	// aliased means that the client gave it an alias. ambiguous means that the same FROM also has a
+	// table with the same name from another database.
 	aliased, ambiguous bool
-	// Given is that name.
+	// Given is that alias.
 	Given string
-	// Conds are conditions that the rows it contributes meet; see where.go.
+	// Conds are conditions that its rows in the answer meet; see where.go.
 	Conds []condition
 }
 
-// columnRef is a place that names a column, perhaps by database and table as well.
+// columnRef is a position where a column is named, perhaps with its database and table.
 type columnRef struct {
 	Path []string
 	at   int
 }
 
-// clientPosition returns where a position of st.sql is in the text of the client.
+// clientPosition converts a position in st.sql to the position in the text of the client.
 func (st *Statement) clientPosition(at int) int {
 	for _, edits := range slices.Backward(st.amended) {
 		at = PositionBefore(edits, at)
@@ -78,13 +81,13 @@ func (st *Statement) clientPosition(at int) int {
 	return at + st.offset
 }
 
-// cutShort matches what the parser says of a statement that ends where it should go on.
+// cutShort matches the parser's error about a statement that ends too early.
 var cutShort = regexp.MustCompile(`without selection list|at end of input`)
 
-// topN matches the beginning of a statement of other databases that limits its rows.
+// topN matches the beginning of a statement with TOP, by which other databases limit the rows.
 var topN = regexp.MustCompile(`(?i)^\s*SELECT\s+TOP\s*\(?\s*[0-9]`)
 
-// limitPair matches the LIMIT of other databases with an offset in front.
+// limitPair matches the LIMIT of other databases that has the offset first.
 var limitPair = regexp.MustCompile(`(?i)\bLIMIT\s+[0-9]+\s*,`)
 
 var pivot = regexp.MustCompile(`(?i)\b(?:PIVOT|PIVOT_WIDER)\b`)
@@ -94,22 +97,23 @@ func (st *Statement) ExplainsInText() bool {
 	return st.Explain != "" && !strings.Contains(strings.ToLower(st.Explain), "json")
 }
 
-// condition is an expression that is true for every row that a reference contributes to
-// the answer. alias is the name by which the reference's columns are qualified; alone
-// means that names without one can only be the reference's.
+// condition is an expression that is true for every row of a reference in the answer. alias is the
+// name that qualifies the reference's columns. alone means that an unqualified name can only belong
+// to this reference.
 type condition struct {
 	Expr  Node
 	Alias string
 	Alone bool
 }
 
-// momentUse is a condition or call that has such texts.
+// momentUse is a condition or call that contains texts of times.
 type momentUse struct {
 	texts []momentLiteral
-	// others are what stands beside them; certain means that they are times whatever that is.
+	// others are the other operands. certain means that the texts are times whatever the other
+	// operands are.
 	others  []any
 	certain bool
-	// call means that it is a call of a function, which may want a text there.
+	// call means that it is a call of a function, which may take a text there.
 	call bool
 }
 
@@ -120,7 +124,7 @@ type momentLiteral struct {
 
 // integerCondition is a comparison, BETWEEN or IN of a column and literal integers.
 type integerCondition struct {
-	At       int    // its position; -1 for NOT BETWEEN, which the engine gives none
+	At       int    // its position; -1 for NOT BETWEEN, which has no position in the tree
 	Column   string // the last part of its name
 	Literals []int  // their positions
 }

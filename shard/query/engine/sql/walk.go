@@ -13,7 +13,7 @@ func (w *walker) statement(v any) error {
 	root, _ := stmt["node"].(Node)
 	if root == nil {
 		return errs.New(errs.Unsupported,
-			"this kind of statement is not supported: only SELECT, and EXPLAIN of it, can be run here")
+			"this kind of statement is not supported: only SELECT and EXPLAIN SELECT can be run here")
 	}
 	if _, ok := stmt["named_param_map"]; ok {
 		return errs.New(errs.Unsupported, "parameters ($1, ?) are not supported; write the values into the statement")
@@ -68,8 +68,9 @@ func (w *walker) walk(v any, s *scope) error {
 	return nil
 }
 
-// boundTerms bounds the expressions of a list that are not literals: the engine compares the expressions of an
-// AND or OR with each other, and makes a column of each of an ORDER BY.
+// boundTerms limits the expressions of a list that are not literals. DuckDB compares the
+// expressions of an AND or OR with each other, and makes a column of each expression of an ORDER
+// BY.
 func boundTerms(list []any) error {
 	if len(list) <= MaxListed {
 		return nil
@@ -82,7 +83,7 @@ func boundTerms(list []any) error {
 	}
 	if terms > MaxListed {
 		return errs.New(errs.Unsupported, "%d expressions in one list, or joined by AND or OR; "+
-			"%d are allowed, and more only of literals: compare with many values by IN (…)", terms, MaxListed)
+			"at most %d are allowed besides literals: to compare with many values, use IN (…)", terms, MaxListed)
 	}
 	return nil
 }
@@ -103,10 +104,11 @@ func (w *walker) children(n Node, s *scope, skip ...string) error {
 	return nil
 }
 
-// name bounds a name.
+// name limits the length of a name.
 func (w *walker) name(s string) error {
 	if len(s) > maxName {
-		return errs.New(errs.InvalidArguments, "the name %s has %d bytes; %d are allowed", excerpt(s), len(s), maxName)
+		return errs.New(errs.InvalidArguments, "the name %s has %d bytes; at most %d are "+
+			"allowed", excerpt(s), len(s), maxName)
 	}
 	return nil
 }
@@ -118,16 +120,16 @@ func (w *walker) typeOf(id string, n Node) error {
 	}
 	switch id = strings.ToUpper(id); id {
 	case "VARIANT":
-		// One is made of JSON level by level, and the stack has an end.
+		// DuckDB builds a VARIANT from JSON level by level, which could overflow the stack.
 		return errs.New(errs.Unsupported,
-			"the type VARIANT is not supported; keep the value as JSON, and take it apart with ->, ->> and json_extract")
+			"the type VARIANT is not supported; keep the value as JSON, and read its parts with ->, ->> and json_extract")
 	case "AGGREGATE_STATE", "POINTER":
 		return errs.New(errs.Unsupported, "the type %s is not supported", id)
 	}
 	return nil
 }
 
-// nesting are the functions whose value has a type one level deeper than the type of an argument.
+// nesting are the functions that return a type which is one level deeper than an argument's type.
 var nesting = map[string]bool{
 	"list_value": true, "list_pack": true, "array_value": true, "row": true, "struct_pack": true, "map": true,
 	"union_value": true,
@@ -135,8 +137,8 @@ var nesting = map[string]bool{
 	"struct_insert": true,
 }
 
-// likes are the functions whose macros name an operand more than once, so that each level multiplies
-// what the engine plans.
+// likes are the functions whose macros use an operand more than once, so that each level multiplies
+// the size of the plan.
 var likes = map[string]bool{"~~": true, "!~~": true, "~~*": true, "!~~*": true}
 
 // excerpt returns the beginning of a text of the client, for an error.
@@ -164,7 +166,8 @@ func (w *walker) structure(kind string, n Node, s *scope) error {
 	case "TABLE_FUNCTION":
 		return w.tableFunction(n, s)
 	case "SHOW_REF":
-		// DESCRIBE and SUMMARIZE of a query or table; not SHOW TABLES and the like.
+		// DESCRIBE and SUMMARIZE of a query or table have a query; SHOW TABLES and similar
+		// statements have none.
 		if n["query"] == nil {
 			return errs.New(errs.Unsupported, "SHOW cannot be part of a SELECT; read information_schema instead")
 		}
@@ -194,7 +197,7 @@ func (w *walker) structure(kind string, n Node, s *scope) error {
 	return errs.New(errs.Unsupported, "%s is not supported in a SELECT", kind)
 }
 
-// countStars returns the number of stars in a list of columns, COLUMNS(…) included.
+// countStars returns the number of stars in a list of columns, including COLUMNS(…).
 func countStars(v any) int {
 	list, _ := v.([]any)
 	stars := 0
@@ -206,5 +209,5 @@ func countStars(v any) int {
 	return stars
 }
 
-// catalogName may stand in front of a database's name.
+// catalogName is allowed before the name of a database.
 const catalogName = "cordwood"

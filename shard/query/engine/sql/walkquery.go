@@ -7,7 +7,7 @@ import (
 	"cordwood/shard/query"
 )
 
-// query visits a query whose CTEs each see those before them.
+// query visits a query. Each CTE of it sees the CTEs before it.
 func (w *walker) query(n Node, s *scope) error {
 	if w.queries++; w.queries > MaxQueryDepth {
 		return errTooDeep
@@ -49,7 +49,8 @@ func (w *walker) query(n Node, s *scope) error {
 	}
 	defer func() { w.stars = before }()
 	if sets, ok := n["group_sets"].([]any); ok && len(sets) > maxGroupingSets {
-		return errs.New(errs.Unsupported, "GROUP BY makes %d grouping sets; %d are allowed", len(sets), maxGroupingSets)
+		return errs.New(errs.Unsupported, "GROUP BY makes %d grouping sets; at most %d are "+
+			"allowed", len(sets), maxGroupingSets)
 	}
 	for _, v := range selected {
 		if err := w.walk(v, s); err != nil {
@@ -65,7 +66,7 @@ func (w *walker) query(n Node, s *scope) error {
 	return nil
 }
 
-// recursion visits the two parts of a recursive CTE; only the second sees the CTE.
+// recursion visits the two parts of a recursive CTE. Only the second part sees the CTE.
 func (w *walker) recursion(n Node, s *scope) error {
 	if err := w.children(n, s, "right"); err != nil {
 		return err
@@ -73,11 +74,11 @@ func (w *walker) recursion(n Node, s *scope) error {
 	return w.walk(n["right"], &scope{name: strings.ToLower(Text(n, "cte_name")), outer: s})
 }
 
-// table notes a reference to a table, unless it is one to a CTE.
+// table records a reference to a table, unless the name is a CTE.
 func (w *walker) table(n Node, s *scope) error {
 	catalog, database, name := Text(n, "catalog_name"), Text(n, "schema_name"), Text(n, "table_name")
 	if n["at_clause"] != nil {
-		return errs.New(errs.Unsupported, "AT (VERSION or TIMESTAMP) is not supported: a table has only its present state")
+		return errs.New(errs.Unsupported, "AT (VERSION or TIMESTAMP) is not supported: tables do not keep earlier states")
 	}
 	parts := 1
 	switch {
@@ -106,7 +107,7 @@ func (w *walker) table(n Node, s *scope) error {
 	return w.children(n, s)
 }
 
-// cte counts what a reference to a CTE adds.
+// cte counts what a use of a CTE adds.
 func (w *walker) cte(n Node, s, cte *scope) error {
 	before := w.stars
 	defer func() { w.stars = before }()
@@ -122,7 +123,7 @@ func (w *walker) cte(n Node, s, cte *scope) error {
 	return w.children(n, s)
 }
 
-// tableFunction checks a table function and what is in it.
+// tableFunction checks a table function and its arguments.
 func (w *walker) tableFunction(n Node, s *scope) error {
 	f, _ := n["function"].(Node)
 	name := strings.ToLower(Text(f, "function_name"))

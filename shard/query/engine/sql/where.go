@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// This file reads from a checked syntax tree what planning needs to know of each
-// reference to a table: which columns the statement names, and what the rows that the
-// reference contributes must meet.
+// This file finds in a checked syntax tree what planning needs for each reference to a table: the
+// columns that the statement names, and the conditions that the reference's rows must meet.
 
-// study fills in what the walker does not: it runs after it, on the same tree.
+// study runs after the walker on the same tree, and adds what the walker does not record.
 func (st *Statement) study(tree any) {
 	s := studier{st: st}
 	st.Words = make(map[string]int)
@@ -20,7 +19,7 @@ func (st *Statement) study(tree any) {
 		names[LowerASCII(ref.Name.Name)] = true
 	}
 	for _, c := range st.Columns {
-		// A table's name as a value is its whole row.
+		// A table's name used as a value means the whole row.
 		if len(c.Path) == 1 && (names[LowerASCII(c.Path[0])] || s.aliases[LowerASCII(c.Path[0])]) {
 			st.Whole = true
 		}
@@ -64,7 +63,7 @@ func (s *studier) visitNode(n Node) {
 	if n["column_name_alias"] != nil {
 		s.st.Whole = true
 	}
-	if alias := Text(n, "alias"); alias != "" && Text(n, "class") == "" { // a table's, not an expression's
+	if alias := Text(n, "alias"); alias != "" && Text(n, "class") == "" { // the alias of a table, not of an expression
 		if s.aliases == nil {
 			s.aliases = make(map[string]bool)
 		}
@@ -75,7 +74,7 @@ func (s *studier) visitNode(n Node) {
 	}
 }
 
-// query hands the conditions of a SELECT to the tables that it reads.
+// query assigns the conditions of a SELECT to the tables that it reads.
 func (s *studier) query(n Node) {
 	from, _ := n["from_table"].(Node)
 	if from == nil {
@@ -103,8 +102,8 @@ func leaves(n Node, out []Node) []Node {
 	return out
 }
 
-// tellApart marks references to tables of one name in several databases that stand
-// beside each other, which would have one alias.
+// tellApart marks references in one FROM to tables with the same name in several databases, since
+// they would get the same alias.
 func (s *studier) tellApart(leaves []Node) {
 	for _, a := range leaves {
 		i, ok := s.st.Reference(a)
@@ -118,8 +117,8 @@ func (s *studier) tellApart(leaves []Node) {
 			}
 			x, y := s.st.Tables[i].Name, s.st.Tables[k].Name
 			if strings.EqualFold(x.Name, y.Name) && !strings.EqualFold(x.Database, y.Database) {
-				// The same table elsewhere in the statement gets the same alias, so that a
-				// qualified column means the same everywhere.
+				// Other references to the same table get the same alias, so that a qualified column
+				// means the same everywhere.
 				for r := range s.st.Tables {
 					if t := &s.st.Tables[r]; !t.aliased && t.Name == x {
 						t.ambiguous = true
@@ -130,7 +129,7 @@ func (s *studier) tellApart(leaves []Node) {
 	}
 }
 
-// Reference returns which of st.tables a node of its tree is.
+// Reference returns the index in st.tables of the reference that a node of its tree is.
 func (st *Statement) Reference(n Node) (int, bool) {
 	if Text(n, "type") != "BASE_TABLE" {
 		return 0, false
@@ -142,8 +141,8 @@ func (st *Statement) Reference(n Node) (int, bool) {
 	return slices.BinarySearchFunc(st.Tables, at, func(ref TableRef, at int) int { return cmp.Compare(ref.at, at) })
 }
 
-// hand gives the conditions to the tables below n. All of conds are true for the rows
-// of n that count.
+// hand assigns the conditions to the tables below n. All of conds are true for the rows of n that
+// count.
 func (s *studier) hand(n Node, conds []Node, alone bool) {
 	if len(conds) == 0 {
 		return
@@ -166,7 +165,8 @@ func (s *studier) hand(n Node, conds []Node, alone bool) {
 	}
 }
 
-// handJoin gives the conditions to the sides of a join whose rows are not kept if they fail them.
+// handJoin assigns the conditions to the sides of a join. A side gets them only if the join drops
+// its rows that do not meet them.
 func (s *studier) handJoin(n Node, conds []Node, alone bool) {
 	left, _ := n["left"].(Node)
 	right, _ := n["right"].(Node)
@@ -181,7 +181,7 @@ func (s *studier) handJoin(n Node, conds []Node, alone bool) {
 	switch {
 	case ref == "POSITIONAL" || ref == "DEPENDENT":
 	case ref == "ASOF":
-		// Which row of the right side is nearest depends on all of them.
+		// In an ASOF join, all conditions decide which row of the right side is nearest.
 		if kind == "INNER" || kind == "LEFT" || kind == "" {
 			s.hand(left, conds, alone)
 		}

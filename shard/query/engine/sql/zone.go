@@ -10,20 +10,21 @@ import (
 	"cordwood/shard/query"
 )
 
-// The engine's sessions are in UTC. A request's time zone applies to texts of times that name no zone. If they
-// are compared with times, they are put into UTC in the statement, before anything else looks at it. So are
-// texts with an offset, which the engine uses only beside nanoseconds, and drops beside other times.
+// DuckDB's sessions are in UTC. The time zone of a request applies to texts of times that name no
+// zone. If such a text is compared with times, it is converted to UTC in the statement before
+// anything else reads it. Texts with an offset are converted too: DuckDB respects the offset only
+// for nanoseconds and ignores it for other times.
 
 var timeText = regexp.MustCompile(
 	`^\s*(\d{4}-\d{1,2}-\d{1,2}(?:[ T]\d{1,2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)?)\s*([+-]\d{2}(?::?\d{2})?)?\s*$`)
 
-// timeLayouts are the forms of such texts, without the offset.
+// timeLayouts are the formats of such texts, without the offset.
 var timeLayouts = []string{
 	"2006-1-2 15:04:05.999999999", "2006-1-2T15:04:05.999999999", "2006-1-2 15:04",
 	"2006-1-2T15:04", "2006-1-2",
 }
 
-// moments notes the texts of times among operands.
+// moments records the texts of times among operands.
 func (w *walker) moments(call bool, operands ...any) {
 	use := momentUse{call: call}
 	for _, v := range operands {
@@ -40,7 +41,7 @@ func (w *walker) moments(call bool, operands ...any) {
 	}
 }
 
-// castMoment notes a cast to a time.
+// castMoment records a cast to a time.
 func (w *walker) castMoment(n Node) {
 	kind, _ := n["cast_type"].(Node)
 	child, _ := n["child"].(Node)
@@ -51,7 +52,7 @@ func (w *walker) castMoment(n Node) {
 	}
 }
 
-// InZone returns the request with texts of times in UTC in its statement, which is st.
+// InZone returns the request with the texts of times in st converted to UTC.
 func (st *Statement) InZone(req *query.Request) (*query.Request, error) {
 	loc, err := zone.Load(req.Timezone)
 	if err != nil {
@@ -73,7 +74,7 @@ func (st *Statement) InZone(req *query.Request) (*query.Request, error) {
 			case is == maybeTime && (offset || loc == time.UTC):
 			case is == maybeTime:
 				return nil, errs.New(errs.InvalidArguments,
-					"with the time zone %s it must be known whether '%s' is a time or a text, and that cannot be told here: "+
+					"with the time zone %s it must be known whether '%s' is a time or a text, but the statement does not show it: "+
 						"write '%s'::TIMESTAMP, or give it an offset (position %d)",
 					req.Timezone, l.text, l.text, st.clientPosition(l.at))
 			default:
@@ -89,10 +90,11 @@ func (st *Statement) InZone(req *query.Request) (*query.Request, error) {
 	return &out, nil
 }
 
-// utcLayout is the form of texts of times that inUTC makes.
+// utcLayout is the format of texts of times that inUTC returns.
 const utcLayout = "2006-01-02 15:04:05.999999999"
 
-// inUTC puts the text of a time, of the zone if it has no offset, into UTC.
+// inUTC converts the text of a time to UTC. If the text has no offset, the time is in the given
+// zone.
 func inUTC(s string, loc *time.Location) (utc string, offset, ok bool) {
 	m := timeText.FindStringSubmatch(s)
 	if m == nil {
@@ -101,7 +103,7 @@ func inUTC(s string, loc *time.Location) (utc string, offset, ok bool) {
 	if offset = m[2] != ""; offset {
 		var err error
 		if loc, err = zone.Load(m[2]); err != nil {
-			return "", true, false // the engine will say what is wrong with it, as below
+			return "", true, false // DuckDB reports what is wrong with the text
 		}
 	}
 	for _, layout := range timeLayouts {
@@ -112,7 +114,7 @@ func inUTC(s string, loc *time.Location) (utc string, offset, ok bool) {
 	return "", offset, false
 }
 
-// momentTypes reports which expressions are times, as far as names and functions show it.
+// momentTypes determines which expressions are times, as far as names and functions show it.
 type momentTypes struct {
 	st     *Statement
 	tables []query.Table
@@ -127,7 +129,8 @@ const (
 	surelyTime
 )
 
-// ofTimes are functions whose value is a time if an argument is one, textual functions whose value never is.
+// ofTimes are functions that return a time if an argument is one. textual are functions that never
+// return a time.
 var (
 	ofTimes = setOf("date_trunc datetrunc time_bucket min max first last any_value arbitrary arg_min arg_max " +
 		"coalesce greatest least lag lead + - ifnull nullif first_value last_value date_add date_sub")
@@ -184,7 +187,7 @@ func (t *momentTypes) is(v any) certainty {
 		switch {
 		case alwaysTimes[name]:
 			return surelyTime
-		case name == "epoch_ms": // of a time a number, of a number a time
+		case name == "epoch_ms": // returns a number for a time, and a time for a number
 			return surelyTime - t.any(Args(n))
 		case textual[name]:
 			return notTime
@@ -195,7 +198,7 @@ func (t *momentTypes) is(v any) certainty {
 	return maybeTime
 }
 
-// column looks at what has the name: columns of tables, and aliases of expressions.
+// column checks everything that has the name: columns of tables, and aliases of expressions.
 func (t *momentTypes) column(name string) certainty {
 	is, found := notTime, false
 	for i := range t.tables {
@@ -219,7 +222,7 @@ func (t *momentTypes) column(name string) certainty {
 		}
 		if path, _ := n["column_names"].([]any); len(path) > 0 {
 			if last, _ := path[len(path)-1].(string); strings.EqualFold(last, name) {
-				continue // itself
+				continue // skip the alias itself
 			}
 		}
 		of := t.is(n)
