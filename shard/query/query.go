@@ -1,6 +1,6 @@
-// Package query is the contract between a shard node and its query engine: what a
-// statement refers to, and everything that it may see. Requests are plain data, so
-// that the engine can be a process of its own.
+// Package query defines the requests that a shard node sends to its query engine: a statement, and
+// everything that it may see. Requests are plain data, so that the engine can be a process of its
+// own.
 //
 // Package engine runs requests.
 package query
@@ -29,7 +29,7 @@ func WithShare(ctx context.Context, share string) context.Context {
 	return context.WithValue(ctx, shareKey{}, share)
 }
 
-// ShareOf returns the share of the query of ctx, or "".
+// ShareOf returns the share of the context's query, or "".
 func ShareOf(ctx context.Context) string {
 	share, _ := ctx.Value(shareKey{}).(string)
 	return share
@@ -40,36 +40,36 @@ type TableName struct {
 	Database, Name string
 }
 
-// String returns the name as a statement may give it.
+// String returns the name as it is written in a statement.
 func (n TableName) String() string { return n.Database + "." + n.Name }
 
 // Analysis is what a statement refers to.
 type Analysis struct {
-	// Tables are the tables that it reads, each once, in the order of appearance.
-	// Names without a database are resolved; names of CTEs are left out.
+	// Tables are the tables that it reads, each once, in the order of appearance. Names without a
+	// database get the default database. CTEs are not listed.
 	Tables []TableName
 	// Explain means that it is an EXPLAIN or EXPLAIN ANALYZE.
 	Explain bool
 }
 
-// Need is what a statement reads of a table, at most.
+// Need is what a statement reads of a table. It may be more than necessary.
 type Need struct {
 	Name TableName
-	// Columns are the names under which a statement knows the columns, IDs their ids.
+	// Columns are the names of the columns as the statement sees them. IDs are their ids.
 	Columns []string
 	IDs     []uint32
-	// Where is a condition, as text of a statement about this table alone, that every row
-	// meets which can matter; empty: all may.
+	// Where is a condition, as text for a statement over this table alone, that every row of
+	// interest meets. It is empty if all rows may matter.
 	Where string
 }
 
-// Column is a column of an answer: its name, and its type as the engine writes it.
+// Column is a column of an answer: its name, and its type as DuckDB writes it.
 type Column struct{ Name, Type string }
 
-// Description is what a statement returns, and wants.
+// Description is what a statement returns and the parameters that it takes.
 type Description struct {
 	Columns []Column
-	// Parameters are the types of $1, $2 and so on, empty where nothing is known.
+	// Parameters are the types of $1, $2 and so on. An unknown type is empty.
 	Parameters []string
 }
 
@@ -77,32 +77,33 @@ type Description struct {
 type Request struct {
 	// SQL is one SELECT, or an EXPLAIN [ANALYZE] of one.
 	SQL string
-	// Database is the database of names without one.
+	// Database is used for table names without a database.
 	Database string
-	// Tables has every table of the statement's Analysis; others are ignored.
+	// Tables has every table of the statement's Analysis; further tables are ignored.
 	Tables []Table
-	// Limit is how many rows are returned at most; 0: all.
+	// Limit is the maximum number of rows in the answer; 0 means no limit.
 	Limit uint64
-	// Timezone is the zone of times in the statement that name none: an IANA name or an offset; empty: UTC.
-	// Answers are in UTC.
+	// Timezone applies to texts of times in the statement that name no zone. It is an IANA name or
+	// an offset; empty means UTC. Answers are in UTC.
 	Timezone string
-	// Partials, if not nil, are the answers of nodes to SQL, each over its own rows: Tables have no rows, and the
-	// answer is that to Final.
+	// Partials, if not nil, are the answers of nodes to SQL, each over the node's rows. Tables then
+	// have no rows, and the answer is the answer to Final.
 	Partials *Partials
-	// Parameters are types of $1, $2 and so on that are known, or empty. Only Describe takes a statement with
-	// parameters.
+	// Parameters are the known types of $1, $2 and so on. An unknown type is empty. Only Describe
+	// accepts a statement with parameters.
 	Parameters []string
-	// Part tells that SQL is a statement of Split for nodes: its answer may have several rows of one group.
+	// Part means that SQL is a statement of Split for nodes: its answer may have several rows for
+	// one group.
 	Part bool
-	// Note is a text that EXPLAIN shows in front: how the statement was taken apart, or why it was not.
+	// Note is a text that EXPLAIN shows first: how the statement was split, or why it was not.
 	Note string
 }
 
 // Partials are what several nodes answered to one statement.
 type Partials struct {
-	// Final is a statement of Split over what the nodes answered.
+	// Final is the statement of Split that runs over the answers of the nodes.
 	Final string
-	// Explain goes in front of Final: EXPLAIN with its options, or nothing.
+	// Explain is put before Final: EXPLAIN with its options, or nothing.
 	Explain string
 	// Moment is Split.Moment.
 	Moment string
@@ -118,39 +119,39 @@ type Table struct {
 	// Batches stay unchanged and in place until Query returns. Memory of the Go heap
 	// is pinned for that time.
 	Batches []*column.Batch
-	// ExpiredBefore hides rows whose time index, in its own unit, is smaller.
+	// ExpiredBefore hides rows whose time index, in its own unit, is less than this.
 	ExpiredBefore *int64
-	// Merge is how rows of one identity, the tags with the time index, become one.
-	// What is later wins: every batch is later than every segment and than the batches
-	// before it, a row later than the rows before it in its batch, and a segment later than segments
-	// of a lower Order. One segment has at most one row of an identity.
+	// Merge is how rows with the same identity (the tags and the time index) become one row. The
+	// later row wins. Every batch is later than every segment and than earlier batches; a row is
+	// later than the rows before it in its batch; a segment is later than segments with a lower
+	// Order. A segment has at most one row of an identity.
 	//
-	// Segments and batches may have the hidden column schema.DeletedColumnID, a
-	// Boolean. It is not a column of Schema and no statement may see it.
+	// Segments and batches may have the hidden column schema.DeletedColumnID, a Boolean. It is not
+	// a column of Schema and no statement may see it.
 	Merge Merge
-	// Eras are those before the table came to merge as Merge says: what was written in
-	// one merges by its rule.
+	// Eras are the times before the table got its present merge mode. Rows written in an era merge
+	// by the rule of that era.
 	Eras Eras
 }
 
-// Merge says what happens to the rows of one identity.
+// Merge is a merge mode: what happens to the rows of one identity.
 type Merge uint8
 
 const (
-	// Append keeps all of them. Rows whose hidden column is true are hidden: the table once merged
-	// rows.
+	// Append keeps all rows. It hides rows whose hidden column is true, which exist if the table
+	// once merged rows.
 	Append Merge = iota
-	// LastRow has the latest row be the one, with its nulls; it is hidden if its hidden
-	// column is true.
+	// LastRow keeps only the latest row, including its nulls. It is hidden if its hidden column is
+	// true.
 	LastRow
-	// LastNonNull joins them: nothing is seen if the latest row's hidden column is true. Else, of
-	// the rows from the latest one on whose hidden column is not null, or of all if
-	// there is none, each column has the latest value that is not null. A row whose
-	// hidden column is true has no values.
+	// LastNonNull joins the rows. If the hidden column of the latest row is true, nothing is seen.
+	// Otherwise each column has its latest value that is not null, among the rows from the latest
+	// row on whose hidden column is not null, or among all rows if there is no such row. A row
+	// whose hidden column is true has no values.
 	LastNonNull
 )
 
-// String returns the name of the way.
+// String returns the name of the merge mode.
 func (m Merge) String() string {
 	switch m {
 	case Append:
@@ -163,12 +164,12 @@ func (m Merge) String() string {
 	return fmt.Sprintf("merge %d", uint8(m))
 }
 
-// Era is a time during which rows of a table merged in another way than now. They are
-// the segments of an order below Before and the first Batches batches, except the segments and
-// batches of an earlier era.
+// Era is a time during which the rows of a table were merged in another way than now. It has the
+// segments with an order below Before and the first Batches batches, without the segments and
+// batches of earlier eras.
 //
-// The era of a row says how it affects the rows before it: a row of LastRow replaces all of them,
-// a row of LastNonNull joins them, and a row of Append leaves them alone, and is left alone by
+// The era of a row says how the row affects the rows before it: a row of LastRow replaces all of
+// them, a row of LastNonNull joins them, and a row of Append leaves them alone and is left alone by
 // later rows.
 type Era struct {
 	Before  uint64
@@ -176,10 +177,11 @@ type Era struct {
 	Merge   Merge
 }
 
-// Eras are the eras, the oldest first.
+// Eras are the eras of a table, the oldest first.
 type Eras []Era
 
-// Segment returns how the rows of a segment merge, given how rows of no era merge.
+// Segment returns the merge mode of a segment's rows. now is the mode of rows that belong to no
+// era.
 func (e Eras) Segment(order uint64, now Merge) Merge {
 	for i := range e {
 		if order < e[i].Before {
@@ -189,7 +191,7 @@ func (e Eras) Segment(order uint64, now Merge) Merge {
 	return now
 }
 
-// Batch returns how the rows of the table's i-th batch merge.
+// Batch returns the merge mode of the table's i-th batch.
 func (e Eras) Batch(i int, now Merge) Merge {
 	for j := range e {
 		if i < e[j].Batches {
@@ -204,7 +206,7 @@ func (t *Table) Merges() bool {
 	return t.Merge != Append || slices.ContainsFunc(t.Eras, func(e Era) bool { return e.Merge != Append })
 }
 
-// MergeOf returns how the rows of a table merge.
+// MergeOf returns the merge mode of a table.
 func MergeOf(t *schema.Table) Merge {
 	switch {
 	case t.AppendMode():
@@ -218,29 +220,29 @@ func MergeOf(t *schema.Table) Merge {
 // Segment is a Parquet file with rows of a table. The file stays until Query returns.
 type Segment struct {
 	Path string
-	// CRC is the CRC-32C of the file: knowledge about an earlier file with the same path but another
-	// content does not apply.
+	// CRC is the CRC-32C of the file. Cached knowledge about an earlier file with the same path but
+	// another CRC is not used.
 	CRC uint32
-	// Shared means that the file has rows of other tables too: this table's rows have the table's id
-	// in their first column, cordwood_table (a UINT64). Rows are sorted by it, and row groups have its
-	// bounds.
+	// Shared means that the file also has rows of other tables. This table's rows have the table's
+	// id in their first column, cordwood_table (a UINT64). Rows are sorted by it, and row groups
+	// have bounds for it.
 	Shared bool
-	// Order: of two segments of a table, the one with the higher Order holds the later
-	// writes. No two are equal where it matters.
+	// Order is larger for the segment with the later writes. Segments whose order of writes matters
+	// have different values.
 	Order uint64
-	// Columns are the columns of the table that the file has, and perhaps the hidden
-	// one. A column of the table that is not among them is null in every row.
+	// Columns are the columns of the table that the file has, and perhaps the hidden one. A column
+	// of the table that is not listed is null in every row.
 	Columns []SegmentColumn
 	// Rows is how many rows of the table the file has.
 	Rows int64
-	// MinTime and MaxTime bound the time index of the table's rows, in its unit.
+	// MinTime and MaxTime are the bounds of the time index of the table's rows, in its unit.
 	MinTime, MaxTime int64
-	// Damaged is why the file must not be read, if it is set: its rows are missing. A
-	// query that cannot do without them fails with DamagedError.
+	// Damaged, if not empty, is why the file must not be read. The answer lacks its rows, or the
+	// query fails with DamagedError if it needs them.
 	Damaged string
 }
 
-// SegmentColumn is a column that a segment holds.
+// SegmentColumn is a column that a segment has.
 type SegmentColumn struct {
 	ID uint32
 	// FieldID is the column's field id in the file: ID itself, or, in a shared file, the

@@ -9,11 +9,12 @@ import (
 	"cordwood/proto/schema"
 )
 
-// fill puts n values of an Arrow array, from one on, into a column, at a row on.
+// fill copies n values of an Arrow array, starting at from, to a column, starting at row at.
 func fill(col *column.Col, at int, from arrow.Array, first, n int) error {
 	set := setter(col, from)
 	if set == nil {
-		return errs.New(errs.Internal, "spool: column %s of type %s: the rows have %s", col.Name, col.Type, from.DataType())
+		return errs.New(errs.Internal, "spool: column %s has the type %s, but the rows have "+
+			"%s", col.Name, col.Type, from.DataType())
 	}
 	nulls := from.NullN() > 0
 	for i := range n {
@@ -26,7 +27,7 @@ func fill(col *column.Col, at int, from arrow.Array, first, n int) error {
 	return nil
 }
 
-// number is a type of integers that Arrow has arrays of.
+// number is a constraint for integers that Arrow has arrays of.
 type number interface {
 	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64
 }
@@ -39,7 +40,8 @@ func doubles[T number](col *column.Col, values []T) func(at, i int) {
 	return func(at, i int) { col.SetFloat(at, float64(values[i])) }
 }
 
-// setter returns what puts a value of an array into a column; nil if they do not go together.
+// setter returns a function that copies a value of an array to a column. It returns nil if the
+// types do not match.
 func setter(col *column.Col, from arrow.Array) func(at, i int) {
 	switch {
 	case col.Type.IsBytes():
@@ -56,7 +58,7 @@ func setter(col *column.Col, from arrow.Array) func(at, i int) {
 	return numbersOf(col, from)
 }
 
-// numbersOf returns setter for a column of integers or booleans.
+// numbersOf returns a setter for a column of integers or booleans.
 func numbersOf(col *column.Col, from arrow.Array) func(at, i int) {
 	switch a := from.(type) {
 	case *array.Boolean:
@@ -87,7 +89,7 @@ func numbersOf(col *column.Col, from arrow.Array) func(at, i int) {
 	return nil
 }
 
-// textsOf returns what puts texts and bytes into a column.
+// textsOf returns a setter for texts and bytes.
 func textsOf(col *column.Col, from arrow.Array) func(at, i int) {
 	switch a := from.(type) {
 	case *array.String:
@@ -102,8 +104,8 @@ func textsOf(col *column.Col, from arrow.Array) func(at, i int) {
 	return nil
 }
 
-// doublesOf returns what puts numbers into a column of floating-point numbers. Integers come from a shard that
-// does not know yet that the column was widened to Float64.
+// doublesOf returns a setter for a column of floating-point numbers. The array has integers if the
+// shard does not know yet that the column was widened to Float64.
 func doublesOf(col *column.Col, from arrow.Array) func(at, i int) {
 	switch a := from.(type) {
 	case *array.Float32:

@@ -1,9 +1,9 @@
-// Package spool keeps rows that a query has fetched from other shards for as long as it
-// runs: a few in memory, as batches, more of them in temporary segments, so that the
-// engine reads them as it reads all others.
+// Package spool keeps rows that a query has fetched from other shards until the query ends. A few
+// rows stay in memory as batches; more are written to temporary segments, which the engine reads
+// like other segments.
 //
-// A Dir belongs to a process and bounds what all spools together take, in memory and on
-// disk. Its methods may be called concurrently; a Spool belongs to one goroutine.
+// A Dir belongs to a process and limits the memory and disk space of all spools together. Its
+// methods may be called concurrently; a Spool belongs to one goroutine.
 package spool
 
 import (
@@ -28,11 +28,11 @@ import (
 )
 
 const (
-	// batchRows and batchBytes are where a batch ends.
+	// batchRows and batchBytes are the maximum size of a batch.
 	batchRows  = 16 << 10
 	batchBytes = 2 << 20
-	// keepBytes is what a spool keeps in memory before it writes a segment, and
-	// leastBytes if there is no memory left for it.
+	// keepBytes is how much a spool keeps in memory before it writes a segment. leastBytes is the
+	// same if the spools' memory is used up.
 	keepBytes  = 16 << 20
 	leastBytes = 2 << 20
 )
@@ -45,8 +45,8 @@ type Dir struct {
 	next          atomic.Uint64
 }
 
-// Open returns the Dir at path, which is emptied, and in which at most limit bytes lie at
-// a time; spools keep about memory bytes besides. The folder is made when it is needed.
+// Open empties the folder at path and returns its Dir. At most limit bytes may lie there at a time.
+// Spools use about memory bytes besides. The folder is created when it is needed.
 func Open(path string, limit, memory int64) (*Dir, error) {
 	if err := os.RemoveAll(path); err != nil {
 		return nil, fmt.Errorf("empty the folder of temporary segments: %w", err)
@@ -54,15 +54,15 @@ func Open(path string, limit, memory int64) (*Dir, error) {
 	return &Dir{path: path, limit: limit, memory: memory}, nil
 }
 
-// Used returns how many bytes lie in the folder.
+// Used returns the number of bytes in the folder.
 func (d *Dir) Used() int64 { return d.used.Load() }
 
-// Spool is the rows of one table that one query has fetched.
+// Spool holds the rows of one table that one query has fetched.
 type Spool struct {
 	dir      *Dir
 	table    *schema.Table
 	columns  []schema.Column
-	kept     int64 // of Dir.kept
+	kept     int64 // counted in Dir.kept
 	builder  *column.Builder
 	cols     []*column.Col
 	batches  []*column.Batch
@@ -71,8 +71,8 @@ type Spool struct {
 	size     int64 // of the segments
 }
 
-// New returns an empty Spool for the columns of a table that have the given ids; the time
-// index must be among them. Close must be called.
+// New returns an empty Spool for the columns of a table with the given ids, which must include the
+// time index. The caller must call Close.
 func (d *Dir) New(table *schema.Table, ids []uint32) (*Spool, error) {
 	s := &Spool{dir: d, table: table, builder: &column.Builder{}}
 	timed := false
@@ -85,7 +85,8 @@ func (d *Dir) New(table *schema.Table, ids []uint32) (*Spool, error) {
 		s.columns = append(s.columns, *c)
 	}
 	if !timed {
-		return nil, errs.New(errs.Internal, "spool: rows of table %s.%s without their time index", table.Database, table.Name)
+		return nil, errs.New(errs.Internal, "spool: the columns of table %s.%s do not include its time "+
+			"index", table.Database, table.Name)
 	}
 	if d.kept.Add(keepBytes) <= d.memory {
 		s.kept = keepBytes
@@ -105,7 +106,7 @@ func columnOf(table *schema.Table, id uint32) *schema.Column {
 	return nil
 }
 
-// begin begins a batch.
+// begin starts a batch.
 func (s *Spool) begin() {
 	s.builder.Reset()
 	s.cols = s.cols[:0]
@@ -114,7 +115,7 @@ func (s *Spool) begin() {
 	}
 }
 
-// Read adds the rows of an Arrow IPC stream, whose columns are the spool's in order.
+// Read adds the rows of an Arrow IPC stream whose columns are the spool's, in the same order.
 func (s *Spool) Read(r io.Reader) error {
 	stream, err := ipc.NewReader(r)
 	if err != nil {
@@ -122,7 +123,7 @@ func (s *Spool) Read(r io.Reader) error {
 	}
 	defer stream.Release()
 	if n := stream.Schema().NumFields(); n != len(s.columns) {
-		return errs.New(errs.Internal, "spool: %d columns came instead of %d", n, len(s.columns))
+		return errs.New(errs.Internal, "spool: a stream has %d columns instead of %d", n, len(s.columns))
 	}
 	if s.widen(stream.Schema()) {
 		s.begin()
@@ -151,9 +152,9 @@ func (s *Spool) Read(r io.Reader) error {
 	return stream.Err()
 }
 
-// widen gives columns the type in which their values come, if that is wider: the shard that
-// they come from knows a newer definition. It reports whether a column changed. No rows may
-// have been read.
+// widen gives columns the type of the values that arrive, if it is wider, because the shard that
+// sends them knows a newer definition of the table. It reports whether a column changed. It must be
+// called before rows are read.
 func (s *Spool) widen(from *arrow.Schema) (changed bool) {
 	for i := range s.columns {
 		c := &s.columns[i]
@@ -172,17 +173,16 @@ func (s *Spool) widen(from *arrow.Schema) (changed bool) {
 	return changed
 }
 
-// arrowTypes are the types that others widen to.
+// arrowTypes are the types to which others widen.
 var arrowTypes = map[arrow.Type]schema.Type{
 	arrow.INT16: schema.Int16, arrow.INT32: schema.Int32, arrow.INT64: schema.Int64,
 	arrow.UINT16: schema.Uint16, arrow.UINT32: schema.Uint32, arrow.UINT64: schema.Uint64, arrow.FLOAT64: schema.Float64,
 }
 
-// Table returns the table as its rows were read: with the wider types that some columns have where
-// they come from.
+// Table returns the definition of the table with the types of the rows that were read.
 func (s *Spool) Table() *schema.Table { return s.table }
 
-// end ends the batch, and writes a segment if there are enough of them.
+// end ends the batch, and writes a segment if there are enough rows.
 func (s *Spool) end() error {
 	if s.builder.Rows() == 0 {
 		return nil
@@ -242,7 +242,7 @@ func (s *Spool) write() error {
 	return nil
 }
 
-// Rows returns what was read. It is valid until Close.
+// Rows returns the rows that were read. They are valid until Close.
 func (s *Spool) Rows() (segments []query.Segment, batches []*column.Batch, err error) {
 	if err := s.end(); err != nil {
 		return nil, nil, err

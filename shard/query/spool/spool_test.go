@@ -22,7 +22,7 @@ var table = (&schema.Table{ID: 7, Database: "public", Name: "t", Version: 1, Col
 	{ID: 3, Name: "m", Type: schema.String, Semantic: schema.Field},
 }}).Index()
 
-// stream returns an Arrow IPC stream of rows of ts and m, of which every third m is null.
+// stream returns an Arrow IPC stream of rows of ts and m. Every third m is null.
 func stream(t *testing.T, rows int, text string) *bytes.Buffer {
 	t.Helper()
 	s := arrow.NewSchema([]arrow.Field{
@@ -53,7 +53,8 @@ func stream(t *testing.T, rows int, text string) *bytes.Buffer {
 	return &buf
 }
 
-// TestSpool keeps few rows in memory and many in files, none lost, and leaves nothing behind.
+// TestSpool keeps few rows in memory and many in files. It checks that no row is lost and that no
+// file stays.
 func TestSpool(t *testing.T) {
 	text := strings.Repeat("x", 100)
 	for _, tt := range []struct {
@@ -162,7 +163,7 @@ func numbers[T any](t *testing.T, of arrow.DataType, build func(b array.Builder,
 	return &buf
 }
 
-// TestWidened reads a column of shards that know its wider type before or after this node does.
+// TestWidened reads a column from shards that know its wider type earlier or later than this node.
 func TestWidened(t *testing.T) {
 	int64s := func(b array.Builder, v int64) { b.(*array.Int64Builder).Append(v) }
 	doubles := func(b array.Builder, v float64) { b.(*array.Float64Builder).Append(v) }

@@ -7,35 +7,35 @@ import (
 	"cordwood/proto/column"
 )
 
-// keptViews is how many columns of batches a generation keeps, of about 190 bytes each.
+// keptViews is how many views of batch columns a generation keeps. A view has about 190 bytes.
 const keptViews = 256 << 10
 
-// batchKey says where in the shared file a batch lies, and what its header is. That does not
-// identify it: memory is used again, and the batch of a request with a key has the session and the
-// sequence number of an earlier one if the key comes again after its time.
+// batchKey is where a batch lies in the shared file, and its header. That does not identify the
+// batch. Memory is reused, and if an idempotency key comes again after it has expired, the new
+// batch has the session and sequence number of the earlier one.
 type batchKey struct {
 	header       column.Header
 	offset, size uint64
 }
 
-// keptBatch is a batch, and a copy of the directory that its views were made from. While the
-// directory is the same, the views are valid for what lies there now.
+// keptBatch is a batch, and a copy of the directory from which its views were made. As long as the
+// directory is the same, the views are valid for the memory's present contents.
 type keptBatch struct {
 	*column.Batch
 	directory []byte
 }
 
-// batches keeps the views of the batches used last: to make the views of thousands of small
-// batches again takes longer than most queries on them. There are two generations; what is not
-// used while the younger one fills up goes with the older.
+// batches caches the views of recently used batches: making the views of thousands of small batches
+// takes longer than most queries on them. There are two generations. What is not used while the
+// younger one fills up is dropped with the older one.
 type batches struct {
 	mu         sync.Mutex
 	young, old map[batchKey]keptBatch
 	views      int // of the young
 }
 
-// get returns the batch that was put for the key, or nil if there is none or another one lies at
-// its place by now. columns is the number of its columns, and mem its memory.
+// get returns the cached batch for the key. It returns nil if there is none or if another batch now
+// lies at its place. columns is the number of its columns, and mem its memory.
 func (c *batches) get(key batchKey, columns int, mem []byte) *column.Batch {
 	if c == nil {
 		return nil
@@ -55,7 +55,7 @@ func (c *batches) get(key batchKey, columns int, mem []byte) *column.Batch {
 	return b.Batch
 }
 
-// put keeps a batch. Its memory is counted for the key.
+// put caches a batch. Its memory is counted for the key.
 func (c *batches) put(key batchKey, b *column.Batch) {
 	if c == nil {
 		return
@@ -65,7 +65,7 @@ func (c *batches) put(key batchKey, b *column.Batch) {
 	c.add(key, keptBatch{b, bytes.Clone(column.Directory(len(b.Cols), b.Mem))})
 }
 
-// add puts a batch among the young. c.mu is held.
+// add adds a batch to the younger generation. c.mu must be held.
 func (c *batches) add(key batchKey, b keptBatch) {
 	if c.young == nil || c.views+len(b.Cols) > keptViews {
 		c.young, c.old, c.views = map[batchKey]keptBatch{}, c.young, 0

@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// cachedStatements is how many statements' analyses are kept.
+	// cachedStatements is how many statements are cached.
 	cachedStatements = 256
-	// cachedBytes is how long a statement may be to be kept.
+	// cachedBytes is the maximum length of a cached statement.
 	cachedBytes = 8 << 10
 )
 
-// cache keeps the analyses of the statements used last: what a statement refers to
-// depends on nothing but its text and the database.
+// cache caches the analyses of recently used statements: what a statement refers to depends only on
+// its text and the database.
 type cache struct {
 	mu   sync.Mutex // guards kept
 	kept *lru.Cache[statementKey, *query.Analysis]

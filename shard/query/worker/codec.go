@@ -12,17 +12,17 @@ import (
 	"cordwood/proto/schema"
 )
 
-// A codec writes and reads values of one type. It is made from the type itself, so
-// that a field cannot be forgotten: every exported field travels, in the order of
-// its declaration, and a type that has anything else is refused when the codec is made.
+// A codec writes and reads values of one type. It is derived from the type by reflection, so that
+// no field can be forgotten. Every exported field is sent, in the order of declaration. newCodec
+// refuses a type that has anything else.
 type codec struct {
 	put  func(*encoder, reflect.Value)
-	take func(*decoder, reflect.Value) // what is wrong goes to decoder.fail
+	take func(*decoder, reflect.Value) // faults go to decoder.fail
 }
 
 var (
 	batchType = reflect.TypeFor[*column.Batch]()
-	// restored are types whose unexported fields are made again from the others.
+	// restored are types whose unexported fields can be computed from the others.
 	restored = map[reflect.Type]func(reflect.Value){
 		reflect.TypeFor[schema.Table](): func(v reflect.Value) { v.Addr().Interface().(*schema.Table).Index() },
 	}
@@ -33,7 +33,7 @@ var codecs struct {
 	byType map[reflect.Type]*codec
 }
 
-// codecOf returns the codec of a type. It panics if values of the type cannot travel.
+// codecOf returns the codec of a type. It panics if values of the type cannot be sent.
 func codecOf(t reflect.Type) *codec {
 	codecs.RLock()
 	c := codecs.byType[t]
@@ -49,13 +49,13 @@ func codecOf(t reflect.Type) *codec {
 	return newCodec(t)
 }
 
-// newCodec makes the codec of t and those it needs. codecs is locked.
+// newCodec creates the codec of t and the codecs that it needs. codecs must be locked.
 func newCodec(t reflect.Type) *codec {
 	if c := codecs.byType[t]; c != nil {
 		return c
 	}
 	c := &codec{}
-	codecs.byType[t] = c // before its parts, which may lead back to t
+	codecs.byType[t] = c // set before its fields are visited, which may refer to t
 	if t == batchType {
 		c.put, c.take = putBatch, takeBatch
 		return c
@@ -100,7 +100,7 @@ func newCodec(t reflect.Type) *codec {
 	case reflect.Struct:
 		c.structure(t)
 	default:
-		panic(fmt.Sprintf("worker: a value of type %s cannot travel to another process", t))
+		panic(fmt.Sprintf("worker: a value of type %s cannot be sent to another process", t))
 	}
 	return c
 }
@@ -123,9 +123,9 @@ func (c *codec) pointer(t reflect.Type) {
 	}
 }
 
-// The mark before a slice or map: none, or the number of elements and sliceOf. sameAsLast means
-// the slice of that type before it in the message, if its elements are flat: most segments of a
-// table have the same columns.
+// The mark before a slice or map: nil, or sliceOf plus the number of elements. sameAsLast means
+// that the slice equals the previous slice of this type in the message, if its elements are flat.
+// It is useful because most segments of a table have the same columns.
 const (
 	sliceNil   = 0
 	sameAsLast = 1
@@ -201,7 +201,7 @@ func (c *codec) slice(t reflect.Type) {
 	}
 }
 
-// flat reports whether values of t refer to no others except texts.
+// flat reports whether values of t contain no references except texts.
 func flat(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map:
@@ -261,7 +261,7 @@ func (c *codec) structure(t reflect.Type) {
 		case f.IsExported():
 			fields = append(fields, field{i, newCodec(f.Type)})
 		case restore == nil:
-			panic(fmt.Sprintf("worker: %s cannot travel to another process: its field %s is not exported", t, f.Name))
+			panic(fmt.Sprintf("worker: %s cannot be sent to another process: its field %s is not exported", t, f.Name))
 		}
 	}
 	c.put = func(e *encoder, v reflect.Value) {
@@ -279,8 +279,8 @@ func (c *codec) structure(t reflect.Type) {
 	}
 }
 
-// fingerprint returns a number of how values of the given types travel: of the names and
-// types of all their fields.
+// fingerprint returns a hash of how values of the given types are encoded: of the names and types
+// of all their fields.
 func fingerprint(types ...reflect.Type) uint64 {
 	h := fnv.New64a()
 	seen := map[reflect.Type]bool{}

@@ -18,7 +18,7 @@ import (
 	"cordwood/shard/query"
 )
 
-// filler puts a value that is not zero into every field.
+// filler sets every field to a value that is not zero.
 type filler struct {
 	t *testing.T
 	n int64
@@ -74,7 +74,7 @@ func (f *filler) fill(v reflect.Value) {
 	}
 }
 
-// roundTrip sends v and returns what comes out.
+// roundTrip encodes v and returns the decoded copy.
 func roundTrip[T any](t *testing.T, v T) T {
 	t.Helper()
 	e := newEncoder()
@@ -101,8 +101,8 @@ var sameTables = cmp.Options{
 	cmpopts.EquateEmpty(),
 }
 
-// TestEveryFieldTravels fills every field of the messages, also those that are added
-// some day, and compares what comes out with what went in.
+// TestEveryFieldTravels fills every field of the messages, including fields added in the future,
+// and compares what arrives with what was sent.
 func TestEveryFieldTravels(t *testing.T) {
 	req := &query.Request{}
 	(&filler{t: t}).fill(reflect.ValueOf(req).Elem())
@@ -121,7 +121,7 @@ func TestEveryFieldTravels(t *testing.T) {
 	}
 }
 
-// TestEmptyTravels tells nothing from empty, and a pointer to zero from none.
+// TestEmptyTravels checks that nil differs from empty, and that a pointer to zero differs from nil.
 func TestEmptyTravels(t *testing.T) {
 	zero, columns := int64(0), []query.SegmentColumn{{ID: 1, Name: "a"}}
 	for _, req := range []*query.Request{
@@ -129,7 +129,7 @@ func TestEmptyTravels(t *testing.T) {
 		{},
 		{Tables: []query.Table{}},
 		{Tables: []query.Table{{}, {ExpiredBefore: &zero, Segments: []query.Segment{}}}},
-		{Tables: []query.Table{{Segments: []query.Segment{ // the same columns, others, none, no columns
+		{Tables: []query.Table{{Segments: []query.Segment{ // the same columns, other columns, nil, no columns
 			{Path: "a", Columns: columns},
 			{Path: "b", Columns: columns},
 			{Path: "c", Columns: []query.SegmentColumn{{ID: 1, Name: "a"}}},
@@ -147,7 +147,7 @@ func TestEmptyTravels(t *testing.T) {
 	}
 }
 
-// TestBatchHasNoMore fails when a batch gets a part that the messages do not know.
+// TestBatchHasNoMore fails when a batch gets a field that the messages do not send.
 func TestBatchHasNoMore(t *testing.T) {
 	var fields []string
 	for i := range reflect.TypeFor[column.Batch]().NumField() {
@@ -158,8 +158,8 @@ func TestBatchHasNoMore(t *testing.T) {
 	}
 }
 
-// TestHeaderIsFlat fails when a batch's header gets a part that cannot be copied to
-// another process as it lies in memory.
+// TestHeaderIsFlat fails when a batch's header gets a field that cannot be copied to another
+// process as bytes.
 func TestHeaderIsFlat(t *testing.T) {
 	header := reflect.TypeFor[column.Header]()
 	for i := range header.NumField() {
@@ -171,8 +171,8 @@ func TestHeaderIsFlat(t *testing.T) {
 	}
 }
 
-// TestBatches keeps what was used last, and tells memory that is used again from what
-// lay there before.
+// TestBatches checks that recently used batches stay cached, and that reused memory is not taken
+// for the batch that lay there before.
 func TestBatches(t *testing.T) {
 	c := &batches{}
 	batch := func(seq uint64, columns int) (batchKey, *column.Batch) {
@@ -203,8 +203,8 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// TestBatchOfTheSameName: the batch of a request whose key came again has the ids, the times, the
-// size and the place of the one before it, and other values.
+// TestBatchOfTheSameName checks a batch of a request whose key is repeated. It has the ids, times,
+// size and place of the batch before it, but other values.
 func TestBatchOfTheSameName(t *testing.T) {
 	encode := func(texts ...string) (*column.Batch, []byte) {
 		b := &column.Builder{}
@@ -245,7 +245,7 @@ func TestBatchOfTheSameName(t *testing.T) {
 	}
 }
 
-// TestErrorsTravel covers every field of an error, but the chain of causes.
+// TestErrorsTravel covers every field of an error except the chain of causes.
 func TestErrorsTravel(t *testing.T) {
 	want := &errs.Error{
 		Code: errs.PlanQuery, Msg: "no plan", HTTPStatus: 418, RetryAfter: 3 * time.Second, Reason: errs.TableGone,
@@ -268,7 +268,7 @@ func TestErrorsTravel(t *testing.T) {
 	}
 }
 
-// TestCannotTravel refuses types that would lose something on the way.
+// TestCannotTravel checks that types are refused if they would lose something in transit.
 func TestCannotTravel(t *testing.T) {
 	for _, test := range []struct {
 		v    any
@@ -291,7 +291,7 @@ func TestCannotTravel(t *testing.T) {
 	}
 }
 
-// FuzzRequest has the decoder read anything.
+// FuzzRequest decodes arbitrary bytes.
 func FuzzRequest(f *testing.F) {
 	columns := []query.SegmentColumn{{ID: 1, Name: "a"}}
 	before := int64(77)

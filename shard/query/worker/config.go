@@ -12,77 +12,78 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Memory is the memory that the batches of requests lie in, if another process can
-// map it. *memtable.Pool is one.
+// Memory is the memory that contains the batches of requests, if another process can map it.
+// *memtable.Pool implements it.
 type Memory interface {
 	// Share returns a descriptor of the file in memory, and its size.
 	Share() (*os.File, int64, error)
-	// Locate reports where in the file mem lies.
+	// Locate reports the position of mem in the file.
 	Locate(mem []byte) (offset int64, ok bool)
 }
 
 // Config configures a Worker.
 type Config struct {
-	// MemoryLimit is how many bytes the engine may take for hash tables, sorts and
-	// buffers of all queries together. With half as much more (at least 512 MiB) it also
-	// bounds what the process has in all: what exceeds that is refused by the system,
-	// and the query fails or the process ends. Default: 1 GiB.
+	// MemoryLimit is the maximum number of bytes that the engine uses for hash tables, sorts and
+	// buffers of all queries together. The process as a whole may have half as much more (at least
+	// 512 MiB more). If it needs more than that, the system refuses the memory, and the query fails
+	// or the process ends. Default: 1 GiB.
 	MemoryLimit int64
-	// PartialCache is the part of MemoryLimit that partial results of segments may take which are kept; see
-	// engine.Config.
+	// PartialCache is the part of MemoryLimit for partial results of segments; see engine.Config.
 	PartialCache int64
-	// Threads is how many threads queries run on, all together. Default: GOMAXPROCS.
+	// Threads is the number of threads that all queries share. Default: GOMAXPROCS.
 	Threads int
-	// Concurrency is how many queries run at a time. Default: 4, or twice Threads if
-	// that is more.
+	// Concurrency is how many queries run at the same time. Default: 4, or twice Threads if that is
+	// more.
 	Concurrency int
-	// PerUser is how many of them are of one user. Default: three quarters.
+	// PerUser is how many of the running queries may belong to one user. Default: three quarters of
+	// Concurrency.
 	PerUser int
-	// Waiting is how many more may wait for their turn; others are refused. Default: 64.
+	// Waiting is how many further queries may wait for their turn; others are refused. Default: 64.
 	Waiting int
-	// MaxWait is how long one waits at most. Default: 10 s.
+	// MaxWait is how long a query may wait. Default: 10 s.
 	MaxWait time.Duration
-	// Nice is how much the process gives way to others for the CPU, 0 to 19.
+	// Nice is the niceness of the process, 0 to 19. With a higher value it leaves more CPU time to
+	// other processes.
 	Nice int
-	// TempDir is where the engine spills what exceeds MemoryLimit, a folder for each
-	// process; what lies there is removed at the start. Empty: no spilling.
+	// TempDir is the folder to which the engine spills what exceeds MemoryLimit. Each process has a
+	// subfolder; old ones are removed at the start. If TempDir is empty, nothing is spilled.
 	TempDir string
-	// TempLimit is how many bytes one process may have in TempDir. Default: 8 GiB.
+	// TempLimit is the maximum number of bytes of one process in TempDir. Default: 8 GiB.
 	TempLimit int64
-	// Dirs are the directories under which segments lie. No other file can be read.
+	// Dirs are the folders that contain the segments. The engine cannot read any other file.
 	Dirs []string
-	// Memory is where batches may lie that are read in place; others are copied.
-	// Default: none is shared.
+	// Memory is memory whose batches the child reads in place. Batches elsewhere are copied.
+	// Default: no memory is shared.
 	Memory Memory
 
-	// Grace is how long a query may continue after it was told to stop. The process is
-	// replaced then. Default: 2 s.
+	// Grace is how long a query may continue after it was told to stop. After that the process is
+	// replaced. Default: 2 s.
 	Grace time.Duration
 	// Drain is how long the other queries of such a process may continue. Default: 1 min.
 	Drain time.Duration
-	// MaxKills is how many processes may end within KillWindow because of queries of one
-	// user, whose queries are then refused for RefuseFor. Defaults: 5, 10 min, 5 min.
+	// MaxKills is how many processes may end within KillWindow because of queries of one user. If
+	// there are more, the user's queries are refused for RefuseFor. Defaults: 5, 10 min, 5 min.
 	MaxKills              int
 	KillWindow, RefuseFor time.Duration
-	// Idle is how long a process without queries is kept; the next query starts another.
+	// Idle is how long a process without queries is kept. The next query then starts another.
 	// Default: 5 min.
 	Idle time.Duration
 	// StartWait is how long a query waits for a process. Default: 10 s.
 	StartWait time.Duration
 
-	// Command is the child's. Default: this program, with the argument query-worker.
+	// Command starts the child. Default: this program, with the argument query-worker.
 	Command []string
-	// Build names what the program was built from; the child's must be the same.
+	// Build identifies the build of the program. The child must have the same.
 	Build string
 
-	// Logger takes what an operator should know. Default: slog.Default().
+	// Logger receives messages for operators. Default: slog.Default().
 	Logger *slog.Logger
-	// Registerer takes the metrics. Default: none.
+	// Registerer registers the metrics. Default: none.
 	Registerer prometheus.Registerer
 }
 
 const (
-	// minMemory is the least MemoryLimit, maxNice the greatest Nice.
+	// minMemory is the minimum of MemoryLimit, maxNice the maximum of Nice.
 	minMemory = 16 << 20
 	maxNice   = 19
 )
@@ -105,7 +106,7 @@ func (c Config) withDefaults() Config {
 	c.Idle = cmp.Or(c.Idle, 5*time.Minute)
 	c.StartWait = cmp.Or(c.StartWait, 10*time.Second)
 	if c.Command == nil {
-		// The program that runs, even if the file of its name is another one by now.
+		// Run the program that is running now, even if its file was replaced.
 		c.Command = []string{"/proc/self/exe", Subcommand}
 	}
 	if c.Logger == nil {
@@ -130,14 +131,15 @@ func (c Config) Validate() error {
 	fault(c.TempLimit < 0, "temporary space of %d bytes: give a positive number, or 0 for the default", c.TempLimit)
 	fault(c.Nice < 0 || c.Nice > maxNice, "niceness %d: give 0 to 19", c.Nice)
 	fault(c.PerUser < 0 || c.PerUser > 0 && c.Concurrency > 0 && c.PerUser > c.Concurrency,
-		"%d queries of one user at a time: give at most %d, which is all, or 0 for the default", c.PerUser, c.Concurrency)
+		"%d queries of one user at a time: give at most %d, the number of all queries, or 0 for the "+
+			"default", c.PerUser, c.Concurrency)
 	fault(c.MaxKills < 0, "%d processes ended by one user: give a positive number, or 0 for the default", c.MaxKills)
 	fault(min(c.KillWindow, c.RefuseFor, c.MaxWait, c.Grace, c.Drain, c.Idle, c.StartWait) < 0,
 		"waiting times must not be negative")
 	return errors.Join(faults...)
 }
 
-// settings are the settings of the child.
+// settings are sent to the child.
 type settings struct {
 	MemoryLimit, HardLimit int64
 	PartialCache           int64
@@ -146,13 +148,13 @@ type settings struct {
 	TempDir                string
 	TempLimit              int64
 	Dirs                   []string
-	// Shared is the size of the file of memory; 0: there is none.
+	// Shared is the size of the shared memory file; 0 means that there is none.
 	Shared int64
-	// Debug has the child log what is of interest to developers.
+	// Debug makes the child write debug messages to the log.
 	Debug bool
 }
 
-// hardLimit returns the memory that a process may have beyond what it starts with.
+// hardLimit returns how much memory a process may have beyond what it has at its start.
 func (c Config) hardLimit() int64 {
 	const stack = 8 << 20 // of each thread, by the usual limit
 	threads := int64(2*c.Concurrency + c.Threads + 8)

@@ -25,8 +25,8 @@ type conn struct {
 	r *bufio.Reader
 }
 
-// connect returns a connection that no other request uses. If that fails, the caller
-// is no user of the process any more.
+// connect returns a connection that no other request uses. If it fails, the caller is no longer
+// counted as a user of the process.
 func (p *process) connect() (c *conn, err error) {
 	defer func() {
 		if err != nil {
@@ -46,7 +46,7 @@ func (p *process) connect() (c *conn, err error) {
 	if c != nil {
 		if c.closed() {
 			_ = c.c.Close()
-			// The process is about to end; so much the better if it is not.
+			// The process is probably ending. If it is not, try again.
 			select {
 			case <-p.ended:
 			case <-time.After(lostWait):
@@ -99,43 +99,44 @@ func (c *conn) closed() bool {
 // exchange is a request and its answer.
 type exchange struct {
 	ctx context.Context
-	// share is the user of the request, and leave gives back its place among running requests.
+	// share is the user of the request. leave returns its slot among the running requests.
 	share string
 	leave func()
-	// locate is Config.Memory's.
+	// locate is the method Locate of Config.Memory.
 	locate func([]byte) (int64, bool)
 
 	query *query.Request
 	emit  func(ipc []byte) error
-	// Or: where what the query needs goes, instead of its being run.
+	// If needs is set, the answer is what the query needs. The query is not run.
 	needs *[]query.Need
-	// Or: where the query goes that was taken apart, instead of its being run.
+	// If split is set, the answer is the split query. The query is not run.
 	split *query.Split
-	// Or: where its description goes, instead of its being run.
+	// If described is set, the answer is the query's description. The query is not run.
 	described *query.Description
-	// Or: what to analyze, and where the answer goes.
+	// If analysis is set, the answer is the analysis of this statement.
 	analyze  analyzeRequest
 	analysis *query.Analysis
 
 	c *conn
-	// sent is when the request was sent, answered whether anything came back.
+	// sent is when the request was sent. answered means that something came back.
 	sent     time.Time
 	answered bool
-	// blamed means that the process ended while the request ran, and not because another request or the node ended it.
+	// blamed means that the process ended while the request ran, and that neither another request
+	// nor the node ended it.
 	blamed bool
-	// emitErr is what emit returned.
+	// emitErr is the error that emit returned.
 	emitErr error
-	// stopped means that the child was told to stop; until is its deadline for that.
+	// stopped means that the child was told to stop. until is its deadline for stopping.
 	stopped bool
 	until   time.Time
 }
 
-// run sends the request on c and reads the answer. It gives c back. With errGone the
-// process ended before it had begun, and the request can be sent to another one.
+// run sends the request on c, reads the answer, and gives c back. It returns errGone if the process
+// ended before it began the request; then the request can be sent to another process.
 func (x *exchange) run(c *conn) error {
 	x.c = c
 	_ = c.c.SetDeadline(time.Time{})
-	// At the end of the context what waits for the socket wakes up.
+	// When the context ends, wake up what waits for the socket.
 	woken := make(chan struct{})
 	stop := context.AfterFunc(x.ctx, func() {
 		_ = c.c.SetDeadline(time.Unix(1, 0))
@@ -151,16 +152,16 @@ func (x *exchange) run(c *conn) error {
 	return x.finish(err)
 }
 
-// errBroken means that the connection broke, errStuck that the query does not stop,
-// errUnsent that the request did not get to the child.
+// errBroken means that the connection broke, errStuck that the query does not stop, and errUnsent
+// that the request did not reach the child.
 var (
 	errBroken = errors.New("the connection to the query worker broke")
 	errStuck  = errors.New("the query does not stop")
 	errUnsent = errors.New("the request was not sent")
 )
 
-// notBegun is how soon after a request the process must have been killed for the request to be
-// sent again: it takes a moment until a killed process is gone.
+// notBegun is how soon after a request a process must have been killed for the request to be sent
+// again. It is not zero because a killed process lives for a moment.
 const notBegun = 100 * time.Millisecond
 
 func (x *exchange) send() error {
@@ -196,7 +197,7 @@ func (x *exchange) send() error {
 	return errBroken
 }
 
-// finish gives the connection back and returns the error for the caller.
+// finish gives the connection back and converts the error for the caller.
 func (x *exchange) finish(err error) error {
 	p := x.c.p
 	switch {
@@ -204,10 +205,10 @@ func (x *exchange) finish(err error) error {
 		x.blame()
 		p.condemn()
 		if x.leave != nil {
-			x.leave() // what runs now runs on another process
+			x.leave() // further queries run on another process
 		}
 		if x.emit != nil {
-			x.gone() // until then it reads the request's memory
+			x.gone() // until then the child reads the request's memory
 		} else {
 			p.w.users.Go(x.gone)
 		}
@@ -248,19 +249,19 @@ func (x *exchange) gone() {
 	x.c.p.done(true)
 }
 
-// blame notes that the process ended because of this request, or perhaps another one.
+// blame records that the process ended because of this request, or possibly because of another one.
 func (x *exchange) blame() {
 	x.blamed = true
 	p := x.c.p
 	sql, database := x.statement()
-	p.w.log.Warn("query worker: a statement that does not stop, or that was running when the process ended",
+	p.w.log.Warn("query worker: this statement did not stop, or was running when the process ended",
 		"pid", p.pid, "user", x.share, "database", database, "statement", strings.ToValidUTF8(sql[:min(len(sql),
 			loggedSQL)], ""))
 	p.w.suspects.blame(sql, database)
 	p.blame(x.share)
 }
 
-// statement returns what the request is about.
+// statement returns the text of the request's statement.
 func (x *exchange) statement() (sql, database string) {
 	if x.query != nil {
 		return x.query.SQL, x.query.Database
@@ -274,7 +275,7 @@ func isStop(err error) bool {
 	return code == errs.QueryTimeout || code == errs.Cancelled
 }
 
-// giveBack keeps a connection whose request has ended for the next one.
+// giveBack returns a connection whose request has ended to the process, for the next request.
 func (p *process) giveBack(c *conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -285,7 +286,7 @@ func (p *process) giveBack(c *conn) {
 	p.idle = append(p.idle, c)
 }
 
-// loggedSQL is how much of a statement the log gets, in bytes.
+// loggedSQL is how many bytes of a statement are logged.
 const loggedSQL = 4 << 10
 
 // pieces are buffers for parts of answers.
@@ -328,19 +329,19 @@ func (x *exchange) receive() error {
 			case kind == frameAnalysis && x.analysis != nil:
 				*x.analysis, err = decode[query.Analysis](d)
 			default:
-				err = fmt.Errorf("frame of kind %d", kind)
+				err = fmt.Errorf("unexpected frame of kind %d", kind)
 			}
 			if err != nil {
 				return x.broken(err)
 			}
 			return nil
 		default:
-			return x.broken(fmt.Errorf("frame of kind %d", kind))
+			return x.broken(fmt.Errorf("unexpected frame of kind %d", kind))
 		}
 	}
 }
 
-// end reads what the process says at the end of a query.
+// end reads the message that ends the answer of a query.
 func (x *exchange) end(length int) error {
 	text, err := readText(waiting{x}, length)
 	if err != nil {
@@ -354,9 +355,9 @@ func (x *exchange) end(length int) error {
 	return nil
 }
 
-// broken is for an answer that makes no sense: the process is not trusted any more.
+// broken handles a malformed answer: the process is killed.
 func (x *exchange) broken(err error) error {
-	x.c.p.w.log.Error("query worker: the process gave an answer that makes no sense and is killed", "pid",
+	x.c.p.w.log.Error("query worker: killed the process because it sent a malformed answer", "pid",
 		x.c.p.pid, "error", err)
 	x.c.p.kill()
 	return errBroken
@@ -376,7 +377,7 @@ func (x *exchange) header() (kind frameKind, length int, err error) {
 	}
 }
 
-// data hands a piece of the answer on.
+// data passes a piece of the answer to emit.
 func (x *exchange) data(length int) error {
 	b := pieces.Get().(*[]byte)
 	defer pieces.Put(b)
@@ -398,7 +399,7 @@ func (x *exchange) data(length int) error {
 	return nil
 }
 
-// waiting reads from the connection, also when the context has ended.
+// waiting reads from the connection. It continues to read after the context has ended.
 type waiting struct{ x *exchange }
 
 func (w waiting) Read(p []byte) (int, error) {
@@ -413,7 +414,7 @@ func (w waiting) Read(p []byte) (int, error) {
 	}
 }
 
-// interrupted looks at an error of reading, and returns nil if reading continues.
+// interrupted handles an error of reading. It returns nil if reading continues.
 func (x *exchange) interrupted(err error) error {
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		return errBroken
@@ -433,7 +434,7 @@ func (x *exchange) interrupted(err error) error {
 	return errStuck
 }
 
-// stop tells the child to stop; what it still sends is thrown away.
+// stop tells the child to stop. What it still sends is discarded.
 func (x *exchange) stop(reason byte) error {
 	x.stopped = true
 	x.until = time.Now().Add(x.c.p.w.cfg.Grace)
@@ -442,7 +443,7 @@ func (x *exchange) stop(reason byte) error {
 	putHeader(frame, frameCancel, 1)
 	if _, err := x.c.c.Write(append(frame, reason)); err != nil {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			// The context ended in between, or the child does not read: the deadline decides.
+			// The context ended in between, or the child does not read. The deadline decides.
 			return x.stopAgain(append(frame, reason))
 		}
 		return errBroken

@@ -19,19 +19,19 @@ import (
 // protocolVersion is the version in FORMAT.md.
 const protocolVersion = 5
 
-// headerSize is the size of a frame's header: the length of what follows it, the
-// frame's kind, zeros.
+// headerSize is the size of a frame's header: the length of the rest of the frame, the frame's
+// kind, and zeros.
 const headerSize = 8
 
-// maxMessage bounds a message, without the bodies of batches.
+// maxMessage is the maximum length of a message, without the bodies of batches.
 const maxMessage = 1 << 30
 
-// frameKind reports what a frame is.
+// frameKind is the kind of a frame.
 type frameKind uint8
 
 // The kinds of frames; the numbers are part of the format.
 const (
-	// From the server: a request, the memory of its batches, that it is to stop.
+	// From the server: a request, the memory of its batches, a request to stop.
 	frameQuery    frameKind = 1
 	frameAnalyze  frameKind = 2
 	frameBody     frameKind = 3
@@ -39,7 +39,7 @@ const (
 	frameNeeds    frameKind = 5
 	frameSplit    frameKind = 6
 	frameDescribe frameKind = 7
-	// From the child: a part of the answer, its end, an error instead.
+	// From the child: a part of the answer, the end of the answer, an error instead of an answer.
 	frameData     frameKind = 16
 	frameEnd      frameKind = 17
 	frameAnalysis frameKind = 18
@@ -54,7 +54,7 @@ const (
 	frameConnect frameKind = 35
 )
 
-// Why a request is to stop, in a frameCancel.
+// Reasons in a frameCancel for which a request has to stop.
 const (
 	stopCancelled = 0
 	stopDeadline  = 1
@@ -67,13 +67,13 @@ type analyzeRequest struct {
 
 // ended is the message of a frameEnd.
 type ended struct {
-	// Pages is what the process's cache of pages did since it began.
+	// Pages are the counters of the process's page cache since its start.
 	Pages segment.CacheStats
-	// Parts is what it did to keep partial results.
+	// Parts are the counters of its cache of partial results.
 	Parts partial.Stats
 }
 
-// failure is an errs.Error on its way.
+// failure is an errs.Error in its encoded form.
 type failure struct {
 	Code       errs.Code
 	Msg        string
@@ -108,7 +108,7 @@ func (f *failure) err() error {
 	return e
 }
 
-// hello is what the server begins with. The first bytes are the same in all versions.
+// hello is the server's first message. Its first bytes are the same in all versions.
 type hello struct {
 	// Types is the fingerprint of the messages' types.
 	Types    uint64
@@ -118,10 +118,9 @@ type hello struct {
 
 // ready is the child's answer.
 type ready struct {
-	// Shared means that the file of memory could be mapped.
+	// Shared means that the child could map the shared memory file.
 	Shared bool
-	// Limit is how much memory of its own the process may have, in bytes, as the system
-	// counts it.
+	// Limit is how much private memory the process may have, in bytes, as the system counts it.
 	Limit int64
 }
 
@@ -149,7 +148,8 @@ func message(kind frameKind, v any) []byte {
 // writeRequest sends a request and the bodies of its batches.
 func writeRequest(conn *net.UnixConn, kind frameKind, e *encoder) error {
 	if n := len(e.buf) - headerSize; n > maxMessage {
-		return errs.New(errs.RuntimeResourcesExhausted, "query: its description has %d bytes; %d are possible", n, maxMessage)
+		return errs.New(errs.RuntimeResourcesExhausted, "query: the message to the query worker would have %d bytes, at "+
+			"most %d are possible; use a shorter statement or fewer tables", n, maxMessage)
 	}
 	putHeader(e.buf, kind, len(e.buf)-headerSize)
 	if len(e.bodies) == 0 {
@@ -178,10 +178,10 @@ func readHeader(r *bufio.Reader) (kind frameKind, length int, err error) {
 	return kind, length, err
 }
 
-// readText reads a message of the given length as a text, which its decoder cuts up.
+// readText reads a message of the given length as a text. The decoder takes substrings of it.
 func readText(r io.Reader, length int) (string, error) {
 	if length > maxMessage {
-		return "", fmt.Errorf("message of %d bytes", length)
+		return "", fmt.Errorf("message of %d bytes is too long", length)
 	}
 	b := make([]byte, length)
 	if _, err := io.ReadFull(r, b); err != nil {
@@ -190,7 +190,7 @@ func readText(r io.Reader, length int) (string, error) {
 	return unsafe.String(unsafe.SliceData(b), len(b)), nil
 }
 
-// readBodies reads the memory of batches that travelled behind their message.
+// readBodies reads the memory of batches that follows their message.
 func readBodies(r *bufio.Reader, pending []pendingBatch) error {
 	for i := range pending {
 		p := &pending[i]
@@ -199,9 +199,9 @@ func readBodies(r *bufio.Reader, pending []pendingBatch) error {
 			return err
 		}
 		if kind != frameBody || length != p.size {
-			return fmt.Errorf("frame of kind %d and %d bytes where a batch of %d bytes should be", kind, length, p.size)
+			return fmt.Errorf("frame of kind %d with %d bytes, expected a batch of %d bytes", kind, length, p.size)
 		}
-		// Words, so that the memory is aligned for them.
+		// Allocate words, so that the memory is aligned for them.
 		words := make([]uint64, (length+7)/8)
 		mem := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), length)
 		if _, err := io.ReadFull(r, mem); err != nil {

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// leastFree is the part of Config.hardLimit that a process must have left after a query
-	// failed for lack of memory: what DuckDB may take by its own limit leaves a third.
+	// leastFree is the part of Config.hardLimit that a process must have left after a query failed
+	// for lack of memory. DuckDB's own limit leaves a third.
 	leastFree = 4
-	// probeWait is how long a healthy process may take for probeSQL.
+	// probeWait is how long probeSQL may take on a healthy process.
 	probeWait = time.Second
 )
 
-// probeSQL takes a parse, a plan and some threads, but little time and memory.
+// probeSQL needs a parse, a plan and some threads, but little time and memory.
 const probeSQL = "SELECT count(*), max(i::VARCHAR) FROM range(10000) r(i)"
 
 // examine looks at a process after a query of it failed for lack of memory, and has it
@@ -61,7 +61,7 @@ func (w *Worker) examine(p *process, share string, failure error) bool {
 // probe runs a cheap statement on a process.
 func (w *Worker) probe(p *process) error {
 	if !p.use() {
-		return nil // it is about to go anyway
+		return nil // the process is ending anyway
 	}
 	c, err := p.connect()
 	if err != nil {

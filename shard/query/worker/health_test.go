@@ -9,8 +9,8 @@ import (
 	"cordwood/proto/errs"
 )
 
-// TestExhausted has a query use up what the process may have: the next query is answered by
-// another process, those that run on the old one go on.
+// TestExhausted runs a query that uses up the memory of its process. The next query must be
+// answered by another process, and queries that run on the old one must continue.
 func TestExhausted(t *testing.T) {
 	w := openWorker(t)
 	ctx, cancel := context.WithCancel(deadline(t))
@@ -41,7 +41,8 @@ func TestExhausted(t *testing.T) {
 	eventually(t, "the count", func() bool { return restarts(t, w, reasonMemory) == 1 })
 }
 
-// TestExhaustedDrain ends the queries of an exhausted process after a while, and says why.
+// TestExhaustedDrain checks that the queries of an exhausted process are ended after a while, with
+// an error that says why.
 func TestExhaustedDrain(t *testing.T) {
 	w := openWorker(t, func(c *Config) { c.Drain = 100 * time.Millisecond })
 	running := begin(deadline(t), t, w, "wait")
@@ -58,7 +59,8 @@ func TestExhaustedDrain(t *testing.T) {
 	}
 }
 
-// TestHealthy keeps a process whose query had enough of the engine's own limit.
+// TestHealthy checks that a process is kept after a query reached only the engine's own memory
+// limit.
 func TestHealthy(t *testing.T) {
 	w := openWorker(t)
 	mustAsk(t, w, "SELECT 1")
@@ -76,7 +78,7 @@ func TestHealthy(t *testing.T) {
 	}
 }
 
-// TestGivesBack has a process count little after queries that took much and were stopped.
+// TestGivesBack checks that a process uses little memory after large queries were stopped.
 func TestGivesBack(t *testing.T) {
 	w := openWorker(t)
 	mustAsk(t, w, "SELECT 1")
@@ -92,13 +94,15 @@ func TestGivesBack(t *testing.T) {
 		_, err := ask(deadline(t), w, "SELECT len(list_sort(list(i))) FROM range(100000000) r(i)")
 		wantError(t, err, errs.RuntimeResourcesExhausted)
 	}
-	// The stacks of threads that have begun since, and what Go keeps.
+	// The difference allows for the stacks of threads that started since, and for memory that Go
+	// keeps.
 	if after := size(); after > before+(128<<20) {
 		t.Errorf("%d MiB before, %d MiB after", before>>20, after>>20)
 	}
 }
 
-// TestAnalyzeElsewhere has a statement understood by another process when there was no memory.
+// TestAnalyzeElsewhere checks that a statement is analysed by another process if the first one
+// lacks memory.
 func TestAnalyzeElsewhere(t *testing.T) {
 	w := openWorker(t)
 	_, err := w.Analyze(deadline(t), "exhaust", "public")
@@ -109,7 +113,7 @@ func TestAnalyzeElsewhere(t *testing.T) {
 	}
 }
 
-// TestRefused refuses a statement that has ended a process twice, for a while.
+// TestRefused checks that a statement that has ended a process twice is refused for a while.
 func TestRefused(t *testing.T) {
 	w := openWorker(t)
 	now := time.Now()
@@ -134,7 +138,8 @@ func TestRefused(t *testing.T) {
 	wantError(t, err, errs.Unsupported, "3 times")
 }
 
-// TestNotRefused forgets a statement that only ran beside another one, as soon as it is answered.
+// TestNotRefused checks that a statement that only ran beside another one is forgotten as soon as
+// it is answered.
 func TestNotRefused(t *testing.T) {
 	w := openWorker(t)
 	beside := begin(deadline(t), t, w, "wait")

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// helloMagic begins the first message; with the version after it, it is the same in
-// all versions.
+// helloMagic starts the first message. The magic and the version after it are the same in all
+// versions.
 const helloMagic = "CWQW"
 
 const helloPrefix = headerSize + len(helloMagic) + 4
@@ -21,11 +21,12 @@ func newHello(h hello) []byte {
 	return e.buf
 }
 
-// parseHello reads the server's first message, and refuses one of another program.
+// parseHello parses the server's first message, and refuses a message of another build.
 func parseHello(b []byte, build string) (hello, error) {
 	if len(b) < helloPrefix || frameKind(b[4]) != frameHello ||
 		string(b[headerSize:headerSize+len(helloMagic)]) != helloMagic {
-		return hello{}, fmt.Errorf("query worker: what started it is no server of cordwood")
+		return hello{}, fmt.Errorf("query worker: the first message is not from a cordwood server; this program is started " +
+			"by cordwood serve")
 	}
 	if v := binary.LittleEndian.Uint32(b[helloPrefix-4:]); v != protocolVersion {
 		return hello{}, mismatch("speaks version %d of the protocol and the worker version %d", v, protocolVersion)
@@ -33,7 +34,7 @@ func parseHello(b []byte, build string) (hello, error) {
 	d := &decoder{src: string(b[helloPrefix:])}
 	h, err := decode[hello](d)
 	if h.Types != messageTypes() {
-		// Before the error, which a difference explains.
+		// This check comes before the decoding error, because a difference explains the error.
 		return hello{}, mismatch("sends requests of form %016x and the worker reads %016x", h.Types, messageTypes())
 	}
 	if err != nil {
@@ -46,5 +47,5 @@ func parseHello(b []byte, build string) (hello, error) {
 }
 
 func mismatch(format string, args ...any) error {
-	return fmt.Errorf("query worker: the server "+format+": they must be one program; restart the server", args...)
+	return fmt.Errorf("query worker: the server "+format+": both must be the same build; restart the server", args...)
 }

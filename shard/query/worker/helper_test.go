@@ -28,7 +28,7 @@ import (
 
 const testBuild = "test"
 
-// TestMain makes the test program the child when it is started as one.
+// TestMain runs the child if the test program is started as one.
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == Subcommand:
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// double is the engine, with statements that do what an engine must not.
+// double runs statements with the engine, and fakes statements that misbehave.
 type double struct{ runner }
 
 func openDouble(cfg engine.Config) (runner, error) {
@@ -51,7 +51,7 @@ func openDouble(cfg engine.Config) (runner, error) {
 func (d double) Query(ctx context.Context, req *query.Request, emit func([]byte) error) error {
 	verb, arg, _ := strings.Cut(req.SQL, " ")
 	switch verb {
-	case "last": // takes so long, and then answers
+	case "last": // runs for a given time and then answers
 		_ = emit(make([]byte, holdBytes+1))
 		d, err := time.ParseDuration(arg)
 		if err != nil {
@@ -70,14 +70,14 @@ func (d double) Query(ctx context.Context, req *query.Request, emit func([]byte)
 		_ = emit(make([]byte, holdBytes+1))
 		<-ctx.Done()
 		return context.Cause(ctx)
-	case "endless": // more than anyone wants
+	case "endless": // returns rows without end
 		piece := make([]byte, 1<<20)
 		for {
 			if err := errors.Join(emit(piece), context.Cause(ctx)); err != nil {
 				return err
 			}
 		}
-	case "allocate": // past the engine's own limit
+	case "allocate": // allocates more than the engine's own limit
 		var all [][]byte
 		for {
 			b := make([]byte, 16<<20)
@@ -88,7 +88,7 @@ func (d double) Query(ctx context.Context, req *query.Request, emit func([]byte)
 				return nil
 			}
 		}
-	case "exhaust": // takes the memory that the process may have, and keeps it, as fragments do
+	case "exhaust": // takes all memory of the process and keeps it, as fragmented memory would
 		limit, err := dataLimit()
 		used, serr := dataSize("/proc/self/status")
 		if err = errors.Join(err, serr); err != nil {
@@ -207,7 +207,7 @@ func deadline(t testing.TB) context.Context {
 	return ctx
 }
 
-// begin starts a statement and returns when its first bytes have come.
+// begin starts a statement and returns when its first bytes have arrived.
 func begin(ctx context.Context, t testing.TB, w *Worker, sql string) (result chan error) {
 	t.Helper()
 	started := make(chan struct{})
@@ -232,7 +232,7 @@ func begin(ctx context.Context, t testing.TB, w *Worker, sql string) (result cha
 	return result
 }
 
-// await returns what comes, or fails the test.
+// await returns the next value of a channel, or fails the test if none comes.
 func await[T any](t testing.TB, c <-chan T, what string) T {
 	t.Helper()
 	select {
@@ -267,7 +267,7 @@ func eventually(t testing.TB, what string, f func() bool) {
 
 func dead(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
-// wantError fails the test unless err has the code and the words.
+// wantError fails the test unless err has the code and contains the words.
 func wantError(t testing.TB, err error, code errs.Code, words ...string) {
 	t.Helper()
 	if errs.CodeOf(err) != code {

@@ -7,29 +7,30 @@ import (
 	"cordwood/proto/errs"
 )
 
-// maxApart is how many processes there are at a time for users who are watched.
+// maxApart is the maximum number of separate processes for watched users.
 const maxApart = 2
 
-// maxDraining is how many processes that are to go may live on for their other queries.
+// maxDraining is how many processes that are being replaced may continue with their other queries.
 const maxDraining = 2
 
-// apartNice is by how much processes apart give way to the one of all others.
+// apartNice is added to the niceness of the separate processes.
 const apartNice = 5
 
-// lane is a place for a process that takes queries. The main one is for everybody, those
-// apart for one watched user at a time. Worker.mu guards its fields but apart.
+// lane is a place for a process that takes queries. The main lane is for everybody. A separate lane
+// is for one watched user at a time. Worker.mu guards its fields except apart.
 type lane struct {
 	apart bool
-	// current takes new queries; nil: the next one starts it.
+	// current takes new queries. If it is nil, the next query starts it.
 	current *process
-	// owner is the user whose queries a lane apart takes, or took last; users are the users that it has.
+	// owner is the user whose queries a separate lane takes, or took last. users is the number of
+	// running queries.
 	owner string
 	users int
 }
 
-// lane returns the lane for queries of a user; leave ends the query. A
-// watched user who is to blame for the end of a process waits for a lane apart. If no lane
-// apart is free, a watched user who is not known to be to blame gets the main lane.
+// lane returns the lane for queries of a user; leave ends the query. A watched user who is to blame
+// for the end of a process waits for a separate lane. Another watched user gets the main lane if no
+// separate lane is free.
 func (w *Worker) lane(ctx context.Context, share string) (l *lane, leave func(), err error) {
 	together := func() {}
 	alone := w.offenders.see(share)
@@ -57,7 +58,8 @@ func (w *Worker) lane(ctx context.Context, share string) (l *lane, leave func(),
 		case <-freed:
 		case <-timer.C:
 			return nil, nil, errs.New(errs.ShardBusy,
-				"queries of %s run apart, because of one that did not stop or ended its process, and there was no room within "+
+				"queries of %s run in a separate process because one of them did not stop or crashed its process; no separate "+
+					"process became free within "+
 					"%s; try again later", share, w.cfg.MaxWait).WithRetryAfter(time.Second)
 		case <-ctx.Done():
 			return nil, nil, contextError(ctx)
@@ -65,8 +67,8 @@ func (w *Worker) lane(ctx context.Context, share string) (l *lane, leave func(),
 	}
 }
 
-// laneApart takes a place in the user's lane, or in a free one, and returns the process
-// of another user that has to leave that one. w.mu is held.
+// laneApart returns the user's separate lane, or a free one. It also returns the process of another
+// user that has to leave the lane. w.mu must be held.
 func (w *Worker) laneApart(share string) (l *lane, old *process) {
 	for i := range w.apart {
 		of := &w.apart[i]
@@ -91,18 +93,18 @@ func (w *Worker) laneApart(share string) (l *lane, old *process) {
 	return l, old
 }
 
-// leaveLane gives back a place in a lane apart.
+// leaveLane ends a query in a separate lane.
 func (w *Worker) leaveLane(l *lane) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if l.users--; l.users == 0 {
-		close(w.freed) // whoever waits looks again
+		close(w.freed) // wake up the queries that wait for a lane
 		w.freed = make(chan struct{})
 	}
 }
 
-// drain lets the other queries of a process that is to continue for Config.Drain, unless
-// there are too many such processes: then that which has had most of its time goes.
+// drain lets the other queries of a process continue for Config.Drain. If there are too many such
+// processes, the one that has been draining longest is killed.
 func (w *Worker) drain(p *process) {
 	w.mu.Lock()
 	w.draining = append(w.draining, p)
@@ -113,7 +115,7 @@ func (w *Worker) drain(p *process) {
 	}
 	w.mu.Unlock()
 	if oldest != nil {
-		w.log.Warn("query worker: too many processes are to go; the one that has been longest is killed", "pid",
+		w.log.Warn("query worker: too many processes are being replaced; killed the oldest of them", "pid",
 			oldest.processID())
 		oldest.kill()
 	}

@@ -9,16 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lowerPriority makes the process give way to others, all its threads and those to come.
+// lowerPriority lowers the CPU priority of the process, for its present and future threads.
 func lowerPriority(nice int) error {
-	// The first process to go when memory is short; the server must not. It is no
-	// harm if the system does not let it.
+	// When memory is short, the system should kill this process and not the server. If the setting
+	// fails, nothing else is affected.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	if nice == 0 {
 		return nil
 	}
-	// A thread inherits from the one that starts it, so after a pass that changes
-	// nothing there is none left.
+	// A thread inherits the priority of the thread that starts it. After a pass that changes
+	// nothing, all threads have it.
 	for changed := true; changed; {
 		changed = false
 		tasks, err := os.ReadDir("/proc/self/task")
@@ -43,12 +43,12 @@ func lowerPriority(nice int) error {
 	return nil
 }
 
-// limitMemory lets the process have so many bytes of memory of its own more than now.
-// Files and shared memory that it maps do not count. It returns how much that is in all.
+// limitMemory allows the process size more bytes of private memory than it has now. Files and
+// shared memory that it maps do not count. It returns the total limit.
 func limitMemory(more int64) (int64, error) {
 	now, err := dataSize("/proc/self/status")
 	if err != nil {
-		return 0, fmt.Errorf("query worker: limit its memory: %w", err)
+		return 0, fmt.Errorf("query worker: read the size of its memory: %w", err)
 	}
 	var l unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_DATA, &l); err != nil {

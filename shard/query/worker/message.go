@@ -10,36 +10,36 @@ import (
 	"cordwood/proto/column"
 )
 
-// encoder collects a message.
+// encoder builds a message.
 type encoder struct {
 	buf  []byte
 	last map[reflect.Type]lastSlice
-	// locate reports where memory lies in the shared file; nil: nothing is shared.
+	// locate reports the position of memory in the shared file. It is nil if nothing is shared.
 	locate func([]byte) (int64, bool)
-	// bodies are the memory of batches that travels behind the message.
+	// bodies are the memory of batches that is sent after the message.
 	bodies [][]byte
 }
 
-// lastSlice is where a slice lies, and its encoded form in the encoder's buffer.
+// lastSlice is the position of a slice in memory, and of its encoded form in the encoder's buffer.
 type lastSlice struct {
 	data     uintptr
 	length   int
 	from, to int
 }
 
-// encoders keep their buffers, unless these are unusually large.
+// encoders is a pool. Encoders keep their buffers unless these are unusually large.
 var encoders = sync.Pool{New: func() any { return &encoder{} }}
 
 const keptEncoder = 1 << 20
 
-// newEncoder returns an encoder of a message that begins after a frame's header.
+// newEncoder returns an encoder for a message that follows a frame's header.
 func newEncoder() *encoder {
 	e := encoders.Get().(*encoder)
 	e.buf = append(e.buf[:0], make([]byte, headerSize)...)
 	return e
 }
 
-// free gives the encoder back.
+// free returns the encoder to the pool.
 func (e *encoder) free() {
 	if cap(e.buf) > keptEncoder {
 		return
@@ -64,16 +64,16 @@ func (e *encoder) text(s string) {
 	e.buf = append(e.buf, s...)
 }
 
-// decoder reads a message. Texts of what it returns are parts of the message.
+// decoder reads a message. Texts in the result are substrings of the message.
 type decoder struct {
 	src  string
 	err  error
 	last map[reflect.Type]reflect.Value
-	// memory is the shared file; nil: nothing is shared.
+	// memory is the shared file, or nil if nothing is shared.
 	memory []byte
-	// batches are the batches of the shared file that were made before; may be nil.
+	// batches has the cached batches of the shared file; it may be nil.
 	batches *batches
-	// pending are the batches whose memory travels behind the message.
+	// pending are the batches whose memory follows the message.
 	pending []pendingBatch
 }
 
@@ -83,7 +83,7 @@ func decode[T any](d *decoder) (T, error) {
 	d.last = map[reflect.Type]reflect.Value{}
 	codecOf(reflect.TypeFor[T]()).take(d, reflect.ValueOf(&v).Elem())
 	if d.err == nil && len(d.src) > 0 {
-		d.fail("%d bytes too many", len(d.src))
+		d.fail("%d bytes follow the end of the message", len(d.src))
 	}
 	return v, d.err
 }
@@ -95,7 +95,7 @@ func (d *decoder) fail(format string, args ...any) {
 	d.src = ""
 }
 
-// number takes a number of base 128.
+// number reads a number in base-128 encoding.
 func (d *decoder) number() uint64 {
 	var x uint64
 	for i := range min(len(d.src), binary.MaxVarintLen64) {
@@ -106,14 +106,14 @@ func (d *decoder) number() uint64 {
 			return x
 		}
 	}
-	d.fail("cut short within a number")
+	d.fail("the message ends within a number")
 	return 0
 }
 
-// bytes takes n bytes.
+// bytes reads n bytes.
 func (d *decoder) bytes(n uint64) string {
 	if n > uint64(len(d.src)) {
-		d.fail("%d bytes wanted where %d are left", n, len(d.src))
+		d.fail("%d bytes expected, but only %d are left", n, len(d.src))
 		return ""
 	}
 	s := d.src[:n]
@@ -125,14 +125,14 @@ func (d *decoder) bytes(n uint64) string {
 const (
 	noBatch     = 0
 	batchShared = 1 // in the shared file
-	batchBehind = 2 // behind the message
+	batchBehind = 2 // after the message
 )
 
-// rawHeader is a batch's header as it lies in memory: both ends are one program, and
-// TestHeaderIsFlat sees that it refers to nothing.
+// rawHeader is a batch's header as bytes in memory. Both ends are the same build, and
+// TestHeaderIsFlat checks that the header contains no references.
 type rawHeader = [unsafe.Sizeof(column.Header{})]byte
 
-// putBatch writes a batch as its header, its number of columns and where its memory is.
+// putBatch writes a batch as its header, its number of columns, and the place of its memory.
 func putBatch(e *encoder, v reflect.Value) {
 	b := v.Interface().(*column.Batch)
 	if b == nil {
@@ -155,7 +155,7 @@ func putBatch(e *encoder, v reflect.Value) {
 	e.buf = append(e.buf, (*rawHeader)(unsafe.Pointer(&b.Header))[:]...)
 }
 
-// pendingBatch is a batch whose memory has not come yet.
+// pendingBatch is a batch whose memory has not arrived yet.
 type pendingBatch struct {
 	batch   *column.Batch
 	header  column.Header
@@ -179,10 +179,10 @@ func takeBatch(d *decoder, v reflect.Value) {
 	case d.err != nil:
 		return
 	case size > column.MaxInflated || columns > column.MaxColumns:
-		d.fail("a batch of %d bytes and %d columns", size, columns)
+		d.fail("malformed batch of %d bytes and %d columns", size, columns)
 		return
 	case kind == batchShared && (offset > uint64(len(d.memory)) || size > uint64(len(d.memory))-offset):
-		d.fail("a batch of %d bytes at %d of %d shared bytes", size, offset, len(d.memory))
+		d.fail("a batch of %d bytes at position %d exceeds the %d shared bytes", size, offset, len(d.memory))
 		return
 	}
 	p.columns, p.size = int(columns), int(size)
@@ -205,7 +205,7 @@ func takeBatch(d *decoder, v reflect.Value) {
 	d.batches.put(key, p.batch)
 }
 
-// open makes the batch out of its memory.
+// open opens the batch in its memory.
 func (p *pendingBatch) open(mem []byte) error {
 	b, err := column.Reopen(p.header, p.columns, mem)
 	if err != nil {

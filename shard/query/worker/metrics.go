@@ -8,7 +8,7 @@ import (
 	"cordwood/shard/segment"
 )
 
-// The values of the label of the metric of refusals, which are for earlier faults.
+// Values of the reason label of refusals because of earlier faults.
 const (
 	refusedStatement = "statement"
 	refusedUser      = "user"
@@ -34,25 +34,25 @@ func newMetrics(reg prometheus.Registerer, w *Worker) (*metrics, error) {
 	m.refusals = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cordwood_query_refused_total",
 		Help: "Queries refused because processes of the query worker ended: statement (it was running each time), " +
-			"user (queries of that user ended too many).",
+			"user (queries of this user ended too many processes).",
 	}, []string{"what"})
 	for _, what := range []string{refusedStatement, refusedUser} {
 		m.refusals.WithLabelValues(what)
 	}
 	m.pages = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cordwood_query_page_cache_requests_total",
-		Help: "Pages of segments that queries for single rows, and counts, read: hit (kept from another query) or miss " +
+		Help: "Pages of segments read by queries for single rows and by counts: hit (cached from another query) or miss " +
 			"(read from the file).",
 	}, []string{"result"})
 	m.pages.WithLabelValues("hit")
 	m.pages.WithLabelValues("miss")
 	m.evicted = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "cordwood_query_page_cache_evictions_total",
-		Help: "Pages that the query worker kept and gave up for others.",
+		Help: "Pages that the query worker removed from its cache to make room for others.",
 	})
 	m.parts = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cordwood_query_kept_partials_total",
-		Help: "Segments whose results of an aggregate were looked for among those kept of queries before: hit or miss.",
+		Help: "Lookups of a segment's partial result of an aggregate in the cache: hit or miss.",
 	}, []string{"result"})
 	m.parts.WithLabelValues("hit")
 	m.parts.WithLabelValues("miss")
@@ -62,7 +62,7 @@ func newMetrics(reg prometheus.Registerer, w *Worker) (*metrics, error) {
 	gauge := func(name, help string, f func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, f)
 	}
-	// held sums up what the processes hold in a cache.
+	// held returns the total size of a cache over all processes.
 	held := func(bytes func(p *process) int64) func() float64 {
 		return func() float64 {
 			var sum int64
@@ -74,7 +74,7 @@ func newMetrics(reg prometheus.Registerer, w *Worker) (*metrics, error) {
 			return float64(sum)
 		}
 	}
-	// field sums up a size over the processes.
+	// field returns the sum of a size over all processes.
 	field := func(name string) func() float64 {
 		return func() float64 {
 			var sum int64
@@ -89,23 +89,24 @@ func newMetrics(reg prometheus.Registerer, w *Worker) (*metrics, error) {
 	}
 	for _, c := range []prometheus.Collector{
 		m.restarts, m.refusals, m.pages, m.evicted, m.parts,
-		gauge("cordwood_query_running", "Queries that the query worker runs now.",
+		gauge("cordwood_query_running", "Queries that are running in the query worker.",
 			func() float64 { running, _ := w.queries.Counts(); return float64(running) }),
 		gauge("cordwood_query_waiting", "Queries that wait for their turn at the query worker.",
 			func() float64 { _, waiting := w.queries.Counts(); return float64(waiting) }),
-		gauge("cordwood_query_memory_limit_bytes", "Memory that all queries of this node may take together.",
+		gauge("cordwood_query_memory_limit_bytes", "Maximum memory of all queries of this node together.",
 			func() float64 { return float64(w.cfg.MemoryLimit) }),
-		gauge("cordwood_query_worker_processes", "Processes of the query worker; more than one while one is replaced.",
+		gauge("cordwood_query_worker_processes", "Processes of the query worker; more than one while a process is being "+
+			"replaced.",
 			func() float64 { return float64(len(w.processes())) }),
-		gauge("cordwood_query_worker_resident_bytes", "Memory of the query worker, with what it shares with the server.",
+		gauge("cordwood_query_worker_resident_bytes", "Memory of the query worker, including memory shared with the server.",
 			field("VmRSS")),
 		gauge("cordwood_query_page_cache_bytes",
-			"Memory of the query worker that holds pages of segments for other queries.",
+			"Memory of the query worker for cached pages of segments.",
 			held(func(p *process) int64 { return p.pages.Bytes })),
 		gauge("cordwood_query_kept_partials_bytes",
-			"Memory of the query worker that holds results of aggregates in segments for queries that are asked again.",
+			"Memory of the query worker for cached partial results of segments.",
 			held(func(p *process) int64 { return p.parts.Bytes })),
-		gauge("cordwood_query_worker_private_bytes", "Memory that is the query worker's own.", field("RssAnon")),
+		gauge("cordwood_query_worker_private_bytes", "Private memory of the query worker.", field("RssAnon")),
 	} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)
@@ -120,8 +121,8 @@ func (p *process) processID() int {
 	return p.pid
 }
 
-// report takes note of what the process says of its caches, all since it began; of two queries that end at once the
-// words of the first may come last.
+// report records the cache counters of a process, which count from its start. If two queries end at
+// once, their reports may arrive in the wrong order.
 func (p *process) report(e ended) {
 	p.reportPages(e.Pages)
 	p.mu.Lock()

@@ -11,17 +11,19 @@ import (
 	"cordwood/proto/lru"
 )
 
-// maxOffenders is how many users are remembered whose queries ran when a process ended.
+// maxOffenders is the maximum number of users in the record of whose queries ran when a process
+// ended.
 const maxOffenders = 1024
 
-// offenders are the users whose queries ran when a process broke down or had to be killed.
-// A user whose queries were the only ones that it ever had is to blame. If there were others, it is not known
-// whose query it was. Each of these users is watched: their queries run on a process of their own as long as
-// others have queries too, so that the next time it is known. It is safe for concurrent use.
+// offenders records the users whose queries ran when a process crashed or had to be killed. If a
+// process only ever had queries of one user, this user is to blame. If it had queries of several
+// users, it is not known which query was the cause. Then each of them is watched: if others have
+// queries too, their queries run in a separate process, so that the next time the cause is known.
+// It is safe for concurrent use.
 type offenders struct {
 	now func() time.Time
-	// most is how many ends a user may be to blame for within window, refuse for how long
-	// their queries are refused after the last one.
+	// most is how many process ends within window a user may be to blame for. After more, the
+	// user's queries are refused for the time refuse after the last end.
 	most           int
 	window, refuse time.Duration
 	log            *slog.Logger
@@ -29,18 +31,18 @@ type offenders struct {
 
 	mu      sync.Mutex // guards what follows
 	byShare *lru.Cache[string, *offender]
-	// newest is the user who asked last, and other the last user before that who is another one.
+	// newest is the user who asked last. other is the last different user before.
 	newest, other asker
 }
 
-// asker is a user who asked for a query.
+// asker is a user who sent a query.
 type asker struct {
 	share string
 	at    time.Time
 }
 
 type offender struct {
-	// ends are the times of those that the user is to blame for, as many as can matter.
+	// ends are the times of the ends that the user is to blame for, as many as can matter.
 	ends []time.Time
 	// last is the time of the last end, whichever user caused it.
 	last time.Time
@@ -53,7 +55,7 @@ func newOffenders(cfg Config, refusals prometheus.Counter) *offenders {
 	}
 }
 
-// see notes that a user asks, and reports whether no other user has for a while.
+// see records that a user sent a query, and reports whether no other user has for a while.
 func (o *offenders) see(share string) (alone bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -79,12 +81,14 @@ func (o *offenders) check(share string) error {
 	o.refusals.Inc()
 	left = max(left.Round(time.Second), time.Second)
 	return errs.New(errs.RateLimited,
-		"%d query processes had to be replaced within %s because of queries of %s, which are refused for %s; "+
+		"%d query processes had to be replaced within %s because of queries of %s; queries of this user are refused for "+
+			"%s; "+
 			"find the statements that do not stop in time or end the process, and write them in another way",
 		len(found.ends), o.window, share, left).WithRetryAfter(left)
 }
 
-// watched reports whether a user's queries run apart, and whether they are to blame for an end.
+// watched reports whether a user's queries run in a separate process, and whether the user is to
+// blame for an end.
 func (o *offenders) watched(share string) (apart, guilty bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -95,13 +99,13 @@ func (o *offenders) watched(share string) (apart, guilty bool) {
 	return true, len(o.recent(found)) > 0
 }
 
-// find returns what is known of a user, or nil. o.mu is held.
+// find returns the record of a user, or nil. o.mu must be held.
 func (o *offenders) find(share string) *offender {
 	f, _ := o.byShare.Peek(share)
 	return f
 }
 
-// recent returns the ends within the window, and forgets the others. o.mu is held.
+// recent returns the ends within the window, and drops the others. o.mu must be held.
 func (o *offenders) recent(f *offender) []time.Time {
 	for len(f.ends) > 0 && o.now().Sub(f.ends[0]) > o.window {
 		f.ends = f.ends[1:]
@@ -109,9 +113,9 @@ func (o *offenders) recent(f *offender) []time.Time {
 	return f.ends
 }
 
-// note records that a process ended while a query of the user ran. The user is certainly the cause
-// only if alone is set: no other user ever had a query there. A user who is not known has no
-// blame.
+// note records that a process ended while a query of the user ran. alone means that no other user
+// ever had a query in the process, so that the user is certainly the cause. A user without a name
+// is never blamed.
 func (o *offenders) note(share string, alone bool) {
 	if share == "" {
 		return
@@ -125,8 +129,8 @@ func (o *offenders) note(share string, alone bool) {
 	}
 	f.last = o.now()
 	if !alone {
-		o.log.Warn("query worker: queries of this user, among those of others, ran when a process ended; "+
-			"they run apart for a while", "user", share, "for", o.window)
+		o.log.Warn("query worker: queries of this user and of others ran when a process ended; "+
+			"queries of this user run in a separate process for a while", "user", share, "for", o.window)
 		return
 	}
 	f.ends = append(o.recent(f), f.last)
@@ -134,10 +138,12 @@ func (o *offenders) note(share string, alone bool) {
 		f.ends = f.ends[1:]
 	}
 	if len(f.ends) == o.most {
-		o.log.Warn("query worker: too many processes ended because of queries of this user; they are refused for a while",
+		o.log.Warn("query worker: too many processes ended because of queries of this user; its queries are refused for a "+
+			"while",
 			"user", share, "count", len(f.ends), "for", o.refuse)
 		return
 	}
-	o.log.Warn("query worker: a process ended because of a query of this user; their queries run apart for a while",
+	o.log.Warn("query worker: a process ended because of a query of this user; its queries run in a separate process "+
+		"for a while",
 		"user", share, "count", len(f.ends), "for", o.window)
 }

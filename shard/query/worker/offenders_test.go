@@ -20,10 +20,10 @@ const (
 	bob     = "user bob"
 )
 
-// as returns a context for a user, that no test should need to the end.
+// as returns a context for a user. Its deadline is longer than any test.
 func as(t testing.TB, share string) context.Context { return query.WithShare(deadline(t), share) }
 
-// attack sends a statement and goes away when its first bytes come. It returns what became of it.
+// attack sends a statement and disconnects when its first bytes arrive. It returns the outcome.
 func attack(t testing.TB, w *Worker, share, sql string) error {
 	t.Helper()
 	ctx, cancel := context.WithCancel(as(t, share))
@@ -36,7 +36,7 @@ func attack(t testing.TB, w *Worker, share, sql string) error {
 	})
 }
 
-// lockedBuffer takes a log while others read it.
+// lockedBuffer collects a log while others read it.
 type lockedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -54,9 +54,9 @@ func (b *lockedBuffer) String() string {
 	return b.buf.String()
 }
 
-// TestAttacker has a user send other statements that do not stop, one after the other: a long
-// query of another user that ran when it began is answered, its process is replaced once for all
-// that follow, and in the end the user is refused.
+// TestAttacker has a user send one statement after another that does not stop. A long query of
+// another user, which ran before, must be answered. Its process is replaced once for all of them,
+// and in the end the user is refused.
 func TestAttacker(t *testing.T) {
 	var log lockedBuffer
 	w := openWorker(t, func(c *Config) {
@@ -99,7 +99,7 @@ func TestAttacker(t *testing.T) {
 		t.Errorf("%v refusals are counted", n)
 	}
 	if text := log.String(); strings.Count(text, `user="user mallory"`) != 2*5 ||
-		!strings.Contains(text, `statement="hang 3"`) || !strings.Contains(text, "they are refused for a while") ||
+		!strings.Contains(text, `statement="hang 3"`) || !strings.Contains(text, "its queries are refused for a while") ||
 		strings.Contains(text, "user ann") {
 		t.Errorf("the log: %s", text)
 	}
@@ -120,14 +120,14 @@ func TestAttacker(t *testing.T) {
 	}
 }
 
-// analyze asks what a statement refers to.
+// analyze requests the analysis of a statement.
 func analyze(t testing.TB, w *Worker, share, sql string) error {
 	_, err := w.Analyze(as(t, share), sql, "public")
 	return err
 }
 
-// TestNobodyKnowsWho ends processes beside queries of others: these are not to blame, however
-// often, and whoever is turns out when they run apart.
+// TestNobodyKnowsWho ends processes while queries of other users run. These users must never be
+// blamed. The real cause is found when the queries run in separate processes.
 func TestNobodyKnowsWho(t *testing.T) {
 	w := openWorker(t, func(c *Config) { c.MaxKills = 2 })
 	beside := begin(as(t, ann), t, w, "wait")
@@ -149,14 +149,15 @@ func TestNobodyKnowsWho(t *testing.T) {
 	if _, err := ask(as(t, ann), w, "SELECT 1"); err != nil {
 		t.Error(err)
 	}
-	// Who it is for is not known: there is nobody to refuse.
+	// The user is not known, so nobody can be refused.
 	for range 4 {
 		wantError(t, attack(t, w, "", fmt.Sprint("segfault ", time.Now())), errs.External)
 	}
 	mustAsk(t, w, "SELECT 1")
 }
 
-// TestAlone keeps a user in the process that nobody else uses, and still refuses them.
+// TestAlone checks that a user stays in the main process while nobody else uses it, and is still
+// refused after too many ends.
 func TestAlone(t *testing.T) {
 	w := openWorker(t, func(c *Config) { c.MaxKills = 2 })
 	for i := range 2 {
@@ -172,7 +173,7 @@ func TestAlone(t *testing.T) {
 	wantError(t, attack(t, w, mallory, "SELECT 1"), errs.RateLimited)
 }
 
-// TestNoRoomApart has more users to be watched than there are processes apart.
+// TestNoRoomApart has more watched users than separate processes.
 func TestNoRoomApart(t *testing.T) {
 	w := openWorker(t, func(c *Config) { c.MaxWait = 50 * time.Millisecond })
 	if _, err := ask(as(t, ann), w, "SELECT 1"); err != nil {
@@ -196,11 +197,11 @@ func TestNoRoomApart(t *testing.T) {
 			}
 			continue
 		}
-		wantError(t, err, errs.ShardBusy, "run apart", "no room")
+		wantError(t, err, errs.ShardBusy, "run in a separate process", "no separate process became free")
 		if e := errs.From(err); e.Status() != 503 || e.RetryAfter == 0 {
 			t.Errorf("not to be retried: %+v", e)
 		}
-		// The owner of a lane shares it with nobody but themselves.
+		// The owner of a lane shares it with nobody.
 		if _, err := ask(as(t, "user 0"), w, "SELECT 1"); err != nil {
 			t.Error(err)
 		}
@@ -220,7 +221,7 @@ func TestNoRoomApart(t *testing.T) {
 	}
 }
 
-// TestFewDrain bounds the processes that are to go and have other queries.
+// TestFewDrain checks the limit on the number of processes that drain.
 func TestFewDrain(t *testing.T) {
 	w := openWorker(t, func(c *Config) { c.Drain = time.Hour })
 	ctx, cancel := context.WithCancel(deadline(t))
@@ -251,8 +252,8 @@ func TestFewDrain(t *testing.T) {
 	attacks.Wait()
 }
 
-// TestStuckAnalysis answers at the end of the grace, however long the process lives on, and
-// gives its place back.
+// TestStuckAnalysis checks that an analysis that does not stop is answered at the end of the grace
+// period, and that its slot is returned, however long the process lives.
 func TestStuckAnalysis(t *testing.T) {
 	w := openWorker(t, func(c *Config) { c.Drain, c.Concurrency, c.PerUser = time.Hour, 1, 1 })
 	ctx, cancel := context.WithCancel(as(t, ann))
@@ -273,7 +274,8 @@ func TestStuckAnalysis(t *testing.T) {
 	eventually(t, "the end of the process", func() bool { return dead(pid) })
 }
 
-// TestShares has a user take all they can: there is a place for another one.
+// TestShares has a user take all slots that it may take, and checks that another user still gets
+// one.
 func TestShares(t *testing.T) {
 	w := openWorker(t, func(c *Config) { c.Concurrency, c.Waiting = 4, 4 })
 	ctx, cancel := context.WithCancel(query.WithShare(deadline(t), mallory))
@@ -302,7 +304,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestOffendersBounded remembers so many users, and none twice.
+// TestOffendersBounded checks that the number of remembered users is limited, and that none is
+// remembered twice.
 func TestOffendersBounded(t *testing.T) {
 	w := openWorker(t)
 	for i := range 3 * maxOffenders {

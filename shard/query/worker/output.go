@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// keptOutput is how much of what a process writes besides its log is kept.
+// keptOutput is how many bytes of a process's output are kept besides its log.
 const keptOutput = 4 << 10
 
-// output takes what a process writes on its standard error: its log, which goes to
-// the server's, and what its runtime says when it breaks down.
+// output receives what a process writes to its standard error: log lines, which go to the server's
+// log, and texts of its runtime when it crashes.
 type output struct {
 	log  *slog.Logger
 	done chan struct{}
@@ -27,11 +27,11 @@ type output struct {
 	kept []byte
 }
 
-// pipe returns where the process is to write.
+// pipe returns the file to which the process has to write.
 func (o *output) pipe() (*os.File, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
-		return nil, fmt.Errorf("make its standard error: %w", err)
+		return nil, fmt.Errorf("create a pipe for its standard error: %w", err)
 	}
 	o.done = make(chan struct{})
 	go func() {
@@ -42,7 +42,7 @@ func (o *output) pipe() (*os.File, error) {
 	return w, nil
 }
 
-// wait waits until all is read that an ended process wrote.
+// wait waits until everything that an ended process wrote has been read.
 func (o *output) wait() {
 	select {
 	case <-o.done:
@@ -67,7 +67,7 @@ func (o *output) read(r io.Reader) {
 	}
 }
 
-// relay logs a line that is a record of the child's logger.
+// relay logs a line if it is a record of the child's logger.
 func (o *output) relay(line []byte) bool {
 	var fields map[string]any
 	if len(line) == 0 || line[0] != '{' || json.Unmarshal(line, &fields) != nil {
@@ -89,14 +89,14 @@ func (o *output) relay(line []byte) bool {
 	return true
 }
 
-// text returns what the process wrote besides its log.
+// text returns the output besides the log.
 func (o *output) text() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return string(o.kept)
 }
 
-// excerpt returns its first line, for an error.
+// excerpt returns the first line of the output, for an error.
 func (o *output) excerpt() string {
 	o.wait()
 	line, _, _ := strings.Cut(o.text(), "\n")
@@ -106,7 +106,7 @@ func (o *output) excerpt() string {
 	return ": " + line
 }
 
-// outOfMemory reports whether the process ended because it got no more memory.
+// outOfMemory reports whether the process ended because it could not get more memory.
 func (o *output) outOfMemory() bool {
 	text := o.text()
 	for _, sign := range []string{

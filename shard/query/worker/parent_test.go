@@ -17,8 +17,8 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// parent is a server that has a query that does not stop: it says which process runs
-// it, and waits.
+// parent is a server with a query that does not stop. It prints which process runs the query, and
+// waits.
 func parent() {
 	w, err := Open(Config{Build: testBuild, MemoryLimit: 64 << 20})
 	if err != nil {
@@ -31,7 +31,7 @@ func parent() {
 	panic(err)
 }
 
-// TestOrphan kills a server: its child does not live on, whatever it does.
+// TestOrphan kills a server and checks that its child ends, whatever the child is doing.
 func TestOrphan(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -63,7 +63,7 @@ func TestOrphan(t *testing.T) {
 	eventually(t, "the end of the child", func() bool { return dead(pid) || zombie(pid) })
 }
 
-// zombie reports whether a process has ended and nobody has asked for its status.
+// zombie reports whether a process has ended and its parent has not collected its status.
 func zombie(pid int) bool {
 	b, err := os.ReadFile("/proc/" + itoa(pid) + "/stat")
 	if err != nil {
@@ -73,7 +73,7 @@ func zombie(pid int) bool {
 	return strings.HasPrefix(rest, "Z")
 }
 
-// TestByHand runs the subcommand as a curious person would.
+// TestByHand runs the subcommand from a shell, as a curious person might.
 func TestByHand(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {

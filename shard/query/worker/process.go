@@ -25,15 +25,15 @@ import (
 )
 
 const (
-	// tempPrefix begins the names of the processes' folders of temporary files.
+	// tempPrefix is the prefix of the names of the processes' temporary folders.
 	tempPrefix = "worker-"
 	// endWait is how long a process may take to end when it is asked to.
 	endWait = 2 * time.Second
-	// lostWait is how long the end of a process is waited for whose socket has ended.
+	// lostWait is how long to wait for the end of a process whose socket was closed.
 	lostWait = 2 * time.Second
 )
 
-// Why a process ended: the label of the metric of restarts.
+// Why a process ended: values of the reason label of the restarts metric.
 const (
 	reasonCrash  = "crash"
 	reasonMemory = "memory"
@@ -50,12 +50,12 @@ type process struct {
 	lane    *lane
 	tempDir string
 	output  output
-	// sharedSize is the size of the file of memory that the child gets; 0: none.
+	// sharedSize is the size of the shared memory file; 0 means none.
 	sharedSize int64
 
-	// settled is closed when the process takes queries, or will never.
+	// settled is closed when the process takes queries, or when it is certain that it never will.
 	settled chan struct{}
-	// ended is closed when it is dead and the Worker knows.
+	// ended is closed when the process is dead and the Worker has recorded it.
 	ended chan struct{}
 
 	mu sync.Mutex // guards what follows
@@ -64,47 +64,48 @@ type process struct {
 	fate
 }
 
-// child is the process as the system has it.
+// child is the operating system's process.
 type child struct {
 	cmd     *exec.Cmd     // nil before it was started
 	control *net.UnixConn // nil before it was started
 	pid     int
 	// shared is set if the child reads the shared file of memory.
 	shared bool
-	// limit is the memory that the system lets it have, as statusField counts; 0: unknown.
+	// limit is the maximum memory of the process, as statusField counts; 0 means unknown.
 	limit int64
-	// pages is what it last reported of its cache of pages.
+	// pages are the last counters that it reported for its page cache.
 	pages segment.CacheStats
-	// parts is what it last reported of the partial results that it keeps.
+	// parts are the last counters that it reported for its cache of partial results.
 	parts partial.Stats
-	// examining is set while its memory is being looked at.
+	// examining is set while its memory is being checked.
 	examining bool
 }
 
-// usage is who uses a process.
+// usage counts who uses a process.
 type usage struct {
-	// users counts the queries that run, stuck the queries among them that do not stop.
+	// users counts the running queries. stuck counts the queries among them that do not stop.
 	users, stuck int
 	// idle are connections that no query uses.
 	idle []*conn
-	// owner is whose query it had first, if served is set. mixed is set once it had queries of others, too.
+	// owner is the user of its first query, if served is set. mixed is set once it had queries of
+	// other users.
 	owner         string
 	served, mixed bool
-	// unused ends the process when it fires.
+	// unused is a timer that ends the process.
 	unused *time.Timer
 }
 
-// fate is how a process comes to its end.
+// fate records how a process ends.
 type fate struct {
-	// err is why it takes no queries; errGone after its end.
+	// err is why it takes no queries; it is errGone after its end.
 	err error
-	// leaving is set when new queries go to another process, ending when it was asked to end,
-	// exhausted when it leaves because its memory is used up.
+	// leaving is set when new queries go to another process, ending when the process was asked to
+	// end, and exhausted when it leaves because its memory is used up.
 	leaving, ending, exhausted bool
-	// reason and status say how it ended, and killed when it was killed, if it was.
+	// reason and status say how it ended. killed is when it was killed, if it was.
 	reason, status string
 	killed         time.Time
-	// blamed are the users against whom its end is noted.
+	// blamed are the users for whom its end has been recorded.
 	blamed []string
 }
 
@@ -122,8 +123,8 @@ func newProcess(w *Worker, number int, l *lane) *process {
 
 // run starts the process and returns when it has ended.
 func (p *process) run() {
-	// The system kills the child when the thread that started it ends, which no
-	// thread does that a goroutine holds.
+	// The system kills the child when the thread that started it ends. A thread that is locked to a
+	// goroutine does not end before the goroutine.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	begin := time.Now()
@@ -155,27 +156,27 @@ func (p *process) run() {
 	p.finish(wasReady, err)
 }
 
-// start makes the process.
+// start starts the process.
 func (p *process) start() error {
 	if p.tempDir != "" {
 		err := os.MkdirAll(p.tempDir, 0o750)
 		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-			// Most queries need no temporary files, and a full disk is no reason to refuse them.
-			// The engine makes the folder when it needs it, and its error then says what is wrong.
+			// Most queries need no temporary files, so a full disk is no reason to refuse queries.
+			// The engine creates the folder when it needs it, and reports a fault then.
 			p.w.log.Warn("query worker: no room for a folder of temporary files: queries that need them will fail", "error", err)
 		} else if err != nil {
-			return fmt.Errorf("make its folder of temporary files: %w", err)
+			return fmt.Errorf("create its folder of temporary files: %w", err)
 		}
 	}
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("make its socket: %w", err)
+		return fmt.Errorf("create its socket: %w", err)
 	}
 	theirs := os.NewFile(uintptr(fds[1]), "query worker")
 	defer theirs.Close()
 	control, err := socket(uintptr(fds[0]))
 	if err != nil {
-		return fmt.Errorf("make its socket: %w", err)
+		return fmt.Errorf("create its socket: %w", err)
 	}
 	cmd := exec.Command(p.w.cfg.Command[0], p.w.cfg.Command[1:]...)
 	cmd.ExtraFiles = []*os.File{theirs}
@@ -205,7 +206,8 @@ func (p *process) start() error {
 	return nil
 }
 
-// cfg returns what holds for the process: one apart has half of the room, and gives way.
+// cfg returns the configuration of this process. A separate process has half of the memory and a
+// lower priority.
 func (p *process) cfg() Config {
 	cfg := p.w.cfg
 	if p.lane.apart {
@@ -221,7 +223,7 @@ func (p *process) greet() error {
 	cfg := p.cfg()
 	set := settings{
 		MemoryLimit: cfg.MemoryLimit, HardLimit: cfg.hardLimit(), Threads: cfg.Threads,
-		// Its own bound must not be met before the one here.
+		// The child's own limit must be larger than the limit here.
 		Concurrency:  2*cfg.Concurrency + 8,
 		PartialCache: cfg.PartialCache,
 		Nice:         cfg.Nice, TempDir: p.tempDir, TempLimit: cfg.TempLimit, Dirs: cfg.Dirs,
@@ -258,12 +260,12 @@ func (p *process) greet() error {
 	return nil
 }
 
-// notReady returns the error of a child that does not answer the greeting.
+// notReady returns the error for a child that does not answer the greeting.
 func (p *process) notReady(err error) error {
-	return fmt.Errorf("it ended or said nothing before it was ready%s (%w)", p.output.excerpt(), err)
+	return fmt.Errorf("it ended before it was ready, or did not answer%s (%w)", p.output.excerpt(), err)
 }
 
-// settle lets the process take queries, or notes in err why it takes none.
+// settle marks the process as ready for queries, or records in err why it takes none.
 func (p *process) settle(err error) {
 	p.mu.Lock()
 	p.err = err
@@ -278,7 +280,7 @@ func (p *process) failure() error {
 	return p.err
 }
 
-// use counts a user; it does not if the process takes no queries.
+// use counts a user. It fails if the process takes no queries.
 func (p *process) use() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -292,7 +294,7 @@ func (p *process) use() bool {
 	return true
 }
 
-// done ends what use began. stuck: condemn was called for the query.
+// done ends a use. stuck means that condemn was called for the query.
 func (p *process) done(stuck bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -328,8 +330,8 @@ func (p *process) retire() {
 	}
 }
 
-// condemn has the process replaced because a query of it does not stop. It is killed
-// as soon as no other query runs on it, and in any case after Config.Drain.
+// condemn replaces the process because one of its queries does not stop. The process is killed as
+// soon as no other query runs on it, and after Config.Drain at the latest.
 func (p *process) condemn() {
 	p.w.replace(p)
 	p.mu.Lock()
@@ -346,7 +348,7 @@ func (p *process) condemn() {
 	}
 }
 
-// serve notes that a query of a user runs.
+// serve records that a query of a user runs.
 func (p *process) serve(share string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -356,7 +358,7 @@ func (p *process) serve(share string) {
 	p.mixed = p.mixed || p.owner != share
 }
 
-// blame notes the end of the process, once, against a user whose query ran on it.
+// blame records the end of the process, once, for a user whose query ran on it.
 func (p *process) blame(share string) {
 	p.mu.Lock()
 	alone, again := !p.mixed, slices.Contains(p.blamed, share)
@@ -369,15 +371,15 @@ func (p *process) blame(share string) {
 	}
 }
 
-// killIfAlone kills a process that is to go and has no queries but those that do not stop.
-// p.mu is held.
+// killIfAlone kills a process that is being replaced if all its queries are stuck. p.mu must be
+// held.
 func (p *process) killIfAlone() {
 	if p.leaving && (p.stuck > 0 || p.exhausted) && p.users == p.stuck {
 		_ = p.cmd.Process.Kill()
 	}
 }
 
-// kill kills the process, if it lives.
+// kill kills the process if it is alive.
 func (p *process) kill() {
 	select {
 	case <-p.ended:
@@ -396,8 +398,8 @@ func (p *process) end() {
 	control := p.control
 	p.mu.Unlock()
 	if control != nil {
-		// The child reads the end of the socket; the parent's close alone is no such
-		// end while another goroutine holds it.
+		// The child has to read the end of the socket. Closing is not enough while another
+		// goroutine uses the socket.
 		_ = control.CloseWrite()
 		select {
 		case <-p.ended:
@@ -409,7 +411,8 @@ func (p *process) end() {
 	<-p.ended
 }
 
-// why returns the reason of the end, empty if the process was asked to end. p.mu is held.
+// why returns the reason of the end. It is empty if the process was asked to end. p.mu must be
+// held.
 func (p *process) why(wasReady bool) string {
 	switch {
 	case p.ending:
@@ -426,7 +429,7 @@ func (p *process) why(wasReady bool) string {
 	return reasonCrash
 }
 
-// finish takes note of the end.
+// finish records the end of the process.
 func (p *process) finish(wasReady bool, err error) {
 	p.mu.Lock()
 	p.reason = p.why(wasReady)
@@ -452,7 +455,7 @@ func (p *process) finish(wasReady bool, err error) {
 
 	if p.tempDir != "" {
 		if err := os.RemoveAll(p.tempDir); err != nil {
-			p.w.log.Warn("query worker: temporary files of a process that has ended stay", "error", err)
+			p.w.log.Warn("query worker: could not remove the temporary files of a process that has ended", "error", err)
 		}
 	}
 	switch reason {
@@ -473,27 +476,27 @@ func (p *process) finish(wasReady bool, err error) {
 	close(p.ended)
 }
 
-// killedWithin reports whether the process was killed from outside so soon after the given time.
-// What queries do to it ends otherwise.
+// killedWithin reports whether the process was killed from outside soon after the given time. A
+// process that ends because of a query ends in another way.
 func (p *process) killedWithin(since time.Time, limit time.Duration) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return !p.killed.IsZero() && p.killed.Sub(since) < limit
 }
 
-// brokeDown reports whether the process ended because of what it ran, as far as is known.
+// brokeDown reports whether the process ended because of a query, as far as is known.
 func (p *process) brokeDown() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return !p.exhausted && (p.reason == reasonMemory || p.reason == reasonCrash && p.killed.IsZero())
 }
 
-// lost returns the error of a query that the process took along.
+// lost returns the error of a query whose process has ended.
 func (p *process) lost() error {
 	select {
 	case <-p.ended:
 	case <-time.After(lostWait):
-		p.kill() // it lives, but its socket does not
+		p.kill() // it is alive, but its socket is closed
 		<-p.ended
 	}
 	p.mu.Lock()

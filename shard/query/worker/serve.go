@@ -28,11 +28,11 @@ const (
 	memoryFD  = 4
 )
 
-// exitByHand is the status of a query worker that no server started.
+// exitByHand is the exit status if no server started the query worker.
 const exitByHand = 2
 
-// Main runs the process that `cordwood serve` starts as `cordwood
-// query-worker`. It returns the status to exit with. build is what Config.Build must be.
+// Main runs the process that `cordwood serve` starts as `cordwood query-worker`. It returns the
+// status to exit with. build must equal Config.Build.
 func Main(build string) int { return run(build, openEngine) }
 
 // runner is what runs requests in the child: the engine, or a double in tests.
@@ -51,12 +51,12 @@ func openEngine(cfg engine.Config) (runner, error) { return engine.Open(cfg) }
 func run(build string, open func(engine.Config) (runner, error)) int {
 	control, err := inherited(controlFD)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "cordwood query-worker is a part of the server that runs queries: "+
+		fmt.Fprintln(os.Stderr, "cordwood query-worker is the part of the server that runs queries: "+
 			"cordwood serve starts it, and it cannot be run by hand")
 		return exitByHand
 	}
-	// Ctrl-C and service managers signal whole groups; this process ends when the
-	// server, which may still need it for a moment, closes the socket.
+	// Ctrl-C and service managers signal whole process groups. This process ignores the signal and
+	// ends when the server closes the socket, because the server may need it a moment longer.
 	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	if err := serve(control, build, open); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -73,10 +73,10 @@ func inherited(fd uintptr) (*net.UnixConn, error) {
 	return socket(fd)
 }
 
-// socket takes over a descriptor.
+// socket opens an inherited descriptor as a socket.
 func socket(fd uintptr) (*net.UnixConn, error) {
 	f := os.NewFile(fd, "socket")
-	defer f.Close() // FileConn has its own
+	defer f.Close() // FileConn has its own copy
 	c, err := net.FileConn(f)
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func socket(fd uintptr) (*net.UnixConn, error) {
 	return u, nil
 }
 
-// server is the child.
+// server is the state of the child.
 type server struct {
 	engine  runner
 	limit   int64
@@ -110,7 +110,7 @@ func serve(control *net.UnixConn, build string, open func(engine.Config) (runner
 	}
 	s := &server{}
 	if h.Settings.Shared > 0 {
-		// Without it batches are sent.
+		// If the file cannot be mapped, the server sends batches instead.
 		s.memory, _ = unix.Mmap(memoryFD, 0, int(h.Settings.Shared), unix.PROT_READ, unix.MAP_SHARED|unix.MAP_NORESERVE)
 		_ = unix.Close(memoryFD)
 	}
@@ -124,7 +124,7 @@ func serve(control *net.UnixConn, build string, open func(engine.Config) (runner
 	for {
 		n, oobn, _, _, err := control.ReadMsgUnix(in[:headerSize], oob)
 		if err != nil || n == 0 {
-			// The server is gone or wants it to end; so does what runs.
+			// The server has ended, or wants this process to end. Running queries are stopped.
 			return nil
 		}
 		conn, err := received(oob[:oobn])
@@ -135,7 +135,7 @@ func serve(control *net.UnixConn, build string, open func(engine.Config) (runner
 	}
 }
 
-// received takes over the socket that came with a frameConnect.
+// received handles the socket that came with a frameConnect.
 func received(oob []byte) (*net.UnixConn, error) {
 	messages, err := unix.ParseSocketControlMessage(oob)
 	if err != nil || len(messages) != 1 {
@@ -186,15 +186,15 @@ type job struct {
 	analyze analyzeRequest
 }
 
-// session is one connection: it takes one request at a time.
+// session is one connection. It handles one request at a time.
 type session struct {
 	server *server
 	conn   *net.UnixConn
-	// held is the last piece of an answer, if it is small: it goes out with what follows.
+	// held is the last piece of an answer, if it is small. It is sent together with what follows.
 	held []byte
 
 	mu sync.Mutex // guards stop
-	// stop ends the request that was read last.
+	// stop ends the current request.
 	stop context.CancelCauseFunc
 }
 
@@ -217,12 +217,12 @@ func (s *server) handle(conn *net.UnixConn) {
 		}
 	}
 	_ = conn.Close()
-	for range jobs { // until the reader has seen it
+	for range jobs { // wait until the reader has noticed it
 	}
 }
 
-// read hands on the requests, and cancels them when told, until the connection ends or
-// says what makes no sense.
+// read passes requests on, and cancels them when told, until the connection ends or sends something
+// malformed.
 func (c *session) read(r *bufio.Reader, jobs chan<- job) error {
 	for {
 		kind, length, err := readHeader(r)
@@ -253,7 +253,7 @@ func (c *session) read(r *bufio.Reader, jobs chan<- job) error {
 		case frameAnalyze:
 			j.analyze, err = decode[analyzeRequest](d)
 		default:
-			err = fmt.Errorf("frame of kind %d", kind)
+			err = fmt.Errorf("unexpected frame of kind %d", kind)
 		}
 		if err != nil {
 			stop(err)
@@ -314,7 +314,7 @@ func (c *session) run(j job) error {
 	return c.write(message(frameEnd, ended{c.server.engine.PageCache(), c.server.engine.PartialCache()}))
 }
 
-// holdBytes is how large a piece may be to be held back.
+// holdBytes is the maximum size of a piece that is held back.
 const holdBytes = 64 << 10
 
 // data sends a piece of the answer.
@@ -334,7 +334,7 @@ func (c *session) data(ipc []byte) error {
 	return err
 }
 
-// write sends a last frame, after what was held back.
+// write sends the last frame after the piece that was held back.
 func (c *session) write(frame []byte) error {
 	if c.held != nil {
 		frame = append(c.held, frame...)

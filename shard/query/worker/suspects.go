@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	// maxSuspects is how many statements are remembered that ran when a process ended.
+	// maxSuspects is the maximum number of remembered statements that ran when a process ended.
 	maxSuspects = 256
-	// refuseAt is at how many of such ends a statement is refused, refuseFor for how long
-	// after the last one.
+	// refuseAt is how many such ends cause a statement to be refused. refuseFor is how long it is
+	// refused after the last end.
 	refuseAt  = 2
 	refuseFor = 5 * time.Minute
 )
 
-// suspects are the statements that ran when processes ended, which one of them probably
-// brought about. Clients send again what failed, so a statement that takes the process along,
-// and with it the queries of others, would do it again and again. One that was answered is
-// no suspect any more. It is safe for concurrent use.
+// suspects records the statements that ran when a process ended; one of them was probably the
+// cause. Clients repeat failed statements, so a statement that crashes the process, and with it the
+// queries of others, would do so again and again. A statement that was answered is no longer
+// suspect. It is safe for concurrent use.
 type suspects struct {
 	now func() time.Time
-	// count is the number of those remembered, so that nothing is computed as long as it is 0.
+	// count is the number of remembered statements, so that check is cheap as long as it is 0.
 	count atomic.Int64
 
 	mu    sync.Mutex // guards known
@@ -65,7 +65,7 @@ func (s *suspects) check(sql, database string) error {
 	}
 	left = max(left.Round(time.Second), time.Second)
 	return errs.New(errs.Unsupported,
-		"this statement was running each of the %d times when a query process ended, and is refused for %s; "+
+		"this statement was running each of the last %d times that a query process ended, and is refused for %s; "+
 			"write it in another way, or narrow its time range", found.ends, left)
 }
 

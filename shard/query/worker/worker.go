@@ -26,29 +26,29 @@ type Worker struct {
 	metrics *metrics
 	// suspects are statements that ran when processes ended.
 	suspects *suspects
-	// offenders are users whose queries ran then.
+	// offenders are users whose queries ran when processes ended.
 	offenders *offenders
 
-	mu     sync.Mutex // before process.mu
+	mu     sync.Mutex // locked before process.mu
 	closed bool
 	main   lane
 	apart  [maxApart]lane
-	// freed is closed when a lane apart has become free.
+	// freed is closed when a separate lane has become free.
 	freed chan struct{}
-	// draining are processes that are to go, the earliest first.
+	// draining are processes that are being replaced, the oldest first.
 	draining []*process
-	// alive are all processes, with those that are to go.
+	// alive are all processes, including those that are being replaced.
 	alive   map[*process]struct{}
 	started int
-	// failures counts the processes in a row that did not get ready, and pause is
-	// until when no other is tried.
+	// failures counts consecutive processes that did not become ready. No other process is started
+	// before pause.
 	failures int
 	pause    time.Time
-	// users are the calls under way.
+	// users are the running calls.
 	users sync.WaitGroup
 }
 
-// errClosed is answered after Close: another node may run the query.
+// errClosed is the error after Close: another node may run the query.
 var errClosed = errs.New(errs.ShardNotReady,
 	"query worker: closed; the server is shutting down").WithRetryAfter(time.Second)
 
@@ -66,7 +66,7 @@ func Open(cfg Config) (*Worker, error) {
 		w.apart[i].apart = true
 	}
 	if cfg.TempDir != "" {
-		// What killed processes left behind.
+		// Remove what killed processes left behind.
 		old, err := filepath.Glob(filepath.Join(cfg.TempDir, tempPrefix+"*"))
 		for _, dir := range old {
 			err = errors.Join(err, os.RemoveAll(dir))
@@ -83,8 +83,9 @@ func Open(cfg Config) (*Worker, error) {
 	return w, nil
 }
 
-// newGate returns a gate. All that wait may be of one user, as scans for the queries of other nodes
-// are many at a time: when others come, they make room.
+// newGate returns a gate. All waiting calls may belong to one user, because scans for queries of
+// other nodes come in large numbers. When calls of other users come, some of them are refused to
+// make room.
 func newGate(cfg Config) *turns.Gate {
 	return turns.New(turns.Config{
 		Running: cfg.Concurrency, PerUser: cfg.PerUser, Waiting: cfg.Waiting, WaitingPerUser: cfg.Waiting,
@@ -92,7 +93,7 @@ func newGate(cfg Config) *turns.Gate {
 	})
 }
 
-// enter waits for a place for the user of ctx. leave gives it back, and may be called twice.
+// enter waits for a slot for the user of ctx. leave returns it, and may be called twice.
 func enter(ctx context.Context, g *turns.Gate) (leave func(), err error) {
 	leave, err = g.Enter(ctx, query.ShareOf(ctx))
 	if err == nil {
@@ -104,8 +105,8 @@ func enter(ctx context.Context, g *turns.Gate) (leave func(), err error) {
 	return nil, err
 }
 
-// Analyze reports what a statement refers to, without running it. The result may be
-// shared: it must not be changed.
+// Analyze reports what a statement refers to, without running it. The result may be shared, so it
+// must not be changed.
 func (w *Worker) Analyze(ctx context.Context, sql, database string) (*query.Analysis, error) {
 	if a := w.cache.get(sql, database); a != nil {
 		return a, nil
@@ -143,7 +144,7 @@ func (w *Worker) Needs(ctx context.Context, req *query.Request) ([]query.Need, e
 	return needs, nil
 }
 
-// Split takes a statement apart for several nodes, as engine.Engine does. The tables need no rows.
+// Split splits a statement for several nodes, as engine.Engine does. The tables need no rows.
 func (w *Worker) Split(ctx context.Context, req *query.Request) (*query.Split, error) {
 	leave, err := enter(ctx, w.parses)
 	if err != nil {
@@ -171,15 +172,14 @@ func (w *Worker) Describe(ctx context.Context, req *query.Request) (*query.Descr
 	return &out, nil
 }
 
-// Query runs a SELECT, or an EXPLAIN of one, as engine.Engine does, but that emit may
-// get the stream in any pieces.
+// Query runs a SELECT, or an EXPLAIN of one, as engine.Engine does. Unlike there, the stream may be
+// passed to emit in any pieces.
 //
-// Besides the engine's errors it returns errs.Unsupported for a statement that ran each time
-// when processes ended lately, errs.RateLimited for a user whose queries brought that about too
-// often, errs.ShardBusy if too many queries wait,
-// errs.External if the process ended while the query ran, and
-// errs.RuntimeResourcesExhausted if that was for lack of memory. A query that does not
-// stop when its context ends costs the process; Query returns when it is dead.
+// Besides the engine's errors it returns errs.Unsupported for a statement that ran each time when
+// processes ended lately, errs.RateLimited for a user whose queries ended too many processes,
+// errs.ShardBusy if too many queries wait, errs.External if the process ended while the query ran,
+// and errs.RuntimeResourcesExhausted if it ended for lack of memory. If a query does not stop when
+// its context ends, the process is killed; Query returns when it is dead.
 func (w *Worker) Query(ctx context.Context, req *query.Request, emit func(ipc []byte) error) error {
 	leave, err := enter(ctx, w.queries)
 	if err != nil {
@@ -226,7 +226,7 @@ func (w *Worker) call(x *exchange) error {
 		p.serve(x.share)
 		c, err := p.connect()
 		if errors.Is(err, errGone) {
-			continue // it ended a moment ago; there will be another
+			continue // it ended a moment ago; another will be started
 		}
 		if err != nil {
 			return errs.Wrap(errs.Internal, err, "query worker")
@@ -240,14 +240,14 @@ func (w *Worker) call(x *exchange) error {
 		}
 		if !x.blamed && errs.CodeOf(err) == errs.RuntimeResourcesExhausted && w.examine(p, x.share, err) &&
 			x.emit == nil && !again {
-			again = true // to understand a statement takes little: others had used up the memory
+			again = true // an analysis needs little memory, so other queries used it up
 			continue
 		}
 		return err
 	}
 }
 
-// process returns a process that takes the queries of a lane, and counts the caller among its users.
+// process returns a process that takes the queries of a lane, and counts the caller as its user.
 func (w *Worker) process(ctx context.Context, l *lane) (*process, error) {
 	deadline := time.Now().Add(w.cfg.StartWait)
 	timer := time.NewTimer(w.cfg.StartWait)
@@ -278,7 +278,7 @@ func (w *Worker) process(ctx context.Context, l *lane) (*process, error) {
 			if err := p.failure(); err != nil {
 				last = err
 			}
-			// It is not current any more once ended.
+			// It is no longer current after its end.
 			select {
 			case <-p.ended:
 			case <-timer.C:
@@ -309,15 +309,15 @@ func (w *Worker) start(l *lane) *process {
 	return p
 }
 
-// replace has new queries go to another process.
+// replace makes new queries go to another process.
 func (w *Worker) replace(p *process) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.leaves(p, true)
 }
 
-// leaves takes a process from its lane. The next one of the main lane is started at once, if
-// there is use for it. w.mu is held.
+// leaves removes a process from its lane. If the main lane has users, the next process is started
+// at once. w.mu must be held.
 func (w *Worker) leaves(p *process, next bool) {
 	if p.lane.current != p {
 		return
@@ -328,7 +328,7 @@ func (w *Worker) leaves(p *process, next bool) {
 	}
 }
 
-// over takes note of the end of a process. reason is empty if it was asked to end.
+// over records the end of a process. reason is empty if it was asked to end.
 func (w *Worker) over(p *process, wasReady bool, reason string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -339,7 +339,7 @@ func (w *Worker) over(p *process, wasReady bool, reason string) {
 	if wasReady {
 		w.failures = 0
 	} else if reason != "" {
-		// Do not start one after the other that cannot work.
+		// Pause before starting another process that may fail in the same way.
 		w.failures++
 		w.pause = time.Now().Add(min(100*time.Millisecond<<min(w.failures, 6), 5*time.Second))
 	}
@@ -347,7 +347,7 @@ func (w *Worker) over(p *process, wasReady bool, reason string) {
 	w.leaves(p, wasReady)
 }
 
-// processes returns those that live.
+// processes returns the processes that are alive.
 func (w *Worker) processes() []*process {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -358,8 +358,8 @@ func (w *Worker) processes() []*process {
 	return list
 }
 
-// Close refuses new work, waits for the queries that run, and ends the process.
-// Cancel their contexts first to make it short. It may be called twice.
+// Close refuses new work, waits for the queries that run, and ends the process. Cancel the contexts
+// of the queries first if Close has to be quick. It may be called twice.
 func (w *Worker) Close() error {
 	w.mu.Lock()
 	w.closed = true

@@ -22,7 +22,7 @@ import (
 	"cordwood/shard/segment"
 )
 
-// TestRows reads rows from shared memory, from memory of the heap, and from none.
+// TestRows reads rows from shared memory, from the heap, and from empty tables.
 func TestRows(t *testing.T) {
 	pool := &memtable.Pool{}
 	m := memtable.New(pool)
@@ -51,7 +51,7 @@ func TestRows(t *testing.T) {
 		mustAsk(t, w, "SELECT count(*), count(n), coalesce(max(msg), 'NULL') FROM logs", logTable())); diff != "" {
 		t.Error(diff)
 	}
-	// Memory that is freed and used again is seen as it is now.
+	// Memory that was freed and reused is read with its new contents.
 	m2 := memtable.New(pool)
 	defer m2.Unref()
 	for i := range 50 {
@@ -80,7 +80,7 @@ func TestAnalyze(t *testing.T) {
 	}
 }
 
-// TestErrors has the engine's errors arrive as they left.
+// TestErrors checks that the engine's errors arrive unchanged.
 func TestErrors(t *testing.T) {
 	w := openWorker(t)
 	_, err := ask(deadline(t), w, "fail")
@@ -107,7 +107,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestKill kills the child in the middle, again and again, with queries all around.
+// TestKill kills the child during queries, again and again.
 func TestKill(t *testing.T) {
 	w := openWorker(t)
 	for range 3 {
@@ -133,7 +133,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// TestKillIdle has nobody notice that an idle child is killed.
+// TestKillIdle checks that queries do not fail when an idle child is killed.
 func TestKillIdle(t *testing.T) {
 	w := openWorker(t)
 	for range 5 {
@@ -146,7 +146,8 @@ func TestKillIdle(t *testing.T) {
 	}
 }
 
-// TestKillUnderLoad kills while many queries run: each gets its rows or the error.
+// TestKillUnderLoad kills the child while many queries run. Each query must get its rows or the
+// error.
 func TestKillUnderLoad(t *testing.T) {
 	w := openWorker(t)
 	batch := logBatch(t, nil, 0, 1000)
@@ -189,7 +190,7 @@ func TestSegfault(t *testing.T) {
 	mustAsk(t, w, "SELECT 1")
 }
 
-// TestCancel ends queries by their contexts: those that stop, and one that does not.
+// TestCancel ends queries by their contexts: queries that stop, and one that does not.
 func TestCancel(t *testing.T) {
 	w := openWorker(t)
 	ctx, cancel := context.WithCancel(deadline(t))
@@ -214,7 +215,7 @@ func TestCancel(t *testing.T) {
 	cancel()
 	_, err = ask(cancelled, w, "SELECT 1")
 	wantError(t, err, errs.Cancelled)
-	for range 100 { // the end of one request must not reach the next
+	for range 100 { // the end of one request must not affect the next
 		ctx, cancel := context.WithCancel(deadline(t))
 		done := make(chan struct{})
 		go func() { cancel(); close(done) }()
@@ -227,7 +228,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestStuck has a query that does not stop cost its process, and no other query.
+// TestStuck checks that a query that does not stop ends its process, but no other query.
 func TestStuck(t *testing.T) {
 	w := openWorker(t)
 	other, stopOther := context.WithCancel(deadline(t))
@@ -256,7 +257,8 @@ func TestStuck(t *testing.T) {
 	}
 }
 
-// TestDrain kills a process with a stuck query when the others have had their time.
+// TestDrain checks that a process with a stuck query is killed after the drain time of the other
+// queries.
 func TestDrain(t *testing.T) {
 	w := openWorker(t, func(c *Config) { c.Drain = 300 * time.Millisecond })
 	innocent := begin(deadline(t), t, w, "wait")
@@ -268,7 +270,7 @@ func TestDrain(t *testing.T) {
 	mustAsk(t, w, "SELECT 1")
 }
 
-// TestSlowReader has a client that does not read hold nobody else.
+// TestSlowReader checks that a client that does not read does not hold up others.
 func TestSlowReader(t *testing.T) {
 	w := openWorker(t)
 	ctx, cancel := context.WithCancel(deadline(t))
@@ -300,7 +302,7 @@ func TestSlowReader(t *testing.T) {
 		t.Errorf("the child has grown by %d bytes", grown)
 	}
 	cancel()
-	// Longer than the grace: the client's slowness is not the query's fault.
+	// This is longer than the grace period: a slow client is not a fault of the query.
 	for end := time.Now().Add(2 * w.cfg.Grace); time.Now().Before(end); {
 		mustAsk(t, w, "SELECT 1")
 	}
@@ -344,8 +346,8 @@ func TestQueueFull(t *testing.T) {
 	wantError(t, await(t, running, "the query that ran"), errs.Cancelled)
 }
 
-// TestRunaway has a query take more memory than there is: it fails or costs the
-// child, and the next one works.
+// TestRunaway runs a query that needs more memory than there is. It fails or ends the child, and
+// the next query works.
 func TestRunaway(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector's own memory would count")
@@ -373,7 +375,8 @@ func TestRunaway(t *testing.T) {
 	}
 }
 
-// TestCannotStart reports why, and does not start processes without pause.
+// TestCannotStart checks that the error says why, and that processes are not started without a
+// pause.
 func TestCannotStart(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -409,7 +412,7 @@ func TestCannotStart(t *testing.T) {
 	}
 }
 
-// TestHello refuses a server of another version.
+// TestHello checks that a server of another version is refused.
 func TestHello(t *testing.T) {
 	good := newHello(hello{Types: messageTypes(), Build: "b"})
 	if _, err := parseHello(good, "b"); err != nil {
@@ -424,8 +427,8 @@ func TestHello(t *testing.T) {
 		{later, "speaks version 6 of the protocol and the worker version 5"},
 		{newHello(hello{Types: messageTypes() + 1, Build: "b"}), "sends requests of form"},
 		{newHello(hello{Types: messageTypes(), Build: "c"}), `was built from "c" and the worker from "b"`},
-		{good[:12], "no server of cordwood"},
-		{[]byte("GET / HTTP/1.1\r\n\r\n"), "no server of cordwood"},
+		{good[:12], "not from a cordwood server"},
+		{[]byte("GET / HTTP/1.1\r\n\r\n"), "not from a cordwood server"},
 		{good[:len(good)-3], "settings"},
 	} {
 		if _, err := parseHello(test.hello, "b"); err == nil || !strings.Contains(err.Error(), test.says) {
@@ -473,7 +476,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestIdle ends a process that nobody uses, and starts another when somebody does.
+// TestIdle checks that an unused process is ended, and that the next query starts another.
 func TestIdle(t *testing.T) {
 	w := openWorker(t, func(c *Config) { c.Idle = 50 * time.Millisecond })
 	if currentPID(w) != 0 {
@@ -526,8 +529,8 @@ func TestMetrics(t *testing.T) {
 	wantError(t, await(t, running, "the query"), errs.Cancelled)
 }
 
-// TestPageMetrics looks that what processes say of their caches is added up, also if the
-// words of an older query come later.
+// TestPageMetrics checks that the cache counters of several processes are added up, even if the
+// report of an older query arrives later.
 func TestPageMetrics(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	w := openWorker(t, func(c *Config) { c.Registerer = reg })
