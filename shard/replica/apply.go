@@ -13,7 +13,7 @@ import (
 	"cordwood/shard/replica/raftlog/snapshot"
 )
 
-// fsmAdapter gives raft a state machine of the kind that it wants.
+// fsmAdapter adapts the state machine to raft's interface.
 type fsmAdapter struct {
 	fsm     FSM
 	fail    func(error)
@@ -22,12 +22,12 @@ type fsmAdapter struct {
 	halted  *haltError    // set by the entry that could not be applied
 
 	mu          sync.Mutex // guards the next two
-	snapshotErr error      // of the last Persist, which raft turns to text
-	taken       time.Time  // when the last snapshot was taken or installed; zero: there is none
+	snapshotErr error      // error of the last Persist, of which raft passes on only the text
+	taken       time.Time  // when the last snapshot was taken or installed; zero if there is none
 
-	// For the metrics: oldest is when the oldest command was appended that is applied and in no
-	// snapshot, next the same behind the snapshot that is being taken; in Unix nanoseconds, 0:
-	// there is none.
+	// For the metrics. oldest is the append time of the oldest applied command that no snapshot
+	// has. next is the same for commands after the snapshot that is being taken. Both are in Unix
+	// nanoseconds; 0 means that there is none.
 	oldest, next atomic.Int64
 
 	waiters  atomic.Int32 // calls that wait for more to be applied
@@ -63,8 +63,8 @@ func (a *fsmAdapter) progressed() <-chan struct{} {
 // Applied returns the index of the last command given to the state machine.
 func (a *fsmAdapter) Applied() uint64 { return a.applied.Load() }
 
-// catchUp restores a durable state machine that is behind the newest snapshot. It
-// runs before raft does.
+// catchUp restores a durable state machine that is behind the newest snapshot. It is called before
+// raft runs.
 func (a *fsmAdapter) catchUp(snaps *snapshot.Store) (err error) {
 	durable, ok := a.fsm.(Durable)
 	if !ok {
@@ -89,11 +89,11 @@ func (a *fsmAdapter) catchUp(snaps *snapshot.Store) (err error) {
 	}
 	had := durable.AppliedIndex()
 	if err := a.fsm.Restore(source); err != nil {
-		return fmt.Errorf("state holds entries up to %d, the log begins after %d, and snapshot %s cannot be restored: %w",
+		return fmt.Errorf("the state has entries up to %d, the log begins after %d, and snapshot %s cannot be restored: %w",
 			had, header.Index, newest.ID, err)
 	}
 	if got := durable.AppliedIndex(); got < header.Index {
-		return fmt.Errorf("state holds entries up to %d after snapshot %s of index %d was restored", got,
+		return fmt.Errorf("the state has entries only up to %d after snapshot %s of index %d was restored", got,
 			newest.ID, header.Index)
 	}
 	a.applied.Store(durable.AppliedIndex())
@@ -134,7 +134,7 @@ func (a *fsmAdapter) ApplyBatch(logs []*raft.Log) []any {
 	return results
 }
 
-// noteOldest records when a command was appended that is about to be applied, for the metrics.
+// noteOldest records, for the metrics, when a command was appended that is about to be applied.
 func (a *fsmAdapter) noteOldest(l *raft.Log) {
 	if a.oldest.Load() != 0 && a.next.Load() != 0 {
 		return
@@ -193,7 +193,8 @@ func (a *fsmAdapter) Restore(source io.ReadCloser) error {
 	}
 	a.applied.Store(h.Index)
 	if durable, ok := a.fsm.(Durable); ok {
-		// What was fetched may be newer than the snapshot; the log brings it once more.
+		// The fetched state may be newer than the snapshot. The log then delivers some entries
+		// again.
 		a.applied.Store(max(h.Index, durable.AppliedIndex()))
 	}
 	a.term = h.Term
@@ -203,14 +204,14 @@ func (a *fsmAdapter) Restore(source io.ReadCloser) error {
 	return nil
 }
 
-// tookSnapshot notes when the newest snapshot was taken, for the metrics.
+// tookSnapshot records, for the metrics, when the newest snapshot was taken.
 func (a *fsmAdapter) tookSnapshot(at time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.taken = at
 }
 
-// lastSnapshot returns when the newest snapshot was taken; zero: there is none.
+// lastSnapshot returns when the newest snapshot was taken, or zero if there is none.
 func (a *fsmAdapter) lastSnapshot() time.Time {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -232,14 +233,15 @@ func (a *fsmAdapter) takeSnapshotErr() error {
 	return err
 }
 
-// snapshotAdapter gives raft a snapshot of the kind that it wants.
+// snapshotAdapter adapts a snapshot to raft's interface.
 type snapshotAdapter struct {
 	adapter *fsmAdapter
 	header  snapshot.Header
 	snap    Snapshot
 }
 
-// Persist writes the header and the state, and keeps its error: raft keeps only the text.
+// Persist writes the header and the state. It keeps its error, because raft passes on only the
+// text.
 func (s *snapshotAdapter) Persist(sink raft.SnapshotSink) error {
 	if summed, ok := sink.(*snapshot.Sink); ok {
 		s.header.Sum = summed.Sum

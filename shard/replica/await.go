@@ -6,15 +6,15 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// await waits for the answer of raft to a request, and gives up with raft.ErrRaftShutdown when
-// raft ends. Raft does not answer what then lies in its queues: proposals that its main loop has
-// not taken up, and committed ones that its state machine has not. Raft's futures have a field
-// for a channel that is closed when raft ends, but raft sets it in some of them only. It is set
-// here by reflection, because the types of futures are not exported. Only Error reads the field,
-// so no other goroutine sees it change.
+// await waits for the answer of raft to a request, and gives up with raft.ErrRaftShutdown when raft
+// ends. Raft does not answer the requests that are then in its queues: proposals that its main loop
+// has not processed, and committed entries that its state machine has not. Raft's futures have a
+// field for a channel that is closed when raft ends, but raft sets it only in some of them. It is
+// set here by reflection, because the types of futures are not exported. Only Error reads the
+// field, so no other goroutine sees it change.
 //
-// Snapshots are not awaited this way: raft answers every one, and the caller must know when it is
-// over.
+// Snapshots are not awaited in this way: raft answers every one, and the caller must know when it
+// has ended.
 func (r *Replica) await(f raft.Future) error {
 	if v := reflect.ValueOf(f); v.Kind() == reflect.Pointer {
 		v.Elem().FieldByName(shutdownField).Set(reflect.ValueOf(r.ended))
@@ -22,5 +22,5 @@ func (r *Replica) await(f raft.Future) error {
 	return f.Error()
 }
 
-// shutdownField is the field of raft's futures.
+// shutdownField is the name of that field.
 const shutdownField = "ShutdownCh"

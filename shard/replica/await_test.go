@@ -11,8 +11,8 @@ import (
 	"cordwood/shard/replica/raftlog"
 )
 
-// TestAwaitAfterTheEnd asks raft for everything that it answers with a future when its main loop has
-// ended: about every second time the question lies in a queue that nobody reads.
+// TestAwaitAfterTheEnd sends raft every kind of request that is answered with a future after its
+// main loop has ended. About half of the requests stay in a queue that nobody reads.
 func TestAwaitAfterTheEnd(t *testing.T) {
 	r := mustOpen(t, config(t.TempDir(), raftlog.WAL, &list{}))
 	r.fail(errors.New("the disk is gone"))
@@ -51,7 +51,7 @@ func TestAwaitAfterTheEnd(t *testing.T) {
 	}
 }
 
-// blockedList is a list that applies entries when it is let.
+// blockedList is a list that applies entries only when the test allows it.
 type blockedList struct {
 	*list
 	let chan struct{}
@@ -63,7 +63,7 @@ func (b blockedList) Apply(index, term uint64, data []byte) any {
 }
 
 // TestNoProposalOutlivesTheFailure fails a replica while many committed entries wait for the state
-// machine: no caller waits for the answers that raft does not give any more.
+// machine. No caller may wait for answers that raft will never give.
 func TestNoProposalOutlivesTheFailure(t *testing.T) {
 	fsm := blockedList{list: &list{}, let: make(chan struct{})}
 	r := mustOpen(t, config(t.TempDir(), raftlog.WAL, fsm))

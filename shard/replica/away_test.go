@@ -16,7 +16,7 @@ type cutOff struct {
 	*raft.InmemTransport
 	mu             sync.Mutex
 	cut            bool
-	appends, beats int // tried while it was
+	appends, beats int // attempts while it was cut off
 }
 
 func (c *cutOff) AppendEntries(id raft.ServerID, addr raft.ServerAddress, args *raft.AppendEntriesRequest,
@@ -42,9 +42,9 @@ func (c *cutOff) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft.
 	return nil, raft.ErrPipelineReplicationNotSupported
 }
 
-// TestAppendsWaitForAMemberToComeBack has a member be away for many heartbeats: appends to
-// it are not tried meanwhile, because each failure would make raft wait longer before the
-// next one, up to 10 s, and they continue when it answers again.
+// TestAppendsWaitForAMemberToComeBack disconnects a member for many heartbeats. Appends to it are
+// not tried meanwhile, because after each failure raft would wait longer, up to 10 s. They continue
+// when the member answers again.
 func TestAppendsWaitForAMemberToComeBack(t *testing.T) {
 	ids := []string{"n1", "n2", "n3"}
 	trans := map[string]*cutOff{}
@@ -75,7 +75,7 @@ func TestAppendsWaitForAMemberToComeBack(t *testing.T) {
 	}
 	leader := waitAny(t, members[0], members[1], members[2])
 	if leader != members[0] {
-		// A member that has only just begun is not ready to lead.
+		// A member that has only just started is not ready to lead.
 		ctx := within(t)
 		for {
 			err := leader.Change(ctx, Lead, "n1")
@@ -117,7 +117,7 @@ func TestAppendsWaitForAMemberToComeBack(t *testing.T) {
 	}
 }
 
-// toOne is cut off from one member only.
+// toOne is a transport that is cut off from one member only.
 type toOne struct {
 	*cutOff
 	id raft.ServerID

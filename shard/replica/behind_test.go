@@ -11,7 +11,7 @@ import (
 	"cordwood/shard/replica/raftlog"
 )
 
-// gated is a transport whose appends to one member wait at a gate; heartbeats pass.
+// gated is a transport whose appends to one member wait at a gate. Heartbeats pass.
 type gated struct {
 	*raft.InmemTransport
 	to   atomic.Pointer[raft.ServerID]
@@ -28,9 +28,9 @@ func (g *gated) AppendEntries(id raft.ServerID, addr raft.ServerAddress, args *r
 	return g.InmemTransport.AppendEntries(id, addr, args, resp)
 }
 
-// TestBacklogIsSentAtOnce has a member come back that did not answer while much was
-// written: it gets all of that soon, although nothing more is written. Otherwise it would
-// get one append a second or so.
+// TestBacklogIsSentAtOnce reconnects a member that did not answer while much was written. It must
+// get the whole backlog soon, even if nothing more is written. Otherwise it would get about one
+// append a second.
 func TestBacklogIsSentAtOnce(t *testing.T) {
 	ids := []string{"n1", "n2", "n3"}
 	trans, members := map[string]*gated{}, map[string]*Replica{}
@@ -65,7 +65,7 @@ func TestBacklogIsSentAtOnce(t *testing.T) {
 	to := raft.ServerID(slow.cfg.NodeID)
 	gate.to.Store(&to)
 	gate.gate.Lock()
-	// A connection that breaks ends the pipeline, and the next append waits at the gate.
+	// A broken connection ends the pipeline, and the next append waits at the gate.
 	gate.Disconnect(raft.ServerAddress(slow.cfg.NodeID))
 	mustPropose(t, leader, "a")
 	gate.Connect(raft.ServerAddress(slow.cfg.NodeID), trans[slow.cfg.NodeID].InmemTransport)

@@ -16,80 +16,80 @@ import (
 	"cordwood/shard/replica/raftlogger"
 )
 
-// MaxEntryBytes is the size that no entry may exceed, whatever the log's kind.
+// MaxEntryBytes is the maximum size of an entry in every format of the log.
 const MaxEntryBytes = 32 << 20
 
-// stuckAfter is how long one write of the log may take before a leader stops sending signs of
-// life, so that one of them takes over.
+// stuckAfter is how long one write of the log may take before a leader stops sending heartbeats, so
+// that another member takes over.
 const stuckAfter = 2 * time.Second
 
 // Config says what Open opens. Group, NodeID, Dir and FSM are required.
 type Config struct {
-	// Group names the raft group in metrics, logs and errors: meta, shard-3.
+	// Group names the raft group in metrics, logs and errors, such as meta or shard-3.
 	Group string
 	// NodeID is the persistent id of this node; it is both the raft server id and
 	// its address, so that a changed network address changes no raft configuration.
 	NodeID string
-	// Dir holds the log (Dir/log) and the snapshots (Dir/snapshots). It is made if missing.
+	// Dir holds the log (Dir/log) and the snapshots (Dir/snapshots). It is created if it is
+	// missing.
 	Dir string
 	// Log is the format of the log. The default value is raftlog.WAL.
 	Log raftlog.Kind
-	// Store, if set, opens the log instead: tests give one that loses what was not synced.
+	// Store, if set, opens the log instead. Tests use it for a log that loses what was not synced.
 	Store func() (raftlog.Store, error)
 	// FSM is the state machine.
 	FSM FSM
 	// Bootstrap makes an empty Dir a group with Founders as its voters. It has no effect
 	// on a Dir that holds a group.
 	Bootstrap bool
-	// Founders are the node ids of a new group's voters, NodeID among them; each of them
-	// bootstraps with the same list. The default value is this node alone.
+	// Founders are the node ids of a new group's voters, including NodeID. Each of them bootstraps
+	// with the same list. The default value is this node alone.
 	Founders []string
-	// Transport reaches the other members; its LocalAddr must be NodeID, and Close
-	// closes it if it can be closed. Nil means that there are none. A Transport with the
-	// method LostPeers, as in package transport, says where lost nodes are noted.
+	// Transport connects to the other members. Its LocalAddr must be NodeID. Close closes it if it
+	// has a method Close. Nil means that there are no other members. The method LostPeers, as in
+	// package transport, if it exists, returns the record of lost nodes.
 	Transport raft.Transport
-	// Logger receives what the replica and raft log; most of raft's lines have level debug.
-	// The default value discards.
+	// Logger receives the log records of the replica and of raft; most of raft's lines have level
+	// debug. The default value discards.
 	Logger *slog.Logger
 	// Registerer receives the metrics, labelled with the group. Nil: none are kept.
 	Registerer prometheus.Registerer
-	// FailStop is called once, in a goroutine of its own, when the replica has failed. The process
+	// FailStop is called once, in a separate goroutine, when the replica has failed. The process
 	// should exit without closing anything.
 	FailStop func(error)
 
-	// HeartbeatTimeout and ElectionTimeout are raft's. The default value is 200 ms
-	// without a transport and 1 s with one.
+	// HeartbeatTimeout and ElectionTimeout are raft's settings. The default value is 200 ms without
+	// a transport and 1 s with one.
 	HeartbeatTimeout time.Duration
 	ElectionTimeout  time.Duration
 	// CommitTimeout is how often an idle leader sends followers its commit index. The default value is
 	// 1 s.
 	CommitTimeout time.Duration
-	// EnqueueTimeout bounds how long a proposal waits to be taken up before it is
-	// refused as Busy. The default value is 2 s.
+	// EnqueueTimeout is how long a proposal may wait in raft's queue before it is refused as Busy.
+	// The default value is 2 s.
 	EnqueueTimeout time.Duration
-	// DiskFull is called, again and again, while a write to the log waits for room
-	// on the disk. It must not block. The default value does nothing.
+	// DiskFull is called repeatedly while a write to the log waits for disk space. It must not
+	// block. The default value does nothing.
 	DiskFull func(error)
-	// AppendDeadline is how long one append with its fsync may take before the
-	// replica counts as failed. Waiting for room does not count. The default value
-	// is 10 s.
+	// AppendDeadline is how long one append with its fsync may take before the replica counts as
+	// failed. Waiting for disk space does not count. The default value is 10 s.
 	AppendDeadline time.Duration
-	// MaxAppendEntries is the most entries that one append, and one batch of
-	// applies, holds. The default value is 16.
+	// MaxAppendEntries is the maximum number of entries in one append and in one batch of applies.
+	// The default value is 16.
 	MaxAppendEntries int
-	// SnapshotEvery is the number of entries after which the replica takes a snapshot by
-	// itself; it looks every few minutes. With the default value, 0, only Snapshot takes one.
+	// SnapshotEvery is the number of entries after which the replica takes a snapshot by itself; it
+	// checks every few minutes. With the default value, 0, only Snapshot takes snapshots.
 	SnapshotEvery uint64
-	// TrailingLogs is the least number of entries that stay in the log behind a snapshot
-	// while the group has other members. The default value is 1 without a transport and 256
-	// with one. In a group of this node alone one entry stays.
+	// TrailingLogs is the minimum number of entries that stay in the log before a snapshot's index
+	// while the group has other members. The default value is 1 without a transport and 256 with
+	// one. In a group with only this node, one entry stays.
 	TrailingLogs uint64
-	// TrailingBytes bounds the bytes of the entries that stay in the log behind a snapshot
-	// while the group has other members, unless TrailingLogs asks for more: members that lack
-	// no more than that catch up by the log alone. The default value is 256 MiB.
+	// TrailingBytes limits the bytes of the entries that stay in the log before a snapshot's index
+	// while the group has other members, unless TrailingLogs requires more. A member that lacks no
+	// more than these entries catches up from the log alone. The default value is 256 MiB.
 	TrailingBytes int64
-	// MaxEntryBytes is the largest entry that Propose takes. The default value,
-	// and the highest allowed one, is MaxEntryBytes.
+	// MaxEntryBytes is the maximum size of an entry that Propose accepts. The default value, which
+	// is also the maximum, is the constant MaxEntryBytes.
 	MaxEntryBytes int
 	// SegmentBytes is the size of a segment file of a WAL. The default value is
 	// raftlog.DefaultSegmentBytes.
@@ -135,9 +135,10 @@ func (c Config) Validate() error {
 	fault(c.Dir == "", "Dir is empty")
 	fault(c.FSM == nil, "FSM is nil")
 	fault(c.Log != raftlog.WAL && c.Log != raftlog.Bolt, "Log is %d, want WAL or Bolt", c.Log)
-	fault(len(c.Founders) > 0 && !slices.Contains(c.Founders, c.NodeID), "Founders %v are without NodeID %s",
+	fault(len(c.Founders) > 0 && !slices.Contains(c.Founders, c.NodeID), "Founders are %v, which do not include NodeID "+
+		"%s",
 		c.Founders, c.NodeID)
-	fault(len(c.Founders) > 1 && c.Transport == nil, "Founders are %v, and there is no Transport to reach them",
+	fault(len(c.Founders) > 1 && c.Transport == nil, "Founders are %v, but there is no Transport to reach them",
 		c.Founders)
 	fault(c.TrailingBytes < 0, "TrailingBytes is %d, want a positive number", c.TrailingBytes)
 	fault(c.MaxEntryBytes < 0 || c.MaxEntryBytes > MaxEntryBytes, "MaxEntryBytes is %d, want 1 to %d", c.MaxEntryBytes,
@@ -145,11 +146,11 @@ func (c Config) Validate() error {
 	fault(c.MaxAppendEntries < 0 || c.MaxAppendEntries > 1024, "MaxAppendEntries is %d, want 1 to 1024",
 		c.MaxAppendEntries)
 	fault(c.Transport != nil && c.NodeID != "" && string(c.Transport.LocalAddr()) != c.NodeID,
-		"Transport's address is not NodeID")
+		"Transport's local address is not NodeID")
 	return errors.Join(faults...)
 }
 
-// lostPeers returns where lost nodes are noted.
+// lostPeers returns the record of lost nodes.
 func (c Config) lostPeers() *raftlogger.Peers {
 	if t, ok := c.Transport.(interface{ LostPeers() *raftlogger.Peers }); ok {
 		return t.LostPeers()

@@ -13,9 +13,9 @@ import (
 	"cordwood/shard/replica/raftlog"
 )
 
-// TestConflictingEntryAtSnapshot has a leader that was cut off come back with entries that
-// nobody else has, one of them with the index of the snapshot that it needs. It takes one
-// snapshot, not one after the other for ever (raft issue 697).
+// TestConflictingEntryAtSnapshot reconnects a former leader that has entries which no other member
+// has. One of them has the index of the snapshot that it needs. It must take one snapshot, and not
+// one after another for ever (raft issue 697).
 func TestConflictingEntryAtSnapshot(t *testing.T) {
 	kinds(t, func(t *testing.T, kind raftlog.Kind) {
 		ids := []string{"n1", "n2", "n3"}
@@ -59,7 +59,7 @@ func TestConflictingEntryAtSnapshot(t *testing.T) {
 				rest = append(rest, members[id])
 			}
 		}
-		// They are in its log when it notices that nobody hears it.
+		// The entries are in its log when it notices that nobody answers it.
 		results := make(chan error, 20)
 		for i := range cap(results) {
 			go func() {
@@ -86,7 +86,7 @@ func TestConflictingEntryAtSnapshot(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		index, _, err := next.ReadIndex(ctx)
-		for err != nil && ctx.Err() == nil { // on a slow machine the other one of the two may lead by now
+		for err != nil && ctx.Err() == nil { // on a slow machine the other of the two may lead by now
 			index, _, err = waitAny(t, rest...).ReadIndex(ctx)
 		}
 		if err != nil {

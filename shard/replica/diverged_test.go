@@ -12,8 +12,9 @@ import (
 	"cordwood/shard/replica/raftlog"
 )
 
-// lateSnapshot opens a group of two, has the leader take a snapshot and continues. It returns the
-// follower and its state machine, and what sends the snapshot once more, which a test may change.
+// lateSnapshot opens a group of two, makes the leader take a snapshot and continues. It returns the
+// follower, its state machine, and a function that sends the snapshot again; a test may change the
+// snapshot.
 func lateSnapshot(t *testing.T, kind raftlog.Kind) (follower *Replica, fsm *list,
 	send func(change func(*raft.InstallSnapshotRequest)) (*raft.InstallSnapshotResponse, error),
 ) {
@@ -84,8 +85,8 @@ func lateSnapshot(t *testing.T, kind raftlog.Kind) (follower *Replica, fsm *list
 		}
 }
 
-// TestLateSnapshot: a snapshot of what a member has applied already, which was held up on its way,
-// does not set the member back.
+// TestLateSnapshot checks that a snapshot which arrives late, when the member has already applied
+// what it covers, does not set the member back.
 func TestLateSnapshot(t *testing.T) {
 	kinds(t, func(t *testing.T, kind raftlog.Kind) {
 		follower, fsm, send := lateSnapshot(t, kind)
@@ -97,7 +98,7 @@ func TestLateSnapshot(t *testing.T) {
 		if last := follower.Stats().LastIndex; fsm.restored != 0 || last < 4 {
 			t.Errorf("restored %d times, the log ends with %d", fsm.restored, last)
 		}
-		// The same, found only when raft is about to install it.
+		// The same case, but found only when raft is about to install the snapshot.
 		follower.install.installing.Store(true)
 		list, err := follower.snaps.List()
 		if err != nil || len(list) != 0 {
@@ -110,8 +111,8 @@ func TestLateSnapshot(t *testing.T) {
 	})
 }
 
-// TestSnapshotOfAnotherPast: a member that has applied another entry than the one that a snapshot of
-// its leader ends with does not follow it.
+// TestSnapshotOfAnotherPast checks that a member does not follow a leader whose snapshot ends with
+// another entry than the one that the member applied.
 func TestSnapshotOfAnotherPast(t *testing.T) {
 	kinds(t, func(t *testing.T, kind raftlog.Kind) {
 		follower, fsm, send := lateSnapshot(t, kind)
@@ -134,7 +135,7 @@ func TestSnapshotOfAnotherPast(t *testing.T) {
 	})
 }
 
-// termed is a list that knows the term of what is durable.
+// termed is a list that knows the term of its durable state.
 type termed struct {
 	*list
 	term uint64
@@ -142,8 +143,8 @@ type termed struct {
 
 func (l termed) AppliedTerm() uint64 { return l.term }
 
-// TestStateOfAnotherPast: a log whose entry is of another term than what the state has at its index
-// does not open, and nothing is changed.
+// TestStateOfAnotherPast checks that a replica does not open, and changes nothing, if the log and
+// the state have entries of different terms at the same index.
 func TestStateOfAnotherPast(t *testing.T) {
 	kinds(t, func(t *testing.T, kind raftlog.Kind) {
 		dir, fsm := t.TempDir(), &list{}

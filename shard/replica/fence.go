@@ -11,7 +11,7 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// fenceFile lists the nodes that were members before Recover, one a line. Their requests are
+// fenceFile lists the nodes that were members before Recover, one on each line. Their requests are
 // refused until they are members again: one of them may still believe that it leads.
 const fenceFile = "FENCED"
 
@@ -55,7 +55,8 @@ func refuseFenced(group string, nodes []string, now *running) func(node string) 
 		if !slices.Contains(nodes, node) || now.hasMember(node) {
 			return ""
 		}
-		return fmt.Sprintf("group %s went on without node %s: it was recovered with 'cordwood recover', and what that node "+
-			"has of the group is of no use any more", group, node)
+		return fmt.Sprintf("group %s continued without node %s: it was recovered with 'cordwood recover', and the copy of "+
+			"that node "+
+			"is out of date", group, node)
 	}
 }

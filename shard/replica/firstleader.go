@@ -9,25 +9,25 @@ import (
 )
 
 const (
-	// The other founders are asked whether they are there after pauses that grow from
-	// shortestProbe to longestProbe.
+	// The other founders are asked whether they are running. The pauses between two requests grow
+	// from shortestProbe to longestProbe.
 	shortestProbe = 5 * time.Millisecond
 	longestProbe  = 100 * time.Millisecond
-	// founderPatience is for how long the remaining founders are waited for once more than half
-	// are there. A leader that called a node in vain takes longer until it calls again.
+	// founderPatience is how long to wait for the remaining founders once more than half of them
+	// are running. A leader that called a missing node would take longer until it calls again.
 	founderPatience = 500 * time.Millisecond
 )
 
-// firstLeader makes the first of the founders of a new group its leader.
+// firstLeader makes the first founder of a new group its leader.
 type firstLeader struct {
 	r      *Replica
 	others raft.WithPreVote
 }
 
-// elect stands for election, if this member is the first of the founders, as soon as all of them
-// answer, or more than half for a moment. Otherwise each would wait for the heartbeats of a leader
-// that never existed, and the first to time out would ask others that may not be there yet. If
-// the first founder is away, that is what still happens.
+// elect stands for election if this member is the first founder, as soon as all founders answer, or
+// more than half of them have answered for founderPatience. Otherwise each founder would wait for
+// heartbeats of a leader that never existed, and the first whose wait ends would ask others that
+// may not be running yet. If the first founder is missing, that still happens.
 func (f firstLeader) elect() {
 	r := f.r
 	founders := r.cfg.Founders

@@ -9,8 +9,8 @@ import (
 	"cordwood/shard/replica/raftlog"
 )
 
-// TestFirstLeaderAtOnce: a new group has a leader, and its members are ready, once more than half of
-// them are there, whatever the time-outs of raft are.
+// TestFirstLeaderAtOnce checks that a new group has a leader, and that its members are ready, once
+// more than half of them are running, whatever the timeouts of raft are.
 func TestFirstLeaderAtOnce(t *testing.T) {
 	ids := []string{"n2", "n1", "n3"}
 	trans := map[string]*raft.InmemTransport{}

@@ -9,26 +9,25 @@ import (
 // one after another, except Snapshot.Persist and Snapshot.Release, which run
 // beside later calls of Apply.
 type FSM interface {
-	// Apply applies a committed command and returns its result. It must be a
-	// function of the state and the arguments alone, do no I/O that can wait, and
-	// skip an index that the state already holds. data stays valid and unchanged;
-	// views of it may be kept. An entry that cannot be applied must not be skipped:
-	// Apply returns Halt(err), and the replica fails.
+	// Apply applies a committed command and returns its result. It must depend only on the state
+	// and the arguments, must not wait for I/O, and must skip an index that the state already has.
+	// data stays valid and unchanged, so slices of it may be kept. An entry that cannot be applied
+	// must not be skipped: Apply returns Halt(err), and the replica fails.
 	//
-	// Only commands come here. Indexes have gaps, because raft's own entries
+	// Only commands are passed to Apply. Their indexes have gaps, because raft's own entries
 	// (elections, membership) take some.
 	Apply(index, term uint64, data []byte) any
 	// Snapshot freezes the state after the last Apply, whose index is given, and
 	// returns at once; the work is done in Persist.
 	Snapshot(index uint64) (Snapshot, error)
-	// Restore replaces the state by what Persist wrote elsewhere, durably.
+	// Restore replaces the state by what Persist wrote on another member, durably.
 	Restore(r io.Reader) error
 }
 
 // BatchFSM is an FSM that applies several entries at once more cheaply.
 type BatchFSM interface {
 	FSM
-	// ApplyBatch is Apply for each entry in order; it returns one result for each.
+	// ApplyBatch does what Apply does for each entry in order. It returns one result for each.
 	ApplyBatch(entries []Entry) []any
 }
 
@@ -36,35 +35,35 @@ type BatchFSM interface {
 type Durable interface {
 	FSM
 	// AppliedIndex returns the index of the last command in the durable state. Open asks for it
-	// before anything is applied: a state machine that holds less than the newest snapshot is
-	// restored from that, because the log does not reach further back.
+	// before anything is applied: a state machine that has less than the newest snapshot is
+	// restored from the snapshot, because the log does not have the earlier entries.
 	AppliedIndex() uint64
 }
 
 // Termed is a Durable FSM that knows the term of the last command in its durable state.
 type Termed interface {
 	Durable
-	// AppliedTerm returns the term of the command with AppliedIndex; 0: it is not known.
+	// AppliedTerm returns the term of the command with AppliedIndex, or 0 if it is not known.
 	AppliedTerm() uint64
 }
 
-// Ahead is a Durable FSM whose state may hold more than the log: it was fetched from another
-// member at a moment after raft took its snapshot.
+// Ahead is a Durable FSM whose state may have more than the log, because it was fetched from
+// another member after raft took its snapshot.
 type Ahead interface {
 	Durable
 	// AheadIndex returns the index up to which the state may be ahead of the log.
 	AheadIndex() uint64
 }
 
-// Stager is an FSM whose snapshots only name the data that another member has to fetch. Raft
-// does not get a snapshot before Stage has fetched the data: it would neither vote nor append
-// meanwhile.
+// Stager is an FSM whose snapshots only name data that another member has to fetch. Raft gets a
+// snapshot only after Stage has fetched the data, because raft neither votes nor appends during the
+// installation.
 type Stager interface {
 	FSM
-	// Stage fetches from the leader what Restore will need of a snapshot that Persist wrote
-	// there. When it returns nil, Restore can do without the leader, even after a restart. One
-	// goroutine at a time calls it, beside Apply; it is called again for the same snapshot if it
-	// failed or ctx ended before.
+	// Stage fetches from the leader what Restore needs for a snapshot that Persist wrote there.
+	// When it returns nil, Restore does not need the leader any more, even after a restart. One
+	// goroutine at a time calls it, concurrently with Apply. It is called again for the same
+	// snapshot if it failed or if ctx ended.
 	Stage(ctx context.Context, leader string, index uint64, snapshot []byte) error
 }
 
@@ -76,41 +75,41 @@ type Entry struct {
 
 // Snapshot is a frozen state.
 type Snapshot interface {
-	// Persist makes the state durable where the state machine keeps it, and writes
-	// to w what another member needs to reach it. When it returns nil, the log up to
-	// the snapshot's index is cut off.
+	// Persist makes the state durable in the state machine's own place, and writes to w what
+	// another member needs to reach the state. When it returns nil, the log up to the snapshot's
+	// index is cut off.
 	Persist(w io.Writer) error
-	// Release is called once, after Persist or instead of it.
+	// Release is called once, after Persist or if Persist is not called.
 	Release()
 }
 
-// Bounded is an FSM that keeps what it applied in memory until it is flushed.
+// Bounded is an FSM that keeps applied commands in memory until it is flushed.
 type Bounded interface {
 	FSM
-	// Crowded returns why the member takes no more commands from its leader; nil: it does. It is
-	// called for each append that brings commands, beside Apply, and must not block.
+	// Crowded returns why the member takes no more commands from its leader, or nil if it does. It
+	// is called for each append with commands, concurrently with Apply, and must not block.
 	Crowded() error
-	// Stuck reports whether Apply waits for memory that will not be free soon. A leader sends
-	// nothing then, so that another member takes over.
+	// Stuck reports whether Apply waits for memory that will not be free soon. Then a leader sends
+	// nothing, so that another member takes over.
 	Stuck() bool
 }
 
 // haltError is the result of an Apply that ends the replica.
 type haltError struct {
 	err error
-	// ending says that this is not a failure: the state machine is being closed.
+	// ending means that this is not a failure: the state machine is being closed.
 	ending bool
 }
 
 func (h *haltError) Error() string { return "state machine halted: " + h.err.Error() }
 func (h *haltError) Unwrap() error { return h.err }
 
-// Halt returns what Apply returns for an entry that it cannot apply, such as a command
-// of a newer version: the replica stops there, for good.
+// Halt returns the result of Apply for an entry that it cannot apply, such as a command of a newer
+// version. The replica then stops for good.
 func Halt(err error) any { return &haltError{err: err} }
 
-// Abandon returns what Apply returns for an entry that it does not apply because the state machine
-// is being closed: it gets no more, and no snapshot is taken.
+// Abandon returns the result of Apply for an entry that it does not apply because the state machine
+// is being closed. It gets no more entries, and no snapshot is taken.
 func Abandon() any { return &haltError{err: ErrClosed, ending: true} }
 
 func asHalt(result any, h **haltError) bool {

@@ -11,7 +11,7 @@ import (
 	"cordwood/shard/replica/wire"
 )
 
-// group is the members of the raft group, as this member knows them.
+// group has the members of the raft group, as this member knows them.
 type group struct {
 	raft *raft.Raft
 	wire *wire.Wire
@@ -25,8 +25,8 @@ type Member struct {
 	// Silent is how long ago it last answered this member, which leads. It is negative if the
 	// member has not answered at all, and 0 for this member itself.
 	Silent time.Duration
-	// LastIndex is the last entry of its log, by its last answer; of this member itself the
-	// last entry of its own log.
+	// LastIndex is the last entry of its log according to its last answer. For this member it is
+	// the last entry of the own log.
 	LastIndex uint64
 }
 
@@ -67,21 +67,21 @@ func (g group) members() []Member {
 	return out
 }
 
-// lag returns how many entries a member lacks, by its last answer.
+// lag returns how many entries a member lacks according to its last answer.
 func (g group) lag(m Member) uint64 {
 	last := g.raft.LastIndex()
 	return last - min(last, m.LastIndex)
 }
 
-// successors returns the voters that may lead now, the ones with most of the log first, and says
-// why the others may not. It leaves out the nodes in avoid, and nodes that were silent for longer
+// successors returns the voters that may lead now, those with most of the log first, and why the
+// other voters may not. It leaves out the nodes in avoid, and nodes that were silent for longer
 // than maxSilence.
 func (g group) successors(avoid []string, maxSilence time.Duration) (ready []Member, rest []string) {
 	for _, m := range g.members() {
 		switch lag := g.lag(m); {
 		case !m.Voter || m.NodeID == g.self:
 		case slices.Contains(avoid, m.NodeID):
-			rest = append(rest, fmt.Sprintf("node %s is about to stop or to be emptied, or cannot be reached", m.NodeID))
+			rest = append(rest, fmt.Sprintf("node %s is stopping, is being drained, or cannot be reached", m.NodeID))
 		case m.Silent < 0:
 			rest = append(rest, fmt.Sprintf("node %s has not answered", m.NodeID))
 		case m.Silent > maxSilence:
@@ -96,7 +96,7 @@ func (g group) successors(avoid []string, maxSilence time.Duration) (ready []Mem
 	return ready, rest
 }
 
-// otherVoters returns the other voters, and how many of them make a majority, together with this
+// otherVoters returns the other voters, and how many of them are a majority together with this
 // member if it votes.
 func (g group) otherVoters() (others []string, needed int) {
 	self := false
@@ -115,9 +115,8 @@ func (g group) otherVoters() (others []string, needed int) {
 	return others, len(others)/2 + 1
 }
 
-// confirm reports whether a majority of voters has answered, in a term, what was sent after a
-// round of questions had begun. Learners do not count: they have no part in the majority that
-// elects another leader.
+// confirm reports whether a majority of voters has answered, in a term, what was sent after a round
+// of questions had begun. Learners do not count, because they do not vote for another leader.
 func (g group) confirm(term, round uint64) bool {
 	others, needed := g.otherVoters()
 	for _, id := range others {

@@ -39,8 +39,9 @@ func openGroup(t *testing.T, ids ...string) (members map[string]*Replica, trans 
 	return members, trans
 }
 
-// A leader that nobody reaches, but which reaches the others, leads on by raft. It hands on, but
-// only if the others are enough without it; and it stays a follower that disturbs nobody.
+// TestHandOn checks a leader that nobody reaches but that reaches the others: by raft's rules it
+// continues to lead. It must transfer leadership, but only if the others are enough without it.
+// Afterwards it must stay a follower that does not disturb the group.
 func TestHandOnOfAnUnreachableLeader(t *testing.T) {
 	ids := []string{"n1", "n2", "n3"}
 	members, trans := openGroup(t, ids...)
@@ -51,10 +52,10 @@ func TestHandOnOfAnUnreachableLeader(t *testing.T) {
 	for _, id := range ids {
 		if id != self {
 			others = append(others, id)
-			trans[id].Disconnect(raft.ServerAddress(self)) // the answers go back all the same
+			trans[id].Disconnect(raft.ServerAddress(self)) // the answers still arrive
 		}
 	}
-	for ctx := within(t); ; { // both have to have answered lately, however slow the machine is
+	for ctx := within(t); ; { // both must have answered recently, however slow the machine is
 		ready, _ := leader.group.successors(nil, leader.cfg.HeartbeatTimeout)
 		if len(ready) == 2 {
 			break
@@ -70,10 +71,10 @@ func TestHandOnOfAnUnreachableLeader(t *testing.T) {
 	}
 	if _, err := leader.Propose(within(t), []byte("b")); errs.ReasonOf(err) == errs.NotLeader {
 		t.Skip("the leader was lost by itself: the machine is too slow")
-	} else if err != nil { // it leads on
+	} else if err != nil { // it still leads
 		t.Fatal(err)
 	}
-	// With one that nobody reaches either the other one could not lead.
+	// If nobody reaches one of the others either, the last one could not lead.
 	err := leader.HandOn(within(t), others[0])
 	if e := errs.From(err); err == nil || e.Reason != errs.Busy ||
 		!strings.Contains(err.Error(), "without this node 2 of 3 voters have to be ready, and 1 are") {
@@ -84,7 +85,7 @@ func TestHandOnOfAnUnreachableLeader(t *testing.T) {
 	}
 	next := proposeAny(t, members[others[0]], members[others[1]], "c")
 	term, led := next.raft.CurrentTerm(), next.LeadsChanged()
-	// It hears of no leader, and stands for election in vain, without raising the term.
+	// It hears of no leader, and stands for election without success and without raising the term.
 	stand := time.After(4 * leader.cfg.ElectionTimeout)
 	for waits := true; waits; {
 		select {

@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Leadership is not handed to a member that does not answer: writes would wait for nothing
-// until raft gives the hand-over up.
+// TestNoHandOverToASilentMember checks that leadership is not transferred to a member that does not
+// answer. Writes would wait until raft gives the transfer up.
 func TestNoHandOverToASilentMember(t *testing.T) {
 	ids := []string{"n1", "n2", "n3"}
 	members, trans := openGroup(t, ids...)
@@ -48,7 +48,7 @@ func TestNoHandOverToASilentMember(t *testing.T) {
 	if errors.Is(err, raft.ErrLeadershipTransferInProgress) {
 		t.Errorf("the hand-over was begun: %v", err)
 	}
-	// Nor is it when the leader may choose; and nobody is asked who is to be left out.
+	// The same holds if the leader may choose, and if the only candidate is excluded.
 	err = leader.StepDown(within(t), alive)
 	if e := errs.From(err); err == nil || e.Reason != errs.Busy || !strings.Contains(err.Error(), dead) ||
 		leader.raft.State() != raft.Leader {
@@ -75,8 +75,8 @@ func TestNoHandOverToASilentMember(t *testing.T) {
 	}
 }
 
-// A snapshot waits for a hand-over that is under way, and does not fail: a node that stops meanwhile would end with an
-// error.
+// TestSnapshotDuringHandOver checks that a snapshot waits for a running transfer of leadership and
+// does not fail. Otherwise a node that stops meanwhile would end with an error.
 func TestSnapshotDuringHandOver(t *testing.T) {
 	ids := []string{"n1", "n2", "n3"}
 	members, trans := openGroup(t, ids...)
@@ -90,7 +90,7 @@ func TestSnapshotDuringHandOver(t *testing.T) {
 		trans[id].Disconnect(raft.ServerAddress(silent))
 	}
 	trans[silent].DisconnectAll()
-	// It lasts until raft gives it up, since the other side hears nothing of it.
+	// The transfer lasts until raft gives it up, since the other side hears nothing of it.
 	handOver := leader.raft.LeadershipTransferToServer(raft.ServerID(silent), raft.ServerAddress(silent))
 	if err := leader.Snapshot(); err != nil {
 		t.Errorf("snapshot: %v", err)
@@ -100,7 +100,7 @@ func TestSnapshotDuringHandOver(t *testing.T) {
 	}
 }
 
-// proposeAny has whichever of two members leads take an entry, and returns that one.
+// proposeAny proposes an entry at whichever of two members leads, and returns the leader.
 func proposeAny(t *testing.T, a, b *Replica, entry string) *Replica {
 	t.Helper()
 	for ctx := within(t); ; {

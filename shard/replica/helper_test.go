@@ -16,8 +16,8 @@ import (
 	"cordwood/shard/replica/raftlog"
 )
 
-// list is a state machine that remembers its commands; what is durable of it
-// outlives the replica, as a shard's segments do.
+// list is a state machine that remembers its commands. Its durable part outlives the replica, as a
+// shard's segments do.
 type list struct {
 	mu      sync.Mutex
 	seen    []string // applied since the replica was opened
@@ -50,7 +50,7 @@ func (l *list) all() []string {
 	return append(append([]string{}, l.durable...), l.seen...)
 }
 
-// reopened returns the state machine after a restart: only what is durable.
+// reopened returns the state machine after a restart, with its durable part only.
 func (l *list) reopened() *list {
 	return &list{durable: l.durable, durableIndex: l.durableIndex, applied: l.durableIndex}
 }

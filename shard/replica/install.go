@@ -16,15 +16,16 @@ import (
 )
 
 const (
-	// maxStaged bounds a snapshot that names data, in bytes.
+	// maxStaged is the maximum size of a snapshot that names data, in bytes.
 	maxStaged = 256 << 20
-	// stageHold is how long the leader waits for an answer while data is fetched. After that it
-	// is told to send the snapshot again later: it may have a newer one by then.
+	// stageHold is how long the leader waits for an answer while data is fetched. After that it is
+	// told to send the snapshot again later, when it may have a newer one.
 	stageHold = time.Minute
 )
 
-// errOutdated is why a snapshot is not installed: the member has the state that it describes.
-var errOutdated = errors.New("this member has come further than the snapshot meanwhile")
+// errOutdated is why a snapshot is not installed: the member already has the state that it
+// describes.
+var errOutdated = errors.New("this member has applied more than the snapshot meanwhile")
 
 // installer takes the snapshots that a leader sends. Raft does too little for them: it installs
 // whatever comes, also what is older than its own state, and it neither votes nor appends until
@@ -44,13 +45,13 @@ var errOutdated = errors.New("this member has come further than the snapshot mea
 type installer struct {
 	r    *Replica
 	past *raftlog.History
-	// staging holds a token while data of a snapshot is fetched.
+	// staging holds a token while the data of a snapshot is fetched.
 	staging chan struct{}
-	// installing says that raft is to install a snapshot of another member.
+	// installing means that raft is about to install a snapshot of another member.
 	installing atomic.Bool
 }
 
-// take answers a snapshot of a leader, or gives it to raft.
+// take answers a snapshot from a leader, or passes it to raft.
 func (i *installer) take(rpc raft.RPC, req *raft.InstallSnapshotRequest) {
 	r := i.r
 	old, err := i.outdated(req.LastLogIndex, req.LastLogTerm)
@@ -63,21 +64,21 @@ func (i *installer) take(rpc raft.RPC, req *raft.InstallSnapshotRequest) {
 	}
 	if err != nil {
 		answer(rpc, r.raft.CurrentTerm(), false,
-			fmt.Errorf("replica %s on node %s: snapshot of index %d is not taken yet: %w",
+			fmt.Errorf("replica %s on node %s: snapshot of index %d is not installed yet: %w",
 				r.cfg.Group, r.cfg.NodeID, req.LastLogIndex, err))
 		return
 	}
 	rpc.RespChan <- i.pass(rpc)
 }
 
-// answer answers a snapshot that raft does not get.
+// answer answers a snapshot that is not passed to raft.
 func answer(rpc raft.RPC, term uint64, success bool, err error) {
 	_, _ = io.Copy(io.Discard, rpc.Reader) // the connection must be read to its end
 	header := raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax}
 	rpc.Respond(&raft.InstallSnapshotResponse{RPCHeader: header, Term: term, Success: success}, err)
 }
 
-// pass gives a snapshot to raft and returns raft's answer.
+// pass passes a snapshot to raft and returns raft's answer.
 func (i *installer) pass(rpc raft.RPC) raft.RPCResponse {
 	r := i.r
 	closed := raft.RPCResponse{Error: raft.ErrRaftShutdown}
@@ -108,10 +109,10 @@ func (i *installer) pass(rpc raft.RPC) raft.RPCResponse {
 	}
 }
 
-// beforeCreate is snapshot.Store.BeforeCreate.
+// beforeCreate is the callback snapshot.Store.BeforeCreate.
 func (i *installer) beforeCreate(index, term uint64) error {
 	if !i.installing.Load() {
-		return nil // a snapshot of this member's own
+		return nil // this member's own snapshot
 	}
 	old, err := i.outdated(index, term)
 	if err != nil {
@@ -124,9 +125,9 @@ func (i *installer) beforeCreate(index, term uint64) error {
 	return nil
 }
 
-// outdated reports whether this member has applied everything that a snapshot of another member covers.
-// Such a snapshot was held up on its way, while its leader gave up and sent the next one. An
-// error says that the two members have a different past, or that this is not known.
+// outdated reports whether this member has already applied everything that a snapshot of another
+// member covers. Such a snapshot was delayed while its leader gave up and sent the next one. An
+// error means that the two members have different histories, or that this is not known.
 func (i *installer) outdated(index, term uint64) (bool, error) {
 	applied := i.r.raft.AppliedIndex()
 	if applied < index {
@@ -148,7 +149,8 @@ func (i *installer) outdated(index, term uint64) (bool, error) {
 	return true, nil
 }
 
-// termOf returns the term of the entry with an index, if log or newest snapshot still have it.
+// termOf returns the term of the entry with an index if the log or the newest snapshot still has
+// it.
 func (i *installer) termOf(index uint64) (term uint64, known bool, err error) {
 	var l raft.Log
 	err = i.r.log.GetLog(index, &l)
@@ -165,8 +167,8 @@ func (i *installer) termOf(index uint64) (term uint64, known bool, err error) {
 	return newest.Term, true, nil
 }
 
-// stage has the state machine fetch what a snapshot names, if it is a Stager. rpc gets a new
-// reader of the snapshot.
+// stage lets the state machine fetch the data that a snapshot names, if it is a Stager. rpc gets a
+// new reader of the snapshot.
 func (i *installer) stage(rpc *raft.RPC, req *raft.InstallSnapshotRequest) error {
 	stager, ok := i.r.fsm.fsm.(Stager)
 	if !ok || req.Term < i.r.raft.CurrentTerm() {

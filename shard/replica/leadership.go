@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// leadership is whether this member leads and is ready to: it has applied everything that was
+// leadership records whether this member leads and is ready: it has applied everything that was
 // committed before its term.
 type leadership struct {
 	mu      sync.Mutex    // guards the rest
-	term    uint64        // in which the member is ready to lead; 0: it is not
+	term    uint64        // the term in which the member is ready to lead; 0 if it is not ready
 	changed chan struct{} // closed, and replaced, when term changes
 }
 
 func (l *leadership) init() { l.changed = make(chan struct{}) }
 
-// set notes the term in which this member is ready to lead; 0: it is not ready.
+// set records the term in which this member is ready to lead, or 0 if it is not ready.
 func (l *leadership) set(term uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,14 +43,14 @@ func (r *Replica) IsLeader() bool {
 	return leads
 }
 
-// leadsIn is IsLeader with the term.
+// leadsIn does what IsLeader does, and returns the term.
 func (r *Replica) leadsIn() (term uint64, leads bool) {
 	term, _ = r.leading.get()
 	return term, term > 0 && r.failure() == nil
 }
 
-// LeadsChanged returns a channel that is closed when the result of IsLeader has changed. To
-// miss nothing, take it before asking.
+// LeadsChanged returns a channel that is closed when the result of IsLeader has changed. Get the
+// channel before calling IsLeader; otherwise a change may be missed.
 func (r *Replica) LeadsChanged() <-chan struct{} {
 	_, changed := r.leading.get()
 	return changed
@@ -115,8 +115,8 @@ func (r *Replica) beginToLead() {
 	}
 	r.leading.set(term)
 	if r.first.CompareAndSwap(true, false) {
-		// With the next entry the others learn what is committed. Otherwise they would hear it with
-		// a later append, and not be ready before.
+		// The next entry tells the others what is committed. Otherwise they would learn it with a
+		// later append, and would not be ready before.
 		r.barrier()
 	}
 }

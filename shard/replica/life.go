@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// life is how a replica ends: by its failure, or by Close. The channels are closed in the order
+// life records how a replica ends: by a failure or by Close. The channels are closed in the order
 // failed (only by a failure), ended, stop (only by Close).
 type life struct {
 	// gate guards closing; it is held for reading only while a call is counted.
@@ -30,8 +30,7 @@ func newLife() *life {
 	return l
 }
 
-// enter counts one more call in flight, unless the replica is closing. The caller must call
-// inflight.Done.
+// enter counts a call in flight, unless the replica is closing. The caller must call inflight.Done.
 func (l *life) enter() bool {
 	l.gate.RLock()
 	defer l.gate.RUnlock()
@@ -51,7 +50,7 @@ func (l *life) beginClose() (first bool) {
 	return first
 }
 
-// markFailed notes that the replica failed, and calls then. Only the first call does something.
+// markFailed records that the replica failed, and calls then. Only the first call does anything.
 func (l *life) markFailed(err error, then func()) {
 	l.failOnce.Do(func() {
 		l.failErr = err
@@ -71,10 +70,10 @@ func (l *life) failure() error {
 	}
 }
 
-// running is raft once it runs, for callbacks that may come before Open has it.
+// running gives callbacks access to raft. They may be called before Open has started it.
 type running struct{ atomic.Pointer[raft.Raft] }
 
-// leads reports whether this member leads another one in a term.
+// leads reports whether this member leads in a term and has another member.
 func (r *running) leads(id raft.ServerID, term uint64) bool {
 	now := r.Load()
 	return now != nil && now.State() == raft.Leader && now.CurrentTerm() == term && r.hasMember(string(id))

@@ -20,9 +20,9 @@ const (
 	AddLearner ChangeKind = iota + 1
 	// Promote lets a learner vote.
 	Promote
-	// Remove takes a node out, voter or learner.
+	// Remove removes a node, voter or learner.
 	Remove
-	// Lead hands leadership to a voter.
+	// Lead transfers leadership to a voter.
 	Lead
 )
 
@@ -36,16 +36,16 @@ func (k ChangeKind) String() string {
 	case Remove:
 		return "remove a member"
 	case Lead:
-		return "hand leadership on"
+		return "transfer leadership"
 	}
 	return "change of an unknown kind"
 }
 
 const (
-	// promoteLag is how many entries a learner may lack when it is promoted: from then on
+	// promoteLag is how many entries a learner may lack when it is promoted. After the promotion
 	// the group may have to wait for it.
 	promoteLag = 1000
-	// promoteSilence is how long ago it may have answered last.
+	// promoteSilence is how long ago its last answer may be.
 	promoteSilence = 2 * time.Second
 )
 
@@ -62,17 +62,17 @@ func (r *Replica) Members() (voters, learners []string) {
 	return voters, learners
 }
 
-// Change changes the members of the group, or its leader, and waits until the change is
-// committed. A change that is made already succeeds. Only the leader can do it: the
-// reason of the error is NotLeader on others, and then it names the leader. Busy means
-// that nothing was changed and that it may be tried again later, OutcomeUnknown that the
-// change may still be made.
+// Change changes the members of the group, or its leader, and waits until the change is committed.
+// If the change has been made already, it succeeds. Only the leader can make changes: on other
+// members the reason of the error is NotLeader, and the error names the leader. Busy means that
+// nothing was changed and that the caller may try again later. OutcomeUnknown means that the change
+// may still be made.
 //
-// A learner is promoted, and a voter made the leader, only when it answers and has nearly
-// all of the log. A leader does not remove itself, and the last voter stays.
+// A learner is promoted, and a voter made the leader, only when it answers and has nearly all of
+// the log. A leader does not remove itself, and the last voter stays.
 func (r *Replica) Change(ctx context.Context, kind ChangeKind, node string) error {
 	if node == "" {
-		return errs.New(errs.InvalidArguments, "%s: %s: no node is given", r.cfg.Group, kind)
+		return errs.New(errs.InvalidArguments, "%s: %s: no node is given; name the node", r.cfg.Group, kind)
 	}
 	if r.raft.State() != raft.Leader {
 		return r.refusal(raft.ErrNotLeader)
@@ -95,14 +95,14 @@ type change struct {
 	kind   ChangeKind
 	id     raft.ServerID
 	addr   raft.ServerAddress
-	member *Member // that is changed; nil: the node is no member
+	member *Member // the member that is changed; nil if the node is not a member
 }
 
 func (c *change) refuse(format string, args ...any) *errs.Error {
 	return errs.New(errs.IllegalState, "%s: %s, node %s: "+format, append([]any{c.r.cfg.Group, c.kind, c.id}, args...)...)
 }
 
-// prepare returns what begins the change; nil if it is made already.
+// prepare returns a function that begins the change, or nil if it has been made already.
 func (c *change) prepare() (begin func() raft.Future, err error) {
 	running, timeout := c.r.raft, c.r.cfg.EnqueueTimeout
 	switch c.kind {
@@ -118,7 +118,7 @@ func (c *change) prepare() (begin func() raft.Future, err error) {
 			return nil, nil
 		}
 		if string(c.id) == c.r.cfg.NodeID {
-			return nil, c.refuse("it leads; hand leadership on first")
+			return nil, c.refuse("it leads; transfer leadership first")
 		}
 		return func() raft.Future { return running.RemoveServer(c.id, 0, timeout) }, nil
 	case Lead:
@@ -129,7 +129,7 @@ func (c *change) prepare() (begin func() raft.Future, err error) {
 
 func (c *change) promote() (begin func() raft.Future, err error) {
 	if c.member == nil {
-		return nil, c.refuse("it is no learner; add it first")
+		return nil, c.refuse("it is not a learner; add it first")
 	}
 	if c.member.Voter {
 		return nil, nil
@@ -147,8 +147,8 @@ func (c *change) handOver() (begin func() raft.Future, err error) {
 	if c.member == nil || !c.member.Voter {
 		return nil, c.refuse("it does not vote in the group")
 	}
-	// Writes wait while a hand-over lasts, so none is begun that cannot end soon: a node that
-	// has just died counts as alive for some seconds still.
+	// Writes wait during a transfer of leadership, so only a transfer that can end soon is begun: a
+	// node that has just died counts as alive for some seconds.
 	if err := c.checkReady("lead", c.r.cfg.HeartbeatTimeout); err != nil {
 		return nil, err
 	}
@@ -167,10 +167,10 @@ func (c *change) checkReady(to string, maxSilence time.Duration) error {
 	return nil
 }
 
-// StepDown hands leadership to another voter: the one with most of the log among the voters that
-// answered lately, lack little and are not in avoid. It does nothing if this member does not lead
-// or is the only voter. Reason Busy means that there is no such voter, and that this member still
-// leads.
+// StepDown transfers leadership to another voter. Among the voters that answered recently, lack few
+// entries and are not in avoid, it chooses the one with most of the log. It does nothing if this
+// member does not lead or is the only voter. Reason Busy means that there is no such voter, and
+// that this member still leads.
 func (r *Replica) StepDown(ctx context.Context, avoid ...string) error {
 	if r.raft.State() != raft.Leader || r.SoleVoter() {
 		return nil
@@ -180,7 +180,7 @@ func (r *Replica) StepDown(ctx context.Context, avoid ...string) error {
 		strings.Join(rest, ", ")).
 		WithReason(errs.Busy).WithRetryAfter(time.Second))
 	for _, m := range ready {
-		// A node that has just died may still count as alive: then the next one is asked.
+		// A node that has just died may still count as alive. Then the next one is tried.
 		if err = r.settle(ctx, Lead, m.NodeID, func() raft.Future {
 			return r.raft.LeadershipTransferToServer(raft.ServerID(m.NodeID), raft.ServerAddress(m.NodeID))
 		}); err == nil || ctx.Err() != nil || r.raft.State() != raft.Leader {
@@ -190,9 +190,9 @@ func (r *Replica) StepDown(ctx context.Context, avoid ...string) error {
 	return err
 }
 
-// HandOn is StepDown of a member that others cannot reach. It fails with reason Busy unless the
-// other voters that are ready to lead and not in avoid are a majority without this member: the
-// next leader cannot reach it either.
+// HandOn does what StepDown does, for a member that other nodes cannot reach. It fails with reason
+// Busy unless the other voters that are ready to lead and not in avoid are a majority, because the
+// next leader cannot reach this member either.
 func (r *Replica) HandOn(ctx context.Context, avoid ...string) error {
 	if r.raft.State() != raft.Leader || r.SoleVoter() {
 		return nil

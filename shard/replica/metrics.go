@@ -9,8 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are the metrics of one group. Without a registerer they are kept, but nothing
-// reads them.
+// metrics are the metrics of one group. Without a registerer they are counted, but not exported.
 type metrics struct {
 	reg        prometheus.Registerer
 	collectors []prometheus.Collector
@@ -26,12 +25,13 @@ type metrics struct {
 func newMetrics(reg prometheus.Registerer, group string) *metrics {
 	m := &metrics{
 		appendSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "cordwood_raft_log_append_seconds", Help: "Time of one append to the raft log, fsync included.",
+			Name: "cordwood_raft_log_append_seconds", Help: "Duration of one append to the raft log, including fsync.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 17), // 0.1 ms to 6.5 s
 		}),
 		fsyncSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "cordwood_raft_log_fsync_seconds",
-			Help:    "Time of one fsync of a file of the raft log. The metadata group has none: its log is a database file.",
+			Name: "cordwood_raft_log_fsync_seconds",
+			Help: "Duration of one fsync of a file of the raft log. The metadata group does not have this metric, because " +
+				"its log is a database file.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 17),
 		}),
 		appendBytes: prometheus.NewCounter(prometheus.CounterOpts{
@@ -42,11 +42,12 @@ func newMetrics(reg prometheus.Registerer, group string) *metrics {
 		}),
 		cut: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "cordwood_raft_log_damage_cut_total",
-			Help: "Times damage was found and cut off in log entries no longer needed. No data was lost; replace the disk.",
+			Help: "Number of times damage was found and cut off in log entries that were no longer needed. No data was lost; " +
+				"replace the disk.",
 		}),
 		changes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "cordwood_raft_leadership_changes_total",
-			Help: "Times this member became or ceased to be the leader of its group.",
+			Help: "Number of times this member became leader of its group or stopped leading it.",
 		}),
 	}
 	if reg != nil {
@@ -56,12 +57,12 @@ func newMetrics(reg prometheus.Registerer, group string) *metrics {
 	return m
 }
 
-// watch registers the gauges that are read when they are collected; the replica must run.
+// watch registers the gauges that are read at collection time. The replica must be running.
 func (m *metrics) watch(r *Replica) { m.register(raftCollector{r}) }
 
 func (m *metrics) register(cs ...prometheus.Collector) {
 	for _, c := range cs {
-		// A second replica of the same group in a process, as in tests, goes without.
+		// A second replica of the same group in one process, as in tests, has no such metrics.
 		if m.reg != nil && m.reg.Register(c) == nil {
 			m.collectors = append(m.collectors, c)
 		}
@@ -82,29 +83,29 @@ func (m *metrics) appended(d time.Duration, bytes int64) {
 
 func (m *metrics) synced(d time.Duration) { m.fsyncSeconds.Observe(d.Seconds()) }
 
-// raftCollector reports the state of a member, all of it at one moment.
+// raftCollector reports the state of a member at a single moment.
 type raftCollector struct{ r *Replica }
 
 var (
 	leaderDesc    = raftDesc("leader", "1 if this member leads its group.")
 	knowsDesc     = raftDesc("leader_known", "1 if this member knows who leads its group.")
-	termDesc      = raftDesc("term", "Term of the group, as this member knows it; it rises with every election.")
+	termDesc      = raftDesc("term", "Term of the group, as this member knows it; it increases with every election.")
 	lastDesc      = raftDesc("last_index", "Index of the last entry of this member's log.")
 	committedDesc = raftDesc("commit_index", "Index of the last entry that this member knows to be committed.")
 	appliedDesc   = raftDesc("applied_index", "Index of the last command that this member has applied.")
 	lagDesc       = raftDesc("apply_lag_entries", "Entries that this member knows to be committed and has not applied.")
-	votersDesc    = raftDesc("voters", "Voters of the group, as this member knows them.")
+	votersDesc    = raftDesc("voters", "Voters of the group, as known to this member.")
 	learnersDesc  = raftDesc("learners",
 		"Members of the group without a vote, such as new replicas, as this member knows them.")
 	bytesDesc  = raftDesc("log_bytes", "Bytes of entries in the raft log.")
-	oldestDesc = raftDesc("log_oldest_age_seconds", "Age of the oldest entry behind the last snapshot, from which a "+
+	oldestDesc = raftDesc("log_oldest_age_seconds", "Age of the oldest entry after the last snapshot, from which a "+
 		"restart would apply entries again; 0 if there is none.")
 	snapshotDesc = raftDesc("snapshot_age_seconds", "Time since the last snapshot of the group on this member; "+
-		"missing until there is one. A group without writes takes none.")
+		"absent until there is one. A group without writes takes no snapshots.")
 	followerDesc = raftDesc("follower_lag_entries",
-		"Entries that another member lacks, by its last answer; on the leader only.", "peer")
+		"Entries that another member lacks according to its last answer; only on the leader.", "peer")
 	silentDesc = raftDesc("follower_silent_seconds",
-		"Time since the last answer of another member; on the leader only, and missing if it never answered.", "peer")
+		"Time since the last answer of another member; only on the leader, and absent if it never answered.", "peer")
 )
 
 func raftDesc(name, help string, labels ...string) *prometheus.Desc {
@@ -172,7 +173,7 @@ func number(b bool) float64 {
 	return 0
 }
 
-// snapshotTime returns when a snapshot was taken, by its name; zero if the name does not say.
+// snapshotTime returns when a snapshot was taken, from its name, or zero if the name has no time.
 func snapshotTime(id string) time.Time {
 	millis, err := strconv.ParseInt(id[strings.LastIndexByte(id, '-')+1:], 10, 64)
 	if err != nil {

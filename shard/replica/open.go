@@ -13,13 +13,13 @@ import (
 	"cordwood/shard/replica/wire"
 )
 
-// Open opens or creates the member in cfg.Dir and starts it. On return all
-// directories are durable; with cfg.Bootstrap so is the group.
+// Open opens or creates the member in cfg.Dir and starts it. When it returns, all directories are
+// durable, and with cfg.Bootstrap the group is too.
 //
-// A Transport is closed if Open fails.
+// If Open fails, it closes the Transport.
 //
-// If the state machine is Durable and holds less than the newest snapshot, it is
-// restored from that snapshot before anything is applied.
+// If the state machine is Durable and has less than the newest snapshot, it is restored from the
+// snapshot before anything is applied.
 func Open(cfg Config) (*Replica, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("replica %s: config: %w", cfg.Group, err)
@@ -153,7 +153,7 @@ func (o *opening) checkState() (err error) {
 	return raftlog.CheckContinuity(r.log, r.snaps, held)
 }
 
-// makeWire puts the wire between raft and the transport.
+// makeWire creates the wire between raft and the transport.
 func (o *opening) makeWire() error {
 	r, cfg := o.r, o.cfg
 	fenced, err := readFence(cfg.Dir)
@@ -178,7 +178,7 @@ func (o *opening) makeWire() error {
 	return nil
 }
 
-// start makes the group if there is none, and starts raft.
+// start creates the group if there is none, and starts raft.
 func (o *opening) start() (err error) {
 	r, cfg := o.r, o.cfg
 	newest, err := r.snaps.Newest()
@@ -219,15 +219,15 @@ func (o *opening) start() (err error) {
 	return o.elect()
 }
 
-// elect has the member stand for election at once if no other member could lead, or if it is the
-// first of the founders.
+// elect makes the member stand for election at once if no other member can lead, or if it is the
+// first founder.
 func (o *opening) elect() error {
 	r, cfg := o.r, o.cfg
 	alone := r.group.isSoleVoter()
 	if members := r.group.servers(); cfg.Transport == nil && len(members) > 0 && !alone {
 		// It would wait for the votes of others for ever.
 		return errors.Join(fmt.Errorf("its members are %v by log and snapshots, and node %s should be the only one: "+
-			"the head of the newest snapshot is damaged, or the directory is another node's; restore it from a backup",
+			"the header of the newest snapshot is damaged, or the directory belongs to another node; restore it from a backup",
 			members, cfg.NodeID), r.raft.Shutdown().Error())
 	}
 	if alone || cfg.Transport == nil {
@@ -239,7 +239,7 @@ func (o *opening) elect() error {
 	return nil
 }
 
-// bootstrap makes an empty log a group with the founders as its voters.
+// bootstrap creates a group in an empty log, with the founders as its voters.
 func (o *opening) bootstrap(conf *raft.Config) error {
 	r := o.r
 	last, err := r.log.LastIndex()
@@ -253,8 +253,8 @@ func (o *opening) bootstrap(conf *raft.Config) error {
 	if last > 0 || newest != nil {
 		return nil
 	}
-	// A crash in the middle of an earlier bootstrap leaves the term behind, but no
-	// log: nothing was ever stored here, so the term means nothing.
+	// A crash during an earlier bootstrap may leave a term but no log. Nothing was ever stored
+	// here, so the term has no meaning.
 	if err := r.log.SetTerm(0); err != nil {
 		return err
 	}
@@ -265,7 +265,7 @@ func (o *opening) bootstrap(conf *raft.Config) error {
 	return raft.BootstrapCluster(conf, r.log, r.log, r.snaps, r.wire.ForRaft(), founders)
 }
 
-// voter returns a node as a voter of a group. Its address is its id, see Config.NodeID.
+// voter returns a node as a voter of a group. Its address is its id; see Config.NodeID.
 func voter(id string) raft.Server {
 	return raft.Server{Suffrage: raft.Voter, ID: raft.ServerID(id), Address: raft.ServerAddress(id)}
 }

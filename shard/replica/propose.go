@@ -12,9 +12,9 @@ import (
 )
 
 var (
-	// ErrTooLarge is the cause of a refusal of an entry above Config.MaxEntryBytes.
+	// ErrTooLarge is the cause if an entry larger than Config.MaxEntryBytes is refused.
 	ErrTooLarge = errors.New("entry is too large for the log")
-	// ErrClosed is the cause of a refusal by a closed replica.
+	// ErrClosed is the cause if a closed replica refuses an entry.
 	ErrClosed = errors.New("replica is closed")
 )
 
@@ -25,12 +25,10 @@ type Applied struct {
 	Result any
 }
 
-// Propose appends data to the log and waits until it is durable on a majority and
-// applied here.
+// Propose appends data to the log and waits until it is durable on a majority and applied here.
 //
-// data belongs to the log and the state machine from now on, whatever Propose
-// returns; the caller must not change it. An error is an *errs.Error whose reason
-// says what became of the entry:
+// Afterwards data belongs to the log and the state machine, whatever Propose returns, so the caller
+// must not change it. An error is an *errs.Error whose reason says what happened to the entry:
 //
 //	NotLeader       not appended; another replica leads (its id is in the text)
 //	Busy            not appended; try again after RetryAfter
@@ -92,7 +90,7 @@ func (r *Replica) Propose(ctx context.Context, data []byte) (_ Applied, err erro
 	}
 }
 
-// refusal returns raft's error with its reason.
+// refusal converts raft's error to an error with a reason.
 func (r *Replica) refusal(err error) *errs.Error {
 	switch {
 	case errors.Is(err, raft.ErrNotLeader):
@@ -104,7 +102,7 @@ func (r *Replica) refusal(err error) *errs.Error {
 		return errs.New(errs.ShardNotReady, "propose to %s: node %s does not lead it; %s", r.cfg.Group, r.cfg.NodeID, hint).
 			WithLeader(string(leader)).WithRetryAfter(50 * time.Millisecond)
 	case errors.Is(err, raft.ErrLeadershipTransferInProgress):
-		// Not Busy, which callers try again for a short time only.
+		// The reason is not Busy, because callers repeat Busy only for a short time.
 		return errs.Wrap(errs.ShardNotReady, err, "propose to %s: another member takes over", r.cfg.Group).
 			WithLeader("").WithRetryAfter(50 * time.Millisecond)
 	case errors.Is(err, raft.ErrEnqueueTimeout), errors.Is(err, raft.ErrAbortedByRestore):
@@ -115,7 +113,7 @@ func (r *Replica) refusal(err error) *errs.Error {
 	}
 }
 
-// unknown returns the error for an entry that may be appended or not.
+// unknown returns the error for an entry that may or may not have been appended.
 func unknown(group string, code errs.Code, err error) *errs.Error {
 	return errs.Wrap(code, err, "propose to %s: the outcome is unknown", group).WithReason(errs.OutcomeUnknown)
 }

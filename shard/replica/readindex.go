@@ -11,24 +11,24 @@ import (
 	"cordwood/proto/errs"
 )
 
-// verifier asks the other members whether this one still leads. One round of questions serves
-// all callers that wait when it begins; later callers wait for the next round.
+// verifier asks the other members whether this one still leads. One round of requests serves all
+// callers that wait when it starts; later callers wait for the next round.
 type verifier struct {
 	life *life
-	ask  func() error // asks one round of questions
+	ask  func() error // asks one round of requests
 
 	mu      sync.Mutex // guards the rest
 	running bool
-	next    *round // the round that begins when the running one has ended
+	next    *round // the round that starts when the running one has ended
 }
 
-// round is one round of questions.
+// round is one round of requests.
 type round struct {
 	done chan struct{} // closed when err is set
 	err  error
 }
 
-// verify waits until a round that began after the call has ended.
+// verify waits for a round that starts after the call.
 func (v *verifier) verify(ctx context.Context) error {
 	v.mu.Lock()
 	if v.next == nil {
@@ -55,7 +55,7 @@ func (v *verifier) verify(ctx context.Context) error {
 	}
 }
 
-// runRounds runs rounds until no caller waits for one.
+// runRounds runs rounds as long as callers wait for one.
 func (v *verifier) runRounds() {
 	defer v.life.inflight.Done()
 	for {
@@ -72,11 +72,10 @@ func (v *verifier) runRounds() {
 	}
 }
 
-// verifyOnce asks all members whether this one still leads. Raft sends the heartbeats, but it
-// also counts the answers of learners, and answers to what was sent before it was asked: neither
-// excludes that another leader was elected. The wire knows which voters have answered since.
-// Raft's own answer is not waited for: it never comes if raft is shut down before it took the
-// question up.
+// verifyOnce asks all members whether this one still leads. Raft sends the heartbeats. Its own
+// count includes answers of learners, and answers to earlier messages, so it does not prove that no
+// other leader was elected. The wire knows which voters have answered since. The caller does not
+// wait for raft's own answer, because it never comes if raft is shut down first.
 func (r *Replica) verifyOnce() error {
 	term, round := r.raft.CurrentTerm(), r.wire.NextRound()
 	r.inflight.Add(1) // the caller is counted, so Close still waits
@@ -90,7 +89,7 @@ func (r *Replica) verifyOnce() error {
 		case r.raft.CurrentTerm() != term || r.raft.State() != raft.Leader || !r.IsLeader():
 			return raft.ErrLeadershipLost
 		case r.wire.NewestTerm() > term:
-			return raft.ErrLeadershipLost // a member is in a newer term, and raft will notice
+			return raft.ErrLeadershipLost // a member is in a newer term, which raft will notice
 		case r.group.confirm(term, round):
 			return nil
 		}
@@ -105,21 +104,21 @@ func (r *Replica) verifyOnce() error {
 	}
 }
 
-// ReadIndex returns an index of the log, and its term, such that a member that has
-// applied it (see WaitApplied) holds everything that was acknowledged before the call.
-// It has been applied here when it is returned. Only the leader knows it; on other members
-// the reason of the error is NotLeader.
+// ReadIndex returns an index of the log and its term. A member that has applied the index (see
+// WaitApplied) has everything that was acknowledged before the call. This member has applied it
+// when ReadIndex returns. Only the leader can answer; on other members the reason of the error is
+// NotLeader.
 func (r *Replica) ReadIndex(ctx context.Context) (index, term uint64, err error) {
 	term, leads := r.leadsIn()
 	if !leads {
 		return 0, 0, r.refusal(raft.ErrNotLeader)
 	}
-	// The term must still be the same at the end: a member that was deposed and elected again a
-	// moment ago does not know yet what others committed in between.
+	// The term must still be the same at the end. A member that was deposed and elected again a
+	// moment ago does not know yet what others committed meanwhile.
 	commit := r.raft.CommitIndex()
-	// The only voter needs no confirmation that it leads, and its raft may be waiting for room
-	// on the disk, which is no reason not to read. A voter that was added after the index was
-	// taken cannot have acknowledged anything before.
+	// The only voter needs no confirmation that it leads. Its raft may be waiting for disk space,
+	// and that must not block reads. A voter that was added after the index was read cannot have
+	// acknowledged anything before.
 	if !r.SoleVoter() {
 		if err := r.verifying.verify(ctx); err != nil {
 			if ctx.Err() != nil {
@@ -141,7 +140,7 @@ func (r *Replica) ReadIndex(ctx context.Context) (index, term uint64, err error)
 	return last, term, nil
 }
 
-// notLeader returns the error of a member that does not lead any more.
+// notLeader returns the error of a member that no longer leads.
 func (r *Replica) notLeader(cause error) error {
 	e := errs.Wrap(errs.ShardNotReady, cause, "%s: node %s does not lead it any more", r.cfg.Group, r.cfg.NodeID)
 	leader := r.Leader()

@@ -33,17 +33,18 @@ func (r *Replica) WaitApplied(ctx context.Context, index uint64) error {
 	}
 }
 
-// hasApplied reports whether everything up to index, the index of any kind of entry, is applied.
+// hasApplied reports whether everything up to index is applied. index may belong to any kind of
+// entry.
 func (r *Replica) hasApplied(index uint64) bool {
 	if r.raft.AppliedIndex() < index {
-		return false // some of it has not even been handed over
+		return false // some entries have not been passed to the state machine yet
 	}
 	last, known := r.log.LastCommand(index)
 	return !known || r.fsm.Applied() >= last
 }
 
-// readyPoll is how often WaitReady looks whether a follower has caught up: not every
-// step towards that applies an entry.
+// readyPoll is how often WaitReady checks whether a follower has caught up. Polling is needed
+// because not every step applies an entry.
 const readyPoll = 20 * time.Millisecond
 
 // Ready reports whether WaitReady would return at once.
@@ -60,7 +61,7 @@ func (r *Replica) Ready() bool {
 	if r.caughtUp.Load() {
 		return true
 	}
-	// The leader says what is committed in its first append to this process.
+	// The leader sends its commit index with its first append to this process.
 	commit := r.wire.LeaderCommit()
 	if commit == 0 || !r.hasApplied(commit) {
 		return false
@@ -69,13 +70,13 @@ func (r *Replica) Ready() bool {
 	return true
 }
 
-// WaitReady waits until this member leads and has applied all that was committed before,
-// or follows a leader that it knows and has applied what was committed when that leader
-// first said so.
+// WaitReady waits until this member leads and has applied all that was committed before. It also
+// returns if the member follows a known leader and has applied what was committed when this leader
+// first reported it.
 func (r *Replica) WaitReady(ctx context.Context) error {
 	poll := time.NewTicker(readyPoll)
 	defer poll.Stop()
-	return r.waitChange(ctx, "wait until it is ready", poll.C, r.Ready)
+	return r.waitChange(ctx, "wait until the member is ready", poll.C, r.Ready)
 }
 
 // Staleness bounds the age of this member's state, by its own clock: everything acknowledged

@@ -15,20 +15,20 @@ import (
 	"cordwood/shard/replica/wire"
 )
 
-// Copy describes the files of a member that does not run.
+// Copy describes the files of a member that is not running.
 type Copy struct {
 	// LastIndex and LastTerm are index and term of the last entry of the log, or of the newest
-	// snapshot if there is nothing behind it.
+	// snapshot if no entry follows it.
 	LastIndex, LastTerm uint64
-	// SnapshotIndex is the index up to which the newest snapshot holds everything.
+	// SnapshotIndex is the index that the newest snapshot covers.
 	SnapshotIndex uint64
-	// Voters and Learners are the node ids of the members, by the newest membership that
-	// is stored.
+	// Voters and Learners are the node ids of the members, according to the newest stored
+	// membership.
 	Voters, Learners []string
 }
 
-// Peek reads the files in a member's directory, and changes nothing. The member must not
-// run.
+// Peek reads the files in a member's directory, and changes nothing. The member must not be
+// running.
 func Peek(dir string, kind raftlog.Kind) (Copy, error) {
 	var c Copy
 	var members raft.Configuration
@@ -41,7 +41,7 @@ func Peek(dir string, kind raftlog.Kind) (Copy, error) {
 	}
 	err = raftlog.EachEntry(dir, kind, func(l *raft.Log) error {
 		if l.Index <= c.SnapshotIndex {
-			return nil // also entries that were cut off
+			return nil // this includes entries that were cut off
 		}
 		c.LastIndex, c.LastTerm = l.Index, l.Term
 		if l.Type == raft.LogConfiguration {
@@ -50,7 +50,7 @@ func Peek(dir string, kind raftlog.Kind) (Copy, error) {
 		return nil
 	})
 	if err != nil {
-		return c, fmt.Errorf("look at the log of %s: %w", dir, err)
+		return c, fmt.Errorf("read the log of %s: %w", dir, err)
 	}
 	for _, s := range members.Servers {
 		if s.Suffrage == raft.Voter {
@@ -62,7 +62,7 @@ func Peek(dir string, kind raftlog.Kind) (Copy, error) {
 	return c, nil
 }
 
-// RecoverConfig says whose membership Recover replaces. Dir and NodeID are required.
+// RecoverConfig configures Recover. Dir and NodeID are required.
 type RecoverConfig struct {
 	Dir    string
 	Log    raftlog.Kind
@@ -72,18 +72,18 @@ type RecoverConfig struct {
 	// state machines that may be ahead of the log (Ahead).
 	StateIndex, StateTerm uint64
 	State                 func(w io.Writer) error
-	// Commands are appended to the log behind the new membership; the group applies them
-	// first. They are not for state machines that are ahead of the log.
+	// Commands are appended to the log after the new membership. The group applies them first. They
+	// must not be used with state machines that may be ahead of the log.
 	Commands [][]byte
 }
 
-// Recover makes the member in a directory the only one of its group, without asking the
-// others: for a group whose other voters are mostly lost. Everything in this log
-// counts as committed from then on, and what only other members have is lost. The other
-// members must not take part in a group of this name any more. The member must not run.
+// Recover makes the member in a directory the only one of its group, without asking the others: for
+// a group that has lost most of its other voters. From then on everything in this log counts as
+// committed, and entries that only other members have are lost. The other members must no longer
+// take part in a group with this name. The member must not be running.
 //
-// It returns what it found. When it returns without error the change is on disk; if it
-// is interrupted, call it again.
+// It returns what it found. When it returns without error the change is on disk; if it is
+// interrupted, call it again.
 func Recover(cfg RecoverConfig) (Copy, error) {
 	c, err := recoverMember(cfg)
 	if err != nil {
@@ -92,8 +92,8 @@ func Recover(cfg RecoverConfig) (Copy, error) {
 	return c, nil
 }
 
-// recoverMember does it in an order in which each step may be the last one before a crash: the
-// fence and a term of its own come first, and the membership that makes them count last.
+// recoverMember recovers the member. Each step may be the last one before a crash: the fence and a
+// new term come first, and the membership that puts them into effect comes last.
 func recoverMember(cfg RecoverConfig) (found Copy, err error) {
 	if found, err = Peek(cfg.Dir, cfg.Log); err != nil {
 		return found, err
@@ -120,7 +120,7 @@ func recoverMember(cfg RecoverConfig) (found Copy, err error) {
 	if err != nil {
 		return found, err
 	}
-	term = max(term, found.LastTerm) + 1 // nobody has voted in it
+	term = max(term, found.LastTerm) + 1 // nobody has voted in this term
 	if err := log.SetTerm(term); err != nil {
 		return found, err
 	}
@@ -156,8 +156,8 @@ func recoverMember(cfg RecoverConfig) (found Copy, err error) {
 // recoverDeadline is how long one write of Recover may take.
 const recoverDeadline = 10 * time.Second
 
-// recoverAhead makes a snapshot of a state that holds more than the log, and clears the log: what
-// is appended next must come behind the state.
+// recoverAhead takes a snapshot of a state that has more than the log, and clears the log. Later
+// entries must be appended after the state's last entry.
 func recoverAhead(cfg RecoverConfig, alone raft.Configuration, log *raftlog.Log, snaps *snapshot.Store) error {
 	below := wire.Loopback(raft.ServerAddress(cfg.NodeID))
 	sink, err := snaps.Create(raft.SnapshotVersionMax, cfg.StateIndex, cfg.StateTerm, alone, cfg.StateIndex, below)

@@ -11,8 +11,8 @@ import (
 	"cordwood/shard/replica/raftlog"
 )
 
-// TestRecover has one of three members go on alone. The others, which do not know, elect
-// a leader among themselves: it is not heard.
+// TestRecover lets one of three members continue alone. The others, which do not know of it, elect
+// a leader among themselves. The recovered member must refuse it.
 func TestRecover(t *testing.T) {
 	kinds(t, func(t *testing.T, kind raftlog.Kind) {
 		ids := []string{"n1", "n2", "n3"}
@@ -85,7 +85,7 @@ func TestRecover(t *testing.T) {
 	})
 }
 
-// waitAny waits until one of the members leads.
+// waitAny waits until one of the members leads, and returns it.
 func waitAny(t *testing.T, members ...*Replica) *Replica {
 	t.Helper()
 	ctx, cancel := context.WithCancel(within(t))

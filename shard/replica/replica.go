@@ -1,22 +1,20 @@
-// Package replica is one member of a raft group: a log on disk, the loop that
-// applies committed entries to a state machine, snapshots, and the typed outcome
-// of a proposal. Shards and the metadata group are both built on it.
+// Package replica implements a member of a raft group: a log on disk, the loop that applies
+// committed entries to a state machine, snapshots, and the typed outcome of a proposal. Shards and
+// the metadata group are both built on it.
 //
-// It is not a state machine, and it does not know what entries mean. It moves no
-// bulk data either: a snapshot holds what FSM.Snapshot persists, which should be
-// small. Below it lie raftlog (log and snapshots on disk), wire (what passes
-// between raft and its transport), transport, and raftlogger.
+// It is not a state machine, and it does not know what entries mean. It moves no bulk data either:
+// a snapshot holds what FSM.Snapshot persists, which should be small. Below it lie raftlog (log and
+// snapshots on disk), wire (what passes between raft and its transport), transport, and raftlogger.
 //
-// Life cycle: Open starts the member and returns before it leads; WaitLeader
-// waits until it does and everything committed before has been applied; Close
-// stops it. The state machine's own durable state is the truth after a restart:
-// raft restores no snapshot then, it hands over the entries after the last
-// snapshot, and the state machine skips the ones that it already holds.
+// Life cycle: Open starts the member and returns before it leads; WaitLeader waits until it does
+// and everything committed before has been applied; Close stops it. The state machine's own durable
+// state is the truth after a restart: raft restores no snapshot then, it hands over the entries
+// after the last snapshot, and the state machine skips the ones that it already holds.
 //
-// Failure: the first error of the log, an append that exceeds its deadline, and a
-// state machine that cannot apply an entry end the replica. Nothing is
-// appended or applied after that, and Config.FailStop is called once so that the
-// process can exit. A log whose fsync failed must not be written again.
+// Failure: the first error of the log, an append that exceeds its deadline, and a state machine
+// that cannot apply an entry end the replica. Nothing is appended or applied after that, and
+// Config.FailStop is called once so that the process can exit. A log whose fsync failed must not be
+// written again.
 //
 // Goroutines, besides raft's own: one that follows changes of the leader (watchLeadership), one
 // that takes snapshots regularly if the settings say so, the wire's, and one for every call that
@@ -44,7 +42,7 @@ type Replica struct {
 	*life
 	cfg     Config
 	raft    *raft.Raft
-	running running // raft, for callbacks
+	running running // gives callbacks access to raft
 	log     *raftlog.Log
 	snaps   *snapshot.Store
 	fsm     *fsmAdapter
@@ -56,8 +54,8 @@ type Replica struct {
 	leading   leadership
 	verifying verifier
 	snapshots snapshots
-	first     atomic.Bool // it stands for election as the first of the founders of a new group
-	caughtUp  atomic.Bool // as a follower: has applied what was committed when a leader first said
+	first     atomic.Bool // whether it stands for election as the first founder of a new group
+	caughtUp  atomic.Bool // as a follower: has applied what was committed when a leader first reported it
 
 	watching sync.WaitGroup
 	closed   chan struct{} // closed when Close is done; closeErr is set before
@@ -71,28 +69,27 @@ func (r *Replica) SoleVoter() bool { return r.group.isSoleVoter() }
 // learner.
 func (r *Replica) SoleMember() bool { return r.group.isSoleMember() }
 
-// LogWaits reports whether a write to the log waits for room on the disk. Until there is room
-// no proposal is committed, or known not to be.
+// LogWaits reports whether a write to the log waits for disk space. Until there is space, no
+// proposal is committed or known to be refused.
 func (r *Replica) LogWaits() bool { return r.log.Waiting() }
 
 // Term returns raft's term, as this replica knows it.
 func (r *Replica) Term() uint64 { return r.raft.CurrentTerm() }
 
-// Leader returns the node id of the leader that this member knows; empty if it knows none.
+// Leader returns the node id of the leader that this member knows, or an empty text.
 func (r *Replica) Leader() string {
 	_, id := r.raft.LeaderWithID()
 	return string(id)
 }
 
-// Err returns what ended the replica, or nil.
+// Err returns the error that ended the replica, or nil.
 func (r *Replica) Err() error { return r.failure() }
 
-// fail ends the replica. It may be called from any goroutine, raft's
-// own included, and does not block.
+// fail ends the replica. Any goroutine may call it, including raft's. It does not block.
 func (r *Replica) fail(err error) {
 	r.markFailed(err, func() {
 		if now := r.running.Load(); now != nil {
-			go now.Shutdown() // only asks; waiting would be waiting for ourselves
+			go now.Shutdown() // do not wait: this may be one of raft's goroutines
 		}
 		r.cfg.Logger.Error("replica failed; this process must restart", "group", r.cfg.Group, "error", err)
 		go r.cfg.FailStop(err)
@@ -102,10 +99,9 @@ func (r *Replica) fail(err error) {
 // closePatience is how long Close waits for proposals in flight.
 const closePatience = 5 * time.Second
 
-// Close hands leadership on if there is anyone to take it, lets proposals in
-// flight finish for a few seconds, and stops every goroutine. What was
-// acknowledged is durable without it. A second call waits for the first and
-// returns what it returned.
+// Close transfers leadership if another member can take it, lets proposals in flight finish for a
+// few seconds, and stops every goroutine. Acknowledged entries are durable even without Close. A
+// second call waits for the first and returns the same result.
 func (r *Replica) Close() error {
 	if r.beginClose() {
 		if err := r.close(); err != nil {
@@ -135,15 +131,14 @@ func (r *Replica) close() error {
 	return err
 }
 
-// finish hands leadership on and waits for proposals in flight.
+// finish transfers leadership and waits for proposals in flight.
 func (r *Replica) finish() {
 	if r.raft.State() == raft.Leader && len(r.group.servers()) > 1 {
 		if err := r.await(r.raft.LeadershipTransfer()); err != nil {
-			r.cfg.Logger.Info("leadership not handed on", "group", r.cfg.Group, "error", err)
+			r.cfg.Logger.Info("could not transfer leadership", "group", r.cfg.Group, "error", err)
 		}
 	}
-	// When raft shuts down it does not answer proposals that it has not taken up; await gives
-	// up on those.
+	// When raft shuts down, it does not answer proposals in its queue. await gives up on those.
 	idle := make(chan struct{})
 	go func() { r.inflight.Wait(); close(idle) }()
 	select {

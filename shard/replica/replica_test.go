@@ -56,7 +56,7 @@ func TestRestartReplaysWhatIsNotDurable(t *testing.T) {
 	})
 }
 
-// A copy of the directory, taken while the replica runs, is what a kill leaves.
+// A copy of the directory of a running replica is what a kill leaves behind.
 func TestOpenAfterKill(t *testing.T) {
 	kinds(t, func(t *testing.T, kind raftlog.Kind) {
 		dir, copied := t.TempDir(), t.TempDir()
@@ -195,7 +195,7 @@ func TestUnknownCommandHalts(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
-	// It halts again: the entry is in the log and is not skipped.
+	// It halts again, because the entry is in the log and is not skipped.
 	cfg.FSM = &list{}
 	r, err = Open(cfg)
 	if err != nil {
@@ -239,7 +239,7 @@ func TestInspectLog(t *testing.T) {
 		dir := t.TempDir()
 		r := mustOpen(t, config(dir, kind, &list{}))
 		mustPropose(t, r, "alpha", "beta")
-		if kind == raftlog.Bolt { // one process at a time
+		if kind == raftlog.Bolt { // only one process at a time
 			if err := r.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -263,8 +263,8 @@ func TestInspectLog(t *testing.T) {
 	}
 }
 
-// Three members over raft's in-memory transport: the leader hands on when it
-// closes, and a member that missed the log is brought up by a snapshot.
+// TestThreeMembers uses raft's in-memory transport. The leader transfers leadership when it closes,
+// and a member that lacks the log gets a snapshot.
 func TestThreeMembers(t *testing.T) {
 	ids := []string{"n1", "n2", "n3"}
 	trans := map[string]*raft.InmemTransport{}

@@ -9,9 +9,9 @@ import (
 	"cordwood/shard/replica/raftlog"
 )
 
-// TestReadyAfterElections restarts a group whose last entries are not commands and in a
-// snapshot, but still in the log: every member gets ready, and reads are answered, although
-// nothing is written after that.
+// TestReadyAfterElections restarts a group whose last log entries are no commands and are covered
+// by a snapshot. Every member gets ready, and reads are answered, although nothing is written
+// afterwards.
 func TestReadyAfterElections(t *testing.T) {
 	kinds(t, func(t *testing.T, kind raftlog.Kind) {
 		ids := []string{"n1", "n2"}
@@ -42,7 +42,7 @@ func TestReadyAfterElections(t *testing.T) {
 		start()
 		leader := waitAny(t, members["n1"], members["n2"])
 		mustPropose(t, leader, "a")
-		// Each of them takes entries that are not commands.
+		// Each election appends entries that are not commands.
 		for range 3 {
 			if err := leader.StepDown(within(t)); err != nil {
 				t.Fatal(err)

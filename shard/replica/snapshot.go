@@ -11,11 +11,10 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Snapshot has the state machine make everything applied so far durable, keeps
-// what it persists as the group's newest snapshot, and then cuts the log behind
-// it: to Config.TrailingBytes if there are other members, otherwise to one entry.
-// It returns nil, and does nothing, if no entry was ever applied by this process.
-// Calls are taken one after another.
+// Snapshot makes the state machine persist everything applied so far, stores the result as the
+// group's newest snapshot, and then cuts the log before it: to Config.TrailingBytes if there are
+// other members, and otherwise to one entry. It does nothing and returns nil if this process has
+// applied no entry. Concurrent calls run one after another.
 func (r *Replica) Snapshot() error {
 	err := r.snapshots.take()
 	if err == nil || errors.Is(err, raft.ErrNothingNewToSnapshot) {
@@ -24,14 +23,15 @@ func (r *Replica) Snapshot() error {
 	return fmt.Errorf("replica %s: snapshot: %w", r.cfg.Group, err)
 }
 
-// transferChecks bounds how often a snapshot is tried again, ten times in an election timeout: raft takes none while
-// leadership is handed on, and gives that up after one election timeout.
+// transferChecks limits how often a snapshot is tried again: ten times in an election timeout. Raft
+// takes no snapshot during a transfer of leadership, which lasts at most one election timeout.
 const transferChecks = 20
 
 // snapshots takes the snapshots of a member.
 type snapshots struct {
 	of *Replica
-	// token holds an element while a snapshot is taken, and while one of another member is installed.
+	// token holds an element while a snapshot is taken, and while a snapshot of another member is
+	// installed.
 	token chan struct{}
 }
 
@@ -62,7 +62,7 @@ func (s *snapshots) take() error {
 		err = r.raft.Snapshot().Error()
 	}
 	if cause := r.fsm.takeSnapshotErr(); err != nil && cause != nil {
-		return cause // raft keeps only the text
+		return cause // raft passes on only the text
 	}
 	return err
 }
@@ -82,15 +82,15 @@ func (s *snapshots) setTrailing() error {
 	return r.raft.ReloadConfig(conf)
 }
 
-// snapshotCheck is how often a member checks whether its log has grown enough to be cut; up to
-// as much again is added by chance, so that members do not all do it at once.
+// snapshotCheck is how often a member checks whether its log has grown enough to be cut. A random
+// time up to the same length is added, so that not all members check at once.
 const snapshotCheck = 2 * time.Minute
 
 // takeRegularly takes a snapshot whenever Config.SnapshotEvery entries were appended since the
-// newest one, until the member ends. The library could do this by itself, but it would do so also
-// while a snapshot of another member is installed: its snapshot would wait for the main loop,
-// which waits for the state machine to restore, which waits until the frozen state is released.
-// None of the three would ever go on.
+// newest one, until the member ends. The library could do this by itself, but it would also do so
+// while a snapshot of another member is installed. That is a deadlock: its snapshot waits for the
+// main loop, the main loop waits for the state machine to restore, and the restore waits for the
+// release of the frozen state.
 func (s *snapshots) takeRegularly() {
 	r := s.of
 	for {
@@ -104,7 +104,8 @@ func (s *snapshots) takeRegularly() {
 			continue
 		}
 		if err := r.Snapshot(); err != nil && r.failure() == nil {
-			r.cfg.Logger.Warn("the log was not cut; this is tried again", "group", r.cfg.Group, "error", err)
+			r.cfg.Logger.Warn("could not take a snapshot, so the log was not cut; this is tried "+
+				"again", "group", r.cfg.Group, "error", err)
 		}
 	}
 }

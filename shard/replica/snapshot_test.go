@@ -17,8 +17,8 @@ type memStore struct {
 	io.Closer
 }
 
-// TestSnapshotEvery has a member cut its log by itself, but not while a snapshot of another
-// member is installed: each would wait for the other for ever.
+// TestSnapshotEvery lets a member cut its log by itself, but not while a snapshot of another member
+// is installed, which would be a deadlock.
 func TestSnapshotEvery(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -27,7 +27,7 @@ func TestSnapshotEvery(t *testing.T) {
 		cfg.SnapshotEvery = 5
 		cfg.Store = func() (raftlog.Store, error) { return memStore{raft.NewInmemStore(), io.NopCloser(nil)}, nil }
 		r := mustOpen(t, cfg)
-		r.snapshots.token <- struct{}{} // as the installer has it
+		r.snapshots.token <- struct{}{} // simulate an installation
 		mustPropose(t, r, words("a", 1, 20)...)
 		time.Sleep(10 * time.Minute)
 		if at := fsm.AppliedIndex(); at != 0 {

@@ -2,7 +2,7 @@ package replica
 
 import "github.com/hashicorp/raft"
 
-// Stats is the state of a replica at a moment.
+// Stats is the state of a replica at one moment.
 type Stats struct {
 	Group string
 	// State is Leader, Follower, Candidate, Shutdown or Failed.
@@ -13,14 +13,14 @@ type Stats struct {
 	// LastIndex is the last entry of the log, CommitIndex the last committed one,
 	// AppliedIndex the last command given to the state machine.
 	LastIndex, CommitIndex, AppliedIndex uint64
-	// LogBytes is what LogBytes returns.
+	// LogBytes is the result of LogBytes.
 	LogBytes int64
-	// ToldIndex is the highest index that this member knows to be committed; a follower knows
-	// it from leaders. The member has not caught up while AppliedIndex is behind.
+	// ToldIndex is the highest index that this member knows to be committed. A follower learns it
+	// from leaders. The member has not caught up while AppliedIndex is lower.
 	ToldIndex uint64
-	// CaughtUp says that everything up to ToldIndex is applied.
+	// CaughtUp means that everything up to ToldIndex is applied.
 	CaughtUp bool
-	// Members are the members of the group, as this one knows them.
+	// Members are the members of the group, as this member knows them.
 	Members []Member
 }
 
@@ -40,9 +40,9 @@ func (r *Replica) Stats() Stats {
 	return s
 }
 
-// LogBytes returns about how many bytes of entries the log holds that the last
-// snapshot did not cut off; it is right to 64 KiB and one entry.
+// LogBytes returns the approximate number of bytes of entries in the log that the last snapshot did
+// not cut off. It is exact to 64 KiB and one entry.
 func (r *Replica) LogBytes() int64 { return r.log.Bytes() }
 
-// LogBytesAfter returns about how many bytes of entries the log holds behind an index.
+// LogBytesAfter returns the approximate number of bytes of entries in the log after an index.
 func (r *Replica) LogBytesAfter(index uint64) int64 { return r.log.BytesAfter(index) }

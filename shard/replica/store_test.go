@@ -15,7 +15,7 @@ import (
 	"cordwood/shard/replica/raftlog"
 )
 
-// faulty is a backend whose writes fail, or hang, when told to.
+// faulty is a backend whose writes fail or hang when the test wants it.
 type faulty struct {
 	raftlog.Store
 	mu    sync.Mutex
@@ -68,7 +68,7 @@ func TestFirstStoreErrorLatches(t *testing.T) {
 	if err := <-stopped; !errors.Is(err, ioErr) {
 		t.Errorf("FailStop got %v", err)
 	}
-	f.set(nil, nil) // the disk is well again, but the log must not be trusted
+	f.set(nil, nil) // the disk works again, but the log must not be trusted
 	calls := f.calls
 	if err := r.log.StoreLog(&raft.Log{Index: 99}); !errors.Is(err, ioErr) {
 		t.Errorf("a later write gives %v", err)
@@ -164,7 +164,7 @@ func byteName(n int) string {
 	return map[int]string{4 << 10: "4KiB", 64 << 10: "64KiB"}[n]
 }
 
-// discard is a state machine without a state.
+// discard is a state machine without state.
 type discard struct{}
 
 func (discard) Apply(uint64, uint64, []byte) any  { return nil }
@@ -173,7 +173,7 @@ func (discard) Restore(io.Reader) error           { return nil }
 func (discard) Persist(w io.Writer) error         { _, err := w.Write([]byte("-")); return err }
 func (discard) Release()                          {}
 
-// TestRefusals says what became of a proposal that raft did not take.
+// TestRefusals checks what the error says about a proposal that raft did not take.
 func TestRefusals(t *testing.T) {
 	r := &Replica{cfg: Config{Group: "g", NodeID: "n"}}
 	for err, want := range map[error]errs.Reason{

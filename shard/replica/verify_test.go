@@ -15,8 +15,8 @@ import (
 	"cordwood/shard/replica/raftlog/damage"
 )
 
-// TestDamagedHead changes what raft noted of a snapshot: what was noted under another name
-// would be missing, and the group without its members, or with one that there is not.
+// TestDamagedHead damages raft's metadata of a snapshot. With a wrong field name, the field would
+// be missing: the group would have no members, or a member that does not exist.
 func TestDamagedHead(t *testing.T) {
 	t.Run("a field", func(t *testing.T) { damageHead(t, `"Configuration"`, `"Configulation"`) })
 	t.Run("no text", func(t *testing.T) { damageHead(t, `"ID":"n1"`, "\"ID\":\"n\xb1\"") })
@@ -58,8 +58,7 @@ func damageHead(t *testing.T, was, is string) {
 	}
 }
 
-// TestLogWithoutBuckets opens what a process leaves that is killed right after it made the
-// file of the log.
+// TestLogWithoutBuckets opens the log of a process that was killed right after it created the file.
 func TestLogWithoutBuckets(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "log"), 0o750); err != nil {
@@ -79,15 +78,16 @@ func TestLogWithoutBuckets(t *testing.T) {
 	}
 }
 
-// TestDamageBehindLookalikes: a flipped bit in an entry that has hundreds of words that look like
-// the frame of a commit, and a sector of zeros, is not taken for the torn end of the log.
+// TestDamageBehindLookalikes flips a bit in an entry with hundreds of words that look like the
+// frame of a commit, and with a sector of zeros. It must not be taken for the unfinished end of the
+// log.
 func TestDamageBehindLookalikes(t *testing.T) {
 	for shift := range 8 {
 		dir := t.TempDir()
 		r := mustOpen(t, config(dir, raftlog.WAL, &list{}))
 		var words []byte
 		for range 400 {
-			words = binary.LittleEndian.AppendUint64(words, 3) // the head of a commit
+			words = binary.LittleEndian.AppendUint64(words, 3) // the header of a commit
 		}
 		mustPropose(t, r, "one"+strings.Repeat("y", 61+shift)+string(words)+string(make([]byte, 2048)), "two", "three")
 		if err := r.Close(); err != nil {
@@ -114,7 +114,7 @@ func TestDamageBehindLookalikes(t *testing.T) {
 	}
 }
 
-// TestHoles opens logs that do not continue the state.
+// TestHoles opens logs with a gap between log and state.
 func TestHoles(t *testing.T) {
 	for _, test := range []struct {
 		name    string

@@ -19,8 +19,8 @@ import (
 	"cordwood/shard/replica/raftlog/snapshot"
 )
 
-// stopped makes a group of one whose log has files before and behind a snapshot, and
-// returns its state.
+// stopped creates a group of one whose log has files before and after a snapshot, and returns its
+// state.
 func stopped(t *testing.T, dir string, behind int) *list {
 	t.Helper()
 	cfg := config(dir, raftlog.WAL, &list{})
@@ -50,10 +50,10 @@ func stopped(t *testing.T, dir string, behind int) *list {
 	return state
 }
 
-// TestDamageThatNobodyNeeds damages each file of the log of a group of one in many places. It
-// opens with everything, and continues, if the damage is in entries that the state holds; it
-// says that the log is damaged else, and changes nothing. With another member in the
-// snapshot nothing is cut at all.
+// TestDamageThatNobodyNeeds damages each file of the log of a group of one in many places. If the
+// damage is in entries that the state has, the replica opens with everything and continues.
+// Otherwise it reports that the log is damaged, and changes nothing. If the snapshot has another
+// member, nothing is cut.
 func TestDamageThatNobodyNeeds(t *testing.T) {
 	for _, test := range []struct {
 		name   string
@@ -152,7 +152,8 @@ func counterValue(t *testing.T, reg *prometheus.Registry, name string) (sum floa
 	return sum
 }
 
-// TestCutOnlyAlone: entries are not needed only in a group of one whose state holds the snapshot.
+// TestCutOnlyAlone checks that entries are unneeded only in a group of one whose state includes the
+// snapshot.
 func TestCutOnlyAlone(t *testing.T) {
 	dir := t.TempDir()
 	stopped(t, dir, 1)
@@ -178,7 +179,7 @@ func TestCutOnlyAlone(t *testing.T) {
 	}
 }
 
-// BenchmarkVerifyLog is the check of a log before it is opened.
+// BenchmarkVerifyLog measures the check of a log before it is opened.
 func BenchmarkVerifyLog(b *testing.B) {
 	const size = 128 << 20
 	dir := b.TempDir()
@@ -213,7 +214,7 @@ func BenchmarkVerifyLog(b *testing.B) {
 	b.ReportMetric((cpuTime(b)-before).Seconds()/float64(b.N)*(1<<30)/size, "cpu-s/GiB")
 }
 
-// cpuTime returns the time that this process has had of the processors.
+// cpuTime returns the CPU time that this process has used.
 func cpuTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

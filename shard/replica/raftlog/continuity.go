@@ -9,9 +9,9 @@ import (
 	"cordwood/shard/replica/raftlog/snapshot"
 )
 
-// FinishInstall clears the log if a snapshot of another member was stored, and a crash came
-// before raft cleared it. Otherwise entries up to the snapshot's index from which the snapshot was
-// not made would keep raft from appending the entries after it.
+// FinishInstall clears the log if a crash came after a snapshot of another member was stored and
+// before raft cleared the log. Otherwise old entries up to the snapshot's index, which may differ
+// from the snapshot's history, would keep raft from appending the entries after it.
 func FinishInstall(log *Log, snaps *snapshot.Store) error {
 	newest, err := snaps.Newest()
 	if err != nil || newest == nil {
@@ -31,14 +31,14 @@ func FinishInstall(log *Log, snaps *snapshot.Store) error {
 		}
 	}
 	if err := log.DeleteRange(first, last); err != nil {
-		return fmt.Errorf("clear the log behind an installed snapshot: %w", err)
+		return fmt.Errorf("clear the log before an installed snapshot: %w", err)
 	}
 	return nil
 }
 
-// CheckContinuity returns an error that matches damage.ErrDamaged if entries are in neither the
-// log nor the state, which holds them up to applied: entries appended behind such a hole would be
-// taken for entries that the state already holds.
+// CheckContinuity returns an error that matches damage.ErrDamaged if some entries are in neither
+// the log nor the state, which has entries up to applied. Entries appended after such a gap would
+// be taken for entries that the state already has.
 func CheckContinuity(log *Log, snaps *snapshot.Store, applied uint64) error {
 	first, last, err := log.Bounds()
 	if err != nil {
@@ -55,9 +55,9 @@ func CheckContinuity(log *Log, snaps *snapshot.Store, applied uint64) error {
 	switch {
 	case last > 0 && first > covered+1:
 		return damage.Errorf("the log begins with entry %d and the newest snapshot ends with entry %d: "+
-			"those between are lost; restore the directory from a replica or a backup", first, covered)
+			"the entries between are lost; restore the directory from a replica or a backup", first, covered)
 	case max(last, covered) < applied:
-		return damage.Errorf("the state holds entries up to %d and the log ends with entry %d: its end is lost; "+
+		return damage.Errorf("the state has entries up to %d, but the log ends with entry %d: its end is lost; "+
 			"restore the directory from a replica or a backup", applied, max(last, covered))
 	}
 	if last == 0 {
@@ -68,7 +68,7 @@ func CheckContinuity(log *Log, snaps *snapshot.Store, applied uint64) error {
 		err = ErrNotFound
 	}
 	if err != nil {
-		return damage.Errorf("the log has entries up to %d and no current term: its stable values are lost or damaged "+
+		return damage.Errorf("the log has entries up to %d but no current term: its stable values are lost or damaged "+
 			"(%w); restore the directory from a replica or a backup", last, err)
 	}
 	return nil

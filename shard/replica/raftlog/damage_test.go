@@ -87,8 +87,8 @@ func makeLog(t *testing.T, dir string, kind Kind) []string {
 	return entries
 }
 
-// TestDamagedLog damages single bytes of every file of both kinds of log. The log
-// does not open then, or every entry is as it was.
+// TestDamagedLog damages single bytes of every file of both kinds of log. Either the log does not
+// open, or every entry is intact.
 func TestDamagedLog(t *testing.T) {
 	for _, kind := range []Kind{WAL, Bolt} {
 		t.Run(kind.String(), func(t *testing.T) {
@@ -123,7 +123,7 @@ func TestDamagedLog(t *testing.T) {
 					default:
 						harmless++
 					}
-					// Whatever was made of it, begin anew.
+					// Start with intact files again.
 					if err := os.RemoveAll(filepath.Join(dir, "log")); err != nil {
 						t.Fatal(err)
 					}
@@ -176,9 +176,9 @@ func TestTruncatedLog(t *testing.T) {
 	}
 }
 
-// TestTornAppend leaves of the last append what a power cut may leave: any of its
-// sectors. The entries before it are there, it is there as a whole or not at all, and
-// the log takes appends.
+// TestTornAppend simulates what a power loss may leave of the last append: any of its sectors.
+// Earlier entries are there, the last append is there as a whole or not at all, and the log accepts
+// appends.
 func TestTornAppend(t *testing.T) {
 	master := t.TempDir()
 	want := makeLog(t, master, WAL)
@@ -191,7 +191,7 @@ func TestTornAppend(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, lastCommit, end := len(want), 0, 0 // where the last append begins and ends
+	kept, lastCommit, end := len(want), 0, 0 // offsets of the begin and end of the last append
 	inLast, inFile := 0, 0
 	for at := 32; binary.LittleEndian.Uint64(b[at:]) != 0; {
 		size := 8
@@ -262,8 +262,8 @@ func appendTo(t *testing.T, dir string, index uint64) {
 	}
 }
 
-// TestCrashBetweenSealAndRotation ends the process when the newest file was ended
-// and the next one is not in the list yet.
+// TestCrashBetweenSealAndRotation ends the process after the newest file was completed and before
+// the next one is in the list.
 func TestCrashBetweenSealAndRotation(t *testing.T) {
 	dir := t.TempDir()
 	want := makeLog(t, dir, WAL)
@@ -292,7 +292,7 @@ func TestCrashBetweenSealAndRotation(t *testing.T) {
 	}
 }
 
-// TestNewerLog has log files of a version that does not exist yet.
+// TestNewerLog opens log files of an imagined future version.
 func TestNewerLog(t *testing.T) {
 	dir := t.TempDir()
 	makeLog(t, dir, WAL)

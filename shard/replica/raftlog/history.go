@@ -15,17 +15,18 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// A member never takes back an entry that its state machine holds. A leader that has other
-// entries in their place was elected by members that had lost them: a disk went back in time,
-// because a machine was set back to a snapshot, a folder was copied back, or a disk lost what it
-// had synced. The state cannot follow such a leader, and only the operator can say which rows are
-// the right ones. The member ends, leaves a mark, and does not open again.
+// A member never takes back an entry that its state machine has. A leader with other entries in
+// their place was elected by members that had lost the entries, because a disk went back in time: a
+// machine was reset to a snapshot, a folder was replaced by an old copy, or a disk lost data that
+// it had synced. The state cannot follow such a leader, and only the operator can decide which rows
+// are right. The member ends, leaves a mark, and does not open again.
 
-// divergedFile says in one line why the member does not open. It is missing otherwise.
+// divergedFile contains one line that says why the member does not open. For other members it does
+// not exist.
 const divergedFile = "DIVERGED"
 
-// History keeps what a member has applied from being taken back in its log. Raft's main goroutine
-// uses it, and before that the goroutine that opens the member.
+// History prevents applied entries from being removed from the log. Raft's main goroutine uses it,
+// and before that the goroutine that opens the member.
 type History struct {
 	// Dir is the directory of the member.
 	Dir string
@@ -38,17 +39,17 @@ type History struct {
 	replacing atomic.Bool
 }
 
-// SetReplacing says whether the state of another member is being installed: raft then clears
-// the log of this one.
+// SetReplacing records whether the state of another member is being installed. In that case raft
+// clears the log of this member.
 func (h *History) SetReplacing(on bool) { h.replacing.Store(on) }
 
-// Diverged marks the member as one that has to be made anew, and returns the error that ends
-// it, which says why and matches damage.ErrDamaged.
+// Diverged marks the member as one that must be replaced. It returns the error that ends the
+// member, which gives the reason and matches damage.ErrDamaged.
 func (h *History) Diverged(format string, args ...any) error {
 	why := fmt.Sprintf(format, args...) +
-		": a disk of this group went back in time, that of this node or of another one " +
-		"(a machine that was set back to a snapshot, a folder that was copied back, a disk that lost what it had synced); " +
-		"what this replica holds is kept and not used any more, and it has to be made anew from the others"
+		": a disk of this group went back in time, on this node or on another one " +
+		"(a machine was reset to a snapshot, a folder was replaced by an old copy, or a disk lost synced data); " +
+		"the files of this replica are kept but not used any more, and it has to be created again from the other replicas"
 	return errors.Join(damage.Errorf("%s", why), MarkDiverged(h.Dir, why))
 }
 
@@ -56,13 +57,14 @@ func (h *History) Diverged(format string, args ...any) error {
 // with last, may be deleted.
 func (h *History) mayDelete(from, to, last uint64) error {
 	if h == nil || to < last {
-		return nil // the beginning, which a snapshot covers
+		return nil // the start of the log, which a snapshot covers
 	}
 	if h.replacing.Load() {
 		return nil
 	}
 	if held := h.Committed(); from <= held {
-		return h.Diverged("the leader has other entries from %d on, and this replica holds what was committed up to %d", from,
+		return h.Diverged("the leader has other entries from %d on, but this replica has applied the committed entries up "+
+			"to %d", from,
 			held)
 	}
 	return nil
@@ -75,39 +77,40 @@ func (h *History) mayStore(logs []*raft.Log) error {
 	}
 	for _, l := range logs {
 		if l.Index == h.Command && l.Term != h.Term {
-			return h.Diverged("the leader has an entry %d of term %d, and the state of this replica one of term %d", l.Index,
+			return h.Diverged("the leader has entry %d with term %d, but the state of this replica has it with term "+
+				"%d", l.Index,
 				l.Term, h.Term)
 		}
 	}
 	return nil
 }
 
-// Protect compares the log with h, and lets h refuse what would take back applied entries from
-// now on. It returns the error of h.Diverged if the log and the state have a different past.
+// Protect compares the log with h. From then on h refuses whatever would remove applied entries. It
+// returns the error of h.Diverged if the log and the state have different histories.
 func (s *Log) Protect(h *History) error {
 	if h.Term != 0 {
 		var l raft.Log
 		err := s.GetLog(h.Command, &l)
-		if err != nil && !errors.Is(err, raft.ErrLogNotFound) { // not found: it is behind a snapshot
+		if err != nil && !errors.Is(err, raft.ErrLogNotFound) { // the entry is not in the log because a snapshot covers it
 			return err
 		}
 		if err == nil && l.Term != h.Term {
-			return h.Diverged("the log has an entry %d of term %d, and the state one of term %d", l.Index, l.Term, h.Term)
+			return h.Diverged("the log has entry %d with term %d, but the state has it with term %d", l.Index, l.Term, h.Term)
 		}
 	}
 	s.history = h
 	return nil
 }
 
-// MarkDiverged keeps the member in a directory from being opened again, because its folder is
-// known to be older than what it said to other members; it has to be made anew from them. The
-// member must not run.
+// MarkDiverged prevents the member in a directory from being opened again, because its folder is
+// known to be older than what it told other members. It has to be created again from them. The
+// member must not be running.
 func MarkDiverged(dir, why string) error {
 	return vfs.Publish(vfs.OS, filepath.Join(dir, divergedFile), []byte(why+"\n"))
 }
 
-// Diverged returns why the member in a directory has to be made anew from the others; empty if
-// it has not. It may hold the only copy of acknowledged entries.
+// Diverged returns why the member in a directory has to be created again from the others, or an
+// empty text. The directory may have the only copy of acknowledged entries.
 func Diverged(dir string) (why string, err error) {
 	b, err := os.ReadFile(filepath.Join(dir, divergedFile))
 	if errors.Is(err, fs.ErrNotExist) {

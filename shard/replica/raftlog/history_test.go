@@ -6,7 +6,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// TestHistory: what was applied is not taken back by the log store, whoever asks.
+// TestHistory checks that the log store never removes applied entries, whoever asks for it.
 func TestHistory(t *testing.T) {
 	for _, c := range []struct {
 		name           string

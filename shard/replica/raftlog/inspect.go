@@ -12,9 +12,9 @@ import (
 )
 
 // EachEntry calls show with each entry in the log of the member in dir, in order, and changes
-// nothing. A WAL may be read while a process has it open. It is then read without the list of
-// its files, so entries that a snapshot has already cut off may still be shown. A bolt log
-// cannot be read while it is open.
+// nothing. A WAL may be read while a process has it open. It is then read without the list of its
+// files, so entries that a snapshot has already cut off may still be shown. A bolt log cannot be
+// read while a process has it open.
 func EachEntry(dir string, kind Kind, show func(*raft.Log) error) error {
 	return eachEntry(logDir(dir), kind, show)
 }
@@ -26,9 +26,9 @@ func eachEntry(logDir string, kind Kind, show func(*raft.Log) error) error {
 	return walfile.EachEntry(logDir, show)
 }
 
-// Inspect prints the entries of a log as text, one line each, and calls describe, if not nil,
-// to say what a command holds. dir is a log directory of either kind, or the directory of the
-// member above it. See EachEntry.
+// Inspect prints the entries of a log as text, one on each line. It calls describe, if not nil, for
+// a description of a command. dir is a log directory of either kind, or the member's directory. See
+// EachEntry.
 func Inspect(w io.Writer, dir string, describe func(w io.Writer, data []byte)) error {
 	if exists(logDir(dir)) {
 		dir = logDir(dir)

@@ -13,37 +13,38 @@ import (
 	"cordwood/shard/replica/raftlog/walfile"
 )
 
-// Log is the log and the stable store that raft uses. The first error of a write, and a write
-// that takes too long, ends it; a full disk makes it wait (see guard.Guard). It checks what it
+// Log is the log and the stable store that raft uses. The first error of a write ends it, and so
+// does a write that takes too long; a full disk makes it wait (see guard.Guard). It checks what it
 // reads, and counts bytes.
 //
-// Reads may come from several goroutines. Appends and deletions come from raft's main and
+// Several goroutines may read concurrently. Appends and deletions come from raft's main and
 // snapshot goroutines, and the backend orders them.
 type Log struct {
 	guard    *guard.Guard
 	backend  Store
 	appended func(took time.Duration, bytes int64)
-	// finished are the files of a WAL that took no more entries when it was opened.
+	// finished are the files of a WAL that were complete when it was opened.
 	finished []walfile.Finished
-	// sealed says that every entry carries a checksum, because the backend adds none.
+	// sealed means that every entry carries a checksum, because the backend adds none.
 	sealed bool
-	// history keeps what was applied from being taken back; nil until Protect.
+	// history prevents applied entries from being removed; it is nil until Protect.
 	history *History
 
-	mu      sync.Mutex // guards what is below; held for moments only
+	mu      sync.Mutex // guards the fields below; it is held for moments only
 	sizes   sizes
 	recent  recent
 	loading bool
 	// covered is the index of the newest snapshot when the log was opened: raft reads only the
 	// entries behind it, and the last one.
 	covered uint64
-	// others are the entries that are not commands, among the entries that were read or written since.
+	// others are the entries that are not commands, among the entries that were read or written
+	// since the log was opened.
 	others map[uint64]struct{}
 }
 
-// CountCovered counts the bytes of the log up to covered, the index of the newest snapshot; raft
-// reads only what is behind that (see Loaded). For a WAL it counts the finished files, from their
-// list; for a bolt log, which is small, it reads the entries. Call it before raft runs.
+// CountCovered counts the bytes of the log up to covered, the index of the newest snapshot, because
+// raft reads only later entries (see Loaded). For a WAL it adds up the finished files in their
+// list; for a bolt log, which is small, it reads the entries. It must be called before raft runs.
 func (s *Log) CountCovered(covered uint64) error {
 	first, err := s.backend.FirstIndex()
 	if err != nil || first == 0 {
@@ -69,22 +70,22 @@ func (s *Log) CountCovered(covered uint64) error {
 	return nil
 }
 
-// Loaded ends the time in which raft reads the log through once, and Bytes learns from that how
-// large it is. Raft began behind the snapshot with the index covered.
+// Loaded ends the phase in which raft reads the log once. Bytes learns from these reads how large
+// the log is. Raft started after the snapshot with the index covered.
 func (s *Log) Loaded(covered uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.loading, s.covered = false, covered
 }
 
-// isLoading reports whether raft has not begun its work.
+// isLoading reports whether raft has not started to work yet.
 func (s *Log) isLoading() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.loading
 }
 
-// Bytes returns about how many bytes of entries the log holds.
+// Bytes returns the approximate number of bytes of entries in the log.
 func (s *Log) Bytes() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,13 +97,13 @@ func (s *Log) Bytes() int64 {
 // ever because an old entry at its end disagrees (raft issue 697).
 func (s *Log) IsMonotonic() bool { return true }
 
-// FirstIndex returns the index of the first entry, 0 if there is none.
+// FirstIndex returns the index of the first entry, or 0 if there is none.
 func (s *Log) FirstIndex() (uint64, error) { return s.backend.FirstIndex() }
 
-// LastIndex returns the index of the last entry, 0 if there is none.
+// LastIndex returns the index of the last entry, or 0 if there is none.
 func (s *Log) LastIndex() (uint64, error) { return s.backend.LastIndex() }
 
-// Bounds returns the indexes of the first and the last entry, 0 if there is none.
+// Bounds returns the indexes of the first and the last entry, or 0 if there is none.
 func (s *Log) Bounds() (first, last uint64, err error) {
 	if first, err = s.backend.FirstIndex(); err != nil {
 		return 0, 0, err
@@ -111,8 +112,8 @@ func (s *Log) Bounds() (first, last uint64, err error) {
 	return first, last, err
 }
 
-// GetLog reads an entry into l, from memory if it is still there. It returns
-// raft.ErrLogNotFound for an entry that the log does not hold.
+// GetLog reads an entry into l, from memory if it is still there. It returns raft.ErrLogNotFound
+// for an entry that is not in the log.
 func (s *Log) GetLog(index uint64, l *raft.Log) error {
 	s.mu.Lock()
 	found := s.recent.get(index, l)
@@ -172,7 +173,7 @@ func (s *Log) StoreLogs(logs []*raft.Log) error {
 	return nil
 }
 
-// note takes an entry into account; mu is held.
+// note records an entry in the counts; mu must be held.
 func (s *Log) note(l *raft.Log) {
 	s.sizes.add(l.Index, entryBytes(l))
 	if l.Type == raft.LogCommand {
@@ -182,10 +183,10 @@ func (s *Log) note(l *raft.Log) {
 	}
 }
 
-// LastCommand returns the index of the last command up to index. known is false if that command
-// is before everything that this process has read or written of the log, or before the log: a
-// snapshot covers it, so it is applied. Which entries there are commands is not known: entries
-// that stay in the log behind a snapshot, for other members, are not read.
+// LastCommand returns the index of the last command up to index. known is false if that command is
+// older than everything that this process has read or written, or older than the log. A snapshot
+// covers such a command, so it is applied. Entries that stay in the log before a snapshot, for
+// other members, are not read, so it is not known which of them are commands.
 func (s *Log) LastCommand(index uint64) (last uint64, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,23 +205,23 @@ func (s *Log) LastCommand(index uint64) (last uint64, known bool) {
 	return index, true
 }
 
-// BytesAfter returns about how many bytes of entries the log holds behind index.
+// BytesAfter returns the approximate number of bytes of entries after index.
 func (s *Log) BytesAfter(index uint64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sizes.after(index)
 }
 
-// EntriesWithin returns how many of the entries up to last, counted from the end, have at most
-// so many bytes together.
+// EntriesWithin returns how many of the entries up to last, counted from the end, have at most the
+// given number of bytes together.
 func (s *Log) EntriesWithin(bytes int64, last uint64) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return last - min(last, s.sizes.from(bytes))
 }
 
-// DeleteRange deletes entries, from one end of the log. It refuses to delete what was applied
-// (see History) unless a snapshot covers it.
+// DeleteRange deletes entries at one end of the log. It refuses to delete applied entries (see
+// History) unless a snapshot covers them.
 func (s *Log) DeleteRange(from, to uint64) error {
 	first, last, err := s.Bounds()
 	if err != nil {
@@ -252,8 +253,8 @@ func (s *Log) DeleteRange(from, to uint64) error {
 	return nil
 }
 
-// change does one write of the backend under the guard. A WAL also waits for room by itself,
-// below what it has in memory.
+// change runs one write of the backend under the guard. A WAL also waits for disk space by itself,
+// when it writes its buffers.
 func (s *Log) change(what string, do func() error) error {
 	return s.guard.Write(what, func() error { return s.guard.WhileFull(what, guard.WriteFull, do) })
 }
@@ -261,8 +262,8 @@ func (s *Log) change(what string, do func() error) error {
 // Latch ends the log because of err.
 func (s *Log) Latch(err error) { s.guard.Latch(err) }
 
-// Waiting reports whether a write waits for room on the disk.
+// Waiting reports whether a write waits for disk space.
 func (s *Log) Waiting() bool { return s.guard.Waiting() }
 
-// BusyFor returns how long the write under way has taken so far; 0: there is none.
+// BusyFor returns how long the running write has taken so far, or 0 if none is running.
 func (s *Log) BusyFor() time.Duration { return s.guard.BusyFor() }

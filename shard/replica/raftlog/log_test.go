@@ -44,8 +44,9 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestLastCommandBehindSnapshot: the entry before the first one of the log is in a
-// snapshot, also if nobody here has seen it and the snapshot holds no command of its index.
+// TestLastCommandBehindSnapshot checks that the entry before the log's first one counts as covered
+// by a snapshot, even if this process has not seen it and the snapshot has no command with this
+// index.
 func TestLastCommandBehindSnapshot(t *testing.T) {
 	for _, c := range []struct {
 		first, last uint64
@@ -83,8 +84,9 @@ func TestLastCommandBehindSnapshot(t *testing.T) {
 	}
 }
 
-// What stays in the log behind a snapshot, for other members, counts after a restart, too:
-// else it would grow by as much again before it is cut.
+// TestTrailingLogCountsAfterRestart checks that entries which stay in the log before a snapshot,
+// for other members, are counted after a restart too. Otherwise the log would grow by as much again
+// before it is cut.
 func TestTrailingLogCountsAfterRestart(t *testing.T) {
 	for _, kind := range []Kind{WAL, Bolt} {
 		dir := t.TempDir()

@@ -1,14 +1,14 @@
-// Package raftlog is the log of a member of a raft group, as hashicorp/raft uses it: entries
-// and raft's few values (term, vote), in one of two formats (Kind).
+// Package raftlog implements the log of a member of a raft group, as hashicorp/raft uses it:
+// entries and raft's few values (term, vote), in one of two formats (Kind).
 //
-// It fences what the libraries of both formats do and lay down privately: walfile and boltfile
-// check every byte before the library sees it, guard ends the log with the first write that
-// fails, damage has the checksums that the libraries lack. snapshot keeps the snapshots beside
-// the log. Above that this package adds what raft needs and no library has: how many bytes the
-// log holds, which entries are commands, the last entries in memory, and that nothing which was
-// applied is taken back (History).
+// It encapsulates the libraries of both formats and their private file layouts. walfile and
+// boltfile check every byte before the library reads it, guard ends the log at the first write that
+// fails, and damage has the checksums that the libraries lack. snapshot keeps the snapshots beside
+// the log. This package adds what raft needs and no library has: the number of bytes in the log,
+// which entries are commands, a cache of the last entries, and the protection of applied entries
+// (History).
 //
-// It knows nothing of what entries mean, of other members, or of the running raft.
+// It does not know the meaning of entries, other members, or the running raft.
 package raftlog
 
 import (
@@ -30,19 +30,19 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// Store is a log and the few values that raft keeps beside it. What an append or a Set
-// stored is durable when it returns.
+// Store is a log and the few values that raft keeps beside it. An append or a Set is durable when
+// it returns.
 type Store interface {
 	raft.LogStore
 	raft.StableStore
 	io.Closer
 }
 
-// ErrDamaged is damage.ErrDamaged: it matches every error about damaged or missing files of a
-// member, for callers that need not know what a log is made of.
+// ErrDamaged is damage.ErrDamaged. It matches every error about damaged or missing files of a
+// member, for callers that need not know the files of a log.
 var ErrDamaged = damage.ErrDamaged
 
-// Kind names the format of the log on disk.
+// Kind is the format of the log on disk.
 type Kind int
 
 const (
@@ -71,22 +71,22 @@ type Config struct {
 	// SegmentBytes is the size of a segment file of a WAL. The default value is 2 MiB.
 	SegmentBytes int
 	// AppendDeadline is how long one append with its fsync may take before the log counts as
-	// failed. Waiting for room does not count.
+	// failed. Waiting for disk space does not count.
 	AppendDeadline time.Duration
 	// Fail is called once, with the error that ended the log. It must not block.
 	Fail func(error)
-	// DiskFull is called, again and again, while a write waits for room. It must not block.
-	// The default value does nothing.
+	// DiskFull is called repeatedly while a write waits for disk space. It must not block. The
+	// default value does nothing.
 	DiskFull func(error)
-	// Unneeded is the index up to which damaged entries of a WAL may be cut off; 0: none may.
-	// See Unneeded.
+	// Unneeded is the index up to which damaged entries of a WAL may be cut off; 0 means that none
+	// may. See Unneeded.
 	Unneeded uint64
-	// Logger gets what an operator should see, Library what the libraries log. The default
-	// values discard.
+	// Logger gets messages for operators, Library the messages of the libraries. The default values
+	// discard them.
 	Logger  *slog.Logger
 	Library hclog.Logger
-	// Appended is called with the time and the bytes of each append, Synced with the time of
-	// each fsync of a WAL, and Cut when damage was cut off. Their default values do nothing.
+	// Appended is called with the duration and the bytes of each append, Synced with the duration
+	// of each fsync of a WAL, and Cut when damage was cut off. The default values do nothing.
 	Appended func(took time.Duration, bytes int64)
 	Synced   func(took time.Duration)
 	Cut      func()
@@ -98,8 +98,8 @@ const DefaultSegmentBytes = 2 << 20
 // logDir returns the directory of the log of the member in dir.
 func logDir(dir string) string { return filepath.Join(dir, "log") }
 
-// MakeDirs makes the directories of the log and the snapshots of the member in dir, and every
-// missing one above them, durable.
+// MakeDirs creates the directories of the log and the snapshots of the member in dir, and every
+// missing parent, durably.
 func MakeDirs(dir string) error {
 	for _, sub := range []string{logDir(dir), snapshot.Dir(dir)} {
 		if err := os.MkdirAll(sub, 0o755); err != nil {
@@ -114,7 +114,7 @@ func MakeDirs(dir string) error {
 	return nil
 }
 
-// Open checks the log of a member and opens it, or makes a new one. It returns an error that
+// Open checks the log of a member and opens it, or creates a new one. It returns an error that
 // matches damage.ErrDamaged, and has changed nothing, if the log is damaged.
 func Open(cfg Config) (*Log, error) {
 	g := guard.New(guard.Config{Deadline: cfg.AppendDeadline, Fail: cfg.Fail, Full: cfg.DiskFull, Logger: cfg.Logger})
@@ -154,8 +154,8 @@ func (s *Log) open(cfg Config) (err error) {
 	return nil
 }
 
-// EndWaits ends the waits for room on the disk, so that raft can be shut down, and the deadline
-// of a write that has not returned. Close comes after it, when raft uses the log no more.
+// EndWaits ends waits for disk space, so that raft can be shut down, and the deadline of a write
+// that has not returned. Close must be called later, when raft no longer uses the log.
 func (s *Log) EndWaits() { s.guard.Close() }
 
 // Close closes the log's files.

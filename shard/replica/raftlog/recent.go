@@ -6,16 +6,16 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// recentEntries is how many of the last entries are remembered: more than are on their way to
-// a member, or wait to be applied, at a time.
+// recentEntries is how many of the last entries are remembered. It is more than are in flight to a
+// member, or wait to be applied, at a time.
 const recentEntries = 64
 
-// recent finds the last entries of the log in memory while something else still holds them
-// there. Without it raft would read every entry from its file once for each member that it is
-// sent to, once more as the entry before the next one, and once to apply it. The pointers are
-// weak, so that an idle group keeps no memory for them.
+// recent finds the last entries of the log in memory as long as something else holds them there.
+// Without it raft would read every entry from its file several times: for each member to which it
+// is sent, as the previous entry of the next one, and to apply it. The pointers are weak, so that
+// an idle group uses no memory for them.
 //
-// Entries are never changed once they are in the log. The caller serializes all calls.
+// Entries never change once they are in the log. The caller must serialize all calls.
 type recent struct {
 	ring [recentEntries]struct {
 		index uint64
@@ -23,7 +23,7 @@ type recent struct {
 	}
 }
 
-// add notes entries that are in the log from now on.
+// add records entries that are in the log from now on.
 func (r *recent) add(logs []*raft.Log) {
 	for _, l := range logs[max(0, len(logs)-recentEntries):] {
 		at := &r.ring[l.Index%recentEntries]
@@ -45,8 +45,8 @@ func (r *recent) get(index uint64, l *raft.Log) bool {
 	return true
 }
 
-// cut forgets the entries from one index to another, both included: what is written there
-// later is another entry.
+// cut removes the entries from one index to another, both included, because other entries may be
+// written there.
 func (r *recent) cut(from, to uint64) {
 	for i := range r.ring {
 		if at := &r.ring[i]; at.index >= from && at.index <= to {

@@ -28,7 +28,7 @@ func TestRecentEntries(t *testing.T) {
 	has(0, 0, false)
 	first := entries(1, 100, 1)
 	r.add(first)
-	has(100-recentEntries, 1, false) // its place is another's
+	has(100-recentEntries, 1, false) // another entry took its slot
 	has(100-recentEntries+1, 1, true)
 	has(100, 1, true)
 	has(101, 1, false)
@@ -46,7 +46,8 @@ func TestRecentEntries(t *testing.T) {
 	runtime.KeepAlive(second)
 }
 
-// Nothing is kept in memory only because it was written lately.
+// TestRecentEntriesAreNotKept checks that entries are not kept in memory only because they were
+// written recently.
 func TestRecentEntriesAreNotKept(t *testing.T) {
 	var r recent
 	r.add(entries(1, 8, 1))
@@ -60,7 +61,8 @@ func TestRecentEntriesAreNotKept(t *testing.T) {
 	}
 }
 
-// What the store hands out is what is in the log, also after its end was replaced.
+// TestRecentEntriesFollowTheLog checks that the store returns what is in the log, also after the
+// log's end was replaced.
 func TestRecentEntriesFollowTheLog(t *testing.T) {
 	for _, kind := range []Kind{WAL, Bolt} {
 		s := openStore(t, t.TempDir(), kind)

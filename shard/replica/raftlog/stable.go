@@ -12,16 +12,16 @@ import (
 	"cordwood/shard/replica/raftlog/guard"
 )
 
-// ErrNotFound is the error that raft expects, by its text, for a value that was never set.
+// ErrNotFound is the error for a value that was never set. Raft recognises it by its text.
 var ErrNotFound = errors.New("not found")
 
-// currentTerm is the key under which raft keeps its term.
+// currentTerm is the key under which raft stores its term.
 var currentTerm = []byte("CurrentTerm")
 
-// Set stores one of raft's values, with a checksum (damage.SealValue). If it fails while raft
-// runs it does not return: raft panics if it cannot note its term or its vote, and must not go
-// on as if it had. Raft is being shut down, or the log has failed and the process is about to
-// end with the reason; the goroutine ends here.
+// Set stores one of raft's values with a checksum (damage.SealValue). If it fails while raft runs,
+// it does not return: it ends the goroutine. Raft would panic if it could not store its term or its
+// vote, and must not continue as if it had. At that time raft is being shut down, or the log has
+// failed and the process is about to end with the reason.
 func (s *Log) Set(key, val []byte) error {
 	err := s.change("set "+string(key), func() error { return s.backend.Set(key, damage.SealValue(key, val)) })
 	if err != nil && !s.isLoading() || errors.Is(err, guard.ErrClosed) {
@@ -46,24 +46,25 @@ func (s *Log) Get(key []byte) ([]byte, error) {
 	return val, nil
 }
 
-// SetUint64 is Set of a number.
+// SetUint64 does what Set does, for a number.
 func (s *Log) SetUint64(key []byte, val uint64) error {
 	return s.Set(key, binary.BigEndian.AppendUint64(nil, val))
 }
 
-// GetUint64 is Get of a number.
+// GetUint64 does what Get does, for a number.
 func (s *Log) GetUint64(key []byte) (uint64, error) {
 	val, err := s.Get(key)
 	if err != nil {
 		return 0, err
 	}
 	if len(val) != 8 {
-		return 0, fmt.Errorf("log: value of %s has %d bytes, want 8", key, len(val))
+		return 0, fmt.Errorf("log: the value of %s has %d bytes, want 8; restore the directory from a replica or a "+
+			"backup", key, len(val))
 	}
 	return binary.BigEndian.Uint64(val), nil
 }
 
-// Term returns the current term of raft, 0 if it is not noted.
+// Term returns the current term of raft, or 0 if it is not stored.
 func (s *Log) Term() (uint64, error) {
 	term, err := s.GetUint64(currentTerm)
 	if errors.Is(err, ErrNotFound) {
@@ -72,5 +73,5 @@ func (s *Log) Term() (uint64, error) {
 	return term, err
 }
 
-// SetTerm notes the current term. Raft must not run.
+// SetTerm stores the current term. Raft must not be running.
 func (s *Log) SetTerm(term uint64) error { return s.SetUint64(currentTerm, term) }

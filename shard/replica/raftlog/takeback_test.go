@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// TestEntriesTakenBack has another leader replace the end of a log, as it does with what it
-// has not got: the log opens again with what came in its place, however often that was done.
+// TestEntriesTakenBack lets another leader repeatedly replace the end of a log by its own entries.
+// The log opens again with the new entries.
 func TestEntriesTakenBack(t *testing.T) {
 	for _, kind := range []Kind{WAL, Bolt} {
 		dir := t.TempDir()
@@ -27,7 +27,7 @@ func TestEntriesTakenBack(t *testing.T) {
 			if err := s.DeleteRange(first, last); err != nil {
 				t.Fatal(err)
 			}
-			if round != 1 { // the process may also end before anything comes in their place
+			if round != 1 { // the process may also end before new entries come
 				err = s.StoreLogs([]*raft.Log{
 					{Index: first, Term: 9, Type: raft.LogCommand, Data: []byte("another"), AppendedAt: time.Unix(1, 0)},
 				})

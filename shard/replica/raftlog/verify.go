@@ -13,23 +13,22 @@ import (
 	"cordwood/shard/replica/raftlog/walfile"
 )
 
-// Verified is what Verify read.
+// Verified is the result of Verify.
 type Verified struct {
 	Kind Kind
 	// First and Last are the indexes of the log; 0 if it is empty.
 	First, Last uint64
-	// Torn is the length in bytes of an append that was not finished; it is cut off when the
-	// log is opened.
+	// Torn is the length in bytes of an unfinished append, which is cut off when the log is opened.
 	Torn int64
 	// Snapshot is the index that the newest snapshot covers, and SnapshotCommand the index of
 	// the last command in it: raft's own entries take indexes too.
 	Snapshot, SnapshotCommand uint64
 }
 
-// Verify reads log and snapshots of the member in dir from the first byte to the last, without
-// changing anything, and checks that they continue each other. It calls command with the data
-// of each command in the log, and content with the content of the newest snapshot; both may be
-// nil. It must not run beside a process that has the member open.
+// Verify reads the log and the snapshots of the member in dir completely, without changing
+// anything, and checks that there is no gap between them. It calls command with the data of each
+// command in the log, and content with the content of the newest snapshot; both may be nil. No
+// process may have the member open.
 func Verify(dir string, command func(index uint64, data []byte) error,
 	content func(io.Reader) error,
 ) (v Verified, err error) {
@@ -49,13 +48,14 @@ func Verify(dir string, command func(index uint64, data []byte) error,
 		return v, err
 	}
 	if v.Last > 0 && v.First > v.Snapshot+1 {
-		return v, fmt.Errorf("log %s begins with entry %d, and the newest snapshot ends with %d: those between are lost",
+		return v, fmt.Errorf("log %s begins with entry %d, and the newest snapshot ends with %d: the entries between are "+
+			"lost",
 			logDir(dir), v.First, v.Snapshot)
 	}
 	return v, nil
 }
 
-// verifyLog reads the log, of whichever kind it is.
+// verifyLog reads the log, whatever its kind.
 func (v *Verified) verifyLog(dir string, command func(uint64, []byte) error) (err error) {
 	entry := func(l *raft.Log) error {
 		if v.First == 0 {
@@ -82,9 +82,10 @@ func exists(path string) bool {
 }
 
 // Unneeded returns the index up to which entries of a log are not needed, so that damage in them
-// may be cut off; 0 if all are needed. They are not needed if the newest snapshot covers them, the
-// state holds everything that the snapshot covers (it holds commands up to applied), and node is
-// the only member: no other one could be sent these entries, or could replace this one.
+// may be cut off. It returns 0 if all are needed. Entries are not needed if three conditions hold:
+// the newest snapshot covers them, the state has everything that the snapshot covers (applied is
+// its last command), and node is the only member, since another one might have to be sent these
+// entries, and could also replace this one.
 func Unneeded(newest *snapshot.Verified, node string, applied uint64) uint64 {
 	if newest == nil || applied < newest.Command {
 		return 0
@@ -95,9 +96,8 @@ func Unneeded(newest *snapshot.Verified, node string, applied uint64) uint64 {
 	return newest.Index
 }
 
-// WillCut reports whether opening a member would cut off the damage that Verify found in its
-// log, rather than fail. applied is the last command that the state machine holds. It changes
-// nothing.
+// WillCut reports whether opening a member would cut off the damage that Verify found in its log,
+// and not fail. applied is the last command that the state machine has. It changes nothing.
 func WillCut(dir, node string, applied uint64, damage error) bool {
 	newest, err := snapshot.VerifyAll(dir)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package raftlogger lets the hashicorp libraries log to slog, and keeps what raft says of
-// nodes that are away to one line a minute.
+// Package raftlogger passes the log messages of the hashicorp libraries to slog, and limits raft's
+// messages about unreachable nodes to one a minute.
 package raftlogger
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// logger is the logger that the libraries are given. What they call info is one line for each
-// election and snapshot, and is logged at level debug.
+// logger is the logger for the libraries. Their info messages, one for each election and snapshot,
+// are logged at level debug.
 type logger struct {
 	out   *slog.Logger
 	peers *Peers
@@ -25,8 +25,8 @@ type logger struct {
 
 var _ hclog.Logger = (*logger)(nil)
 
-// New returns a logger for the libraries that logs to out. What they say of nodes that do not
-// answer is noted in peers.
+// New returns a logger for the libraries that logs to out. Messages about nodes that do not answer
+// are recorded in peers.
 func New(out *slog.Logger, peers *Peers) hclog.Logger { return &logger{out: out, peers: peers} }
 
 // Discard returns a logger that logs nothing.
@@ -95,7 +95,7 @@ func (h *logger) ResetNamed(name string) hclog.Logger {
 	return &logger{out: h.out, peers: h.peers, name: name, args: h.args}
 }
 
-// SetLevel does nothing: the slog handler has the level.
+// SetLevel does nothing, since the slog handler has the level.
 func (h *logger) SetLevel(hclog.Level) {}
 
 func (h *logger) GetLevel() hclog.Level {

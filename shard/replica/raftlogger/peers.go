@@ -13,29 +13,29 @@ import (
 // repeatLost is how often a node that still does not answer is logged again.
 const repeatLost = time.Minute
 
-// callFailures are the messages that raft logs for each call to a node that failed: several a
-// second, in every group, while the node is away.
+// callFailures are raft's messages about failed calls to a node. While a node is away, every group
+// logs several a second.
 var callFailures = []string{
 	"failed to heartbeat to", "failed to appendEntries to", "failed to pipeline appendEntries",
 	"failed to start pipeline replication to",
 	"failed to make requestVote RPC", "failed to make preVote RPC", "failed to contact",
 }
 
-// callSuccess is the message that raft logs for a node that answers again.
+// callSuccess is raft's message about a node that answers again.
 const callSuccess = "pipelining replication"
 
-// Peers remembers the nodes that raft could not call, for all groups that share it. Each gets
-// one line when it is lost, one a minute while it is, and one when it answers again. The
-// methods may be called concurrently.
+// Peers records the nodes that raft could not call, for all groups that share it. For each node it
+// logs one message when the node is lost, one a minute while it is away, and one when it answers
+// again. The methods may be called concurrently.
 type Peers struct {
 	mu     sync.Mutex
-	logged map[string]time.Time // the nodes that are lost, and when that was last logged
+	logged map[string]time.Time // the lost nodes, and when each was last logged
 }
 
 // NewPeers returns a Peers in which no node is lost.
 func NewPeers() *Peers { return &Peers{logged: map[string]time.Time{}} }
 
-// rewrite returns the level and the text with which to log a message of raft.
+// rewrite returns the level and the text for a message of raft.
 func (p *Peers) rewrite(level slog.Level, msg string, args []any, now time.Time) (slog.Level, string) {
 	failed := slices.Contains(callFailures, msg)
 	if !failed && msg != callSuccess {
@@ -60,10 +60,10 @@ func (p *Peers) rewrite(level slog.Level, msg string, args []any, now time.Time)
 	if lost {
 		return slog.LevelWarn, "a node still does not answer"
 	}
-	return slog.LevelWarn, "a node does not answer; calls to it are repeated, and logged once a minute"
+	return slog.LevelWarn, "a node does not answer; calls to it are repeated, and failures are logged once a minute"
 }
 
-// peerOf returns the id of the node that a message of raft is about; empty if it is about none.
+// peerOf returns the id of the node that a message of raft is about, or an empty text.
 func peerOf(args []any) string {
 	for i := 0; i+1 < len(args); i += 2 {
 		switch args[i] {

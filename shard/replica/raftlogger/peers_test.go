@@ -8,8 +8,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// TestLostPeerIsNotedOnce: whatever raft says of a node that is away, of any group, is one line
-// when it is lost, one a minute, and one when it is back.
+// TestLostPeerIsNotedOnce checks that all messages about an unreachable node, from all groups,
+// become one message when it is lost, one a minute, and one when it is back.
 func TestLostPeerIsNotedOnce(t *testing.T) {
 	p := NewPeers()
 	now := time.Unix(1000, 0)

@@ -18,23 +18,23 @@ type kind uint8
 // The kinds are part of the format.
 const (
 	kindAppend     kind = 1
-	kindHeartbeat  kind = 2 // an append without entries, for the fast way
+	kindHeartbeat  kind = 2 // an append without entries, for the fast path
 	kindVote       kind = 3
 	kindPreVote    kind = 4
 	kindTimeoutNow kind = 5
 	kindSnapshot   kind = 6
 	kindAnswer     kind = 7
-	kindFailure    kind = 8 // an answer that is the text of an error
+	kindFailure    kind = 8 // an answer with the text of an error
 )
 
-// maxFrame is the largest frame that is read, in bytes. raft puts up to 16 entries of
-// at most 32 MiB into an append.
+// maxFrame is the maximum size of a received frame, in bytes. raft puts up to 16 entries of at most
+// 32 MiB into an append.
 const maxFrame = 640 << 20
 
-// frameHeader is the size of what comes before group and payload.
+// frameHeader is the size of a frame before group and payload.
 const frameHeader = 4 + 4 + 1 + 8 + 1
 
-// readStep is how much memory a frame's length alone may claim before its bytes come.
+// readStep is how much memory is allocated for the length of a frame before its bytes arrive.
 const readStep = 1 << 20
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -49,7 +49,7 @@ type frame struct {
 
 var errFrame = errors.New("damaged frame")
 
-// append encodes f behind b.
+// append appends the encoding of f to b.
 func (f *frame) append(b []byte) []byte {
 	at := len(b)
 	b = append(b, make([]byte, frameHeader)...)
@@ -72,7 +72,7 @@ func readFrame(r *bufio.Reader) (*frame, error) {
 	}
 	size := int(binary.LittleEndian.Uint32(head[:]))
 	if size < frameHeader-8 || size > maxFrame {
-		return nil, fmt.Errorf("%w: length %d, want %d to %d", errFrame, size, frameHeader-8, maxFrame)
+		return nil, fmt.Errorf("%w: frame length %d, want %d to %d", errFrame, size, frameHeader-8, maxFrame)
 	}
 	body := make([]byte, 0, min(size, readStep))
 	for len(body) < size {
@@ -94,13 +94,13 @@ func readFrame(r *bufio.Reader) (*frame, error) {
 	f := &frame{kind: kind(body[0]), id: binary.LittleEndian.Uint64(body[1:])}
 	n := int(body[9])
 	if len(body) < 10+n {
-		return nil, fmt.Errorf("%w: group of %d bytes in %d", errFrame, n, len(body)-10)
+		return nil, fmt.Errorf("%w: group name of %d bytes in a frame of %d bytes", errFrame, n, len(body)-10)
 	}
 	f.group, f.payload = string(body[10:10+n]), body[10+n:]
 	return f, nil
 }
 
-// noEOF is err, or what an end of the stream means in the middle of something.
+// noEOF converts an io.EOF in the middle of a message to io.ErrUnexpectedEOF.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -108,8 +108,9 @@ func noEOF(err error) error {
 	return err
 }
 
-// handle is how raft's messages are encoded; the same as by raft's own transport. An entry
-// of up to initLength bytes is read into memory of its size at once: a larger one grows.
+// handle configures the encoding of raft's messages. It is the same encoding as in raft's own
+// transport. An entry of up to initLength bytes gets memory of its size at once; for a larger one
+// the memory grows.
 var handle = newHandle()
 
 func newHandle() *codec.MsgpackHandle {
@@ -123,7 +124,7 @@ const initLength = 2 << 20
 func encode(v any) ([]byte, error) {
 	var b []byte
 	if args, ok := v.(*raft.AppendEntriesRequest); ok {
-		// Or the entries would be copied again and again while the buffer grows.
+		// Otherwise the entries would be copied repeatedly while the buffer grows.
 		size := 256
 		for _, l := range args.Entries {
 			size += len(l.Data) + len(l.Extensions) + 128
@@ -136,7 +137,7 @@ func encode(v any) ([]byte, error) {
 
 func decode(b []byte, v any) error { return codec.NewDecoderBytes(b, handle).Decode(v) }
 
-// newCommand returns an empty command of the kind, or nil if it is none.
+// newCommand returns an empty command of the kind, or nil if the kind is not a command.
 func newCommand(k kind) any {
 	switch k {
 	case kindAppend, kindHeartbeat:

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzFrame reads anything: what is read is what its encoding reads as, and damage is
-// an error.
+// FuzzFrame reads arbitrary bytes. A frame that is read must be equal after encoding and reading it
+// again, and damage must be an error.
 func FuzzFrame(f *testing.F) {
 	for _, seed := range []frame{
 		{kind: kindHeartbeat, id: 1, group: "meta", payload: []byte{0x80}},
@@ -51,7 +51,8 @@ func FuzzHello(f *testing.F) {
 	})
 }
 
-// Every bit of a frame is covered: a flipped one is an error, or asks for more bytes.
+// TestFlippedBits checks that every bit of a frame is covered: a flipped bit is an error, or makes
+// the reader wait for more bytes.
 func TestFlippedBits(t *testing.T) {
 	b := (&frame{kind: kindAppend, id: 77, group: "shard-3", payload: []byte("some entries")}).append(nil)
 	for i := range 8 * len(b) {

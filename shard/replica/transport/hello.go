@@ -21,10 +21,10 @@ const (
 // magic begins every connection, in both directions. Part of the format.
 const magic = "CWRT"
 
-// maxName bounds names and ids, in bytes.
+// maxName is the maximum length of names and ids, in bytes.
 const maxName = handshake.MaxName
 
-// hello is what the side that opens a connection says first.
+// hello is the first message of the side that opens a connection.
 type hello struct {
 	lowest, highest uint16
 	class           class
@@ -32,8 +32,7 @@ type hello struct {
 	from, to        string
 }
 
-// ErrRefused is the error of a connection that the other node does not want; see
-// handshake.ErrRefused.
+// ErrRefused is the error for a connection that the other node refuses; see handshake.ErrRefused.
 var ErrRefused = handshake.ErrRefused
 
 func (h *hello) append(b []byte) []byte {
@@ -94,7 +93,7 @@ func (n *Network) accept(conn net.Conn, proven string) (*hello, error) {
 	}
 	h, err := readHello(conn)
 	if err != nil {
-		return nil, err // not our protocol: no answer would be understood
+		return nil, err // not our protocol: the other side would not understand an answer
 	}
 	version, reason := n.judge(h, proven)
 	if err := handshake.Answer(conn, magic, version, reason); err != nil {
@@ -106,20 +105,22 @@ func (n *Network) accept(conn net.Conn, proven string) (*hello, error) {
 	return h, conn.SetDeadline(time.Time{})
 }
 
-// judge chooses the protocol version, or 0 and the reason why there is none.
+// judge chooses the protocol version. It returns 0 and a reason if there is none.
 func (n *Network) judge(h *hello, proven string) (version uint16, reason string) {
 	switch {
 	case proven != "" && h.from != proven:
-		reason = fmt.Sprintf("it says that it is node %s, and its certificate is for node %s", h.from, proven)
+		reason = fmt.Sprintf("it says that it is node %s, but its certificate is for node %s", h.from, proven)
 	case h.cluster != n.cfg.ClusterID:
-		reason = fmt.Sprintf("node %s belongs to cluster %s, this is cluster %s", h.from, h.cluster, n.cfg.ClusterID)
+		reason = fmt.Sprintf("node %s belongs to cluster %s, but this node belongs to cluster "+
+			"%s", h.from, h.cluster, n.cfg.ClusterID)
 	case h.to != n.cfg.NodeID:
-		reason = fmt.Sprintf("node %s was dialed, this is node %s: the address is out of date", h.to, n.cfg.NodeID)
+		reason = fmt.Sprintf("node %s was dialed, but this is node %s: the address is out of date", h.to, n.cfg.NodeID)
 	case h.lowest > maxVersion || h.highest < minVersion:
-		reason = fmt.Sprintf("node %s speaks protocol versions %d to %d, this node %d to %d: upgrade the older one", h.from,
+		reason = fmt.Sprintf("node %s supports the protocol versions %d to %d, but this node supports %d to %d: upgrade "+
+			"the older node", h.from,
 			h.lowest, h.highest, minVersion, maxVersion)
 	case h.class != control && h.class != entries && h.class != bulk:
-		reason = fmt.Sprintf("connection class %d is unknown to this node", h.class)
+		reason = fmt.Sprintf("connection class %d is unknown to this node; upgrade it", h.class)
 	default:
 		return min(h.highest, maxVersion), ""
 	}

@@ -11,24 +11,23 @@ import (
 	"time"
 )
 
-// link is one connection to a node while it lasts: requests go out, answers come
-// back in any order.
+// link is one connection to a node: requests are sent, and answers arrive in any order.
 type link struct {
 	conn net.Conn
 	node string
 	out  *writer
-	// prompt is the group whose heartbeats do not wait.
+	// prompt is the group whose heartbeats are sent without delay.
 	prompt string
 
 	mu      sync.Mutex // guards the fields below
 	pending map[uint64]*call
 	last    uint64 // id of the last request
-	err     error  // why it broke; nil while it lives
+	err     error  // why it broke; nil while it works
 
 	heard atomic.Int64 // frames received
 }
 
-// call is a request under way.
+// call is a request in flight.
 type call struct {
 	link   *link
 	id     uint64
@@ -38,7 +37,7 @@ type call struct {
 	err    error
 }
 
-// newLink starts a link on a greeted connection. stopped is called when all its
+// newLink starts a link on a connection after the handshake. stopped is called when all its
 // goroutines have ended, some time after fail.
 func newLink(conn net.Conn, node, prompt string, pause, deadline time.Duration, stopped func()) *link {
 	l := &link{conn: conn, node: node, prompt: prompt, pending: map[uint64]*call{}}
@@ -57,7 +56,7 @@ func (l *link) alive() bool {
 	return l.err == nil
 }
 
-// send queues a request. Whatever becomes of it is seen by waiting for the call.
+// send queues a request. Errors are returned by waiting for the call.
 func (l *link) send(f *frame) *call {
 	c := &call{link: l, heard: l.heard.Load(), done: make(chan struct{})}
 	l.mu.Lock()
@@ -77,15 +76,15 @@ func (l *link) send(f *frame) *call {
 	return c
 }
 
-// wait returns the answer. A call that is given up leaves the connection as it is,
-// unless nothing at all came back on it until the deadline: then it is taken for dead.
+// wait returns the answer. If a call is given up, the connection stays, unless no frame at all
+// arrived on it before the deadline: then it is considered dead.
 func (c *call) wait(ctx context.Context) (*frame, error) {
 	select {
 	case <-c.done:
 	case <-ctx.Done():
 		c.giveUp()
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) && c.link.heard.Load() == c.heard {
-			c.link.fail(errors.New("nothing came back in time"))
+			c.link.fail(errors.New("no answer before the deadline"))
 		}
 		return nil, fmt.Errorf("raft network: node %s: no answer: %w", c.link.node, context.Cause(ctx))
 	}
@@ -104,7 +103,7 @@ func (c *call) giveUp() {
 	c.link.mu.Unlock()
 }
 
-// read takes answers until the connection breaks.
+// read receives answers until the connection breaks.
 func (l *link) read() {
 	r := bufio.NewReaderSize(l.conn, 32<<10)
 	for {
@@ -121,14 +120,14 @@ func (l *link) read() {
 		c := l.pending[f.id]
 		delete(l.pending, f.id)
 		l.mu.Unlock()
-		if c != nil { // else it was given up
+		if c != nil { // without a call, the call was given up
 			c.answer = f
 			close(c.done)
 		}
 	}
 }
 
-// fail ends the link: all calls under way fail, and so do later ones.
+// fail ends the link: all calls in flight fail, and later calls fail too.
 func (l *link) fail(err error) {
 	l.mu.Lock()
 	if l.err != nil {

@@ -16,7 +16,7 @@ import (
 	"cordwood/shard/replica/raftlogger"
 )
 
-// class says what a connection is for.
+// class is the purpose of a connection.
 type class uint8
 
 // The classes are part of the format.
@@ -28,31 +28,32 @@ const (
 
 // Config configures a Network. ClusterID, NodeID and Dial are required.
 type Config struct {
-	// ClusterID is the same on all nodes of a cluster; a node of another is refused.
+	// ClusterID is the same on all nodes of a cluster; connections of other clusters are refused.
 	ClusterID string
-	// NodeID is this node's id. It is its address in raft configurations, too.
+	// NodeID is this node's id, which is also its address in raft configurations.
 	NodeID string
-	// Dial opens a connection to the raft port of a node, wherever that is now. It is
-	// called for every attempt; nothing is cached above it.
+	// Dial opens a connection to the raft port of a node, wherever the node is now. It is called
+	// for every attempt, so addresses are never cached.
 	Dial func(ctx context.Context, nodeID string) (net.Conn, error)
-	// Logger receives lost connections and refused peers. Default: none.
+	// Logger receives messages about lost connections and refused peers. Default: none.
 	Logger *slog.Logger
 
-	// Timeout bounds a dial with its handshake, a vote, and a heartbeat. Default: 2 s.
+	// Timeout is the time limit of a dial with its handshake, of a vote, and of a heartbeat.
+	// Default: 2 s.
 	Timeout time.Duration
-	// AppendTimeout bounds one append of entries, its fsync on the other side
-	// included. Default: 15 s.
+	// AppendTimeout is the time limit of one append of entries, including the fsync on the other
+	// side. Default: 15 s.
 	AppendTimeout time.Duration
-	// Coalesce is how long a heartbeat may wait for others to the same node, so that
-	// they share a write. It must be small against the heartbeat interval, a tenth of
-	// the heartbeat timeout, and a read that the others confirm waits for it. Default: 12 ms.
+	// Coalesce is how long a heartbeat may wait for other heartbeats to the same node, so that they
+	// share a write. It must be short compared to the heartbeat interval, which is a tenth of the
+	// heartbeat timeout, because a read that needs confirmation waits for it. Default: 12 ms.
 	Coalesce time.Duration
-	// Prompt is the group whose heartbeats do not wait for others: it sends one to learn
-	// whether it still leads, before it answers a read. Default: meta.
+	// Prompt is the group whose heartbeats are sent without delay: this group sends a heartbeat
+	// before it answers a read, to find out whether it still leads. Default: meta.
 	Prompt string
-	// GroupWindow and PeerWindow bound the bytes of entries that are sent and not
-	// answered, for one group and for all groups to one node. One append of any size is
-	// always let through. Defaults: 8 MiB and 64 MiB.
+	// GroupWindow and PeerWindow limit the bytes of unanswered entries, for one group and for all
+	// groups to one node. A single append of any size is always allowed. Defaults: 8 MiB and 64
+	// MiB.
 	GroupWindow, PeerWindow int64
 }
 
@@ -105,7 +106,7 @@ type Network struct {
 
 var errClosed = errors.New("raft network: closed")
 
-// New returns a network that has no connections yet: they are made when needed.
+// New returns a network without connections. They are opened when needed.
 func New(cfg Config) (*Network, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("raft network: config: %w", err)
@@ -118,8 +119,8 @@ func New(cfg Config) (*Network, error) {
 	return n, nil
 }
 
-// Group returns the transport of the group's member on this node. A group has one at
-// a time: the one before must have been closed.
+// Group returns the transport of the group's member on this node. A group has one at a time: an
+// earlier one must have been closed.
 func (n *Network) Group(name string) (*Transport, error) {
 	if name == "" || len(name) > maxName {
 		return nil, fmt.Errorf("raft network: group %q: want a name of 1 to %d bytes", name, maxName)
@@ -167,9 +168,9 @@ func (n *Network) peer(id raft.ServerID) (*peer, error) {
 	return p, nil
 }
 
-// Serve serves a connection that another node opened, until it breaks or the network
-// is closed. It closes conn. node is the id that the other side has proved to have; empty if
-// connections prove none.
+// Serve serves a connection that another node opened, until it breaks or the network is closed. It
+// closes conn. node is the id that the other side has proved to have, or empty if connections prove
+// none.
 func (n *Network) Serve(conn net.Conn, node string) {
 	n.mu.Lock()
 	if n.closed {
@@ -202,7 +203,7 @@ func (n *Network) Serve(conn net.Conn, node string) {
 	}
 }
 
-// Close ends all connections and waits for every goroutine. Calls under way fail.
+// Close ends all connections and waits for every goroutine. Calls in flight fail.
 func (n *Network) Close() error {
 	n.mu.Lock()
 	n.closed = true

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// peer is what this node has of another one: a stream of each kind, and the windows.
+// peer is this node's state for another node: a stream of each class, and the windows.
 type peer struct {
 	net     *Network
 	id      string
@@ -16,9 +16,9 @@ type peer struct {
 	entries stream
 
 	mu      sync.Mutex // guards the fields below
-	total   int64      // bytes of entries sent and not answered
+	total   int64      // bytes of unanswered entries
 	byGroup map[string]int64
-	freed   chan struct{} // closed, and replaced, when some are answered
+	freed   chan struct{} // closed, and replaced, when some entries are answered
 }
 
 func newPeer(n *Network, id string) *peer {
@@ -33,7 +33,7 @@ func (p *peer) close() {
 	p.entries.close()
 }
 
-// reserve waits until so many bytes of the group's entries may be under way.
+// reserve waits until the window has room for n bytes of the group's entries.
 func (p *peer) reserve(ctx context.Context, group string, size int64) error {
 	for {
 		p.mu.Lock()
@@ -55,7 +55,7 @@ func (p *peer) reserve(ctx context.Context, group string, size int64) error {
 	}
 }
 
-// release gives back what reserve took.
+// release returns what reserve took.
 func (p *peer) release(group string, size int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,7 +67,7 @@ func (p *peer) release(group string, size int64) {
 	p.freed = make(chan struct{})
 }
 
-// stream is a connection of one class to a node, made again when it breaks.
+// stream is a connection of one class to a node. It is opened again when it breaks.
 type stream struct {
 	net   *Network
 	node  string
@@ -75,18 +75,18 @@ type stream struct {
 
 	mu      sync.Mutex // guards the fields below
 	link    *link
-	dialing chan struct{} // closed when the dial under way has ended
+	dialing chan struct{} // closed when the running dial has ended
 	ended   bool
-	links   sync.WaitGroup // the dial under way, and the goroutines of all links
+	links   sync.WaitGroup // the running dial, and the goroutines of all links
 }
 
-// errBroken is the error of calls whose connection broke: the other side may have
-// seen them or not.
+// errBroken is the error of calls whose connection broke. The other side may or may not have
+// received them.
 var errBroken = errors.New("the connection broke")
 
-// call sends a request and waits for its answer. A request that fails on a
-// connection from before the call is sent once more on a new one: the old one may
-// have been dead for long, and all of raft's requests may be repeated.
+// call sends a request and waits for its answer. If the request fails on a connection that existed
+// before the call, it is sent once more on a new one, since the old one may have been dead for
+// long. All of raft's requests may be repeated.
 func (s *stream) call(ctx context.Context, f *frame) (*frame, error) {
 	for attempt := 0; ; attempt++ {
 		l, fresh, err := s.get(ctx)
@@ -101,7 +101,7 @@ func (s *stream) call(ctx context.Context, f *frame) (*frame, error) {
 	}
 }
 
-// get returns the connection of the stream; fresh means that it was made for this call.
+// get returns the connection of the stream. fresh means that it was opened for this call.
 func (s *stream) get(ctx context.Context) (l *link, fresh bool, err error) {
 	for {
 		s.mu.Lock()
@@ -140,7 +140,7 @@ func (s *stream) get(ctx context.Context) (l *link, fresh bool, err error) {
 		case <-ctx.Done():
 			return nil, false, fmt.Errorf("raft network: node %s: %w", s.node, context.Cause(ctx))
 		}
-		// The other call's dial may have failed by its own deadline: look again.
+		// The dial of the other call may have failed by its own deadline, so try again.
 	}
 }
 

@@ -8,10 +8,10 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// pipelineDepth is how many appends of a group are under way to a node at a time.
+// pipelineDepth is how many appends of a group may be in flight to a node.
 const pipelineDepth = 16
 
-// pipeline sends appends without waiting for the answers to those before.
+// pipeline sends appends without waiting for earlier answers.
 type pipeline struct {
 	t     *Transport
 	peer  *peer
@@ -23,12 +23,12 @@ type pipeline struct {
 	end  context.CancelFunc
 	done chan struct{}
 
-	sending chan struct{} // holds a token of AppendEntries, which may wait; guards closed
+	sending chan struct{} // holds the token of AppendEntries, which may wait; guards closed
 	closed  bool
 }
 
-// AppendEntriesPipeline starts a pipeline to a node that can be reached. It lives as
-// long as the connection that it begins on.
+// AppendEntriesPipeline starts a pipeline to a node that can be reached. It ends together with the
+// connection on which it starts.
 func (t *Transport) AppendEntriesPipeline(id raft.ServerID, _ raft.ServerAddress) (raft.AppendPipeline, error) {
 	p, err := t.net.peer(id)
 	if err != nil {
@@ -96,7 +96,7 @@ func (pl *pipeline) AppendEntries(args *raft.AppendEntriesRequest,
 	}
 }
 
-// collect takes the answers in the order of the appends.
+// collect receives the answers in the order of the appends.
 func (pl *pipeline) collect() {
 	defer close(pl.done)
 	for {
@@ -125,19 +125,19 @@ func (pl *pipeline) finish(f *future) {
 	close(f.answer)
 }
 
-// Consumer returns where raft takes the answered appends from.
+// Consumer returns the channel from which raft takes the answered appends.
 func (pl *pipeline) Consumer() <-chan raft.AppendFuture { return pl.ready }
 
-// Close gives up what is under way. It may be called twice.
+// Close gives up the appends in flight. It may be called twice.
 func (pl *pipeline) Close() error {
-	pl.end() // lets a sender and collect go
+	pl.end() // unblocks a sender and collect
 	pl.sending <- struct{}{}
 	defer func() { <-pl.sending }()
 	pl.closed = true
 	<-pl.done
 	for {
 		select {
-		case f := <-pl.sent: // was never collected
+		case f := <-pl.sent: // it was never collected
 			pl.finish(f)
 		default:
 			return nil

@@ -7,8 +7,8 @@ import (
 	"net"
 )
 
-// serveStream answers the requests of a connection. Appends wait in the inbox of
-// their group, votes in goroutines of their own, so no group holds up another.
+// serveStream answers the requests of a connection. Appends wait in the inbox of their group, and
+// votes in separate goroutines, so no group delays another.
 func (n *Network) serveStream(conn net.Conn) error {
 	var lost error
 	out := newWriter(conn, 0, n.cfg.AppendTimeout, func(error) { conn.Close() })
@@ -35,11 +35,11 @@ func (n *Network) serveStream(conn net.Conn) error {
 			select {
 			case t.inbox <- &request{frame: f, reply: reply}:
 			default:
-				reply(failure(f.id, fmt.Errorf("group %s: %d appends wait already", f.group, inboxRequests)))
+				reply(failure(f.id, fmt.Errorf("group %s: refused an append: %d appends are waiting", f.group, inboxRequests)))
 			}
 		case kindVote, kindPreVote, kindTimeoutNow:
 			if !t.vote(f, reply) {
-				reply(failure(f.id, fmt.Errorf("group %s: too many votes wait already", f.group)))
+				reply(failure(f.id, fmt.Errorf("group %s: refused a vote request: too many are waiting", f.group)))
 			}
 		default:
 			return fmt.Errorf("%w: kind %d as a request", errFrame, f.kind)
@@ -47,7 +47,7 @@ func (n *Network) serveStream(conn net.Conn) error {
 	}
 }
 
-// vote has the member answer f in a goroutine of its own, if not too many do.
+// vote lets the member answer f in a separate goroutine, unless too many votes are waiting.
 func (t *Transport) vote(f *frame, reply func(*frame)) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -11,12 +11,11 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// snapshotAnswer is how long the other node may take to install a snapshot once it
-// has all of it.
+// snapshotAnswer is how long the other node may take to install a snapshot after it has received
+// all of it.
 const snapshotAnswer = 10 * time.Minute
 
-// InstallSnapshot sends a snapshot over a connection of its own, and waits until it
-// is installed.
+// InstallSnapshot sends a snapshot over a separate connection, and waits until it is installed.
 func (t *Transport) InstallSnapshot(id raft.ServerID, _ raft.ServerAddress, args *raft.InstallSnapshotRequest,
 	resp *raft.InstallSnapshotResponse, data io.Reader,
 ) error {
@@ -55,10 +54,10 @@ func (t *Transport) InstallSnapshot(id raft.ServerID, _ raft.ServerAddress, args
 	return decodeAnswer(answer, resp)
 }
 
-// refusedRest is how much of a refused snapshot is read for the sake of the answer.
+// refusedRest is how much of a refused snapshot is read so that the answer arrives.
 const refusedRest = 4 << 20
 
-// serveSnapshot takes the one snapshot that a connection brings.
+// serveSnapshot receives the one snapshot of a connection.
 func (n *Network) serveSnapshot(conn net.Conn) error {
 	in := bufio.NewReaderSize(&patient{conn, n.cfg.AppendTimeout}, 256<<10)
 	f, err := readFrame(in)
@@ -66,7 +65,7 @@ func (n *Network) serveSnapshot(conn net.Conn) error {
 		return err
 	}
 	if f.kind != kindSnapshot {
-		return fmt.Errorf("%w: kind %d where a snapshot was to come", errFrame, f.kind)
+		return fmt.Errorf("%w: frame of kind %d, but a snapshot was expected", errFrame, f.kind)
 	}
 	var args raft.InstallSnapshotRequest
 	if err := decode(f.payload, &args); err != nil {
@@ -78,16 +77,16 @@ func (n *Network) serveSnapshot(conn net.Conn) error {
 		answer = t.handle(f, data)
 	}
 	if answer.kind == kindFailure {
-		// A connection closed with bytes unread would lose the answer; a large rest is
-		// not worth it.
+		// If a connection is closed with unread bytes, the answer may be lost. Reading a large rest
+		// is not worth it.
 		_, _ = io.CopyN(io.Discard, data, refusedRest)
 	}
 	_, err = (&patient{conn, n.cfg.AppendTimeout}).Write(answer.append(nil))
 	return err
 }
 
-// patient gives every read and write of a connection a deadline of its own: a large
-// transfer may take long, but not stand still.
+// patient gives every read and write of a connection a separate deadline: a large transfer may take
+// long, but must make progress.
 type patient struct {
 	conn  net.Conn
 	limit time.Duration

@@ -12,14 +12,14 @@ import (
 	"cordwood/shard/replica/raftlogger"
 )
 
-// Transport is how a group's member on this node reaches the others.
+// Transport connects a group's member on this node to the other members.
 type Transport struct {
 	net  *Network
 	name string
 	rpcs chan raft.RPC
-	// inbox holds appends in the order in which they came.
+	// inbox holds appends in the order of their arrival.
 	inbox chan *request
-	// votes bounds the votes that wait for the member.
+	// votes limits the votes that wait for the member.
 	votes chan struct{}
 
 	mu        sync.Mutex // guards heartbeat and closed
@@ -37,8 +37,8 @@ var (
 	_ raft.WithClose   = (*Transport)(nil)
 )
 
-// inboxRequests is how many appends of one group may wait for the member: far more
-// than an honest leader's pipeline holds.
+// inboxRequests is how many appends of one group may wait for the member. It is much more than the
+// pipeline of a correct leader holds.
 const inboxRequests = 256
 
 func newTransport(n *Network, name string) *Transport {
@@ -70,19 +70,19 @@ func (t *Transport) Close() error {
 	return nil
 }
 
-// Consumer returns where the member gets requests of others from.
+// Consumer returns the channel from which the member takes requests of others.
 func (t *Transport) Consumer() <-chan raft.RPC { return t.rpcs }
 
 // LocalAddr returns the node's id.
 func (t *Transport) LocalAddr() raft.ServerAddress { return raft.ServerAddress(t.net.cfg.NodeID) }
 
-// EncodePeer returns the node's id: addresses are looked up at every dial.
+// EncodePeer returns the node's id, since addresses are looked up at every dial.
 func (t *Transport) EncodePeer(id raft.ServerID, _ raft.ServerAddress) []byte { return []byte(id) }
 
 // DecodePeer returns the inverse of EncodePeer.
 func (t *Transport) DecodePeer(b []byte) raft.ServerAddress { return raft.ServerAddress(b) }
 
-// SetHeartbeatHandler has heartbeats answered without waiting for the member's loop.
+// SetHeartbeatHandler makes handler answer heartbeats without waiting for the member's loop.
 func (t *Transport) SetHeartbeatHandler(handler func(raft.RPC)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -123,7 +123,7 @@ func (t *Transport) AppendEntries(id raft.ServerID, _ raft.ServerAddress, args *
 	return decodeAnswer(answer, resp)
 }
 
-// isHeartbeat recognises the appends that only say that the leader lives.
+// isHeartbeat reports whether an append only says that the leader is alive.
 func isHeartbeat(r *raft.AppendEntriesRequest) bool {
 	return r.Term != 0 && r.PrevLogEntry == 0 && r.PrevLogTerm == 0 && len(r.Entries) == 0 && r.LeaderCommitIndex == 0
 }
@@ -142,7 +142,7 @@ func (t *Transport) RequestPreVote(id raft.ServerID, _ raft.ServerAddress, args 
 	return t.askControl(id, kindPreVote, args, resp)
 }
 
-// TimeoutNow hands leadership over.
+// TimeoutNow transfers leadership.
 func (t *Transport) TimeoutNow(id raft.ServerID, _ raft.ServerAddress, args *raft.TimeoutNowRequest,
 	resp *raft.TimeoutNowResponse,
 ) error {
@@ -178,7 +178,7 @@ func decodeAnswer(f *frame, resp any) error {
 	return nil
 }
 
-// request is one of another node that the member has to answer.
+// request is a request of another node that the member has to answer.
 type request struct {
 	frame *frame
 	reply func(*frame)
@@ -186,7 +186,7 @@ type request struct {
 
 var errShutDown = errors.New("the group is not open on this node")
 
-// serveInbox hands appends to the member, one after the other.
+// serveInbox passes appends to the member one after the other.
 func (t *Transport) serveInbox() {
 	defer t.serves.Done()
 	for {
@@ -199,7 +199,7 @@ func (t *Transport) serveInbox() {
 	}
 }
 
-// handle has the member answer a request.
+// handle lets the member answer a request.
 func (t *Transport) handle(f *frame, data io.Reader) *frame {
 	command := newCommand(f.kind)
 	if command == nil {
@@ -212,7 +212,7 @@ func (t *Transport) handle(f *frame, data io.Reader) *frame {
 	rpc := raft.RPC{Command: command, Reader: data, RespChan: answers}
 	if f.kind == kindHeartbeat {
 		handler := t.heartbeatHandler()
-		if handler == nil { // the member has not started; others must not wait for it
+		if handler == nil { // the member has not started yet; other groups must not wait for it
 			return failure(f.id, errShutDown)
 		}
 		handler(rpc)

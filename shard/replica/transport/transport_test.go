@@ -15,7 +15,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// house is some networks on loopback listeners, and a switch for each way between them.
+// house is a set of networks on loopback listeners, with a switch for each direction between two of
+// them.
 type house struct {
 	t     testing.TB
 	nodes map[string]*Network
@@ -107,7 +108,7 @@ func (c *counted) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// sever cuts the ways between two nodes, or mends them.
+// sever cuts or restores both directions between two nodes.
 func (h *house) sever(a, b string, cut bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -223,7 +224,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// leader waits for the one that all of the members follow.
+// leader waits until all of the members follow the same leader, and returns it.
 func leader(t testing.TB, members ...*member) *member {
 	t.Helper()
 	var found *member
@@ -246,8 +247,8 @@ func leader(t testing.TB, members ...*member) *member {
 
 var three = []string{"a", "b", "c"}
 
-// Several groups replicate over the shared connections, in order and completely,
-// through a lost leader and a member that comes back and needs a snapshot.
+// TestGroupsReplicate replicates several groups over the shared connections, in order and
+// completely, with a lost leader and a member that returns and needs a snapshot.
 func TestGroupsReplicate(t *testing.T) {
 	h := newHouse(t, nil, three...)
 	const groups, commands = 4, 200
@@ -272,7 +273,8 @@ func TestGroupsReplicate(t *testing.T) {
 			}
 		}
 	}
-	// A stream of each of two kinds, each way, for all groups; more only if one broke.
+	// For all groups together there is one stream of each of two classes, in each direction. There
+	// are more only if one broke.
 	if n := h.dials.Load(); n > 24 {
 		t.Errorf("%d dials for %d groups on 3 nodes", n, groups)
 	}
@@ -297,7 +299,7 @@ func TestPartitionAndSnapshot(t *testing.T) {
 	for range 12 {
 		l = apply(t, big, rest...)
 	}
-	// The log before the snapshot is cut, so the member that was away needs it.
+	// The log before the snapshot is cut, so the member that was away needs the snapshot.
 	if err := l.Snapshot().Error(); err != nil {
 		t.Fatal(err)
 	}
@@ -310,8 +312,8 @@ func TestPartitionAndSnapshot(t *testing.T) {
 	apply(t, []byte("after"), members...)
 }
 
-// apply has the leader apply a command, and returns it: on a busy machine that may be another
-// one from time to time.
+// apply lets the leader apply a command, and returns the leader: on a busy machine it may change
+// from time to time.
 func apply(t *testing.T, data []byte, members ...*member) *member {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {
@@ -326,7 +328,7 @@ func apply(t *testing.T, data []byte, members ...*member) *member {
 	}
 }
 
-// Heartbeats of the metadata group wait for nothing: a read waits for them.
+// Heartbeats of the metadata group are not delayed, because reads wait for them.
 func TestHeartbeatsOfOneGroupArePrompt(t *testing.T) {
 	h := newHouse(t, func(c *Config) { c.Coalesce, c.Timeout = time.Hour, 10*time.Second }, "a", "b")
 	ta, err := h.nodes["a"].Group("meta")
@@ -382,7 +384,7 @@ func TestHeartbeatsAreCoalesced(t *testing.T) {
 	}
 }
 
-// A node that is not the one, or not of this cluster, is refused with the reason.
+// A node with another id or of another cluster is refused with a reason.
 func TestStrangersAreRefused(t *testing.T) {
 	h := newHouse(t, nil, "a", "b")
 	for _, c := range []struct{ name, cluster, to, want string }{
@@ -407,7 +409,7 @@ func TestStrangersAreRefused(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// A group that the node does not have is an answer, not a lost connection.
+	// If the node does not have a group, that is an answer and not a lost connection.
 	tr, err := h.nodes["a"].Group("g")
 	if err != nil {
 		t.Fatal(err)
@@ -421,8 +423,8 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 }
 
-// A member that does not answer holds up neither another group nor a heartbeat, and
-// its leader is held by the window.
+// A member that does not answer delays neither another group nor a heartbeat, and the window stops
+// its leader.
 func TestSlowGroupIsAlone(t *testing.T) {
 	h := newHouse(t, func(c *Config) { c.GroupWindow, c.AppendTimeout = 1<<20, 30*time.Second }, "a", "b")
 	open := func(node, group string) *Transport {
@@ -487,7 +489,8 @@ func TestSlowGroupIsAlone(t *testing.T) {
 	}
 }
 
-// A connection that died unnoticed costs a vote no failure: it is sent once more.
+// TestStaleConnection checks that a connection which died unnoticed does not make a vote fail: the
+// vote is sent again.
 func TestStaleConnection(t *testing.T) {
 	h := newHouse(t, nil, "a", "b")
 	ta, err := h.nodes["a"].Group("g")

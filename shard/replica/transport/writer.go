@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// keptBuffer is the largest buffer that a writer keeps, in bytes.
+// keptBuffer is the maximum size of a buffer that a writer keeps, in bytes.
 const keptBuffer = 1 << 20
 
-// writer writes frames to a connection from a goroutine of its own. What is queued
-// while a write is under way goes with the next one. The callers that queue are bounded by
-// windows, or by the requests that they answer.
+// writer writes frames to a connection from a separate goroutine. Frames that are queued during a
+// write are written together afterwards. The queue is bounded by the windows of the callers, or by
+// the requests that they answer.
 type writer struct {
 	conn     net.Conn
 	pause    time.Duration
@@ -20,7 +20,7 @@ type writer struct {
 
 	mu     sync.Mutex // guards the fields below
 	buf    []byte
-	urgent bool // something in buf must not wait
+	urgent bool // something in buf must be sent without delay
 	ended  bool
 
 	wake    chan struct{} // there is something to do
@@ -28,9 +28,9 @@ type writer struct {
 	stopped chan struct{}
 }
 
-// newWriter starts a writer. Frames that are not urgent wait for up to pause for
-// others to join them; a write that takes longer than deadline fails. failed is called with the
-// first error, and must close the connection.
+// newWriter starts a writer. Frames that are not urgent wait up to pause for others to join them. A
+// write that takes longer than deadline fails. failed is called with the first error, and must
+// close the connection.
 func newWriter(conn net.Conn, pause, deadline time.Duration, failed func(error)) *writer {
 	w := &writer{
 		conn: conn, pause: pause, deadline: deadline, failed: failed,
@@ -100,15 +100,15 @@ func (w *writer) run() {
 	}
 }
 
-// waits reports whether all that is queued may wait for more.
+// waits reports whether all queued frames may wait for more.
 func (w *writer) waits() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.pause > 0 && !w.urgent && !w.ended
 }
 
-// stop ends the goroutine and waits for it. The connection must be closed before, so
-// that no write is stuck.
+// stop ends the goroutine and waits for it. The connection must be closed first, so that no write
+// hangs.
 func (w *writer) stop() {
 	w.mu.Lock()
 	w.ended = true

@@ -7,25 +7,24 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// awayCheck is how often an append that waits for a member to come back looks whether
-// there is still a reason to wait.
+// awayCheck is how often an append that waits for a member checks whether it still has to wait.
 const awayCheck = time.Second
 
 // errAway ends the wait for a member that does not answer.
-var errAway = errors.New("the member does not answer, and this one does not lead it any more")
+var errAway = errors.New("the member does not answer, and this member no longer leads it")
 
-// isHeartbeat reports whether an append only says that the leader lives.
+// isHeartbeat reports whether an append only says that the leader is alive.
 func isHeartbeat(args *raft.AppendEntriesRequest) bool {
 	return len(args.Entries) == 0 && args.PrevLogEntry == 0 && args.PrevLogTerm == 0 && args.LeaderCommitIndex == 0
 }
 
-// absence says that a member did not answer the last append of a term.
+// absence records that a member did not answer the last append of a term.
 type absence struct {
 	term uint64
 	back chan struct{} // closed when it answers again
 }
 
-// noteLost notes that a member did not answer an append.
+// noteLost records that a member did not answer an append.
 func (w *Wire) noteLost(id raft.ServerID, term uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -34,10 +33,10 @@ func (w *Wire) noteLost(id raft.ServerID, term uint64) {
 	}
 }
 
-// awaitBack waits, if a member did not answer the last append, until it answers a heartbeat.
-// Raft would try the append again and again, with pauses that grow to 10 s, and would sleep
-// through the return of a member that was away for long; heartbeats continue at half of their
-// timeout at the longest. term is the one that this member leads in.
+// awaitBack waits, if a member did not answer the last append, until it answers a heartbeat. Raft
+// would repeat the append with pauses that grow to 10 s, and would notice the return of a member
+// late if it was away for long. Heartbeats are sent at least every half of their timeout. term is
+// the term in which this member leads.
 func (w *Wire) awaitBack(id raft.ServerID, term uint64) error {
 	w.mu.Lock()
 	lost, ok := w.lost[string(id)]

@@ -38,11 +38,11 @@ const (
 	maxMarks   = 256
 )
 
-// freshness remembers when a leader said how much was committed.
+// freshness records when a leader said how much was committed.
 type freshness struct {
 	mu   sync.Mutex // guards the rest
 	term uint64
-	// first is the lowest entry known to be of that term; 0: none is.
+	// first is the lowest entry known to belong to that term, or 0.
 	first uint64
 	marks []commitMark // ascending
 }
@@ -53,12 +53,12 @@ type commitMark struct {
 	commit uint64
 }
 
-// note takes an append of a leader into account.
+// note records an append of a leader.
 func (f *freshness) note(req *raft.AppendEntriesRequest, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if req.Term < f.term {
-		return // of a leader that was deposed
+		return // from a deposed leader
 	}
 	if req.Term > f.term {
 		f.term, f.first = req.Term, 0
@@ -83,8 +83,8 @@ func (f *freshness) note(req *raft.AppendEntriesRequest, now time.Time) {
 	f.marks = append(f.marks, m)
 }
 
-// firstOfTerm returns the lowest index that an append shows to be of the leader's own term; 0 if
-// it shows none.
+// firstOfTerm returns the lowest index that an append shows to belong to the leader's own term, or
+// 0 if it shows none.
 func firstOfTerm(req *raft.AppendEntriesRequest) uint64 {
 	if req.PrevLogTerm == req.Term {
 		return req.PrevLogEntry

@@ -7,9 +7,9 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// TestFreshness: a follower is as new as the last moment of which it has applied everything that
-// was committed; what a new leader says counts only when an entry of its own is committed, and
-// what a deposed one says not at all.
+// TestFreshness checks that a follower is as fresh as the last moment for which it has applied
+// everything committed. Appends of a new leader count only after an entry of its own term is
+// committed, and appends of a deposed leader do not count.
 func TestFreshness(t *testing.T) {
 	begin := time.Unix(1000, 0)
 	at := func(s float64) time.Time { return begin.Add(time.Duration(s * float64(time.Second))) }

@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// pipeline is a pipeline of the transport whose answers the wire sees.
+// pipeline wraps a pipeline of the transport so that the wire sees the answers.
 type pipeline struct {
 	raft.AppendPipeline
 	wire *Wire
@@ -20,7 +20,7 @@ type pipeline struct {
 	// The fields below are used by raft's goroutine for the member only.
 	asked time.Time // when raft asked for the last append
 	sent  time.Time // when the last append was sent
-	known content   // what the member knows by it
+	known content   // what the member knows after it
 }
 
 func newPipeline(w *Wire, id raft.ServerID, below raft.AppendPipeline) *pipeline {
@@ -36,28 +36,28 @@ func newPipeline(w *Wire, id raft.ServerID, below raft.AppendPipeline) *pipeline
 type content struct{ term, prevIndex, prevTerm, commit uint64 }
 
 const (
-	// timerPause is how long after another append one must be asked for to be taken for one
-	// that a timer asked for. While raft waits for a member to catch up, before it hands
-	// leadership over, it asks for appends without a pause and relies on a full pipeline to
+	// timerPause distinguishes appends by a timer: an append counts as one if raft asks for it at
+	// least timerPause after the previous append. While raft waits for a member to catch up, before
+	// it transfers leadership, it asks for appends without a pause and relies on a full pipeline to
 	// block.
 	timerPause = 5 * time.Millisecond
-	// repeatAfter is how long after the last append an append without news is sent.
+	// repeatAfter is how long after the last append an append without news is sent nevertheless.
 	repeatAfter = time.Second
-	// idleAfter is how long after the last append one must be asked for to be taken for one of
-	// raft's CommitTimeout: nothing was written meanwhile.
+	// idleAfter is how long after the last append raft must ask for one for it to count as an
+	// append by CommitTimeout: nothing was written meanwhile.
 	idleAfter = 300 * time.Millisecond
 )
 
 // errBehind is why a pipeline ends.
-var errBehind = errors.New("the member is behind, and nothing is written: it is sent all that it lacks without " +
+var errBehind = errors.New("the member is behind, and nothing is written: it gets all missing entries without " +
 	"a pipeline")
 
-// run hands the answers on to raft.
+// run passes the answers on to raft.
 //
-// It ends, and closes the pipeline below, with the first answer that is not a success: raft takes
-// no more answers after it, but may go on sending, and would wait for room in the pipeline for
-// ever. It does not hand on an append that was not answered, because raft would take that for
-// contact with the member; raft finds the pipeline closed when it sends the next one.
+// It ends, and closes the pipeline below, at the first answer that is not a success: raft takes no
+// more answers after it, but may continue to send, and would wait for room in the pipeline for
+// ever. It does not pass on an append without an answer, because raft would count that as contact
+// with the member. Raft finds the pipeline closed when it sends the next append.
 func (p *pipeline) run() {
 	for {
 		select {
@@ -83,15 +83,18 @@ func (p *pipeline) run() {
 	}
 }
 
-// closeBelow closes the pipeline of the transport. Raft closes it once more, and gets the error
-// then.
+// closeBelow closes the pipeline of the transport. Raft closes it again later, and then gets the
+// error.
 func (p *pipeline) closeBelow() { _ = p.AppendPipeline.Close() }
 
-// AppendEntries sends an append, with two exceptions. It fails, which ends the pipeline, if the
-// member would stay behind: through a pipeline raft sends one append for each write and each
-// CommitTimeout, so that a member with a backlog would get a few entries a second once nothing
-// more is written, and nothing is if the commit needs this member. Without a pipeline raft sends
-// the whole backlog in a row. And it does not send appends without news for the member.
+// AppendEntries sends an append, with two exceptions.
+//
+// It fails, which ends the pipeline, if the member would stay behind. Through a pipeline raft sends
+// one append for each write and each CommitTimeout, so a member with a backlog would get only a few
+// entries a second once nothing more is written. If a commit needs this member, nothing more is
+// written. Without a pipeline raft sends the whole backlog in a row.
+//
+// It does not send appends without news for the member.
 func (p *pipeline) AppendEntries(args *raft.AppendEntriesRequest,
 	resp *raft.AppendEntriesResponse,
 ) (raft.AppendFuture, error) {
@@ -118,10 +121,9 @@ func (p *pipeline) AppendEntries(args *raft.AppendEntriesRequest,
 	return p.AppendPipeline.AppendEntries(args, resp)
 }
 
-// unsent is an append that would have brought no news. Raft makes one for each CommitTimeout,
-// which is short where members should learn soon what is committed. It never comes out of the
-// pipeline, so raft takes it neither for an answer of the member nor for a failure; heartbeats
-// show that both sides live.
+// unsent is an append without news. Raft makes one for each CommitTimeout, which is short in groups
+// whose members should learn soon what is committed. It never leaves the pipeline, so raft takes it
+// neither for an answer of the member nor for a failure. Heartbeats show that both sides are alive.
 type unsent struct {
 	args *raft.AppendEntriesRequest
 	resp *raft.AppendEntriesResponse

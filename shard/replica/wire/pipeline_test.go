@@ -21,7 +21,7 @@ func entries(from, to, term uint64) []*raft.Log {
 	return out
 }
 
-// counted is a pipeline that only counts what is sent.
+// counted is a pipeline that only counts appends.
 type counted struct {
 	raft.AppendPipeline
 	sent int
@@ -34,7 +34,8 @@ func (c *counted) AppendEntries(args *raft.AppendEntriesRequest,
 	return unsent{args, resp}, nil
 }
 
-// An idle leader does not tell its members the same again and again.
+// TestAppendsThatTellNothingAreNotSent checks that an idle leader does not repeat the same append
+// to its members.
 func TestAppendsThatTellNothingAreNotSent(t *testing.T) {
 	c := &counted{}
 	p := newPipeline(quiet(), "b", c)
@@ -53,7 +54,7 @@ func TestAppendsThatTellNothingAreNotSent(t *testing.T) {
 	send(1, raft.AppendEntriesRequest{Term: 2, PrevLogEntry: 6, PrevLogTerm: 2, LeaderCommitIndex: 4})
 	send(2, raft.AppendEntriesRequest{Term: 2, PrevLogEntry: 6, PrevLogTerm: 2, LeaderCommitIndex: 6}) // what is committed
 	send(2, raft.AppendEntriesRequest{Term: 2, PrevLogEntry: 6, PrevLogTerm: 2, LeaderCommitIndex: 6})
-	// again: not for us to judge
+	// again: this case is left to raft
 	send(3, raft.AppendEntriesRequest{Term: 2, PrevLogEntry: 6, PrevLogTerm: 2, LeaderCommitIndex: 6, Entries: entries})
 	if _, err := p.AppendEntries(&raft.AppendEntriesRequest{
 		Term: 2, PrevLogEntry: 6, PrevLogTerm: 2, LeaderCommitIndex: 6,
@@ -66,7 +67,7 @@ func TestAppendsThatTellNothingAreNotSent(t *testing.T) {
 	send(5, raft.AppendEntriesRequest{Term: 3, PrevLogEntry: 6, PrevLogTerm: 2, LeaderCommitIndex: 6})
 }
 
-// full is a pipeline that answers the first append, and has room for no other one.
+// full is a pipeline that answers the first append and then has no room.
 type full struct {
 	answers chan raft.AppendFuture
 	closed  chan struct{}
@@ -80,8 +81,8 @@ func (f *full) AppendEntries(*raft.AppendEntriesRequest, *raft.AppendEntriesResp
 func (f *full) Consumer() <-chan raft.AppendFuture { return f.answers }
 func (f *full) Close() error                       { f.once.Do(func() { close(f.closed) }); return nil }
 
-// After an answer that is not a success raft takes no more of them. What it sends nevertheless
-// must not wait for ever: raft could not be stopped any more.
+// TestPipelineEndsWithWhoTakesItsAnswers checks that sends do not block after an answer that is not
+// a success. Raft takes no more answers after it, and could not be stopped if it blocked.
 func TestPipelineEndsWithWhoTakesItsAnswers(t *testing.T) {
 	for name, answer := range map[string]raft.AppendEntriesResponse{
 		"refused": {Term: 2}, "newer term": {Term: 3, Success: true},

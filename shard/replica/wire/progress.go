@@ -6,9 +6,9 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Progress is what the answers of a member said. The zero value is a member that never answered.
+// Progress is what a member's answers say. The zero value is a member that never answered.
 type Progress struct {
-	// Answered is when the last answer came, and Last the end of the member's log by it.
+	// Answered is when the last answer came. Last is the end of the member's log according to it.
 	Answered time.Time
 	Last     uint64
 	// Confirmed is the newest message that the member answered as a follower of this one.
@@ -18,23 +18,23 @@ type Progress struct {
 // Confirmation is a message that a member answered as a follower of this member. When it was sent,
 // no other member had been elected with the vote of that member.
 type Confirmation struct {
-	Term  uint64    // in which this member led
-	Round uint64    // the newest round of questions that had begun when it was sent, see NextRound
+	Term  uint64    // the term in which this member led
+	Round uint64    // the newest round that had started when it was sent; see NextRound
 	Sent  time.Time // by the monotonic clock
 }
 
-// Progress returns what is known of a member.
+// Progress returns the progress of a member.
 func (w *Wire) Progress(id string) Progress {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.peers[id]
 }
 
-// NextRound begins a round of questions to the other members whether this one still leads, and
+// NextRound starts a round of requests to the other members whether this one still leads, and
 // returns its number.
 func (w *Wire) NextRound() uint64 { return w.rounds.Add(1) }
 
-// NewestTerm returns the highest term that a member answered with.
+// NewestTerm returns the highest term in an answer of a member.
 func (w *Wire) NewestTerm() uint64 { return w.newest.Load() }
 
 // Answered returns a channel that is closed when a member has confirmed a message as a follower,
@@ -48,7 +48,7 @@ func (w *Wire) Answered() <-chan struct{} {
 	return w.answered
 }
 
-// signal closes the channel that Answered returned; mu is held.
+// signal closes the channel that Answered returned; mu must be held.
 func (w *Wire) signal() {
 	if w.answered != nil {
 		close(w.answered)
@@ -56,7 +56,7 @@ func (w *Wire) signal() {
 	}
 }
 
-// noteAnswer takes an answer to an append into account.
+// noteAnswer records an answer to an append.
 func (w *Wire) noteAnswer(id raft.ServerID, resp *raft.AppendEntriesResponse) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,7 +79,7 @@ func (w *Wire) confirm(id raft.ServerID, c Confirmation) {
 	defer w.mu.Unlock()
 	p := w.peers[string(id)]
 	if old := p.Confirmed; c.Term < old.Term || c.Term == old.Term && (c.Round < old.Round || c.Sent.Before(old.Sent)) {
-		return // an answer that was overtaken
+		return // a newer answer came first
 	}
 	p.Confirmed = c
 	w.peers[string(id)] = p

@@ -1,5 +1,5 @@
-// Package wire stands between raft and its transport. It learns from the messages that pass, and
-// it holds back messages that raft should not send or get at the moment.
+// Package wire sits between raft and its transport. It reads the messages that pass, and holds back
+// messages that raft should not send or receive at the moment.
 //
 // # Messages
 //
@@ -21,11 +21,11 @@
 // # Receiving
 //
 // One goroutine (run) takes requests from the transport in the order in which they came and gives
-// them to raft. It must not block for long: behind it wait the appends of the leader, and raft
-// stands for election if none arrives for a heartbeat timeout (heartbeats do not pass here).
-// It waits only until raft's main loop takes the request. What takes longer has a goroutine of
-// its own: a snapshot, whose data Config.Snapshot fetches first, and the answer to an append that
-// was held (hold).
+// them to raft. It must not block for long, because appends of the leader wait for it, and raft
+// stands for election if none arrives for a heartbeat timeout (heartbeats take another way). It
+// waits only until raft's main loop takes the request. Longer work has a separate goroutine: a
+// snapshot, whose data Config.Snapshot fetches first, and the answer to an append that was held
+// (hold).
 //
 // An append says what is committed: run notes that before raft gets it (LeaderCommit,
 // AppliedSince). If the member has no memory for more commands (Config.Crowded), raft gets the
@@ -33,10 +33,10 @@
 //
 // # Sending
 //
-// Raft has one goroutine for each other member that sends appends, and one that sends
-// heartbeats; both call AppendEntries here. A member that has caught up is sent appends through
-// a pipeline, which does not wait for answers: a goroutine for each pipeline (pipeline.run)
-// takes the answers and hands them on. Appends may block, heartbeats may not.
+// Raft has one goroutine for each other member that sends appends, and one that sends heartbeats;
+// both call AppendEntries here. A member that has caught up is sent appends through a pipeline,
+// which does not wait for answers: a goroutine for each pipeline (pipeline.run) takes the answers
+// and hands them on. Appends may block, heartbeats may not.
 //
 //   - While a write to this member's log hangs (Config.Stuck) nothing is sent: raft would go on
 //     sending heartbeats, and no other member would take over (raft issue 503).
@@ -47,17 +47,16 @@
 // # A lost connection
 //
 // The call, or every append in the pipeline, returns an error. It renews no lease and confirms
-// nothing: a failed append is not handed on to raft, which would take it for contact. The
-// member counts as absent until it answers a heartbeat, and raft begins a new pipeline when an
-// append without one has brought the member up to date. What the lost appends did on the other
-// side is unknown; raft sends them again, and followers skip what they have. On the receiving
-// side nothing happens: a follower that hears no heartbeat for one to two heartbeat timeouts
-// asks for pre-votes.
+// nothing: a failed append is not handed on to raft, which would take it for contact. The member
+// counts as absent until it answers a heartbeat, and raft begins a new pipeline when an append
+// without one has brought the member up to date. What the lost appends did on the other side is
+// unknown; raft sends them again, and followers skip what they have. On the receiving side nothing
+// happens: a follower that hears no heartbeat for one to two heartbeat timeouts asks for pre-votes.
 //
 // # Locks
 //
-// Wire.mu guards what answers said. It is held for moments only, and no other lock is taken
-// under it. freshness has a lock of its own.
+// Wire.mu guards what answers said. It is held for moments only, and no other lock is taken under
+// it. freshness has a lock of its own.
 package wire
 
 import (
@@ -73,37 +72,37 @@ import (
 )
 
 // errStuck is why a leader sends nothing.
-var errStuck = errors.New("the disk of this node does not answer: it does not act as leader")
+var errStuck = errors.New("the disk of this node does not answer, so it does not act as leader")
 
-// Config says what a Wire asks of the member that it belongs to. All fields but Crowded are
-// required. The functions must not block, except Snapshot, and may be called before raft runs.
+// Config configures a Wire with functions of its member. All fields but Crowded are required. The
+// functions must not block, except Snapshot, and may be called before raft runs.
 type Config struct {
 	// Below is the transport that reaches the other members.
 	Below raft.Transport
-	// Stuck reports whether a write of the log, or Apply, has been under way for too long.
+	// Stuck reports whether a write of the log, or Apply, has been running for too long.
 	Stuck func() bool
-	// Refuse returns why requests of a node are not answered; empty: they are.
+	// Refuse returns why requests of a node are not answered, or an empty text if they are.
 	Refuse func(node string) string
-	// Crowded returns why this member takes no more commands; nil: it does.
+	// Crowded returns why this member takes no more commands, or nil if it does.
 	Crowded func() error
 	// LastIndex returns the last index of this member's log.
 	LastIndex func() uint64
 	// Leads reports whether this member leads another one in a term.
 	Leads func(id raft.ServerID, term uint64) bool
-	// Snapshot is called with each snapshot that a leader sends, in a goroutine of its own. It
-	// answers the request, or passes it on by Pass.
+	// Snapshot is called with each snapshot that a leader sends, in a separate goroutine. It
+	// answers the request, or passes it on with Pass.
 	Snapshot func(raft.RPC, *raft.InstallSnapshotRequest)
 	// Ended is closed when the member is about to stop.
 	Ended <-chan struct{}
 }
 
-// Wire stands between raft and its transport; see the package. Its methods may be called
+// Wire sits between raft and its transport; see the package comment. Its methods may be called
 // concurrently.
 type Wire struct {
 	raft.Transport // Config.Below
 	cfg            Config
 
-	out     chan raft.RPC // what raft is to get
+	out     chan raft.RPC // requests for raft
 	done    chan struct{} // closed by Close
 	end     func()        // closes done
 	running sync.WaitGroup
@@ -112,9 +111,9 @@ type Wire struct {
 	leaderCommit atomic.Uint64
 	fresh        freshness
 
-	// rounds counts the questions to the other members whether this one still leads.
+	// rounds counts the rounds of requests whether this member still leads.
 	rounds atomic.Uint64
-	// newest is the highest term that a member answered with; it changes with mu held.
+	// newest is the highest term in an answer of a member. mu is held when it changes.
 	newest atomic.Uint64
 
 	mu    sync.Mutex // guards the fields below
@@ -125,7 +124,7 @@ type Wire struct {
 	lost map[string]absence
 }
 
-// New returns a wire that hands nothing on until Start.
+// New returns a wire that passes no requests on until Start.
 func New(cfg Config) *Wire {
 	if cfg.Crowded == nil {
 		cfg.Crowded = func() error { return nil }
@@ -152,7 +151,7 @@ type withPreVote struct {
 	raft.WithPreVote
 }
 
-// Start begins to hand requests on.
+// Start begins to pass requests on.
 func (w *Wire) Start() {
 	w.running.Add(1)
 	go w.run()
@@ -189,7 +188,7 @@ func (w *Wire) run() {
 	}
 }
 
-// refused answers a request of a node that is refused, and reports whether it did.
+// refused answers a request if its node is refused, and reports whether it did.
 func (w *Wire) refused(rpc raft.RPC) bool {
 	h, ok := rpc.Command.(raft.WithRPCHeader)
 	if !ok {
@@ -206,8 +205,8 @@ func (w *Wire) refused(rpc raft.RPC) bool {
 	return true
 }
 
-// SetHeartbeatHandler has the transport answer heartbeats by handler, without waiting for raft's
-// main loop, except heartbeats of refused nodes.
+// SetHeartbeatHandler makes handler answer heartbeats without waiting for raft's main loop, except
+// heartbeats of refused nodes.
 func (w *Wire) SetHeartbeatHandler(handler func(raft.RPC)) {
 	w.Transport.SetHeartbeatHandler(func(rpc raft.RPC) {
 		if !w.refused(rpc) {
@@ -216,8 +215,9 @@ func (w *Wire) SetHeartbeatHandler(handler func(raft.RPC)) {
 	})
 }
 
-// tooMuch returns why this member does not take the entries of an append; nil if it does. Only
-// commands take memory, and a new leader needs its first entry, which is none, on a majority.
+// tooMuch returns why this member does not take the entries of an append, or nil if it does. Only
+// commands need memory. The first entry of a new leader, which is not a command, is always taken
+// because a majority must have it.
 func (w *Wire) tooMuch(req *raft.AppendEntriesRequest) error {
 	if !slices.ContainsFunc(req.Entries, func(l *raft.Log) bool { return l.Type == raft.LogCommand }) {
 		return nil
@@ -225,11 +225,11 @@ func (w *Wire) tooMuch(req *raft.AppendEntriesRequest) error {
 	return w.cfg.Crowded()
 }
 
-// hold answers an append for which this member has no memory, with an error: the leader tries
-// it again, with pauses, as if the member were away. Raft gets the append without its entries,
-// because it says which of the entries that are here are committed, and this member must be
-// able to apply and flush those. The commit index is cut to the entry that the append continues:
-// beyond it the log may not be the leader's.
+// hold handles an append for which this member has no memory. The leader gets an error and repeats
+// the append with pauses, as if the member were away. Raft gets the append without its entries,
+// because it says which of the present entries are committed, and this member must be able to apply
+// and flush those. The commit index is limited to the entry that the append continues, since the
+// log after it may differ from the leader's.
 func (w *Wire) hold(rpc raft.RPC, req *raft.AppendEntriesRequest, why error) {
 	empty := *req
 	empty.Entries = nil
@@ -250,7 +250,7 @@ func (w *Wire) hold(rpc raft.RPC, req *raft.AppendEntriesRequest, why error) {
 	})
 }
 
-// Pass gives a request to raft. It returns false, and nothing is answered, if the wire was closed.
+// Pass passes a request to raft. If the wire was closed, it answers nothing and returns false.
 func (w *Wire) Pass(rpc raft.RPC) bool {
 	select {
 	case w.out <- rpc:
@@ -263,10 +263,10 @@ func (w *Wire) Pass(rpc raft.RPC) bool {
 // Consumer returns the channel from which raft takes requests.
 func (w *Wire) Consumer() <-chan raft.RPC { return w.out }
 
-// Done is closed when the wire is.
+// Done returns a channel that is closed with the wire.
 func (w *Wire) Done() <-chan struct{} { return w.done }
 
-// Close ends the wire and closes the transport below, if that can be closed. It waits for the
+// Close ends the wire and closes the transport below if it has a method Close. It waits for the
 // wire's goroutines.
 func (w *Wire) Close() error {
 	w.end()
@@ -278,8 +278,8 @@ func (w *Wire) Close() error {
 	return err
 }
 
-// ElectNow has the member stand for election without waiting for a heartbeat timeout. It is only
-// right for a sole voter, and in a group that has had no leader.
+// ElectNow makes the member stand for election without waiting for a heartbeat timeout. That is
+// right only for a sole voter, and in a group that has had no leader.
 func (w *Wire) ElectNow() {
 	w.running.Add(1)
 	go func() {
@@ -291,12 +291,12 @@ func (w *Wire) ElectNow() {
 	}()
 }
 
-// LeaderCommit returns the highest index that a leader said is committed; 0: none said anything.
+// LeaderCommit returns the highest index that a leader said is committed, or 0.
 func (w *Wire) LeaderCommit() uint64 { return w.leaderCommit.Load() }
 
-// AppliedSince returns the newest moment before which everything that was acknowledged is
-// applied here, by what leaders said; known is false if they said too little. applied reports
-// whether everything up to an index is applied. See freshness for what this promises.
+// AppliedSince returns the newest moment for which this member has applied everything acknowledged
+// before it, according to the leaders' messages. known is false if they said too little. applied
+// reports whether everything up to an index is applied. See freshness for the exact guarantee.
 func (w *Wire) AppliedSince(applied func(index uint64) bool) (at time.Time, known bool) {
 	return w.fresh.since(applied)
 }
@@ -310,7 +310,7 @@ func (w *Wire) AppendEntries(id raft.ServerID, addr raft.ServerAddress, args *ra
 	}
 	beat := isHeartbeat(args)
 	if !beat {
-		w.fresh.note(args, time.Now()) // this member keeps knowing it when it leads no more
+		w.fresh.note(args, time.Now()) // this member still knows it when it no longer leads
 		if err := w.awaitBack(id, args.Term); err != nil {
 			return err
 		}
@@ -326,14 +326,14 @@ func (w *Wire) AppendEntries(id raft.ServerID, addr raft.ServerAddress, args *ra
 			w.confirm(id, c)
 		}
 		if beat && resp.Term > args.Term {
-			// Raft takes any answer to a heartbeat for one that renews the lease.
+			// Raft would take any answer to a heartbeat for a renewal of the lease.
 			return fmt.Errorf("node %s is in term %d, and this one leads in term %d", id, resp.Term, args.Term)
 		}
 	}
 	return err
 }
 
-// AppendEntriesPipeline starts a pipeline whose answers the wire sees.
+// AppendEntriesPipeline starts a pipeline whose answers the wire reads.
 func (w *Wire) AppendEntriesPipeline(id raft.ServerID, addr raft.ServerAddress) (raft.AppendPipeline, error) {
 	if w.cfg.Stuck() {
 		return nil, errStuck

@@ -17,9 +17,9 @@ import (
 
 const seedPage = 1024
 
-// FuzzWalk reads anything as a file of bbolt. If Walk takes it, the library opens it without a
-// panic and finds the same pairs. The checksums of both heads are set, so that changed pages are
-// reached. Seeds are the files of a small log, in testdata.
+// FuzzWalk reads arbitrary bytes as a bbolt file. If Walk accepts the file, the library must open
+// it without a panic and find the same pairs. The test sets the checksums of both headers, so that
+// changed pages are reached. The seeds in testdata are the files of a small log.
 func FuzzWalk(f *testing.F) {
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -68,7 +68,7 @@ func FuzzWalk(f *testing.F) {
 	})
 }
 
-// pairs lists a bucket as bbolt reads it, in the order of Walk.
+// pairs lists the pairs of a bucket as bbolt reads them, in the order of Walk.
 func pairs(name string, b *bbolt.Bucket, out *[]string) error {
 	*out = append(*out, name)
 	return b.ForEach(func(k, v []byte) error {

@@ -17,22 +17,22 @@ import (
 // LogName is the file name of a log in a log directory.
 const LogName = "raft.db"
 
-// lockWait is how long an open waits for a process that has the file open.
+// lockWait is how long to wait for another process that has the file open.
 const lockWait = 2 * time.Second
 
-// The buckets of a log, by raft-boltdb: raft's values, and the entries.
+// The buckets of a log, as raft-boltdb names them: raft's values, and the entries.
 const (
 	valueBucket = "conf"
 	entryBucket = "logs"
 )
 
-// OpenLog checks a log and opens it for writing; it makes a missing one. It returns an error
-// that matches damage.ErrDamaged, and has changed nothing, if the file is damaged.
+// OpenLog checks a log and opens it for writing; it creates the log if it is missing. It returns an
+// error that matches damage.ErrDamaged, and has changed nothing, if the file is damaged.
 //
-// Entries come and go with the checksums of damage.SealEntries, values with the checksums of
-// damage.SealValue: the caller adds and checks them.
+// The caller adds and checks the checksums: of damage.SealEntries for entries, and of
+// damage.SealValue for values.
 func OpenLog(path string) (*raftboltdb.BoltStore, error) {
-	// bbolt makes the file of a log that was never used. A file that another process has open
+	// An empty file, which was never used, is left to bbolt. A file that another process has open
 	// is left to the lock.
 	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
 		if _, _, err := VerifyLog(path, nil); err != nil {
@@ -59,9 +59,9 @@ func open(path string, options raftboltdb.Options) (*raftboltdb.BoltStore, error
 	return store, nil
 }
 
-// VerifyLog reads every page, value and entry of a log and changes nothing. It calls entry, if
-// not nil, with each entry, and returns the indexes of the first and the last one, 0 if there
-// is none. What is damaged gives an error that matches damage.ErrDamaged.
+// VerifyLog reads every page, value and entry of a log and changes nothing. It calls entry, if not
+// nil, with each entry, and returns the indexes of the first and the last entry, or 0 if there is
+// none. For damage it returns an error that matches damage.ErrDamaged.
 func VerifyLog(path string, entry func(*raft.Log) error) (first, last uint64, err error) {
 	empty := true
 	err = WalkBuckets(path, []string{valueBucket, entryBucket}, func(bucket string, key, value []byte) error {
@@ -76,10 +76,10 @@ func VerifyLog(path string, entry func(*raft.Log) error) (first, last uint64, er
 		return 0, 0, fmt.Errorf("log %s: %w", path, err)
 	}
 	if empty {
-		return 0, 0, nil // made by a process that ended before it made the buckets
+		return 0, 0, nil // a process created the file and ended before it created the buckets
 	}
 	return readLog(path, func(index uint64, l *raft.Log, err error) error {
-		if err != nil { // raft would panic over an entry that cannot be read
+		if err != nil { // raft would panic for an entry that cannot be read
 			return damage.Errorf("log %s: entry %d is damaged: %w; restore the directory from a replica or a backup",
 				path, index, err)
 		}

@@ -19,12 +19,12 @@ import (
 	"cordwood/shard/replica/raftlog/damage"
 )
 
-// ErrCorrupt is the error for a bbolt file that no transaction and no crash leaves. It is
-// returned as a *ErrCorrupt and matches damage.ErrDamaged.
+// ErrCorrupt is the error for a bbolt file in a state that no transaction and no crash leaves
+// behind. It is returned as a *ErrCorrupt and matches damage.ErrDamaged.
 type ErrCorrupt struct {
 	File string
 	Page uint64
-	// What is wrong there.
+	// Fault says what is wrong there.
 	What string
 }
 
@@ -38,16 +38,15 @@ func (e *ErrCorrupt) Error() string {
 func (e *ErrCorrupt) Is(target error) bool { return target == damage.ErrDamaged }
 
 // Walk reads a bbolt file from its root to its leaves and checks that it is a sound tree: both
-// heads, and of each page in use the number, the kind, the bounds, the order of the keys, and
-// that nothing else refers to it; then the list of free pages. It returns an *ErrCorrupt for
-// what it finds wrong.
+// heads, and of each page in use the number, the kind, the bounds, the order of the keys, and that
+// nothing else refers to it; then the list of free pages. It returns an *ErrCorrupt for damage.
 //
-// It calls visit, if not nil, with every bucket, whose key is nil, and then with every pair in
-// it in the order of the keys. A bucket within a bucket has the names of both, with a slash
-// between them. The slices are valid during the call.
+// It calls visit, if not nil, with every bucket, whose key is nil, and then with every pair in it
+// in the order of the keys. A bucket within a bucket has the names of both, with a slash between
+// them. The slices are valid during the call.
 //
-// It reads the file without mapping it, and must not run beside a writer. The error for a
-// missing file matches fs.ErrNotExist; an empty file is sound.
+// It reads the file without mapping it, and must not run beside a writer. The error for a missing
+// file matches fs.ErrNotExist; an empty file is sound.
 func Walk(path string, visit func(bucket string, key, value []byte) error) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -59,7 +58,7 @@ func Walk(path string, visit func(bucket string, key, value []byte) error) error
 		return err
 	}
 	if info.Size() == 0 {
-		return nil // made by a process that ended before it wrote anything
+		return nil // a process created the file and ended before it wrote anything
 	}
 	if visit == nil {
 		visit = func(string, []byte, []byte) error { return nil }
@@ -98,7 +97,7 @@ type walk struct {
 	file     io.ReaderAt
 	size     int64
 	pageSize int64
-	pages    uint64 // pages behind this one are not in use
+	pages    uint64 // pages from this number on are not in use
 	free     uint64 // page of the list of free pages, or noFreeList
 	visit    func(bucket string, key, value []byte) error
 	used     map[uint64]bool // pages that something refers to
@@ -119,11 +118,11 @@ func (w *walk) bad(page uint64, format string, args ...any) error {
 func (w *walk) page(id uint64, at place, depth int) error {
 	switch {
 	case id < 2 || id >= w.pages:
-		return w.bad(id, "a page is referred to that is not in use")
+		return w.bad(id, "a reference leads to a page that is not in use")
 	case w.used[id]:
-		return w.bad(id, "the page is referred to twice")
+		return w.bad(id, "two references lead to the page")
 	case depth > maxDepth:
-		return w.bad(id, "the tree is deeper than any tree")
+		return w.bad(id, "the tree is deeper than a sound tree can be")
 	}
 	b, err := w.read(id)
 	if err != nil {
@@ -132,7 +131,7 @@ func (w *walk) page(id uint64, at place, depth int) error {
 	return w.content(id, b, at, depth)
 }
 
-// read returns a page with its overflow pages, and notes that they are in use.
+// read returns a page with its overflow pages, and marks them as used.
 func (w *walk) read(id uint64) ([]byte, error) {
 	w.used[id] = true
 	head := make([]byte, pageHead)
@@ -154,12 +153,13 @@ func (w *walk) read(id uint64) ([]byte, error) {
 		return nil, fmt.Errorf("%s: page %d: %w", w.path, id, err)
 	}
 	if got := binary.LittleEndian.Uint64(b); got != id {
-		return nil, w.bad(id, "it says that it is page %d", got)
+		return nil, w.bad(id, "its header says that it is page %d", got)
 	}
 	return b, nil
 }
 
-// content checks what a page holds: a branch refers to pages, a leaf holds pairs and buckets.
+// content checks the contents of a page: references to pages in a branch, or pairs and buckets in a
+// leaf.
 func (w *walk) content(id uint64, b []byte, at place, depth int) error {
 	le := binary.LittleEndian
 	kind, count := le.Uint16(b[8:]), int(le.Uint16(b[10:]))
@@ -203,8 +203,8 @@ type element struct {
 	page       uint64
 }
 
-// elements reads the elements of a page into list. Their keys and values must lie one behind
-// the other, directly after the heads of all elements.
+// elements reads the elements of a page into list. Their keys and values must follow each other
+// without gaps, directly after the headers of all elements.
 func (w *walk) elements(id uint64, b []byte, kind uint16, list []element) ([]element, error) {
 	le := binary.LittleEndian
 	next := pageHead + len(list)*elementHead
@@ -219,7 +219,8 @@ func (w *walk) elements(id uint64, b []byte, kind uint16, list []element) ([]ele
 		}
 		from := at + int(pos)
 		if from != next || int64(from)+int64(keySize)+int64(valueSize) > int64(len(b)) || keySize == 0 {
-			return nil, w.bad(id, "element %d lies at %d with %d and %d bytes, want %d", i, from, keySize, valueSize, next)
+			return nil, w.bad(id, "element %d is at offset %d with a key of %d and a value of %d bytes; the expected offset "+
+				"is %d", i, from, keySize, valueSize, next)
 		}
 		next = from + int(keySize) + int(valueSize)
 		e.key, e.value = b[from:from+int(keySize)], b[from+int(keySize):next]
@@ -227,14 +228,15 @@ func (w *walk) elements(id uint64, b []byte, kind uint16, list []element) ([]ele
 	return list, nil
 }
 
-// checkKeys checks that the keys of a page rise and belong there, and that flags are known.
+// checkKeys checks that the keys of a page are ascending and within the page's bounds, and that all
+// flags are known.
 func (w *walk) checkKeys(id uint64, list []element, at place) error {
 	for i, e := range list {
 		switch {
 		case i > 0 && bytes.Compare(list[i-1].key, e.key) >= 0:
-			return w.bad(id, "key %d, %x, is not above the one before it", i, e.key)
+			return w.bad(id, "key %d, %x, is not greater than the previous key", i, e.key)
 		case at.low != nil && bytes.Compare(e.key, at.low) < 0, at.high != nil && bytes.Compare(e.key, at.high) >= 0:
-			return w.bad(id, "key %d, %x, does not belong here", i, e.key)
+			return w.bad(id, "key %d, %x, is outside the bounds of the page", i, e.key)
 		case e.flags > bucketFlag:
 			return w.bad(id, "element %d has flags %x", i, e.flags)
 		}
@@ -245,7 +247,7 @@ func (w *walk) checkKeys(id uint64, list []element, at place) error {
 // bucket checks a bucket: its pages, or the page within its element if it is small.
 func (w *walk) bucket(id uint64, e element, parent string, depth int) error {
 	if len(e.value) < bucketHead {
-		return w.bad(id, "bucket %q has a head of %d bytes", e.key, len(e.value))
+		return w.bad(id, "bucket %q has a header of %d bytes", e.key, len(e.value))
 	}
 	name := string(e.key)
 	if parent != "" {

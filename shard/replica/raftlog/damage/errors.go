@@ -1,6 +1,5 @@
-// Package damage recognises files of a replica that are not as they were written: it
-// has the errors that say so, and the checksums of what the libraries below store
-// without one.
+// Package damage defines the errors for damaged files of a replica, and the checksums for data that
+// the underlying libraries store without one.
 //
 // It reads and writes no files itself.
 package damage
@@ -11,12 +10,12 @@ import (
 )
 
 var (
-	// ErrDamaged matches, by errors.Is, every error that says that files of a replica are
-	// not as they were written, or are missing. Trying again does not help; another replica
-	// or a backup does.
+	// ErrDamaged matches, by errors.Is, every error about files of a replica that are damaged or
+	// missing. Trying again does not help. The files have to be restored from another replica or a
+	// backup.
 	ErrDamaged = errors.New("files of the replica are damaged")
-	// ErrUnsupported matches every error that says that a file has a format of a higher
-	// version than this program reads.
+	// ErrUnsupported matches every error about a file whose format version is higher than this
+	// program can read.
 	ErrUnsupported = errors.New("written by a newer version of this program")
 )
 

@@ -8,19 +8,19 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Castagnoli is the table of CRC-32C, the checksum of all formats of a replica but raft's own.
+// Castagnoli is the table of CRC-32C, the checksum of all formats of a replica except raft's own.
 var Castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 const sumBytes = 4
 
-// SealValue returns one of raft's values as it is stored: with the CRC-32C of key and value
-// behind it. See FORMAT.md.
+// SealValue returns one of raft's values in its stored form: with the CRC-32C of key and value
+// appended. See FORMAT.md.
 func SealValue(key, val []byte) []byte {
 	return binary.LittleEndian.AppendUint32(append([]byte(nil), val...), valueSum(key, val))
 }
 
-// OpenValue returns the value that SealValue made stored of. It returns an error that
-// matches ErrDamaged if key and value do not match the checksum.
+// OpenValue returns the value from which SealValue made stored. It returns an error that matches
+// ErrDamaged if key and value do not match the checksum.
 func OpenValue(key, stored []byte) ([]byte, error) {
 	n := len(stored) - sumBytes
 	if n < 0 || valueSum(key, stored[:n]) != binary.LittleEndian.Uint32(stored[n:]) {
@@ -33,9 +33,8 @@ func valueSum(key, val []byte) uint32 {
 	return crc32.Update(crc32.Checksum(key, Castagnoli), Castagnoli, val)
 }
 
-// SealEntries returns copies of entries that carry their checksums in the field Extensions,
-// which raft leaves to the store. The entries themselves are not changed: raft goes on using
-// them.
+// SealEntries returns copies of entries that carry their checksums in the field Extensions, which
+// raft leaves to the store. The entries themselves are not changed, because raft still uses them.
 func SealEntries(logs []*raft.Log) []*raft.Log {
 	out := make([]*raft.Log, len(logs))
 	for i, l := range logs {
@@ -46,8 +45,8 @@ func SealEntries(logs []*raft.Log) []*raft.Log {
 	return out
 }
 
-// OpenEntry checks an entry that SealEntries sealed and takes its checksum away. It returns
-// an error that matches ErrDamaged if the entry does not match the checksum.
+// OpenEntry checks an entry that SealEntries sealed and removes its checksum. It returns an error
+// that matches ErrDamaged if the entry does not match the checksum.
 func OpenEntry(l *raft.Log) error {
 	if want := entrySum(l); !bytes.Equal(l.Extensions, want) {
 		return Errorf("log: entry %d is damaged: its checksum is %x, want %x; restore the directory from a replica "+

@@ -1,4 +1,4 @@
-// Package guard stands between a log and its disk: it ends the log with the first write that
+// Package guard controls the writes of a log to its disk: it ends the log at the first write that
 // fails or takes too long, and makes writes wait while the disk is full.
 package guard
 
@@ -15,29 +15,29 @@ import (
 
 // Config configures a Guard.
 type Config struct {
-	// Deadline is how long one write may take; time spent waiting for room does not count.
+	// Deadline is how long one write may take; waiting for disk space does not count.
 	Deadline time.Duration
 	// Fail is called once, with the first error of a write, and must not block.
 	Fail func(error)
-	// Full is called, again and again, while a write waits for room. It must not block. The
-	// default value does nothing.
+	// Full is called repeatedly while a write waits for disk space. It must not block. The default
+	// value does nothing.
 	Full func(error)
-	// Logger gets a line when a write begins to wait for room and when it continues. The default
-	// value discards.
+	// Logger gets a message when a write starts to wait for disk space and when it continues. The
+	// default value discards it.
 	Logger *slog.Logger
 }
 
-// Guard lets writes through to a disk until one of them fails. The first error, or a write
-// that exceeds the deadline, is latched: Config.Fail is called, and every later write is
-// refused. A full disk is not an error: the write is repeated until there is room.
+// Guard lets writes through to a disk until one of them fails. The first error is latched, and so
+// is the first write that exceeds the deadline: Config.Fail is called, and every later write is
+// refused. A full disk is not an error: the write is repeated until there is space.
 //
 // Its methods may be called concurrently.
 type Guard struct {
 	cfg Config
 
-	broken  atomic.Pointer[error] // the latch: the first error of a write
+	broken  atomic.Pointer[error] // the first error of a write, which is latched
 	waiting waits
-	busy    atomic.Int64 // when the write under way began, Unix nanoseconds; 0: none is under way
+	busy    atomic.Int64 // when the running write began, in Unix nanoseconds; 0 if none is running
 	closed  <-chan struct{}
 	end     func() // closes it
 }
@@ -54,8 +54,8 @@ func New(cfg Config) *Guard {
 	return &Guard{cfg: cfg, closed: closed, end: sync.OnceFunc(func() { close(closed) })}
 }
 
-// Close ends the waits for room, and the deadline of a write that has not returned. It does
-// not wait for that write.
+// Close ends waits for disk space, and the deadline of a write that has not returned. It does not
+// wait for this write.
 func (g *Guard) Close() { g.end() }
 
 // Latch refuses every write from now on, because of err, unless an earlier error did so
@@ -66,8 +66,8 @@ func (g *Guard) Latch(err error) {
 	}
 }
 
-// Write does one write, and latches the error if it fails or exceeds the deadline. It
-// refuses to do it after an earlier failure. what names the write in errors.
+// Write does one write, and latches the error if it fails or exceeds the deadline. After an earlier
+// failure it refuses the write. what names the write in errors.
 func (g *Guard) Write(what string, do func() error) error {
 	if err := g.broken.Load(); err != nil {
 		return fmt.Errorf("log: %s refused after an earlier failure: %w", what, *err)
@@ -88,7 +88,7 @@ func (g *Guard) Write(what string, do func() error) error {
 		return err
 	}
 	if late {
-		g.Latch(w.overdue()) // fire may not have got there yet
+		g.Latch(w.overdue()) // fire may not have run yet
 	}
 	if err := g.broken.Load(); err != nil { // the deadline of this write or another one passed
 		return *err
@@ -102,13 +102,13 @@ type watch struct {
 	guard *Guard
 	what  string
 	timer *time.Timer
-	since waitCount // the waits for room when the timer was set
+	since waitCount // the waits for disk space when the timer was set
 	ended atomic.Bool
 }
 
-// fire runs when the deadline has passed. A wait for room that is under way, or that ended
-// since the timer was set, extends the deadline: after the wait the disk gets the whole
-// deadline again, and at most twice as long.
+// fire runs when the deadline has passed. If a wait for disk space is running, or ended after the
+// timer was set, it extends the deadline: after the wait the disk gets at least the whole deadline
+// again, and at most twice as much.
 func (w *watch) fire() {
 	select {
 	case <-w.guard.closed:
@@ -132,25 +132,25 @@ func (w *watch) overdue() error {
 	return fmt.Errorf("log: %s: the disk did not answer within %s", w.what, w.guard.cfg.Deadline)
 }
 
-// waits counts the waits for room. The number under way and the number that have ended share
-// one word, so that a reader of it cannot miss a wait that ends at that moment.
+// waits counts the waits for disk space. The number of running waits and the number of ended waits
+// are in one word, so that a reader cannot miss a wait that ends at that moment.
 type waits struct{ count atomic.Uint64 }
 
 func (w *waits) begin()          { w.count.Add(1) }
-func (w *waits) end()            { w.count.Add(1<<32 - 1) } // one less under way, one more ended
+func (w *waits) end()            { w.count.Add(1<<32 - 1) } // one less is running, one more has ended
 func (w *waits) load() waitCount { return waitCount(w.count.Load()) }
 
 // waitCount is a value of waits.
 type waitCount uint64
 
-// underWay returns how many waits are under way.
+// underWay returns how many waits are running.
 func (c waitCount) underWay() uint32 { return uint32(c) }
 
-// Waiting reports whether a write waits for room.
+// Waiting reports whether a write waits for disk space.
 func (g *Guard) Waiting() bool { return g.waiting.load().underWay() > 0 }
 
-// BusyFor returns how long the write that is under way has taken so far, 0 if none is. If
-// several are under way it picks one of them.
+// BusyFor returns how long the running write has taken so far, or 0 if none is running. If several
+// are running it returns the time of one of them.
 func (g *Guard) BusyFor() time.Duration {
 	since := g.busy.Load()
 	if since == 0 {
@@ -159,16 +159,16 @@ func (g *Guard) BusyFor() time.Duration {
 	return time.Since(time.Unix(0, since))
 }
 
-// ErrClosed is the error of a write that waited for room when the guard was closed.
-var ErrClosed = errors.New("closed while it waited for room on the disk")
+// ErrClosed is the error of a write that was waiting for disk space when the guard was closed.
+var ErrClosed = errors.New("closed while it waited for disk space")
 
 // retryFull is how long a write waits before it tries a full disk again.
 const retryFull = 250 * time.Millisecond
 
-// WaitForRoom calls do until it does not fail for lack of room, and returns its error; a do
-// that fails must leave nothing behind. It calls full, if not nil, after each such failure. It
-// ends when stop is closed, with an error that matches ErrClosed. what names the write in
-// logger, which may be nil.
+// WaitForRoom calls do until it does not fail for lack of disk space, and returns its error. A do
+// that fails must leave nothing behind. After each such failure it calls full, if not nil. It ends
+// when stop is closed, with an error that matches ErrClosed. what names the write in logger, which
+// may be nil.
 func WaitForRoom(stop <-chan struct{}, logger *slog.Logger, full func(error), what string, do func() error) error {
 	g := New(Config{Logger: logger, Full: full})
 	g.closed = stop
@@ -184,7 +184,8 @@ func (g *Guard) WhileFull(what string, isFull func(error) bool, do func() error)
 	}
 	g.waiting.begin()
 	defer g.waiting.end()
-	g.cfg.Logger.Error("the disk is full: the log waits for room; free some, or make it larger", "what",
+	g.cfg.Logger.Error("the disk is full: the log waits for space; remove other files from the disk, or enlarge "+
+		"it", "what",
 		what, "error", err)
 	since := time.Now()
 	for isFull(err) {
@@ -195,21 +196,21 @@ func (g *Guard) WhileFull(what string, isFull func(error) bool, do func() error)
 		case <-time.After(retryFull):
 		}
 		if err = do(); err == nil {
-			g.cfg.Logger.Info("the disk has room again: the log goes on", "what", what, "waited",
+			g.cfg.Logger.Info("the disk has space again: the log continues", "what", what, "waited",
 				time.Since(since).Round(time.Millisecond))
 		}
 	}
 	return err
 }
 
-// WriteFull reports whether err is the error of a write to a file on a full disk. An fsync
-// that fails with the same error does not count: what it leaves on the disk is unknown.
+// WriteFull reports whether err is the error of a write to a file on a full disk. An fsync that
+// fails with the same error does not count: it is unknown what such an fsync leaves on the disk.
 func WriteFull(err error) bool {
 	pathErr := (*fs.PathError)(nil)
 	return errors.As(err, &pathErr) && pathErr.Op != "sync" && AnyFull(pathErr.Err)
 }
 
-// AnyFull reports whether err says that the disk, or a quota, is used up.
+// AnyFull reports whether err means that the disk is full or a quota is used up.
 func AnyFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }

@@ -12,7 +12,7 @@ import (
 
 var noRoom = &fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}
 
-// fullFor returns a write that finds the disk full for that long.
+// fullFor returns a write that finds the disk full for the given time.
 func fullFor(d time.Duration) func() error {
 	since := time.Now()
 	return func() error {
@@ -23,8 +23,9 @@ func fullFor(d time.Duration) func() error {
 	}
 }
 
-// TestFullDiskUntilDeadline has room again in the very moment in which the deadline of the write is
-// put off once more: the write is done, and nothing fails when that has passed as well.
+// TestFullDiskUntilDeadline frees disk space at the moment when the deadline of the write is
+// extended again. The write must succeed, and nothing may fail when the extended deadline has
+// passed too.
 func TestFullDiskUntilDeadline(t *testing.T) {
 	for range 200 {
 		synctest.Test(t, func(t *testing.T) {
@@ -39,13 +40,13 @@ func TestFullDiskUntilDeadline(t *testing.T) {
 	}
 }
 
-// TestDeadlineBetweenWaitAndEnd has the timer go off when the wait for room is over and the write
-// is not done yet, in each place where the deadline may come first.
+// TestDeadlineBetweenWaitAndEnd lets the timer fire after the wait for disk space has ended and
+// before the write is done, at each place where that can happen.
 func TestDeadlineBetweenWaitAndEnd(t *testing.T) {
 	const deadline = 4*retryFull + 1
 	for _, test := range []struct {
 		name    string
-		after   time.Duration // what the disk takes after it has room again
+		after   time.Duration // how long the disk takes after it has space again
 		overdue bool
 	}{
 		{"at once", 1, false},
@@ -80,8 +81,8 @@ func TestDeadlineBetweenWaitAndEnd(t *testing.T) {
 	}
 }
 
-// TestDeadlineAndEnd lets the write and its deadline end in either order: what the write returns is
-// what becomes of the log.
+// TestDeadlineAndEnd lets the write and its deadline end in either order. The state of the log must
+// match what the write returns.
 func TestDeadlineAndEnd(t *testing.T) {
 	for range 500 {
 		synctest.Test(t, func(t *testing.T) {
@@ -102,11 +103,11 @@ func TestDeadlineAndEnd(t *testing.T) {
 	g := New(Config{Deadline: time.Second, Fail: func(err error) { t.Errorf("the log failed: %v", err) }})
 	w := watch{guard: g, what: "append"}
 	w.ended.Store(true)
-	w.fire() // which was under way when the write ended
+	w.fire() // which was running when the write ended
 }
 
-// TestFullDisk has no room for a while: nothing fails, nothing is latched, and the
-// log continues when there is room.
+// TestFullDisk has no disk space for a while. Nothing fails, nothing is latched, and the log
+// continues when there is space.
 func TestFullDisk(t *testing.T) {
 	told := make(chan error, 100)
 	g := New(Config{
@@ -126,7 +127,7 @@ func TestFullDisk(t *testing.T) {
 	if err != nil || tries != 3 || len(told) != 2 {
 		t.Errorf("got %v after %d tries, told %d times", err, tries, len(told))
 	}
-	// The same error of an fsync is one that nothing can be known after.
+	// The same error from fsync is latched, because the state of the disk is unknown after it.
 	if sync := (&fs.PathError{Op: "sync", Path: "x", Err: syscall.ENOSPC}); WriteFull(sync) {
 		t.Error("an fsync was taken for a write")
 	}

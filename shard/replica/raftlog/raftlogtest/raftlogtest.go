@@ -1,4 +1,4 @@
-// Package raftlogtest helps tests to damage the files of a log. It is for tests only.
+// Package raftlogtest damages the files of a log. It is for tests only.
 package raftlogtest
 
 import (
@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// CopyDir copies the files of a directory, and those below it, to another one.
+// CopyDir copies the files of a directory and its subdirectories to another directory.
 func CopyDir(t *testing.T, to, from string) {
 	t.Helper()
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
@@ -16,8 +16,8 @@ func CopyDir(t *testing.T, to, from string) {
 	}
 }
 
-// DamageOffsets returns some offsets of a file with content b, most of them in words that are
-// not zero: the first 24 and the last 4 of these, and others by chance.
+// DamageOffsets returns offsets in a file with content b at which a test should damage it. Most are
+// in words that are not zero: the first 24 and the last 4 of them, and others at random.
 func DamageOffsets(rng *rand.Rand, b []byte) []int {
 	var used []int
 	for at := 0; at < len(b); at += 8 {

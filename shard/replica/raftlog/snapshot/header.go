@@ -11,8 +11,7 @@ import (
 	"cordwood/shard/replica/raftlog/damage"
 )
 
-// The header in front of a snapshot's content; see FORMAT.md. These constants are part of the
-// format.
+// The header before a snapshot's content; see FORMAT.md. These constants are part of the format.
 const (
 	headerMagic   = "CWSN"
 	headerVersion = 1
@@ -22,10 +21,10 @@ const (
 
 // Header is what precedes the content of a snapshot.
 type Header struct {
-	// Index and Term are index and term of the last command in the state. Raft notes a higher index
-	// beside the snapshot if entries of its own followed that command.
+	// Index and Term are index and term of the last command in the state. Raft records a higher
+	// index for the snapshot if that command was followed by raft's own entries.
 	Index, Term uint64
-	// Sum is the checksum of what raft notes beside the snapshot; 0: it is not known.
+	// Sum is the checksum of raft's metadata of the snapshot; 0 if it is not known.
 	Sum uint32
 }
 
@@ -57,8 +56,8 @@ func ReadHeader(r io.Reader) (Header, error) {
 	return Header{Index: le.Uint64(b[8:]), Term: le.Uint64(b[16:]), Sum: le.Uint32(b[4:]) >> 8}, nil
 }
 
-// notesSum returns the checksum of the fields that raft notes about a snapshot and uses: 24 bits of a CRC-32C,
-// for which the header had room, never 0. See FORMAT.md.
+// notesSum returns the checksum of the fields of raft's metadata that are used: 24 bits of a
+// CRC-32C, for which the header had space, never 0. See FORMAT.md.
 func notesSum(m *raft.SnapshotMeta) uint32 {
 	var b []byte
 	//nolint:gosec // a small number

@@ -31,8 +31,8 @@ func add(s *Store, index uint64) error {
 	return sink.Close()
 }
 
-// TestKilledWhileSnapshotsGo ends a process after each file that it removes of a snapshot that is
-// not kept any more: what is left counts as no snapshot, and the next start removes it.
+// TestKilledWhileSnapshotsGo ends a process after each file that it removes of an old snapshot.
+// What is left does not count as a snapshot, and the next start removes it.
 func TestKilledWhileSnapshotsGo(t *testing.T) {
 	killed := errors.New("killed")
 	for removed := range 3 {
@@ -76,7 +76,7 @@ func TestSnapshotHeader(t *testing.T) {
 	if err != nil || got != h {
 		t.Errorf("read %+v, %v", got, err)
 	}
-	// version 1, for ever
+	// version 1, which must stay readable for ever
 	const golden = "CWSN\x01\x00\x00\x00\x07\x00\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00"
 	if string(h.Encode()) != golden {
 		t.Errorf("the header is % x", h.Encode())

@@ -1,13 +1,13 @@
-// Package snapshot keeps the snapshots of a raft group on disk, and checks and prints them.
+// Package snapshot stores the snapshots of a raft group on disk, and checks and prints them.
 //
-// The files are the files of raft's FileSnapshotStore. This package adds a header in front of the
-// content, with the index of the last command and a checksum of what raft notes beside the
-// content, which raft's own checksum does not cover. The content goes to other members as it
-// is, header included; what they note of it is the same.
+// It uses raft's FileSnapshotStore. It adds a header before the content, with the index of the last
+// command and a checksum of raft's metadata of the snapshot, which raft's own checksum does not
+// cover. The content is sent to other members unchanged, including the header; their metadata of it
+// is the same.
 //
-// The life of a snapshot: Create makes a directory that ends in .tmp; Close of the sink syncs
-// and renames it, and removes snapshots that are not kept any more (see reap); a crash before the
-// rename leaves a directory that Sweep removes at the next start.
+// The life of a snapshot: Create creates a directory that ends in .tmp; Close of the sink syncs and
+// renames it, and removes old snapshots (see reap). If a crash comes before the rename, Sweep
+// removes the directory at the next start.
 package snapshot
 
 import (
@@ -22,11 +22,10 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// Kept is how many snapshots there are: the one before the newest is there while the newest
-// is sent.
+// Kept is how many snapshots are kept: the previous one is needed while the newest is sent.
 const Kept = 2
 
-// unfinished ends the names of directories that are not snapshots yet, or not any more.
+// unfinished is the suffix of directories that are not snapshots yet, or no longer.
 const unfinished = ".tmp"
 
 // Store is the snapshot store that raft uses. Its methods may be called concurrently.
@@ -45,12 +44,12 @@ func Dir(dir string) string { return filepath.Join(dir, "snapshots") }
 
 // Open opens the snapshots of the member in a directory. It makes a missing Dir(dir).
 func Open(dir string, logger hclog.Logger) (*Store, error) {
-	// Raft would remove old snapshots file by file, where they are: see reap.
+	// Raft would remove old snapshots in place, file by file: see reap.
 	files, err := raft.NewFileSnapshotStoreWithLogger(dir, math.MaxInt, logger)
 	return &Store{SnapshotStore: files, dir: Dir(dir), remove: os.RemoveAll}, err
 }
 
-// Newest returns what raft noted of the newest snapshot; nil if there is none.
+// Newest returns raft's metadata of the newest snapshot, or nil if there is none.
 func (s *Store) Newest() (*raft.SnapshotMeta, error) {
 	list, err := s.List()
 	if err != nil || len(list) == 0 {
@@ -59,8 +58,8 @@ func (s *Store) Newest() (*raft.SnapshotMeta, error) {
 	return list[0], nil
 }
 
-// Create begins a snapshot, unless BeforeCreate refuses it. Raft's main goroutine calls it for
-// a snapshot of another member that it installs; nothing is appended or committed meanwhile.
+// Create begins a snapshot, unless BeforeCreate refuses it. Raft's main goroutine calls it before
+// it installs a snapshot of another member; nothing is appended or committed meanwhile.
 func (s *Store) Create(version raft.SnapshotVersion, index, term uint64, members raft.Configuration,
 	membersIndex uint64, trans raft.Transport,
 ) (raft.SnapshotSink, error) {
@@ -83,15 +82,15 @@ func (s *Store) Create(version raft.SnapshotVersion, index, term uint64, members
 	return &Sink{sink, s, notesSum(&notes)}, nil
 }
 
-// Sink is a snapshot that is written. A Header with its Sum comes first.
+// Sink is a snapshot that is being written. A Header with its Sum must come first.
 type Sink struct {
 	raft.SnapshotSink
 	store *Store
-	// Sum is the checksum of what raft notes of the snapshot.
+	// Sum is the checksum of raft's metadata of the snapshot.
 	Sum uint32
 }
 
-// Close makes the snapshot durable, and removes snapshots that are not kept any more.
+// Close makes the snapshot durable, and removes old snapshots.
 func (s *Sink) Close() error {
 	if err := s.SnapshotSink.Close(); err != nil {
 		return err
@@ -99,9 +98,9 @@ func (s *Sink) Close() error {
 	return s.store.reap()
 }
 
-// reap removes the snapshots that are not kept any more. It first gives each the name of an
-// unfinished one: otherwise a crash while its files are removed would leave a snapshot without
-// some of them, which counts as damage, and the replica would not open.
+// reap removes old snapshots. It first renames each to an unfinished one. Otherwise a crash during
+// the removal would leave a snapshot that lacks files, which counts as damage, and the replica
+// would not open.
 func (s *Store) reap() error {
 	list, err := s.List()
 	if err != nil || len(list) <= Kept {
@@ -123,7 +122,7 @@ func (s *Store) reap() error {
 	return nil
 }
 
-// Sweep removes what crashes left of unfinished snapshots; raft leaves that where it is. dir is
+// Sweep removes unfinished snapshots that crashes left behind; raft does not remove them. dir is
 // the directory of the member.
 func Sweep(dir string) error {
 	left, err := filepath.Glob(filepath.Join(Dir(dir), "*"+unfinished))

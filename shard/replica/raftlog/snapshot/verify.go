@@ -18,19 +18,19 @@ import (
 	"cordwood/shard/replica/raftlog/damage"
 )
 
-// The files of a snapshot, by raft.
+// The files of a snapshot, as raft names them.
 const (
 	notesFile = "meta.json"
 	stateFile = "state.bin"
 )
 
-// Notes is what raft's file snapshot store keeps beside a snapshot.
+// Notes is the metadata that raft's file snapshot store keeps for a snapshot.
 type Notes struct {
 	raft.SnapshotMeta
 	CRC []byte
 }
 
-// Verified is the newest snapshot that was read whole and found sound.
+// Verified is the newest snapshot that was read completely and is intact.
 type Verified struct {
 	Notes
 	// Command is the index of the last command in the state.
@@ -38,9 +38,8 @@ type Verified struct {
 	path    string
 }
 
-// VerifyAll reads every snapshot of the member in dir from the first byte to the last, and
-// returns the newest one, nil if there is none. What is damaged gives an error that matches
-// damage.ErrDamaged.
+// VerifyAll reads every snapshot of the member in dir completely, and returns the newest one, or
+// nil if there is none. For damage it returns an error that matches damage.ErrDamaged.
 func VerifyAll(dir string) (newest *Verified, err error) {
 	entries, err := os.ReadDir(Dir(dir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -68,7 +67,7 @@ func VerifyAll(dir string) (newest *Verified, err error) {
 	return newest, nil
 }
 
-// Content calls read with the content of the snapshot behind its header.
+// Content calls read with the content of the snapshot after its header.
 func (v *Verified) Content(read func(io.Reader) error) error {
 	f, err := os.Open(filepath.Join(v.path, stateFile))
 	if err != nil {
@@ -84,8 +83,8 @@ func (v *Verified) Content(read func(io.Reader) error) error {
 	return nil
 }
 
-// verify reads the snapshot in a directory and compares its content with what raft noted, and
-// that with the checksum in the header.
+// verify reads the snapshot in a directory. It compares the content with raft's metadata, and the
+// metadata with the checksum in the header.
 func verify(path string) (*Verified, error) {
 	notes, err := readNotes(path)
 	if err != nil {
@@ -113,21 +112,21 @@ func verify(path string) (*Verified, error) {
 		return nil, err
 	}
 	if sum := notesSum(&notes.SnapshotMeta); h.Sum != 0 && h.Sum != sum {
-		return nil, damage.Errorf("%s is damaged: the checksum of what it notes is %06x, want %06x", notesFile, sum, h.Sum)
+		return nil, damage.Errorf("%s is damaged: the checksum of its metadata is %06x, want %06x", notesFile, sum, h.Sum)
 	}
 	return &Verified{notes, h.Index, path}, nil
 }
 
-// readNotes reads what raft noted of a snapshot, and checks it against the name of the
-// directory, which says some of it again, and against itself: snapshots of versions without
-// the checksum in the header have no other protection.
+// readNotes reads raft's metadata of a snapshot, and checks that it is consistent and that it
+// matches the name of the directory, which repeats some of it. Snapshots of versions without the
+// checksum in the header have no other protection.
 func readNotes(path string) (m Notes, err error) {
 	b, err := os.ReadFile(filepath.Join(path, notesFile))
 	if err != nil {
 		return m, err
 	}
 	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.DisallowUnknownFields() // a name that was changed would leave its field out
+	dec.DisallowUnknownFields() // with a damaged name, a field would be missing
 	if err := dec.Decode(&m); err != nil {
 		return m, fmt.Errorf("%s: %w", notesFile, err)
 	}
@@ -135,10 +134,10 @@ func readNotes(path string) (m Notes, err error) {
 	var term, index uint64
 	if n, err := fmt.Sscanf(name, "%d-%d-", &term, &index); n != 2 || err != nil || term != m.Term || index != m.Index ||
 		m.ID != name {
-		return m, fmt.Errorf("%s: it is of term %d, index %d, id %q", notesFile, m.Term, m.Index, m.ID)
+		return m, fmt.Errorf("%s: its metadata says term %d, index %d, id %q", notesFile, m.Term, m.Index, m.ID)
 	}
 	if !utf8.Valid(b) {
-		return m, damage.Errorf("%s is damaged: it is no text", notesFile)
+		return m, damage.Errorf("%s is damaged: it is not valid text", notesFile)
 	}
 	for _, s := range m.Configuration.Servers {
 		if string(s.ID) != string(s.Address) {
@@ -152,8 +151,8 @@ func readNotes(path string) (m Notes, err error) {
 	return m, nil
 }
 
-// Inspect prints the snapshot in a directory as text: what raft notes of it, the header, and
-// the content if it is JSON. It fails if the snapshot is damaged.
+// Inspect prints the snapshot in a directory as text: raft's metadata, the header, and the content
+// if it is JSON. It fails if the snapshot is damaged.
 func Inspect(w io.Writer, path string) error {
 	v, err := verify(filepath.Clean(path))
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// This file cuts damage off the beginning of a log, where it lies in entries that are not
-// needed any more (Config.Unneeded). Finished files of such entries are dropped from the list;
-// a file that also has later entries is written again with those alone. The commit of the list is
-// the moment at which the cut takes effect: a crash before it leaves everything as it was.
+// This file cuts damage off the start of a log if it lies in entries that are no longer needed
+// (Config.Unneeded). Finished files with only such entries are removed from the list. A file that
+// also has later entries is rewritten with only these. The cut takes effect when the list is
+// committed: a crash before that leaves everything unchanged.
 
-// CanCut reports whether Open, with index as Config.Unneeded, would cut damage off rather than
-// refuse to open. damage is what Verify returned. It changes nothing.
+// CanCut reports whether Open, with index as Config.Unneeded, would cut the damage off and open the
+// log. damage is the error of Verify. It changes nothing.
 func CanCut(dir string, index uint64, damage error) bool {
 	if !isCuttable(index, damage) {
 		return false
@@ -51,7 +51,7 @@ func isCuttable(index uint64, damage error) bool {
 	return index > 0 && errors.As(damage, &corrupt) && strings.HasSuffix(corrupt.File, fileSuffix)
 }
 
-// needed returns the files of the list that have entries behind an index, or may get some.
+// needed returns the files of the list that have entries after an index, or may get some.
 func needed(files []types.SegmentInfo, index uint64) []types.SegmentInfo {
 	files = slices.Clone(files)
 	for len(files) > 0 && !files[0].SealTime.IsZero() && files[0].MaxIndex <= index {
@@ -60,9 +60,9 @@ func needed(files []types.SegmentInfo, index uint64) []types.SegmentInfo {
 	return files
 }
 
-// cutDamage cuts damage in entries up to Config.Unneeded off the log. It returns the list of
-// files that is left, which is on disk then. If needed entries are concerned it returns damage
-// itself and has changed nothing.
+// cutDamage cuts damage in entries up to Config.Unneeded off the log. It returns the remaining list
+// of files, which is then on disk. If needed entries are damaged, it returns damage and changes
+// nothing.
 func (m *meta) cutDamage(dir string, state types.PersistentState, written string,
 	damage error,
 ) (types.PersistentState, error) {
@@ -85,15 +85,15 @@ func (m *meta) cutDamage(dir string, state types.PersistentState, written string
 	if err := m.CommitState(next); err != nil {
 		return state, err
 	}
-	m.cfg.Logger.Error("the log was damaged in entries that the state holds already: they were cut off, and no data was "+
+	m.cfg.Logger.Error("the log was damaged in entries that the state already has: they were cut off, and no data was "+
 		"lost; replace the disk, and run 'cordwood doctor' while the server is stopped",
 		"index", unneeded, "error", damage)
 	m.cfg.Cut()
 	return next, nil
 }
 
-// rewriteFirst replaces the first file of the list by one without the entries that are not
-// needed. If no entry is left it drops the file from the list, and the log is empty.
+// rewriteFirst replaces the first file of the list by one without the entries that are not needed.
+// If no entry is left, it removes the file from the list, and the log is empty.
 func (m *meta) rewriteFirst(dir string, state types.PersistentState) (types.PersistentState, error) {
 	old := state.Segments[0]
 	entries, err := salvage(filepath.Join(dir, segment.FileName(old)), old, m.cfg.Unneeded)
@@ -108,7 +108,7 @@ func (m *meta) rewriteFirst(dir string, state types.PersistentState) (types.Pers
 		ID: state.NextSegmentID, BaseIndex: m.cfg.Unneeded + 1, MinIndex: m.cfg.Unneeded + 1,
 		Codec: old.Codec, CreateTime: time.Now(), SizeLimit: old.SizeLimit,
 	}
-	// An earlier attempt that a crash cut short may have left the file.
+	// An interrupted earlier attempt may have left the file.
 	if err := ignoreMissing(os.Remove(filepath.Join(dir, segment.FileName(info)))); err != nil {
 		return state, err
 	}
@@ -128,25 +128,26 @@ func (m *meta) rewriteFirst(dir string, state types.PersistentState) (types.Pers
 	return state, nil
 }
 
-// salvage reads the entries behind index from a damaged file. It fails unless it is certain
-// that all of them are there.
+// salvage reads the entries after index from a damaged file. It fails unless it is certain that all
+// of them were read.
 func salvage(path string, si types.SegmentInfo, index uint64) ([]types.LogEntry, error) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("log %s: it is missing, and entries behind %d are in it", path, index)
+		return nil, fmt.Errorf("log %s: the file is missing, and it has the entries after %d", path, index)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if si.SealTime.IsZero() && int64(len(b)) < int64(si.SizeLimit) {
-		return nil, fmt.Errorf("log %s: it was cut, and nobody knows what was behind", path)
+		return nil, fmt.Errorf("log %s: the file is truncated, and it is unknown what followed", path)
 	}
 	r := rescue{path: path, file: si, index: index, last: si.BaseIndex - 1}
 	if err := r.read(b); err != nil {
 		return nil, err
 	}
 	if want := index + uint64(len(r.entries)); !si.SealTime.IsZero() && want != si.MaxIndex {
-		return nil, fmt.Errorf("log %s: the entries behind %d are damaged, and %d are needed", path, want, si.MaxIndex-want)
+		return nil, fmt.Errorf("log %s: the entries after %d are damaged, and %d of them are "+
+			"needed", path, want, si.MaxIndex-want)
 	}
 	return r.entries, nil
 }
@@ -155,13 +156,13 @@ func salvage(path string, si types.SegmentInfo, index uint64) ([]types.LogEntry,
 type rescue struct {
 	path    string
 	file    types.SegmentInfo
-	index   uint64 // entries behind it are needed
+	index   uint64 // entries after it are needed
 	last    uint64 // the last entry that was read
 	entries []types.LogEntry
 }
 
-// read takes the entries of every sound append. Appends behind a damaged one are found by
-// their checksums, and entries know their index.
+// read takes the entries of every intact append. It finds appends after a damaged one by their
+// checksums, and entries know their index.
 func (r *rescue) read(b []byte) error {
 	end := int(dataEnd(b))
 	for start := 0; start < end; {
@@ -179,10 +180,10 @@ func (r *rescue) read(b []byte) error {
 			start = behind
 			continue
 		}
-		// Nothing sound is behind it. An append that was not finished does no harm, and neither
-		// do entries that are not needed, if it is known how many there are.
+		// No intact append follows. An unfinished append does no harm, and neither do entries that
+		// are not needed, if their number is known.
 		if !isTorn(b, start, end) && (next != end || r.last+uint64(len(found)) > r.index) {
-			return fmt.Errorf("log %s: the entries behind %d are damaged", r.path, r.last)
+			return fmt.Errorf("log %s: the entries after %d are damaged", r.path, r.last)
 		}
 		break
 	}

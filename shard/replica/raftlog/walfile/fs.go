@@ -14,9 +14,9 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// guardedFS is the file system that the library writes to. The library writes some of its
-// files in the background and only logs what fails there; here every failed fsync ends the log,
-// and a full disk makes the write wait.
+// guardedFS is the file system to which the library writes. The library writes some of its files in
+// the background and only logs errors there. With guardedFS every failed fsync ends the log, and a
+// full disk makes the write wait.
 type guardedFS struct {
 	*fs.FS
 	cfg  *Config
@@ -25,12 +25,12 @@ type guardedFS struct {
 
 var _ types.VFS = (*guardedFS)(nil)
 
-// Create makes and preallocates a segment file.
+// Create creates and preallocates a segment file.
 func (w *guardedFS) Create(dir, name string, size uint64) (f types.WritableFile, err error) {
-	err = w.cfg.Guard.WhileFull("make log file "+name, guard.AnyFull, func() error {
+	err = w.cfg.Guard.WhileFull("create log file "+name, guard.AnyFull, func() error {
 		f, err = w.FS.Create(dir, name, size)
 		if err != nil && guard.AnyFull(err) {
-			// It may be there, shorter than it should be.
+			// An interrupted attempt may have left the file, shorter than it should be.
 			err = errors.Join(err, ignoreMissing(os.Remove(filepath.Join(dir, name))))
 		}
 		return err
@@ -41,7 +41,7 @@ func (w *guardedFS) Create(dir, name string, size uint64) (f types.WritableFile,
 	return &guardedFile{WritableFile: f, fs: w, name: name}, nil
 }
 
-// OpenWriter opens a segment file to continue it.
+// OpenWriter opens a segment file for further writes.
 func (w *guardedFS) OpenWriter(dir, name string) (types.WritableFile, error) {
 	f, err := w.FS.OpenWriter(dir, name)
 	if err != nil {
@@ -69,12 +69,12 @@ func ignoreMissing(err error) error {
 	return err
 }
 
-// guardedFile is a segment file that is written.
+// guardedFile is a segment file that is being written.
 type guardedFile struct {
 	types.WritableFile
 	fs    *guardedFS
 	name  string
-	noted bool // the list says that the file was written
+	noted bool // the list records that the file was written
 }
 
 // WriteAt writes all of b. After a partial write it writes the same bytes again.
@@ -86,8 +86,8 @@ func (f *guardedFile) WriteAt(b []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-// Sync makes what was written durable. The first call also notes, among raft's values, that
-// the file must be there from now on.
+// Sync makes the written data durable. The first call also records, among raft's values, that the
+// file must exist from now on.
 func (f *guardedFile) Sync() error {
 	start := time.Now()
 	if err := f.WritableFile.Sync(); err != nil {

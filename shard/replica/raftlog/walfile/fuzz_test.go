@@ -15,9 +15,9 @@ import (
 // fileBytes is the length of the files that FuzzScan makes.
 const fileBytes = 16 << 10
 
-// FuzzScan reads anything as a segment file of the log. What is taken lies within the file; what
-// a crash left behind it can be cleared; and an append after that is read back with all entries
-// before it. Everything else is an error that says that the file is damaged.
+// FuzzScan reads arbitrary bytes as a segment file of the log. Accepted entries lie within the
+// file, the remains of a crash after them can be cleared, and after a further append all entries
+// can be read. Everything else must be an error that says that the file is damaged.
 func FuzzScan(f *testing.F) {
 	f.Add([]byte{}, uint16(0))
 	f.Add(appended(header(), []byte("first"), []byte("second")), uint16(0))
@@ -75,7 +75,7 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// entries reads a file with all of its entries.
+// entries reads a file and returns all its entries.
 func entries(path string) (list []string, s *scan, err error) {
 	s, err = scanFile(path, func(index uint64, offset int64, b []byte) error {
 		list = append(list, fmt.Sprintf("%d at %d: %x", index, offset, b))
@@ -84,7 +84,7 @@ func entries(path string) (list []string, s *scan, err error) {
 	return list, s, err
 }
 
-// header begins a file whose first entry is 7 and whose number is 3.
+// header returns the start of a file with number 3, whose first entry is 7.
 func header() []byte {
 	b := make([]byte, headerBytes)
 	binary.LittleEndian.PutUint32(b, fileMagic)
@@ -93,7 +93,8 @@ func header() []byte {
 	return b
 }
 
-// appended returns a file with one append more. The first append has the header in its checksum.
+// appended returns a file with one more append. The checksum of the first append includes the
+// header.
 func appended(file []byte, entries ...[]byte) []byte {
 	b, start := append([]byte{}, file...), len(file)
 	if start == headerBytes {

@@ -26,21 +26,21 @@ const (
 	commitFrame = 3
 
 	fileSuffix  = ".wal"
-	sectorBytes = 512 // what a disk writes whole or not at all
+	sectorBytes = 512 // the unit that a disk writes completely or not at all
 )
 
-// maxCandidates bounds how many frames behind a commit nextCommit tries as the end of an
-// append: data may hold any number of words that look like a commit.
+// maxCandidates limits how many frames after a commit nextCommit tries as the end of an append:
+// data may contain any number of words that look like a commit.
 const maxCandidates = 256
 
-// frame is a frame by its head. Kind 0 is the end of what was written.
+// frame is a frame as its header describes it. Kind 0 marks the end of the written data.
 type frame struct {
 	kind byte
-	size int // with head and padding
+	size int // including header and padding
 	data int // bytes of data
 }
 
-// frameAt reads the head of a frame. fault says what is wrong with it, empty if nothing is.
+// frameAt reads the header of a frame. fault says what is wrong with it; it is empty if nothing is.
 func frameAt(b []byte, at int) (f frame, fault string) {
 	if at+frameHead > len(b) {
 		return frame{}, ""
@@ -58,7 +58,7 @@ func frameAt(b []byte, at int) (f frame, fault string) {
 	n := int64(binary.LittleEndian.Uint32(h[4:]))
 	size := frameHead + int((n+frameHead-1)&^(frameHead-1))
 	if int64(at)+int64(size) > int64(len(b)) {
-		return frame{}, fmt.Sprintf("a frame of %d bytes, and %d bytes are left", n, len(b)-at)
+		return frame{}, fmt.Sprintf("a frame has %d bytes, but only %d bytes are left", n, len(b)-at)
 	}
 	return frame{kind: h[0], size: size, data: int(n)}, ""
 }
@@ -71,8 +71,8 @@ func isCommit(b []byte, at int) bool {
 	return b[at] == commitFrame && b[at+1]|b[at+2]|b[at+3] == 0
 }
 
-// appendAt reads the append that begins at an offset: its entries, and the offset behind it. It
-// returns the entries also if the append is not sound; next is 0 if its frames make no sense.
+// appendAt reads the append that begins at an offset. It returns its entries, even if the append is
+// damaged, and the offset after it, which is 0 if its frames are malformed.
 func appendAt(b []byte, start int) (entries [][]byte, next int, sound bool) {
 	at := start
 	if start == 0 {
@@ -92,7 +92,7 @@ func appendAt(b []byte, start int) (entries [][]byte, next int, sound bool) {
 	}
 }
 
-// nextCommit finds the first sound append between from and end that begins behind a commit,
+// nextCommit finds the first intact append between from and end that begins after a commit,
 // whatever state that commit is in, and returns where it begins.
 func nextCommit(b []byte, from, end int) (start int, found bool) {
 	var commits []int
@@ -114,10 +114,9 @@ func nextCommit(b []byte, from, end int) (start int, found bool) {
 	return 0, false
 }
 
-// isTorn reports whether the bytes from start to end, the end of the data, can be an append
-// that a crash interrupted. A power cut leaves sectors that were never written, and those are
-// zero, or it leaves the end away. Everything else is damage, and so is anything with a sound
-// commit behind it.
+// isTorn reports whether the bytes from start to end, the end of the data, can be an append that a
+// crash interrupted. A power loss leaves sectors that were never written, which are zero, or cuts
+// off the end. Everything else is damage, and so is anything that is followed by an intact commit.
 func isTorn(b []byte, start, end int) bool {
 	if start >= end {
 		return true
@@ -132,8 +131,8 @@ func isTorn(b []byte, start, end int) bool {
 		}
 		from = to
 	}
-	// Nothing is missing in the middle. If the data ends in a commit, or in a commit with wrong first
-	// bytes, the append was written completely and is damaged.
+	// No sector is missing in the middle. If the data ends in a commit, or in a commit with wrong
+	// first bytes, the append was written completely and was damaged later.
 	last := end - frameHead
 	if last <= start {
 		return false
@@ -142,7 +141,7 @@ func isTorn(b []byte, start, end int) bool {
 	return !matches && !isCommit(b, last)
 }
 
-// dataEnd returns the offset behind the last frame-sized piece of b that is not zero.
+// dataEnd returns the offset after the last frame-sized piece of b that is not zero.
 func dataEnd(b []byte) int64 {
 	end := len(b)
 	for end >= 4096 && allZero(b[end-4096:end]) {

@@ -22,9 +22,9 @@ import (
 // written to. It is part of the format.
 const keyWritten = "cordwood-written"
 
-// readList checks the file with the list of segment files and reads it, without opening it for
-// writing. written is the name of the newest segment file that entries were written to, empty
-// if there is none.
+// readList checks and reads the file with the list of segment files, without opening it for
+// writing. written is the name of the newest segment file to which entries were written; it is
+// empty if there is none.
 func readList(dir string) (state types.PersistentState, written string, err error) {
 	path := filepath.Join(dir, metadb.FileName)
 	err = boltfile.WalkBuckets(path, []string{metadb.StableBucket, metadb.MetaBucket}, func(bucket string,
@@ -33,8 +33,8 @@ func readList(dir string) (state types.PersistentState, written string, err erro
 		switch {
 		case key == nil:
 		case bucket == metadb.MetaBucket:
-			// An unknown name is a damaged one: without it the library would take the list for
-			// empty, and begin a new log.
+			// An unknown field is a sign of a damaged name. The library would take the list for
+			// empty and begin a new log.
 			dec := json.NewDecoder(bytes.NewReader(value))
 			dec.DisallowUnknownFields()
 			if err := dec.Decode(&state); err != nil || string(key) != metadb.MetaKey {
@@ -71,8 +71,8 @@ func checkNoFiles(dir string) error {
 		dir, metadb.FileName)
 }
 
-// checkFiles compares the list of segment files with the files; written is the newest one that
-// entries were written to. It returns the scan of the tail, which takes appends, or nil if the
+// checkFiles compares the list of segment files with the files. written is the newest file to which
+// entries were written. It returns the scan of the tail, the file that takes appends, or nil if the
 // tail has no file yet.
 func checkFiles(dir string, state types.PersistentState, written string) (tail *scan, err error) {
 	for i := range state.Segments {
@@ -84,14 +84,14 @@ func checkFiles(dir string, state types.PersistentState, written string) (tail *
 		(tail == nil || tail.dataEnd == 0) {
 		return nil, &ErrCorrupt{
 			File: filepath.Join(dir, written),
-			What: "entries were written to it, and it is empty or gone",
+			What: "entries were written to it, but it is empty or missing",
 		}
 	}
 	return tail, nil
 }
 
-// checkFile compares one row of the list with its file. It returns nil if the file is not made
-// yet: it is listed before.
+// checkFile compares one row of the list with its file. It returns nil if the file does not exist
+// yet, since files are listed before they are created.
 func checkFile(dir string, state types.PersistentState, i int) (*scan, error) {
 	l := listed{SegmentInfo: state.Segments[i], dir: dir, tail: i == len(state.Segments)-1}
 	if err := l.checkRow(state, i); err != nil {
@@ -114,12 +114,12 @@ func checkFile(dir string, state types.PersistentState, i int) (*scan, error) {
 type listed struct {
 	types.SegmentInfo
 	dir  string
-	tail bool // the last row: its file takes appends
+	tail bool // whether it is the last row, whose file takes appends
 }
 
 func (l *listed) path() string { return filepath.Join(l.dir, segment.FileName(l.SegmentInfo)) }
 
-// bad returns the error for a row that is wrong.
+// bad returns the error for a wrong row.
 func (l *listed) bad(format string, args ...any) error {
 	what := fmt.Sprintf("the entry of %s: ", segment.FileName(l.SegmentInfo)) + fmt.Sprintf(format, args...)
 	return &ErrCorrupt{File: filepath.Join(l.dir, metadb.FileName), What: what}
@@ -132,45 +132,46 @@ func (l *listed) checkRow(state types.PersistentState, i int) error {
 		return fmt.Errorf("log %s: entries are of codec %d, this program reads %d: %w", l.path(), l.Codec, wal.CodecBinaryV1,
 			damage.ErrUnsupported)
 	case l.ID >= state.NextSegmentID:
-		return l.bad("its number is %d, and the next one to be given is %d", l.ID, state.NextSegmentID)
+		return l.bad("its number is %d, but the next number to be assigned is %d", l.ID, state.NextSegmentID)
 	case l.SealTime.IsZero() != l.tail:
 		return l.bad("only the last file takes appends")
 	case i > 0 && l.BaseIndex != state.Segments[i-1].MaxIndex+1:
-		return l.bad("it begins with entry %d, and the one before ends with %d", l.BaseIndex, state.Segments[i-1].MaxIndex)
+		return l.bad("it begins with entry %d, but the previous file ends with "+
+			"%d", l.BaseIndex, state.Segments[i-1].MaxIndex)
 	}
 	return nil
 }
 
-// compare checks the row against what its file holds.
+// compare checks the row against the contents of its file.
 func (l *listed) compare(s *scan) error {
 	if s.end > 0 && s.codec != l.Codec {
-		return l.bad("its codec is %d, and %d by the list", s.codec, l.Codec)
+		return l.bad("its codec is %d, but the list says %d", s.codec, l.Codec)
 	}
 	if s.dataEnd > 0 && s.size < int64(l.SizeLimit) {
 		return &ErrCorrupt{
 			File:   s.path,
 			Offset: s.size,
-			What:   fmt.Sprintf("it was made %d bytes long and ends here", l.SizeLimit),
+			What:   fmt.Sprintf("it was created with %d bytes and ends here", l.SizeLimit),
 		}
 	}
-	end := l.BaseIndex + uint64(s.entries) // behind the last entry
+	end := l.BaseIndex + uint64(s.entries) // after the last entry
 	if l.MinIndex < l.BaseIndex || l.MinIndex > end {
-		return l.bad("its entries %d to %d begin with %d by the list", l.BaseIndex, end-1, l.MinIndex)
+		return l.bad("it has the entries %d to %d, but by the list they begin with %d", l.BaseIndex, end-1, l.MinIndex)
 	}
 	if l.tail {
 		return nil
 	}
-	// A file may hold more entries than are listed: those were taken back, because another
+	// A file may have more entries than are listed. Those were removed from the log because another
 	// leader did not have them, and the next file begins with their indexes.
 	if !s.sealed || l.MaxIndex < l.MinIndex || l.MaxIndex >= end || l.IndexStart != s.indexStart || s.tornBytes() > 0 {
-		return l.bad("it is a finished file of entries up to %d with an index at %d, and has %d and %d", l.MaxIndex,
+		return l.bad("by the list it has entries up to %d and an index at %d, but the file has %d and %d", l.MaxIndex,
 			l.IndexStart, end-1, s.indexStart)
 	}
 	return nil
 }
 
-// has reports whether the list counts an entry of the file: it was neither cut off nor taken
-// back.
+// has reports whether the list includes an entry of the file, so that the entry was neither cut off
+// nor replaced.
 func (l *listed) has(index uint64) bool {
 	return index >= l.MinIndex && (l.tail || index <= l.MaxIndex)
 }

@@ -12,16 +12,16 @@ import (
 type meta struct {
 	metadb.BoltMetaDB
 	cfg *Config
-	// filer makes segment files.
+	// filer creates segment files.
 	filer types.SegmentFiler
-	// finished are the finished files as they were when the list was read.
+	// finished are the files that were finished when the list was read.
 	finished []Finished
 }
 
 var _ types.MetaStore = (*meta)(nil)
 
-// Load checks the log, and then reads the list of segment files: the library goes on to cut
-// and to remove files by it. The order is
+// Load checks the log, and then reads the list of segment files. Afterwards the library cuts and
+// removes files according to the list. The order is
 //
 //  1. the pages and values of the file with the list (boltfile),
 //  2. the list against the segment files, and every byte that was committed to those,
@@ -75,13 +75,13 @@ func (m *meta) load(dir string) (types.PersistentState, error) {
 	return state, nil
 }
 
-// noteWritten notes that entries were written to a segment file.
+// noteWritten records that entries were written to a segment file.
 func (m *meta) noteWritten(name string) error {
 	return m.SetStable([]byte(keyWritten), damage.SealValue([]byte(keyWritten), []byte(name)))
 }
 
-// addTail completes a change of the tail that a crash interrupted: the file was ended, but the
-// list does not say so, and the library would refuse every append to it.
+// addTail completes a change of the tail that a crash interrupted. The file was finished, but the
+// list does not record it, and the library would refuse every append to it.
 func (m *meta) addTail(state types.PersistentState, tail *scan) (types.PersistentState, error) {
 	last := &state.Segments[len(state.Segments)-1]
 	last.SealTime = last.CreateTime

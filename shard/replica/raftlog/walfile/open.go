@@ -1,12 +1,12 @@
-// Package walfile opens the logs that hashicorp/raft-wal keeps in segment files, after it
-// has checked them.
+// Package walfile opens the logs that hashicorp/raft-wal keeps in segment files, after it has
+// checked them.
 //
-// raft-wal reads a finished file by its index without looking at a checksum, takes damage in
-// the newest file for the end of it, and removes files that a damaged list does not name: a
-// flipped bit would silently take back entries that were acknowledged. Open therefore reads
-// everything before the library does (see meta.Load for the order), and all writes of the
-// library go through a guard.Guard. The package has to know the private layout of raft-wal
-// 0.4.2 (layout.go); nothing outside it does.
+// raft-wal reads a finished file by its index without checking a checksum, takes damage in the
+// newest file for the end of the log, and removes files that a damaged list does not name. A
+// flipped bit would silently remove acknowledged entries. Open therefore reads everything before
+// the library does (see meta.Load for the order), and all writes of the library go through a
+// guard.Guard. The package has to know the private layout of raft-wal 0.4.2 (layout.go); nothing
+// outside it does.
 package walfile
 
 import (
@@ -32,17 +32,17 @@ type Config struct {
 	Dir string
 	// SegmentBytes is the size of a new segment file.
 	SegmentBytes int
-	// Guard takes the writes, and ends the log when one fails.
+	// Guard controls the writes, and ends the log when one fails.
 	Guard *guard.Guard
-	// Unneeded is the index up to which damaged entries may be cut off; 0: none may.
+	// Unneeded is the index up to which damaged entries may be cut off; 0 means that none may.
 	Unneeded uint64
 	// Cut is called when damaged entries were cut off. The default value does nothing.
 	Cut func()
 	// Synced is called with the duration of each fsync of a segment file. The default value
 	// does nothing.
 	Synced func(time.Duration)
-	// Logger gets a line when damage is cut off, Library what raft-wal logs. The default
-	// values discard.
+	// Logger gets a message when damage is cut off, Library the messages of raft-wal. The default
+	// values discard them.
 	Logger  *slog.Logger
 	Library hclog.Logger
 }
@@ -59,9 +59,9 @@ type Finished struct {
 	Bytes int64  // of all its entries
 }
 
-// Open checks the log in a directory and opens it, or makes a new one. It returns an error that
-// matches damage.ErrDamaged, and has changed nothing, if the log is damaged in entries that
-// are needed.
+// Open checks the log in a directory and opens it, or creates a new one. It returns an error that
+// matches damage.ErrDamaged, and has changed nothing, if the log is damaged in entries that are
+// needed.
 func Open(cfg Config) (*Log, error) {
 	if cfg.Cut == nil {
 		cfg.Cut = func() {}
@@ -90,8 +90,8 @@ func Open(cfg Config) (*Log, error) {
 // Finished returns the finished files as they were when the log was opened, oldest first.
 func (l *Log) Finished() []Finished { return l.finished }
 
-// GetLog reads an entry. raft-wal hands out entries that were cut off while their file is
-// there, and a leader would send those to others instead of a snapshot; this method does not.
+// GetLog reads an entry. raft-wal returns entries that were cut off as long as their file exists,
+// and a leader would send these to others instead of a snapshot. This method does not return them.
 func (l *Log) GetLog(index uint64, entry *raft.Log) error {
 	if first, err := l.FirstIndex(); err != nil {
 		return err
@@ -105,10 +105,9 @@ func (l *Log) GetLog(index uint64, entry *raft.Log) error {
 	return err
 }
 
-// Verify reads every committed byte of a log and changes nothing. It calls entry with each
-// entry that the log counts, in order, and returns the length of an append that was not
-// finished, which Open cuts off. What is damaged gives an error that matches
-// damage.ErrDamaged.
+// Verify reads every committed byte of a log and changes nothing. It calls entry with each entry of
+// the log, in order, and returns the length of an unfinished append, which Open cuts off. For
+// damage it returns an error that matches damage.ErrDamaged.
 func Verify(dir string, entry func(*raft.Log) error) (torn int64, err error) {
 	state, written, err := readList(dir)
 	if err != nil {
@@ -127,7 +126,8 @@ func Verify(dir string, entry func(*raft.Log) error) (torn int64, err error) {
 		_, err := scanFile(file.path(), func(index uint64, _ int64, b []byte) error {
 			var l raft.Log
 			if err := decodeEntry(codec, b, &l); err != nil || l.Index != index {
-				return fmt.Errorf("log %s: entry %d cannot be decoded: it says that it is %d: %w", file.path(), index, l.Index, err)
+				return fmt.Errorf("log %s: entry %d cannot be decoded: it says that its index is %d: "+
+					"%w", file.path(), index, l.Index, err)
 			}
 			if !file.has(index) {
 				return nil
@@ -141,8 +141,7 @@ func Verify(dir string, entry func(*raft.Log) error) (torn int64, err error) {
 	return torn, nil
 }
 
-// decodeEntry decodes an entry whose checksum is right; the codec panics on what it did not
-// write.
+// decodeEntry decodes an entry whose checksum is right. It recovers from panics of the codec.
 func decodeEntry(codec *wal.BinaryCodec, b []byte, l *raft.Log) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -152,8 +151,8 @@ func decodeEntry(codec *wal.BinaryCodec, b []byte, l *raft.Log) (err error) {
 	return codec.Decode(b, l)
 }
 
-// EachEntry calls show with each entry in the files of a log, also while a process has it open.
-// It reads no list of the files, so it may show entries that were cut off already. It changes
+// EachEntry calls show with each entry in the files of a log, even while a process has it open. It
+// does not read the list of files, so it may show entries that were already cut off. It changes
 // nothing.
 func EachEntry(dir string, show func(*raft.Log) error) error {
 	if _, err := os.Stat(dir); err != nil {

@@ -14,18 +14,18 @@ import (
 	"cordwood/shard/replica/raftlog/damage"
 )
 
-// ErrCorrupt is the error for a file of the log that no append and no crash leaves. It is
-// returned as a *ErrCorrupt and matches damage.ErrDamaged.
+// ErrCorrupt is the error for a log file in a state that no append and no crash leaves behind. It
+// is returned as a *ErrCorrupt and matches damage.ErrDamaged.
 type ErrCorrupt struct {
 	File   string
 	Offset int64
-	// What is wrong there.
+	// Fault says what is wrong there.
 	What string
 }
 
 // Error names the file, the offset and what to do.
 func (e *ErrCorrupt) Error() string {
-	return fmt.Sprintf("log %s is damaged at offset %d: %s; entries that were acknowledged may lie behind it, "+
+	return fmt.Sprintf("log %s is damaged at offset %d: %s; acknowledged entries may follow, "+
 		"so nothing is cut off: restore the directory from a replica or a backup",
 		e.File, e.Offset, e.What)
 }
@@ -33,11 +33,11 @@ func (e *ErrCorrupt) Error() string {
 // Is reports whether target is damage.ErrDamaged.
 func (e *ErrCorrupt) Is(target error) bool { return target == damage.ErrDamaged }
 
-// scanBuffers hold files while they are checked: there may be hundreds, and a new buffer for
-// each takes longer than the check.
+// scanBuffers are reused buffers for files that are checked: there may be hundreds of files, and
+// allocating a buffer for each takes longer than the check.
 var scanBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// readInto reads a file into buf, or into a larger buffer, and returns that.
+// readInto reads a file into buf, or into a larger buffer, and returns the buffer.
 func readInto(buf []byte, path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -55,24 +55,23 @@ func readInto(buf []byte, path string) ([]byte, error) {
 	return b, nil
 }
 
-// scan is what a segment file of the log holds.
+// scan is the content of a segment file of the log.
 type scan struct {
 	path       string
-	base, id   uint64 // by its name: the index of its first entry, and its number
+	base, id   uint64 // from its name: the index of its first entry, and its number
 	codec      uint64
 	entries    int
 	offsets    []uint32 // of the entries
-	sealed     bool     // it ends with an index and takes no more appends
+	sealed     bool     // whether it ends with an index and takes no more appends
 	indexStart uint64
 	size       int64
-	end        int64 // behind the last commit
-	dataEnd    int64 // behind the last byte that is not zero
+	end        int64 // offset after the last commit
+	dataEnd    int64 // offset after the last byte that is not zero
 }
 
-// scanFile reads a segment file from front to back and checks every byte of it that was
-// committed. It calls entry, if not nil, with each committed entry; b is valid during the call.
-// An append that a crash interrupted (see isTorn) is not counted. Everything else that is
-// unsound gives an *ErrCorrupt.
+// scanFile reads a segment file from front to back and checks every byte of it that was committed.
+// It calls entry, if not nil, with each committed entry; b is valid during the call. An append that
+// a crash interrupted (see isTorn) is ignored. For every other damage it returns an *ErrCorrupt.
 func scanFile(path string, entry func(index uint64, offset int64, b []byte) error) (*scan, error) {
 	buf := scanBuffers.Get().(*[]byte) //nolint:forcetypeassert // nothing else is put there
 	defer scanBuffers.Put(buf)
@@ -86,7 +85,7 @@ func scanFile(path string, entry func(index uint64, offset int64, b []byte) erro
 		return nil, s.corrupt(0, "its name is not that of a log file")
 	}
 	if len(b) < headerBytes || s.dataEnd == 0 {
-		return s, nil // made, and never written
+		return s, nil // the file was created and never written
 	}
 	if binary.LittleEndian.Uint32(b) == fileMagic && b[7] > fileVersion {
 		return nil, fmt.Errorf("log %s: format version is %d, this program reads version %d: %w", path, b[7], fileVersion,
@@ -95,9 +94,9 @@ func scanFile(path string, entry func(index uint64, offset int64, b []byte) erro
 	return s, s.read(b, entry)
 }
 
-// read goes through the frames of a file.
+// read scans the frames of a file.
 func (s *scan) read(b []byte, entry func(index uint64, offset int64, b []byte) error) error {
-	var pending []int64 // entries of the append that is read
+	var pending []int64 // entries of the current append
 	start, at := 0, headerBytes
 	for {
 		f, fault := frameAt(b, at)
@@ -128,15 +127,15 @@ func (s *scan) read(b []byte, entry func(index uint64, offset int64, b []byte) e
 		at += f.size
 	}
 	if s.end < s.dataEnd && !s.torn(b, start) {
-		return s.corrupt(int64(start), "the entries of the last append are not as they were written")
+		return s.corrupt(int64(start), "the entries of the last append are damaged")
 	}
 	if !s.sealed {
-		s.indexStart = 0 // of an append that was not finished
+		s.indexStart = 0 // of an unfinished append
 	}
 	return nil
 }
 
-// fault says what is wrong with a frame at an offset of the append that begins at start;
+// fault says what is wrong with a frame at an offset of the append that begins at start. It is
 // empty if nothing is.
 func (s *scan) fault(b []byte, f frame, start, at int) string {
 	if f.kind == commitFrame {
@@ -144,12 +143,12 @@ func (s *scan) fault(b []byte, f frame, start, at int) string {
 			return fmt.Sprintf("the checksum of the entries from offset %d is %08x, want %08x", start, got, want)
 		}
 	} else if s.sealed {
-		return "there is something behind the index that ends the file"
+		return "there is data after the index that ends the file"
 	}
 	return ""
 }
 
-// commit takes the entries of a sound append, which begins at start, into account.
+// commit records the entries of an intact append, which begins at start.
 func (s *scan) commit(b []byte, start int, pending []int64, entry func(uint64, int64, []byte) error) error {
 	if start == 0 {
 		if err := s.header(b); err != nil {
@@ -169,7 +168,7 @@ func (s *scan) commit(b []byte, start int, pending []int64, entry func(uint64, i
 	if s.indexStart > 0 {
 		s.sealed = true
 		if !s.indexMatches(b) {
-			return s.corrupt(int64(s.indexStart), "the index is not that of the entries before it")
+			return s.corrupt(int64(s.indexStart), "the index does not match the entries before it")
 		}
 	}
 	return nil
@@ -182,7 +181,7 @@ func (s *scan) header(b []byte) error {
 	}
 	s.codec = binary.LittleEndian.Uint64(b[24:])
 	if base, id := binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b[16:]); base != s.base || id != s.id {
-		return s.corrupt(8, fmt.Sprintf("it says that it is file %x of entries from %d on", id, base))
+		return s.corrupt(8, fmt.Sprintf("its header says that it is file %x with entries from %d on", id, base))
 	}
 	return nil
 }
@@ -207,11 +206,11 @@ func (s *scan) corrupt(offset int64, what string) error {
 	return &ErrCorrupt{File: s.path, Offset: offset, What: what}
 }
 
-// tornBytes returns the length of an append that was not finished.
+// tornBytes returns the length of an unfinished append.
 func (s *scan) tornBytes() int64 { return max(0, s.dataEnd-s.end) }
 
-// clearTorn overwrites what an unfinished append left with zeros, so that the next append,
-// which may be shorter, does not leave pieces of it behind its end.
+// clearTorn overwrites an unfinished append with zeros, so that the next append, which may be
+// shorter, is not followed by pieces of it.
 func (s *scan) clearTorn() error {
 	if s.tornBytes() == 0 {
 		return nil
