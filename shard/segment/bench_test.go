@@ -15,7 +15,7 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// accessLog makes batches of 1000 rows as a web server's access log in JSON has them.
+// accessLog returns batches of 1000 rows like those of a web server's access log in JSON.
 func accessLog(tb testing.TB, rows int) (*schema.Table, []*column.Batch) {
 	tab := tableOf(tb, "svc_timestamp:TimestampNanosecond:TIMESTAMP", "bytes:Int64", "geo.country:String", "host:String",
 		"method:String", "path:String",
@@ -75,7 +75,7 @@ func accessLog(tb testing.TB, rows int) (*schema.Table, []*column.Batch) {
 	return tab, batches
 }
 
-// cpu returns the CPU time that the process has taken.
+// cpu returns the CPU time that the process has used.
 func cpu() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
@@ -86,7 +86,7 @@ func cpu() time.Duration {
 
 const benchRows = 2 * DefaultRowGroupRows
 
-// BenchmarkWrite writes a segment of 19 columns.
+// BenchmarkWrite measures writing a segment of 19 columns.
 func BenchmarkWrite(b *testing.B) {
 	tab, batches := accessLog(b, benchRows)
 	cfg := Config{FS: vfs.OS, Dir: b.TempDir(), NextID: func() uint64 { return 1 }}
@@ -104,7 +104,7 @@ func BenchmarkWrite(b *testing.B) {
 	b.ReportMetric(float64(size)/benchRows, "bytes/row")
 }
 
-// BenchmarkRead reads one back.
+// BenchmarkRead measures reading such a segment.
 func BenchmarkRead(b *testing.B) {
 	tab, batches := accessLog(b, benchRows)
 	dir := b.TempDir()

@@ -9,29 +9,29 @@ import (
 
 const (
 	defaultFalsePositives = 0.01
-	// The least rate that is worth its bits; a lower one is taken for it.
+	// The lowest rate that is supported. Lower rates count as this one.
 	minFalsePositives = 1e-6
 )
 
-// bloomBits returns the size of the bloom filter that a column has in every row group, in
-// bits per value; 0 if it has none. The indexes inverted and skipping ask for one, on
-// whole values: it lets an engine skip row groups in a search for one value.
+// bloomBits returns the size of the bloom filter that a column has in every row group, in bits per
+// value, or 0 if it has none. The indexes inverted and skipping ask for bloom filters on whole
+// values, so that an engine can skip row groups in a search for one value.
 func bloomBits(c *schema.Column) uint {
 	if c.Index == nil || c.Index.Kind != schema.InvertedIndex && c.Index.Kind != schema.SkippingIndex {
 		return 0
 	}
 	if c.Type == schema.Boolean || c.Semantic == schema.Timestamp {
-		return 0 // two values, or bounds that say more
+		return 0 // booleans have two values; for the others, bounds are more useful
 	}
 	return filterBits(c.Index.Options)
 }
 
-// autoFalsePositives is the rate of false positives of bloom filters that no index asks
-// for. A search for one value in ten million rows meets about a hundred of them.
+// autoFalsePositives is the false positive rate of bloom filters that no index asks for. A search
+// for one value in ten million rows checks about a hundred of them.
 const autoFalsePositives = "0.001"
 
-// autoBloomBits returns the size of the bloom filters that a column without an index gets in
-// row groups where its values look like identifiers; 0 if it never does.
+// autoBloomBits returns the size of the bloom filters that a column without an index gets in row
+// groups whose values look like identifiers, or 0 if it never gets one.
 func autoBloomBits(c *schema.Column) uint {
 	if c.Index != nil || c.Type != schema.String {
 		return 0
@@ -39,8 +39,8 @@ func autoBloomBits(c *schema.Column) uint {
 	return filterBits(map[string]string{schema.IndexOptionFalsePositiveRate: autoFalsePositives})
 }
 
-// filterBits returns the size of a split block bloom filter in bits per value, for the
-// rate of false positives that an index's options ask for; 0 for a rate of 1.
+// filterBits returns the size of a split block bloom filter, in bits per value, for the false
+// positive rate in an index's options, or 0 for a rate of 1.
 func filterBits(options map[string]string) uint {
 	p, err := strconv.ParseFloat(options[schema.IndexOptionFalsePositiveRate], 64)
 	if err != nil || p <= 0 {
@@ -49,7 +49,6 @@ func filterBits(options map[string]string) uint {
 	if p = max(p, minFalsePositives); p >= 1 {
 		return 0
 	}
-	// Parquet format, BloomFilter.md: eight bits of each value are set, one in each
-	// word of a block.
+	// Parquet format, BloomFilter.md: each value sets eight bits, one in each word of a block.
 	return uint(math.Ceil(-8 / math.Log(1-math.Pow(p, 1.0/8))))
 }

@@ -36,8 +36,8 @@ func TestBloomBits(t *testing.T) {
 	}
 }
 
-// TestBloomFilters has DuckDB look for values that are there, which it must find, and
-// probe the filters for some that are not, within the bounds of the column.
+// TestBloomFilters makes DuckDB search for values that exist, which it must find, and for values
+// within the column's bounds that do not exist.
 func TestBloomFilters(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampNanosecond:TIMESTAMP", "id:String", "few:String", "n:Int64", "i:Int32", "plain:String")
 	skipping := &schema.Index{Kind: schema.SkippingIndex, Options: schema.DefaultIndexOptions(schema.SkippingIndex)}

@@ -13,19 +13,17 @@ import (
 
 const parquetMagic = "PAR1"
 
-// ErrCorrupt is the error for a file that is not as it was written. It comes as a
-// *ErrCorrupt.
+// ErrCorrupt is the error for a damaged file. It is returned as a *ErrCorrupt.
 type ErrCorrupt struct {
 	File string
 	// Part is what differs: the size, the footer, the checksum of all of it, a page.
 	Part string
-	// Offset is where that begins; 0 if it is all of the file.
+	// Offset is where the part begins, or 0 for the whole file.
 	Offset    int64
 	Want, Got string
 }
 
-// Error names the file, what was wanted and what was found.
-// corruptFile names the file in the damage that a reader of Parquet found.
+// Error names the file, what was expected and what was found.
 func corruptFile(path string, d *parquet.ErrCorrupt) error {
 	return &ErrCorrupt{File: path, Part: d.Part, Offset: d.Offset, Want: d.Want, Got: d.Got}
 }
@@ -35,13 +33,14 @@ func (e *ErrCorrupt) Error() string {
 	if e.Offset > 0 {
 		part += fmt.Sprintf(" at offset %d", e.Offset)
 	}
-	return fmt.Sprintf("segment %s is corrupt: its %s should be %s, is %s; restore the file from a replica or a backup",
+	return fmt.Sprintf("segment %s is damaged: its %s should be %s but is %s; restore the file from a replica or a "+
+		"backup",
 		e.File, part, e.Want, e.Got)
 }
 
-// Check compares a segment's file with the size and the checksum of its footer that were noted
-// when it was written. With whole it also reads the file and compares the checksum of all of it. A
-// missing file satisfies errors.Is with fs.ErrNotExist.
+// Check compares a segment's file with the size and the footer checksum that were recorded when it
+// was written. If whole is set, it also reads the file and compares the checksum of the whole file.
+// For a missing file the error matches fs.ErrNotExist.
 func Check(fsys vfs.FS, dir string, m *Meta, whole bool) error {
 	return check(fsys, filepath.Join(dir, m.FileName()), m, whole)
 }
@@ -84,8 +83,8 @@ func check(fsys vfs.FS, path string, m *Meta, whole bool) error {
 	return nil
 }
 
-// footerCRC returns the checksum of the Parquet footer, its length and the magic behind
-// it. A footer that is not there has the checksum of what is in its place.
+// footerCRC returns the checksum of the Parquet footer, its length and the magic after it. If the
+// footer is missing, it is the checksum of what is in its place.
 func footerCRC(f io.ReaderAt, size int64) (uint32, error) {
 	tail := make([]byte, min(8, size))
 	if err := readFull(f, tail, size-int64(len(tail))); err != nil {

@@ -12,16 +12,16 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// Group is a row group that a Reader has not begun to read.
+// Group is a row group that a Reader has not started to read.
 type Group struct {
 	Rows int64
-	// MinTime and MaxTime bound the time index, in its unit, if Timed is set.
+	// MinTime and MaxTime are the bounds of the time index, in its unit, if Timed is set.
 	MinTime, MaxTime int64
 	Timed            bool
 }
 
-// NextGroup returns the row group that Next would begin with; ok is false in the middle of
-// one, behind the last, and in shared files, whose row groups have rows of several tables.
+// NextGroup returns the row group with which Next would start. ok is false in the middle of a row
+// group, after the last one, and in shared files, whose row groups have rows of several tables.
 func (r *Reader) NextGroup() (g Group, ok bool) {
 	if r.err != nil || r.rows > 0 || r.left == 0 || r.m.Shared() || r.group+1 >= len(r.md.RowGroups) {
 		return g, false
@@ -40,7 +40,7 @@ func (r *Reader) NextGroup() (g Group, ok bool) {
 		if lo, hi := md.Statistics.MinValue, md.Statistics.MaxValue; md.Type == format.Int64 && len(lo) == 8 && len(hi) == 8 {
 			unit := int64(1)
 			if c.Type == schema.TimestampSecond {
-				unit = 1000 // there is no such unit in the file
+				unit = 1000 // files have milliseconds instead of seconds
 			}
 			g.MinTime, g.MaxTime = int64(binary.LittleEndian.Uint64(lo))/unit, int64(binary.LittleEndian.Uint64(hi))/unit
 			g.Timed = true
@@ -49,7 +49,7 @@ func (r *Reader) NextGroup() (g Group, ok bool) {
 	return g, true
 }
 
-// ReadGroups returns the row groups of a segment file of one table that is as m says.
+// ReadGroups returns the row groups of a segment file of one table. m describes the segment.
 func ReadGroups(fsys vfs.FS, path string, m *Meta) (groups []Group, err error) {
 	r, err := Open(fsys, path, m)
 	if err != nil {
@@ -65,7 +65,7 @@ func ReadGroups(fsys vfs.FS, path string, m *Meta) (groups []Group, err error) {
 	}
 }
 
-// SkipGroup continues behind the row group that NextGroup describes.
+// SkipGroup continues after the row group that NextGroup describes.
 func (r *Reader) SkipGroup() {
 	if g, ok := r.NextGroup(); ok {
 		r.group++
@@ -73,9 +73,9 @@ func (r *Reader) SkipGroup() {
 	}
 }
 
-// CanCopy reports whether CopyGroup can copy the row group that r.NextGroup describes: the
-// columns of both files agree, it has the filters that the file is to have, and it was
-// written by a version that notes where all of its parts lie.
+// CanCopy reports whether CopyGroup can copy the row group that r.NextGroup describes. The columns
+// of both files must agree, the row group must have the filters that the new file needs, and it
+// must have been written by a version that records where all its parts are.
 func (w *Writer) CanCopy(r *Reader) bool {
 	g, ok := r.NextGroup()
 	if !ok || !g.Timed || w.spec.Shared || r.m.TableID != w.meta.TableID {
@@ -107,7 +107,7 @@ func (w *Writer) CanCopy(r *Reader) bool {
 	return true
 }
 
-// columnAt returns which of the file's columns is that one, or -1.
+// columnAt returns the index of the file's column with this id, or -1.
 func (r *Reader) columnAt(c *fileColumn) int {
 	for i := range r.m.Columns {
 		if r.m.Columns[i].ID == c.ID {
@@ -117,8 +117,8 @@ func (r *Reader) columnAt(c *fileColumn) int {
 	return -1
 }
 
-// filterOf returns the token filter of a column in the next row group, if its tokens were
-// separated as the column's are now.
+// filterOf returns the token filter of a column in the next row group, if its tokens were separated
+// in the way that the column now requires.
 func (r *Reader) filterOf(c *fileColumn) []byte {
 	if r.fulltext == nil {
 		r.fulltext = &Fulltext{}
@@ -139,8 +139,8 @@ func (r *Reader) filterOf(c *fileColumn) []byte {
 	return have.Filters[r.group+1]
 }
 
-// CopyGroup appends the row group that r.NextGroup describes as it lies in its file, and has r
-// continue behind it. CanCopy must be true, the rows must come behind those appended before, as in
+// CopyGroup appends the row group that r.NextGroup describes without decoding it, and r continues
+// after it. CanCopy must have returned true, the rows must come after those appended before, as in
 // Append, and the bytes of r's file must have been checked.
 func (w *Writer) CopyGroup(r *Reader) error {
 	if w.err != nil {
@@ -194,11 +194,11 @@ func (w *Writer) copyGroup(r *Reader) error {
 // Staged returns how many rows wait for their row group to become full.
 func (w *Writer) Staged() int { return w.rows }
 
-// GroupRows returns the most rows of a row group.
+// GroupRows returns the maximum number of rows of a row group.
 func (w *Writer) GroupRows() int { return w.cfg.RowGroupRows }
 
-// LacksIndex reports whether a segment of one table, which is as m says, lacks the filters of an
-// index that the table has.
+// LacksIndex reports whether a segment of one table lacks the filters of an index that the table
+// has. m describes the segment.
 func LacksIndex(fsys vfs.FS, path string, m *Meta, table *schema.Table) (lacks bool, err error) {
 	wanted := map[uint32]*schema.Column{}
 	for i := range table.Columns {

@@ -14,9 +14,9 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// TestCopyGroup writes a file from row groups of others, some copied and some decoded,
-// under a table one column of which was renamed, one dropped and one added: it reads as
-// a file that was written from the rows.
+// TestCopyGroup writes a file from row groups of other files, of which some are copied and some
+// decoded. Meanwhile a column of the table was renamed, one was dropped and one added. The file
+// must read like one that was written from the rows.
 func TestCopyGroup(t *testing.T) {
 	for seed := range uint64(3) {
 		r := rand.New(rand.NewPCG(seed, 9))
@@ -92,7 +92,7 @@ func TestCopyGroup(t *testing.T) {
 		if d := cmp.Diff(readAll(t, dir, &want, 1000), readAll(t, dir, &got, 1000)); d != "" {
 			t.Fatalf("seed %d (-want +got):\n%s", seed, d)
 		}
-		if d := cmp.Diff(dump(t, dir, want), dump(t, dir, got)); d != "" { // by another reader
+		if d := cmp.Diff(dump(t, dir, want), dump(t, dir, got)); d != "" { // read by another reader
 			t.Fatalf("seed %d (-want +got):\n%s", seed, d)
 		}
 		want.ID, want.Bytes, want.FileCRC, want.FooterCRC = got.ID, got.Bytes, got.FileCRC, got.FooterCRC
@@ -126,8 +126,8 @@ func mustAppend(t *testing.T, w *Writer, tab *schema.Table, r *Reader, rows int)
 	}
 }
 
-// mustFind looks that single rows are found by the index of pages, and that filters let
-// pass what is there.
+// mustFind checks that single rows are found with the page index, and that filters do not exclude
+// existing values.
 func mustFind(t *testing.T, r *rand.Rand, dir string, m *Meta) {
 	t.Helper()
 	path := filepath.Join(dir, FileName(m.ID))
@@ -184,7 +184,7 @@ func mustFind(t *testing.T, r *rand.Rand, dir string, m *Meta) {
 	}
 }
 
-// TestCannotCopy: row groups that lack what the file is to have are decoded.
+// TestCannotCopy checks that row groups which lack something that the new file needs are decoded.
 func TestCannotCopy(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampSecond:TIMESTAMP", "a:String", "b:Int64")
 	dir := t.TempDir()

@@ -6,24 +6,24 @@ import (
 	"io"
 )
 
-// Count is a value of a column, and how many rows have it.
+// Count is a value of a column, and the number of rows with this value.
 type Count struct {
-	// Value are the bytes of a text, or the eight little-endian bytes of a number,
-	// sign-extended if its type has a sign; nil: the rows are null.
+	// Value is the bytes of a text, or the eight little-endian bytes of a number, sign-extended if
+	// its type is signed. It is nil for null rows.
 	Value []byte
 	Rows  int64
 }
 
-// Counts counts the values of a column of a row group, without decoding them. It fails
-// if they are not all codes of a dictionary of at most most entries. r is the file. An answer that
-// was asked for twice lately is kept with its pages; it must not be changed.
+// Counts counts the values of a column of a row group without decoding them. It fails unless all
+// values are codes of a dictionary with at most most entries. r is the file. An answer that was
+// requested twice recently is cached with the pages, so it must not be changed.
 func (f *Filters) Counts(r io.ReaderAt, group int, c Column, most int) ([]Count, error) {
 	place, ok := f.Groups[group].columns[c.FieldID]
 	if !ok {
 		return f.count(r, group, c, most)
 	}
 	note, keep := f.cache.Note(f.file, place.chunk.data)
-	if list, ok := note.([]Count); ok && len(list) <= most+1 { // and the nulls
+	if list, ok := note.([]Count); ok && len(list) <= most+1 { // plus one for the nulls
 		return list, nil
 	}
 	list, err := f.count(r, group, c, most)

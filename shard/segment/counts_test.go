@@ -12,7 +12,7 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// TestCounts compares counts of codes with those of the rows that a Reader reads.
+// TestCounts compares counts of codes with counts of the rows that a Reader reads.
 func TestCounts(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 9))
 	tab := wide(t)
@@ -93,8 +93,8 @@ func numbers(counts map[string]int64) (out []int64) {
 	return out
 }
 
-// TestCountsKept asks for the same counts again and again: from the third time on no page
-// is read, and what comes is the same.
+// TestCountsKept requests the same counts repeatedly. From the third request on, no page is read,
+// and the result is the same.
 func TestCountsKept(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 10))
 	tab := wide(t)
@@ -117,7 +117,7 @@ func TestCountsKept(t *testing.T) {
 		for g := range filters.Groups {
 			first, err := filters.Counts(file, g, c, 1000)
 			if err != nil {
-				continue // no dictionary
+				continue // without a dictionary
 			}
 			if _, err := filters.Counts(file, g, c, 1000); err != nil {
 				t.Fatal(err)

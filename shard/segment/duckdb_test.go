@@ -60,8 +60,8 @@ func query(t *testing.T, statement string) string {
 	return out.String()
 }
 
-// TestEveryTypeReadsInDuckDB writes the limits of every type in every encoding that
-// the values can lead to, and has DuckDB read types and values.
+// TestEveryTypeReadsInDuckDB writes the extreme values of every type in every possible encoding,
+// and makes DuckDB read types and values.
 func TestEveryTypeReadsInDuckDB(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampNanosecond:TIMESTAMP", "b:Boolean", "i8:Int8", "i16:Int16", "i32:Int32", "i64:Int64",
 		"u8:UInt8", "u16:UInt16", "u32:UInt32", "u64:UInt64", "f32:Float32", "f64:Float64", "s:String",
@@ -134,8 +134,8 @@ func TestEveryTypeReadsInDuckDB(t *testing.T) {
 	}
 }
 
-// TestNamesInDuckDB has column names that an engine which folds case, or splits
-// names at dots, would confuse.
+// TestNamesInDuckDB has column names that would confuse an engine that ignores case or splits names
+// at dots.
 func TestNamesInDuckDB(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampMillisecond:TIMESTAMP", "a.b:Int64", "A.B:Int64", `q"u'o`+"`:Int64", " :Int64",
 		"日本:Int64", "a:Int64")
@@ -153,7 +153,7 @@ func TestNamesInDuckDB(t *testing.T) {
 	}
 }
 
-// TestFiltersInDuckDB has the engine prune by the bounds that the file has.
+// TestFiltersInDuckDB makes the engine prune by the bounds in the file.
 func TestFiltersInDuckDB(t *testing.T) {
 	tab := tableOf(t, "host:String:TAG", "ts:TimestampMillisecond:TIMESTAMP", "f:Float64", "u:UInt32")
 	var batches []*column.Batch
@@ -174,7 +174,7 @@ func TestFiltersInDuckDB(t *testing.T) {
 	for where, want := range map[string]int{
 		"host = 'h3'":                       5 * 143,
 		"ts >= make_timestamp(4e6::bigint)": 1000,
-		"f > 400":                           5 * 90, // NaN sorts above all numbers, see below
+		"f > 400":                           5 * 90, // NaN sorts after all numbers, see below
 		"u > 4000000000":                    5 * 46,
 		"u >= 2147483648":                   5 * 488,
 		"host is null":                      0,

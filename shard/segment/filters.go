@@ -15,9 +15,9 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// Filters is what a segment file says of its row groups without their pages being
-// read: their rows, the bounds of numbers, bloom and token filters, where pages lie. It
-// may be used concurrently. Columns are identified by their Column.FieldID.
+// Filters is the information in a segment file about its row groups, besides the pages: numbers of
+// rows, bounds of numbers, bloom and token filters, and where pages are. It may be used
+// concurrently. Columns are identified by their Column.FieldID.
 type Filters struct {
 	// Groups are the row groups in the order of the file.
 	Groups []GroupFilters
@@ -31,30 +31,30 @@ type Filters struct {
 	index map[chunkID]*pageIndex
 }
 
-// PageCache keeps pages and dictionaries of segments that were read more than once lately.
+// PageCache caches pages and dictionaries of segments that were read more than once recently.
 type PageCache = parquet.Cache
 
-// CacheStats says what a PageCache did so far, and how many bytes it has.
+// CacheStats has the counters of a PageCache, and its size in bytes.
 type CacheStats = parquet.CacheStats
 
-// NewPageCache returns a cache that holds at most the given number of bytes; for 0 nil, a cache that keeps nothing.
+// NewPageCache returns a cache of at most limit bytes. For 0 it returns nil, a cache that keeps
+// nothing.
 func NewPageCache(bytes int) *PageCache { return parquet.NewCache(bytes) }
 
-// Cached has pages that are read by f taken from a cache, and kept there. It must come
-// before other calls.
+// Cached makes f read pages through a cache. It must be called before other methods.
 func (f *Filters) Cached(c *PageCache) { f.cache, f.file = c, parquet.NewFile() }
 
-// GroupFilters is what is known of a row group.
+// GroupFilters describes a row group.
 type GroupFilters struct {
 	// First is the number of its first row in the file.
 	First, Rows int64
 	columns     map[uint32]columnFilter
 }
 
-// columnFilter is where a column's bloom filter lies, and its bounds.
+// columnFilter is where a column's bloom filter is, and the column's bounds.
 type columnFilter struct {
 	bloomAt    int64
-	bloomBytes int64 // 0: none
+	bloomBytes int64 // 0 means that there is none
 	bounded    bool
 	min, max   int64
 	chunk      chunkPlace
@@ -73,7 +73,7 @@ func ReadFilters(fsys vfs.FS, path string) (*Filters, error) {
 	defer f.Close()
 	out, err := readFilters(f, size)
 	if err != nil {
-		return nil, fmt.Errorf("read filters of %s: %w", path, err)
+		return nil, fmt.Errorf("read the filters of %s: %w", path, err)
 	}
 	return out, nil
 }
@@ -83,7 +83,7 @@ func readFilters(f io.ReaderAt, size int64) (*Filters, error) {
 	if err != nil {
 		return nil, err
 	}
-	var fields []uint32 // by leaf
+	var fields []uint32 // by index of the leaf column
 	var elements []*format.SchemaElement
 	for i := range md.Schema {
 		if e := &md.Schema[i]; !e.NumChildren.Valid {
@@ -105,7 +105,7 @@ func readFilters(f io.ReaderAt, size int64) (*Filters, error) {
 		g := &md.RowGroups[i]
 		group := GroupFilters{First: first, Rows: g.NumRows, columns: make(map[uint32]columnFilter)}
 		if g.NumRows < 0 || g.NumRows > maxGroupRows {
-			return nil, fmt.Errorf("row group %d has %d rows; there may be %d", i, g.NumRows, maxGroupRows)
+			return nil, fmt.Errorf("row group %d has %d rows; at most %d are allowed", i, g.NumRows, maxGroupRows)
 		}
 		first += g.NumRows
 		for k := range g.Columns {
@@ -142,23 +142,24 @@ func readColumnFilter(f io.ReaderAt, size int64, md *format.ColumnMetaData) (c c
 	buffer := bufio.NewReaderSize(section, 64)
 	var protocol thrift.CompactProtocol
 	if err := thrift.NewDecoder(protocol.NewReader(buffer)).Decode(&header); err != nil {
-		return c, fmt.Errorf("header of the bloom filter: %w", err)
+		return c, fmt.Errorf("read the header of the bloom filter: %w", err)
 	}
 	read, _ := section.Seek(0, io.SeekCurrent)
 	bits := at + read - int64(buffer.Buffered())
 	c.bloomBytes = int64(header.NumBytes)
 	if c.bloomBytes < bloom.BlockSize || c.bloomBytes%bloom.BlockSize != 0 || bits+c.bloomBytes > size {
-		return c, fmt.Errorf("a bloom filter of %d bytes at %d in a file of %d", header.NumBytes, bits, size)
+		return c, fmt.Errorf("a bloom filter of %d bytes at offset %d exceeds the file of %d "+
+			"bytes", header.NumBytes, bits, size)
 	}
 	c.bloomAt = bits
 	return c, nil
 }
 
-// Size estimates how many bytes of memory f takes.
+// Size estimates the memory of f in bytes.
 func (f *Filters) Size() int { return f.size }
 
-// Bounds returns the smallest and the largest value of a row group in a column of
-// 64-bit numbers, in the file's unit; ok is false if they are unknown.
+// Bounds returns the smallest and the largest value of a row group in a column of 64-bit numbers,
+// in the file's unit. ok is false if they are unknown.
 func (f *Filters) Bounds(field uint32, group int) (lo, hi int64, ok bool) {
 	c := f.Groups[group].columns[field]
 	return c.min, c.max, c.bounded
@@ -169,9 +170,9 @@ func (f *Filters) HasBloom(field uint32, group int) bool {
 	return f.Groups[group].columns[field].bloomBytes > 0
 }
 
-// MayHave reports whether a row group may have a value in a column: the bytes of a text
-// or the little-endian bytes of a number as it lies in the file. It is true without a
-// filter. r is the file.
+// MayHave reports whether a row group may have a value in a column. The value is the bytes of a
+// text or the little-endian bytes of a number in the file's form. Without a filter it returns true.
+// r is the file.
 func (f *Filters) MayHave(r io.ReaderAt, field uint32, group int, value []byte) (bool, error) {
 	c := f.Groups[group].columns[field]
 	if c.bloomBytes == 0 {

@@ -17,12 +17,12 @@ import (
 	"cordwood/shard/segment/parquet"
 )
 
-// This file looks up the rows of a row group that have one of some values.
+// This file finds the rows of a row group that have one of some values.
 
-// Find returns the rows of a row group whose value in a column is one of some values, as
-// runs of one row, ascending. Values are the bytes of a text, or the little-endian bytes
-// of a number as it lies in the file. more means that there are more than limit; then the first ones are returned. r is
-// the file; several parts of it may be read at a time.
+// Find returns the rows of a row group whose value in a column is one of some values, as ascending
+// runs of one row. Values are the bytes of a text, or the little-endian bytes of a number in the
+// file's form. If there are more than limit such rows, it returns the first ones and sets more. r
+// is the file; several parts of it may be read concurrently.
 func (f *Filters) Find(r io.ReaderAt, group int, c Column, values [][]byte,
 	limit int,
 ) (runs []Run, more bool, err error) {
@@ -86,17 +86,18 @@ type search struct {
 	group  int
 	column *Column
 	values [][]byte
-	// hashes, if they are to be made, are hashOf the values by row; nulls have any.
+	// hashes, if they are computed, have hashOf the value of each row. For nulls they have no
+	// meaning.
 	hashes []uint32
 }
 
-// hashOf returns a hash of a value: different values rarely have the same.
+// hashOf returns a hash of a value. Different values rarely have the same hash.
 func hashOf(value []byte) uint32 { return uint32(xxhash.Sum64(value)) }
 
-// candidates returns the pages that have a row whose hash is that of one of the values.
+// candidates returns the pages with a row whose hash is the hash of one of the values.
 func candidates(pages []parquet.Page, hashes []uint32, values [][]byte) (out []parquet.Page) {
 	wanted := make([]uint32, len(values))
-	var low [256]bool // by the lowest byte
+	var low [256]bool // by the lowest byte of the hash
 	for i, value := range values {
 		wanted[i] = hashOf(value)
 		low[byte(wanted[i])] = true
@@ -113,14 +114,14 @@ func candidates(pages []parquet.Page, hashes []uint32, values [][]byte) (out []p
 	return out
 }
 
-// pages looks through the pages that next returns, until there is none.
+// pages searches the pages that next returns, until there are none.
 func (s *search) pages(next func() (parquet.Page, *[]Run)) error {
 	p := &pageCursor{cursor: cursor{Column: s.column}}
 	if err := p.find(s.Filters, s.r, s.group); err != nil {
 		return err
 	}
 	if s.hashes != nil {
-		// All pages are read this once; the next time the hashes say which ones are needed.
+		// This time all pages are read. The next time the hashes show which pages are needed.
 		p.chunk.Cached(nil, 0)
 	}
 	b := readers.Get().(*builder)
@@ -144,7 +145,7 @@ func (s *search) pages(next func() (parquet.Page, *[]Run)) error {
 	return nil
 }
 
-// hashPage sets the hashes of the rows of a page of byte strings.
+// hashPage computes the hashes of the rows of a page of byte strings.
 func hashPage(hashes []uint32, v *parquet.Values) {
 	if v.Valid == nil {
 		for i := range hashes {
@@ -161,7 +162,7 @@ func hashPage(hashes []uint32, v *parquet.Values) {
 	}
 }
 
-// matching returns the numbers of the values of a page that are one of some.
+// matching returns the positions of the values of a page that are among the wanted values.
 func matching(v *parquet.Values, values [][]byte) []int {
 	switch {
 	case v.Dict:
@@ -192,7 +193,7 @@ func among(b []byte, values [][]byte) bool {
 	return false
 }
 
-// matchingCodes is matching for a page with a dictionary, whose entries are compared once.
+// matchingCodes does what matching does, for a page with a dictionary. Each entry is compared once.
 func matchingCodes(v *parquet.Values, values [][]byte) (out []int) {
 	entries := make([]bool, len(v.Ends))
 	met := false
@@ -225,7 +226,8 @@ func matchingNumbers(numbers []uint64, values [][]byte) (out []int) {
 	return slices.Compact(out)
 }
 
-// matchingText is matching for the usual case: an identifier, which mostly differs in its first bytes.
+// matchingText does what matching does in the usual case: one identifier, whose first bytes usually
+// differ from other values.
 func matchingText(v *parquet.Values, value []byte) (out []int) {
 	head := binary.LittleEndian.Uint64(value)
 	from := uint32(0)
@@ -239,7 +241,7 @@ func matchingText(v *parquet.Values, value []byte) (out []int) {
 	return out
 }
 
-// rowOf returns the row of a page that has value n.
+// rowOf returns the row of a page that has the n-th value.
 func rowOf(v *parquet.Values, n int) int {
 	if v.Valid == nil {
 		return n

@@ -15,8 +15,8 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// TestFlippedBits damages every byte of a file, one at a time. The engine must fail
-// or answer as before: it must never return other rows. Check sees every one.
+// TestFlippedBits damages every byte of a file, one at a time. The engine must fail or answer as
+// before, and never return other rows. Check must find every damaged byte.
 func TestFlippedBits(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampMillisecond:TIMESTAMP", "n:Int64", "d:String", "s:String", "f:Float64")
 	var rows []row
@@ -60,7 +60,7 @@ func TestFlippedBits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The footer has a checksum in the manifest, which every start compares.
+	// The manifest has a checksum of the footer, which every start compares.
 	footer := len(sound) - 8 - int(binary.LittleEndian.Uint32(sound[len(sound)-8:]))
 	for i := range footer {
 		data := bytes.Clone(sound)
@@ -86,7 +86,7 @@ func TestFlippedBits(t *testing.T) {
 	}
 }
 
-// readRows returns the rows that a Reader gives.
+// readRows returns the rows that a Reader returns.
 func readRows(dir string, m *Meta) ([]string, error) {
 	r, err := Open(vfs.OS, filepath.Join(dir, FileName(m.ID)), m)
 	if err != nil {

@@ -19,8 +19,9 @@ import (
 const KeyFulltext = "cordwood.fulltext"
 
 const (
-	// maxFilterBytes bounds the filter of a column in a row group: the footer, which
-	// every query reads, holds it. Beyond it the filter lets more pass.
+	// maxFilterBytes is the maximum size of the filter of a column in a row group, since filters
+	// are in the footer, which every query reads. With more tokens a filter has more false
+	// positives.
 	maxFilterBytes = 128 << 10
 	// maxFilterBlocks is the same in blocks, a power of two.
 	maxFilterBlocks = maxFilterBytes / bloom.BlockSize
@@ -36,23 +37,23 @@ const (
 
 var smallFilterBits = filterBits(map[string]string{schema.IndexOptionFalsePositiveRate: smallFilterRate})
 
-// tokenHash is the hash of a token; the same as in Parquet's own bloom filters.
+// tokenHash returns the hash of a token. It is the hash of Parquet's own bloom filters.
 var tokenHash bloom.XXH64
 
 // fulltext collects the token filters of a column with a fulltext index, row group by
 // row group.
 type fulltext struct {
 	analyzer analyzer
-	bits     uint // per token
+	bits     uint // bits per token
 	groups   [][]byte
 
-	tokens hashSet                // hashes, of the row group under way
-	filter bloom.SplitBlockFilter // takes them once they are too many
+	tokens hashSet                // hashes of the tokens in the current row group
+	filter bloom.SplitBlockFilter // takes the hashes if there are too many
 	buf    []byte
-	known  knownWords // of the row group under way
+	known  knownWords // words of the current row group
 }
 
-// newFulltext returns nil for a column without such an index.
+// newFulltext returns nil for a column without a fulltext index.
 func newFulltext(c *schema.Column) *fulltext {
 	if c.Index == nil || c.Index.Kind != schema.FulltextIndex || !c.Type.IsBytes() || c.Type == schema.Binary {
 		return nil
@@ -78,12 +79,12 @@ func (t *fulltext) group(v *parquet.Values) {
 	t.end()
 }
 
-// maxTokenBuffer is the most memory for one token that is kept from one row group to the
-// next: a text without a space is one token.
+// maxTokenBuffer is the maximum size of a token buffer that is kept for the next row group. A text
+// without a space is one token.
 const maxTokenBuffer = 64 << 10
 
-// token adds a token. They are collected, to size the filter by their number; when
-// there are too many, the largest filter takes them at once.
+// token adds a token. Tokens are collected so that their number determines the size of the filter.
+// If there are too many, they go into a filter of the maximum size at once.
 func (t *fulltext) token(token []byte) {
 	h := tokenHash.Sum64(token)
 	if t.tokens.met(h) {
@@ -164,11 +165,11 @@ type fulltextJSON struct {
 	Column        uint32 `json:"column"`
 	Chinese       bool   `json:"chinese,omitempty"`
 	CaseSensitive bool   `json:"case_sensitive,omitempty"`
-	// A split block bloom filter per row group, in the bytes of Parquet's own.
+	// One split block bloom filter for each row group, in the byte format of Parquet's own.
 	Filters [][]byte `json:"filters"`
 }
 
-// fulltextMetadata returns the value of KeyFulltext; empty without such columns.
+// fulltextMetadata returns the value of KeyFulltext. It is empty if no column has token filters.
 func fulltextMetadata(cols []*fileColumn) (string, error) {
 	var list []fulltextJSON
 	for _, c := range cols {
@@ -188,7 +189,7 @@ func fulltextMetadata(cols []*fileColumn) (string, error) {
 	return string(b), err
 }
 
-// Fulltext are the token filters of a segment. It is immutable.
+// Fulltext has the token filters of a segment. It is immutable.
 type Fulltext struct {
 	columns map[uint32]*fulltextJSON
 }
@@ -214,8 +215,8 @@ func parseFulltext(text string) (*Fulltext, error) {
 	return t, nil
 }
 
-// MayContain reports whether a row group may have a row whose text has all tokens of
-// text in the column with that Column.FieldID. It is true for columns and row groups without a filter.
+// MayContain reports whether a row group may have a row that contains all tokens of text in the
+// column with this Column.FieldID. It returns true for columns and row groups without a filter.
 func (t *Fulltext) MayContain(fieldID uint32, rowGroup int, text string) bool {
 	c := t.columns[fieldID]
 	if c == nil || rowGroup >= len(c.Filters) {

@@ -38,8 +38,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestFulltext writes messages in several row groups: every word must be found in the
-// group that has it, and words that are nowhere nearly nowhere.
+// TestFulltext writes messages in several row groups. The filters must find every word in its row
+// group, and find absent words almost nowhere.
 func TestFulltext(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampNanosecond:TIMESTAMP", "msg:String", "few:String", "plain:String")
 	options := schema.DefaultIndexOptions(schema.FulltextIndex)
@@ -102,7 +102,7 @@ func TestFulltext(t *testing.T) {
 	}
 }
 
-// TestFulltextOfManyTokens overflows the largest filter: it lets more pass, and
+// TestFulltextOfManyTokens overflows the largest filter. It has more false positives then, but
 // still finds everything.
 func TestFulltextOfManyTokens(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampNanosecond:TIMESTAMP", "msg:String")
@@ -176,9 +176,9 @@ func readFulltext(fsys vfs.FS, path string) (*Fulltext, error) {
 	return t, nil
 }
 
-// TestAbsentWords asks filters of as many row groups as ten million rows have, with as
-// many tokens as paths of logs have in one, for words that are in none of them: for nearly
-// all not one row group has to be read. The filters stay small, however many tokens there are.
+// TestAbsentWords checks filters of as many row groups as ten million rows have, each with as many
+// tokens as a row group of log paths has. For almost all absent words, not one row group has to be
+// read. The filters stay small, however many tokens there are.
 func TestAbsentWords(t *testing.T) {
 	c := &schema.Column{
 		Type:  schema.String,

@@ -11,12 +11,12 @@ import (
 	"cordwood/shard/segment/parquet"
 )
 
-// run are rows of one batch that follow each other there.
+// run is a range of consecutive rows of one batch.
 type run struct {
 	batch, row, n uint32
 }
 
-// appendRuns appends the runs of rows.
+// appendRuns appends the rows as runs.
 func appendRuns(runs []run, rows []RowRef) []run {
 	for i := 0; i < len(rows); {
 		r := run{rows[i].Batch, rows[i].Row, 1}
@@ -28,21 +28,21 @@ func appendRuns(runs []run, rows []RowRef) []run {
 	return runs
 }
 
-// gathered are the values of a column of the row group under way, in the order of the
-// file. The zero value is empty.
+// gathered has the values of a column of the current row group, in the order of the file. The zero
+// value is empty.
 type gathered struct {
 	parquet.Values
-	plain bool // byte strings are kept as they are, in no dictionary
-	all   int  // the most rows that the row group will have
+	plain bool // byte strings are kept without a dictionary
+	all   int  // the maximum number of rows of the row group
 	dict  dictionary
-	// What giveUp leaves.
+	// Memory that giveUp leaves for later use.
 	spareData []byte
 	spareEnds []uint32
 	codes     codeTables
 }
 
-// reset empties g and keeps its memory, for a row group of at most so many rows. Plain
-// means that no dictionary is to be tried.
+// reset empties g and keeps its memory, for a row group of at most rows rows. plain means that no
+// dictionary is tried.
 func (g *gathered) reset(plain bool, rows int) {
 	g.all = rows
 	g.Values.Reset()
@@ -51,7 +51,7 @@ func (g *gathered) reset(plain bool, rows int) {
 	g.dict.reset()
 }
 
-// footprint estimates the memory that g keeps.
+// footprint estimates the memory of g.
 func (g *gathered) footprint() int {
 	return cap(g.Data) + cap(g.spareData) + 8*cap(g.Numbers) +
 		4*(cap(g.Ends)+cap(g.spareEnds)+cap(g.Codes)+cap(g.codes.codes)) + 8*cap(g.dict.slots)
@@ -94,7 +94,7 @@ func (g *gathered) nulls(n int) {
 	g.grow()
 }
 
-// bitmap has the rows so far in the bitmap.
+// bitmap creates the bitmap for the rows so far.
 func (g *gathered) bitmap() {
 	if len(g.Valid) > 0 {
 		return
@@ -106,14 +106,14 @@ func (g *gathered) bitmap() {
 	setBits(g.Valid, 0, g.Rows)
 }
 
-// grow has room for all rows in the bitmap.
+// grow extends the bitmap to all rows.
 func (g *gathered) grow() {
 	for len(g.Valid) < (g.Rows+63)/64 {
 		g.Valid = append(g.Valid, 0)
 	}
 }
 
-// validity notes which of n rows have a value, and reports whether any row has none.
+// validity records which of n rows have a value, and reports whether any row has none.
 func (g *gathered) validity(v *column.View, row, n int) bool {
 	if v.Validity == nil || allSet(v.Validity, row, n) {
 		from := g.Rows
@@ -141,7 +141,7 @@ func setBits(bitmap []uint64, from, to int) {
 	}
 }
 
-// loadBits are up to 64 bits of a validity section, from the bit at on.
+// loadBits returns up to 64 bits of a validity section, starting at bit at.
 func loadBits(validity []byte, at, n int) uint64 {
 	i := at >> 6 << 3
 	w := binary.LittleEndian.Uint64(validity[i:]) >> (at & 63)
@@ -200,7 +200,7 @@ func (g *gathered) numbers(typ schema.Type, v *column.View, row, n int, nulls bo
 	g.Numbers = g.Numbers[:at+kept]
 }
 
-// load stores the numbers of len(out) rows from a row on, null rows included.
+// load stores the numbers of len(out) rows, starting at row from, including null rows.
 func load(out []uint64, v *column.View, row int) {
 	base := uint64(v.Base)
 	switch v.Width {
@@ -248,7 +248,7 @@ func toDoubles(from schema.Type, numbers []uint64) {
 	}
 }
 
-// thousandfold is 1000*v, or the nearest number there is.
+// thousandfold returns 1000*v, or the nearest representable number.
 func thousandfold(v int64) int64 {
 	switch {
 	case v > math.MaxInt64/1000:
@@ -259,7 +259,7 @@ func thousandfold(v int64) int64 {
 	return 1000 * v
 }
 
-// strings adds byte strings as they are.
+// strings adds byte strings without a dictionary.
 func (g *gathered) strings(v *column.View, row, n int, nulls bool) {
 	if v.Encoding == column.Plain && !nulls {
 		offsets := v.Offsets[4*row : 4*(row+n+1)]
@@ -283,7 +283,7 @@ func (g *gathered) strings(v *column.View, row, n int, nulls bool) {
 	}
 }
 
-// grow returns s with n elements more; if it must move, there is room for all.
+// grow returns s with n more elements. If it has to be moved, it gets room for all elements.
 func grow[T any](s []T, n, all int) []T {
 	if at := len(s); cap(s)-at < n {
 		return slices.Grow(s, max(n, all-at))[:at+n]
@@ -291,8 +291,8 @@ func grow[T any](s []T, n, all int) []T {
 	return s[:len(s)+n]
 }
 
-// room has room for n bytes. It grows by the texts that are there, never by an estimate of later
-// rows: one of the first may be a million times as long as all others.
+// room makes room for n bytes. It grows by the size of existing texts, never by an estimate of
+// later rows, because one of the first texts may be a million times as long as all others.
 func (g *gathered) room(n int) { g.Data = slices.Grow(g.Data, n) }
 
 // entries adds byte strings by their codes in a dictionary.
@@ -357,10 +357,10 @@ func (g *gathered) entries(v *column.View, r run, nulls bool) {
 	}
 }
 
-// codeTables has, for each batch, the codes that the entries of its dictionary have in the row
-// group's dictionary, plus one; 0 is an entry that was not met.
+// codeTables has, for each batch, a table that maps the codes of the batch's dictionary to codes of
+// the row group's dictionary plus one; 0 means that the entry was not used yet.
 type codeTables struct {
-	starts []int32 // in codes; -1 without a table
+	starts []int32 // positions in codes; -1 without a table
 	codes  []uint32
 }
 
@@ -384,11 +384,11 @@ func (t *codeTables) of(batch, entries int) []uint32 {
 	return t.codes[at : at+entries]
 }
 
-// A dictionary must have at most so many bytes, and at most one entry for so many of
-// the first rows, in percent; after all rows one for two.
+// Limits of a dictionary: its size in bytes, and its number of entries in percent of the rows so
+// far. At the end it may have one entry for two rows.
 const maxDictionaryBytes = 1 << 20
 
-// tooMany reports whether the byte strings repeat too little for a dictionary.
+// tooMany reports whether the byte strings repeat too rarely for a dictionary.
 func (g *gathered) tooMany() bool {
 	n, entries := len(g.Codes), len(g.Ends)
 	switch {
@@ -402,7 +402,7 @@ func (g *gathered) tooMany() bool {
 	return entries*10 > n*7
 }
 
-// giveUp keeps the byte strings as they are from now on.
+// giveUp gives up the dictionary and keeps byte strings plain from now on.
 func (g *gathered) giveUp() {
 	values := g.Values
 	g.plain = true
@@ -420,7 +420,7 @@ func (g *gathered) giveUp() {
 	}
 }
 
-// finish ends the row group: a dictionary that does not pay is given up.
+// finish ends the row group. It gives up a dictionary that saves nothing.
 func (g *gathered) finish() {
 	if !g.plain && (len(g.Codes) == 0 || len(g.Ends)*2 > len(g.Codes)) {
 		g.giveUp()

@@ -10,7 +10,7 @@ import (
 	"cordwood/shard/segment/parquet"
 )
 
-// scratches keeps the memory in which columns are gathered from one file to the next.
+// scratches is a pool of memory in which columns are gathered, reused from file to file.
 var scratches = sync.Pool{New: func() any { return new(gathered) }}
 
 // longTexts keeps one of them that had long texts. The garbage collector empties scratches between two flushes of a
@@ -50,7 +50,7 @@ func (w *Writer) release() {
 	w.scratch, w.cols = nil, nil
 }
 
-// maxScratchBytes is the most that is kept.
+// maxScratchBytes is the maximum memory that is kept.
 const maxScratchBytes = 32 << 20
 
 // open begins the file.
@@ -71,7 +71,7 @@ func (w *Writer) open() {
 	w.w = parquet.NewWriter(w.out, columns, w.sorting(), w.cfg.Level)
 }
 
-// bind points the columns to batches of a table.
+// bind connects the columns to batches of a table.
 func (w *Writer) bind(ts *tableSlots, batches []*column.Batch) {
 	cols := w.cols
 	if w.spec.Shared {
@@ -105,8 +105,8 @@ func (w *Writer) bind(ts *tableSlots, batches []*column.Batch) {
 	}
 }
 
-// group writes a row group: the staged values, or, a column at a time, the values of the runs at
-// hand.
+// group writes a row group from the staged values, or column by column from the values of the
+// current runs.
 func (w *Writer) group(rows int, staged bool) error {
 	w.w.BeginGroup(rows)
 	for _, c := range w.cols {

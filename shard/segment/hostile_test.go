@@ -17,11 +17,11 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// This file writes and reads rows whose sizes have nothing to do with one another, and
-// holds the memory that it takes against that of the rows.
+// This file writes and reads rows of very different sizes, and compares the memory that this takes
+// with the size of the rows.
 
-// sizedBatch returns a batch of rows whose texts have so many bytes, in the column msg. Of
-// texts that are not random there are few different ones of a size.
+// sizedBatch returns a batch of rows whose texts in the column msg have the given sizes. Texts that
+// are not random have few different values for each size.
 func sizedBatch(t testing.TB, tab *schema.Table, r *rand.Rand, sizes []int, random bool) *column.Batch {
 	t.Helper()
 	var b column.Builder
@@ -45,7 +45,7 @@ func sizedBatch(t testing.TB, tab *schema.Table, r *rand.Rand, sizes []int, rand
 	return batch
 }
 
-// allocated returns how many bytes f takes from the heap, garbage included.
+// allocated returns how many bytes f allocates on the heap, including garbage.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -54,7 +54,7 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// textBytes returns the bytes of the texts of batches.
+// textBytes returns the total size of the texts of batches.
 func textBytes(batches []*column.Batch) (n int) {
 	for _, b := range batches {
 		for i := range b.Cols {
@@ -66,11 +66,12 @@ func textBytes(batches []*column.Batch) (n int) {
 	return n
 }
 
-// memoryFor returns the most garbage that writing, or reading, such texts may make: some for
-// each file, and each text a few times, in the row group, as it grows, and in pages.
+// memoryFor returns the maximum allocation for writing or reading such texts: a constant for each
+// file, and each text a few times: in the row group, while it grows, and in pages.
 func memoryFor(texts int) uint64 { return 48<<20 + 12*uint64(texts) }
 
-// checkGroups holds the row groups of a file against their bound, and reads it back.
+// checkGroups checks that the row groups of a file stay within their limits, and reads the file
+// back.
 func checkGroups(t testing.TB, dir string, m *Meta, want int) {
 	t.Helper()
 	path := filepath.Join(dir, FileName(m.ID))
@@ -121,7 +122,7 @@ func checkGroups(t testing.TB, dir string, m *Meta, want int) {
 	}
 }
 
-// writeHostile writes batches at once and in pieces, and checks what it took.
+// writeHostile writes batches at once and in pieces, and checks the allocated memory.
 func writeHostile(t testing.TB, tab *schema.Table, batches []*column.Batch) {
 	t.Helper()
 	dir, id := t.TempDir(), uint64(0)
@@ -158,7 +159,7 @@ func writeHostile(t testing.TB, tab *schema.Table, batches []*column.Batch) {
 	}
 }
 
-// repeat is n times the size.
+// repeat returns a list with the size n times.
 func repeat(n, size int) []int {
 	out := make([]int, n)
 	for i := range out {
@@ -167,7 +168,7 @@ func repeat(n, size int) []int {
 	return out
 }
 
-// TestHostileSizes writes rows the first of which say nothing of the others.
+// TestHostileSizes writes rows whose first ones do not indicate the size of later ones.
 func TestHostileSizes(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampNanosecond:TIMESTAMP", "msg:String")
 	tab.Columns[1].Index = index(schema.FulltextIndex)
@@ -194,8 +195,8 @@ func TestHostileSizes(t *testing.T) {
 	}
 }
 
-// TestHostileDictionaries writes texts that take no memory while they are in the
-// dictionaries of their batches, and two hundred times as much as they do there without.
+// TestHostileDictionaries writes texts that need almost no memory in their batches' dictionaries,
+// and two hundred times as much without.
 func TestHostileDictionaries(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampNanosecond:TIMESTAMP", "msg:String")
 	var batches []*column.Batch
@@ -238,8 +239,8 @@ func FuzzWriteSizes(f *testing.F) {
 	})
 }
 
-// TestClaimedLengths reads the filters of a file each byte of whose footer was changed.
-// A length in it must not be believed.
+// TestClaimedLengths changes each byte of a file's footer and reads the filters. A length in the
+// footer must not be trusted.
 func TestClaimedLengths(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampNanosecond:TIMESTAMP", "msg:String", "n:Int64")
 	tab.Columns[1].Index, tab.Columns[2].Index = index(schema.FulltextIndex), index(schema.InvertedIndex)
@@ -267,7 +268,7 @@ func TestClaimedLengths(t *testing.T) {
 	}
 }
 
-// readAnything reads a file that may be damaged, by its footer and by its index.
+// readAnything reads a file that may be damaged, with its footer and its index.
 func readAnything(data []byte) {
 	if md, err := parquet.ReadFooter(bytes.NewReader(data), int64(len(data))); err == nil {
 		for i := range md.RowGroups {
@@ -298,8 +299,8 @@ func readAnything(data []byte) {
 	}
 }
 
-// FuzzReadFile reads files of any bytes. It must not panic, nor take memory that the file
-// only claims to need.
+// FuzzReadFile reads files with arbitrary bytes. Reading must not panic, and must not allocate
+// memory that the file only claims to need.
 func FuzzReadFile(f *testing.F) {
 	tab := tableOf(f, "ts:TimestampNanosecond:TIMESTAMP", "msg:String", "n:Int64")
 	var rows []row

@@ -11,15 +11,14 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// Layouts are the columns that each table of a shared file has there, by the table's id,
-// as field ids.
+// Layouts are the columns of each table in a shared file, as field ids by the table's id.
 type Layouts map[uint64][]uint32
 
-// ColumnsOf returns the columns that the file has of a table: by their ids, under the names
-// and types that the table gave them when the segment was written. Two tables of a shared
-// file may have a column of one id. A row is null in the column of the other table, and if the
-// table's column was renamed since, only the file says which it is: layouts, which may be nil, is
-// called then.
+// ColumnsOf returns the columns of a table in the file by their ids, with the names and types that
+// they had when the segment was written. Two tables of a shared file may have a column with the
+// same id. A row is null in the column of the other table. If the table's column was renamed since,
+// only the file says which of the two it is. In this case ColumnsOf calls layouts, which may be
+// nil.
 func (m *Meta) ColumnsOf(t *schema.Table, layouts func() Layouts) []Column {
 	if !m.Shared() {
 		return m.Columns
@@ -56,8 +55,8 @@ func (m *Meta) ColumnsOf(t *schema.Table, layouts func() Layouts) []Column {
 	return out
 }
 
-// choose returns the one of the columns that a table had in a shared file, where it has
-// those fields. Older versions did not note these: then it is the one of the same name and
+// choose returns which of the columns belongs to a table of a shared file, according to the table's
+// field ids. Older versions did not record these; then it returns the column with the same name and
 // type, if there is one.
 func choose(list []*Column, def *schema.Column, fields []uint32) *Column {
 	for _, c := range list {
@@ -73,8 +72,8 @@ func choose(list []*Column, def *schema.Column, fields []uint32) *Column {
 	return list[0]
 }
 
-// ReadLayouts reads the layouts of a shared file. Files of older versions have none. Damage is an
-// *ErrCorrupt.
+// ReadLayouts reads the layouts of a shared file. Files of older versions have none. For damage it
+// returns an *ErrCorrupt.
 func ReadLayouts(fsys vfs.FS, path string) (Layouts, error) {
 	fail := func(err error) (Layouts, error) {
 		if damage := (*parquet.ErrCorrupt)(nil); errors.As(err, &damage) {

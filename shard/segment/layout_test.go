@@ -16,8 +16,8 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// layoutSeeds are metadata of shared files as a footer may have it: what is written, what
-// older versions wrote, and what nobody does.
+// layoutSeeds are metadata of shared files for the seed corpus: as the program writes them, as
+// older versions wrote them, and malformed ones.
 var layoutSeeds = []string{
 	`[{"columns":[1,2,7],"database":"public","id":1,"name":"t","segment":3,"version":2},{"columns":[1,2,4],"id":2}]`,
 	`[{"id":1,"name":"of an older version"}]`,
@@ -34,9 +34,9 @@ var layoutSeeds = []string{
 	`[{"id":1,"columns":[1],"name":"` + "\xff" + `"}]`,
 }
 
-// FuzzLayouts reads layouts from footers that have any metadata of tables, once or twice, and
-// looks for the columns of a table by them. Metadata that is wrong is an error that names the
-// file; memory is taken for what there is.
+// FuzzLayouts reads layouts from footers with arbitrary metadata of tables, once or twice, and
+// finds the columns of a table with them. For malformed metadata the error must name the file.
+// Memory must be allocated only for what is there.
 func FuzzLayouts(f *testing.F) {
 	for _, s := range layoutSeeds {
 		f.Add(s, "")

@@ -8,15 +8,15 @@ import (
 	"cordwood/proto/schema"
 )
 
-// Meta is what the manifest knows of a segment. Together with the file it is enough
-// to read it; the file is never opened to plan a query.
+// Meta is what the manifest knows of a segment. Meta and the file are sufficient to read the
+// segment.
 type Meta struct {
-	// ID is the segment's number, never reused within a shard. It is the file's name.
+	// ID is the segment's number, never reused within a shard. The file is named after it.
 	ID uint64
-	// TableID is the table that the rows are of; 0 for a shared file.
+	// TableID is the table of the rows; 0 for a shared file.
 	TableID uint64
-	// SchemaVersion is the version of the table that the columns were taken from; 0
-	// for a shared file.
+	// SchemaVersion is the version of the table definition with which the file was written; 0 for a
+	// shared file.
 	SchemaVersion uint32
 	// Order says when the rows were written: of two segments of a table the one with
 	// the higher Order holds the later writes.
@@ -24,54 +24,55 @@ type Meta struct {
 	Rows  int64
 	// Bytes is the size of the file.
 	Bytes int64
-	// MinTime and MaxTime bound the time index, in its unit; in a shared file, whose
-	// tables may differ in that, in nanoseconds (the nearest there are).
+	// MinTime and MaxTime are the bounds of the time index, in its unit. For a shared file, whose
+	// tables may have different units, they are in nanoseconds, rounded to the nearest
+	// representable values.
 	MinTime, MaxTime int64
 	// FooterCRC is the CRC-32C of the Parquet footer, its length and magic included;
 	// FileCRC is the checksum of the whole file.
 	FooterCRC, FileCRC uint32
-	// Columns are the columns of the file, except TableColumn of a shared file. A
-	// column of the table that is not among them is null in every row. Names and types are as they
-	// were when the file was written: a column of the table is identified by its id, and may have a
-	// wider type by now. ColumnsOf says which columns of a shared file belong to a table.
+	// Columns are the columns of the file, without TableColumn of a shared file. A column of the
+	// table that is not listed is null in every row. Names and types are those at the time of
+	// writing. A column of the table is identified by its id, and may have a wider type now.
+	// ColumnsOf returns the columns of a shared file that belong to a table.
 	Columns []Column
-	// Tables are, for a shared file, the tables that have rows in it, ascending by id,
-	// as their rows are; nil for a file of one table.
+	// Tables, for a shared file, are the tables that have rows in it, in ascending order of ids,
+	// like the rows; nil for a file of one table.
 	Tables []TableSpan
-	// Raw means that the file is not a Parquet file: it has batches as they lay in memory.
+	// Raw means that the file is not a Parquet file: it contains batches in their form in memory.
 	// Its rows are read into memory when the shard is opened.
 	Raw bool
 }
 
-// TableSpan is what a shared file holds of one table.
+// TableSpan describes the rows of one table in a shared file.
 type TableSpan struct {
 	TableID uint64
 	Rows    int64
-	// MinTime and MaxTime bound the table's time index, in its unit.
+	// MinTime and MaxTime are the bounds of the table's time index, in its unit.
 	MinTime, MaxTime int64
 }
 
-// Shared reports whether the file is one of several tables.
+// Shared reports whether the file has rows of several tables.
 func (m *Meta) Shared() bool { return len(m.Tables) > 0 }
 
-// Column is a column as it lies in a segment.
+// Column is a column of a segment.
 type Column struct {
 	// ID is the column's id in its table.
 	ID uint32
-	// FieldID is the field id in the Parquet schema: ID in a file of one table; in a
-	// shared file, where several tables have a column of that id, the slot's number,
-	// counted from 1.
+	// FieldID is the field id in the Parquet schema. In a file of one table it equals ID. In a
+	// shared file, where several tables may have a column with the same id, it is the number of the
+	// slot, counted from 1.
 	FieldID uint32
-	// Name is the column's name in the file: its name in the table when the segment
-	// was written, or a name made from it if another column's differs only in case.
+	// Name is the column's name in the file: its name in the table when the segment was written, or
+	// a derived name if another column's name differs only in case.
 	Name string
-	// Logical is its name in the table when the segment was written; "" if that is Name.
+	// Logical is its name in the table when the segment was written, or "" if that equals Name.
 	Logical  string
 	Type     schema.Type
 	Semantic schema.Semantic
 }
 
-// Suffix ends the names of segment files.
+// Suffix is the extension of segment files.
 const Suffix = ".parquet"
 
 // FileName returns the base name of the file of a segment that is not raw.
@@ -85,22 +86,21 @@ func (m *Meta) FileName() string {
 	return FileName(m.ID)
 }
 
-// tempSuffix ends the name under which a segment is written.
+// tempSuffix is the suffix of files that are being written.
 const tempSuffix = ".tmp"
 
-// IsTemp reports whether name names a segment, or any other file of a shard, that
-// was not finished.
+// IsTemp reports whether name is the name of an unfinished segment or other file of a shard.
 func IsTemp(name string) bool { return strings.HasSuffix(name, tempSuffix) }
 
-// TempName returns the name under which a file is written before it gets its own.
+// TempName returns the name under which a file is written before it gets its final name.
 func TempName(name string) string { return name + tempSuffix }
 
 // TableColumn is the first column of a shared file: the id of the row's table. It is
 // part of the format.
 const TableColumn = "cordwood_table"
 
-// TableFieldID is the field id of TableColumn, by which the engine finds it; slots have
-// smaller ones. It is part of the format.
+// TableFieldID is the field id of TableColumn, by which the engine finds it. Slots have smaller
+// field ids. It is part of the format.
 const TableFieldID = math.MaxInt32
 
 // TableName returns the column's name in the table when the segment was written.
@@ -111,14 +111,14 @@ func (c *Column) TableName() string {
 	return c.Name
 }
 
-// physicalNames sets the name that each column has in the file, from its Logical and FieldID.
-// Engines such as DuckDB fold the case of column names, so a name that differs from an earlier one
-// at most in case gets "#" and the column's field id behind it. Where shared is set, TableColumn
-// is such an earlier one.
+// physicalNames sets the name of each column in the file, from its Logical and FieldID. Engines
+// such as DuckDB ignore the case of column names. So a name that equals an earlier one except for
+// case gets "#" and the column's field id appended. If shared is set, TableColumn is an earlier
+// column.
 func physicalNames(columns []Column, shared bool) {
 	taken := make(map[string]bool, len(columns))
 	for i := range columns {
-		taken[columns[i].Logical] = true // a made-up name must not be one that is given
+		taken[columns[i].Logical] = true // a derived name must not equal a given one
 	}
 	folded := make(map[string]bool, len(columns)+1)
 	if shared {

@@ -10,8 +10,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// sorting is by what the rows are ordered; of a shared file only by the table, since
-// each has its own order.
+// sorting says how the rows are ordered. For a shared file it names only the table, because each
+// table has its own order.
 func (w *Writer) sorting() []format.SortingColumn {
 	if w.spec.Shared {
 		return []format.SortingColumn{{ColumnIdx: 0}}
@@ -37,9 +37,9 @@ func (w *Writer) metadata() ([]format.KeyValue, error) {
 		Name     string `json:"name"`
 		Type     string `json:"type"`
 		Semantic string `json:"semantic"`
-		// In the file; left out if it is the name.
+		// In the file; omitted if it equals the name.
 		Physical string `json:"physical,omitempty"`
-		// Left out if it is the id.
+		// Omitted if it equals the id.
 		Field uint32 `json:"field,omitempty"`
 	}
 	list := make([]jsonColumn, len(w.meta.Columns))
@@ -55,11 +55,11 @@ func (w *Writer) metadata() ([]format.KeyValue, error) {
 	}
 	columns, err := json.Marshal(list)
 	if err != nil {
-		return nil, fmt.Errorf("columns as JSON: %w", err)
+		return nil, fmt.Errorf("encode the columns as JSON: %w", err)
 	}
 	key, of, err := w.tablesJSON()
 	if err != nil {
-		return nil, fmt.Errorf("tables as JSON: %w", err)
+		return nil, fmt.Errorf("encode the tables as JSON: %w", err)
 	}
 	kv := []format.KeyValue{{Key: KeyColumns, Value: string(columns)}, {Key: key, Value: string(of)}}
 	filters, err := fulltextMetadata(w.cols)

@@ -19,8 +19,8 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// value returns a value of a view as text, in the form of the file: seconds as
-// milliseconds, numbers of less than 32 bits as 32, floats as their bits.
+// value returns a value of a view as text, in the form of the file: seconds as milliseconds, short
+// integers as 32 bits, floats as their bits.
 func value(v *column.View, row int) string {
 	switch {
 	case v == nil || v.IsNull(row):
@@ -39,7 +39,7 @@ func value(v *column.View, row int) string {
 	return fmt.Sprint(int32(v.Int(row)))
 }
 
-// wide returns a table with a column of every type, and more of those that have several
+// wide returns a table with a column of every type, and several columns of types with several
 // encodings.
 func wide(t testing.TB) *schema.Table {
 	words := []string{"ts:TimestampNanosecond:TIMESTAMP"}
@@ -60,7 +60,7 @@ func wide(t testing.TB) *schema.Table {
 	return tab
 }
 
-// style is how the values of a column are spread.
+// style is the distribution of the values of a column.
 type style int
 
 const (
@@ -75,7 +75,7 @@ const (
 	styles
 )
 
-// fill makes batches of random rows; every column has a style and a share of nulls.
+// fill returns batches of random rows. Every column has a style and a share of nulls.
 func fill(t testing.TB, r *rand.Rand, tab *schema.Table, sizes ...int) []*column.Batch {
 	t.Helper()
 	kinds := make([]style, len(tab.Columns))
@@ -174,7 +174,7 @@ func expected(id uint32, batches []*column.Batch, rows []RowRef) []string {
 	return want
 }
 
-// TestOracles writes random rows and has parquet-go and arrow-go read them.
+// TestOracles writes random rows and compares what parquet-go and arrow-go read.
 func TestOracles(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

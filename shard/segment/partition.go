@@ -11,18 +11,18 @@ import (
 	"cordwood/proto/schema"
 )
 
-// MaxPartitions is the most files that one table gets in one flush.
+// MaxPartitions is the maximum number of files for one table in one flush.
 const MaxPartitions = 16
 
-// RowRef is a row of one of some batches.
+// RowRef refers to a row in one of several batches.
 type RowRef struct {
 	// Time is the row's time index.
 	Time int64
-	// Batch is the index of its batch among them, Row its number there.
+	// Batch is the index of its batch, Row its number in the batch.
 	Batch, Row uint32
 }
 
-// Partition is a span of time and some rows in it. All rows of a file lie in one.
+// Partition is a span of time with some rows. All rows of a file belong to one partition.
 type Partition struct {
 	// Day is the first day of the span, counted from 1970-01-01 UTC; Days is its
 	// length, a power of two. Day is a multiple of Days.
@@ -30,9 +30,9 @@ type Partition struct {
 	Rows      []RowRef
 }
 
-// Partitions lists all rows of a table's batches by the UTC day of their time index,
-// or by a longer span if there were more than MaxPartitions of them; in each in the
-// order of the batches and their rows. It fails if a batch lacks the time index.
+// Partitions assigns all rows of a table's batches to partitions by the UTC day of their time
+// index, or by a longer span if there were more than MaxPartitions days. In each partition the rows
+// are in the order of the batches and their rows. It fails if a batch lacks the time index.
 func Partitions(table *schema.Table, batches []*column.Batch) ([]Partition, error) {
 	timeIndex := table.TimeIndex()
 	if timeIndex == nil {
@@ -66,8 +66,8 @@ func Partitions(table *schema.Table, batches []*column.Batch) ([]Partition, erro
 	if floorDiv(lo, day) == floorDiv(hi, day) {
 		return []Partition{{floorDiv(lo, day), 1, all}}, nil
 	}
-	// Longer spans until there are few enough of them; a span of 2^k days begins at a
-	// multiple of itself, so flushes with the same k cut at the same times.
+	// Use longer spans until there are few enough of them. A span of 2^k days begins at a multiple
+	// of itself, so flushes with the same k have the same boundaries.
 	shift := 0
 	spans := map[int64]int{}
 	for ; ; shift++ {

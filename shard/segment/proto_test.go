@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fillValue sets every field below v to a value of its own, lists to one element.
+// fillValue sets every field below v to a different value, and lists to one element.
 func fillValue(v reflect.Value, next *int) {
 	switch v.Kind() {
 	case reflect.Struct:
@@ -20,7 +20,7 @@ func fillValue(v reflect.Value, next *int) {
 	case reflect.String:
 		*next++
 		v.SetString(string(rune('a' + *next)))
-	case reflect.Bool: // Raw: segments that are no Parquet files are in no backup
+	case reflect.Bool: // Raw: backups do not contain segments that are not Parquet files
 	case reflect.Int64, reflect.Int:
 		*next++
 		v.SetInt(int64(*next))

@@ -13,18 +13,18 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// This file is about raw segments: batches of a table as they lay in memory, for rows
-// that cannot be written in the usual form. Nothing is sorted, merged or encoded, so
-// that there is nothing that could fail but the disk. FORMAT.md has the form.
+// This file handles raw segments: batches of a table in their form in memory, for rows that cannot
+// be written in the usual form. Nothing is sorted, merged or encoded, so nothing except the disk
+// can fail. FORMAT.md describes the format.
 
-// RawSuffix ends the names of the files of raw segments.
+// RawSuffix is the extension of raw segment files.
 const RawSuffix = ".rows"
 
 const (
 	rawMagic   = "CWRW"
 	rawVersion = 1
 	rawHead    = 16
-	// rawRecord is the size of a record's head.
+	// rawRecord is the size of a record's header.
 	rawRecord = 64
 
 	rawBatch  = 1
@@ -33,33 +33,33 @@ const (
 	rawEnd    = 4
 )
 
-// Raw is what a raw segment holds.
+// Raw is the content of a raw segment.
 type Raw struct {
 	TableID uint64
 	Batches []*column.Batch
-	// Cuts say after how many of the batches the rows came to merge in another way.
+	// Cuts say after how many of the batches the merge mode of the rows changed.
 	Cuts []RawCut
 	// Reason is why the rows were not written in the usual form.
 	Reason string
-	// Since is when the segment was written, in Unix nanoseconds; 0: not known.
+	// Since is when the segment was written, in Unix nanoseconds, or 0 if that is not known.
 	Since int64
 }
 
-// RawCut is a change of how rows merge: At is how many batches came before it, Merge
-// the number of the way in which they merge.
+// RawCut is a change of the merge mode: At is the number of batches before it, Merge the number of
+// the old mode.
 type RawCut struct {
 	At    int
 	Merge uint8
 }
 
-// WriteRaw writes a raw segment. When it returns nil the file is on disk under its final
-// name; the name is durable after a SyncDir of the directory, which is the caller's.
-// After an error no file is left.
+// WriteRaw writes a raw segment. When it returns nil, the file is on disk under its final name. The
+// caller must call SyncDir for the directory to make the name durable. After an error no file is
+// left.
 func WriteRaw(cfg Config, raw *Raw) (m Meta, err error) {
 	m = Meta{ID: cfg.NextID(), TableID: raw.TableID, Raw: true}
 	m.Order = m.ID
 	if len(raw.Batches) == 0 {
-		m.MinTime, m.MaxTime = math.MaxInt64, math.MaxInt64 // what it says of the rows before it never expires
+		m.MinTime, m.MaxTime = math.MaxInt64, math.MaxInt64 // what it says of earlier rows never expires
 	}
 	for i, b := range raw.Batches {
 		if i == 0 {
@@ -135,9 +135,9 @@ func writeRaw(w io.Writer, raw *Raw) error {
 	return record(rawEnd, uint32(len(raw.Batches)), [6]uint64{}, nil)
 }
 
-// ReadRaw reads a raw segment, described by m in the manifest, and compares all of it with
-// that. Alloc returns memory for a batch, aligned to 8 bytes. Damage is an *ErrCorrupt;
-// a missing file satisfies errors.Is with fs.ErrNotExist.
+// ReadRaw reads a raw segment, which m describes as in the manifest, and checks all of it. alloc
+// returns memory for a batch, aligned to 8 bytes. For damage it returns an *ErrCorrupt; for a
+// missing file the error matches fs.ErrNotExist.
 func ReadRaw(fsys vfs.FS, dir string, m *Meta, alloc func(n int) ([]byte, error)) (*Raw, error) {
 	if err := Check(fsys, dir, m, false); err != nil {
 		return nil, err
@@ -166,10 +166,11 @@ func ReadRaw(fsys vfs.FS, dir string, m *Meta, alloc func(n int) ([]byte, error)
 	return raw, nil
 }
 
-// errRawDamaged is wrapped by what a rawReader says of bytes that WriteRaw did not write.
-var errRawDamaged = errors.New("it is not as it was written")
+// errRawDamaged is wrapped by errors of a rawReader about bytes that WriteRaw did not write.
+var errRawDamaged = errors.New("the file is damaged")
 
-// rawReader reads a file front to back, and takes no memory for what is not there.
+// rawReader reads a file from front to back, and does not allocate memory for bytes that do not
+// exist.
 type rawReader struct {
 	f        io.ReaderAt
 	at, size int64
@@ -178,7 +179,7 @@ type rawReader struct {
 
 func (r *rawReader) full(b []byte) error {
 	if int64(len(b)) > r.size-r.at {
-		return fmt.Errorf("%w: %d bytes wanted, %d are left", errRawDamaged, len(b), r.size-r.at)
+		return fmt.Errorf("%w: %d bytes expected, %d are left", errRawDamaged, len(b), r.size-r.at)
 	}
 	if n, err := r.f.ReadAt(b, r.at); n < len(b) {
 		return fmt.Errorf("read %d bytes at %d: %w", len(b), r.at, err)
@@ -195,7 +196,7 @@ func (r *rawReader) read(table uint64, alloc func(int) ([]byte, error)) (*Raw, e
 	}
 	if string(head[:4]) != rawMagic || binary.LittleEndian.Uint16(head[4:]) != rawVersion ||
 		binary.LittleEndian.Uint64(head[8:]) != table {
-		return nil, fmt.Errorf("%w: its head is %x", errRawDamaged, head)
+		return nil, fmt.Errorf("%w: its header is %x", errRawDamaged, head)
 	}
 	raw := &Raw{TableID: table}
 	for {

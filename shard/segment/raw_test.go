@@ -15,7 +15,7 @@ import (
 
 func heap(n int) ([]byte, error) { return make([]byte, n), nil }
 
-// TestRaw writes batches as they are and reads them back, damaged in every byte, too.
+// TestRaw writes raw batches and reads them back, also with damage in every byte.
 func TestRaw(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampMillisecond:TIMESTAMP", "n:Int64", "s:String")
 	raw := &Raw{TableID: tab.ID, Reason: "for a test", Since: 1234, Cuts: []RawCut{{At: 1, Merge: 2}, {At: 2}}}
@@ -58,7 +58,7 @@ func TestRaw(t *testing.T) {
 	}
 }
 
-// TestRawDiskFails leaves no file behind.
+// TestRawDiskFails checks that no file is left after an error.
 func TestRawDiskFails(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampMillisecond:TIMESTAMP")
 	raw := &Raw{TableID: tab.ID}
@@ -74,8 +74,8 @@ func TestRawDiskFails(t *testing.T) {
 	}
 }
 
-// FuzzReadRaw reads raw segments of any bytes. It must not panic, nor take memory that the
-// file only claims to need.
+// FuzzReadRaw reads raw segments with arbitrary bytes. Reading must not panic, and must not
+// allocate memory that the file only claims to need.
 func FuzzReadRaw(f *testing.F) {
 	tab := tableOf(f, "ts:TimestampMillisecond:TIMESTAMP", "s:String")
 	raw := &Raw{TableID: tab.ID, Reason: "x", Cuts: []RawCut{{At: 1}}}

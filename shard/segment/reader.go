@@ -12,28 +12,28 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// Reader reads the rows of one segment file back, in the order of the file. It holds
-// about one page of each column in memory. It is not safe for concurrent use.
+// Reader reads the rows of a segment file, in the order of the file. It holds about one page of
+// each column in memory. It is not safe for concurrent use.
 type Reader struct {
 	path string
 	m    *Meta
 	f    vfs.File
 	md   *format.FileMetaData
-	err  error // of the first Next that failed
+	err  error // error of the first failed Next
 
-	table int   // of a shared file, whose rows come next
-	left  int64 // of that table, or of all
-	group int   // whose rows come next
-	rows  int64 // that are still to come of it
+	table int   // for a shared file: whose rows come next
+	left  int64 // rows left of that table, or of all
+	group int   // row group of the next rows
+	rows  int64 // rows of the row group that are still to come
 	cols  []*cursor
 	build builder
 
-	fulltext *Fulltext // once filterOf has asked
+	fulltext *Fulltext // set on the first call of filterOf
 }
 
-// Open opens a segment's file, described by m in the manifest. It fails with an
-// *ErrCorrupt if size or footer are not what m says; a missing file satisfies
-// errors.Is with fs.ErrNotExist. m must not be changed while the Reader is used.
+// Open opens a segment's file. m describes the segment as in the manifest. It fails with an
+// *ErrCorrupt if the size or the footer differ from m; for a missing file the error matches
+// fs.ErrNotExist. m must not be changed while the Reader is in use.
 func Open(fsys vfs.FS, path string, m *Meta) (*Reader, error) {
 	if err := check(fsys, path, m, false); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func Open(fsys vfs.FS, path string, m *Meta) (*Reader, error) {
 	return r, nil
 }
 
-// wrap names the file in an error.
+// wrap adds the file's name to an error.
 func (r *Reader) wrap(err error) error {
 	var damage *parquet.ErrCorrupt
 	if errors.As(err, &damage) {
@@ -64,7 +64,7 @@ func (r *Reader) wrap(err error) error {
 	return fmt.Errorf("read segment %s: %w", r.path, err)
 }
 
-// match compares the footer with what the manifest says.
+// match compares the footer with the manifest.
 func (r *Reader) match() error {
 	differs := func(part string, want, got any) error {
 		return &parquet.ErrCorrupt{Part: part, Want: fmt.Sprint(want), Got: fmt.Sprint(got)}
@@ -72,7 +72,7 @@ func (r *Reader) match() error {
 	if r.md.NumRows != r.m.Rows {
 		return differs("number of rows", r.m.Rows, r.md.NumRows)
 	}
-	first := 1 // behind the root
+	first := 1 // after the root
 	if r.m.Shared() {
 		first = 2
 	}
@@ -97,14 +97,13 @@ func (r *Reader) match() error {
 	return nil
 }
 
-// Next returns the next rows, at least one and at most maxRows, in the order of the
-// file; fewer if they are large. All are of one table, which is Header.TableID; the header has also the rows'
-// times and the schema version of m, and nothing else. A column that is null in all
-// of them is absent. The batch is the caller's, and stays valid after further calls
-// and Close.
+// Next returns the next rows, at least one and at most maxRows, in the order of the file; fewer if
+// they are large. All belong to one table, Header.TableID. The header also has the times of the
+// rows and the schema version of m, and nothing else. A column that is null in all rows is absent.
+// The batch belongs to the caller, and stays valid after further calls and Close.
 //
-// After the last row it returns io.EOF. Damage is an *ErrCorrupt; after an error other
-// calls return it again.
+// After the last row it returns io.EOF. For damage it returns an *ErrCorrupt. After an error,
+// further calls return the same error.
 func (r *Reader) Next(maxRows int) (*column.Batch, error) {
 	if r.err != nil {
 		return nil, r.err
@@ -154,14 +153,14 @@ func (r *Reader) next(maxRows int) (*column.Batch, error) {
 }
 
 const (
-	// heavyGroupBytes is the size of the texts of a row group from which on batches end
-	// with the pages of those columns that have more than heavyChunkBytes.
+	// heavyGroupBytes is the size of the texts of a row group above which batches end at page ends
+	// of the columns that have more than heavyChunkBytes.
 	heavyGroupBytes = 16 << 20
 	heavyChunkBytes = 1 << 20
 )
 
-// bound returns how many of the next n rows go into one batch. Pages are bounded in bytes, row
-// groups less so, and only pages say how large the next rows are.
+// bound returns how many of the next n rows go into one batch. The size of pages is limited, the
+// size of row groups less so, and only pages show how large the next rows are.
 func (r *Reader) bound(n int) (int, error) {
 	for _, c := range r.cols {
 		if !c.heavy {
@@ -177,7 +176,7 @@ func (r *Reader) bound(n int) (int, error) {
 	return n, nil
 }
 
-// weigh marks the columns of a row group whose pages bound a batch.
+// weigh marks the columns of a row group at whose page ends batches end.
 func (r *Reader) weigh(g *format.RowGroup, first int) {
 	total := int64(0)
 	heavy := func(i int) int64 {
@@ -195,10 +194,10 @@ func (r *Reader) weigh(g *format.RowGroup, first int) {
 	}
 }
 
-// maxBatchRows is the most rows of a batch.
+// maxBatchRows is the maximum number of rows of a batch.
 const maxBatchRows = 1 << 16
 
-// openGroup begins with the row group numbered r.group.
+// openGroup starts the row group with the number r.group.
 func (r *Reader) openGroup() error {
 	g := &r.md.RowGroups[r.group]
 	r.rows = g.NumRows

@@ -20,8 +20,8 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// mustRead compares a segment with the rows that were written, in batches of at most
-// maxRows.
+// mustRead compares a segment, read in batches of at most maxRows rows, with the rows that were
+// written.
 func mustRead(t *testing.T, dir string, m *Meta, batches []*column.Batch, rows []RowRef, maxRows int) {
 	t.Helper()
 	r, err := Open(vfs.OS, filepath.Join(dir, FileName(m.ID)), m)
@@ -47,7 +47,7 @@ func mustRead(t *testing.T, dir string, m *Meta, batches []*column.Batch, rows [
 		kept = append(kept, b)
 		at += b.Rows
 	}
-	// Batches stay as they were while the next ones are read.
+	// Batches must stay unchanged while the next ones are read.
 	at := 0
 	for _, b := range kept {
 		part := rows[at : at+b.Rows]
@@ -81,7 +81,7 @@ func mustRead(t *testing.T, dir string, m *Meta, batches []*column.Batch, rows [
 	}
 }
 
-// mustLie checks what users of views rely on: alignment, room behind every section.
+// mustLie checks the guarantees for users of views: alignment, and room after every section.
 func mustLie(t *testing.T, b *column.Batch, v *column.View) {
 	t.Helper()
 	base := uintptr(unsafe.Pointer(unsafe.SliceData(b.Mem)))
@@ -118,7 +118,7 @@ func TestReadBack(t *testing.T) {
 				mustRead(t, dir, &metas[0], batches, rows, n)
 			}
 
-			// In pieces, in another order, by a Writer.
+			// In pieces and in another order, with a Writer.
 			r.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
 			w, err := NewWriter(cfg, Spec{Tables: []TableColumns{{Table: tab, Columns: Columns(batches)}}})
 			if err != nil {
@@ -140,7 +140,7 @@ func TestReadBack(t *testing.T) {
 	}
 }
 
-// TestReadHuge has values that fill pages by themselves, and shared prefixes among them.
+// TestReadHuge has values that fill a page each, with shared prefixes.
 func TestReadHuge(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampSecond:TIMESTAMP", "long:String", "prefix:String", "mixed:Json")
 	var rows []row
@@ -163,7 +163,7 @@ func TestReadHuge(t *testing.T) {
 	mustRead(t, dir, &m, batches, allRows(tab, batches...), 33)
 }
 
-// goldenMeta is that of a file in testdata, of goldenRows.
+// goldenMeta returns the Meta of a file in testdata with the rows of goldenRows.
 func goldenMeta(t testing.TB, file []byte) *Meta {
 	t.Helper()
 	m := &Meta{
@@ -191,7 +191,7 @@ func goldenTable(t testing.TB) *schema.Table {
 		"few:String", "Few:Int64")
 }
 
-// goldenRows returns what is in it.
+// goldenRows returns the rows of that file.
 func goldenRows() []row {
 	var rows []row
 	for i := range 500 {
@@ -216,8 +216,8 @@ func goldenRows() []row {
 	return rows
 }
 
-// TestGolden reads files as versions wrote them: v1 is by parquet-go, v2 by our own
-// encoder as of 2026-11-22.
+// TestGolden reads files of earlier versions: v1 was written by parquet-go, v2 by our own encoder
+// as of 2026-11-22.
 func TestGolden(t *testing.T) {
 	for _, name := range []string{"v1.parquet", "v2.parquet"} {
 		t.Run(name, func(t *testing.T) {
@@ -251,8 +251,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestGoldenIsWritten fails when a change of the writer changes what it writes. If that
-// is meant, the file of before stays, and its successor is tested beside it.
+// TestGoldenIsWritten fails when the bytes that the writer writes change. If a change is intended,
+// keep the old file, and test its successor beside it.
 func TestGoldenIsWritten(t *testing.T) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		t.Skip("libzstd may be of another version there, and compress to other bytes")
@@ -297,8 +297,7 @@ func firstDifference(a, b []byte) int {
 	return min(len(a), len(b))
 }
 
-// TestConcurrently has several goroutines write and read at once, with memory that they
-// hand to each other.
+// TestConcurrently has several goroutines write and read at once and exchange memory.
 func TestConcurrently(t *testing.T) {
 	tab := wide(t)
 	for seed := range uint64(4) {

@@ -13,38 +13,37 @@ import (
 	"cordwood/shard/segment/parquet"
 )
 
-// cursor stands in a column chunk, before the next row.
+// cursor is a position in a column chunk, before the next row.
 type cursor struct {
 	*Column
-	absent bool // null throughout
-	heavy  bool // a batch ends where its page does
+	absent bool // the column is null in all rows
+	heavy  bool // batches end where its pages end
 	chunk  *parquet.ChunkReader
 	page   *parquet.Values
-	row    int // next one of the page
-	value  int // next one of the page
+	row    int // next row of the page
+	value  int // next value of the page
 	local  []uint32
 }
 
-// builder makes batches of what cursors read. It keeps its memory from one batch to the next,
-// except the memory of the batches.
+// builder builds batches from cursors. It reuses its memory, except the memory of the batches.
 type builder struct {
 	valid   []uint64
 	rows    int
-	numbers []uint64 // one for each value, no matter how many rows are null
-	plain   bool     // byte strings are in data and ends, else entries in codes
+	numbers []uint64 // one for each value, not counting null rows
+	plain   bool     // byte strings are in data and ends; otherwise they are entries in codes
 	codes   []uint32
 	used    []uint32 // entries of the page's dictionary, by their code in the batch
-	local   []uint32 // memory of a cursor's, all zero
+	local   []uint32 // memory of a cursor, all zero
 	data    []byte
 	ends    []uint32
 
 	mem  []byte
 	last int // size of the last batch's memory
-	// chunk is the reader that was used last, for its memory.
+	// chunk is the last reader, whose memory is reused.
 	chunk *parquet.ChunkReader
 }
 
-// batch makes a batch of the next h.Rows rows.
+// batch builds a batch of the next h.Rows rows.
 func (b *builder) batch(h column.Header, cols []*cursor) (*column.Batch, error) {
 	b.mem = make([]byte, 0, b.last+b.last/8+4096)
 	out := &column.Batch{Header: h, Cols: make([]column.View, 0, len(cols))}
@@ -65,7 +64,7 @@ func (b *builder) batch(h column.Header, cols []*cursor) (*column.Batch, error) 
 	return out, nil
 }
 
-// add lays the values at hand out as a column of a batch; where, complete sets.
+// add adds the current values as a column of a batch. complete sets the memory.
 func (b *builder) add(out *column.Batch, spots []sections, c *cursor) ([]sections, error) {
 	v, s := b.view(c, out.Rows)
 	if v.Nulls == v.Rows {
@@ -85,7 +84,7 @@ func (b *builder) add(out *column.Batch, spots []sections, c *cursor) ([]section
 	return append(spots, s), nil
 }
 
-// complete gives a batch its memory.
+// complete allocates the memory of a batch.
 func (b *builder) complete(out *column.Batch, spots []sections) {
 	b.mem = append(b.mem, make([]byte, 16)...)
 	b.last = len(b.mem)
@@ -96,7 +95,7 @@ func (b *builder) complete(out *column.Batch, spots []sections) {
 	slices.SortFunc(out.Cols, func(x, y column.View) int { return int(int64(x.ID) - int64(y.ID)) })
 }
 
-// times returns the smallest and the largest of the numbers at hand, of a view.
+// times returns the smallest and the largest of the current numbers, which belong to a view.
 func (b *builder) times() (lo, hi int64) {
 	lo, hi = math.MaxInt64, math.MinInt64
 	for _, t := range b.numbers {
@@ -105,7 +104,7 @@ func (b *builder) times() (lo, hi int64) {
 	return lo, hi
 }
 
-// sections says where the sections of a view lie, from and to; 0, 0 for none.
+// sections returns the start and end of each section of a view, or 0, 0 if it does not exist.
 type sections struct{ validity, offsets, codes, data [2]int }
 
 func (s *sections) point(v *column.View, mem []byte) {
@@ -118,7 +117,7 @@ func (s *sections) point(v *column.View, mem []byte) {
 	v.Validity, v.Offsets, v.Codes, v.Data = at(s.validity), at(s.offsets), at(s.codes), at(s.data)
 }
 
-// section returns n bytes of zeros at the end of the batch's memory, aligned.
+// section returns n zero bytes at the end of the batch's memory, aligned.
 func (b *builder) section(n int) ([]byte, [2]int) {
 	end := len(b.mem)
 	from := (end + 7) &^ 7
@@ -141,7 +140,7 @@ func (b *builder) read(c *cursor, rows int) error {
 	return nil
 }
 
-// empty forgets the values at hand.
+// empty drops the current values.
 func (b *builder) empty() {
 	b.valid, b.rows, b.plain = b.valid[:0], 0, false
 	b.numbers, b.codes, b.used, b.data, b.ends = b.numbers[:0], b.codes[:0], b.used[:0], b.data[:0], b.ends[:0]
@@ -174,8 +173,8 @@ func (b *builder) take(c *cursor, n int) {
 	b.rows, c.row, c.value = b.rows+n, c.row+n, to
 }
 
-// turn goes to the next page. Codes that were taken from the last one mean the same
-// in the next: there is one dictionary for the chunk.
+// turn moves to the next page. Codes from earlier pages keep their meaning, because the chunk has
+// one dictionary.
 func (b *builder) turn(c *cursor, rows int) error {
 	p, err := c.chunk.Next()
 	if errors.Is(err, io.EOF) {
@@ -192,7 +191,7 @@ func (b *builder) turn(c *cursor, rows int) error {
 	return nil
 }
 
-// open goes to the beginning of a page.
+// open starts a page.
 func (c *cursor) open(p *parquet.Values) {
 	c.page, c.row, c.value = p, 0, 0
 	if p.Dict && len(c.local) < len(p.Ends) {
@@ -244,7 +243,7 @@ func (b *builder) entries(c *cursor, codes []uint32) {
 	}
 }
 
-// strings adds byte strings as they are.
+// strings adds byte strings without a dictionary.
 func (b *builder) strings(c *cursor, from, to int) {
 	if !b.plain {
 		b.toPlain()
@@ -268,7 +267,7 @@ func (b *builder) strings(c *cursor, from, to int) {
 	}
 }
 
-// toPlain keeps byte strings as they are from now on.
+// toPlain keeps byte strings without a dictionary from now on.
 func (b *builder) toPlain() {
 	b.plain = true
 	if len(b.codes) == 0 {

@@ -8,8 +8,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// view lays the values at hand out as a view. Its slices are set later, when the
-// memory does not move any more.
+// view lays the current values out as a view. Its slices are set later, when the memory no longer
+// moves.
 func (b *builder) view(c *cursor, rows int) (column.View, sections) {
 	v := column.View{ID: c.ID, Type: c.Type, Rows: rows}
 	var s sections
@@ -34,7 +34,7 @@ func (b *builder) view(c *cursor, rows int) (column.View, sections) {
 	return v, s
 }
 
-// each calls f with the rows that have a value, and the number of the value.
+// each calls f with each row that has a value, and the value's number.
 func (b *builder) each(v *column.View, f func(row, value int)) {
 	if v.Nulls == 0 {
 		for i := range v.Rows {

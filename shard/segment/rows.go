@@ -18,30 +18,30 @@ import (
 	"cordwood/shard/segment/parquet"
 )
 
-// This file reads some rows of some columns of a row group, by the page index: only the
-// pages that hold them are read.
+// This file reads some rows of some columns of a row group. With the page index it reads only the
+// pages that contain them.
 
-// Run are rows of a row group from First on, which is counted from its beginning.
+// Run is a range of rows of a row group. First is counted from the start of the row group.
 type Run struct{ First, Rows int }
 
-// PageBounds are the rows of a page, and the smallest and the largest value there.
+// PageBounds are the rows of a page, and its smallest and largest value.
 type PageBounds struct {
 	Run
 	Min, Max int64
 }
 
-// chunkID names a column chunk.
+// chunkID identifies a column chunk.
 type chunkID struct {
 	group int
 	field uint32
 }
 
-// chunkPlace says where a column chunk and its index of pages lie.
+// chunkPlace is where a column chunk and its page index are.
 type chunkPlace struct {
 	dict, data          int64 // offsets
 	bytes, uncompressed int64
 	rows                int64
-	pages, bounds       int64 // offsets of the offset index, of the column index
+	pages, bounds       int64 // offsets of the offset index and of the column index
 	pagesEnd, boundsEnd int64
 	kind                format.Type
 	readable, allNull   bool
@@ -62,12 +62,12 @@ func placeOf(e *format.SchemaElement, c *format.ColumnChunk) chunkPlace {
 	}
 }
 
-// maxGroupRows is the most rows of a row group that is read by its index: no writer of
-// segments ever wrote one of half as many.
+// maxGroupRows is the maximum number of rows of a row group that is read with the page index. No
+// writer of segments has ever written half as many.
 const maxGroupRows = 1 << 22
 
-// within reports what is wrong if the chunk or an index of it is not within a file of so
-// many bytes. What is read of it takes as much memory as it says.
+// within returns an error unless the chunk and its indexes are within a file of size bytes. This
+// limits the memory for reading them.
 func (p *chunkPlace) within(size int64) error {
 	start := p.data
 	if p.hasDict() {
@@ -87,20 +87,19 @@ func (p *chunkPlace) within(size int64) error {
 // hasDict reports whether values may be codes of a dictionary.
 func (p *chunkPlace) hasDict() bool { return p.dict > 0 && p.dict < p.data }
 
-// indexBytes estimates how many bytes of memory the index of its pages takes.
+// indexBytes estimates the memory of its page index in bytes.
 func (p *chunkPlace) indexBytes() int { return int(3*(p.pagesEnd-p.pages) + p.boundsEnd - p.bounds) }
 
-// pageIndex are the pages of a chunk; bounds are nil if they were not asked for, or
-// are not there.
+// pageIndex are the pages of a chunk. bounds are nil if they were not requested or do not exist.
 type pageIndex struct {
 	pages  []parquet.Page
 	bounds [][2]int64
 }
 
 // errNoIndex is the error for chunks that cannot be read page by page.
-var errNoIndex = errors.New("it has no page index, or is of another writer")
+var errNoIndex = errors.New("the chunk has no page index, or was written by another program")
 
-// pages returns the index of a chunk's pages, which is read once.
+// pages returns the page index of a chunk, which is read once.
 func (f *Filters) pages(r io.ReaderAt, id chunkID, bounds bool) (*pageIndex, error) {
 	f.mu.Lock()
 	x := f.index[id]
@@ -131,12 +130,12 @@ func (f *Filters) pages(r io.ReaderAt, id chunkID, bounds bool) (*pageIndex, err
 	return x, nil
 }
 
-// PageBounds returns the pages of a column of 64-bit numbers in a row group, in the
+// PageBounds returns the pages of a column of 64-bit numbers in a row group, with bounds in the
 // file's unit. r is the file.
 func (f *Filters) PageBounds(r io.ReaderAt, field uint32, group int) ([]PageBounds, error) {
 	x, err := f.pages(r, chunkID{group, field}, true)
 	if err != nil {
-		return nil, fmt.Errorf("pages of field %d in row group %d: %w", field, group, err)
+		return nil, fmt.Errorf("read the pages of field %d in row group %d: %w", field, group, err)
 	}
 	out := make([]PageBounds, len(x.pages))
 	for i, p := range x.pages {
@@ -145,13 +144,13 @@ func (f *Filters) PageBounds(r io.ReaderAt, field uint32, group int) ([]PageBoun
 	return out, nil
 }
 
-// maxRowsBytes is the most memory of the rows that Rows returns.
+// maxRowsBytes is the maximum memory of the rows that Rows returns.
 const maxRowsBytes = 64 << 20
 
 // readers keeps memory from one call to the next.
 var readers = sync.Pool{New: func() any { return new(builder) }}
 
-// release gives memory back for other calls.
+// release returns memory for other calls.
 func (b *builder) release() {
 	b.mem = nil
 	if cap(b.data)+8*cap(b.numbers) <= maxScratchBytes {
@@ -159,12 +158,12 @@ func (b *builder) release() {
 	}
 }
 
-// Rows reads the rows of some runs, which ascend and do not overlap, of some columns of
-// a row group of one table's file. r is the file; several parts of it may be read at a time. The
-// batch's header has the number of rows and, if the time index is among the columns, their times;
-// a column that is null in all of them, or not in the file, is absent; the columns need not lie in
-// one piece of memory. It fails if that were more than 64 MiB or 65,536 rows, and with a
-// *parquet.ErrCorrupt for damage.
+// Rows reads some rows of some columns of a row group, in a file of one table. The runs must ascend
+// and not overlap. r is the file; several parts of it may be read concurrently. The batch's header
+// has the number of rows and, if the time index is among the columns, their times. A column that is
+// null in all rows, or not in the file, is absent. The columns need not be in one piece of memory.
+// It fails if the result would exceed 64 MiB or 65,536 rows, and with a *parquet.ErrCorrupt for
+// damage.
 func (f *Filters) Rows(r io.ReaderAt, group int, columns []Column, runs []Run) (*column.Batch, error) {
 	h := column.Header{}
 	for i, run := range runs {
@@ -176,9 +175,9 @@ func (f *Filters) Rows(r io.ReaderAt, group int, columns []Column, runs []Run) (
 		h.Rows += run.Rows
 	}
 	if h.Rows > maxBatchRows {
-		return nil, fmt.Errorf("%d rows at once; there may be %d", h.Rows, maxBatchRows)
+		return nil, fmt.Errorf("%d rows at once; at most %d are allowed", h.Rows, maxBatchRows)
 	}
-	// The columns are shared out, the ones that take longest first.
+	// Several goroutines share the columns; the slowest columns come first.
 	todo := slices.Clone(columns)
 	slices.SortStableFunc(todo, func(a, b Column) int { return cmp.Compare(f.cost(group, b), f.cost(group, a)) })
 	workers := min(len(todo)/minColumns, maxReaders, runtime.GOMAXPROCS(0))
@@ -234,8 +233,8 @@ func (f *Filters) cost(group int, c Column) int64 {
 	return f.Groups[group].columns[c.FieldID].chunk.bytes
 }
 
-// some reads the columns that next returns, until there is none. bytes counts what all
-// that work for one call have read.
+// some reads the columns that next returns until there are none. bytes counts what all goroutines
+// of one call have read.
 func (f *Filters) some(r io.ReaderAt, group int, h column.Header, runs []Run, bytes *atomic.Int64,
 	next func() *Column,
 ) (*column.Batch, error) {
@@ -275,16 +274,16 @@ func (b *builder) keep(r *parquet.ChunkReader) {
 	b.chunk.Reuse(r)
 }
 
-// pageCursor is a cursor that can go to any page.
+// pageCursor is a cursor that can move to any page.
 type pageCursor struct {
 	cursor
 	index *pageIndex
-	at    int   // the page at hand; -1
-	runs  []Run // the rows that are wanted from the page at hand on
+	at    int   // the current page, or -1
+	runs  []Run // the wanted rows from the current page on
 	spans []parquet.Span
 }
 
-// find looks up the chunk.
+// find finds the chunk.
 func (c *pageCursor) find(f *Filters, r io.ReaderAt, group int) error {
 	place, ok := f.Groups[group].columns[c.FieldID]
 	if !ok || place.chunk.allNull {
@@ -312,7 +311,7 @@ func (c *pageCursor) find(f *Filters, r io.ReaderAt, group int) error {
 	return nil
 }
 
-// seek goes to a row of the row group, no earlier one than before.
+// seek moves to a row of the row group. It does not move backwards.
 func (c *pageCursor) seek(row int) error {
 	at, found := slices.BinarySearchFunc(c.index.pages, row, func(p parquet.Page, row int) int { return p.First - row })
 	if !found {
@@ -340,7 +339,7 @@ func (c *pageCursor) seek(row int) error {
 	return nil
 }
 
-// wanted returns the rows of a page, no earlier one than before, that are wanted.
+// wanted returns the wanted rows of a page. It does not go backwards.
 func (c *pageCursor) wanted(p parquet.Page) []parquet.Span {
 	c.spans = c.spans[:0]
 	for len(c.runs) > 0 {
@@ -357,7 +356,7 @@ func (c *pageCursor) wanted(p parquet.Page) []parquet.Span {
 	return c.spans
 }
 
-// ones counts the bits that are set from up to to.
+// ones counts the set bits from from to before to.
 func ones(bitmap []uint64, from, to int) int {
 	n := 0
 	for from < to {
@@ -368,7 +367,7 @@ func ones(bitmap []uint64, from, to int) int {
 	return n
 }
 
-// runs gathers the rows of some runs. bytes is what is read besides.
+// runs gathers the rows of some runs. bytes is how much has been read besides.
 func (b *builder) runs(c *pageCursor, runs []Run, bytes *atomic.Int64) error {
 	b.empty()
 	c.runs = runs
@@ -389,7 +388,7 @@ func (b *builder) runs(c *pageCursor, runs []Run, bytes *atomic.Int64) error {
 	return nil
 }
 
-// forget leaves the cursor as if no entry had been taken from its dictionary.
+// forget resets the cursor as if no entry of its dictionary had been used.
 func (b *builder) forget(c *cursor) {
 	for _, code := range b.used {
 		c.local[code] = 0

@@ -14,8 +14,8 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// TestRows compares rows read by the page index with those of a Reader, for columns of
-// all types and encodings, and looks that values are found where they are.
+// TestRows compares rows read with the page index with rows of a Reader, for columns of all types
+// and encodings, and checks that values are found in the right rows.
 func TestRows(t *testing.T) {
 	for seed := range uint64(2) {
 		r := rand.New(rand.NewPCG(seed, 5))
@@ -51,7 +51,7 @@ func TestRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		if seed > 0 {
-			// Less than all takes.
+			// The cache is smaller than the data.
 			filters.Cached(NewPageCache(1 << 20))
 		}
 		f, err := vfs.OS.Open(path)
@@ -71,7 +71,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// counted counts what is read of a file.
+// counted counts the reads of a file.
 type counted struct {
 	io.ReaderAt
 	mu    sync.Mutex
@@ -85,8 +85,8 @@ func (c *counted) ReadAt(b []byte, at int64) (int, error) {
 	return c.ReaderAt.ReadAt(b, at)
 }
 
-// TestFindAgain looks up identifiers of a row group one after the other: after the first
-// only the page that has the value is read, and of one that is not there none.
+// TestFindAgain looks up identifiers of a row group one after the other. After the first lookup,
+// only the page with the value is read, and no page for an absent value.
 func TestFindAgain(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampNanosecond:TIMESTAMP", "id:String")
 	r := rand.New(rand.NewPCG(3, 9))
@@ -214,8 +214,8 @@ func checkRows(t *testing.T, r *rand.Rand, filters *Filters, f vfs.File, m *Meta
 	}
 }
 
-// TestPages looks that pages are small, end at the same rows in all columns, and have
-// the bounds of the time index.
+// TestPages checks that pages are small, end at the same rows in all columns, and have bounds of
+// the time index.
 func TestPages(t *testing.T) {
 	tab, batches := accessLog(t, DefaultRowGroupRows+1000)
 	dir := t.TempDir()
@@ -255,7 +255,7 @@ func TestPages(t *testing.T) {
 			t.Errorf("rows from %d: times %d to %d, bounds %d to %d", p.First, b.MinTime, b.MaxTime, p.Min, p.Max)
 		}
 	}
-	// Damage is found in the pages that are read, and only in those.
+	// Damage is found in the pages that are read, and only there.
 	x := filters.index[chunkID{0, times.FieldID}]
 	raw, err := vfs.ReadFile(vfs.OS, path)
 	if err != nil {

@@ -15,18 +15,18 @@ type fileColumn struct {
 	Column
 	required bool
 	fulltext *fulltext // nil without a fulltext index
-	bloom    bool      // an index asks for bloom filters
-	// plain means that byte strings hardly repeated in the row group before.
+	bloom    bool      // whether an index asks for bloom filters
+	// plain means that byte strings rarely repeated in the previous row group.
 	plain bool
-	views []*column.View // by batch, of those at hand; nil where one lacks it
-	// longest is, by batch, the length of the longest text in the view's dictionary; -1
+	views []*column.View // views of the current batches; nil if a batch lacks the column
+	// longest has, for each batch, the length of the longest text in the view's dictionary, or -1
 	// if it is not known.
 	longest []int
-	// staged are the values of the row group under way, if they come in pieces.
+	// staged are the values of the current row group, if they come in pieces.
 	staged *gathered
 }
 
-// parquet returns the column as it is written.
+// parquet returns how the column is written.
 func (c *fileColumn) parquet(def *schema.Column) parquet.Column {
 	p := parquet.Column{Element: element(&c.Column, c.required)}
 	switch c.Type {

@@ -1,22 +1,20 @@
-// Package segment writes and checks the immutable files that flushed rows live in:
-// ordinary Parquet files, one for each table and time partition of a flush, that any
-// tool reads. Write makes the segments of a flush; a Writer makes one from rows that come in
-// pieces, as compaction has them, or of several tables; a Reader gives rows back as batches.
+// Package segment writes and checks the immutable files of flushed rows: ordinary Parquet files
+// that any tool can read, one for each table and time partition of a flush. Write writes the
+// segments of a flush. A Writer writes a segment from rows that come in pieces, as in a compaction,
+// or from several tables. A Reader returns rows as batches.
 //
-// It does not decide which segments exist (package manifest does). Queries of many rows
-// do not read through it: the engine reads the files itself, by the names and types in
-// Meta. Filters say which row groups it need not read, and read single rows for it, by the index
-// of pages.
+// It does not decide which segments exist; package manifest does. Queries of many rows do not use
+// it, because the engine reads the files itself, by the names and types in Meta. Filters tell the
+// engine which row groups it need not read, and read single rows for it with the page index.
 //
-// The file: rows ordered by (tags, time index), null tags first; row groups of
-// RowGroupRows rows; zstd; one column per column of the table that has a value, in
-// the table's order, with the column's id as field id; types as in schema.go,
-// encodings as package segment/parquet chooses them. The key-value metadata cordwood.columns has
-// the columns as JSON, cordwood.table the table they are of.
+// The file: rows ordered by (tags, time index), null tags first; row groups of RowGroupRows rows;
+// zstd; one column for each column of the table that has a value, in the table's order, with the
+// column's id as field id; types as in schema.go, encodings as package segment/parquet chooses
+// them. The key-value metadata cordwood.columns has the columns as JSON, and cordwood.table the
+// table.
 //
-// Write works column by column from the batches in memory, through a permutation; no
-// row is ever put together. Its functions keep no state and may be called
-// concurrently.
+// Write works column by column from the batches in memory, through a permutation; it never
+// assembles a row. Its functions keep no state and may be called concurrently.
 package segment
 
 import (
@@ -31,10 +29,10 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// DefaultRowGroupRows is the number of rows of a row group if Config does not say.
-// It is what the engine reads as one unit of work, and the least that it reads to find
-// one row: a third of its own 122,880 makes that three times as fast, writing takes a
-// third of the memory and 7 % more CPU, and files are 2 % larger.
+// DefaultRowGroupRows is the number of rows of a row group if Config does not set one. It is the
+// engine's unit of work, and the minimum that it reads to find one row. With a third of the
+// engine's own 122,880, finding a row is three times as fast, writing needs a third of the memory
+// and 7 % more CPU, and files are 2 % larger.
 const DefaultRowGroupRows = 40_960
 
 // The keys of the Parquet key-value metadata. They are part of the format.
@@ -46,32 +44,31 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Config says where segments are written.
+// Config configures how segments are written.
 type Config struct {
 	FS  vfs.FS
 	Dir string
-	// RowGroupRows is the most rows of a row group. The default value is
-	// DefaultRowGroupRows, for a shared file SharedRowGroupRows.
+	// RowGroupRows is the maximum number of rows of a row group. The default value is
+	// DefaultRowGroupRows, and for a shared file SharedRowGroupRows.
 	RowGroupRows int
-	// Order is the Meta.Order of what is written.
+	// Order is the Meta.Order of the written segments.
 	Order uint64
-	// Level is the zstd level, 1 to 22. The default value is 1: on logs higher ones take
-	// more CPU and gain nothing, for texts without random ids they may.
+	// Level is the zstd level, 1 to 22. The default value is 1. On logs higher levels need more CPU
+	// and save nothing; for texts without random ids they may.
 	Level int
 	// NextID returns the id of the next segment.
 	NextID func() uint64
 }
 
-// Write writes the rows of a table's batches to segments, one for each UTC day of
-// the time index, or of a longer span if there were more than MaxPartitions of them.
+// Write writes the rows of a table's batches to segments, one for each UTC day of the time index,
+// or for a longer span if there were more than MaxPartitions of them.
 //
-// When it returns nil every file is on disk under its final name; the names are
-// durable after a SyncDir of the directory, which is the caller's, so that one is
-// enough for many tables. After an error none of its files is left, as far as they
-// could be removed.
+// When it returns nil, every file is on disk under its final name. The caller must call SyncDir for
+// the directory to make the names durable; one call is enough for many tables. After an error it
+// removes its files as far as possible.
 //
-// Every batch must be of table and hold its time index; the batches must stay
-// readable until Write returns.
+// Every batch must belong to table and have its time index. The batches must stay readable until
+// Write returns.
 func Write(cfg Config, table *schema.Table, batches []*column.Batch) (metas []Meta, err error) {
 	defer func() {
 		if err == nil {
@@ -124,22 +121,22 @@ func writeFile(cfg Config, table *schema.Table, batches []*column.Batch, rows []
 	return m, nil
 }
 
-// ErrRows is the error for rows that cannot be written as a file, whatever the disk does:
-// trying again does not help. It comes as a *ErrRows.
+// ErrRows is the error for rows that cannot be written as a file for a reason other than the disk,
+// so that trying again does not help. It is returned as a *ErrRows.
 type ErrRows struct{ Err error }
 
-// Error is the error of Err.
+// Error returns the text of Err.
 func (e *ErrRows) Error() string { return e.Err.Error() }
 
 // Unwrap returns Err.
 func (e *ErrRows) Unwrap() error { return e.Err }
 
-// checksummer counts and checksums what goes into a file.
+// checksummer counts the bytes written to a file and computes their checksum.
 type checksummer struct {
 	f      io.Writer
 	n      int64
 	crc    uint32
-	failed bool // a write did
+	failed bool // whether a write failed
 }
 
 func (c *checksummer) Write(p []byte) (int, error) {

@@ -18,7 +18,7 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// tableOf builds a table from words as "ts:TimestampNanosecond:TIMESTAMP".
+// tableOf builds a table from words such as "ts:TimestampNanosecond:TIMESTAMP".
 func tableOf(t testing.TB, cols ...string) *schema.Table {
 	t.Helper()
 	tab := &schema.Table{ID: 7, Database: "public", Name: "logs", Version: 3}
@@ -41,8 +41,8 @@ func tableOf(t testing.TB, cols ...string) *schema.Table {
 	return tab.Index()
 }
 
-// batchOf encodes and decodes rows; a missing value is null, and a column that no row
-// has is not in the batch.
+// batchOf encodes and decodes rows. A missing value is null, and a column without values is not in
+// the batch.
 func batchOf(t testing.TB, tab *schema.Table, rows ...map[string]any) *column.Batch {
 	t.Helper()
 	var b column.Builder
@@ -106,7 +106,7 @@ func write(t testing.TB, dir string, tab *schema.Table, batches ...*column.Batch
 	return metas
 }
 
-// dump reads a file back as lines of its rows.
+// dump reads a file and returns its rows as lines.
 func dump(t testing.TB, dir string, m Meta) []string {
 	t.Helper()
 	f, err := os.Open(filepath.Join(dir, FileName(m.ID)))
@@ -333,7 +333,7 @@ func TestOrderOfOperations(t *testing.T) {
 	}
 }
 
-// TestFaults fails every operation once; whatever was written is taken back.
+// TestFaults makes every operation fail once. Whatever was written must be removed.
 func TestFaults(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampSecond:TIMESTAMP", "m:String")
 	boom := errors.New("boom")
@@ -375,7 +375,7 @@ func TestCheck(t *testing.T) {
 	tests := []struct {
 		name   string
 		damage func(path string) error
-		part   string // of the error; "" if only the whole check sees it
+		part   string // part in the error; "" if only the check of the whole file finds it
 	}{
 		{"missing", os.Remove, "missing"},
 		{"shorter", damage(func(b []byte) []byte { return b[:len(b)-1] }), "size"},

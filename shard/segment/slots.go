@@ -9,15 +9,15 @@ import (
 	"cordwood/proto/schema"
 )
 
-// MaxSlots is the most columns of a shared file.
+// MaxSlots is the maximum number of columns of a shared file.
 const MaxSlots = 1000
 
-// slots are the columns of a file, and which of them a table's columns are in.
+// slots are the columns of a file, and the assignment of tables' columns to them.
 type slots struct {
 	columns []Column
-	// required tells, by slot, whether every row has a value.
+	// required says, by slot, whether every row has a value.
 	required []bool
-	defs     []*schema.Column // by slot; of the first table that has it
+	defs     []*schema.Column // by slot: the column of the first table that uses it
 	tables   map[uint64]*tableSlots
 }
 
@@ -26,7 +26,7 @@ type tableSlots struct {
 	byID  map[uint32]int // column id to slot
 }
 
-// newSlots lays out the columns of a file.
+// newSlots determines the columns of a file.
 func newSlots(spec *Spec) (*slots, error) {
 	type key struct {
 		id       uint32
@@ -70,7 +70,7 @@ func newSlots(spec *Spec) (*slots, error) {
 		}
 	}
 	if spec.Shared && len(s.columns) > MaxSlots {
-		return nil, fmt.Errorf("a shared file of %d columns; there may be %d: put fewer tables into it",
+		return nil, fmt.Errorf("a shared file would have %d columns; at most %d are allowed: put fewer tables into it",
 			len(s.columns), MaxSlots)
 	}
 	physicalNames(s.columns, spec.Shared)
@@ -84,8 +84,8 @@ func newSlots(spec *Spec) (*slots, error) {
 	return s, nil
 }
 
-// Columns returns the ids of the columns that have a value in one of the batches,
-// ascending.
+// Columns returns, in ascending order, the ids of the columns that have a value in one of the
+// batches.
 func Columns(batches []*column.Batch) []uint32 {
 	used := map[uint32]struct{}{}
 	for _, b := range batches {
@@ -103,8 +103,8 @@ func Columns(batches []*column.Batch) []uint32 {
 	return ids
 }
 
-// nanoseconds returns a time in the unit of a time index in nanoseconds, or the nearest
-// number there is.
+// nanoseconds converts a time from the unit of a time index to nanoseconds, or to the nearest
+// representable number.
 func nanoseconds(t int64, typ schema.Type) int64 {
 	factor := 1_000_000_000 / typ.UnitsPerSecond()
 	switch {

@@ -9,12 +9,11 @@ import (
 	"cordwood/proto/schema"
 )
 
-// sortKey is a tag column as numbers of the same order.
+// sortKey is a tag column as numbers with the same order.
 type sortKey struct {
-	// ranks are by batch and row; null is 0. A nil slice is a batch that is null
-	// throughout.
+	// ranks are by batch and row; null is 0. A nil slice means that the batch has only nulls.
 	ranks [][]uint32
-	// values is the number of values, which is the highest rank.
+	// values is the number of different values, which is the highest rank.
 	values int
 }
 
@@ -36,7 +35,7 @@ func sortKeys(table *schema.Table, batches []*column.Batch) []sortKey {
 }
 
 func rankBytes(views []*column.View) sortKey {
-	ids := map[string]uint32{} // by value, in the order in which values were met
+	ids := map[string]uint32{} // by value, in the order of first occurrence
 	var values []string
 	id := func(v []byte) uint32 {
 		n, ok := ids[string(v)]
@@ -102,7 +101,7 @@ func rankNumbers(typ schema.Type, views []*column.View) sortKey {
 	return key
 }
 
-// ordered maps a number to one that compares, unsigned, in the same way.
+// ordered maps a number to an unsigned number with the same order.
 func ordered(typ schema.Type, v *column.View, row int) uint64 {
 	const sign = 1 << 63
 	switch {
@@ -144,14 +143,14 @@ func (k *sortKey) at(r RowRef) uint32 {
 	return 0
 }
 
-// Sort orders rows of a table's batches as they lie in a file: by the table's tags,
-// null first, by time, and equal ones as they were applied.
+// Sort sorts rows of a table's batches into the order of a file: by the table's tags, null first,
+// then by time. Equal rows stay in the order in which they were applied.
 func Sort(table *schema.Table, batches []*column.Batch, rows []RowRef) {
 	sortRows(rows, sortKeys(table, batches))
 }
 
-// sortRows orders rows by the keys, then by time, then as they were applied: by time
-// first, and then by each key, the last one first, so that equal rows keep their order.
+// sortRows sorts rows by the keys, then by time, then by the order in which they were applied. It
+// sorts by time first, and then by each key from the last to the first with a stable sort.
 func sortRows(rows []RowRef, keys []sortKey) {
 	buf := sortTimes(rows)
 	for i := len(keys) - 1; i >= 0; i-- {
@@ -161,10 +160,10 @@ func sortRows(rows []RowRef, keys []sortKey) {
 	}
 }
 
-// sortRanks orders rows by the ranks of a key, equal ones as they are. It uses buf, and
-// returns what may be used again.
+// sortRanks sorts rows by the ranks of a key, with a stable sort. It uses buf, and returns memory
+// that may be reused.
 func sortRanks(rows, buf []RowRef, k *sortKey) []RowRef {
-	ends := make([]int, k.values+2) // by rank; first they count, then they are where the next row goes
+	ends := make([]int, k.values+2) // by rank: first counts, then the position of the next row
 	last, sorted := uint32(0), true
 	for _, r := range rows {
 		rank := k.at(r)
@@ -200,9 +199,9 @@ func before(a, b *RowRef) bool {
 	return a.Row < b.Row
 }
 
-// sortTimes orders rows by time, then as they were applied. Rows come as batches have
-// them, which mostly rise in time: what rises already is merged, not sorted. It returns
-// memory that may be used again.
+// sortTimes sorts rows by time, then by the order in which they were applied. Rows in batches
+// mostly ascend in time, so ascending runs are merged instead of sorted. It returns memory that may
+// be reused.
 func sortTimes(rows []RowRef) []RowRef {
 	runs := rising(rows)
 	if len(runs) <= 1 {
@@ -217,7 +216,7 @@ func sortTimes(rows []RowRef) []RowRef {
 		})
 		return nil
 	}
-	// The runs of several connections overlap little once they are in the order of their first rows.
+	// In the order of their first rows, the runs of several connections overlap little.
 	slices.SortFunc(runs, func(a, b [2]int) int {
 		if before(&rows[a[0]], &rows[b[0]]) {
 			return -1
@@ -244,7 +243,7 @@ func sortTimes(rows []RowRef) []RowRef {
 	return buf
 }
 
-// rising returns the longest parts of rows that are in order.
+// rising returns the maximal ascending runs of rows.
 func rising(rows []RowRef) [][2]int {
 	var runs [][2]int
 	from := 0
@@ -257,9 +256,9 @@ func rising(rows []RowRef) [][2]int {
 	return runs
 }
 
-// mergeRuns merges the sorted rows from up to middle with those up to to.
+// mergeRuns merges the sorted rows from from to before middle with those from middle to before to.
 func mergeRuns(rows, buf []RowRef, from, middle, to int) {
-	// What is in its place already stays there.
+	// Rows that are in their place stay there.
 	for from < middle && !before(&rows[middle], &rows[from]) {
 		from++
 	}

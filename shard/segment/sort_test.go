@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestSortRows compares with an obvious sort.
+// TestSortRows compares with a simple sort.
 func TestSortRows(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -34,7 +34,7 @@ func TestSortRows(t *testing.T) {
 			}
 			for i := range keys {
 				if r.IntN(4) == 0 {
-					continue // null throughout
+					continue // the column has only nulls
 				}
 				ranks := make([]uint32, n)
 				for j := range ranks {

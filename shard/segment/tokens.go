@@ -6,20 +6,20 @@ import (
 	"unicode/utf8"
 )
 
-// analyzer cuts text into tokens: runs of letters and digits, in lower case unless
-// case matters. With chinese, every Han character is a token by itself.
+// analyzer separates text into tokens: runs of letters and digits, converted to lower case unless
+// case matters. With chinese, every Han character is a token.
 type analyzer struct {
 	chinese, caseSensitive bool
 }
 
 // The kinds of a byte of text, as bits.
 const (
-	kindPlain byte = 1 << iota // a letter or digit that is a token's as it is
-	kindUpper                  // an ASCII letter in upper case
-	kindOther                  // a part of a character beyond ASCII
+	kindPlain byte = 1 << iota // a letter or digit that goes into a token unchanged
+	kindUpper                  // an upper-case ASCII letter
+	kindOther                  // a part of a non-ASCII character
 )
 
-// byteKinds are the kinds of bytes; 0 is one that stands between tokens.
+// byteKinds are the kinds of bytes; 0 is a byte between tokens.
 var byteKinds = func() (kinds [256]byte) {
 	for i := range kinds {
 		switch c := byte(i); {
@@ -34,8 +34,8 @@ var byteKinds = func() (kinds [256]byte) {
 	return kinds
 }()
 
-// each calls f with the tokens of text; f must not keep them. buf is scratch memory,
-// and is returned for the next call.
+// each calls f with the tokens of text; f must not keep them. buf is scratch memory, which each
+// returns for the next call.
 func (a analyzer) each(text, buf []byte, f func(token []byte)) []byte {
 	for at := 0; at < len(text); at++ {
 		from, seen := at, byte(0)
@@ -64,12 +64,12 @@ func (a analyzer) each(text, buf []byte, f func(token []byte)) []byte {
 func appendLower(to, run []byte) []byte {
 	to = slices.Grow(to, len(run))[:len(to)+len(run)]
 	for i, c := range run {
-		to[i] = c | byteKinds[c]&kindUpper<<4 // bit 0x20 tells the cases apart
+		to[i] = c | byteKinds[c]&kindUpper<<4 // bit 0x20 distinguishes upper and lower case
 	}
 	return to
 }
 
-// eachOf is each for text with characters beyond ASCII.
+// eachOf does what each does, for text with non-ASCII characters.
 func (a analyzer) eachOf(text, buf []byte, f func(token []byte)) []byte {
 	buf = buf[:0]
 	flush := func() {
@@ -100,10 +100,11 @@ func (a analyzer) eachOf(text, buf []byte, f func(token []byte)) []byte {
 
 // hashSet is a set of hashes. The zero value is empty.
 type hashSet struct {
-	slots []uint64 // a power of two of them, at most half full; 0 is a free one
+	slots []uint64 // the length is a power of two, at most half of the slots are used, and 0 marks a free one
 	n     int
-	zero  bool // has the hash 0
-	// recent are hashes that were added lately: words repeat, and here most are found without a look at slots.
+	zero  bool // whether the hash 0 is in the set
+	// recent are hashes that were added recently. Words repeat, so most hashes are found here
+	// without a search in slots.
 	recent [1 << recentBits]uint64
 }
 
@@ -112,7 +113,7 @@ const (
 	minHashSlots = 1 << 10
 )
 
-// met reports whether a hash was added lately, and notes it.
+// met reports whether a hash was added recently, and records it.
 func (s *hashSet) met(h uint64) bool {
 	at := &s.recent[h>>(64-recentBits)]
 	if *at == h && h != 0 {
@@ -175,7 +176,7 @@ func (s *hashSet) each(f func(h uint64)) {
 	}
 }
 
-// clear removes all hashes but the recent ones, and keeps the memory.
+// clear removes all hashes except the recent ones, and keeps the memory.
 func (s *hashSet) clear() {
 	clear(s.slots)
 	s.n, s.zero = 0, false

@@ -9,7 +9,7 @@ import (
 	"cordwood/shard/segment/parquet"
 )
 
-// FuzzTokens holds the quick cutting of text against that by characters.
+// FuzzTokens compares the fast separation of text with a separation character by character.
 func FuzzTokens(f *testing.F) {
 	for _, text := range []string{
 		"GET /cart?id=17 HTTP/1.1", "Größe ÄNDERN ABCß", "磁盘 full满 x磁", "a\xc3 b\xff\xfeC", "\xe7\xa3", "",
@@ -30,7 +30,8 @@ func FuzzTokens(f *testing.F) {
 	})
 }
 
-// FuzzWords compares the filters of texts that are cut eight bytes at a time with those of tokens one by one.
+// FuzzWords compares filters of texts that are separated eight bytes at a time with filters of
+// single tokens.
 func FuzzWords(f *testing.F) {
 	long := strings.Repeat("GET /static/img/vendor.95da191.woff2 HTTP/1.1 Mozilla/5.0 ", 5)
 	for _, text := range []string{
@@ -45,7 +46,7 @@ func FuzzWords(f *testing.F) {
 		v := parquet.Values{Rows: 4, Data: text, Ends: []uint32{at, at, uint32(len(text)), uint32(len(text))}}
 		for _, a := range []analyzer{{}, {chinese: true}, {caseSensitive: true}} {
 			got, want := fulltext{analyzer: a, bits: 10}, fulltext{analyzer: a, bits: 10}
-			for range 2 { // in the second row group no word may be taken for one that its filter has
+			for range 2 { // in the second row group, a word of the first must not count as known
 				got.group(&v)
 				for i := range v.Ends {
 					want.buf = a.eachOf(v.Entry(i), want.buf, want.token)
@@ -59,7 +60,8 @@ func FuzzWords(f *testing.F) {
 	})
 }
 
-// TestWordMask compares the kinds of eight bytes with the table of kinds, each byte at each place.
+// TestWordMask compares the kinds of eight bytes with the table of kinds, for each byte at each
+// place.
 func TestWordMask(t *testing.T) {
 	for place := range 8 {
 		for c := range 256 {
@@ -111,7 +113,8 @@ func TestHashSet(t *testing.T) {
 	}
 }
 
-// TestWordsOfEachGroup: a word that the row group before had too is in the filter of the next.
+// TestWordsOfEachGroup checks that a word of the previous row group is in the filter of the next
+// one too.
 func TestWordsOfEachGroup(t *testing.T) {
 	set := fulltext{bits: 10}
 	for range 2 {

@@ -7,29 +7,31 @@ import (
 	"cordwood/proto/column"
 )
 
-// This file bounds the bytes of a row group by the bytes of its rows, which are counted
-// before they are gathered: sizes of texts differ by a factor of a million, so that an
-// average says nothing.
+// This file limits the bytes of a row group by the bytes of its rows, which are counted before the
+// rows are gathered. An average would be useless, because the sizes of texts differ by a factor of
+// a million.
 
 const (
-	// maxGroupBytes is the most weight of the rows of a row group that has several.
+	// maxGroupBytes is the maximum weight of the rows of a row group with several rows.
 	maxGroupBytes = 64 << 20
-	// maxGroupValues is the most values of a row group, which bounds the memory for numbers.
+	// maxGroupValues is the maximum number of values of a row group, which limits the memory for
+	// numbers.
 	maxGroupValues = 1 << 25
-	// maxRowBytes is the most weight of one row. A Write to a shard may have less.
+	// maxRowBytes is the maximum weight of one row. It is larger than any row in a Write to a
+	// shard.
 	maxRowBytes = 1 << 30
-	// shortEntry is the length up to which the texts of a dictionary are taken to be as long as the
-	// longest of them: counting more exactly gains nothing.
+	// shortEntry is the length up to which all texts of a dictionary count as long as the longest
+	// one: counting more exactly gains nothing.
 	shortEntry = 64
 )
 
-// groupRows returns the most rows of a row group, whatever their size.
+// groupRows returns the maximum number of rows of a row group, whatever their size.
 func (w *Writer) groupRows() int {
 	return min(w.cfg.RowGroupRows, max(maxGroupValues/len(w.cols), 1024))
 }
 
-// fit returns how many of the first rows of part the row group under way takes, and
-// their weight. w.runs has part. It is 0 only if the row group has rows already.
+// fit returns how many of the first rows of part go into the current row group, and their weight.
+// w.runs has part. It returns 0 only if the row group already has rows.
 func (w *Writer) fit(part []RowRef) (n int, weight int64, err error) {
 	room := maxGroupBytes - w.weight
 	if weight = w.weigh(w.runs); weight <= room {
@@ -40,7 +42,7 @@ func (w *Writer) fit(part []RowRef) (n int, weight int64, err error) {
 		w.single[0] = run{r.Batch, r.Row, 1}
 		more := w.weigh(w.single[:])
 		if more > maxRowBytes {
-			return 0, 0, fmt.Errorf("a row of %d bytes; there may be %d", more, maxRowBytes)
+			return 0, 0, fmt.Errorf("a row has %d bytes; at most %d are allowed", more, maxRowBytes)
 		}
 		if weight+more > room && n+w.rows > 0 {
 			break
@@ -50,8 +52,8 @@ func (w *Writer) fit(part []RowRef) (n int, weight int64, err error) {
 	return n, weight, nil
 }
 
-// weigh returns the most bytes that the texts of rows can take in memory. Texts that
-// are in a dictionary count half: they mostly stay in one.
+// weigh returns the maximum size of the texts of rows in memory. Texts in a dictionary count half,
+// because most stay in one.
 func (w *Writer) weigh(runs []run) (weight int64) {
 	for _, c := range w.cols {
 		if !c.Type.IsBytes() {
@@ -68,7 +70,7 @@ func (w *Writer) weigh(runs []run) (weight int64) {
 	return weight
 }
 
-// plainBytes returns the bytes of the texts in rows whose batches have them one after another, in no dictionary.
+// plainBytes returns the size of the texts in rows whose batches have no dictionary.
 func plainBytes(views []*column.View, runs []run) (n int) {
 	for _, r := range runs {
 		if v := views[r.batch]; v != nil && v.Encoding == column.Plain {
@@ -79,8 +81,7 @@ func plainBytes(views []*column.View, runs []run) (n int) {
 	return n
 }
 
-// codedBytes returns the most bytes that rows of a column have whose texts are in a
-// dictionary.
+// codedBytes returns the maximum size of a column's texts in rows whose batches have a dictionary.
 func (c *fileColumn) codedBytes(v *column.View, r run) (n int64) {
 	longest := &c.longest[r.batch]
 	if *longest < 0 {

@@ -5,20 +5,23 @@ import (
 	"math/bits"
 )
 
-// This file cuts the texts of a column into tokens as analyzer does, eight bytes at a time, and passes over those that
-// were met a moment ago without a look at their letters: of a log most words are the same in every row.
+// This file separates the texts of a column into tokens as analyzer does, but eight bytes at a
+// time. It skips words that occurred a moment ago without examining their letters, because most
+// words of a log are the same in every row.
 
 const (
 	everyByte = 0x0101010101010101
 	highBits  = 0x80 * everyByte
-	// gatherBits moves the lowest bits of eight bytes into the highest byte of a product.
+	// gatherBits is a factor that moves the lowest bits of eight bytes to the highest byte of the
+	// product.
 	gatherBits = 0x0102040810204080
 )
 
-// wordMask returns a bit for each of eight bytes, the first in the lowest bit: whether it is a letter or digit of
-// ASCII. Bytes beyond ASCII have any.
+// wordMask returns a bit for each of eight bytes, the first in the lowest bit: whether it is an
+// ASCII letter or digit. For non-ASCII bytes the bit has no meaning.
 func wordMask(x uint64) uint64 {
-	// No sum below has a carry into the next byte: all are of 7 bits and less than 0x80.
+	// No addition below has a carry to the next byte, because all bytes have 7 bits and the sums
+	// are less than 0x100.
 	low := x &^ highBits
 	lower := low | 0x20*everyByte
 	letter := (lower + (0x80-'a')*everyByte) &^ (lower + (0x7f-'z')*everyByte)
@@ -26,7 +29,7 @@ func wordMask(x uint64) uint64 {
 	return ((letter | digit) & highBits >> 7) * gatherBits >> 56
 }
 
-// wordMask64 is wordMask of up to 64 bytes; other reports whether one is beyond ASCII.
+// wordMask64 does what wordMask does, for up to 64 bytes. other reports whether one is not ASCII.
 func wordMask64(text []byte) (mask uint64, other bool) {
 	at, beyond := 0, uint64(0)
 	for ; at+8 <= len(text) && at < 64; at += 8 {
@@ -46,7 +49,7 @@ func wordMask64(text []byte) (mask uint64, other bool) {
 
 // text adds the tokens of the byte string data[from:to].
 func (t *fulltext) text(data []byte, from, to int) {
-	start, within := from, uint64(0) // of the token under way, if there is one
+	start, within := from, uint64(0) // start of the current token, if there is one
 	for at := from; at < to; at += 64 {
 		mask, other := wordMask64(data[at:min(to, at+64)])
 		if other {
@@ -69,7 +72,7 @@ func (t *fulltext) text(data []byte, from, to int) {
 		for edges != 0 {
 			start = at + bits.TrailingZeros64(edges)
 			if edges &= edges - 1; edges == 0 {
-				break // it goes on in the next 64 bytes, or to the end
+				break // it continues in the next 64 bytes, or to the end
 			}
 			t.word(data, start, at+bits.TrailingZeros64(edges))
 			edges &= edges - 1
@@ -80,7 +83,7 @@ func (t *fulltext) text(data []byte, from, to int) {
 	}
 }
 
-// word adds the token data[from:to], which has letters and digits of ASCII.
+// word adds the token data[from:to], which consists of ASCII letters and digits.
 func (t *fulltext) word(data []byte, from, to int) {
 	if n := to - from; n <= 16 && from+16 <= len(data) {
 		b, m := (*[16]byte)(data[from:from+16]), &shortMasks[n]
@@ -94,7 +97,7 @@ func (t *fulltext) word(data []byte, from, to int) {
 	t.newWord(data[from:to])
 }
 
-// newWord adds a token that was not met lately.
+// newWord adds a token that did not occur recently.
 func (t *fulltext) newWord(run []byte) {
 	if !t.analyzer.caseSensitive {
 		t.buf = appendLower(t.buf[:0], run)
@@ -103,13 +106,13 @@ func (t *fulltext) newWord(run []byte) {
 	t.token(run)
 }
 
-// shortWord is a token of at most 16 bytes, zeros behind it.
+// shortWord is a token of at most 16 bytes, padded with zeros.
 type shortWord [2]uint64
 
-// knownWords are short tokens that were added lately, as they stand in the text.
+// knownWords are short tokens that were added recently, in their form in the text.
 type knownWords [1 << recentBits]shortWord
 
-// shortMasks keep the first bytes of sixteen, by their number.
+// shortMasks have a mask for the first n of sixteen bytes, by n.
 var shortMasks = func() (masks [17][2]uint64) {
 	for n := range masks {
 		for i := range n {

@@ -11,30 +11,30 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// SharedRowGroupRows is the most rows of a row group of a shared file.
+// SharedRowGroupRows is the maximum number of rows of a row group in a shared file.
 const SharedRowGroupRows = 16_384
 
-// Spec says what a file that a Writer writes is to hold.
+// Spec describes the contents of a file that a Writer writes.
 type Spec struct {
-	// Tables are the tables that rows may come of, ascending by id; exactly one unless
-	// Shared is set.
+	// Tables are the tables to which rows may belong, in ascending order of ids. There is exactly
+	// one unless Shared is set.
 	Tables []TableColumns
 	// Shared makes a shared file, which has the table of each row in TableColumn.
 	Shared bool
 }
 
-// TableColumns is a table and which of its columns a file is to have.
+// TableColumns is a table and the columns of it that a file gets.
 type TableColumns struct {
 	Table *schema.Table
-	// Columns are the ids of the columns that may have a value; all others are taken
-	// for null in every row. The time index need not be named. Nil means all of the table; function
-	// Columns returns the columns of batches, and Meta.Columns has the columns of a file. An id that
-	// the table has not is left out.
+	// Columns are the ids of the columns that may have a value; all others are null in every row.
+	// The time index need not be named. Nil means all columns of the table. Function Columns
+	// returns the columns of batches, and Meta.Columns has the columns of a file. An id that the
+	// table does not have is ignored.
 	Columns []uint32
 }
 
-// Writer writes one file from rows that come in their final order, in pieces of any
-// size. It holds the rows of one row group at most. It is not safe for concurrent use.
+// Writer writes one file from rows that come in their final order, in pieces of any size. It holds
+// at most the rows of one row group. It is not safe for concurrent use.
 type Writer struct {
 	cfg   Config
 	spec  Spec
@@ -43,21 +43,21 @@ type Writer struct {
 	temp  string
 	f     vfs.File
 	out   *checksummer
-	err   error // of the first Append or Finish that failed
+	err   error // error of the first failed Append or Finish
 	done  bool
-	last  bool // no rows come after the Append under way
+	last  bool // no rows come after the current Append
 
 	w       *parquet.Writer
-	cols    []*fileColumn // with TableColumn, if the file is shared
-	rows    int           // staged, of the row group under way
+	cols    []*fileColumn // including TableColumn if the file is shared
+	rows    int           // staged rows of the current row group
 	weight  int64         // of those rows
 	scratch *gathered
 	runs    []run
-	single  [1]run // for fit
+	single  [1]run // used by fit
 }
 
-// NewWriter creates the file under a temporary name, with the next id of cfg. Its
-// tables must have time indexes, its columns, if it is shared, be at most MaxSlots.
+// NewWriter creates the file under a temporary name, with the next id of cfg. The tables must have
+// time indexes, and a shared file at most MaxSlots columns.
 func NewWriter(cfg Config, spec Spec) (*Writer, error) {
 	if len(spec.Tables) == 0 || len(spec.Tables) > 1 && !spec.Shared {
 		return nil, &ErrRows{fmt.Errorf("write segment: %d tables for one file, shared: %v", len(spec.Tables), spec.Shared)}
@@ -92,17 +92,16 @@ func NewWriter(cfg Config, spec Spec) (*Writer, error) {
 // ID returns the id of the segment.
 func (w *Writer) ID() uint64 { return w.meta.ID }
 
-// Append appends rows of a table's batches; Batch and Row of a RowRef say where the
-// row is, Time is what it has in the time index. The order of all rows of all calls is the order
-// of the file, which must be the order of Sort; in a shared file the rows of a table come after
-// the rows of all tables with lower ids, in one or several calls. Nothing of the batches is kept
-// when Append returns. After an error only Abort remains.
+// Append appends rows of a table's batches. Batch and Row of a RowRef say where the row is, Time is
+// its time index. The rows of all calls must be in the order of Sort, which is the order of the
+// file. In a shared file, all rows of tables with lower ids must come first, in any number of
+// calls. Append keeps nothing of the batches. After an error only Abort may be called.
 func (w *Writer) Append(table *schema.Table, batches []*column.Batch, rows []RowRef) error {
 	return w.appendRows(table, batches, rows, false)
 }
 
-// AppendLast is Append with the last rows of the file. It takes less memory: a row group without
-// earlier rows is written without holding them.
+// AppendLast does what Append does, for the last rows of the file. It needs less memory, because it
+// writes a row group directly if no earlier rows belong to it.
 func (w *Writer) AppendLast(table *schema.Table, batches []*column.Batch, rows []RowRef) error {
 	return w.appendRows(table, batches, rows, true)
 }
@@ -118,7 +117,7 @@ func (w *Writer) appendRows(table *schema.Table, batches []*column.Batch, rows [
 	return w.err
 }
 
-// blame says of an error that the rows are to blame, unless a write to the file failed.
+// blame converts an error to an ErrRows, unless a write to the file failed.
 func (w *Writer) blame(err error) error {
 	if w.out.failed {
 		return err
@@ -132,7 +131,7 @@ func (w *Writer) append(table *schema.Table, batches []*column.Batch, rows []Row
 	}
 	ts := w.slots.tables[table.ID]
 	if ts == nil {
-		return fmt.Errorf("rows of table %d, which the file is not for", table.ID)
+		return fmt.Errorf("rows of table %d, which is not a table of this file", table.ID)
 	}
 	if err := w.note(ts.table, rows); err != nil {
 		return err
@@ -153,7 +152,7 @@ func (w *Writer) append(table *schema.Table, batches []*column.Batch, rows []Row
 		}
 		rows = rows[n:]
 		if w.rows == 0 && (full || w.last && len(rows) == 0) {
-			// All rows of the row group are here: a column at a time suffices.
+			// All rows of the row group are here, so it can be written column by column.
 			if err := w.group(n, false); err != nil {
 				return err
 			}
@@ -172,8 +171,7 @@ func (w *Writer) append(table *schema.Table, batches []*column.Batch, rows []Row
 	return nil
 }
 
-// stage adds the rows of w.runs to the row group under way, which will have at most so
-// many.
+// stage adds the rows of w.runs to the current row group, which will have at most rows rows.
 func (w *Writer) stage(rows int) {
 	for _, c := range w.cols {
 		if c.staged == nil {
@@ -186,7 +184,7 @@ func (w *Writer) stage(rows int) {
 	}
 }
 
-// note brings the meta data up to date with rows to be appended.
+// note updates the metadata for rows that are about to be appended.
 func (w *Writer) note(table *schema.Table, rows []RowRef) error {
 	lo, hi := rows[0].Time, rows[0].Time
 	for i := range rows {
@@ -214,9 +212,9 @@ func (w *Writer) note(table *schema.Table, rows []RowRef) error {
 	return nil
 }
 
-// Finish completes the file: when it returns nil the file is on disk under its final
-// name; the name is durable after a SyncDir of the directory, which is the caller's.
-// After an error only Abort remains. A file without rows is an error.
+// Finish completes the file. When it returns nil, the file is on disk under its final name. The
+// caller must call SyncDir for the directory to make the name durable. After an error only Abort
+// may be called. A file without rows is an error.
 func (w *Writer) Finish() (Meta, error) {
 	if w.err == nil && w.meta.Rows == 0 {
 		w.err = fmt.Errorf("write segment %s: no rows", FileName(w.meta.ID))
@@ -230,7 +228,7 @@ func (w *Writer) Finish() (Meta, error) {
 	}
 	w.done = true
 	w.release()
-	w.f.Close() // synced; nothing depends on it
+	w.f.Close() // it was synced, so nothing depends on this
 	return w.meta, nil
 }
 
@@ -257,8 +255,7 @@ func (w *Writer) finish() error {
 	return w.cfg.FS.Rename(w.temp, filepath.Join(w.cfg.Dir, FileName(w.meta.ID)))
 }
 
-// Abort gives up a file that is not finished, and removes it. After Finish has
-// returned nil it does nothing.
+// Abort gives up an unfinished file and removes it. After Finish has returned nil it does nothing.
 func (w *Writer) Abort() error {
 	if w.done {
 		return nil

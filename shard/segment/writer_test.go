@@ -15,7 +15,7 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// cells returns the rows of a batch as text, the columns by id.
+// cells returns the rows of a batch as text, with the columns in the order of their ids.
 func cells(b *column.Batch) []string {
 	var lines []string
 	for row := range b.Rows {
@@ -170,7 +170,7 @@ func TestWriterRefuses(t *testing.T) {
 		"0 tables":              {},
 		"2 tables for one file": {Tables: []TableColumns{{Table: tab}, {Table: other}}},
 		"must ascend":           {Shared: true, Tables: []TableColumns{{Table: other}, {Table: tab}}},
-		"there may be 1000":     {Shared: true, Tables: []TableColumns{{Table: wide.Index()}}},
+		"at most 1000 are allowed":     {Shared: true, Tables: []TableColumns{{Table: wide.Index()}}},
 		"no time index":         {Tables: []TableColumns{{Table: timeless}}},
 	} {
 		if _, err := NewWriter(cfg, spec); err == nil || !strings.Contains(err.Error(), want) {
@@ -181,7 +181,7 @@ func TestWriterRefuses(t *testing.T) {
 	refs := allRows(tab, batch)
 	for want, use := range map[string]func(w *Writer) error{
 		"no rows": func(w *Writer) error { _, err := w.Finish(); return err },
-		"table 5, which the file is not for": func(w *Writer) error {
+		"table 5, which is not a table of this file": func(w *Writer) error {
 			return w.Append(&schema.Table{ID: 5}, []*column.Batch{batch}, refs)
 		},
 		"table 7 after rows of table 99": func(w *Writer) error {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// appendPacked appends the values one after the other in width bits each, low bits
-// first, and zero bits up to a whole byte. Values must fit.
+// appendPacked appends the values one after the other in width bits each, low bits first, and pads
+// with zero bits to a whole byte. Values must fit.
 func appendPacked[T uint32 | uint64](dst []byte, values []T, width uint) []byte {
 	switch width {
 	case 0:
@@ -26,7 +26,7 @@ func appendPacked[T uint32 | uint64](dst []byte, values []T, width uint) []byte 
 	dst = slices.Grow(dst, size+8)[:at+size+8]
 	out := dst[at:]
 	var word uint64
-	var n uint // bits in word
+	var n uint // number of bits in word
 	i := 0
 	for _, v := range values {
 		word |= uint64(v) << n
@@ -42,11 +42,11 @@ func appendPacked[T uint32 | uint64](dst []byte, values []T, width uint) []byte 
 	return dst[:at+size]
 }
 
-// padding is how many bytes behind its end a slice that is unpacked must have.
+// padding is the capacity that a packed slice must have after its end.
 const padding = 16
 
-// unpack reads len(dst) values of width bits. src must have them, and padding bytes
-// of capacity more.
+// unpack reads len(dst) values of width bits from src, which must be long enough and have padding
+// bytes of capacity after its end.
 func unpack[T uint32 | uint64](dst []T, src []byte, width uint) {
 	switch width {
 	case 0:
@@ -93,7 +93,7 @@ func bitmapRun(bitmap []uint64, from, to int) int {
 	return to - from
 }
 
-// bitmapOnes counts the bits set from the row from up to the row to.
+// bitmapOnes counts the set bits of the rows from from to before to.
 func bitmapOnes(bitmap []uint64, from, to int) int {
 	n := 0
 	for at := from; at < to; {

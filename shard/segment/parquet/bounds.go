@@ -12,10 +12,10 @@ import (
 type bounds struct {
 	kind     format.Type
 	unsigned bool
-	// none: there is no value, or one that does not let bounds be given: a byte string
-	// that is too long, a NaN, which has no place in the order.
+	// none means that there is no value. barred means that a value prevents bounds: a byte string
+	// that is too long, or a NaN, which has no place in the order.
 	none, barred bool
-	lo, hi       uint64 // of numbers, so that they compare as unsigned ones do
+	lo, hi       uint64 // of numbers, mapped so that they compare as unsigned numbers
 	min, max     []byte // of byte strings
 
 	pages                       int
@@ -28,7 +28,7 @@ func newBounds(c *Column) bounds {
 	return bounds{kind: c.kind(), unsigned: c.Unsigned, none: true}
 }
 
-// ordered maps a number to one that compares, unsigned, in the same way.
+// ordered maps a number to an unsigned number with the same order.
 func (b *bounds) ordered(v uint64) uint64 {
 	const sign = 1 << 63
 	switch b.kind {
@@ -78,7 +78,7 @@ func (b *bounds) numbers(values []uint64) {
 	b.number(hi)
 }
 
-// number adds a number that ordered returned.
+// number adds the result of ordered.
 func (b *bounds) number(v uint64) {
 	if b.none {
 		b.none, b.lo, b.hi = false, v, v
@@ -112,7 +112,7 @@ func (b *bounds) bytes(data []byte, ends []uint32, first, last int) {
 	b.string(hi)
 }
 
-// head returns the first eight bytes of a string as a number that compares as they do.
+// head returns the first eight bytes of a string as a number with the same order.
 func head(v []byte) uint64 {
 	if len(v) >= 8 {
 		return binary.BigEndian.Uint64(v)
@@ -170,7 +170,7 @@ func (b *bounds) add(p *bounds) {
 	b.number(p.hi)
 }
 
-// order returns the order in which pages were added.
+// order returns the order of the pages' bounds.
 func (b *bounds) order() format.BoundaryOrder {
 	switch {
 	case !b.notAscending:
@@ -181,7 +181,7 @@ func (b *bounds) order() format.BoundaryOrder {
 	return format.Unordered
 }
 
-// encoded returns the bounds as plain values; nil if there are none.
+// encoded returns the bounds as plain values, or nil if there are none.
 func (b *bounds) encoded() (lo, hi []byte) {
 	if b.none {
 		return nil, nil
@@ -189,7 +189,7 @@ func (b *bounds) encoded() (lo, hi []byte) {
 	if b.kind == format.ByteArray {
 		return nonNil(b.min), nonNil(b.max)
 	}
-	// The zeros are one value in two forms: bounds are to hold both.
+	// Zero has two forms, and bounds must include both.
 	low, high := b.number64(b.lo), b.number64(b.hi)
 	if b.kind == format.Float || b.kind == format.Double {
 		if low == 0 {
@@ -209,7 +209,7 @@ func nonNil(b []byte) []byte {
 	return b
 }
 
-// number64 undoes ordered; a float comes as the bits of a double.
+// number64 is the inverse of ordered. For a float it returns the bits of a double.
 func (b *bounds) number64(v uint64) uint64 {
 	const sign = 1 << 63
 	switch {

@@ -10,9 +10,9 @@ import (
 	"cordwood/proto/lru"
 )
 
-// Cache keeps pages decompressed, and dictionaries decoded, of what was read more than
-// once lately, up to a number of bytes; those used longest ago go first. All methods may
-// be called concurrently; the methods of a nil Cache keep nothing.
+// Cache caches decompressed pages and decoded dictionaries that were read more than once recently,
+// up to a number of bytes. The least recently used ones are removed first. All methods may be
+// called concurrently. A nil Cache keeps nothing.
 type Cache struct {
 	limit int
 
@@ -20,29 +20,29 @@ type Cache struct {
 
 	mu    sync.Mutex // guards what follows
 	pages *lru.Cache[pageKey, *loadedPage]
-	// seen are pages that were read once: one that is read again is kept. So a scan
-	// takes the place of nothing, and costs no memory.
+	// seen are pages that were read once; a page that is read again is cached. So a scan evicts
+	// nothing, and needs no memory.
 	seen [seenPages]pageKey
 }
 
 const (
-	// seenPages is how many pages are known to have been read, by hash.
+	// seenPages is how many pages are remembered in seen, by hash.
 	seenPages = 8192
-	// pageShare is the part of the limit that one page may take.
+	// pageShare is the maximum part of the limit for one page.
 	pageShare = 8
-	// pageOverhead is about what a page takes besides its bytes.
+	// pageOverhead is approximately the memory of an entry besides the page's bytes.
 	pageOverhead = 512
 )
 
-// pageKey names a page: a file by a number that no other one has, and an offset there. Of
-// hashes and notes it is the offset of the chunk.
+// pageKey identifies a page by the number of its file and its offset. For hashes and notes it has
+// the offset of the chunk.
 type pageKey struct {
 	file   uint64
 	offset int64
 	kind   keptKind
 }
 
-// keptKind is what is kept.
+// keptKind is the kind of a cached item.
 type keptKind uint8
 
 const (
@@ -51,16 +51,16 @@ const (
 	keptNote
 )
 
-// loadedPage is a page as it was read. If it is in a Cache nothing of it changes.
+// loadedPage is a page as it was read. A page in a Cache is immutable.
 type loadedPage struct {
 	key    pageKey
 	header format.PageHeader
-	end    int64  // offset of what comes behind it
-	body   []byte // decompressed, with padding bytes of capacity behind it; nil for a dictionary that is decoded
+	end    int64  // offset after the page
+	body   []byte // decompressed, with padding bytes of capacity after its end; nil for a decoded dictionary
 	dict   *Values
 	hashes []uint32
 	note   any
-	noted  int // bytes of the note
+	noted  int // size of the note in bytes
 }
 
 func (p *loadedPage) size() int {
@@ -71,7 +71,8 @@ func (p *loadedPage) size() int {
 	return n
 }
 
-// NewCache returns a cache of at most limit bytes; for 0 nil, a cache that keeps nothing.
+// NewCache returns a cache of at most limit bytes. For 0 it returns nil, a cache that keeps
+// nothing.
 func NewCache(limit int) *Cache {
 	if limit <= 0 {
 		return nil
@@ -79,17 +80,17 @@ func NewCache(limit int) *Cache {
 	return &Cache{limit: limit, pages: lru.New[pageKey, *loadedPage](int64(limit))}
 }
 
-// files numbers files.
+// files is the last assigned file number.
 var files atomic.Uint64
 
-// NewFile returns a number for a file whose pages are to be kept. A file that is opened again may
-// have another number: then what was kept of it is not found, and is removed by age.
+// NewFile returns a number for a file whose pages are to be cached. A file that is opened again may
+// get another number. Its old entries are then not found any more, and are removed with time.
 func NewFile() uint64 { return files.Add(1) }
 
-// CacheStats says what a Cache did so far, and how many bytes it has.
+// CacheStats has the counters of a Cache, and its size in bytes.
 type CacheStats struct{ Hits, Misses, Evictions, Bytes int64 }
 
-// Stats returns what c did.
+// Stats returns the counters of c.
 func (c *Cache) Stats() CacheStats {
 	if c == nil {
 		return CacheStats{}
@@ -100,7 +101,8 @@ func (c *Cache) Stats() CacheStats {
 	return CacheStats{c.hits.Load(), c.misses.Load(), c.evictions.Load(), size}
 }
 
-// get returns a page, or nil; then keep means that it is worth being kept.
+// get returns a page. If it is not cached, get returns nil, and keep says whether it should be
+// cached.
 func (c *Cache) get(key pageKey) (p *loadedPage, keep bool) {
 	if c == nil {
 		return nil, false
@@ -139,8 +141,8 @@ func (c *Cache) put(p *loadedPage) {
 	}
 }
 
-// Hashes returns what KeepHashes kept of a chunk, whose offset it is, in a file; or nil.
-// Nobody may change it.
+// Hashes returns the hashes that KeepHashes stored for the chunk at an offset of a file, or nil.
+// They must not be changed.
 func (c *Cache) Hashes(file uint64, chunk int64) []uint32 {
 	if p, _ := c.get(pageKey{file: file, offset: chunk, kind: keptHashes}); p != nil {
 		return p.hashes
@@ -148,16 +150,16 @@ func (c *Cache) Hashes(file uint64, chunk int64) []uint32 {
 	return nil
 }
 
-// KeepHashes keeps hashes of the values of a chunk, which belong to c from now on: so a value is
-// looked up without reading pages of other values.
+// KeepHashes stores hashes of the values of a chunk, which belong to c from now on. With them a
+// value is looked up without reading pages that do not have it.
 func (c *Cache) KeepHashes(file uint64, chunk int64, hashes []uint32) {
 	if c != nil {
 		c.put(&loadedPage{key: pageKey{file: file, offset: chunk, kind: keptHashes}, hashes: hashes})
 	}
 }
 
-// Note returns what KeepNote kept of a chunk, whose offset it is, in a file; or nil, and then
-// whether it is worth being kept. Nobody may change it.
+// Note returns the note that KeepNote stored for the chunk at an offset of a file. If there is none
+// it returns nil, and whether a note should be stored. A note must not be changed.
 func (c *Cache) Note(file uint64, chunk int64) (note any, keep bool) {
 	p, keep := c.get(pageKey{file: file, offset: chunk, kind: keptNote})
 	if p == nil {
@@ -166,8 +168,8 @@ func (c *Cache) Note(file uint64, chunk int64) (note any, keep bool) {
 	return p.note, false
 }
 
-// KeepNote keeps what was made of the pages of a chunk, of about so many bytes, so that they
-// are not needed for it any more. The note is c's from now on.
+// KeepNote stores a note that was derived from the pages of a chunk, so that the pages are not
+// needed for it again. size is its approximate size in bytes. From now on the note belongs to c.
 func (c *Cache) KeepNote(file uint64, chunk int64, note any, size int) {
 	if c != nil {
 		c.put(&loadedPage{key: pageKey{file: file, offset: chunk, kind: keptNote}, note: note, noted: size})

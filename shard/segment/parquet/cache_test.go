@@ -14,7 +14,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// textFile returns a file of one column of texts, its chunk and its pages.
+// textFile returns a file with one column of texts, its chunk and its pages.
 func textFile(t *testing.T, v *Values) (file []byte, e format.SchemaElement, md *format.ColumnMetaData, pages []Page) {
 	t.Helper()
 	e = format.SchemaElement{Name: "c", Type: thrift.New(format.ByteArray), RepetitionType: thrift.New(format.Required)}
@@ -41,7 +41,7 @@ func textFile(t *testing.T, v *Values) (file []byte, e format.SchemaElement, md 
 	return out.Bytes(), e, &c.MetaData, pages
 }
 
-// counter counts what is read of a file.
+// counter counts the reads of a file.
 type counter struct {
 	*bytes.Reader
 	mu    sync.Mutex
@@ -67,8 +67,8 @@ func texts(v *Values) (out []string) {
 	return out
 }
 
-// TestCache reads pages of all encodings of texts again and again: from the third time on
-// the file is not touched, and what comes is the same.
+// TestCache reads pages of all encodings of texts repeatedly. From the third time on the file is
+// not read, and the result is the same.
 func TestCache(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	repeating := &Values{Rows: 50_000, Dict: true, Data: []byte("onetwothree"), Ends: []uint32{3, 6, 11}}
@@ -114,15 +114,15 @@ func TestCache(t *testing.T) {
 		if s.Hits == 0 || s.Misses == 0 || s.Evictions != 0 || s.Bytes <= 0 || s.Bytes > 1<<24 {
 			t.Errorf("%s: %+v", name, s)
 		}
-		// Another file's pages are others, though they lie at the same offsets.
+		// Pages of another file at the same offsets are different pages.
 		if p, _ := c.get(pageKey{file: NewFile(), offset: pages[0].Offset}); p != nil {
 			t.Errorf("%s: a page of a file that was not read", name)
 		}
 	}
 }
 
-// TestCacheBound puts more into a cache than it may have: the bound holds, what is used
-// stays, and what is too large, or was read once, does not get in.
+// TestCacheBound puts more into a cache than fits. It must stay within its limit and keep what is
+// used. Pages that are too large, or were read only once, must not be cached.
 func TestCacheBound(t *testing.T) {
 	const limit = 1 << 20
 	c := NewCache(limit)
@@ -158,7 +158,7 @@ func TestCacheBound(t *testing.T) {
 	}
 }
 
-// TestCacheDamage damages a page: it is an error however often it is read, and not kept.
+// TestCacheDamage damages a page. Every read must return an error, and the page must not be cached.
 func TestCacheDamage(t *testing.T) {
 	file, e, md, pages := textFile(t, textsOf(20_000, func(i int) string { return strings.Repeat(fmt.Sprint(i*7919), 2) }))
 	file[pages[1].Offset+pages[1].Bytes/2] ^= 1

@@ -18,8 +18,8 @@ type chunk struct {
 	group, column int
 
 	encoding format.Encoding
-	width    uint // of codes
-	dict     int  // entries of the dictionary
+	width    uint // width of codes
+	dict     int  // number of entries of the dictionary
 	codes    []uint32
 
 	md    format.ColumnMetaData
@@ -66,7 +66,7 @@ func (k *chunk) write() (format.ColumnMetaData, error) {
 	k.md.Statistics.NullCount = int64(k.v.Rows - used)
 	k.md.Statistics.MinValue, k.md.Statistics.MaxValue = k.stats.encoded()
 	if k.stats.none && used > 0 || k.encoding == format.RLEDictionary && len(k.index.pages.PageLocations) > 1 {
-		// There are no bounds, or the bounds of all values, which belong to the chunk.
+		// Either there are no bounds, or they are the bounds of all values and belong to the chunk.
 		k.index.bounds = nil
 	} else {
 		k.index.bounds.BoundaryOrder = k.stats.order()
@@ -76,8 +76,8 @@ func (k *chunk) write() (format.ColumnMetaData, error) {
 	return k.md, nil
 }
 
-// pageEnd returns the row before which the page ends that begins with the row from,
-// whose first value is the one numbered used, and how many values it has.
+// pageEnd returns the row before which a page ends that begins with row from, and its number of
+// values. used is the number of values before the page.
 func (k *chunk) pageEnd(from, used int) (to, values int) {
 	v := k.v
 	rows := pageRows
@@ -102,7 +102,7 @@ func (k *chunk) pageEnd(from, used int) (to, values int) {
 			end := min(at+64, to)
 			n := k.valid(at, end)
 			if size(values+n)-size(values) > pageBytes {
-				end = at + 1 // huge values: one at a time
+				end = at + 1 // huge values: one row at a time
 				n = k.valid(at, end)
 			}
 			values += n
@@ -115,7 +115,7 @@ func (k *chunk) pageEnd(from, used int) (to, values int) {
 	return to, k.valid(from, to)
 }
 
-// valid counts the values of the rows from up to the row to.
+// valid counts the values of the rows from from to before to.
 func (k *chunk) valid(from, to int) int {
 	if k.v.Valid == nil {
 		return to - from
@@ -147,7 +147,7 @@ func (k *chunk) dictionaryPage() error {
 	return err
 }
 
-// dataPage writes the rows from up to to, which have the values first up to last.
+// dataPage writes the rows from from to before to, which have the values first to last-1.
 func (k *chunk) dataPage(from, to, first, last int) error {
 	body := k.w.body[:0]
 	if !k.c.required() {
@@ -183,10 +183,10 @@ func (k *chunk) dataPage(from, to, first, last int) error {
 	return err
 }
 
-// page notes the bounds of a page.
+// page records the bounds of a page.
 func (k *chunk) page(from, to, first, last int) {
 	if k.encoding == format.RLEDictionary && from > 0 {
-		return // its values are among those of the first page
+		return // its values are among the values of the first page
 	}
 	x := k.index.bounds
 	x.NullCounts = append(x.NullCounts, int64(to-from-(last-first)))
@@ -207,16 +207,17 @@ func (k *chunk) page(from, to, first, last int) {
 	k.stats.add(&p)
 }
 
-// The values of an identifier have so many bytes on average.
+// Limits of the average length of an identifier in bytes.
 const (
 	minIdentifier = 6
 	maxIdentifier = 64
-	// identifierSample is how many neighbours are compared to find out whether values rise.
+	// identifierSample is how many neighbouring values are compared to find out whether values
+	// ascend.
 	identifierSample = 256
 )
 
-// identifying reports whether the values look like values by which rows are searched: short
-// texts that hardly repeat, in no order. Of values in order, bounds say enough.
+// identifying reports whether the values look like identifiers: short texts that rarely repeat and
+// are in no order. For values in order, bounds are sufficient.
 func (k *chunk) identifying(values int) bool {
 	if k.numbers() || k.encoding == format.RLEDictionary || values < identifierSample {
 		return false
@@ -234,7 +235,7 @@ func (k *chunk) identifying(values int) bool {
 	return falls > identifierSample/16
 }
 
-// filter notes the chunk's bloom filter, if its column has any.
+// filter records the chunk's bloom filter, if its column has one.
 func (k *chunk) filter(values int) {
 	perValue := k.c.BloomBits
 	if perValue == 0 && k.identifying(values) {
@@ -269,7 +270,7 @@ func (k *chunk) filter(values int) {
 	k.w.filters = append(k.w.filters, filter{group: k.group, column: k.column, bits: bits})
 }
 
-// codeWidth returns the number of bits that codes of a dictionary are packed in: no more
-// than they need. Whole bytes, which the entropy coder behind would see, save half a
-// percent of a file, and cost its readers an entropy decoder for what is now a copy.
+// codeWidth returns the minimum number of bits for the codes of a dictionary. With whole bytes the
+// entropy coder would save half a percent of a file, but reading would need an entropy decoder
+// where it now copies.
 func codeWidth(entries int) uint { return uint(bits.Len(uint(max(entries-1, 0)))) }

@@ -7,23 +7,23 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Source is a column chunk of another file, as it lies there.
+// Source is a column chunk of another file.
 type Source struct {
 	R     io.ReaderAt
 	Chunk *format.ColumnChunk
 }
 
-// Whole reports whether CopyColumn can copy the chunk: of files of earlier versions it may
-// not be known where all that belongs to it lies.
+// Whole reports whether CopyColumn can copy the chunk. In files of earlier versions the place of
+// its parts may be unknown.
 func (s Source) Whole() bool {
 	md := &s.Chunk.MetaData
 	return s.Chunk.OffsetIndexLength > 0 && md.TotalCompressedSize > 0 &&
 		(md.BloomFilterOffset <= 0 || md.BloomFilterLength > 0)
 }
 
-// CopyColumn writes the next column of the row group as it lies in another file: its
-// pages, index and bloom filter. The other file's column must be of the same type, and
-// required or optional as this one; its bytes must have been checked.
+// CopyColumn copies a chunk of another file as the next column of the row group: its pages, index
+// and bloom filter. The other file's column must have the same type and must also be required or
+// optional; its bytes must have been checked.
 func (w *Writer) CopyColumn(s Source) error {
 	g := &w.groups[len(w.groups)-1]
 	c := &w.columns[len(g.Columns)]
@@ -34,7 +34,7 @@ func (w *Writer) CopyColumn(s Source) error {
 }
 
 func (w *Writer) copyColumn(s Source, c *Column, group, column int) error {
-	md := s.Chunk.MetaData // a copy, whose slices are not changed
+	md := s.Chunk.MetaData // a copy; its slices are not changed
 	if md.Type != c.kind() || md.NumValues != int64(w.rows) || md.Codec != format.Zstd {
 		return fmt.Errorf("%d values of type %v, compressed by %v, in a row group of %d rows of type %v", md.NumValues,
 			md.Type, md.Codec, w.rows, c.kind())

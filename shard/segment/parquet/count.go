@@ -9,12 +9,12 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// ErrNoDictionary is the error for a chunk in which some page has no codes of a dictionary.
-var ErrNoDictionary = errors.New("not all of its values are codes of a dictionary of so few entries")
+// ErrNoDictionary is the error for a chunk with a page that does not have codes of a dictionary.
+var ErrNoDictionary = errors.New("not all values are codes of a sufficiently small dictionary")
 
-// Counts counts the values of a chunk that is read by c, and by nothing else: how many
-// rows have each entry of its dictionary, and how many are null. No value is decoded. It
-// fails with ErrNoDictionary if the chunk has none, or one of more than most entries.
+// Counts counts the values of a chunk without decoding them: the number of rows with each entry of
+// its dictionary, and the number of nulls. c must not be used for anything else. It fails with
+// ErrNoDictionary if the chunk has no dictionary, or one with more than most entries.
 func (c *ChunkReader) Counts(most int) (dict *Values, counts []int64, nulls int64, err error) {
 	if o := c.md.DictionaryPageOffset; o <= 0 || o >= c.md.DataPageOffset {
 		return nil, nil, 0, ErrNoDictionary
@@ -76,7 +76,7 @@ func countHybrid(counts []int64, src []byte, n int, width uint, mem *memory) err
 	for n > 0 {
 		head, size := binary.Uvarint(src)
 		if size <= 0 || head>>1 == 0 {
-			return fmt.Errorf("the head of a run, with %d values to come: %w", n, io.ErrUnexpectedEOF)
+			return fmt.Errorf("the header of a run, with %d values to come: %w", n, io.ErrUnexpectedEOF)
 		}
 		src = src[size:]
 		if head&1 == 0 {
@@ -113,7 +113,7 @@ func countHybrid(counts []int64, src []byte, n int, width uint, mem *memory) err
 	return nil
 }
 
-// countPacked counts packed codes. src has padding bytes of capacity behind its end.
+// countPacked counts packed codes. src has padding bytes of capacity after its end.
 func countPacked(counts []int64, src []byte, n int, width uint, mem *memory) error {
 	add := func(code uint64, times int64) error {
 		if code >= uint64(len(counts)) {
@@ -124,8 +124,8 @@ func countPacked(counts []int64, src []byte, n int, width uint, mem *memory) err
 	}
 	src = padded(src)
 	if width <= 8 && n >= 256 {
-		// Eight codes at a time, in several tables, so that one code behind an equal one
-		// need not wait for it.
+		// Count eight codes at a time in several tables, so that a code need not wait for an equal
+		// previous one.
 		var a, b [256]uint32
 		mask := uint64(1)<<width - 1
 		words := src[:cap(src)]

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestCountHybrid compares counts of codes with those of decoded ones, of every width.
+// TestCountHybrid compares counts of codes with counts of decoded codes, for every width.
 func TestCountHybrid(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2))
 	for i := range 600 {
@@ -27,7 +27,7 @@ func TestCountHybrid(t *testing.T) {
 		if err := countHybrid(got, src, len(codes), width, new(memory)); err != nil || !slices.Equal(got, want) {
 			t.Fatalf("%d codes of %d bits: %v", len(codes), width, err)
 		}
-		// Codes beyond the dictionary, and too few bytes, are errors and nothing worse.
+		// Codes beyond the dictionary and missing bytes must be errors, not panics.
 		if most := slices.Max(codes); most > 0 {
 			if err := countHybrid(make([]int64, most), src, len(codes), width, new(memory)); err == nil {
 				t.Fatalf("code %d in a dictionary of %d: no error", most, most)

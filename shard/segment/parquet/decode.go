@@ -10,17 +10,17 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// decoder decodes the values of a page. It trusts nothing.
+// decoder decodes the values of a page. It does not trust its input.
 type decoder struct {
 	kind format.Type
 	dict *Values
 	*memory
-	// spans are the values that are wanted; none: all.
+	// spans are the wanted values; nil means all.
 	spans []Span
 }
 
-// wanted returns the range of n values from the first to behind the last one that is wanted; few
-// means that most values in it are not.
+// wanted returns the range of n values from the first wanted one to after the last. few means that
+// most values in the range are not wanted.
 func (d *decoder) wanted(n int) (from, to int, few bool) {
 	if len(d.spans) == 0 {
 		return 0, n, false
@@ -74,7 +74,7 @@ func (d *decoder) values(v *Values, encoding format.Encoding, src []byte, n int)
 
 func (d *decoder) room(n int) []uint64 { return room(&d.numbers, n) }
 
-// room returns n elements of memory that is kept, whatever they are.
+// room returns a slice of n elements with arbitrary contents. It reuses memory.
 func room[T any](mem *[]T, n int) []T {
 	*mem = slices.Grow((*mem)[:0], n)[:n]
 	return *mem
@@ -130,7 +130,7 @@ func (d *decoder) plainBytes(v *Values, src []byte, n int) error {
 	at := 0
 	for i := range ends {
 		if len(src) < 4 {
-			return fmt.Errorf("the length of byte string %d of %d: got %d bytes", i, n, len(src))
+			return fmt.Errorf("the length of byte string %d of %d, but only %d bytes are left", i, n, len(src))
 		}
 		size := binary.LittleEndian.Uint32(src)
 		if src = src[4:]; uint64(size) > uint64(len(src)) {
@@ -230,8 +230,8 @@ func (d *decoder) deltaLength(v *Values, src []byte, n int) error {
 	return nil
 }
 
-// maxShared bounds the bytes that prefixes add to a page: its byte strings but the
-// last have some pageBytes together.
+// maxShared limits the bytes that prefixes add to a page. A writer limits the byte strings of a
+// page, except the last, to about pageBytes.
 const maxShared = 8 * pageBytes
 
 // deltaBytes decodes DELTA_BYTE_ARRAY.
@@ -257,7 +257,7 @@ func (d *decoder) deltaBytes(v *Values, src []byte, n int) error {
 		spans = []Span{{0, n}}
 	}
 	data, ends := room(&d.data, int(shared)+len(src))[:0], room(&d.ends, n)
-	// Each is made of the one before, but only wanted ones are kept.
+	// Each string is built from the previous one, but only wanted ones are kept.
 	current := d.current[:0]
 	for i := range ends {
 		p, s := int(prefixes[i]), int(lengths[i])
@@ -280,14 +280,14 @@ func (d *decoder) deltaBytes(v *Values, src []byte, n int) error {
 	return nil
 }
 
-// decodeLevels reads the levels of rows into a bitmap, and counts the ones.
+// decodeLevels reads the levels of rows into a bitmap, and counts the set bits.
 func decodeLevels(bitmap []uint64, src []byte, rows int) ([]uint64, int, error) {
 	bitmap = slices.Grow(bitmap, (rows+63)/64)[:(rows+63)/64]
 	clear(bitmap)
 	for at := 0; at < rows; {
 		head, size := binary.Uvarint(src)
 		if size <= 0 || head>>1 == 0 {
-			return nil, 0, fmt.Errorf("the head of a run, with %d rows to come: got %d bytes", rows-at, len(src))
+			return nil, 0, fmt.Errorf("the header of a run, with %d rows to come: got %d bytes", rows-at, len(src))
 		}
 		src = src[size:]
 		n := uint64(rows - at)

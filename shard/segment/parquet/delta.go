@@ -6,7 +6,7 @@ import (
 	"math/bits"
 )
 
-// DELTA_BINARY_PACKED: blocks of differences, less the smallest of the block.
+// DELTA_BINARY_PACKED: blocks of differences, minus the smallest difference of the block.
 
 const (
 	blockValues = 128
@@ -14,7 +14,7 @@ const (
 	miniValues  = blockValues / miniBlocks
 )
 
-// integer is a number of the width that the column has, whose differences wrap.
+// integer is a number with the width of the column. Its differences wrap around.
 type integer interface{ int32 | int64 }
 
 // appendDelta appends numbers as differences.
@@ -60,7 +60,7 @@ func appendDelta[T integer](dst []byte, values []T) []byte {
 	return dst
 }
 
-// unsigned returns the bits of v, in as many as its type has.
+// unsigned returns the bits of v, as many as its type has.
 func unsigned[T integer](v T) uint64 {
 	switch v := any(v).(type) {
 	case int32:
@@ -71,20 +71,20 @@ func unsigned[T integer](v T) uint64 {
 	return 0
 }
 
-// decodeDelta reads numbers into dst, which must have as many as there are, and
-// returns what is left of src, which must have padding bytes of capacity behind.
+// decodeDelta reads numbers into dst, whose length must be their number, and returns the rest of
+// src. src must have padding bytes of capacity after its end.
 func decodeDelta[T integer](dst []T, src []byte) ([]byte, error) {
 	return decodeDeltaPart(dst, len(dst), src)
 }
 
-// decodeDeltaPart is decodeDelta of the first numbers that are wanted; those behind may
-// be anything.
+// decodeDeltaPart does what decodeDelta does, for the first wanted numbers. The others may be
+// wrong.
 func decodeDeltaPart[T integer](dst []T, wanted int, src []byte) ([]byte, error) {
 	var head [3]uint64
 	for i := range head {
 		v, n := binary.Uvarint(src)
 		if n <= 0 {
-			return nil, fmt.Errorf("the head of differences: got %d bytes", len(src))
+			return nil, fmt.Errorf("the header of differences: got %d bytes", len(src))
 		}
 		head[i], src = v, src[n:]
 	}
@@ -99,7 +99,7 @@ func decodeDeltaPart[T integer](dst []T, wanted int, src []byte) ([]byte, error)
 	if len(dst) == 0 {
 		return src, nil
 	}
-	// The format asks for multiples of 128 and of 32.
+	// The format requires multiples of 128 and of 32.
 	block, minis := head[0], head[1]
 	if block == 0 || block > 1<<16 || block%128 != 0 || minis == 0 || block%minis != 0 || block/minis%32 != 0 {
 		return nil, fmt.Errorf("blocks of a multiple of 128 numbers: got %d in %d", block, minis)
@@ -108,7 +108,7 @@ func decodeDeltaPart[T integer](dst []T, wanted int, src []byte) ([]byte, error)
 	dst[0] = T(first)
 	last := T(first)
 	dst = dst[1:]
-	unwanted := len(dst) + 1 - wanted // at the end of dst
+	unwanted := len(dst) + 1 - wanted // numbers at the end of dst that are not wanted
 	var few [128]uint64
 	scratch := few[:]
 	if per > len(few) {
@@ -123,7 +123,7 @@ func decodeDeltaPart[T integer](dst []T, wanted int, src []byte) ([]byte, error)
 		src = src[n+int(minis):]
 		for _, width := range widths {
 			if len(dst) == 0 {
-				break // widths of what is not there mean nothing
+				break // widths after the last number have no meaning
 			}
 			if width > 64 {
 				return nil, fmt.Errorf("differences of at most 64 bits: got %d", width)
@@ -138,7 +138,7 @@ func decodeDeltaPart[T integer](dst []T, wanted int, src []byte) ([]byte, error)
 				continue
 			}
 			if width == 0 {
-				// The same difference throughout, as of the lengths of identifiers.
+				// All differences are the same, as for the lengths of identifiers.
 				for i := range dst[:take] {
 					last += T(least)
 					dst[i] = last

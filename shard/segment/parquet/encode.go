@@ -8,7 +8,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// appendValues appends the values first up to last in the encoding of the chunk.
+// appendValues appends the values first to last-1 in the encoding of the chunk.
 func (k *chunk) appendValues(dst []byte, first, last int) []byte {
 	v := k.v
 	switch k.encoding {
@@ -53,7 +53,7 @@ func (k *chunk) appendPlain(dst []byte, numbers []uint64) []byte {
 	return appendPacked(dst, numbers32(numbers, k.bytes()), uint(8*k.bytes()))
 }
 
-// numbers32 cuts numbers to the bytes that they have in the file.
+// numbers32 truncates numbers to their size in the file.
 func numbers32(numbers []uint64, bytes int) []uint64 {
 	if bytes == 8 {
 		return numbers
@@ -65,7 +65,8 @@ func numbers32(numbers []uint64, bytes int) []uint64 {
 	return cut
 }
 
-// appendSplit appends numbers as BYTE_STREAM_SPLIT: all first bytes, all second ones.
+// appendSplit appends numbers as BYTE_STREAM_SPLIT: the first bytes of all numbers, then the second
+// bytes, and so on.
 func appendSplit(dst []byte, numbers []uint64, bytes int) []byte {
 	n := len(numbers)
 	at := len(dst)
@@ -80,7 +81,7 @@ func appendSplit(dst []byte, numbers []uint64, bytes int) []byte {
 	return dst
 }
 
-// appendPlainBytes appends byte strings with their lengths before them.
+// appendPlainBytes appends byte strings, each after its length.
 func appendPlainBytes(dst, data []byte, ends []uint32, first, last int) []byte {
 	for i := first; i < last; i++ {
 		b := entry(data, ends, i)
@@ -107,8 +108,8 @@ func appendDeltaLength(dst, data []byte, ends []uint32, first, last int) []byte 
 	return append(dst, data[from:at]...)
 }
 
-// appendDeltaBytes appends byte strings as DELTA_BYTE_ARRAY: how much each shares with
-// the one before it, and what follows.
+// appendDeltaBytes appends byte strings as DELTA_BYTE_ARRAY: the length of the prefix that each
+// shares with the previous one, and the rest.
 func appendDeltaBytes(dst, data []byte, ends []uint32, first, last int) []byte {
 	prefixes := make([]int32, last-first)
 	lengths := make([]int32, last-first)
@@ -130,7 +131,7 @@ func appendDeltaBytes(dst, data []byte, ends []uint32, first, last int) []byte {
 	return dst
 }
 
-// common returns the number of bytes with which both begin.
+// common returns the length of the common prefix.
 func common(a, b []byte) int {
 	n := min(len(a), len(b))
 	i := 0

@@ -5,16 +5,16 @@ import (
 	"fmt"
 )
 
-// The hybrid of run-length encoding and bit packing, in which Parquet has levels and
-// dictionary codes: runs of one value, and groups of eight packed ones.
+// The hybrid of run-length encoding and bit packing that Parquet uses for levels and dictionary
+// codes: runs of one value, and groups of eight packed values.
 
-// minRun is the least number of equal values that a run is worth.
+// minRun is the minimum number of equal values for a run.
 const minRun = 16
 
 // appendHybrid appends codes of width bits.
 func appendHybrid(dst []byte, codes []uint32, width uint) []byte {
-	literal := 0 // where the values begin that are not written yet
-	// A run that is worth it covers a multiple of eight and the next one.
+	literal := 0 // where the values start that are not written yet
+	// A long enough run covers a multiple of eight and the next value.
 	for i := 0; i+8 < len(codes); {
 		v := codes[i]
 		if v != codes[i+8] {
@@ -28,7 +28,7 @@ func appendHybrid(dst []byte, codes []uint32, width uint) []byte {
 		for end < len(codes) && codes[end] == v {
 			end++
 		}
-		// Packed values come in eights; the run gives what is missing.
+		// Packed values come in groups of eight; the run gives the missing ones.
 		start += -(start - literal) & 7
 		if end-start < minRun {
 			i += 8
@@ -52,7 +52,7 @@ func appendRun(dst []byte, n int, v uint32, width uint) []byte {
 	return dst
 }
 
-// appendGroups appends packed values, and zeros up to a multiple of eight.
+// appendGroups appends packed values, padded with zeros to a multiple of eight.
 func appendGroups(dst []byte, codes []uint32, width uint) []byte {
 	if len(codes) == 0 {
 		return dst
@@ -68,11 +68,12 @@ func appendGroups(dst []byte, codes []uint32, width uint) []byte {
 	return dst
 }
 
-// minLevelRun is the least number of rows that a run of levels is worth.
+// minLevelRun is the minimum number of rows for a run of levels.
 const minLevelRun = 128
 
-// appendLevels appends the definition levels of the rows from up to the row to: 1 for rows that have a value. A nil
-// bitmap has all. They are the bits of the bitmap, so that nothing is packed.
+// appendLevels appends the definition levels of the rows from from to before to: 1 for rows with a
+// value. A nil bitmap means that all have one. The levels are the bits of the bitmap, so nothing
+// has to be packed.
 func appendLevels(dst []byte, bitmap []uint64, from, to int) []byte {
 	if bitmap == nil {
 		return appendRun(dst, to-from, 1, 1)
@@ -96,7 +97,7 @@ func appendLevels(dst []byte, bitmap []uint64, from, to int) []byte {
 	return appendLevelGroups(dst, bitmap, literal, to)
 }
 
-// appendLevelGroups appends bits of a bitmap, and zeros up to a multiple of eight.
+// appendLevelGroups appends bits of a bitmap, padded with zeros to a multiple of eight.
 func appendLevelGroups(dst []byte, bitmap []uint64, from, to int) []byte {
 	if from == to {
 		return dst
@@ -115,8 +116,8 @@ func appendLevelGroups(dst []byte, bitmap []uint64, from, to int) []byte {
 	return dst
 }
 
-// decodeHybridPart is decodeHybrid of the values behind the first skip, a multiple of
-// eight; those before stay as they are, unless they are of a run that begins there.
+// decodeHybridPart does what decodeHybrid does, for the values after the first skip, a multiple of
+// eight. Earlier values stay unchanged, unless a run of them begins there.
 func decodeHybridPart(dst []uint32, skip int, src []byte, width uint) error {
 	if width > 32 {
 		return fmt.Errorf("values of %d bits, at most 32 are possible", width)
@@ -124,7 +125,7 @@ func decodeHybridPart(dst []uint32, skip int, src []byte, width uint) error {
 	for skip > 0 {
 		head, size := binary.Uvarint(src)
 		if size <= 0 || head>>1 == 0 {
-			return fmt.Errorf("the head of a run, with %d values to come: got %d bytes", len(dst), len(src))
+			return fmt.Errorf("the header of a run, with %d values to come: got %d bytes", len(dst), len(src))
 		}
 		if head&1 == 0 {
 			run := head >> 1
@@ -140,7 +141,7 @@ func decodeHybridPart(dst []uint32, skip int, src []byte, width uint) error {
 		groups := min(head>>1, uint64(skip/8))
 		bytes := int(groups) * int(width)
 		if groups < head>>1 {
-			// The run goes on behind what is left out: its rest is one by itself.
+			// The run continues after the skipped values. Its rest is a run by itself.
 			if uint64(len(src)-size) < uint64(bytes) {
 				return fmt.Errorf("%d packed groups of %d bits: got %d bytes", groups, width, len(src)-size)
 			}
@@ -166,8 +167,8 @@ func decodeHybridPart(dst []uint32, skip int, src []byte, width uint) error {
 	return err
 }
 
-// decodeHybridSpans is decodeHybrid of the values of some spans, which ascend and end
-// with dst at the latest; all others stay as they are.
+// decodeHybridSpans does what decodeHybrid does, for the values in some spans, which must ascend
+// and end within dst. All others stay unchanged.
 func decodeHybridSpans(dst []uint32, spans []Span, src []byte, width uint) error {
 	if width > 32 {
 		return fmt.Errorf("values of %d bits, at most 32 are possible", width)
@@ -176,14 +177,14 @@ func decodeHybridSpans(dst []uint32, spans []Span, src []byte, width uint) error
 	for at := 0; len(spans) > 0; {
 		head, size := binary.Uvarint(src)
 		if size <= 0 || head>>1 == 0 {
-			return fmt.Errorf("the head of a run, with %d values to come: got %d bytes", len(dst)-at, len(src))
+			return fmt.Errorf("the header of a run, with %d values to come: got %d bytes", len(dst)-at, len(src))
 		}
 		src = src[size:]
 		left := uint64(len(dst) - at)
 		packed := head&1 == 1
 		n, bytes := min(head>>1, left), uint64(width+7)/8
 		if packed {
-			// The last group may be cut short behind the last value.
+			// The last group may end after the last value.
 			n = min(8*min(head>>1, left/8+1), left)
 			bytes = (n*uint64(width) + 7) / 8
 		}
@@ -216,8 +217,8 @@ func decodeHybridSpans(dst []uint32, spans []Span, src []byte, width uint) error
 	return nil
 }
 
-// decodeHybrid reads len(dst) values of width bits, at most 32, and returns what is
-// left of src, which must have padding bytes of capacity behind its end.
+// decodeHybrid reads len(dst) values of width bits, at most 32, and returns the rest of src. src
+// must have padding bytes of capacity after its end.
 func decodeHybrid(dst []uint32, src []byte, width uint) ([]byte, error) {
 	if width > 32 {
 		return nil, fmt.Errorf("values of %d bits, at most 32 are possible", width)
@@ -225,7 +226,7 @@ func decodeHybrid(dst []uint32, src []byte, width uint) ([]byte, error) {
 	for len(dst) > 0 {
 		head, size := binary.Uvarint(src)
 		if size <= 0 {
-			return nil, fmt.Errorf("the head of a run, with %d values to come: got %d bytes", len(dst), len(src))
+			return nil, fmt.Errorf("the header of a run, with %d values to come: got %d bytes", len(dst), len(src))
 		}
 		src = src[size:]
 		if head>>1 == 0 {
@@ -252,7 +253,7 @@ func decodeHybrid(dst []uint32, src []byte, width uint) ([]byte, error) {
 		if groups := head >> 1; groups < n/8+1 {
 			n = min(8*groups, n)
 		}
-		// The last group may be cut short behind the last value.
+		// The last group may end after the last value.
 		need := (n*uint64(width) + 7) / 8
 		if uint64(len(src)) < need {
 			return nil, fmt.Errorf("%d packed values of %d bits: got %d bytes", n, width, len(src))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestHybridPart compares the last values of runs with those of all.
+// TestHybridPart compares the decoding of some values with the decoding of all.
 func TestHybridPart(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 3000 {

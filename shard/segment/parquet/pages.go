@@ -9,16 +9,19 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Page says where a data page of a chunk lies.
+// Page is the place of a data page of a chunk.
 type Page struct {
 	Offset int64
-	// Bytes are its size with its header, as the index says; it may be wrong.
+	// Bytes is the size of the page including its header, according to the index, which may be
+	// wrong.
 	Bytes int64
-	// First and Rows are its rows, counted from the beginning of the row group.
+	// First is its first row, counted from the start of the row group. Rows is the number of its
+	// rows.
 	First, Rows int
 }
 
-// ReadPages reads the offset index of a chunk of so many rows, from up to end in the file.
+// ReadPages reads the offset index of a chunk of rows rows, which is at the offsets from to to in
+// the file.
 func ReadPages(r io.ReaderAt, from, end int64, rows int64) ([]Page, error) {
 	var index format.OffsetIndex
 	if err := readThrift(r, from, end, "offset index", &index); err != nil {
@@ -35,7 +38,7 @@ func ReadPages(r io.ReaderAt, from, end int64, rows int64) ([]Page, error) {
 			return nil, &ErrCorrupt{
 				Offset: from,
 				Part:   "offset index",
-				Want:   fmt.Sprintf("pages that follow each other, up to row %d", rows),
+				Want:   fmt.Sprintf("consecutive pages up to row %d", rows),
 				Got:    fmt.Sprintf("rows %d up to %d", p.FirstRowIndex, next),
 			}
 		}
@@ -49,8 +52,8 @@ func ReadPages(r io.ReaderAt, from, end int64, rows int64) ([]Page, error) {
 	return pages, nil
 }
 
-// ReadBounds reads the column index of a chunk of 64-bit numbers, from up to end in
-// the file: the smallest and the largest of each page. It returns nil if not all pages
+// ReadBounds reads the column index of a chunk of 64-bit numbers, which is at the offsets from to
+// to in the file: the smallest and the largest value of each page. It returns nil if not all pages
 // have them.
 func ReadBounds(r io.ReaderAt, from, end int64) (bounds [][2]int64, err error) {
 	var index format.ColumnIndex
@@ -71,7 +74,7 @@ func ReadBounds(r io.ReaderAt, from, end int64) (bounds [][2]int64, err error) {
 	return bounds, nil
 }
 
-// maxIndexBytes is the most bytes of an index of pages.
+// maxIndexBytes is the maximum size of a page index.
 const maxIndexBytes = 64 << 20
 
 func readThrift(r io.ReaderAt, from, end int64, part string, v any) error {
@@ -88,12 +91,12 @@ func readThrift(r io.ReaderAt, from, end int64, part string, v any) error {
 	return nil
 }
 
-// Span are the rows of a page from From on, up to the row To.
+// Span is a range of rows of a page, from From to before To.
 type Span struct{ From, To int }
 
-// Page returns the values of one data page, which stay until the next call. Calls of
-// Next must not follow. Spans, if there are any, are the rows that are wanted, ascending:
-// the values of others may be wrong or missing.
+// Page returns the values of one data page, which are valid until the next call. Next must not be
+// called afterwards. Spans, if given, are the wanted rows in ascending order: the values of other
+// rows may be wrong or missing.
 func (c *ChunkReader) Page(p Page, spans []Span) (*Values, error) {
 	c.spans = spans
 	if o := c.md.DictionaryPageOffset; o > 0 && o < c.md.DataPageOffset && c.dict == nil {

@@ -121,7 +121,7 @@ func TestDelta(t *testing.T) {
 	}
 }
 
-// numbersOf are values of a column of numbers, textsOf of one of byte strings.
+// numbersOf returns a column of numbers, textsOf a column of byte strings.
 func numbersOf(n int, f func(i int) uint64) *Values {
 	v := &Values{Rows: n}
 	for i := range n {
@@ -139,7 +139,7 @@ func textsOf(n int, f func(i int) string) *Values {
 	return v
 }
 
-// TestPlan has for each encoding a column that gets it.
+// TestPlan has a column for each encoding.
 func TestPlan(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 5))
 	repeated := textsOf(2, func(i int) string { return fmt.Sprint(i) })
@@ -196,8 +196,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// FuzzDecode gives pages of any bytes to the decoder. It must not panic, must not take
-// memory without bound, and what it accepts must be sound.
+// FuzzDecode passes pages of arbitrary bytes to the decoder. It must not panic, must allocate
+// limited memory, and accepted pages must be consistent.
 func FuzzDecode(f *testing.F) {
 	texts := textsOf(40, func(i int) string { return fmt.Sprint("value ", i*i) })
 	numbers := numbersOf(40, func(i int) uint64 { return uint64(i * i * i) })
@@ -261,7 +261,7 @@ func FuzzDecode(f *testing.F) {
 				t.Fatalf("code %d of %d entries", code, len(v.Ends))
 			}
 		}
-		// The dictionary takes any bytes, too.
+		// The dictionary also gets arbitrary bytes.
 		_ = c.dictionary(format.DictionaryPageHeader{NumValues: int32(rows), Encoding: format.Plain}, body)
 	})
 }

@@ -9,12 +9,11 @@ import (
 )
 
 const (
-	// sampleValues is how many values of a column of numbers decide whether to try a
-	// dictionary.
+	// sampleValues is how many values of a column of numbers decide whether to try a dictionary.
 	sampleValues = 1024
-	// minDictValues is the least number of values that a dictionary is worth.
+	// minDictValues is the minimum number of values for a dictionary.
 	minDictValues = 16
-	// maxNumberEntries is the most entries of a dictionary of numbers.
+	// maxNumberEntries is the maximum number of entries of a dictionary of numbers.
 	maxNumberEntries = 1 << 15
 )
 
@@ -62,7 +61,7 @@ func (k *chunk) plan() {
 	k.encoding = format.DeltaBinaryPacked
 }
 
-// sharing reports whether each byte string mostly begins as the one before it.
+// sharing reports whether most byte strings share a prefix with the previous one.
 func sharing(v *Values) bool {
 	n := len(v.Ends)
 	if n < 2 {
@@ -90,15 +89,15 @@ func deltaBytes(numbers []uint64) int {
 	return int(int64(size) * int64(len(numbers)) / int64(max(sampled, 1)))
 }
 
-// signed returns the same numbers as signed ones.
+// signed returns the same numbers as signed numbers.
 func signed(numbers []uint64) []int64 {
 	return unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(numbers))), len(numbers))
 }
 
-// numberDict makes dictionaries of numbers. It keeps its memory from one to the next.
+// numberDict builds dictionaries of numbers. It reuses its memory.
 type numberDict struct {
 	values []uint64
-	slots  []uint32 // entry + 1 by hash; a power of two of them
+	slots  []uint32 // the entry plus one, by hash; the length is a power of two
 }
 
 func (d *numberDict) reset(slots int) {
@@ -111,13 +110,13 @@ func (d *numberDict) reset(slots int) {
 	d.values = d.values[:0]
 }
 
-// slotOf returns where to look for v, in as many bits as there are slots.
+// slotOf returns the slot at which to search for v, with as many bits as the number of slots has.
 func slotOf(v uint64) uint64 {
 	h := v * 0x9E3779B97F4A7C15
 	return h ^ h>>32
 }
 
-// code returns the entry of v, which it may add.
+// code returns the entry of v, and adds it if it is missing.
 func (d *numberDict) code(v uint64) uint32 {
 	mask := uint64(len(d.slots) - 1)
 	for at := slotOf(v) & mask; ; at = (at + 1) & mask {
@@ -133,8 +132,9 @@ func (d *numberDict) code(v uint64) uint32 {
 	}
 }
 
-// worth reports, from a sample, whether numbers repeat enough to try a dictionary. Floats with few
-// decimal places do, though few of a sample are equal, and take much space without one.
+// worth reports, from a sample, whether numbers repeat enough to try a dictionary. It also does for
+// floats with few decimal places: few of a sample are equal, but without a dictionary they take
+// much space.
 func (d *numberDict) worth(numbers []uint64, float bool) bool {
 	d.reset(sampleValues)
 	n := 0
@@ -148,13 +148,14 @@ func (d *numberDict) worth(numbers []uint64, float bool) bool {
 	return len(d.values)*10 <= n*7
 }
 
-// encode makes a dictionary of at most limit entries, and codes; false if more are needed.
+// encode builds a dictionary of at most limit entries, and the codes. It returns false if there are
+// more entries.
 func (d *numberDict) encode(codes []uint32, numbers []uint64, limit int) ([]uint32, bool) {
 	d.reset(limit + 1)
 	codes = slices.Grow(codes, len(numbers))[:len(numbers)]
 	mask := uint64(len(d.slots) - 1)
 	for i, v := range numbers {
-		// Nearly all are found where they are looked for first.
+		// Almost all are found in their first slot.
 		if s := d.slots[slotOf(v)&mask]; s != 0 && d.values[s-1] == v {
 			codes[i] = s - 1
 			continue

@@ -12,22 +12,21 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// ErrCorrupt is the error for bytes that are not what a writer wrote. It comes as a
-// *ErrCorrupt.
+// ErrCorrupt is the error for damaged bytes. It is returned as a *ErrCorrupt.
 type ErrCorrupt struct {
 	// Offset is where the damaged part begins in the file.
 	Offset int64
-	// Part is what differs.
+	// Part is the damaged part.
 	Part      string
 	Want, Got string
 }
 
-// Error names the part, what was wanted and what was found.
+// Error names the part, what was expected and what was found.
 func (e *ErrCorrupt) Error() string {
 	return fmt.Sprintf("%s at offset %d: want %s, got %s", e.Part, e.Offset, e.Want, e.Got)
 }
 
-// ReadFooter reads the footer of a file of a size.
+// ReadFooter reads the footer of a file of the given size.
 func ReadFooter(r io.ReaderAt, size int64) (*format.FileMetaData, error) {
 	tail := make([]byte, 8)
 	if size < int64(len(tail)+len(magic)) {
@@ -67,26 +66,26 @@ type ChunkReader struct {
 	optional bool
 
 	at, end int64
-	rows    int64 // that are still to come
+	rows    int64 // rows that are still to come
 	packed  []byte
-	plain   []byte // a page decompressed
+	plain   []byte // a decompressed page
 	page    Values
-	// window are bytes of the file from an offset on, read in one go.
+	// window has bytes of the file, starting at an offset, that were read at once.
 	window    []byte
 	windowAt  int64
-	spans     []Span  // the rows of the page that are wanted; none: all
-	dict      *Values // of byte strings; its Codes are not used
-	dictPlain []byte  // its page, decompressed
+	spans     []Span  // the wanted rows of the page; nil means all
+	dict      *Values // dictionary of byte strings; its Codes are not used
+	dictPlain []byte  // the dictionary's page, decompressed
 	levels    []uint64
-	// mem and dictMem are what pages, and the dictionary, are decoded into.
+	// mem is memory for decoded pages, dictMem for the dictionary.
 	mem, dictMem memory
-	// cache, which may be nil, has pages of the file of that number.
+	// cache, which may be nil, has pages of the file with the number file.
 	cache  *Cache
 	file   uint64
-	loaded loadedPage // the last one that is not of the cache
+	loaded loadedPage // the last page that did not come from the cache
 }
 
-// memory is used by one page after the other.
+// memory is reused for one page after another.
 type memory struct {
 	numbers           []uint64
 	codes, ends       []uint32
@@ -98,7 +97,7 @@ func (m *memory) size() int {
 	return 8*cap(m.numbers) + 4*(cap(m.codes)+cap(m.ends)+cap(m.lengths)+cap(m.prefixes)) + cap(m.data) + cap(m.current)
 }
 
-// NewChunkReader reads a chunk of a column that has the element e in the schema.
+// NewChunkReader reads a chunk of a column with the element e in the schema.
 func NewChunkReader(r io.ReaderAt, e *format.SchemaElement, md *format.ColumnMetaData) (*ChunkReader, error) {
 	c := &ChunkReader{r: r, md: md, kind: e.Type.V, optional: e.RepetitionType.V == format.Optional, rows: md.NumValues}
 	if md.Codec != format.Zstd {
@@ -120,13 +119,13 @@ func NewChunkReader(r io.ReaderAt, e *format.SchemaElement, md *format.ColumnMet
 	return c, nil
 }
 
-// Cached has pages taken from a cache, and kept there, under the name of a file.
+// Cached makes the reader use a cache. file is the file's number in it.
 func (c *ChunkReader) Cached(cache *Cache, file uint64) { c.cache, c.file = cache, file }
 
-// Next returns the values of the next page, which stay until the next call; io.EOF
-// after the last. Of byte strings with a dictionary the Data and Ends are the same for
-// all pages of the chunk, and the entries need not all be used. Numbers that have one
-// come as themselves. The caller must not change them: they may lie in a cache.
+// Next returns the values of the next page, which are valid until the next call. After the last
+// page it returns io.EOF. For byte strings with a dictionary, Data and Ends are the same for all
+// pages of the chunk, and not all entries need be used. Numbers with a dictionary are returned as
+// numbers. The caller must not change the values, since they may be cached.
 func (c *ChunkReader) Next() (*Values, error) {
 	for c.rows > 0 {
 		p, err := c.load(0)
@@ -148,13 +147,13 @@ func (c *ChunkReader) Next() (*Values, error) {
 	return nil, io.EOF
 }
 
-// badPage returns the error for a page whose content makes no sense.
+// badPage returns the error for a page with malformed contents.
 func badPage(offset int64, err error) error {
 	return &ErrCorrupt{Offset: offset, Part: "page", Want: "what a writer of segments writes", Got: err.Error()}
 }
 
-// load reads the page at c.at, which has about so many bytes with its header if size is
-// not 0, and moves behind it. A dictionary is decoded, and becomes the dictionary of the chunk.
+// load reads the page at c.at and moves after it. size is its approximate size including the
+// header, or 0. If it is a dictionary, load decodes it and makes it the dictionary of the chunk.
 func (c *ChunkReader) load(size int64) (*loadedPage, error) {
 	key := pageKey{file: c.file, offset: c.at}
 	cached, keep := c.cache.get(key)
@@ -198,8 +197,8 @@ func (c *ChunkReader) load(size int64) (*loadedPage, error) {
 	return p, nil
 }
 
-// ahead reads n bytes of the chunk, which are a page, so that its header and body need
-// not be read one by one. A wrong n is not an error.
+// ahead reads n bytes of the chunk, the expected size of a page, so that its header and body need
+// not be read separately. A wrong n is not an error.
 func (c *ChunkReader) ahead(at, n int64) error {
 	c.window = nil
 	if n <= 0 || n > c.end-at || n > maxPageScratch {
@@ -214,7 +213,7 @@ func (c *ChunkReader) ahead(at, n int64) error {
 	return nil
 }
 
-// ahead's bytes from at on, or nil if at is not among them.
+// seen returns the bytes that ahead read, starting at at. It returns nil if at is not among them.
 func (c *ChunkReader) seen(at int64) []byte {
 	if at < c.windowAt || at >= c.windowAt+int64(len(c.window)) {
 		return nil
@@ -222,7 +221,7 @@ func (c *ChunkReader) seen(at int64) []byte {
 	return c.window[at-c.windowAt:]
 }
 
-// header reads the header of the page at c.at, and moves behind it.
+// header reads the header of the page at c.at, and moves after it.
 func (c *ChunkReader) header() (*format.PageHeader, error) {
 	start := c.at
 	var last error
@@ -257,7 +256,7 @@ func (c *ChunkReader) header() (*format.PageHeader, error) {
 	}
 }
 
-// body reads the page behind its header, checks it and decompresses it into dst.
+// body reads the page after its header, checks it and decompresses it into dst.
 func (c *ChunkReader) body(start int64, h *format.PageHeader, dst []byte) ([]byte, error) {
 	n := int(h.CompressedPageSize)
 	packed := c.seen(c.at)
@@ -289,7 +288,7 @@ func (c *ChunkReader) body(start int64, h *format.PageHeader, dst []byte) ([]byt
 	return body, nil
 }
 
-// Reuse takes over the memory of a reader that is not used any more, if it is not much.
+// Reuse takes over the memory of a reader that is no longer used, unless it is large.
 func (c *ChunkReader) Reuse(old *ChunkReader) {
 	if cap(old.packed)+cap(old.plain)+cap(old.dictPlain)+old.mem.size()+old.dictMem.size() > maxPageScratch {
 		return
@@ -315,12 +314,12 @@ func (c *ChunkReader) dictionary(h format.DictionaryPageHeader, body []byte) err
 	return nil
 }
 
-// maxPageRows is the most rows of a page that is read: no writer of segments ever wrote
-// a page of half as many.
+// maxPageRows is the maximum number of rows of a page that is read. No writer of segments has ever
+// written half as many.
 const maxPageRows = 1 << 20
 
-// pageLevels reads which rows of a page have a value, into c.levels, and returns how many
-// have, and what is behind that.
+// pageLevels reads into c.levels which rows of a page have a value. It returns how many have one,
+// and the rest of the page.
 func (c *ChunkReader) pageLevels(h *format.DataPageHeader, body []byte) (values int, rest []byte, err error) {
 	rows := int64(h.NumValues)
 	if rows <= 0 || rows > c.rows || rows > maxPageRows {

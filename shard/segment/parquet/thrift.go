@@ -8,9 +8,9 @@ import (
 	"github.com/parquet-go/parquet-go/encoding/thrift"
 )
 
-// unmarshal decodes a structure of a file. Memory is taken for what b has, not for
-// what it claims: the library makes room for as many elements as a list says it has, so
-// that one wrong byte could ask for gigabytes.
+// unmarshal decodes a structure of a file. It checks lengths first, so that memory is allocated
+// only for bytes that exist: the library allocates as many elements as a list claims to have, so
+// one wrong byte could allocate gigabytes.
 func unmarshal(b []byte, v any) error {
 	s := scanner{b: b}
 	if err := s.value(compactStruct, maxThriftDepth); err != nil {
@@ -19,7 +19,7 @@ func unmarshal(b []byte, v any) error {
 	return thrift.Unmarshal(new(thrift.CompactProtocol), b, v)
 }
 
-// maxThriftDepth is the most structures within one another. Parquet has some ten.
+// maxThriftDepth is the maximum nesting of structures. Parquet needs about ten levels.
 const maxThriftDepth = 32
 
 // The types of the compact protocol.
@@ -38,7 +38,7 @@ const (
 	compactStruct = 12
 )
 
-// scanner walks over values of the compact protocol and takes no memory.
+// scanner skips values of the compact protocol without allocating memory.
 type scanner struct{ b []byte }
 
 var errThriftShort = errors.New("it ends in the middle of a value")
@@ -69,13 +69,13 @@ func (s *scanner) skip(n uint64) error {
 	return nil
 }
 
-// value goes behind a value.
+// value skips a value.
 func (s *scanner) value(typ byte, depth int) error {
 	if depth == 0 {
 		return fmt.Errorf("more than %d structures within one another", maxThriftDepth)
 	}
 	switch typ {
-	case compactTrue, compactFalse, compactByte: // of a list or a map; a field has no byte
+	case compactTrue, compactFalse, compactByte: // an element of a list or a map; a boolean field has no byte
 		return s.skip(1)
 	case compactI16, compactI32, compactI64:
 		_, err := s.varint()
@@ -109,7 +109,7 @@ func (s *scanner) list(depth int) error {
 			return err
 		}
 	}
-	if n > uint64(len(s.b)) { // each has a byte at least
+	if n > uint64(len(s.b)) { // each has at least one byte
 		return fmt.Errorf("a list of %d values in %d bytes", n, len(s.b))
 	}
 	for range n {

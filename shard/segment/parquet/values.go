@@ -1,25 +1,24 @@
 package parquet
 
-// Values are the values of a column in a row group, or in some rows of it.
+// Values are the values of a column in a row group, or in some of its rows.
 type Values struct {
 	Rows int
-	// Valid has bit i&63 of word i>>6 set if row i has a value; nil if all have. Only
-	// rows that have one have it below.
+	// Valid has bit i&63 of word i>>6 set if row i has a value. It is nil if all rows have one. The
+	// fields below have entries only for rows with a value.
 	Valid []uint64
 	// Numbers are the values of a column of numbers: integers sign-extended, or, if they are
 	// unsigned, zero-extended; floats as their bits; booleans as 0 and 1.
 	Numbers []uint64
 	// Data and Ends are the values of a column of byte strings: string i is
-	// Data[Ends[i-1]:Ends[i]], the first begins at 0. If Dict is set they are the
-	// entries of a dictionary, all of them used and none twice, and the values are the
-	// Codes.
+	// Data[Ends[i-1]:Ends[i]], and the first begins at 0. If Dict is set, they are the entries of a
+	// dictionary, all of them used and none twice, and the values are the Codes.
 	Data  []byte
 	Ends  []uint32
 	Dict  bool
 	Codes []uint32
 }
 
-// entry is byte string i of data.
+// entry returns byte string i of data.
 func entry(data []byte, ends []uint32, i int) []byte {
 	from := uint32(0)
 	if i > 0 {
@@ -36,7 +35,7 @@ func (v *Values) Reset() {
 // Entry returns byte string i, or entry i of the dictionary.
 func (v *Values) Entry(i int) []byte { return entry(v.Data, v.Ends, i) }
 
-// count returns the number of values, which is the number of rows that are not null.
+// count returns the number of values, which is the number of non-null rows.
 func (v *Values) count(numbers bool) int {
 	switch {
 	case numbers:

@@ -1,10 +1,10 @@
-// Package parquet writes Parquet files column by column from values that lie in arrays,
-// and reads them back into such. It has what segments need of the format, and no more:
-// flat schemas, one codec, and no rows.
+// Package parquet writes Parquet files column by column from arrays of values, and reads them back
+// into arrays. It implements only the part of the format that segments need: flat schemas, one
+// codec, and no rows.
 //
-// A Writer is used by one goroutine at a time: NewWriter, then for each row group
-// BeginGroup and one WriteColumn or CopyColumn per column, then Close. The functions that read keep
-// no state, and may be called concurrently.
+// One goroutine at a time uses a Writer: NewWriter, then for each row group BeginGroup and one
+// WriteColumn or CopyColumn per column, then Close. The functions that read keep no state, and may
+// be called concurrently.
 package parquet
 
 import (
@@ -22,31 +22,31 @@ import (
 
 const (
 	magic = "PAR1"
-	// pageRows is the most rows of a page: it ends with each multiple of that, at the
-	// latest. Of codes of a dictionary, and of byte strings that begin as those before,
-	// it is widePageRows: they compress worse in small pages, and are decoded fast.
+	// pageRows is the maximum number of rows of a page, and pages end at multiples of it. For
+	// dictionary codes, and for byte strings that share prefixes, the maximum is widePageRows: they
+	// compress worse in small pages and are decoded fast.
 	pageRows     = 8192
 	widePageRows = 20_480
-	// pageBytes is about the most bytes of values in a page, before compression.
+	// pageBytes is approximately the maximum size of the values in a page, before compression.
 	pageBytes = 1 << 20
-	// maxBoundBytes is the length of the longest value that is kept as a bound: bounds are copied,
-	// whole, into the footer.
+	// maxBoundBytes is the maximum length of a value that is stored as a bound, because bounds are
+	// copied in full to the footer.
 	maxBoundBytes = 256
 )
 
-// Column says how a column of a file is written.
+// Column describes how a column of a file is written.
 type Column struct {
-	// Element is the column in the schema. Its type is BOOLEAN, INT32, INT64, FLOAT,
-	// DOUBLE or BYTE_ARRAY; it is required or optional.
+	// Element is the column in the schema. Its type must be BOOLEAN, INT32, INT64, FLOAT, DOUBLE or
+	// BYTE_ARRAY, and it must be required or optional.
 	Element format.SchemaElement
-	// Unsigned means that integers are.
+	// Unsigned means that integers are unsigned.
 	Unsigned bool
-	// Rising means that numbers hardly repeat and mostly grow, as times do.
+	// Rising means that numbers rarely repeat and mostly ascend, as times do.
 	Rising bool
-	// BloomBits is the size of bloom filters in bits per value; 0: there are none.
+	// BloomBits is the size of bloom filters in bits per value; 0 means that there are none.
 	BloomBits uint
-	// AutoBloomBits is the same where BloomBits is 0, for row groups whose values look
-	// like identifiers.
+	// AutoBloomBits is the size of bloom filters for row groups whose values look like identifiers,
+	// if BloomBits is 0.
 	AutoBloomBits uint
 }
 
@@ -59,11 +59,11 @@ func (c *Column) required() bool { return c.Element.RepetitionType.V == format.R
 type Writer struct {
 	offset  int64
 	columns []Column
-	level   int // of zstd
+	level   int // zstd level
 	sorting []format.SortingColumn
 
 	groups  []format.RowGroup
-	rows    int // of the row group under way
+	rows    int // of the current row group
 	indexes []pageIndex
 	filters []filter
 	err     error
@@ -71,21 +71,21 @@ type Writer struct {
 	*scratch
 }
 
-// scratch is memory that is used for one page or chunk after the other.
+// scratch is memory that is reused for one page or chunk after another.
 type scratch struct {
 	out          *bufio.Writer
-	body, packed []byte // a page, before and after compression
+	body, packed []byte // a page before and after compression
 	codes        []uint32
 	numbers      numberDict
 }
 
-// maxPageScratch is the most memory for a page that is kept for the next file.
+// maxPageScratch is the maximum page memory that is kept for the next file.
 const maxPageScratch = 8 << 20
 
 var scratches = sync.Pool{New: func() any { return &scratch{out: bufio.NewWriterSize(nil, 256<<10)} }}
 
-// Release gives back memory that other files can be written with. w must not be used
-// any more; it may be called twice.
+// Release returns memory for use by other files. w must not be used afterwards. It may be called
+// twice.
 func (w *Writer) Release() {
 	s := w.scratch
 	if w.scratch = nil; s == nil {
@@ -97,8 +97,7 @@ func (w *Writer) Release() {
 	}
 }
 
-// pageIndex is the page index of a column chunk; of column, Bounds are nil if there
-// are none.
+// pageIndex is the page index of a column chunk. Bounds are nil if there are none.
 type pageIndex struct {
 	group, column int
 	pages         format.OffsetIndex
@@ -109,7 +108,7 @@ type pageIndex struct {
 type filter struct {
 	group, column int
 	bits          bloom.SplitBlockFilter
-	// from, if set, is the file that has it, with its header.
+	// from, if set, is the file that contains it, including its header.
 	from           io.ReaderAt
 	offset, length int64
 }
@@ -137,8 +136,8 @@ func (w *Writer) BeginGroup(rows int) {
 	})
 }
 
-// WriteColumn writes the next column of the row group. The values may be changed when
-// it has returned, and may have been by it.
+// WriteColumn writes the next column of the row group. It may change the values, and the caller may
+// change them when it has returned.
 func (w *Writer) WriteColumn(v *Values) error {
 	g := &w.groups[len(w.groups)-1]
 	c := &w.columns[len(g.Columns)]
@@ -157,7 +156,7 @@ func (w *Writer) WriteColumn(v *Values) error {
 	return w.endColumn(g)
 }
 
-// endColumn counts the column that was written, and ends the row group if it is the last.
+// endColumn counts a written column, and ends the row group after the last one.
 func (w *Writer) endColumn(g *format.RowGroup) error {
 	md := &g.Columns[len(g.Columns)-1].MetaData
 	g.TotalByteSize += md.TotalUncompressedSize
@@ -165,8 +164,8 @@ func (w *Writer) endColumn(g *format.RowGroup) error {
 	if len(g.Columns) < len(w.columns) {
 		return nil
 	}
-	// The row group is complete. Its bloom filters follow at once, so that they need
-	// not be kept.
+	// The row group is complete. Its bloom filters follow at once, so that they need not be kept in
+	// memory.
 	for i := range w.filters {
 		if err := w.filter(&w.filters[i]); err != nil {
 			return fmt.Errorf("bloom filter: %w", err)
@@ -177,11 +176,11 @@ func (w *Writer) endColumn(g *format.RowGroup) error {
 	return nil
 }
 
-// page writes a page: its header, and the body compressed. It returns the sizes, the
-// header included.
+// page writes a page: its header, and the compressed body. It returns the sizes including the
+// header.
 func (w *Writer) page(h *format.PageHeader, body []byte) (size, uncompressed int, err error) {
 	if int64(len(body)) > 1<<31-1 {
-		return 0, 0, fmt.Errorf("a page of %d bytes, more than the format can have", len(body))
+		return 0, 0, fmt.Errorf("a page has %d bytes, more than the format allows", len(body))
 	}
 	w.packed = compress(w.packed[:0], body, w.level)
 	h.UncompressedPageSize, h.CompressedPageSize = int32(len(body)), int32(len(w.packed))
@@ -195,8 +194,8 @@ func (w *Writer) page(h *format.PageHeader, body []byte) (size, uncompressed int
 	return len(head) + len(w.packed), len(head) + len(body), w.err
 }
 
-// Close writes what comes behind the row groups: the page index and the footer. It does not close what the file was
-// written to.
+// Close writes the page index and the footer after the row groups. It does not close the underlying
+// file.
 func (w *Writer) Close(createdBy string, metadata []format.KeyValue) error {
 	for _, x := range w.indexes {
 		if x.bounds == nil {

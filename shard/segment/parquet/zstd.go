@@ -8,31 +8,31 @@ import (
 	"github.com/valyala/gozstd"
 )
 
-// checksumFlag is the bit of a zstd frame header that announces a checksum behind the frame: the
-// low half of the XXH64 of the content.
+// checksumFlag is the bit of a zstd frame header that announces a checksum after the frame: the low
+// half of the XXH64 of the content.
 const checksumFlag = 4
 
-// emptyFrame is a frame of no content, with its checksum.
+// emptyFrame is a frame without content, with its checksum.
 const emptyFrame = "\x28\xb5\x2f\xfd\x24\x00\x01\x00\x00\x99\xe9\xd8\x51"
 
-// compress appends src as a zstd frame with a checksum of its content, which engines
-// compare that ignore the levels of Parquet pages.
+// compress appends src as a zstd frame with a checksum of its content. Engines that ignore the
+// checksums of Parquet pages compare this one.
 func compress(dst, src []byte, level int) []byte {
 	if len(src) == 0 {
 		return append(dst, emptyFrame...)
 	}
 	at := len(dst)
 	dst = gozstd.CompressLevel(dst, src, level)
-	// The library would write the checksum itself, but the package has no way to ask
-	// it to: it is put behind by hand.
+	// The library can write the checksum, but this package cannot make it do so. It is appended
+	// here.
 	dst[at+4] |= checksumFlag
 	return binary.LittleEndian.AppendUint32(dst, uint32(xxhash.Sum64(src)))
 }
 
-// decompress reads frames whose content has size bytes, and compares the checksum. It
-// takes the memory of dst, if there is enough. No memory is taken for a size that the
-// frame, whose checksum was compared, does not confirm. Segments of the first format have
-// frames that do not say their size: for these it is bounded.
+// decompress reads frames whose content has size bytes, and compares the checksum. It uses the
+// memory of dst if that is sufficient. It allocates memory for a size only if the frame confirms
+// the size. Frames in segments of the first format do not contain their size; for these the size is
+// limited.
 func decompress(dst, src []byte, size int) ([]byte, error) {
 	switch n, ok := contentSize(src); {
 	case ok && n != uint64(size):
@@ -54,11 +54,11 @@ func decompress(dst, src []byte, size int) ([]byte, error) {
 	return padded(dst), nil
 }
 
-// maxUnsized is the most that a page of the first format may have after decompression, in
-// bytes: a page ended with a value, and no value was larger than a body.
+// maxUnsized is the maximum size of a page of the first format after decompression, in bytes. A
+// page ended with a value, and no value was larger than a request body.
 const maxUnsized = 256 << 20
 
-// padded is b with padding bytes of capacity behind it.
+// padded returns b with padding bytes of capacity after its end.
 func padded(b []byte) []byte {
 	if cap(b)-len(b) >= padding {
 		return b
@@ -66,19 +66,19 @@ func padded(b []byte) []byte {
 	return append(make([]byte, 0, len(b)+padding), b...)
 }
 
-// contentSize returns the size of a frame's content, which writers of segments put into
-// its head; see RFC 8878, 3.1.1.
+// contentSize returns the size of a frame's content, which writers of segments put into its header;
+// see RFC 8878, 3.1.1.
 func contentSize(frame []byte) (size uint64, ok bool) {
 	if len(frame) < 5 || binary.LittleEndian.Uint32(frame) != 0xFD2FB528 {
 		return 0, false
 	}
 	head := frame[4]
-	at := 6 // behind the window descriptor
+	at := 6 // after the window descriptor
 	single := head&0x20 != 0
 	if single {
 		at = 5
 	}
-	at += []int{0, 1, 2, 4}[head&3] // a dictionary's id
+	at += []int{0, 1, 2, 4}[head&3] // the id of a dictionary
 	n := []int{0, 2, 4, 8}[head>>6]
 	if n == 0 && single {
 		n = 1
