@@ -8,8 +8,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// TestRowsAllAlike flushes rows that take next to no memory by their number: putting them
-// in order takes some for each.
+// TestRowsAllAlike flushes a large number of rows that need almost no memory each. Sorting them
+// still needs some memory for each row.
 func TestRowsAllAlike(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t)

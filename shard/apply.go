@@ -29,11 +29,12 @@ func (f fsm) AppliedIndex() uint64 { return f.s.store.Tables.Base }
 // AppliedTerm is the term of that entry.
 func (f fsm) AppliedTerm() uint64 { return f.s.store.Tables.AppliedTerm }
 
-// AheadIndex is the index up to which the manifest may be ahead of the log, because it
+// AheadIndex is the index up to which the manifest may be ahead of the log, because the manifest
 // was taken over from another replica.
 func (f fsm) AheadIndex() uint64 { return f.s.ahead }
 
-// Apply applies a committed entry. It does memory work only, unless there is no memory.
+// Apply applies a committed entry. It changes only memory. If there is no memory, it waits for a
+// flush.
 func (f fsm) Apply(index, term uint64, data []byte) any { return f.s.applier.apply(index, term, data) }
 
 // Snapshot freezes the memtable after the last Apply.
@@ -47,10 +48,10 @@ type applied struct {
 	writes []outcome
 }
 
-// outcome is what became of one write of an entry.
+// outcome is the result of one write of an entry.
 type outcome struct {
-	// err, if set, refused the write; need, if set, are the tables whose definitions
-	// it lacked. In both cases nothing of it was appended.
+	// err, if set, is why the write was refused. need, if set, are the tables whose definitions the
+	// write lacked. In both cases nothing of the write was appended.
 	err  error
 	need []uint64
 	// duplicates are the batches that had been appended before.
@@ -64,14 +65,14 @@ type applier struct {
 	tables      *store.Tables
 	files       *store.SegmentFiles
 	flusher     *store.Flusher
-	decoded     *sync.Map // of writer
+	decoded     *sync.Map // the map of writer
 	opened      <-chan struct{}
 	stop        <-chan struct{}
 	wakeFlusher func()
 
 	ids     map[rules.BatchID]struct{}
 	batches []*column.Batch
-	encoded [][]byte // as they are in the log, beside batches
+	encoded [][]byte // the bytes of batches as they are in the log, by index
 	// waits is set while Apply waits for memory that will not be free soon.
 	waits atomic.Bool
 }
@@ -79,7 +80,7 @@ type applier struct {
 // apply is called by the replica's goroutine, index after index.
 func (ap *applier) apply(index, term uint64, data []byte) any {
 	if index <= ap.tables.Base {
-		return nil // replayed: the manifest has it
+		return nil // a replay: the manifest already has the entry
 	}
 	e, err := rules.DecodeEntry(data)
 	if err != nil {
@@ -110,12 +111,11 @@ func (ap *applier) apply(index, term uint64, data []byte) any {
 	return result
 }
 
-// applyWrites appends the writes of an entry that the rules admit. Everything that
-// takes time is done before the lock; under it batches are only linked, all of an
-// entry at once.
+// applyWrites appends the writes of an entry that the rules admit. Slow work is done before taking
+// the lock. Under the lock, all batches of the entry are only linked.
 func (ap *applier) applyWrites(index, term uint64, e *rules.Entry, ready []decoded) (*applied, error) {
 	result := &applied{writes: make([]outcome, len(e.Writes))}
-	// No lock to read: only this goroutine changes the state and the active memtable.
+	// Reading needs no lock here: only this goroutine changes the state and the active memtable.
 	adm := rules.Admission{State: ap.tables.State, IDs: ap.ids}
 	clear(adm.IDs)
 	var defs []store.DefinedAt
@@ -150,7 +150,7 @@ func (ap *applier) applyWrites(index, term uint64, e *rules.Entry, ready []decod
 	rows, full := ap.tables.Link(&store.Addition{
 		Index: index, Term: term, Time: e.Time, ByUser: e.ByUser, Defs: defs, Batches: link, Encoded: ap.encoded[:len(link)],
 	})
-	clear(link) // the memtable has them; a stale pointer here would keep them
+	clear(link) // the memtable has them now, and a stale pointer would keep them alive
 	ap.batches = link[:0]
 	clear(ap.encoded)
 	ap.metrics.Entries.Inc()
@@ -161,9 +161,9 @@ func (ap *applier) applyWrites(index, term uint64, e *rules.Entry, ready []decod
 	return result, nil
 }
 
-// applyWrite decodes those batches of a write that are to be appended, unless have has
-// them, and adds them to link. An error means that the entry is not what a leader
-// proposes.
+// applyWrite decodes the batches of a write that are to be appended and adds them to link. It takes
+// batches from have if they are decoded already. An error means that the entry is not one that a
+// leader proposes.
 func (ap *applier) applyWrite(adm *rules.Admission, w *rules.Write, have, link []*column.Batch,
 	out *outcome,
 ) ([]*column.Batch, error) {
@@ -221,10 +221,10 @@ func (ap *applier) applyDefine(index, term uint64, e *rules.Entry) error {
 	return nil
 }
 
-// snapshot is a freeze as the replica sees it.
+// snapshot is a frozen memtable as the replica sees it.
 type snapshot struct{ s *Shard }
 
-// Persist flushes what is frozen. The replica cuts the log when it returns nil.
+// Persist flushes the frozen memtable. When it returns nil, the replica cuts the log.
 func (p snapshot) Persist(w io.Writer) error {
 	if err := p.s.store.Flusher.Flush(); err != nil {
 		return err
@@ -232,6 +232,6 @@ func (p snapshot) Persist(w io.Writer) error {
 	return writeSnapshot(w, p.s.cfg.ID, p.s.store.Ledger.State())
 }
 
-// Release has nothing to release: what could not be flushed stays frozen, and is
-// flushed with the next snapshot.
+// Release does nothing: a memtable that could not be flushed stays frozen, and is flushed with the
+// next snapshot.
 func (p snapshot) Release() {}

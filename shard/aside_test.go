@@ -20,7 +20,7 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// spoiled is a shard of which no segment can be written that has rows of a table.
+// spoiled is a shard that has rows of a table whose segments cannot be written.
 func spoiled(t *testing.T, cfg Config, bad *atomic.Uint64) *opened {
 	cfg.BeforeWrite = func(table uint64) {
 		if table == bad.Load() {
@@ -40,8 +40,8 @@ func suffixed(names []string, suffix string) (n int) {
 	return n
 }
 
-// TestRowsSetAside has a fault in the writing of one table's rows: the tables beside it are
-// flushed, its own rows are kept over crashes, each once, and are written when they can be.
+// TestRowsSetAside makes the writing of one table's rows fail. Other tables must be flushed. The
+// failed rows must survive crashes, each once, and be written when that is possible again.
 func TestRowsSetAside(t *testing.T) {
 	t.Parallel()
 	var bad atomic.Uint64
@@ -88,7 +88,7 @@ func TestRowsSetAside(t *testing.T) {
 	}
 	checkReport(2)
 
-	// More rows of it come, and it is not tried again at once: they go aside, too.
+	// More rows of the table come. Writing is not tried again at once, so they are set aside too.
 	s.mustPut(batch(head(2, 1, 10), "c2"), batch(head(3, 1, 11), "c3"))
 	s.flush()
 	all[2], all[3] = []string{"a2", "b2", "c2"}, []string{"a3", "b3", "c3"}
@@ -97,7 +97,7 @@ func TestRowsSetAside(t *testing.T) {
 	s = s.reopen()
 	check("after another crash", 2, all)
 
-	// A process that can write them does.
+	// A process that can write the rows does so.
 	bad.Store(0)
 	s.mustPut(batch(head(2, 1, 12), "d2"))
 	s.flush()
@@ -111,8 +111,8 @@ func TestRowsSetAside(t *testing.T) {
 	s.close()
 }
 
-// TestAsideIsPutOff does not try rows again at once that could not be written, and drops
-// them with their table.
+// TestAsideIsPutOff checks that rows which could not be written are not tried again at once, and
+// that they are dropped with their table.
 func TestAsideIsPutOff(t *testing.T) {
 	t.Parallel()
 	var bad atomic.Uint64
@@ -156,7 +156,8 @@ func TestAsideIsPutOff(t *testing.T) {
 	s.close()
 }
 
-// TestAsideIsFull refuses rows of a table of which too many are set aside, and no others.
+// TestAsideIsFull checks that rows of a table are refused if too many of its rows are set aside,
+// and that other tables are not affected.
 func TestAsideIsFull(t *testing.T) {
 	t.Parallel()
 	var bad atomic.Uint64
@@ -171,14 +172,15 @@ func TestAsideIsFull(t *testing.T) {
 		}
 	}
 	if errs.CodeOf(err) != errs.StorageUnavailable || errs.ReasonOf(err) != errs.Busy ||
-		!strings.Contains(err.Error(), "fault of this program") {
+		!strings.Contains(err.Error(), "bug in this program") {
 		t.Errorf("a table whose rows cannot be written takes them for ever: %v", err)
 	}
 	s.mustPut(batch(head(3, 1, 1), "a"))
 	s.close()
 }
 
-// TestAsideOfMergingTable keeps how rows merge that were written before that changed.
+// TestAsideOfMergingTable checks that rows which are set aside keep their merge mode when the
+// table's mode changes.
 func TestAsideOfMergingTable(t *testing.T) {
 	t.Parallel()
 	var bad atomic.Uint64
@@ -220,7 +222,8 @@ func TestAsideOfMergingTable(t *testing.T) {
 	s.close()
 }
 
-// TestDamagedRawSegment names the rows that are missing, and starts nevertheless.
+// TestDamagedRawSegment checks that the error names the missing rows, and that the shard starts
+// nevertheless.
 func TestDamagedRawSegment(t *testing.T) {
 	t.Parallel()
 	var bad atomic.Uint64
@@ -264,7 +267,7 @@ func TestDeathsOverRows(t *testing.T) {
 	for table := uint64(1); table <= 4; table++ {
 		s.mustPut(batch(head(table, 1, table), fmt.Sprint("a", table)))
 	}
-	// The first one died over a file of three tables, the second over one of them.
+	// The first process died over a file of three tables, the second over a file of one of them.
 	for _, over := range []string{`{"now":[1,2,3]}`, `{"now":[2],"deaths":{"1":1,"2":1,"3":1}}`} {
 		s.crash()
 		if err := os.WriteFile(filepath.Join(cfg.Dir, store.FlushingFile), []byte(over), 0o600); err != nil {
@@ -295,7 +298,7 @@ func TestDeathsOverRows(t *testing.T) {
 	if names := s.files(store.SegmentDirName); suffixed(names, segment.RawSuffix) != 2 {
 		t.Errorf("files %q: tried again after a start", names)
 	}
-	// Without the file they are tried again.
+	// Without the file, writing them is tried again.
 	s.crash()
 	if err := os.Remove(filepath.Join(cfg.Dir, store.FlushingFile)); err != nil {
 		t.Fatal(err)
@@ -315,7 +318,7 @@ func TestDeathsOverRows(t *testing.T) {
 	}
 }
 
-// TestAsideIsFetched gives a new replica the rows that another one has set aside.
+// TestAsideIsFetched checks that a new replica gets the rows that another one has set aside.
 func TestAsideIsFetched(t *testing.T) {
 	t.Parallel()
 	var bad atomic.Uint64
@@ -356,7 +359,7 @@ func TestAsideIsFetched(t *testing.T) {
 			t.Errorf("table %d has %q, want %q", table, got, want)
 		}
 	}
-	// Nothing is wrong with them there.
+	// The new replica can write them.
 	one.mustPut(batch(head(2, 9, 20), "row3"))
 	if index, err = one.ReadBarrier(wait(t)); err != nil {
 		t.Fatal(err)

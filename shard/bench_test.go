@@ -42,7 +42,7 @@ func benchTable() *schemapb.Table {
 	return t
 }
 
-// benchBatch is benchRows rows of it. It has no session, so that it may be applied again.
+// benchBatch is benchRows rows of it. It has no session, so it can be applied several times.
 func benchBatch(seq uint64) []byte {
 	t := schema.FromProto(benchTable())
 	var b column.Builder
@@ -73,7 +73,7 @@ func benchBatch(seq uint64) []byte {
 	return b.Encode(nil, column.Header{TableID: 1, SchemaVersion: 1})
 }
 
-// bare is a shard without a replica, to measure what Apply and flush cost by themselves.
+// bare is a shard without a replica, to measure Apply and flush alone.
 func bare(b *testing.B) *Shard {
 	cfg := Config{Config: store.Config{ID: testShard, Dir: b.TempDir(), NodeID: "n", FlushBytes: 1 << 40}}.withDefaults()
 	s := newShard(cfg)
@@ -85,7 +85,7 @@ func bare(b *testing.B) *Shard {
 	return s
 }
 
-// BenchmarkApply is the memory work of an entry of four batches of 1000 rows.
+// BenchmarkApply measures Apply of an entry with four batches of 1000 rows.
 func BenchmarkApply(b *testing.B) {
 	const perEntry = 4
 	s := bare(b)
@@ -120,7 +120,7 @@ func BenchmarkApply(b *testing.B) {
 	b.ReportMetric(float64(b.N)*perEntry*benchRows/b.Elapsed().Seconds(), "rows/s")
 }
 
-// BenchmarkFlush writes a memtable of 128,000 rows to a segment and commits it.
+// BenchmarkFlush measures writing a memtable of 128,000 rows to a segment, and the commit.
 func BenchmarkFlush(b *testing.B) {
 	const perFlush = 128
 	s := bare(b)
@@ -153,8 +153,8 @@ func BenchmarkFlush(b *testing.B) {
 	b.ReportMetric(float64(written)/float64(b.N)/perFlush/benchRows, "bytes/row")
 }
 
-// BenchmarkWrite is a write of 1000 rows through the log, fsync included, from eight
-// writers at once.
+// BenchmarkWrite measures a write of 1000 rows through the log, including fsync, by eight
+// concurrent writers.
 func BenchmarkWrite(b *testing.B) {
 	cfg := testConfig(b)
 	s := openShard(b, cfg)

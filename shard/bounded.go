@@ -10,29 +10,29 @@ import (
 	"cordwood/shard/store"
 )
 
-// The memory of rows that cannot be flushed is bounded in three steps, for a disk may be broken
-// where the log can still be written:
+// The memory of rows that cannot be flushed is limited in three steps. They are needed because the
+// disk of the segments may be broken while the log can still be written:
 //
 //	MemoryLimit      a leader refuses writes (room)
 //	three halves     a follower takes no more rows from its leader, which continues with the
-//	                 other replicas; it gets them once there is room (Crowded)
+//	                 other replicas; the follower gets the rows once there is room (Crowded)
 //	seven quarters   Apply flushes by itself and waits until that works (makeRoom). A log that is
-//	                 replayed comes to this: raft hands over all of it at once
+//	                 replayed reaches this step, because raft passes all of it on at once
 const (
-	crowdedAt = 6 // quarters of MemoryLimit
+	crowdedAt = 6 // in quarters of MemoryLimit
 	waitsAt   = 7
 )
 
 const (
 	minRoomPause = 50 * time.Millisecond
 	maxRoomPause = 5 * time.Second
-	// roomPoll is how often a wait looks whether the shard is being closed.
+	// roomPoll is how often a waiting goroutine checks whether the shard is being closed.
 	roomPoll = 50 * time.Millisecond
 )
 
 var _ replica.Bounded = fsm{}
 
-// Crowded says why the replica takes no more rows from its leader.
+// Crowded returns why the replica takes no more rows from its leader, or nil.
 func (f fsm) Crowded() error {
 	s := f.s
 	used, crowded, flushErr := s.store.Tables.Fuller(crowdedAt)
@@ -40,7 +40,7 @@ func (f fsm) Crowded() error {
 		return nil
 	}
 	s.schedule.wakeFlusher()
-	err := fmt.Errorf("shard %d on node %s is behind: %d bytes are in memory and wait to be flushed, the limit is %d",
+	err := fmt.Errorf("shard %d on node %s takes no rows: %d bytes in memory wait to be flushed, the limit is %d",
 		s.cfg.ID, s.cfg.NodeID, used, s.cfg.MemoryLimit)
 	if flushErr != nil {
 		err = fmt.Errorf("%w; the last flush failed: %w", err, flushErr)
@@ -48,11 +48,11 @@ func (f fsm) Crowded() error {
 	return err
 }
 
-// Stuck reports whether Apply waits for a flush, and the last one failed.
+// Stuck reports whether Apply waits for a flush and the last flush failed.
 func (f fsm) Stuck() bool { return f.s.applier.waits.Load() }
 
-// awaitMemory returns when there is room for the next entry; false if the shard is being
-// closed and there is none. Only the apply goroutine calls it, between two entries.
+// awaitMemory waits until there is memory for the next entry. It returns false if the shard is
+// closed first. Only the apply goroutine calls it, between two entries.
 func (ap *applier) awaitMemory() bool {
 	for wait := ap.newRoomWait(); ; {
 		if _, full, _ := ap.tables.Fuller(waitsAt); !full {
@@ -65,7 +65,7 @@ func (ap *applier) awaitMemory() bool {
 	}
 }
 
-// roomWait is a wait of the apply goroutine for memory.
+// roomWait is the state of the apply goroutine while it waits for memory.
 type roomWait struct {
 	a     *applier
 	pause time.Duration
@@ -73,12 +73,12 @@ type roomWait struct {
 
 func (ap *applier) newRoomWait() *roomWait { return &roomWait{a: ap} }
 
-// flush flushes all that is applied. If that fails, or with nothing to be flushed, it waits for
-// a moment, longer each time; false if the shard is being closed meanwhile.
+// flush flushes all applied rows. If that fails or if there is nothing to flush, it pauses, longer
+// each time. It returns false if the shard is closed meanwhile.
 //
-// It does not go by a snapshot of the replica, which would need the goroutine that waits here.
-// The manifest is ahead of the newest snapshot then, as it is after a crash between the two, and the log is cut
-// with the next one.
+// It does not use a snapshot of the replica, because that needs the goroutine that waits here.
+// Afterwards the manifest is ahead of the newest snapshot, as after a crash between the two. The
+// log is cut with the next snapshot.
 func (w *roomWait) flush() bool {
 	ap := w.a
 	select {
@@ -96,7 +96,8 @@ func (w *roomWait) flush() bool {
 			w.end()
 			return true
 		}
-		ap.cfg.Logger.Error("what is applied cannot be flushed, and there is no memory for more: the replica waits", "error",
+		ap.cfg.Logger.Error("the applied rows cannot be flushed, and there is no memory for more: the replica "+
+			"waits", "error",
 			err)
 	}
 	ap.waits.Store(true)
@@ -116,8 +117,8 @@ func (w *roomWait) flush() bool {
 
 func (w *roomWait) end() { w.a.waits.Store(false) }
 
-// applyWithMemory is applyWrites, which it calls again when there was no memory: nothing of
-// the entry is applied then. false: the shard is being closed.
+// applyWithMemory calls applyWrites, and calls it again after a wait if there was no memory; in
+// that case nothing of the entry was applied. It returns false if the shard is being closed.
 func (ap *applier) applyWithMemory(index, term uint64, data []byte,
 	e *rules.Entry,
 ) (result *applied, ok bool, err error) {
@@ -130,7 +131,7 @@ func (ap *applier) applyWithMemory(index, term uint64, data []byte,
 			wait.end()
 			return result, true, err
 		}
-		ap.cfg.Logger.Error("the system gives no memory for rows: the replica flushes what it has, and waits", "index",
+		ap.cfg.Logger.Error("the system has no memory for more rows: the replica flushes its rows and waits", "index",
 			index, "error", err)
 		if !wait.flush() {
 			return nil, false, nil

@@ -26,7 +26,7 @@ func noise(n int) string {
 	return string(text)
 }
 
-// noSegments returns a file system that makes no segments while broken is set.
+// noSegments returns a file system on which creating segments fails while broken is set.
 func noSegments(broken *atomic.Bool) vfs.FS {
 	return vfs.Hook(vfs.OS, func(op vfs.Op) error {
 		if broken.Load() && op.Kind == vfs.OpCreate && strings.Contains(op.Path, "segments") {
@@ -40,9 +40,9 @@ func (o *opened) memory() int64 {
 	return o.store.Memory.Size()
 }
 
-// TestFollowerThatCannotFlush has the flushes of a follower fail while its log can be written: it takes
-// no more rows, so that its memory stays bounded, also over a restart, and gets them once
-// the disk works.
+// TestFollowerThatCannotFlush makes the flushes of a follower fail while its log can be written.
+// The follower takes no more rows, so that its memory stays bounded, even after a restart. It gets
+// the rows once the disk works.
 func TestFollowerThatCannotFlush(t *testing.T) {
 	t.Parallel()
 	const limit = 4 << 20
@@ -92,8 +92,8 @@ func TestFollowerThatCannotFlush(t *testing.T) {
 	}
 }
 
-// TestMajorityThatCannotFlush has the flushes of two replicas of three fail: writes are refused or wait, none
-// is lost, and they go on once one of the disks works.
+// TestMajorityThatCannotFlush makes the flushes of two replicas of three fail. Writes are refused
+// or wait, no row is lost, and writes continue once one of the disks works.
 func TestMajorityThatCannotFlush(t *testing.T) {
 	t.Parallel()
 	const limit = 4 << 20
@@ -145,8 +145,8 @@ func longLog(t *testing.T, n uint64) Config {
 	return cfg
 }
 
-// TestReplayWithoutFlush opens a shard with a log that is larger than its memory, on a disk on which nothing
-// can be flushed: it waits, and goes on once that works.
+// TestReplayWithoutFlush opens a shard with a log that is larger than its memory, on a disk where
+// every flush fails. The shard waits, and continues once flushes work.
 func TestReplayWithoutFlush(t *testing.T) {
 	t.Parallel()
 	const limit = 4 << 20
@@ -195,14 +195,15 @@ func TestReplayWithoutFlush(t *testing.T) {
 	}
 }
 
-// TestReplayFlushes has a log replayed that is larger than the memory: it is flushed meanwhile.
+// TestReplayFlushes replays a log that is larger than the memory, and checks that it is flushed
+// during the replay.
 func TestReplayFlushes(t *testing.T) {
 	t.Parallel()
 	cfg := longLog(t, 60)
 	cfg.FlushBytes, cfg.MemoryLimit = 1<<20, 2<<20
 	cfg.FS = vfs.Hook(vfs.OS, func(op vfs.Op) error {
 		if op.Kind == vfs.OpCreate && strings.Contains(op.Path, "segments") {
-			<-time.After(10 * time.Millisecond) // slower than the log is read
+			<-time.After(10 * time.Millisecond) // flush more slowly than the log is read
 		}
 		return nil
 	})
@@ -222,8 +223,8 @@ func TestReplayFlushes(t *testing.T) {
 	}
 }
 
-// TestNoMemoryForRows has the system give no memory: writes are refused as Busy, and a log that is
-// replayed is flushed and continues. The replica does not fail.
+// TestNoMemoryForRows simulates a system without free memory. Writes are refused as Busy; a replay
+// flushes and continues. The replica does not fail.
 func TestNoMemoryForRows(t *testing.T) {
 	t.Parallel()
 	cfg := longLog(t, 30)
@@ -240,7 +241,7 @@ func TestNoMemoryForRows(t *testing.T) {
 	s.mustPut(batch(head(1, 9, 1001), "small"))
 }
 
-// TestNoMemoryAtAll closes a shard that waits for memory which never comes.
+// TestNoMemoryAtAll closes a shard that waits for memory which never becomes free.
 func TestNoMemoryAtAll(t *testing.T) {
 	t.Parallel()
 	cfg := longLog(t, 3)

@@ -22,8 +22,8 @@ import (
 
 const month = 30 * 24 * time.Hour
 
-// expiring opens a shard whose table 1 has a ttl of 30 days, on a clock that a test sets; elapsed is
-// the time that passes.
+// expiring opens a shard whose table 1 has a ttl of 30 days. The test sets its clock; elapsed is
+// the time that has passed.
 func expiring(t *testing.T, cfg Config, wall *clock, elapsed *time.Duration) *opened {
 	t.Helper()
 	cfg.Now, cfg.FlushAge = wall.Now, time.Hour
@@ -32,7 +32,7 @@ func expiring(t *testing.T, cfg Config, wall *clock, elapsed *time.Duration) *op
 	return openShard(t, cfg)
 }
 
-// expireOnce does what the shard does once every FlushAge.
+// expireOnce does what the shard does every FlushAge.
 func (o *opened) expireOnce() {
 	o.t.Helper()
 	if err := o.clock.expireRows(context.Background()); err != nil {
@@ -41,8 +41,8 @@ func (o *opened) expireOnce() {
 	o.flush()
 }
 
-// TestClockAheadAtStart: a process that starts with a clock that is a year ahead, and gets the right
-// one within the hour, has nothing expire; if it keeps that time, rows expire by it.
+// TestClockAheadAtStart starts a process with a clock that is a year ahead. If the clock is
+// corrected within the hour, no row expires. If it keeps that time, rows expire by it.
 func TestClockAheadAtStart(t *testing.T) {
 	t.Parallel()
 	day := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -91,7 +91,8 @@ func TestClockAheadAtStart(t *testing.T) {
 	}
 }
 
-// TestClockBehindAtStart: with a clock that is a year behind keys and sessions age as ever.
+// TestClockBehindAtStart checks that keys and sessions age normally if the clock is a year behind
+// at the start.
 func TestClockBehindAtStart(t *testing.T) {
 	t.Parallel()
 	day := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -115,8 +116,8 @@ func TestClockBehindAtStart(t *testing.T) {
 	}
 }
 
-// TestPaceOfClocks has leaders whose clocks differ by days, and jump, take turns: the replicated
-// clock never goes back, and in any while it continues by about that while.
+// TestPaceOfClocks has leaders take turns whose clocks differ by days and jump. The replicated
+// clock never goes back, and over any time it advances by about that time.
 func TestPaceOfClocks(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(200) {
@@ -157,7 +158,7 @@ func TestPaceOfClocks(t *testing.T) {
 			st.Note(&h)
 			keys = append(keys, key{h, passed})
 			if i%10 != 0 {
-				continue // what is wrong about a key stays so for longer than this
+				continue // errors in the age of a key last longer than this
 			}
 			for _, k := range keys {
 				age := passed - k.added
@@ -174,8 +175,8 @@ func TestPaceOfClocks(t *testing.T) {
 	}
 }
 
-// TestKeysWithWrongClocks: a request that is sent again to the next leader, whose clock is hours
-// ahead, is stored once.
+// TestKeysWithWrongClocks sends a request again to the next leader, whose clock is hours ahead. It
+// must be stored once.
 func TestKeysWithWrongClocks(t *testing.T) {
 	t.Parallel()
 	ahead := map[string]time.Duration{"a": 0, "b": 5 * time.Hour, "c": 50 * 24 * time.Hour}
@@ -201,8 +202,8 @@ func TestKeysWithWrongClocks(t *testing.T) {
 	}
 }
 
-// TestExpiryNeedsOthers: rows do not expire by a clock that is ahead of those of a majority, nor while
-// nobody can say what the ttl is now.
+// TestExpiryNeedsOthers checks that rows do not expire by a clock that is ahead of the clocks of a
+// majority, nor while the present ttl is unknown.
 func TestExpiryNeedsOthers(t *testing.T) {
 	t.Parallel()
 	day := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -227,8 +228,8 @@ func TestExpiryNeedsOthers(t *testing.T) {
 	}
 }
 
-// TestExpiredFilesKept: the files of rows that expired stay for a day in a folder of their own, unless
-// the disk is short of room.
+// TestExpiredFilesKept checks that files with expired rows stay in a separate folder for a day,
+// unless the disk is short of space.
 func TestExpiredFilesKept(t *testing.T) {
 	t.Parallel()
 	day := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -281,7 +282,7 @@ func TestExpiredFilesKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.flush()
-	kept(0) // nobody dropped it by mistake without saying so
+	kept(0) // the kept files must not be dropped without the metric showing it
 }
 
 func replicatedClock(s *opened) (clock int64) {

@@ -15,14 +15,14 @@ import (
 
 // Group commit. A write passes four goroutines:
 //
-//	caller        checks the batches, decodes them into the active memtable's memory (precheck),
-//	              queues the write and waits (writeLogged)
-//	commit loop   takes what waits, up to Config.GroupBytes, as a group
-//	proposer      one for each group: makes an entry of it, proposes the entry, answers the callers
-//	apply         the replica's: decides about each write, links its batches, returns the outcomes
+// 	caller        checks the batches, decodes them into the active memtable's memory (precheck),
+// 	              queues the write and waits (writeLogged)
+// 	commit loop   takes what waits, up to Config.GroupBytes, as a group
+// 	proposer      one for each group: makes an entry of it, proposes the entry, answers the callers
+// 	apply         the replica's: decides about each write, links its batches, returns the outcomes
 //
-// No write waits for a group to fill up: a group is what arrived while the entries before it were on
-// their way. An idle shard commits a single write at once; a busy one pays one fsync for many
+// No write waits for a group to fill up: a group is what arrived while the entries before it were
+// on their way. An idle shard commits a single write at once; a busy one pays one fsync for many
 // writes. Two entries are on their way at once (maxInFlight), so that one is put together and sent
 // while the other one is written to disk; with more, the groups would only be smaller.
 //
@@ -40,22 +40,22 @@ import (
 //     for the copy and returns that the outcome is unknown.
 //   - A reference to the memtable that the rows were decoded into, until the proposer is done.
 //
-// Decoded rows go round raft. The log carries bytes only, and the rows were decoded once already, by
-// precheck. So the proposer keeps them in decoded under the address of the entry's first byte while
-// Propose runs, and Apply looks there (decodedOf): on the node that proposed an entry, raft applies
-// the very slice that it was given. No other entry can have that address, because the proposer
-// holds the slice until it has deleted the key. A miss costs time and nothing else: Apply decodes the
-// batches again. It does so on followers, in a replay, if Propose gave up before the entry
-// was applied, and if the memtable was frozen meanwhile, because rows must lie in the memory of the memtable
-// that they are linked to. TestDecodedOnce fails if raft ceases to hand the slice on.
+// Decoded rows go round raft. The log carries bytes only, and the rows were decoded once already,
+// by precheck. So the proposer keeps them in decoded under the address of the entry's first byte
+// while Propose runs, and Apply looks there (decodedOf): on the node that proposed an entry, raft
+// applies the very slice that it was given. No other entry can have that address, because the
+// proposer holds the slice until it has deleted the key. A miss costs time and nothing else,
+// because Apply then decodes the batches again. It does so on followers, in a replay, if Propose
+// gave up before the entry was applied, and if the memtable was frozen meanwhile, because rows must
+// lie in the memory of the memtable that they are linked to. TestDecodedOnce fails if raft ceases
+// to hand the slice on.
 
-// maxInFlight is how many entries are on their way into the log at once: one is
-// written while the next one is put together and sent.
+// maxInFlight is how many entries are in flight at once: one is being written while the next is
+// assembled and sent.
 const maxInFlight = 2
 
-// commitLoop joins the writes that arrive while entries are on their way into the
-// next entry, until the queue is closed and empty. It is the shard's one proposer of
-// writes.
+// commitLoop combines the writes that arrive while entries are in flight into the next entry, until
+// the queue is closed and empty. It is the only proposer of writes in the shard.
 func (wr *writer) commitLoop() {
 	slots := make(chan struct{}, maxInFlight)
 	var inFlight sync.WaitGroup
@@ -75,7 +75,7 @@ func (wr *writer) commitLoop() {
 	}
 }
 
-// propose puts a group of writes into the log as one entry and answers them.
+// propose proposes a group of writes as one entry and answers them.
 func (wr *writer) propose(group []*pending) {
 	e := rules.Entry{
 		Kind:   rules.KindWrite,
@@ -134,14 +134,14 @@ func (wr *writer) propose(group []*pending) {
 	}
 }
 
-// decoded are the batches of a write as they were decoded before it went into the log.
+// decoded are the batches of a write as they were decoded before the write was proposed.
 type decoded struct {
 	mem     *memtable.Memtable
 	batches []*column.Batch
 }
 
-// decodedOf returns what was decoded of the writes of an entry, if it was proposed here
-// and Propose still waits: the log hands the same bytes to Apply. Else it is nil.
+// decodedOf returns the decoded batches of the writes of an entry if this replica proposed it and
+// Propose still waits. The log passes the same bytes to Apply. Otherwise it returns nil.
 func (ap *applier) decodedOf(data []byte) []decoded {
 	ready, _ := ap.decoded.Load(unsafe.SliceData(data))
 	list, _ := ready.([]decoded)
@@ -170,10 +170,12 @@ func (q *queue) push(p *pending) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
-		return errs.New(errs.ShardNotReady, "shard %d: it is closing", q.shard).WithReason(errs.NotLeader)
+		return errs.New(errs.ShardNotReady, "shard %d: write: the shard is being closed; send the write "+
+			"again", q.shard).WithReason(errs.NotLeader)
 	}
 	if len(q.list) > 0 && (len(q.list) >= q.maxLen || q.bytes+p.bytes > q.maxBytes) {
-		return errs.New(errs.ShardBusy, "shard %d: %d writes of %d bytes wait for the log; try again later", q.shard,
+		return errs.New(errs.ShardBusy, "shard %d: the write queue is full: %d writes of %d bytes wait for the log; try "+
+			"again later", q.shard,
 			len(q.list), q.bytes).
 			WithReason(errs.Busy).WithRetryAfter(200 * time.Millisecond)
 	}
@@ -184,7 +186,7 @@ func (q *queue) push(p *pending) error {
 	return nil
 }
 
-// pop waits for a write and returns it with those behind it, up to size bytes; nil
+// pop waits for a write and returns it with the writes after it, up to size bytes. It returns nil
 // if the queue is closed and empty.
 func (q *queue) pop(size int) []*pending {
 	q.mu.Lock()
@@ -209,7 +211,7 @@ func (q *queue) pop(size int) []*pending {
 	return group
 }
 
-// remove takes a write back; false if it is on its way.
+// remove removes a write from the queue. It returns false if the write is already in flight.
 func (q *queue) remove(p *pending) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -224,7 +226,7 @@ func (q *queue) remove(p *pending) bool {
 	return false
 }
 
-// size returns how many bytes wait.
+// size returns how many bytes wait in the queue.
 func (q *queue) size() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -50,7 +50,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// TestHaltsOnBadEntry has the log hold what no leader proposes.
+// TestHaltsOnBadEntry puts entries into the log that no leader proposes.
 func TestHaltsOnBadEntry(t *testing.T) {
 	t.Parallel()
 	table, err := proto.Marshal(def(1))
@@ -99,8 +99,8 @@ func TestHaltsOnBadEntry(t *testing.T) {
 	}
 }
 
-// TestDecodedOnce has Apply use what was decoded of a write before it went into the log, and have no
-// more memory for it: raft hands on the slice that it was given.
+// TestDecodedOnce checks that Apply uses the batches that were decoded before the write was
+// proposed, and needs no further memory for them. It relies on raft passing on the same slice.
 func TestDecodedOnce(t *testing.T) {
 	t.Parallel()
 	s := openShard(t, testConfig(t))

@@ -19,8 +19,8 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// TestOrderOfCompaction is the transcript of a compaction: the output is durable before
-// the manifest knows it, and the inputs go after that, and not while they are read.
+// TestOrderOfCompaction records the file operations of a compaction. The output must be durable
+// before the manifest names it; inputs are removed after that, and not while they are read.
 func TestOrderOfCompaction(t *testing.T) {
 	t.Parallel()
 	var rec vfs.Recorder
@@ -65,8 +65,8 @@ func TestOrderOfCompaction(t *testing.T) {
 	}
 }
 
-// TestFaultsOfCompaction fails every file operation of a history of flushes, a drop and
-// compactions once, then continues, or loses power.
+// TestFaultsOfCompaction runs a history of flushes, a drop and compactions, and makes each file
+// operation fail once. Then it continues, or simulates a power loss.
 func TestFaultsOfCompaction(t *testing.T) {
 	t.Parallel()
 	boom := errors.New("boom")
@@ -79,7 +79,7 @@ func TestFaultsOfCompaction(t *testing.T) {
 			fail := vfs.FailNth{N: n, Err: boom}
 			cfg := testConfig(t)
 			cfg.FS = vfs.Hook(disk, fail.Fail)
-			cfg.FailStop = func(error) {} // a process would end here; this one shows that nothing depends on it
+			cfg.FailStop = func(error) {} // a real process would end here; continuing shows that nothing depends on it
 			s := openShard(t, cfg)
 			s.stopCompactor()
 			var want []string
@@ -154,8 +154,8 @@ func TestFaultsOfCompaction(t *testing.T) {
 	}
 }
 
-// TestExpire lets rows expire: in memory, in segments, shared ones too, and at last in
-// the files.
+// TestExpire lets rows expire in memory, in segments including shared ones, and at last in the
+// files.
 func TestExpire(t *testing.T) {
 	t.Parallel()
 	s := openShard(t, testConfig(t))
@@ -213,7 +213,7 @@ func TestExpire(t *testing.T) {
 	step([]string{}, 1)
 }
 
-// TestClockLeaps looks at a clock that goes ahead by itself.
+// TestClockLeaps checks a clock that jumps ahead.
 func TestClockLeaps(t *testing.T) {
 	t.Parallel()
 	start := time.Now()
@@ -225,9 +225,9 @@ func TestClockLeaps(t *testing.T) {
 	}{
 		{0, 0, 0, true},
 		{time.Minute, time.Minute, time.Minute, true},
-		{2 * time.Minute, 6 * time.Minute, 6 * time.Minute, true}, // set by a little
+		{2 * time.Minute, 6 * time.Minute, 6 * time.Minute, true}, // set forward by a little
 		{3 * time.Minute, time.Hour, 7 * time.Minute, false},
-		{4 * time.Minute, 2 * time.Hour, 8 * time.Minute, true}, // was said
+		{4 * time.Minute, 2 * time.Hour, 8 * time.Minute, true}, // it was reported already
 		{5 * time.Minute, 9 * time.Minute, 9 * time.Minute, true},
 		{6 * time.Minute, -time.Hour, -time.Hour, true}, // set back: nothing expires
 		{7 * time.Minute, 11 * time.Minute, 11 * time.Minute, true},
@@ -240,7 +240,7 @@ func TestClockLeaps(t *testing.T) {
 	}
 }
 
-// TestSplit gives a table its own segment when there is much of it.
+// TestSplit checks that a table gets segments of its own when it is large enough.
 func TestSplit(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t)
@@ -272,8 +272,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestSparseColumns has a table of a thousand columns, of which a row has three, beside
-// small ones.
+// TestSparseColumns writes a table with a thousand columns, of which each row has three, beside
+// small tables.
 func TestSparseColumns(t *testing.T) {
 	t.Parallel()
 	s := openShard(t, testConfig(t))
@@ -334,7 +334,7 @@ func (o *opened) compactNow() error {
 	return o.Compact(wait(o.t))
 }
 
-// expireAt lets rows expire.
+// expireAt expires rows.
 func (o *opened) expireAt(now time.Time) error {
 	_, err := o.clock.expireBy(wait(o.t), now)
 	return err
@@ -343,7 +343,7 @@ func (o *opened) expireAt(now time.Time) error {
 // stopCompactor ends the goroutine that compacts: the test does it.
 func (o *opened) stopCompactor() { o.store.Compactor.StopLoop() }
 
-// ttls gives tables ttls; the others live for ever.
+// ttls sets the ttls of tables; rows of other tables never expire.
 func ttls(of map[uint64]time.Duration) func(t *schema.Table) schema.TTL {
 	return func(t *schema.Table) schema.TTL {
 		if d := of[t.ID]; d > 0 {
@@ -353,7 +353,7 @@ func ttls(of map[uint64]time.Duration) func(t *schema.Table) schema.TTL {
 	}
 }
 
-// ttlFor is ttls for a shard that is open.
+// ttlFor sets ttls of an open shard.
 func (o *opened) ttlFor(of map[uint64]time.Duration) {
 	o.cfg.TTL = ttls(of)
 	o.Shard.cfg.TTL = o.cfg.TTL

@@ -22,19 +22,18 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// MaxWriteBytes is the most that the batches and definitions of one Write may have
-// together, encoded.
+// MaxWriteBytes is the maximum encoded size of the batches and definitions of one Write.
 const MaxWriteBytes = replica.MaxEntryBytes - 64<<10
 
-// Config says what Open opens: what is kept and where, the group that keeps it, and the way of a
-// write into it. Dir and NodeID are required.
+// Config configures a shard: what it keeps and where, its raft group, and the path of a write into
+// it. Dir and NodeID are required.
 type Config struct {
 	store.Config
 
-	// The group.
+	// The raft group.
 
-	// Incarnation distinguishes the groups of one shard id: it grows when the shard is made
-	// anew. The default value is 1.
+	// Incarnation distinguishes the groups of one shard id: it is incremented when the shard is
+	// created again. The default value is 1.
 	Incarnation uint32
 	// Bootstrap makes an empty Dir a shard with the replicas that Founders names.
 	Bootstrap bool
@@ -43,18 +42,18 @@ type Config struct {
 	Founders []string
 	// Transport reaches the other replicas. Nil: there are none.
 	Transport raft.Transport
-	// Peers connects to the shard service of a node, from which a replica that lacks too
-	// much fetches the shard's state. It must not block. Required with Transport.
+	// Peers connects to the shard service of a node, from which a replica that is too far behind
+	// fetches the shard's state. It must not block. Required with Transport.
 	Peers func(nodeID string) (grpc.ClientConnInterface, error)
 	// TrailingBytes is how many bytes of its log a shard with several replicas keeps for replicas that
 	// are behind. The default value is 256 MiB.
 	TrailingBytes int64
-	// Fetch bounds how fast state is fetched by all shards that share it. The default
-	// value is one of the shard's own, 100 MB a second.
+	// Fetch limits the rate at which all shards that share it fetch state. By default the shard has
+	// its own limit of 100 MB a second.
 	Fetch *install.Rate
-	// Agreed returns the time that the clocks of a majority of the nodes have come to, and vouches
-	// that what TTL returns is at most a minute old. An error keeps rows from expiring. It must not
-	// block. Nil: there are no other nodes.
+	// Agreed returns a time that the clocks of a majority of the nodes have reached, and guarantees
+	// that the result of TTL is at most a minute old. If it returns an error, no rows expire. It
+	// must not block. If it is nil, there are no other nodes.
 	Agreed func(context.Context) (time.Time, error)
 	// ClusterVersion is the protocol version that all nodes understand (package metapb). It must not
 	// block. The default value returns the newest one.
@@ -67,27 +66,28 @@ type Config struct {
 	// LogDeadline is how long one write to the log or the manifest may take before it
 	// counts as failed. The default value is 10 s.
 	LogDeadline time.Duration
-	// DiskFull is called when a write to the log finds no room. The default value does
+	// DiskFull is called when a write to the log fails because the disk is full. The default does
 	// nothing.
 	DiskFull func(error)
-	// heartbeat is raft's heartbeat timeout, and trailing the least number of entries that
-	// stay in the log for followers, if they are not the replica's default values.
+	// heartbeat is raft's heartbeat timeout. trailing is the minimum number of entries that stay in
+	// the log for followers. Zero values mean the replica's defaults.
 	heartbeat time.Duration
 	trailing  uint64
 
-	// Writes on their way into the log.
+	// The queue of writes before the log.
 
-	// QueueBytes and QueueWrites bound what waits to be put into the log; a write
-	// beyond them is refused as Busy. The default values are 64 MiB and 4096.
+	// QueueBytes and QueueWrites limit the queue of writes that wait for the log; further writes
+	// are refused as Busy. The default values are 64 MiB and 4096.
 	QueueBytes  int64
 	QueueWrites int
-	// GroupBytes is the size up to which waiting writes are joined into one entry of
-	// the log. The default value is 1 MiB.
+	// GroupBytes is the size up to which waiting writes are combined into one entry of the log. The
+	// default value is 1 MiB.
 	GroupBytes int
-	// roomWait is how long a write waits for room in memory; tests set it.
+	// roomWait is how long a write waits for free memory; tests set it.
 	roomWait time.Duration
 
-	// Registerer takes the metrics, labelled with the shard. Nil: none are kept.
+	// Registerer registers the metrics, which are labelled with the shard. If it is nil, there are
+	// no metrics.
 	Registerer prometheus.Registerer
 }
 
@@ -151,9 +151,9 @@ func (c Config) Validate() error {
 			faults = append(faults, fmt.Errorf(format, args...))
 		}
 	}
-	fault(c.Dir == "", "Dir is empty")
-	fault(c.NodeID == "", "NodeID is empty")
-	fault(c.Transport != nil && c.Peers == nil, "Peers is nil, and there is a Transport")
+	fault(c.Dir == "", "Dir is empty; set the folder of the shard")
+	fault(c.NodeID == "", "NodeID is empty; set the id of this node")
+	fault(c.Transport != nil && c.Peers == nil, "Peers is nil, but Transport is set; set both or neither")
 	fault(c.FlushBytes < 0, "FlushBytes is %d, want a positive number", c.FlushBytes)
 	fault(c.FlushLogBytes < 0, "FlushLogBytes is %d, want a positive number", c.FlushLogBytes)
 	fault(c.FlushAge < 0, "FlushAge is %s, want a positive duration", c.FlushAge)
@@ -171,4 +171,4 @@ func (c Config) Validate() error {
 	return errors.Join(faults...)
 }
 
-// A nil Budget bounds nothing.
+// A nil Budget sets no limit.

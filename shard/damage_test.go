@@ -11,8 +11,8 @@ import (
 	"cordwood/shard/store"
 )
 
-// TestIsDamaged breaks what a shard needs to open: damage is told from what may pass, and
-// a segment that is set aside is reported with its rows.
+// TestIsDamaged damages the files that a shard needs to open. Damage must be distinguished from
+// temporary faults, and a quarantined segment must be reported with its rows.
 func TestIsDamaged(t *testing.T) {
 	t.Parallel()
 	flip := func(t *testing.T, path string, at int) {

@@ -10,9 +10,9 @@ import (
 	"cordwood/shard/rules"
 )
 
-// DefineTable gives the shard definitions: those that are newer than what it knows
-// take effect, on all replicas, before it returns nil. Definitions that come with
-// writes do the same; DefineTable is for changes that no write brings, such as of options.
+// DefineTable gives the shard table definitions. Those that are newer than the known ones take
+// effect on all replicas before it returns nil. Writes bring definitions too; DefineTable is for
+// changes without a write, such as changed options.
 func (s *Shard) DefineTable(ctx context.Context, tables ...*schemapb.Table) error {
 	encoded, err := rules.MarshalTables(tables)
 	if err != nil {
@@ -34,19 +34,19 @@ func (s *Shard) DefineTable(ctx context.Context, tables ...*schemapb.Table) erro
 	return nil
 }
 
-// maxDefineTables bounds the tables of one call of Seal.
+// maxDefineTables is the maximum number of tables in one call of Seal.
 const maxDefineTables = 10_000
 
 // Seal puts the definitions that are newer than the shard's into the log, and returns an index.
-// From that index on the shard's log holds no rows of a table whose writes go to other shards by
-// its definition, and its state says which batches it took before.
+// From this index on, the log has no more rows of a table whose definition sends writes to other
+// shards, and the state says which batches were taken before.
 func (s *Shard) Seal(ctx context.Context, tables []*schemapb.Table) (index uint64, err error) {
 	if len(tables) > maxDefineTables {
-		return 0, errs.New(errs.InvalidArguments, "shard %d: define %d tables: at most %d go in one call", s.cfg.ID,
+		return 0, errs.New(errs.InvalidArguments, "shard %d: define %d tables: at most %d are allowed in one call", s.cfg.ID,
 			len(tables), maxDefineTables)
 	}
 	if slices.ContainsFunc(tables, func(t *schemapb.Table) bool { return t.GetId() == 0 }) {
-		return 0, errs.New(errs.InvalidArguments, "shard %d: define a table that has no id", s.cfg.ID)
+		return 0, errs.New(errs.InvalidArguments, "shard %d: define a table: the definition has no id", s.cfg.ID)
 	}
 	encoded, err := rules.MarshalTables(tables)
 	if err != nil {

@@ -15,15 +15,16 @@ import (
 	"cordwood/shard/query/engine"
 )
 
-// heldEngine is an engine whose queries a test may hold.
+// heldEngine is an engine whose queries a test can hold.
 type heldEngine struct {
 	*engine.Engine
 	mu sync.Mutex // guards hold
-	// hold is called before Query, unless it is nil; unless it returns errGoOn its error is that of Query.
+	// hold, if not nil, is called before Query. If it returns errGoOn, the query continues;
+	// otherwise its result is the result of Query.
 	hold func(ctx context.Context, sql string) error
 }
 
-// errGoOn has a query go on.
+// errGoOn lets a query continue.
 var errGoOn = errors.New("go on")
 
 func (e *heldEngine) holdQueries(hold func(ctx context.Context, sql string) error) {
@@ -44,8 +45,8 @@ func (e *heldEngine) Query(ctx context.Context, req *query.Request, emit func([]
 	return e.Engine.Query(ctx, req, emit)
 }
 
-// untilItEnds holds the queries of all nodes until their contexts end. A node says its name when a query begins, and
-// when it has ended.
+// untilItEnds holds the queries of all nodes until their contexts end. A node sends its name when a
+// query begins and when it has ended.
 func (c *spreadNodes) untilItEnds() (began, ended chan string) {
 	began, ended = make(chan string), make(chan string)
 	for name, n := range c.nodes {
@@ -59,7 +60,7 @@ func (c *spreadNodes) untilItEnds() (began, ended chan string) {
 	return began, ended
 }
 
-// collect returns the names that nodes say, until it has n.
+// collect returns n names that nodes sent.
 func collect(from <-chan string, n int) map[string]bool {
 	names := map[string]bool{}
 	for len(names) < n {
@@ -68,7 +69,7 @@ func collect(from <-chan string, n int) map[string]bool {
 	return names
 }
 
-// TestCancelEndsAllParts: a client that leaves ends the work on every node.
+// TestCancelEndsAllParts checks that a query ends on every node when its client disconnects.
 func TestCancelEndsAllParts(t *testing.T) {
 	t.Parallel()
 	for _, sql := range []string{"SELECT count(*) FROM logs", "SELECT host, median(n) FROM logs GROUP BY host"} {
@@ -96,7 +97,8 @@ func TestCancelEndsAllParts(t *testing.T) {
 	}
 }
 
-// TestFailedPartEndsTheOthers: what one node cannot do ends the work on the others, and the query with its error.
+// TestFailedPartEndsTheOthers checks that a fault on one node ends the query on the others, and
+// that the query returns this fault.
 func TestFailedPartEndsTheOthers(t *testing.T) {
 	t.Parallel()
 	c := newSpreadNodes(t, 80)
@@ -121,8 +123,8 @@ func TestFailedPartEndsTheOthers(t *testing.T) {
 	}
 }
 
-// TestFirstRowsEndTheSearchOnAllNodes: a node that is still looking for its newest rows when the others have enough
-// is asked for the rows that are not behind these.
+// TestFirstRowsEndTheSearchOnAllNodes has a node that still searches its newest rows when the
+// others have found enough. It must then be asked only for rows that come before theirs.
 func TestFirstRowsEndTheSearchOnAllNodes(t *testing.T) {
 	t.Parallel()
 	c := newSpreadNodes(t, 800)
@@ -157,7 +159,7 @@ func TestFirstRowsEndTheSearchOnAllNodes(t *testing.T) {
 	}
 }
 
-// times returns the first columns of rows.
+// times returns the first column of each row.
 func times(rows []string) []string {
 	out := make([]string, len(rows))
 	for i, row := range rows {
@@ -166,7 +168,8 @@ func times(rows []string) []string {
 	return out
 }
 
-// TestKillEndsAllParts: a running query is listed by the same id on every node, and KILL ends it there.
+// TestKillEndsAllParts checks that a running query is listed with the same id on every node, and
+// that KILL ends it on all.
 func TestKillEndsAllParts(t *testing.T) {
 	t.Parallel()
 	c := newSpreadNodes(t, 80)
@@ -228,7 +231,8 @@ func TestKillEndsAllParts(t *testing.T) {
 	}
 }
 
-// TestDescribeRunsNothing: the columns of an answer are told of definitions alone.
+// TestDescribeRunsNothing checks that the columns of an answer are derived from the table
+// definitions alone.
 func TestDescribeRunsNothing(t *testing.T) {
 	t.Parallel()
 	c := newSpreadNodes(t, 8)

@@ -13,8 +13,8 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// spreadNodes are three nodes with a table that appends and one that merges rows, each spread over four shards, and
-// the same rows in shard 9.
+// spreadNodes are three nodes with a table in append mode and a table that merges rows. Each is
+// spread over four shards; shard 9 has the same rows.
 type spreadNodes struct {
 	*testNodes
 	spread, whole []*shardpb.QueryTable
@@ -29,7 +29,7 @@ func newSpreadNodes(t *testing.T, rows int) *spreadNodes {
 		for seq := range uint64(8) {
 			var of [4][]int
 			for i := range rows / 8 {
-				n := int(seq)*rows/16 + i // half of them come twice
+				n := int(seq)*rows/16 + i // half of them are written twice
 				of[n%7%4] = append(of[n%7%4], n)
 			}
 			for i, numbers := range of {
@@ -46,7 +46,7 @@ func newSpreadNodes(t *testing.T, rows int) *spreadNodes {
 	return c
 }
 
-// explained returns what EXPLAIN says of how a statement was taken apart.
+// explained returns the text of EXPLAIN about how a statement was split.
 func (c *spreadNodes) explained(sql string) string {
 	c.t.Helper()
 	rows, _, err := c.ask(&shardpb.QueryRequest{Sql: "EXPLAIN " + sql, Database: "public", Tables: c.spread})
@@ -60,7 +60,8 @@ func (c *spreadNodes) explained(sql string) string {
 	return strings.TrimPrefix(rows[i], "split|")
 }
 
-// TestWorkGoesToTheRows compares statements that are taken apart with their answers from one shard.
+// TestWorkGoesToTheRows compares the answers of split statements with the answers of a single
+// shard.
 func TestWorkGoesToTheRows(t *testing.T) {
 	t.Parallel()
 	c := newSpreadNodes(t, 4000)
@@ -108,8 +109,8 @@ func TestWorkGoesToTheRows(t *testing.T) {
 	}
 }
 
-// TestLargestGroups: the groups with the largest counts are found of few of each node's groups where these prove
-// them, else of all.
+// TestLargestGroups checks that the groups with the largest counts are found from a few groups of
+// each node if these suffice, and otherwise from all groups.
 func TestLargestGroups(t *testing.T) {
 	t.Parallel()
 	c := newSpreadNodes(t, 12_000)
@@ -129,7 +130,7 @@ func TestLargestGroups(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 2 { // the second time it is known what does
+		for range 2 { // the second run knows which groups suffice
 			got, _, err := c.ask(&shardpb.QueryRequest{Sql: test.sql, Database: "public", Tables: c.spread})
 			if err != nil {
 				t.Fatalf("%s: %v", test.sql, err)
@@ -148,7 +149,8 @@ func TestLargestGroups(t *testing.T) {
 	}
 }
 
-// TestExplainAnalyzeAsksTheNodes: EXPLAIN ANALYZE says what came from each node, EXPLAIN asks none.
+// TestExplainAnalyzeAsksTheNodes checks that EXPLAIN ANALYZE reports what each node returned, and
+// that EXPLAIN asks no node.
 func TestExplainAnalyzeAsksTheNodes(t *testing.T) {
 	t.Parallel()
 	c := newSpreadNodes(t, 200)
@@ -164,7 +166,7 @@ func TestExplainAnalyzeAsksTheNodes(t *testing.T) {
 	}
 }
 
-// counters returns the metrics of all nodes, added up, by name and label.
+// counters returns the sums of the metrics of all nodes, by name and label.
 func (c *spreadNodes) counters() map[string]float64 {
 	c.t.Helper()
 	out := map[string]float64{}
@@ -186,8 +188,8 @@ func (c *spreadNodes) counters() map[string]float64 {
 	return out
 }
 
-// TestQueryMetrics: statements are counted by how they were taken apart or why not, and so are the bytes of what nodes
-// return.
+// TestQueryMetrics checks the counters of statements by how they were split or why not, and of the
+// bytes that nodes return.
 func TestQueryMetrics(t *testing.T) {
 	t.Parallel()
 	c := newSpreadNodes(t, 200)
@@ -223,7 +225,8 @@ func TestQueryMetrics(t *testing.T) {
 	}
 }
 
-// TestErrorsOfParts are told of the client's statement, not of that for the nodes.
+// TestErrorsOfParts checks that errors refer to the client's statement, not to the statement for
+// nodes.
 func TestErrorsOfParts(t *testing.T) {
 	t.Parallel()
 	c := newSpreadNodes(t, 200)
@@ -240,8 +243,8 @@ func TestErrorsOfParts(t *testing.T) {
 	}
 }
 
-// TestPartOfAnotherNode runs a part on a node that does not have all of its shards: it fetches the rows, and does
-// not take the statement apart again.
+// TestPartOfAnotherNode runs a part on a node that lacks some of its shards. The node fetches the
+// rows and does not split the statement again.
 func TestPartOfAnotherNode(t *testing.T) {
 	t.Parallel()
 	c := newSpreadNodes(t, 400)

@@ -60,7 +60,7 @@ func TestDropReplayed(t *testing.T) {
 	s := openShard(t, testConfig(t))
 	s.mustPut(batch(head(1, 9, 1), "a"))
 	s.flush()
-	// The drop asks for a flush by itself; it may or may not have come before the crash.
+	// The drop requests a flush by itself. It may or may not run before the crash.
 	if err := s.DropTable(context.Background(), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -106,8 +106,9 @@ func TestDropSharing(t *testing.T) {
 	}
 }
 
-// TestTombstonesAfterRestarts drops tables over days and restarts a replica again and again: it remembers the same
-// drops, with the same times, as one that was not restarted, so that both forget them with the same entry.
+// TestTombstonesAfterRestarts drops tables over days and restarts one replica repeatedly. It must
+// remember the same drops with the same times as a replica that was not restarted, so that both
+// forget them with the same entry.
 func TestTombstonesAfterRestarts(t *testing.T) {
 	t.Parallel()
 	wall := clockAt(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))
@@ -139,7 +140,7 @@ func TestTombstonesAfterRestarts(t *testing.T) {
 		if i%3 == 0 {
 			s = s.reopen()
 		}
-		// What the manifest says is what was remembered when it was written.
+		// The manifest has the drops that were known when it was written.
 		stored := map[uint64]int64{}
 		for _, d := range s.store.Ledger.State().Dropped {
 			if !d.Forgotten(s.store.Ledger.State().Clock) {

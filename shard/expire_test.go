@@ -26,8 +26,8 @@ func clockAt(at time.Time) *clock {
 func (c *clock) set(at time.Time) { c.now.Store(&at) }
 func (c *clock) Now() time.Time   { return *c.now.Load() }
 
-// TestExpireRowGroups: row groups that have expired leave the disk although most of their
-// file has not; a file all of which expires within a flush interval is left to go by itself.
+// TestExpireRowGroups checks that expired row groups leave the disk although most of their file has
+// not expired. A file that expires as a whole within a flush interval is not rewritten.
 func TestExpireRowGroups(t *testing.T) {
 	t.Parallel()
 	const rows = 2*segment.DefaultRowGroupRows + 100
@@ -45,7 +45,7 @@ func TestExpireRowGroups(t *testing.T) {
 	write := func(table uint64, step int64) {
 		t.Helper()
 		d := def(table)
-		d.Columns = append(d.Columns[:1], d.Columns[2]) // no tag: rows are in the order of time
+		d.Columns = append(d.Columns[:1], d.Columns[2]) // without tags, rows are in the order of time
 		var b column.Builder
 		tab := schema.FromProto(d)
 		ts, m := b.Add(tab.Columns[0]), b.Add(tab.Columns[1])
@@ -75,19 +75,19 @@ func TestExpireRowGroups(t *testing.T) {
 		}
 		return rows, len(s.files("segments"))
 	}
-	// A row a second, so that a row group takes over eleven hours.
+	// Write a row a second, so that a row group spans over eleven hours.
 	write(1, 1000)
 	group := segment.DefaultRowGroupRows * time.Second
 	for _, step := range []struct {
 		at   time.Duration
 		want int64
 	}{
-		{group / 2, rows}, // the file is left alone until a row group goes
+		{group / 2, rows}, // the file is left alone until a row group has expired
 		{group + 10*time.Second, rows - segment.DefaultRowGroupRows - 10},
 		{group + time.Hour, rows - segment.DefaultRowGroupRows - 10},
 		{rows * time.Second, 0},
 	} {
-		// The first second of the data is that of 1970; a row of the last moment stays.
+		// The data starts at second 0 of 1970. A row of the last moment stays.
 		if got, files := expire(1, time.Unix(0, 0).Add(time.Hour+step.at)); got != step.want ||
 			(files == 0) != (step.want == 0) {
 			t.Errorf("%v after the first row expired: %d rows in %d files, want %d rows", step.at, got, files, step.want)
@@ -106,9 +106,9 @@ func TestExpireRowGroups(t *testing.T) {
 	}
 }
 
-// TestExpiredOneIntervalLate lets a file expire flush interval by flush interval: after each
-// no row group is left whose rows have all expired, but of files that go with the next, and
-// that takes less than three times its bytes, in never more than 32 files.
+// TestExpiredOneIntervalLate lets a file expire over many flush intervals. After each interval, the
+// only row groups left with expired rows are those of files that will be removed at the next. The
+// table takes less than three times the bytes of its rows, in at most 32 files.
 func TestExpiredOneIntervalLate(t *testing.T) {
 	t.Parallel()
 	const groups, step = 24, 10 // milliseconds from row to row
@@ -116,7 +116,7 @@ func TestExpiredOneIntervalLate(t *testing.T) {
 	cfg := testConfig(t)
 	time0 := clockAt(time.Unix(0, 0))
 	cfg.FlushBytes, cfg.Now = 1<<30, time0.Now
-	cfg.FlushAge = 2 * time.Minute // a row group is of almost seven
+	cfg.FlushAge = 2 * time.Minute // a row group spans almost seven minutes
 	s := openShard(t, cfg)
 	s.stopCompactor()
 	ttl := 6 * time.Hour
@@ -187,8 +187,8 @@ func TestExpiredOneIntervalLate(t *testing.T) {
 	}
 }
 
-// TestExpiredAmongOthers: the rows of a table with a ttl that lie in a file with those of
-// others go, however few they are.
+// TestExpiredAmongOthers checks that expired rows in a file shared with other tables are removed,
+// however few they are.
 func TestExpiredAmongOthers(t *testing.T) {
 	t.Parallel()
 	time0 := clockAt(time.Unix(0, 0))

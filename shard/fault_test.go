@@ -22,8 +22,8 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// TestOrderOfFlush is the transcript of flushes: nothing is committed before it is
-// synced under its name, and no file is removed before it is dead.
+// TestOrderOfFlush records the file operations of flushes. Files are synced under their final names
+// before they are committed, and removed only when they are no longer live.
 func TestOrderOfFlush(t *testing.T) {
 	t.Parallel()
 	var rec vfs.Recorder
@@ -62,7 +62,7 @@ func TestOrderOfFlush(t *testing.T) {
 	s.crash()
 	s = openShard(t, cfg)
 	rec.Transcript()
-	// The drop flushes by itself: wait for it instead of asking for one more.
+	// The drop flushes by itself. Wait for this flush instead of requesting another.
 	if err := s.DropTable(context.Background(), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -78,8 +78,8 @@ func TestOrderOfFlush(t *testing.T) {
 		"remove 0000000000000001.parquet")
 }
 
-// TestFaults fails every file operation of a history of writes and flushes once,
-// then continues, or loses power. Every acknowledged row is there once afterwards.
+// TestFaults runs a history of writes and flushes and makes each file operation fail once. Then it
+// continues, or simulates a power loss. Afterwards every acknowledged row is there once.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	boom := errors.New("boom")
@@ -92,7 +92,8 @@ func TestFaults(t *testing.T) {
 			fail := vfs.FailNth{N: n, Err: boom}
 			cfg := testConfig(t)
 			cfg.FS = vfs.Hook(disk, fail.Fail)
-			// A failed sync of the manifest ends the process; here it continues, which is harder.
+			// A failed sync of the manifest ends a real process. Continuing here is the harder
+			// case.
 			cfg.FailStop = func(err error) {
 				if !errors.Is(err, boom) {
 					t.Error(err)
@@ -112,7 +113,7 @@ func TestFaults(t *testing.T) {
 				}
 			}
 			if !power {
-				s.flush() // the disk works again: nothing must be in the way
+				s.flush() // the disk works again; flushes must work too
 			}
 			s.crash()
 			if power {
@@ -143,7 +144,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestDiskFull has no room for segments for a while.
+// TestDiskFull runs without disk space for segments for a while.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	var full atomic.Bool
@@ -231,9 +232,9 @@ func TestRecovery(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(dir string) error
-		err    string   // "": it opens, with all rows
+		err    string   // if empty, the shard opens with all rows
 		gone   []string // files that are removed
-		lost   []string // files that are set aside
+		lost   []string // files that are moved to lost+found
 	}{
 		{name: "as it was left", change: func(string) error { return nil }},
 		{name: "a temporary segment", change: add(at("segments", seg(9)+".tmp")), gone: []string{seg(9) + ".tmp"}},
@@ -295,7 +296,7 @@ func TestRecovery(t *testing.T) {
 					!strings.Contains(err.Error(), "shard 7: open ") {
 					t.Fatalf("got %v, want %q", err, want)
 				}
-				// A shard that does not open must not have touched anything.
+				// A shard that does not open must not change any file.
 				if after, _ := os.ReadDir(filepath.Join(s.cfg.Dir, "segments")); len(after) != len(before) {
 					t.Errorf("%d files, %d before", len(after), len(before))
 				}
@@ -326,7 +327,7 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// TestFlushReasons looks at what makes a shard flush by itself.
+// TestFlushReasons checks each reason for which a shard flushes by itself.
 func TestFlushReasons(t *testing.T) {
 	t.Parallel()
 	s := openShard(t, testConfig(t))
@@ -345,7 +346,7 @@ func TestFlushReasons(t *testing.T) {
 		{"log", func(c *Config) { c.FlushLogBytes = 10 }},
 		{"age", func(c *Config) { c.FlushAge = time.Nanosecond }},
 		{"idle", func(c *Config) { c.FlushIdle, c.FlushBytes = time.Nanosecond, 8*s.store.Memory.Size() }},
-		{"", func(c *Config) { c.FlushIdle = time.Nanosecond }}, // too little to be worth a segment
+		{"", func(c *Config) { c.FlushIdle = time.Nanosecond }}, // too little for a segment
 		{"budget", func(c *Config) {
 			c.Budget = store.NewBudget(10)
 			c.Budget.Join(1)
@@ -353,7 +354,7 @@ func TestFlushReasons(t *testing.T) {
 		}},
 		{"", func(c *Config) { c.Budget = store.NewBudget(1 << 30) }},
 	}
-	s.crash() // the flush loop must not come first
+	s.crash() // the flush loop must not run first
 	kept := s.Shard.cfg
 	for _, test := range tests {
 		s.Shard.cfg = kept
@@ -364,7 +365,7 @@ func TestFlushReasons(t *testing.T) {
 	}
 }
 
-// TestFlushesByItself waits for a flush that nobody asks for.
+// TestFlushesByItself waits for a flush that is not requested.
 func TestFlushesByItself(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t)
@@ -379,7 +380,7 @@ func TestFlushesByItself(t *testing.T) {
 	}
 }
 
-// TestBudget has two shards share one.
+// TestBudget has two shards with a common budget.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	budget := store.NewBudget(40 << 10)
@@ -413,8 +414,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestWriteWaitsForFlush has flushes begin only when memory is full: a write then waits for
-// the room that they make, rather than being refused.
+// TestWriteWaitsForFlush starts flushes only when memory is full. A write must then wait for the
+// memory that they free, and not be refused.
 func TestWriteWaitsForFlush(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t)
@@ -424,7 +425,8 @@ func TestWriteWaitsForFlush(t *testing.T) {
 	var flushes atomic.Int64
 	cfg.FS = vfs.Hook(vfs.OS, func(op vfs.Op) error {
 		if op.Kind == vfs.OpCreate && strings.Contains(op.Path, ".parquet") {
-			for !ended.Load() && s.writes.checkRoom(21_000) == nil { // a write of 20,000 bytes and something has none
+			// there is no room for a write of a little over 20,000 bytes
+			for !ended.Load() && s.writes.checkRoom(21_000) == nil {
 				runtime.Gosched()
 			}
 			flushes.Add(1)

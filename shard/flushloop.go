@@ -16,17 +16,17 @@ import (
 	"cordwood/shard/store"
 )
 
-// This file is about when a shard is flushed.
+// This file decides when a shard is flushed.
 
 const (
-	// memoryIdle is how long no memory for rows must have been requested before free memory is given
-	// back.
+	// memoryIdle is how long no row memory must have been allocated before free memory is returned
+	// to the system.
 	memoryIdle      = 2 * time.Second
 	minFlushBackoff = time.Second
 	maxFlushBackoff = 30 * time.Second
 )
 
-// schedule decides when the shard is flushed, and has the replica do it.
+// schedule decides when the shard is flushed, and makes the replica do it.
 type schedule struct {
 	cfg        *Config
 	metrics    *store.Metrics
@@ -39,12 +39,12 @@ type schedule struct {
 	clock      *timekeeper
 	stop       <-chan struct{}
 
-	wake     chan string     // with a reason, or none
-	requests chan chan error // of those who wait for a flush
+	wake     chan string     // receives a reason, or an empty text
+	requests chan chan error // from callers that wait for a flush
 	loops    sync.WaitGroup
 }
 
-// flush has the loop flush, and waits until it has.
+// flush requests a flush, and waits until it is done.
 func (sd *schedule) flush(ctx context.Context) error {
 	done := make(chan error, 1)
 	select {
@@ -62,19 +62,18 @@ func (sd *schedule) flush(ctx context.Context) error {
 	}
 }
 
-// wakeFlusher has the flush loop look for a reason to flush.
+// wakeFlusher makes the flush loop check for a reason to flush.
 func (sd *schedule) wakeFlusher() { sd.wakeFlusherFor("") }
 
-// wakeFlusherFor gives it one.
+// wakeFlusherFor makes the flush loop flush for a given reason.
 func (sd *schedule) wakeFlusherFor(reason string) {
 	select {
 	case sd.wake <- reason:
-	default: // it is awake
+	default: // it is awake already
 	}
 }
 
-// loop flushes when there is a reason, and again, with growing pauses, while it
-// fails.
+// loop flushes when there is a reason. If a flush fails, it tries again with growing pauses.
 func (sd *schedule) loop() {
 	ticker := time.NewTicker(min(time.Second, max(sd.cfg.FlushAge/4, time.Millisecond)))
 	defer ticker.Stop()
@@ -116,45 +115,45 @@ func (sd *schedule) loop() {
 	}
 }
 
-// returnMemory gives free memory of rows back to the system, if it is not needed.
+// returnMemory returns free row memory to the system if it is not needed.
 func (sd *schedule) returnMemory() {
 	if sd.cfg.Pool.Trim(sd.cfg.Now(), memoryIdle) > 0 {
-		// What writing left on the heap may go as well: a large answer may follow.
+		// Return free heap memory of earlier writes too: a large answer may need it.
 		debug.FreeOSMemory()
 	}
 }
 
-// expire removes expired rows that were kept for a while, and finds rows that have expired since.
+// expire removes expired rows that were kept for a while, and searches for newly expired rows.
 func (sd *schedule) expire() {
 	sd.files.SweepExpired()
 	if err := sd.clock.expireRows(context.Background()); err != nil {
-		sd.cfg.Logger.Warn("expired rows stay for now; they are hidden from queries", "error", err)
+		sd.cfg.Logger.Warn("could not remove expired rows; they are hidden from queries", "error", err)
 	}
 }
 
-// flushPause is the pause between flushes that fail. Only a request is not held up by it.
+// flushPause is the pause between failing flushes. A requested flush does not wait for it.
 type flushPause struct {
 	length time.Duration
 	until  time.Time
 }
 
-// note takes in how a flush ended, and returns the pause before the next one.
+// note records how a flush ended, and returns the pause before the next one.
 func (p *flushPause) note(now time.Time, err error) time.Duration {
 	if err == nil {
 		*p = flushPause{}
 		return 0
 	}
 	p.length = min(max(2*p.length, minFlushBackoff), maxFlushBackoff)
-	// raft keeps only the text
+	// raft passes on only the text of the error
 	if errors.Is(err, syscall.ENOSPC) || strings.Contains(err.Error(), syscall.ENOSPC.Error()) {
-		p.length = minFlushBackoff // room comes back at once, and rows are waiting
+		p.length = minFlushBackoff // disk space may come back at any time, and rows are waiting
 	}
 	p.until = now.Add(p.length)
 	return p.length
 }
 
-// beginLog puts an empty entry into the log if there are rows, but none that this
-// process got from the log: a replica that has applied nothing takes no snapshot.
+// beginLog puts an empty entry into the log if there are rows but this process has applied no
+// entry: a replica takes no snapshot before it has applied something.
 func (sd *schedule) beginLog() error {
 	if !sd.memory.OnlyUnlogged() {
 		return nil
@@ -164,10 +163,10 @@ func (sd *schedule) beginLog() error {
 	return err
 }
 
-// flushFor has the replica take a snapshot, which flushes, and counts it.
+// flushFor makes the replica take a snapshot, which flushes, and counts the flush.
 func (sd *schedule) flushFor(reason string) error {
 	if sd.memory.Settled() {
-		return nil // two snapshots of one index in one millisecond would have one name
+		return nil // two snapshots of the same index in the same millisecond would get the same name
 	}
 	start := time.Now()
 	ended := sd.operations.Begin("flush", "because of "+reason, sd.memory.Size())

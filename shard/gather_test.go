@@ -31,18 +31,18 @@ import (
 	"cordwood/shard/shardclient"
 )
 
-// testNode is a node with shards and an engine of its own.
+// testNode is a node with shards and its own engine.
 type testNode struct {
-	mu     sync.RWMutex // of what shards point to, for the server; the test changes it
+	mu     sync.RWMutex // guards the shards that the server reads
 	shards []*opened
 	spool  *spool.Dir
 	srv    *grpc.Server
 	engine *heldEngine
-	// metrics are those of the server.
+	// metrics are the metrics of the server.
 	metrics *prometheus.Registry
 }
 
-// testNodes are nodes that reach each other by connections in memory; a shard lies on one.
+// testNodes are nodes connected in memory. Each shard is on one of them.
 type testNodes struct {
 	t      *testing.T
 	dir    string
@@ -137,7 +137,7 @@ func eachKey(m map[string][]uint32, yield func(string) bool) {
 	}
 }
 
-// reopen has a shard crash and opens it again, while other nodes may ask for it.
+// reopen simulates a crash of a shard and opens it again, while other nodes may ask for it.
 func (c *testNodes) reopen(id uint32) {
 	c.t.Helper()
 	s := c.shard(id)
@@ -196,7 +196,7 @@ func (c *testNodes) ask(req *shardpb.QueryRequest) (rows, partial []string, err 
 	return rows, partial, r.Err()
 }
 
-// wideDef returns a table of every kind of column whose writes go to some shards.
+// wideDef returns a table with every kind of column, whose writes go to the given shards.
 func wideDef(id uint64, name string, options map[string]string, shards ...uint32) *schemapb.Table {
 	d := &schemapb.Table{
 		Id: id, Database: "public", Name: name, Version: 1, MinWriterVersion: 1, Options: options,
@@ -226,7 +226,7 @@ func wideDef(id uint64, name string, options map[string]string, shards ...uint32
 	return d
 }
 
-// wideRows makes the rows with the given numbers of a table of wideDef.
+// wideRows returns the rows of a table of wideDef with the given numbers.
 func wideRows(rng *rand.Rand, d *schemapb.Table, seq uint64, numbers []int) []byte {
 	b := &column.Builder{}
 	var cols []*column.Col
@@ -279,8 +279,8 @@ func tableOf(d *schemapb.Table, shard uint32, more ...uint32) *shardpb.QueryTabl
 	}
 }
 
-// TestSpreadTablesAnswerAlike runs statements on tables in one shard, and on the same rows
-// spread over the shards of three nodes: the answers are the same.
+// TestSpreadTablesAnswerAlike runs statements on tables in one shard, and on tables with the same
+// rows spread over the shards of three nodes. The answers must be the same.
 func TestSpreadTablesAnswerAlike(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
@@ -364,7 +364,7 @@ func TestSpreadTablesAnswerAlike(t *testing.T) {
 			t.Errorf("node %s: %d bytes are left", id, n.spool.Used())
 		}
 	}
-	// Mistakes are told as ever.
+	// Faults in statements are reported as usual.
 	_, _, err := c.ask(&shardpb.QueryRequest{
 		Sql:      "SELECT nothing FROM logs",
 		Database: "public",
@@ -375,8 +375,8 @@ func TestSpreadTablesAnswerAlike(t *testing.T) {
 	}
 }
 
-// TestMissingShard: an answer without the rows of a shard is an error, unless it is
-// allowed, and then it says so.
+// TestMissingShard checks that a missing shard is an error, unless partial answers are allowed. A
+// partial answer must say that it is one.
 func TestMissingShard(t *testing.T) {
 	t.Parallel()
 	c := newTestNodes(t, map[string][]uint32{"a": {1}, "b": {2}})
@@ -415,8 +415,9 @@ func TestMissingShard(t *testing.T) {
 	}
 }
 
-// TestOutdatedTable: a query of a router that could not read the metadata is refused by a
-// shard that knows the table better, wherever the query runs; its rows may be in other shards.
+// TestOutdatedTable sends a query of a router that could not read the metadata. A shard that knows
+// a newer definition must refuse it, whichever node runs the query, because rows may be in other
+// shards.
 func TestOutdatedTable(t *testing.T) {
 	t.Parallel()
 	c := newTestNodes(t, map[string][]uint32{"a": {1}, "b": {2}})

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// BenchmarkGroup measures what a confirmed read and an acknowledged write take in a group of three
-// over loopback connections.
+// BenchmarkGroup measures a confirmed read and an acknowledged write in a group of three, over
+// loopback connections.
 func BenchmarkGroup(b *testing.B) {
 	for _, c := range []struct {
 		name string

@@ -27,7 +27,7 @@ import (
 type group struct {
 	t     testing.TB
 	setup func(node string, cfg *Config)
-	// incarnation is that of the shard, 1 if it is 0.
+	// incarnation is the incarnation of the shard; 0 means 1.
 	incarnation uint32
 
 	mu    sync.Mutex // guards nodes
@@ -49,8 +49,8 @@ type groupNode struct {
 
 	mu    sync.Mutex // guards shard, cut and side
 	shard *Shard
-	cut   bool // nobody reaches it, and it reaches nobody
-	side  int  // it reaches the nodes of its side
+	cut   bool // it is cut off from all nodes
+	side  int  // it reaches only the nodes on the same side
 
 	cfg  Config
 	open *opened
@@ -77,7 +77,7 @@ func (n *groupNode) sideOf() int {
 // apart reports whether the network lets nothing pass between two nodes.
 func apart(a, b *groupNode) bool { return a.isCut() || b.isCut() || a.sideOf() != b.sideOf() }
 
-// part puts nodes on the other side of the network.
+// part moves nodes to the other side of the network.
 func (g *group) part(side int, ids ...string) {
 	for _, id := range ids {
 		n := g.node(id)
@@ -99,7 +99,7 @@ func (n *groupNode) get(id uint32) (*Shard, bool) {
 	return n.shard, n.shard != nil && id == testShard
 }
 
-// newGroup founds a shard on the given nodes; setup may change their settings.
+// newGroup creates a shard on the given nodes; setup may change their settings.
 func newGroup(t testing.TB, setup func(node string, cfg *Config), founders ...string) *group {
 	g := &group{t: t, nodes: map[string]*groupNode{}, setup: setup}
 	for _, id := range founders {
@@ -121,7 +121,7 @@ func listen(t testing.TB) net.Listener {
 	return l
 }
 
-// addNode makes a node without a replica.
+// addNode adds a node without a replica.
 func (g *group) addNode(id string) *groupNode {
 	t := g.t
 	n := &groupNode{id: id, raftOn: listen(t)}
@@ -196,7 +196,7 @@ func (c *cuttable) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// config returns what the replica of a node is opened with, except the transport.
+// config returns the configuration of a node's replica, without the transport.
 func (g *group) config(id string, founders []string) Config {
 	n := g.node(id)
 	cfg := testConfig(g.t)
@@ -220,7 +220,7 @@ func (g *group) config(id string, founders []string) Config {
 	return cfg
 }
 
-// joined returns the config of a node with a transport.
+// joined returns the configuration of a node with a transport.
 func (g *group) joined(n *groupNode) Config {
 	g.t.Helper()
 	var err error
@@ -231,8 +231,8 @@ func (g *group) joined(n *groupNode) Config {
 	return n.cfg
 }
 
-// open opens the replica of a node, on the folder that it had before, if it had one.
-// Without founders it is one that joins.
+// open opens the replica of a node, on its former folder if it had one. Without founders the
+// replica joins an existing group.
 func (g *group) open(id string, founders []string) *opened {
 	g.t.Helper()
 	n := g.node(id)
@@ -261,7 +261,7 @@ func (g *group) stop(id string) {
 	n.open.crash()
 }
 
-// leader waits until one of the open replicas leads.
+// leader waits until one of the open replicas leads, and returns it.
 func (g *group) leader() *opened {
 	g.t.Helper()
 	ctx, cancel := context.WithCancel(wait(g.t))
@@ -285,7 +285,7 @@ func (g *group) leader() *opened {
 	}
 }
 
-// followers returns the open replicas that are not o; all of them if o is nil.
+// followers returns the open replicas except o, or all of them if o is nil.
 func (g *group) followers(o *opened) (out []*opened) {
 	ids := []string{}
 	for id, n := range g.nodes {
@@ -300,7 +300,7 @@ func (g *group) followers(o *opened) (out []*opened) {
 	return out
 }
 
-// barrier waits until a replica shows what the leader has acknowledged.
+// barrier waits until a replica has applied everything that the leader has acknowledged.
 func (g *group) barrier(leader, o *opened) {
 	g.t.Helper()
 	index, err := leader.ReadBarrier(wait(g.t))
@@ -312,7 +312,8 @@ func (g *group) barrier(leader, o *opened) {
 	}
 }
 
-// caughtUp waits until a replica shows what was acknowledged, also if the lead changes meanwhile.
+// caughtUp waits until a replica has everything that was acknowledged, even if the leader changes
+// meanwhile.
 func (g *group) caughtUp(o *opened) {
 	g.t.Helper()
 	for ctx := wait(g.t); ; {
@@ -329,7 +330,7 @@ func (g *group) caughtUp(o *opened) {
 	}
 }
 
-// change makes a change at the leader, again while that is too early.
+// change makes a change at the leader, and repeats it while the leader is not ready for it.
 func (g *group) change(o *opened, kind replica.ChangeKind, node string) {
 	g.t.Helper()
 	ctx := wait(g.t)
@@ -346,7 +347,7 @@ func (g *group) change(o *opened, kind replica.ChangeKind, node string) {
 	}
 }
 
-// put writes batches at the leader, again as long as a client would.
+// put writes batches at the leader, and repeats the write for as long as a client would.
 func (g *group) put(batches ...[]byte) {
 	g.t.Helper()
 	for ctx := wait(g.t); ; {
@@ -366,7 +367,7 @@ func busy(err error) bool {
 	return reason == errs.Busy || reason == errs.NotLeader && errs.From(err).Leader == ""
 }
 
-// wantRows waits until a replica shows what the leader does, and compares that.
+// wantRows waits until a replica has the leader's rows, and compares them with the wanted rows.
 func (g *group) wantRows(o *opened, table uint64, want ...string) {
 	g.t.Helper()
 	g.caughtUp(o)

@@ -16,8 +16,8 @@ import (
 	"cordwood/shard/replica"
 )
 
-// TestGrow has a shard of one replica get two more, which need its segments, because
-// its log was cut, and rows that were never in it.
+// TestGrow adds two replicas to a shard with one. They need its segments, because its log was cut,
+// and because some rows were never in the log.
 func TestGrow(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, nil, "n1")
@@ -53,7 +53,7 @@ func TestGrow(t *testing.T) {
 		t.Errorf("the leader was removed by itself: %v", err)
 	}
 
-	// The first one goes; the others have everything, its duplicates included.
+	// The first replica stops. The others have everything, including the record of duplicates.
 	g.stop("n1")
 	next := g.leader()
 	g.put(batch(head(1, 9, 5), "c"), batch(head(1, 9, 7), "d"))
@@ -75,8 +75,8 @@ func TestGrow(t *testing.T) {
 	}
 }
 
-// TestFarBehind has a follower be away until the log does not reach back to where it
-// was. What it shows meanwhile stays until nobody looks at it.
+// TestFarBehind stops a follower until the log no longer has the entries that it needs. Views of
+// its old state must stay valid until they are closed.
 func TestFarBehind(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, func(_ string, cfg *Config) { cfg.TrailingBytes, cfg.trailing = 1, 1 }, "n1", "n2", "n3")
@@ -130,9 +130,9 @@ func TestFarBehind(t *testing.T) {
 	g.wantRows(away, 1, want...)
 }
 
-// TestFarBehindAndAlone has a new leader whose only other member lacks entries that are not in
-// its log any more: it commits nothing, and is not ready, before that member has its state, and
-// gives it anyway.
+// TestFarBehindAndAlone has a new leader whose only other member lacks entries that are no longer
+// in the log. The leader cannot commit and is not ready before this member has its state, and it
+// must give the state nevertheless.
 func TestFarBehindAndAlone(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, func(_ string, cfg *Config) { cfg.TrailingBytes, cfg.trailing = 1, 1 }, "n1", "n2", "n3")
@@ -158,12 +158,12 @@ func TestFarBehindAndAlone(t *testing.T) {
 	g.wantRows(late, 1, append(want, "row-c")...)
 }
 
-// TestChangesTakeTurns has a change of the members wait for another one only as long as
-// its own time lasts.
+// TestChangesTakeTurns checks that a change of the members waits for another one only until its own
+// deadline.
 func TestChangesTakeTurns(t *testing.T) {
 	t.Parallel()
 	s := openShard(t, testConfig(t))
-	s.changing <- struct{}{} // as a Change that waits for another node has it
+	s.changing <- struct{}{} // simulate a Change that waits for another node
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	err := s.Change(ctx, replica.AddLearner, "n2")

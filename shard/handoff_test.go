@@ -13,9 +13,9 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// TestHandOver writes, deletes and moves a table at random, from one shard to several and
-// back, with restarts, flushes and compactions between, and compares it with a map. A column of
-// it becomes wider in the middle, mostly while its rows are copied.
+// TestHandOver writes to a table, deletes from it and moves it between shards at random, with
+// restarts, flushes and compactions, and compares it with a map. One of its columns is widened,
+// mostly while rows are copied.
 func TestHandOver(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"last_row", "last_non_null"} {
@@ -47,9 +47,8 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
-// TestHandOverAppend writes and moves a table that keeps all rows, of which many are alike, with
-// and without its rows, and compares it with a list: each row is there once. Half of the tables
-// merged their rows before.
+// TestHandOverAppend writes and moves a table in append mode that has many equal rows, and compares
+// it with a list: each row is there exactly once. Half of the tables merged rows before.
 func TestHandOverAppend(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"append", "last_row"} {
@@ -98,8 +97,8 @@ func TestHandOverAppend(t *testing.T) {
 	}
 }
 
-// TestHandOverTargetKilled has the shard that takes the rows crash during the copy: what
-// was acknowledged is in its log, and the rest is sent again.
+// TestHandOverTargetKilled crashes the target shard during the copy. Acknowledged rows are in its
+// log; the rest is sent again.
 func TestHandOverTargetKilled(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"last_row", "append"} {
@@ -133,15 +132,15 @@ func handOverTargetKilled(t *testing.T, mode string) {
 			t.Fatal(resp.Error)
 		}
 	}
-	w.reopen(3) // nothing of it may be in memory alone
+	w.reopen(3) // nothing of it may exist in memory only
 	w.change(func(d *schemapb.Table) {
 		d.Id, d.Handoff, d.Placement = d.Handoff.TableId, nil, []*schemapb.Placement{{Epoch: 3, ShardId: 3}}
 	})
 	w.check("after the move")
 }
 
-// TestHandOverEnds has handoffs end that are of no use: the table is dropped, the copy is,
-// or rows come to merge in another way.
+// TestHandOverEnds checks that handoffs end when they become pointless: the table or the copy is
+// dropped, or the merge mode changes.
 func TestHandOverEnds(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -197,7 +196,8 @@ func TestHandOverEnds(t *testing.T) {
 	}
 }
 
-// TestQueryOfGoneTable has a query by an old definition fail, rather than see nothing.
+// TestQueryOfGoneTable checks that a query with an old definition fails instead of returning no
+// rows.
 func TestQueryOfGoneTable(t *testing.T) {
 	t.Parallel()
 	w := newMergeWorld(t, 1, "last_row")

@@ -17,8 +17,8 @@ import (
 	"cordwood/shard/compaction"
 )
 
-// mergeWorld is a table that merges rows, or keeps them all, on shards of two nodes, beside
-// a plain map of what it should hold. The world is the metadata: it says where the table is.
+// mergeWorld is a table, which merges rows or keeps them all, on shards of two nodes, beside a map
+// of its expected rows. It also plays the metadata: it says where the table is.
 type mergeWorld struct {
 	*testNodes
 	t       *testing.T
@@ -27,8 +27,8 @@ type mergeWorld struct {
 	ids     uint64
 	seq     uint64
 	nonNull bool
-	narrow  uint32               // the last version in which b had integers, once it is widened
-	want    map[string][2]string // by host and ts, and a number if all rows are kept: a, b
+	narrow  uint32               // the last version in which b had integers, after it was widened
+	want    map[string][2]string // columns a and b by host and ts, and by a number if all rows are kept
 	moves   int
 }
 
@@ -67,7 +67,8 @@ func newMergeWorld(t *testing.T, seed uint64, mode string) *mergeWorld {
 
 func (w *mergeWorld) table() *schema.Table { return schema.FromProto(w.def) }
 
-// widen has b take fractions. Some writers continue with the definition of before.
+// widen changes column b to floating-point numbers. Some writers continue with the earlier
+// definition.
 func (w *mergeWorld) widen() {
 	if w.narrow == 0 {
 		w.narrow = w.def.Version
@@ -81,7 +82,7 @@ func (w *mergeWorld) write() {
 	w.writeAs(w.def)
 }
 
-// writeAs writes as one who knows a definition, which may be an older one.
+// writeAs writes as a router that knows the given definition, which may be an older one.
 func (w *mergeWorld) writeAs(def *schemapb.Table) {
 	w.t.Helper()
 	t := schema.FromProto(def)
@@ -92,7 +93,7 @@ func (w *mergeWorld) writeAs(def *schemapb.Table) {
 	shards := place.Shards()
 	part := column.NewPartitioner(t, len(shards))
 	deletes := !t.AppendMode() && w.rng.IntN(4) == 0
-	chosen := w.rng.IntN(len(shards)) // of a table that keeps all rows
+	chosen := w.rng.IntN(len(shards)) // for a table that keeps all rows
 	parts := make([]*column.Builder, len(shards))
 	for range 1 + w.rng.IntN(20) {
 		host, ts := fmt.Sprint("h", w.rng.IntN(12)), int64(w.rng.IntN(6))*40_000_000 // over three days
@@ -177,7 +178,7 @@ func (w *mergeWorld) writeAs(def *schemapb.Table) {
 	}
 }
 
-// check compares what a query sees with the map.
+// check compares the answer of a query with the map.
 func (w *mergeWorld) check(what string) {
 	w.t.Helper()
 	shards := w.table().Shards()
@@ -208,8 +209,8 @@ func (w *mergeWorld) check(what string) {
 	}
 }
 
-// disturb flushes, compacts or restarts a shard; a restarted one has flushed what is not
-// in its log.
+// disturb flushes, compacts or restarts a shard. Before a restart it flushes rows that are not in
+// the log.
 func (w *mergeWorld) disturb(restarts bool) {
 	s := w.shard(uint32(1 + w.rng.IntN(4)))
 	switch w.rng.IntN(3) {
@@ -248,15 +249,16 @@ func (w *mergeWorld) handOver(req *shardpb.HandOverRequest) *shardpb.HandOverRes
 	return nil
 }
 
-// change makes the table another one, as a command of the metadata does.
+// change changes the definition of the table, as a command of the metadata does.
 func (w *mergeWorld) change(set func(d *schemapb.Table)) {
 	w.def = proto.CloneOf(w.def)
 	w.def.Version++
 	set(w.def)
 }
 
-// place has other shards take the writes of a table that keeps all rows, which stay where they
-// are; the former shards may not hear of it, and take rows of who has not either.
+// place moves the writes of a table that keeps all rows to other shards, without its rows. The
+// former shards may not learn of it, and then still take rows from routers that have not learned of
+// it either.
 func (w *mergeWorld) place(to []uint32) {
 	w.t.Helper()
 	before := w.def
@@ -278,7 +280,7 @@ func (w *mergeWorld) place(to []uint32) {
 	w.write()
 }
 
-// keepAll has the table keep all rows from now on.
+// keepAll changes the table so that it keeps all rows from now on.
 func (w *mergeWorld) keepAll() {
 	w.t.Helper()
 	w.change(func(d *schemapb.Table) { d.Options = map[string]string{"append_mode": "true"} })
@@ -289,8 +291,8 @@ func (w *mergeWorld) keepAll() {
 	}
 }
 
-// move hands the table over to other shards, with writes between all steps; ok is false
-// if it was given up.
+// move moves the table to other shards, with writes between all steps. ok is false if the move was
+// cancelled.
 func (w *mergeWorld) move(to []uint32) (ok bool) {
 	w.t.Helper()
 	from := w.table().Shards()

@@ -24,7 +24,7 @@ import (
 
 const testShard = shardtest.Shard
 
-// Short names of what the tests of this package use most.
+// Short names of what the tests use most.
 var (
 	def   = shardtest.Table
 	head  = shardtest.Header
@@ -50,7 +50,7 @@ func mustDef(t testing.TB, p *schemapb.Table) *rules.Definition {
 	return rules.NewDefinition(p, stored)
 }
 
-// opened is a shard under test with what it was opened with.
+// opened is a shard under test with the configuration that it was opened with.
 type opened struct {
 	*Shard
 	t   testing.TB
@@ -58,7 +58,7 @@ type opened struct {
 }
 
 func testConfig(t testing.TB) Config {
-	// Compactions wait for ever, so that tests know which files there are.
+	// No compaction runs by itself, so that tests know which files exist.
 	busy := compaction.NewLimiter(0, 0)
 	if err := busy.Begin(context.Background()); err != nil {
 		t.Fatal(err)
@@ -95,8 +95,7 @@ func tryOpen(t testing.TB, cfg Config) (*opened, error) {
 	return o, nil
 }
 
-// crash stops the goroutines without flushing anything, as a kill would. The files
-// stay as they are.
+// crash stops the goroutines without flushing, as a kill would. The files stay as they are.
 func (o *opened) crash() {
 	_ = o.ending.do(context.Background(), o.cfg.ID, func() error {
 		o.writes.queue.close()
@@ -128,7 +127,7 @@ func (o *opened) close() {
 	}
 }
 
-// put writes batches and sends definitions if the shard asks for them.
+// put writes batches, and sends definitions if the shard asks for them.
 func (o *opened) put(batches ...[]byte) (uint64, error) {
 	index, need, err := o.Write(context.Background(), batches, nil)
 	if err != nil || len(need) == 0 {

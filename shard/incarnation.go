@@ -16,22 +16,22 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// The folder of a replica says in these files which group it belongs to: FORMAT.md.
+// Files in the folder of a replica that say to which group it belongs: see FORMAT.md.
 const (
 	incarnationFileName = "INCARNATION"
 	recoveredFileName   = "RECOVERED"
-	// recoveringFileName is there while Recover works: what it was to do must be done before the
-	// folder is used.
+	// recoveringFileName exists while Recover works. Recover must complete before the folder is
+	// used.
 	recoveringFileName = "RECOVERING"
 )
 
 // errRecovering is why a folder is not used.
-var errRecovering = errors.New("'cordwood recover' was cut short in it: run it again for this shard; " +
-	"until then the replica is not opened, as others may go on without knowing of it")
+var errRecovering = errors.New("'cordwood recover' was interrupted in this folder: run it again for this shard; " +
+	"until then the replica is not opened, since other replicas may continue without it")
 
-// FolderIncarnation returns the incarnation of the group that the replica in a shard's folder
-// belongs to; 0 if there is no replica in it. recovered reports whether Recover made the folder
-// the only replica of that group.
+// FolderIncarnation returns the incarnation of the group to which the replica in a shard's folder
+// belongs, or 0 if there is no replica. recovered reports whether Recover made it the only replica
+// of that group.
 func FolderIncarnation(dir string) (incarnation uint32, recovered bool, err error) {
 	if _, err := os.Stat(filepath.Join(dir, recoveringFileName)); err == nil {
 		return 0, false, fmt.Errorf("%s: %w", dir, errRecovering)
@@ -40,18 +40,18 @@ func FolderIncarnation(dir string) (incarnation uint32, recovered bool, err erro
 	}
 	incarnation, recovered, err = readIncarnation(dir)
 	if err == nil && incarnation > 0 && !recovered && replica.Fenced(filepath.Join(dir, store.RaftDirName)) {
-		// By a version that had no such file.
+		// An older version wrote the folder; it had no such file.
 		return 0, false, fmt.Errorf("%s: %w", dir, errRecovering)
 	}
 	return incarnation, recovered, err
 }
 
-// readIncarnation is FolderIncarnation for a folder that may be half recovered.
+// readIncarnation is like FolderIncarnation, but accepts a folder whose recovery was interrupted.
 func readIncarnation(dir string) (incarnation uint32, recovered bool, err error) {
 	b, err := os.ReadFile(filepath.Join(dir, incarnationFileName))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		// Folders of before had none: there was one incarnation only.
+		// Folders of older versions have no file, since there was only one incarnation.
 		if _, err := os.Stat(filepath.Join(dir, store.RaftDirName)); err != nil {
 			return 0, false, nil
 		}
@@ -60,7 +60,8 @@ func readIncarnation(dir string) (incarnation uint32, recovered bool, err error)
 		return 0, false, err
 	}
 	if n, err := fmt.Sscanf(string(b), "incarnation %d\n", &incarnation); n != 1 || err != nil || incarnation == 0 {
-		return 0, false, fmt.Errorf("%s does not say which incarnation of the shard it is: %q",
+		return 0, false, fmt.Errorf("read the incarnation of the shard from %s: the file has %q instead of a number; "+
+			"restore the folder from another replica or a backup",
 			filepath.Join(dir, incarnationFileName), b)
 	}
 	_, err = os.Stat(filepath.Join(dir, recoveredFileName))
@@ -71,14 +72,14 @@ func setIncarnation(dir string, incarnation uint32) error {
 	return putText(dir, incarnationFileName, fmt.Sprintf("incarnation %d\n", incarnation))
 }
 
-// putText makes a small file durable, in the place of any old one.
+// putText writes a small file durably and replaces an old one.
 func putText(dir, name, text string) error {
 	return vfs.Publish(vfs.OS, filepath.Join(dir, name), []byte(text))
 }
 
-// checkIncarnation sees to it that the folder holds a replica of the wanted group, or
-// none. One of an earlier group is kept beside it: its rows are no longer part of the
-// shard, and only the operator can say that they are not needed.
+// checkIncarnation makes sure that the folder holds a replica of the wanted group, or none. A
+// replica of an earlier group is moved aside: its rows no longer belong to the shard, but only the
+// operator can decide that they are not needed.
 func (c *Config) checkIncarnation() error {
 	have, _, err := FolderIncarnation(c.Dir)
 	switch {
@@ -88,15 +89,15 @@ func (c *Config) checkIncarnation() error {
 		return nil
 	case have > c.Incarnation:
 		return fmt.Errorf("the folder holds a replica of incarnation %d of the shard, the cluster knows incarnation %d: "+
-			"if it was recovered on purpose, this node tells the cluster as soon as that can be reached",
+			"if it was recovered on purpose, this node tells the cluster as soon as it can reach it",
 			have, c.Incarnation)
 	case have > 0:
 		aside := fmt.Sprintf("%s.incarnation-%d", strings.TrimRight(c.Dir, "/"), have)
-		c.Logger.Warn("the folder holds a replica of an earlier incarnation of the shard, whose group was given up: "+
-			"it is set aside, and a new replica begins",
+		c.Logger.Warn("the folder holds a replica of an earlier incarnation of the shard, whose group was abandoned: "+
+			"it is moved aside, and a new replica is created",
 			"folder", c.Dir, "to", aside, "incarnation", have, "want", c.Incarnation)
 		if err := os.Rename(c.Dir, aside); err != nil {
-			return fmt.Errorf("set aside the replica of incarnation %d: %w", have, err)
+			return fmt.Errorf("move the replica of incarnation %d aside: %w", have, err)
 		}
 	}
 	if err := os.MkdirAll(c.Dir, 0o755); err != nil {
@@ -105,29 +106,29 @@ func (c *Config) checkIncarnation() error {
 	return setIncarnation(c.Dir, c.Incarnation)
 }
 
-// Recovery is what Recover did.
+// Recovery is the result of Recover.
 type Recovery struct {
 	replica.Copy
-	// StateIndex is the last entry in the segments.
+	// StateIndex is the last entry whose rows are in the segments.
 	StateIndex uint64
-	// Before and Incarnation are the incarnations of the shard.
+	// Before and Incarnation are the old and the new incarnation of the shard.
 	Before, Incarnation uint32
-	// Unfinished reports whether a Recover of the folder was cut short.
+	// Unfinished reports whether an earlier Recover of the folder was interrupted.
 	Unfinished bool
 }
 
-// PeekCopy reads how far the replica in a shard's folder is. Nothing is changed.
+// PeekCopy reads how far the replica in a shard's folder is. It changes nothing.
 func PeekCopy(dir string, id uint32) (Recovery, error) {
 	var r Recovery
 	var err error
 	if r.Before, _, err = readIncarnation(dir); err != nil {
 		return r, err
 	}
-	// One that was cut short has perhaps given the folder its number already.
+	// An interrupted Recover may already have written the new number.
 	if b, err := os.ReadFile(filepath.Join(dir, recoveringFileName)); err == nil {
 		wanted := uint32(0)
 		if n, err := fmt.Sscanf(string(b), "incarnation %d\n", &wanted); n != 1 || err != nil || wanted == 0 {
-			return r, fmt.Errorf("%s does not say which incarnation was to be made: %q",
+			return r, fmt.Errorf("read the incarnation that recover was creating from %s: the file has %q instead of a number",
 				filepath.Join(dir, recoveringFileName), b)
 		}
 		r.Before, r.Unfinished = wanted-1, true
@@ -135,7 +136,7 @@ func PeekCopy(dir string, id uint32) (Recovery, error) {
 		return r, err
 	}
 	if r.Before == 0 {
-		return r, fmt.Errorf("%s holds no replica of a shard", dir)
+		return r, fmt.Errorf("%s has no replica of a shard; give the folder of a shard", dir)
 	}
 	st, _, err := manifest.Read(manifest.Config{FS: vfs.OS, Dir: dir, ShardID: id})
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -148,10 +149,10 @@ func PeekCopy(dir string, id uint32) (Recovery, error) {
 	return r, err
 }
 
-// Recover makes the replica in a shard's folder the only one of a new incarnation of the
-// shard: for a shard whose other replicas are mostly lost. What only they have is
-// lost. The folder must not be in use. See replica.Recover. If it is cut short the folder
-// is not opened before it has been called again.
+// Recover makes the replica in a shard's folder the only one of a new incarnation of the shard. It
+// is for a shard that has lost a majority of its replicas. Rows that only the lost replicas have
+// are lost. The folder must not be in use. If Recover is interrupted, the folder cannot be opened
+// until it has been called again. See replica.Recover.
 func Recover(dir string, id uint32, nodeID string) (Recovery, error) {
 	r, err := PeekCopy(dir, id)
 	if err == nil {
@@ -166,7 +167,7 @@ func Recover(dir string, id uint32, nodeID string) (Recovery, error) {
 // recoverSteps is how many steps Recover has.
 const recoverSteps = 5
 
-// run takes the first steps of Recover; tests take some of them.
+// run takes the first steps of Recover. Tests take only some of them.
 func (r *Recovery) run(dir string, id uint32, nodeID string, steps int) error {
 	cfg := replica.RecoverConfig{Dir: filepath.Join(dir, store.RaftDirName), NodeID: nodeID}
 	st, _, err := manifest.Read(manifest.Config{FS: vfs.OS, Dir: dir, ShardID: id})

@@ -13,9 +13,8 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// TestInstallPowerCut cuts the power of a new replica at each operation on its files
-// while it takes over the state of another one. When it is started again it has every
-// row once, and nothing else.
+// TestInstallPowerCut simulates a power loss of a new replica at each of its file operations while
+// it takes over the state of another one. After a restart it has every row once, and nothing else.
 func TestInstallPowerCut(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, func(_ string, cfg *Config) { cfg.TrailingBytes, cfg.trailing = 1, 1 }, "n1")

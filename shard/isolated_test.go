@@ -9,11 +9,11 @@ import (
 	"cordwood/shard/replica"
 )
 
-// leaseMost is how long a leader that no voter answers may go on: the lease of a second, which
-// begins anew with the last answer, and time for a slow machine.
+// leaseMost is how long a leader may continue if no voter answers: the lease of a second, which
+// starts with the last answer, and a margin for a slow machine.
 const leaseMost = 1200 * time.Millisecond
 
-// isolate parts the leader of a group from the other voters, and lets it keep the learners.
+// isolate cuts the leader of a group off from the other voters. Learners stay connected to it.
 func (g *group) isolate(l *opened, voters ...string) time.Time {
 	var others []string
 	for _, id := range voters {
@@ -25,8 +25,8 @@ func (g *group) isolate(l *opened, voters ...string) time.Time {
 	return time.Now()
 }
 
-// acknowledged waits until the other side has elected a leader and acknowledged a batch, and
-// sends when.
+// acknowledged waits until the other side has elected a leader and acknowledged a batch, and then
+// sends the time.
 func (g *group) acknowledged(ctx context.Context, not *opened, data []byte) <-chan time.Time {
 	at := make(chan time.Time, 1)
 	go func() {
@@ -48,8 +48,8 @@ func (g *group) acknowledged(ctx context.Context, not *opened, data []byte) <-ch
 	return at
 }
 
-// TestLease: a leader that no voter answers any more stops within its lease, and until then it does
-// not say that what it has is newer than it is.
+// TestLease checks that a leader stops within its lease if no voter answers, and that until then it
+// does not claim that its state is newer than it is.
 func TestLease(t *testing.T) {
 	for try := range 3 {
 		t.Run(fmt.Sprint(try), func(t *testing.T) {
@@ -71,8 +71,8 @@ func TestLease(t *testing.T) {
 	}
 }
 
-// TestLearnerConfirmsNothing: a learner is not part of the majority that elects another leader, so
-// its answers do not make a read of an old leader right.
+// TestLearnerConfirmsNothing checks that answers of a learner do not confirm reads of an old
+// leader, because a learner is not part of the majority that elects another leader.
 func TestLearnerConfirmsNothing(t *testing.T) {
 	for try := range 3 {
 		t.Run(fmt.Sprint(try), func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestLearnerConfirmsNothing(t *testing.T) {
 				}
 			}
 			select {
-			case <-acked: // the other side went on
+			case <-acked: // the other side continued
 			case <-wait(t).Done():
 				t.Fatal("nobody else leads")
 			}

@@ -17,7 +17,8 @@ import (
 	"cordwood/shard/rules"
 )
 
-// TestKeysByUserSince: entries say how keys are forgotten, once all nodes know that.
+// TestKeysByUserSince checks that entries say how keys are forgotten once all nodes understand
+// that.
 func TestKeysByUserSince(t *testing.T) {
 	t.Parallel()
 	var version atomic.Uint32
@@ -42,8 +43,8 @@ func TestKeysByUserSince(t *testing.T) {
 	see(true)
 }
 
-// TestKeys: a batch of a request with a key is appended once, also when the shard was
-// killed, or flushed and started again, in between.
+// TestKeys checks that a batch of a request with a key is appended once, even if the shard was
+// killed, or flushed and restarted, in between.
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	s := openShard(t, testConfig(t))
@@ -101,20 +102,20 @@ func TestKeyWithAnotherBody(t *testing.T) {
 		}
 	}
 	refused()
-	s.mustPut(key(1, 7)) // the same again
+	s.mustPut(key(1, 7)) // the same request again
 	refused()
 	s = s.reopen()
 	refused()
 	s.flush()
 	s = s.reopen()
 	refused()
-	s.mustPut(key(1, 8)) // the same body that was cut in another way
+	s.mustPut(key(1, 8)) // the same body, divided in another way
 	if got := len(s.rows(1)); got != 2 {
 		t.Errorf("%d rows", got)
 	}
 }
 
-// TestKeysOfUnloggedTables: batches with a key go through the log whatever their table.
+// TestKeysOfUnloggedTables checks that batches with a key go through the log, whatever their table.
 func TestKeysOfUnloggedTables(t *testing.T) {
 	t.Parallel()
 	s := openShard(t, testConfig(t))

@@ -10,8 +10,9 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// TestLentBodies writes batches whose bodies are lent. What the shard has of them must be the same in memory, after a
-// crash, when only the log is left, and in a segment; and nothing may point to the bodies once they were given back.
+// TestLentBodies writes batches whose bodies belong to the caller. The shard's rows must be the
+// same in memory, after a crash with only the log left, and in a segment. Nothing may point to the
+// bodies after they were returned.
 func TestLentBodies(t *testing.T) {
 	t.Parallel()
 	s := openShard(t, testConfig(t))
@@ -32,7 +33,7 @@ func TestLentBodies(t *testing.T) {
 		}
 		lent.Release()
 	}
-	for seq := range uint64(20) { // each overwrites the memory of the one before it
+	for seq := range uint64(20) { // each write overwrites the memory of the previous one
 		write(seq+1, 50+int(seq))
 	}
 	want := s.rows(1)

@@ -22,8 +22,8 @@ var (
 	manyMinutes = flag.Int("many-minutes", 10, "minutes that TestManyTables plays")
 )
 
-// TestManyTables plays minutes of many tables that get a row a minute each, with a flush
-// every five, and looks at what they cost. The figures are in the log (-v).
+// TestManyTables simulates minutes of many tables that each get a row a minute, with a flush every
+// five minutes, and logs what they cost (-v).
 func TestManyTables(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes")
@@ -124,7 +124,7 @@ func TestManyTables(t *testing.T) {
 	}
 }
 
-// rss returns the memory of this process, or 0 where the system does not tell.
+// rss returns the memory of this process, or 0 if the system does not report it.
 func rss(t *testing.T) int64 {
 	b, err := os.ReadFile("/proc/self/status")
 	if err != nil {

@@ -15,12 +15,11 @@ import (
 	"cordwood/shard/store"
 )
 
-// Change changes the members of the shard's group, or its leader; see
-// replica.Replica.Change.
+// Change changes the members of the shard's group, or its leader; see replica.Replica.Change.
 //
-// Before a first other replica is added, rows of tables with skip_wal are made durable
-// and the log is cut, so that the new one gets them with the segments: from then on they
-// go through the log as all others do.
+// Before the first further replica is added, rows of tables with skip_wal are made durable and the
+// log is cut, so that the new replica gets them with the segments. From then on such rows go
+// through the log like all others.
 func (s *Shard) Change(ctx context.Context, kind replica.ChangeKind, node string) error {
 	select {
 	case s.changing <- struct{}{}:
@@ -32,7 +31,8 @@ func (s *Shard) Change(ctx context.Context, kind replica.ChangeKind, node string
 	}
 	if kind == replica.AddLearner && s.replica.SoleMember() && node != s.cfg.NodeID {
 		if err := s.endUnlogged(ctx); err != nil {
-			return errs.Wrap(errs.ShardNotReady, err, "shard %d: %s, node %s: the rows that are not in the log", s.cfg.ID, kind,
+			return errs.Wrap(errs.ShardNotReady, err, "shard %d: %s, node %s: make the rows durable that are not in the "+
+				"log", s.cfg.ID, kind,
 				node).WithReason(errs.Busy).WithRetryAfter(time.Second)
 		}
 	}
@@ -43,14 +43,14 @@ func (s *Shard) Change(ctx context.Context, kind replica.ChangeKind, node string
 	return err
 }
 
-// endUnlogged has all rows go through the log from now on, and makes those durable that did
+// endUnlogged makes all rows go through the log from now on, and makes the rows durable that did
 // not.
 func (s *Shard) endUnlogged(ctx context.Context) error {
 	if err := s.replica.CheckLeads(); err != nil {
 		return err
 	}
 	s.store.Tables.RequireLog(true)
-	// An entry of its own makes sure that there is something to take a snapshot of.
+	// Without this entry there might be nothing of which to take a snapshot.
 	e := rules.Entry{Kind: rules.KindWrite, Time: s.clock.entryTime()}
 	if _, err := s.replica.Propose(ctx, rules.AppendEntry(nil, &e)); err != nil {
 		return err
@@ -58,13 +58,14 @@ func (s *Shard) endUnlogged(ctx context.Context) error {
 	return s.Flush(ctx)
 }
 
-// StepDown hands leadership to another replica, if this one leads and there is one that
-// votes; see replica.Replica.StepDown.
+// StepDown transfers leadership to another voting replica, if this one leads and there is one; see
+// replica.Replica.StepDown.
 func (s *Shard) StepDown(ctx context.Context, avoid ...string) error {
 	return s.replica.StepDown(ctx, avoid...)
 }
 
-// HandOn is StepDown of a replica whose node others cannot reach; see replica.Replica.HandOn.
+// HandOn does what StepDown does for a replica whose node other nodes cannot reach; see
+// replica.Replica.HandOn.
 func (s *Shard) HandOn(ctx context.Context, avoid ...string) error {
 	return s.replica.HandOn(ctx, avoid...)
 }
@@ -73,35 +74,36 @@ func (s *Shard) HandOn(ctx context.Context, avoid ...string) error {
 // committed before it did.
 func (s *Shard) Leads() bool { return s.replica.IsLeader() }
 
-// LeadsChanged returns a channel that is closed when what Leads returns has changed.
+// LeadsChanged returns a channel that is closed when the result of Leads changes.
 func (s *Shard) LeadsChanged() <-chan struct{} { return s.replica.LeadsChanged() }
 
-// Leader returns the node id of the replica that leads, as far as this one knows; else empty.
+// Leader returns the node id of the leading replica as far as this replica knows it, or an empty
+// text.
 func (s *Shard) Leader() string { return s.replica.Leader() }
 
-// Incarnation is the incarnation of the shard's group.
+// Incarnation returns the incarnation of the shard's group.
 func (s *Shard) Incarnation() uint32 { return s.cfg.Incarnation }
 
-// ReadBarrier returns an index of the shard's log: a replica that has applied it shows
-// all rows that were acknowledged before the call. Only the leader knows that; the reason
-// of the error is NotLeader on others.
+// ReadBarrier returns an index of the shard's log. A replica that has applied this index has all
+// rows that were acknowledged before the call. Only the leader can answer; on other replicas the
+// reason of the error is NotLeader.
 func (s *Shard) ReadBarrier(ctx context.Context) (index uint64, err error) {
 	index, _, err = s.replica.ReadIndex(ctx)
 	return index, err
 }
 
-// WaitApplied waits until this replica has applied an index that Write or ReadBarrier
-// returned, on whatever node.
+// WaitApplied waits until this replica has applied an index that Write or ReadBarrier returned on
+// any node.
 func (s *Shard) WaitApplied(ctx context.Context, index uint64) error {
 	return s.replica.WaitApplied(ctx, index)
 }
 
-// diskHandover is how long a leader whose disk is full waits before it hands leadership on
-// once more: if all disks are full, none is better.
+// diskHandover is how long a leader whose disk is full waits before it transfers leadership again:
+// if all disks are full, another transfer does not help.
 const diskHandover = time.Minute
 
-// watchDisk has a leader whose disk is full up to its reserve hand leadership on: it would
-// refuse all rows.
+// watchDisk makes a leader transfer leadership if its disk is full up to the reserve, because it
+// would refuse all rows.
 func (s *Shard) watchDisk() {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
@@ -119,9 +121,9 @@ func (s *Shard) watchDisk() {
 		last = s.cfg.Now()
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		if err := s.StepDown(ctx); err != nil {
-			s.cfg.Logger.Warn("the disk is full up to its reserve, and leadership could not be handed on", "error", err)
+			s.cfg.Logger.Warn("the disk is full up to its reserve, and leadership could not be transferred", "error", err)
 		} else {
-			s.cfg.Logger.Warn("the disk is full up to its reserve: leadership was handed on")
+			s.cfg.Logger.Warn("the disk is full up to its reserve: leadership was transferred")
 		}
 		cancel()
 	}
@@ -133,7 +135,7 @@ const busiestTables = 16
 // reportedDamage is how many damaged segments a report names.
 const reportedDamage = 8
 
-// Report says how this replica is.
+// Report describes the state of this replica.
 func (s *Shard) Report() *metapb.ReplicaReport {
 	r := s.replica.Stats()
 	out := &metapb.ReplicaReport{
@@ -172,17 +174,17 @@ func (s *Shard) Report() *metapb.ReplicaReport {
 	return out
 }
 
-// highestEvery is how often the highest id of a table is looked for.
+// highestEvery is how often the highest id of a table is looked up.
 const highestEvery = 10 * time.Second
 
-// highest is the highest id of a table that a shard knows, and when it was looked for.
+// highest is the highest id of a table that a shard knows, and when it was looked up.
 type highest struct {
 	mu sync.Mutex
 	id uint64
 	at time.Time
 }
 
-// highestTable returns the highest id of a table that the shard has, or had not long ago.
+// highestTable returns the highest id of a table that the shard has, or had recently.
 func (s *Shard) highestTable() uint64 {
 	h := &s.highest
 	h.mu.Lock()
@@ -195,16 +197,16 @@ func (s *Shard) highestTable() uint64 {
 	return h.id
 }
 
-// reportedAside is how many tables a report names whose rows are set aside.
+// reportedAside is how many tables with rows set aside a report names.
 const reportedAside = 16
 
-// Warnings says in words what an operator should do something about. Everyone may read them, so
+// Warnings are texts about problems that an operator should fix. Every user may read them, so
 // tables are named by their ids.
 func (s *Shard) Warnings() (out []string) {
 	out = s.store.Status.Warnings()
 	if s.replica.LogWaits() {
 		out = append(out,
-			fmt.Sprintf("shard %d: the disk has no room left, and the log waits for some: remove other files from it, "+
+			fmt.Sprintf("shard %d: the disk is full, and the log waits for space: remove other files from the disk, "+
 				"or make it larger", s.cfg.ID))
 	}
 	return out

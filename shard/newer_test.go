@@ -9,9 +9,8 @@ import (
 	"cordwood/shard/rules"
 )
 
-// TestNewerVersions reads what versions may write that do not exist yet: it is refused
-// as such. The manifest, batches, logs, the metadata and the identity have tests of
-// their own.
+// TestNewerVersions reads files of an imagined future version, and checks that they are refused as
+// newer. The manifest, batches, logs, the metadata and the identity have tests of their own.
 func TestNewerVersions(t *testing.T) {
 	t.Parallel()
 	f, err := os.Open(filepath.Join("testdata", "future.snapshot"))

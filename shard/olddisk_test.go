@@ -12,7 +12,7 @@ import (
 	"cordwood/shard/store"
 )
 
-// snapshotDisk copies the folder of a replica, which must not be open.
+// snapshotDisk copies the folder of a closed replica.
 func (g *group) snapshotDisk(id string) (copied string) {
 	g.t.Helper()
 	copied = filepath.Join(g.t.TempDir(), "old")
@@ -22,7 +22,7 @@ func (g *group) snapshotDisk(id string) (copied string) {
 	return copied
 }
 
-// setBack puts a copy in the place of a replica's folder.
+// setBack replaces a replica's folder by a copy.
 func (g *group) setBack(id, copied string) {
 	g.t.Helper()
 	dir := g.node(id).cfg.Dir
@@ -34,9 +34,9 @@ func (g *group) setBack(id, copied string) {
 	}
 }
 
-// TestOldDisk sets the disk of one replica back, so that it elects a leader that has not got what
-// another one acknowledged. That one does not take it back in silence: it ends, and does not open
-// again before it is made anew.
+// TestOldDisk restores an old copy of one replica's disk. This replica then elects a leader that
+// lacks entries which another replica acknowledged. The other replica must not discard them
+// silently: it ends, and does not open again before it is created again.
 func TestOldDisk(t *testing.T) {
 	t.Parallel()
 	for _, flushed := range []bool{false, true} {
@@ -50,7 +50,7 @@ func TestOldDisk(t *testing.T) {
 			old := g.snapshotDisk("c")
 			g.open("c", nil)
 			g.stop("b")
-			g.put(batch(head(1, 9, 2), "two")) // by a and c
+			g.put(batch(head(1, 9, 2), "two")) // acknowledged by a and c
 			g.wantRows(g.node("a").open, 1, "one", "two")
 			g.wantRows(g.node("c").open, 1, "one", "two")
 			a := g.node("a").open
@@ -58,7 +58,7 @@ func TestOldDisk(t *testing.T) {
 				a.flush()
 				g.stop("a")
 			} else {
-				g.part(1, "a") // what is only in its log is known to be committed until it ends
+				g.part(1, "a") // entries that are only in its log are known to be committed until the process ends
 			}
 			g.stop("c")
 			g.setBack("c", old)
@@ -94,7 +94,7 @@ func TestOldDisk(t *testing.T) {
 			if diff := g.leader().rows(1); len(diff) != 6 {
 				t.Errorf("the others show %v", diff)
 			}
-			// Made anew, it is a member again.
+			// Created again, it is a member again.
 			if err := os.RemoveAll(a.cfg.Dir); err != nil {
 				t.Fatal(err)
 			}
@@ -108,9 +108,9 @@ func TestOldDisk(t *testing.T) {
 	}
 }
 
-// TestRecoverCutShort ends 'recover' after each of its steps. The folder is not opened before it has been
-// run again, so that there is never a second leader; then it is the only replica of the next
-// incarnation, and no other one.
+// TestRecoverCutShort ends 'recover' after each of its steps. The folder must not open before
+// 'recover' has been run again, so that there is never a second leader. Then it is the only replica
+// of the next incarnation.
 func TestRecoverCutShort(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, nil, "a", "b", "c")
@@ -134,14 +134,14 @@ func TestRecoverCutShort(t *testing.T) {
 			g.incarnation = incarnation
 			s, err := Open(g.joined(a))
 			switch {
-			case steps == 0 && incarnation == 1: // nothing was done
+			case steps == 0 && incarnation == 1: // nothing was done yet
 				if err != nil {
 					t.Fatal(err)
 				}
 				(&opened{s, t, a.cfg}).crash()
 			case steps > 0 && err == nil:
 				t.Fatalf("after %d steps it opens as incarnation %d", steps, incarnation)
-			case steps > 0 && !strings.Contains(err.Error(), "cut short"):
+			case steps > 0 && !strings.Contains(err.Error(), "interrupted"):
 				t.Errorf("after %d steps: %v", steps, err)
 			}
 			if steps == 0 {
@@ -163,7 +163,7 @@ func TestRecoverCutShort(t *testing.T) {
 		}
 		g.stop("a")
 	}
-	// The same by a version that wrote the log first, and was ended after that.
+	// The same with an older version, which wrote the log first and was ended after that.
 	g.setBack("a", before)
 	if _, err := replica.Recover(replica.RecoverConfig{
 		Dir:    filepath.Join(a.cfg.Dir, store.RaftDirName),
@@ -172,7 +172,7 @@ func TestRecoverCutShort(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.incarnation = 1
-	if _, err := Open(g.joined(a)); err == nil || !strings.Contains(err.Error(), "cut short") {
+	if _, err := Open(g.joined(a)); err == nil || !strings.Contains(err.Error(), "interrupted") {
 		t.Errorf("a folder that is half recovered opens: %v", err)
 	}
 }

@@ -84,7 +84,7 @@ func TestPin(t *testing.T) {
 			len(p.segments), p.index, index)
 	}
 
-	// What comes later is not in it, and what goes stays for it.
+	// Rows that come later are not in the pin, and files that go stay for it.
 	o.mustPut(batch(head(1, 5, 3), "later"))
 	if err := o.DropTable(wait(t), 2); err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func TestReadSegmentFaults(t *testing.T) {
 	}
 }
 
-// until waits for a condition that comes true by itself.
+// until waits for a condition that becomes true by itself.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for ctx := wait(t); !ok(); {

@@ -17,10 +17,9 @@ import (
 	"cordwood/shard/store"
 )
 
-// TestDamagedSegments damages one of two segments in several ways. Whenever it is
-// found, at the start, by a query or by Verify, queries fail and name it instead of
-// answering with fewer rows; everything else continues, and a file that was restored is
-// read again.
+// TestDamagedSegments damages one of two segments in several ways. Whether it is found at the
+// start, by a query or by Verify, queries that need it must fail and name it instead of returning
+// fewer rows. Everything else must continue, and a restored file must be read again.
 func TestDamagedSegments(t *testing.T) {
 	t.Parallel()
 	change := func(f func(b []byte) []byte) func(path string) error {
@@ -44,7 +43,7 @@ func TestDamagedSegments(t *testing.T) {
 	tests := []struct {
 		name    string
 		damage  func(path string) error
-		atStart bool // found when the shard opens
+		atStart bool // whether it is found when the shard opens
 		want    string
 	}{
 		{"missing", os.Remove, true, "no such file"},
@@ -81,7 +80,7 @@ func TestDamagedSegments(t *testing.T) {
 			reg := prometheus.NewRegistry()
 			s.cfg.Registerer = reg
 			s = openShard(t, s.cfg)
-			// One that never met the damaged file remembers nothing of it.
+			// An engine that has never met the damaged file has nothing cached.
 			ask := func(s *opened, table uint64, partial bool) (string, error) {
 				eng, err := engine.Open(engine.Config{
 					MemoryLimit: 256 << 20, Threads: 1, TempDir: t.TempDir(), Dirs: []string{s.cfg.Dir},
@@ -114,14 +113,14 @@ func TestDamagedSegments(t *testing.T) {
 					t.Errorf("the query that finds it gives %v", err)
 				}
 			}
-			for range 2 { // what was found is known after a restart
+			for range 2 { // the damage is known after a restart
 				_, err := ask(s, 1, false)
 				for _, want := range []string{filepath.Base(path), "1 rows of 1970", "damaged", test.want, "--forget"} {
 					if err == nil || !strings.Contains(err.Error(), want) {
 						t.Errorf("a query without the segment gives %v, want %q in it", err, want)
 					}
 				}
-				if errs.From(err).Status() != 500 { // no other replica mends it
+				if errs.From(err).Status() != 500 { // no other replica can repair it
 					t.Errorf("status %d", errs.From(err).Status())
 				}
 				if got, err := ask(s, 1, true); err != nil || got != "b,c" {
@@ -159,7 +158,7 @@ func TestDamagedSegments(t *testing.T) {
 	}
 }
 
-// TestVerify finds damage that nobody has met yet.
+// TestVerify finds damage that no query has met yet.
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	s := openShard(t, testConfig(t))

@@ -14,8 +14,9 @@ import (
 	"cordwood/shard/server"
 )
 
-// TestNotReady: a read of a shard without a leader says that it has none, and for how long it
-// waited. A query that lacks a damaged segment may be sent again, as other replicas mend it.
+// TestNotReady checks the errors of a shard that is not ready. A read without a leader says so, and
+// how long it waited. A query that needs a damaged segment may be sent again, since other replicas
+// repair it.
 func TestNotReady(t *testing.T) {
 	g := newGroup(t, nil, "a", "b", "c")
 	l := g.leader()
@@ -40,13 +41,13 @@ func TestNotReady(t *testing.T) {
 	}
 }
 
-// scan asks the service for rows of the shard under test, and returns how that ended.
+// scan asks the service for rows of the shard under test, and returns the error.
 func scan(ctx context.Context, s shardpb.ShardServiceServer, req *shardpb.ScanRequest) error {
 	req.ShardId = testShard
 	return errs.FromGRPC(s.Scan(req, scanStream{ctx: ctx}))
 }
 
-// scanStream takes the answer of a scan, and drops it.
+// scanStream receives the answer of a scan, and drops it.
 type scanStream struct {
 	grpc.ServerStream
 	ctx context.Context

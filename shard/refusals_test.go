@@ -18,7 +18,7 @@ import (
 	"cordwood/shard/store"
 )
 
-// TestRefusals lists the writes that are not appended, and why.
+// TestRefusals lists writes that are refused, and why.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	with := func(change func(*column.Header)) []byte {
@@ -115,7 +115,7 @@ func TestRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range tests {
-		// The tests of columns and types are about version 2 of the schema.
+		// The tests of columns and types use version 2 of the schema.
 		if strings.Contains(tests[i].text, "column") || strings.Contains(tests[i].text, "time index") {
 			tests[i].batch = reversion(t, tests[i].batch)
 		}
@@ -144,7 +144,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// reversion encodes a batch again as of schema version 2.
+// reversion encodes a batch again with schema version 2.
 func reversion(t *testing.T, data []byte) []byte {
 	t.Helper()
 	b, err := column.Decode(data, nil)
@@ -178,7 +178,7 @@ func reversion(t *testing.T, data []byte) []byte {
 	return out.Encode(nil, h)
 }
 
-// TestUnstorableDefinitions sends definitions whose rows could never be flushed.
+// TestUnstorableDefinitions sends definitions of tables whose rows could never be flushed.
 func TestUnstorableDefinitions(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -29,9 +29,9 @@ func openFiles(t *testing.T, dir string) []string {
 	return open
 }
 
-// TestDamagedShardIsTriedAgain opens a shard with a damaged file twice, as a node does that
-// waits for the replica to be made anew. Each time the damage is told, nothing stays open or
-// locked, and the shard opens once the file is as it was.
+// TestDamagedShardIsTriedAgain opens a shard with a damaged file twice, as a node does that waits
+// for the replica to be replaced. Each time the damage is reported and nothing stays open or
+// locked. The shard opens once the file is repaired.
 func TestDamagedShardIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"raft/log/*.wal", "raft/log/wal-meta.db", "raft/snapshots/*/state.bin", "MANIFEST"} {
@@ -43,7 +43,7 @@ func TestDamagedShardIsTriedAgain(t *testing.T) {
 			s.flush()
 			s.mustPut(batch(head(1, 9, 2), "b"))
 			s.crash()
-			_ = s.store.Close() // a test's crash leaves it open
+			_ = s.store.Close() // the simulated crash leaves it open
 			paths, err := filepath.Glob(filepath.Join(cfg.Dir, kind))
 			if err != nil || len(paths) == 0 {
 				t.Fatalf("%v, %v", paths, err)
@@ -90,8 +90,8 @@ func TestDamagedShardIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestDamageInFlushedEntries damages the log of the only replica of a shard in entries whose
-// rows are in segments: it opens without them and has all rows, also after it opens again.
+// TestDamageInFlushedEntries damages log entries whose rows are in segments, in the log of a
+// shard's only replica. The shard opens without them and has all rows, also when it opens again.
 func TestDamageInFlushedEntries(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t)

@@ -12,16 +12,16 @@ import (
 	"cordwood/shard/query"
 )
 
-// mergingDef is def(1) as a version that merges rows, or keeps them all.
+// mergingDef is def(1) as a version that merges rows or keeps them all.
 func mergingDef(version uint32, options map[string]string) *schemapb.Table {
 	d := def(1)
 	d.Version, d.Options = version, options
 	return d
 }
 
-// TestReplicasMergeAlike has three replicas, one of which gets its rows as files, flush and
-// compact at other times each: rows that were replaced before the table came to keep all
-// are gone on every one, and what was kept is there. Only the leader says what has expired.
+// TestReplicasMergeAlike has three replicas that flush and compact at different times; one gets its
+// rows as files. Rows that were replaced before the table changed to append mode are gone on every
+// replica, and rows that were kept are there. Only the leader decides what has expired.
 func TestReplicasMergeAlike(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, func(_ string, cfg *Config) {

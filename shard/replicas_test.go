@@ -46,19 +46,19 @@ func TestThreeReplicas(t *testing.T) {
 		t.Errorf("report of the leader: %v", r)
 	}
 
-	// The leader dies. A retry of what it acknowledged is known to the next one.
+	// The leader dies. The next leader recognises a repetition of an acknowledged write.
 	g.stop(first.cfg.NodeID)
 	second := g.leader()
 	g.put(batch(head(1, 9, 1), "a"), batch(head(2, 9, 2), "b"))
 	g.put(batch(head(1, 9, 4), "d"))
 	g.wantRows(second, 1, "a", "d")
 
-	// It comes back and follows; leadership is handed to it.
+	// It comes back and follows. Leadership is transferred to it.
 	back := g.open(first.cfg.NodeID, nil)
 	g.wantRows(back, 1, "a", "d")
 	g.wantRows(back, 2, "b")
 	g.change(second, replica.Lead, back.cfg.NodeID)
-	// The one before takes itself for the leader until it hears of the new term.
+	// The former leader believes that it leads until it hears of the new term.
 	if err := back.replica.WaitLeader(wait(t)); err != nil {
 		t.Errorf("node %s does not lead: %v", back.cfg.NodeID, err)
 	}
@@ -68,8 +68,8 @@ func TestThreeReplicas(t *testing.T) {
 	}
 }
 
-// TestCutOffLeader has a leader that nobody hears: what it takes in has an unknown
-// outcome, and is made once.
+// TestCutOffLeader cuts the leader off. The outcome of a write that it takes is unknown, and the
+// write takes effect at most once.
 func TestCutOffLeader(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, nil, "n1", "n2", "n3")
@@ -92,8 +92,8 @@ func TestCutOffLeader(t *testing.T) {
 	}
 }
 
-// TestUnreadyReplicaIsLeft: a query does not wait for a replica that was restarted and has not
-// caught up, since another one can answer; the error is one that has others asked.
+// TestUnreadyReplicaIsLeft checks that a query does not wait for a restarted replica that has not
+// caught up, because another one can answer. The error must make the caller ask other replicas.
 func TestUnreadyReplicaIsLeft(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, nil, "n1", "n2", "n3")
@@ -116,8 +116,8 @@ func TestUnreadyReplicaIsLeft(t *testing.T) {
 	}
 }
 
-// TestAnyReplica: a read that any replica may answer is answered by a follower, also while nobody
-// leads, unless what it has is too old or it is not known how old it is.
+// TestAnyReplica checks that a read which any replica may answer is answered by a follower, even
+// without a leader, unless its state is too old or its age is unknown.
 func TestAnyReplica(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, nil, "n1", "n2", "n3")
@@ -142,7 +142,7 @@ func TestAnyReplica(t *testing.T) {
 		t.Errorf("a follower: %v", err)
 	}
 
-	// A table that was handed over to the shard: the copy is there, and not known to be all.
+	// A table that is being moved to the shard: its rows are copied, but may be incomplete.
 	copied := def(5)
 	copied.Placement[0].Epoch = 1
 	if _, _, err := leader.Write(wait(t), [][]byte{
@@ -190,7 +190,8 @@ func TestAnyReplica(t *testing.T) {
 	}
 }
 
-// TestFullDiskHandsOn fills the disk of the leader: another replica leads, and takes rows.
+// TestFullDiskHandsOn fills the disk of the leader. Another replica must become leader and take
+// rows.
 func TestFullDiskHandsOn(t *testing.T) {
 	t.Parallel()
 	var full sync.Map
@@ -217,8 +218,8 @@ func TestFullDiskHandsOn(t *testing.T) {
 	}
 }
 
-// TestRecover loses two of three replicas. The third goes on alone as a new incarnation,
-// which the others join with nothing of what they had.
+// TestRecover loses two of three replicas. The third continues alone as a new incarnation. The
+// others join it again without their old state.
 func TestRecover(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, nil, "n1", "n2", "n3")
@@ -259,7 +260,7 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// TestHighestTable: the report has the highest id of all tables that the shard knows.
+// TestHighestTable checks that the report has the highest id of all tables that the shard knows.
 func TestHighestTable(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, nil, "a")

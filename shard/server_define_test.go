@@ -18,8 +18,8 @@ func defineServer(s *opened) shardpb.ShardServiceServer {
 	})
 }
 
-// TestDefineTablesSeals: once a shard is told that the table's writes go elsewhere, it
-// refuses those of before, but for batches that it has, and says which keys it took.
+// TestDefineTablesSeals tells a shard that the table's writes go elsewhere. Then it refuses writes
+// by the old definition, except batches that it already has, and reports which keys it took.
 func TestDefineTablesSeals(t *testing.T) {
 	t.Parallel()
 	s := openShard(t, testConfig(t))

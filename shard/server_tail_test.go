@@ -122,7 +122,7 @@ func TestTailService(t *testing.T) {
 	all.rows(strings.TrimSpace(strings.ReplaceAll(want, " ", " x ")))
 	since.rows(strings.TrimSpace(strings.ReplaceAll(want, " ", " x ")))
 
-	// A column that comes later is seen from then on.
+	// A column that is added later is in the answers from then on.
 	wider := def(1)
 	wider.Version = 2
 	wider.Columns = append(wider.Columns, &schemapb.Column{

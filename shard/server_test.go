@@ -53,12 +53,12 @@ func serve(t *testing.T, engine server.Engine, shards ...*Shard) shardpb.ShardSe
 	return shardpb.NewShardServiceClient(conn)
 }
 
-// fakeEngine answers with what it was asked.
+// fakeEngine answers with the request that it got.
 type fakeEngine struct {
 	err  error
 	emit [][]byte
 	got  *query.Request
-	// shares are for whom it was asked, call by call.
+	// shares are the users of the calls, in order.
 	shares []string
 }
 
@@ -107,7 +107,8 @@ func receive(t *testing.T, c shardpb.ShardServiceClient, req *shardpb.QueryReque
 	}
 }
 
-// TestShare tells the engine for whom it works, on the calls that run SQL of clients.
+// TestShare checks that the engine is told for which user it works, on all calls that run SQL of
+// clients.
 func TestShare(t *testing.T) {
 	t.Parallel()
 	s := openShard(t, testConfig(t))
@@ -186,7 +187,7 @@ func TestServer(t *testing.T) {
 
 	s.flush()
 	s.mustPut(batch(head(1, 9, 2), "b"))
-	const chunkBytes = 1 << 20 // the most that one message carries
+	const chunkBytes = 1 << 20 // the maximum size of a message
 	engine.emit = [][]byte{[]byte("head"), bytes.Repeat([]byte("x"), 3*chunkBytes-4)}
 	inline := queryTable(2, 0)
 	inline.Inline = true
@@ -247,7 +248,7 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// TestEngineOverShard has the real engine read memory and segments together.
+// TestEngineOverShard checks that the real engine reads memory and segments together.
 func TestEngineOverShard(t *testing.T) {
 	t.Parallel()
 	s := openShard(t, testConfig(t))
@@ -310,7 +311,7 @@ func TestEngineOverShard(t *testing.T) {
 		t.Errorf("count: %s", got)
 	}
 
-	// A column comes, whose name differs from another one's only in case.
+	// A column is added whose name differs only in case from another one's.
 	wider := def(1)
 	wider.Version = 2
 	wider.Columns = append(wider.Columns, &schemapb.Column{

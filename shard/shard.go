@@ -1,14 +1,14 @@
-// Package shard is one shard: a replicated log of column batches, the rows that are
-// applied from it, and the files that they are flushed to. DESIGN.md explains it.
+// Package shard implements a shard: a replicated log of column batches, the rows that are applied
+// from it, and the files to which they are flushed. DESIGN.md explains it.
 //
-// A shard never asks others: table definitions come with writes, and it never asks
-// the metadata group. It runs no SQL (package query does) and does not find the
-// shard of a table (the router does).
+// A shard never asks others: table definitions come with writes, and it never asks the metadata
+// group. It runs no SQL (package query does) and does not find the shard of a table (the router
+// does).
 //
-// Life cycle: Open reads the manifest, checks the segments and starts the replica,
-// which replays the log behind the manifest's index in the background; WaitReady
-// waits until that is done and this replica leads. Write, DropTable and ReadView are
-// the work. Close flushes and stops every goroutine.
+// Life cycle: Open reads the manifest, checks the segments and starts the replica, which replays
+// the log after the manifest's index in the background. WaitReady waits until that is done and this
+// replica leads. Write, DropTable and ReadView do the work. Close flushes and stops every
+// goroutine.
 //
 // All methods of Shard may be called concurrently.
 package shard
@@ -32,12 +32,12 @@ import (
 	"cordwood/shard/store"
 )
 
-// Shard is an open shard: the member of the raft group, and the parts that do its work. The
-// concurrency of all of them is described once, in package store.
+// Shard is an open shard: the member of the raft group, and the components that do its work.
+// Package store describes the concurrency of all of them.
 //
-// Its goroutines: the replica's apply goroutine (applier), its snapshot goroutine (flusher),
-// the commit loop (writer), the flush loop (schedule), the compaction loop (compactor), and one
-// that watches the disk.
+// Its goroutines: the replica's apply goroutine (applier), its snapshot goroutine (flusher), the
+// commit loop (writer), the flush loop (schedule), the compaction loop (compactor), and one that
+// watches the disk.
 type Shard struct {
 	cfg        Config
 	segmentDir string
@@ -48,9 +48,9 @@ type Shard struct {
 	// ahead is the index up to which the manifest may be ahead of the log.
 	ahead uint64
 
-	store *store.Store // what is there, and where it lies
+	store *store.Store // the shard's state and files
 
-	// Before the log, after it, and in the background.
+	// The path of a write before the log and after it, and the background work.
 	writes   *writer
 	applier  *applier
 	clock    *timekeeper
@@ -61,28 +61,26 @@ type Shard struct {
 	changing chan struct{}
 	highest  highest
 
-	// opened is closed when Open has sorted out the files: nothing is flushed before.
+	// opened is closed when Open has checked the files. Nothing is flushed before.
 	opened   chan struct{}
 	stop     chan struct{}
 	watching sync.WaitGroup
 	ending   ending
 }
 
-// ending has the first of several calls end the shard, and the others wait for it.
+// ending makes the first of several calls close the shard, and the others wait for it.
 type ending struct {
 	begun atomic.Bool
 	ended chan struct{} // closed when the first call is done; err is set before
 	err   error
 }
 
-// Open opens or creates the shard in cfg.Dir and starts it; a Transport is closed if that
-// fails. It returns before the
-// log is replayed; see WaitReady.
+// Open opens or creates the shard in cfg.Dir and starts it; if that fails, it closes the Transport.
+// It returns before the log is replayed; see WaitReady.
 //
-// A damaged manifest, and one that is older than the log reaches back, are errors that
-// name the file. A segment that is missing or not as it was written is set aside.
-// Files that an interrupted flush left are removed; segment files that nothing
-// explains are moved to lost+found.
+// If the manifest is damaged, or older than the oldest entry of the log, Open returns an error that
+// names the file. A missing or damaged segment is quarantined. Files of an interrupted flush are
+// removed; other unknown segment files are moved to lost+found.
 func Open(cfg Config) (*Shard, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("shard %d: config: %w", cfg.ID, err)
@@ -92,15 +90,15 @@ func Open(cfg Config) (*Shard, error) {
 	if err := s.open(); err != nil {
 		s.metrics.Unregister()
 		if c, ok := cfg.Transport.(raft.WithClose); ok {
-			err = errors.Join(err, c.Close()) // so that it can be tried again
+			err = errors.Join(err, c.Close()) // so that opening can be tried again
 		}
 		return nil, fmt.Errorf("shard %d: open %s: %w", cfg.ID, cfg.Dir, err)
 	}
 	return s, nil
 }
 
-// newShard makes the parts of a shard and connects them. Calls go down this list; a part
-// speaks to those above it through functions.
+// newShard creates the components of a shard and connects them. Calls go down this list; a
+// component calls those above it through functions.
 func newShard(cfg Config) *Shard {
 	s := &Shard{
 		cfg: cfg, segmentDir: filepath.Join(cfg.Dir, store.SegmentDirName), changing: make(chan struct{}, 1),
@@ -142,7 +140,7 @@ func newShard(cfg Config) *Shard {
 	return s
 }
 
-// join gives the parts the replica, before any of them may use it.
+// join gives the components the replica before any of them may use it.
 func (s *Shard) join(r *replica.Replica) {
 	s.replica, s.writes.replica, s.clock.replica, s.schedule.replica = r, r, r, r
 }
@@ -183,8 +181,8 @@ func (s *Shard) open() (err error) {
 		return err
 	}
 	s.join(member)
-	// The replica vouches that the log continues the manifest, so what the manifest
-	// does not list is dead. Nothing is flushed before the files are sorted out.
+	// The replica guarantees that the log continues the manifest, so files that the manifest does
+	// not list are dead. Nothing is flushed before the files are checked.
 	if err := s.store.Sweep(); err != nil {
 		close(s.stop) // Apply may wait
 		return errors.Join(err, s.replica.Close())
@@ -200,12 +198,12 @@ func (s *Shard) open() (err error) {
 // ID returns the shard's number.
 func (s *Shard) ID() uint32 { return s.cfg.ID }
 
-// NodeID returns the id of the node that the replica is on.
+// NodeID returns the id of the replica's node.
 func (s *Shard) NodeID() string { return s.cfg.NodeID }
 
-// WaitReady waits until the log is replayed and this replica leads, from when on
-// ReadView has every acknowledged row and Write works; or until it follows a leader and has
-// applied what was committed when it first heard from that leader.
+// WaitReady waits until the log is replayed and this replica leads. From then on ReadView has every
+// acknowledged row and Write works. It also returns if the replica follows a leader and has applied
+// everything that was committed when it first heard from that leader.
 func (s *Shard) WaitReady(ctx context.Context) error {
 	if err := s.replica.WaitReady(ctx); err != nil {
 		return fmt.Errorf("shard %d: %w", s.cfg.ID, err)
@@ -216,15 +214,14 @@ func (s *Shard) WaitReady(ctx context.Context) error {
 // Ready reports whether WaitReady would return at once.
 func (s *Shard) Ready() bool { return s.replica.Ready() }
 
-// Close refuses new writes, lets those under way finish, flushes, and stops every
-// goroutine. Rows that could not be flushed are safe in the log; the error says why.
-// Views stay usable. A second call waits for the first, as long as its ctx lets it, and
-// returns what it returned.
+// Close refuses new writes, waits for running ones, flushes, and stops every goroutine. If rows
+// could not be flushed, the error says why; they are safe in the log. Views stay usable. A second
+// call waits for the first, until its ctx ends, and returns the same result.
 func (s *Shard) Close(ctx context.Context) error {
 	return s.ending.do(ctx, s.cfg.ID, func() error { return s.close(ctx) })
 }
 
-// do calls end, unless another call has: then it waits until that is done.
+// do calls end unless another call has. In that case it waits until that call is done.
 func (e *ending) do(ctx context.Context, shard uint32, end func() error) error {
 	if e.begun.CompareAndSwap(false, true) {
 		e.err = end()
@@ -270,47 +267,46 @@ func (s *Shard) close(ctx context.Context) error {
 // Close must be called soon: the View holds memory and files.
 func (s *Shard) ReadView(tableIDs ...uint64) *store.View { return s.store.Readers.View(tableIDs...) }
 
-// Tail begins to follow a table. Rows applied before are in the View of the tail; rows applied
-// later come by Next.
+// Tail starts to follow a table. Rows applied before are in the View of the tail; rows applied
+// later are returned by Next.
 //
-// The queue of a tail is bounded: if rows come faster than Next is called, by
-// Config.TailBytes or, over all tails of the shard, by four times that, the tail is
-// given up. It never holds up a write.
+// The queue of a tail is bounded. If rows arrive faster than Next is called, the tail ends. The
+// limit is Config.TailBytes for a tail, and four times that for all tails of the shard. A tail
+// never delays a write.
 func (s *Shard) Tail(tableID uint64) (*store.Tail, error) { return s.store.Readers.Tail(tableID) }
 
-// Store has what the shard shows. Callers ask it, and change nothing by it.
+// Store returns the store of the shard. Callers must only read it.
 func (s *Shard) Store() *store.Store { return s.store }
 
-// Replica is the member of the group. Callers ask it, and change nothing by it.
+// Replica returns the member of the raft group. Callers must only read it.
 func (s *Shard) Replica() *replica.Replica { return s.replica }
 
-// Compact merges segments until nothing is left to be merged.
+// Compact merges segments until there is nothing left to merge.
 func (s *Shard) Compact(ctx context.Context) error { return s.store.Compactor.Run(ctx) }
 
-// Flush makes all rows that are applied durable in segments and cuts the log.
+// Flush makes all applied rows durable in segments and cuts the log.
 func (s *Shard) Flush(ctx context.Context) error { return s.schedule.flush(ctx) }
 
-// Verify reads the segments of tables, all if none are given, from the first byte to
-// the last, and sets aside the segments that are not as they were written. pace, if not nil,
-// is called before each piece of n bytes is read and may wait, or end the work. It
-// returns how many segments were found damaged.
+// Verify reads the segments of the given tables, or of all tables, completely, and quarantines
+// damaged segments. pace, if not nil, is called before each piece of n bytes is read. It may wait,
+// or end the work with an error. Verify returns how many segments were found damaged.
 func (s *Shard) Verify(tables []uint64, pace func(n int) error) (damaged int, err error) {
 	return s.store.Scrub.Verify(tables, 0, pace)
 }
 
-// Handoffs are the copies of its tables that the shard makes in other shards.
+// Handoffs returns the copies of its tables that the shard makes in other shards.
 func (s *Shard) Handoffs() *handoff.Copies { return s.handoffs }
 
-// Write appends batches, all or none of them. When it returns an index, every row is
-// on disk on a majority of the replicas and in every ReadView from now on; batches
-// that had been appended before are left out, and count as appended.
+// Write appends batches, all or none of them. When it returns an index, every row is on disk on a
+// majority of the replicas and in every ReadView from now on. Batches that had been appended before
+// are skipped, and count as appended.
 //
-// If need is not empty nothing was appended: the shard lacks the definitions of
-// those tables, and the caller sends them along in tables.
+// If need is not empty nothing was appended: the shard lacks the definitions of those tables, and
+// the caller sends them along in tables.
 //
-// An error carries a Reason (see package errs): with NotLeader, Busy, WrongEpoch,
-// SchemaStale, BadBatch and TableGone nothing was appended; with OutcomeUnknown the
-// batches may have been, or may yet be, and can be sent again as they are.
+// An error carries a Reason (see package errs): with NotLeader, Busy, WrongEpoch, SchemaStale,
+// BadBatch and TableGone nothing was appended; with OutcomeUnknown the batches may have been, or
+// may yet be, and can be sent again as they are.
 //
 // Nothing of batches and tables is kept or read once Write has returned.
 func (s *Shard) Write(ctx context.Context, batches [][]byte,
@@ -337,8 +333,8 @@ func (s *Shard) PinState(ctx context.Context) (*store.Pinned, error) {
 	return s.store.Ledger.Pin()
 }
 
-// MakeRoom removes what is kept of expired rows, and has the shard flush soon, which lets it cut
-// its log.
+// MakeRoom removes the kept files of expired rows, and makes the shard flush soon, which allows it
+// to cut its log.
 func (s *Shard) MakeRoom() {
 	s.store.Files.SweepExpired()
 	if s.store.Tables.Applied() > s.store.Tables.Flushed.Load() {

@@ -83,8 +83,8 @@ func TestWriteReadFlushRestart(t *testing.T) {
 	}
 }
 
-// TestDuplicates sends the same batches again: at once, in one write, after a
-// restart with and without a flush.
+// TestDuplicates sends the same batches again: at once, in the same write, and after a restart with
+// and without a flush.
 func TestDuplicates(t *testing.T) {
 	t.Parallel()
 	reg := prometheus.NewRegistry()
@@ -120,8 +120,8 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
-// TestConcurrentWriters has writers that append to two tables at once, retry some
-// batches, and readers that must never see half of a write.
+// TestConcurrentWriters has writers that append to two tables at once and repeat some batches, and
+// readers that must never see half of a write.
 func TestConcurrentWriters(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t)
@@ -238,7 +238,7 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestDefineTable tells the shard of new options.
+// TestDefineTable gives the shard a definition with new options.
 func TestDefineTable(t *testing.T) {
 	t.Parallel()
 	s := openShard(t, testConfig(t))
@@ -259,7 +259,7 @@ func TestDefineTable(t *testing.T) {
 		s.flush()
 		s = s.reopen()
 	}
-	s.mustPut(batch(head(1, 9, 2), "b")) // thrown away
+	s.mustPut(batch(head(1, 9, 2), "b")) // it is discarded
 	if diff := cmp.Diff([]string{"a"}, s.rows(1)); diff != "" {
 		t.Error(diff)
 	}

@@ -9,7 +9,7 @@ import (
 	"cordwood/shard/manifest"
 )
 
-// persisted is what a raft snapshot says: see FORMAT.md. It has no rows.
+// persisted is the content of a raft snapshot: see FORMAT.md. It has no rows.
 type persisted struct {
 	Version      int                `json:"version"`
 	Shard        uint32             `json:"shard"`

@@ -13,18 +13,18 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// flushSpace is a flush that is made because there is little room: segments take
-// less of it than the log that they replace.
+// flushSpace is the reason of a flush that is made because the disk is almost full: segments need
+// less space than the log that they replace.
 const flushSpace = "space"
 
-// checkDisk refuses a batch of rows while the disk is full. Deletes are let through, because they
-// are how room is made, unless the log waits for room already.
+// checkDisk refuses a batch of rows while the disk is full. It admits deletes, because they free
+// space, unless the log already waits for space.
 func (wr *writer) checkDisk(b *column.Batch) error {
 	if wr.replica.LogWaits() {
 		wr.metrics.Busy.Inc()
 		return errs.New(errs.StorageUnavailable,
-			"shard %d: the disk of node %s has no room left, and its log waits for some: nothing can be written; "+
-				"remove other files from it, or make it larger",
+			"shard %d: write: the disk of node %s is full, and its log waits for space; "+
+				"remove other files from the disk, or enlarge it",
 			wr.cfg.ID, wr.cfg.NodeID).WithReason(errs.Busy).WithRetryAfter(5 * time.Second)
 	}
 	if wr.cfg.Space() != store.SpaceFull {
@@ -37,12 +37,12 @@ func (wr *writer) checkDisk(b *column.Batch) error {
 	}
 	wr.metrics.Busy.Inc()
 	return errs.New(errs.StorageUnavailable,
-		"shard %d: the disk of node %s is full up to its reserve: no rows are taken until there is room; "+
-			"delete or expire data, or make the disk larger",
+		"shard %d: write: the disk of node %s is full up to its reserve, and no rows are taken until there is space; "+
+			"delete data, shorten the ttl of tables, or enlarge the disk",
 		wr.cfg.ID, wr.cfg.NodeID).WithReason(errs.Busy).WithRetryAfter(5 * time.Second)
 }
 
-// guarded is fsys with a watch over the manifest and the directories: see DESIGN.md.
+// guarded is fsys with a watchdog for the manifest and the directories: see DESIGN.md.
 func (c Config) guarded(fsys vfs.FS) vfs.FS {
 	return vfs.Guard(fsys, vfs.GuardConfig{
 		Fatal:    func(name string) bool { return strings.HasPrefix(filepath.Base(name), manifest.FileName) },

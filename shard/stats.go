@@ -6,13 +6,13 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// Stats describes the shard; with segments set it lists them too.
+// Stats describes the shard. If segments is set, it also lists them.
 func (s *Shard) Stats(segments bool) *shardpb.ShardStats {
 	return s.StatsOf(&shardpb.StatsRequest{Segments: segments})
 }
 
-// StatsOf describes the shard, and the tables of it that are asked for. State is the state of the
-// replica in lower case, followed by the error of the last flush, if it failed.
+// StatsOf describes the shard and the given tables. State is the state of the replica in lower
+// case, followed by the error of the last flush if that failed.
 func (s *Shard) StatsOf(req *shardpb.StatsRequest) *shardpb.ShardStats {
 	r := s.replica.Stats()
 	out := &shardpb.ShardStats{

@@ -59,7 +59,7 @@ func TestTailSeam(t *testing.T) {
 			}
 		})
 	}
-	// Tails begin while rows come in, one of them across a flush.
+	// Tails start while rows arrive, one of them across a flush.
 	var tails []*store.Tail
 	for range 5 {
 		for range writers * each / 8 {
@@ -105,13 +105,13 @@ func TestTailSeesItsTableOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.mustPut(batch(head(2, 9, 1), "other"), batch(head(1, 9, 2), "mine"))
-	o.mustPut(batch(head(1, 9, 2), "mine")) // again: it is not appended
+	o.mustPut(batch(head(1, 9, 2), "mine")) // a repetition, which is not appended
 	var b column.Builder
 	table := schema.FromProto(merging)
 	b.Add(table.Columns[0]).SetInt(0, 5)
 	b.Add(schema.DeletedColumn()).SetInt(0, 1)
 	b.EndRow()
-	o.mustPut(b.Encode(nil, head(1, 9, 3))) // a delete marker is no row
+	o.mustPut(b.Encode(nil, head(1, 9, 3))) // a delete marker is not a row
 	o.mustPut(batch(head(1, 9, 4), "last"))
 	var got []string
 	for len(got) < 2 {
@@ -187,7 +187,8 @@ func TestTailOfADroppedTable(t *testing.T) {
 	}
 }
 
-// The bound over all tails takes the places of the greedy first.
+// TestTailsShareMemory checks that the limit over all tails ends the tails with the longest queues
+// first.
 func TestTailsShareMemory(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t)

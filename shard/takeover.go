@@ -6,11 +6,11 @@ import (
 	"io"
 )
 
-// This file puts the state of another replica, which package install has fetched, in the place of
-// this one's.
+// This file replaces this replica's state by the state of another replica, which package install
+// has fetched.
 
-// Stage fetches the state that a snapshot of the leader describes, unless this replica has it. The
-// work continues when ctx ends before.
+// Stage fetches the state that a snapshot of the leader describes, unless this replica has it. If
+// ctx ends, the work continues in the background.
 func (f fsm) Stage(ctx context.Context, leader string, _ uint64, content []byte) error {
 	p, err := parseSnapshot(content)
 	if err != nil {
@@ -22,8 +22,8 @@ func (f fsm) Stage(ctx context.Context, leader string, _ uint64, content []byte)
 	return f.s.installer.Stage(ctx, leader, p.AppliedIndex)
 }
 
-// Restore takes over the state that a snapshot of another replica describes. Stage has
-// fetched it, perhaps before a restart. It runs between two Applies, or before them all.
+// Restore takes over the state that a snapshot of another replica describes. Stage has fetched it,
+// perhaps before a restart. Restore runs between two Applies, or before all of them.
 func (f fsm) Restore(r io.Reader) error {
 	s := f.s
 	p, err := readSnapshot(r)
@@ -32,7 +32,8 @@ func (f fsm) Restore(r io.Reader) error {
 	}
 	in := s.installer
 	if s.store.Tables.Flushed.Load() >= p.AppliedIndex {
-		// The state is ahead of the log, and of the snapshot: the log comes once more.
+		// The state is ahead of the log and of the snapshot, so some log entries will be applied
+		// again.
 		if err := in.SetAhead(s.store.Tables.AppliedIndex); err != nil {
 			return err
 		}
@@ -44,8 +45,9 @@ func (f fsm) Restore(r io.Reader) error {
 		return err
 	}
 	if st == nil || st.AppliedIndex < p.AppliedIndex {
-		return fmt.Errorf("shard %d: its manifest holds entries up to %d, a snapshot says %d with %d segments, "+
-			"which are not here: %w; "+
+		return fmt.Errorf("shard %d: take over a snapshot: the manifest holds entries up to %d, but the snapshot needs %d "+
+			"with %d segments, "+
+			"which are missing: %w; "+
 			"restore the directory %s from a replica or a backup", s.cfg.ID, s.store.Tables.Flushed.Load(), p.AppliedIndex,
 			len(p.Segments), errOldManifest, s.cfg.Dir)
 	}

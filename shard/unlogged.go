@@ -7,9 +7,9 @@ import (
 	"cordwood/shard/store"
 )
 
-// takeUnlogged takes the batches that do not go through the log out of a write, with
-// what was decoded of them, which the caller releases. Batches that were appended
-// before it leaves out altogether: the log does not know the unlogged ones.
+// takeUnlogged removes from a write the batches that do not go through the log, with their decoded
+// rows, which the caller must release. It drops batches that were appended before, because the log
+// does not know unlogged ones.
 func (p *pending) takeUnlogged() (batches [][]byte, of *pending) {
 	of = &pending{}
 	logged := rules.Write{Tables: p.Tables}
@@ -33,15 +33,16 @@ func (p *pending) takeUnlogged() (batches [][]byte, of *pending) {
 	return batches, of
 }
 
-// appendUnlogged appends batches of tables with the option skip_wal: to memory only, so
-// that a crash before the next flush loses them, and nothing else.
+// appendUnlogged appends batches of tables with the option skip_wal to memory only. A crash before
+// the next flush loses these rows, and nothing else.
 //
-// It does what Apply does, at another place: between two Applies, under the lock. What
-// it changes is the memtable and the sessions of unlogged batches, which a freeze takes
-// together, so that a row is in segments if and only if the manifest knows its batch.
+// It does what Apply does, but between two Applies, under the lock. It changes only the memtable
+// and the sessions of unlogged batches. A freeze takes both together, so a row is in segments if
+// and only if the manifest knows its batch.
 func (wr *writer) appendUnlogged(batches [][]byte, p *pending) (index uint64, need []uint64, err error) {
 	if !wr.replica.IsLeader() {
-		return 0, nil, errs.New(errs.ShardNotReady, "shard %d: node %s does not lead it", wr.cfg.ID,
+		return 0, nil, errs.New(errs.ShardNotReady, "shard %d: write: node %s does not lead it; send the write to the "+
+			"leader", wr.cfg.ID,
 			wr.cfg.NodeID).WithReason(errs.NotLeader)
 	}
 	for {
@@ -54,7 +55,7 @@ func (wr *writer) appendUnlogged(batches [][]byte, p *pending) (index uint64, ne
 			}
 			return r.Index, r.Need, err
 		}
-		// The memtable was frozen in the meantime.
+		// The memtable was frozen meanwhile.
 		mem := p.mem
 		p.mem = wr.memory.Active()
 		mem.Unref()

@@ -17,7 +17,7 @@ func skipDef(id uint64) *schemapb.Table {
 	return d
 }
 
-// TestSkipWAL loses the rows of a crash before the flush, and nothing else.
+// TestSkipWAL checks that a crash before the flush loses the unlogged rows, and nothing else.
 func TestSkipWAL(t *testing.T) {
 	t.Parallel()
 	s := openShard(t, testConfig(t))
@@ -55,22 +55,22 @@ func TestSkipWAL(t *testing.T) {
 	if s.store.Tables.AppliedIndex != before {
 		t.Error("the log was written")
 	}
-	write(batch(head(1, 9, 3), "b")) // again
+	write(batch(head(1, 9, 3), "b")) // the same batch again
 	see([]string{"a", "b"}, []string{"A"})
 
 	s = s.reopen() // as after a kill
 	see([]string{}, []string{"A"})
-	write(batch(head(1, 9, 1), "a"), batch(head(2, 9, 2), "A")) // a router that was not answered
+	write(batch(head(1, 9, 1), "a"), batch(head(2, 9, 2), "A")) // a router that got no answer
 	see([]string{"a"}, []string{"A"})
 	s.flush()
 	write(batch(head(1, 9, 4), "lost"))
 	s = s.reopen()
 	see([]string{"a"}, []string{"A"})
-	// It has been in a segment: the shard must know it although no log does.
+	// It has been in a segment, so the shard must know it although it is not in the log.
 	write(batch(head(1, 9, 1), "a"), batch(head(2, 9, 2), "A"))
 	see([]string{"a"}, []string{"A"})
 
-	// Nothing but such rows: they are flushed anyway.
+	// If there are only such rows, they are flushed too.
 	write(batch(head(1, 9, 5), "c"))
 	s.flush()
 	s = s.reopen()
@@ -79,7 +79,7 @@ func TestSkipWAL(t *testing.T) {
 	s = openShard(t, s.cfg)
 	see([]string{"a", "c", "d"}, []string{"A"})
 
-	// Under way to the log again by ALTER.
+	// ALTER makes the table's rows go through the log again.
 	d := skipDef(1)
 	d.Version, d.Options["skip_wal"] = 2, "false"
 	if err := s.DefineTable(context.Background(), d); err != nil {
@@ -91,7 +91,7 @@ func TestSkipWAL(t *testing.T) {
 	see([]string{"a", "c", "d", "e"}, []string{"A"})
 }
 
-// TestSkipWALBusy writes from all sides while the shard is flushed.
+// TestSkipWALBusy writes concurrently while the shard is flushed.
 func TestSkipWALBusy(t *testing.T) {
 	t.Parallel()
 	s := openShard(t, testConfig(t))

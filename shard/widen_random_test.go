@@ -19,29 +19,30 @@ import (
 	"cordwood/shard/query/engine"
 )
 
-// changing is a table whose definition changes while it is written, and what it should have.
+// changing is a table whose definition changes while it is written, and the rows that it should
+// have.
 type changing struct {
 	t       *testing.T
 	r       *rand.Rand
 	o       *opened
 	history []*schemapb.Table // by version; writers may know any of them
 	merging bool
-	filling bool // merging, and the last value of each column that is not null stays
+	filling bool // the table merges rows, and keeps the last value of each column that is not null
 	seq     uint64
 	rows    []changingRow
 }
 
-// changingRow is a row of the model: the values by column id.
+// changingRow is a row of the model: its values by column id.
 type changingRow struct {
 	ts     int64
 	host   string
 	values map[uint32]any // float64 or string
-	gone   bool           // it deletes the rows of its key
+	gone   bool           // it deletes the rows with its identity
 }
 
 func (c *changing) now() *schemapb.Table { return c.history[len(c.history)-1] }
 
-// change makes the next version of the table.
+// change creates the next version of the table.
 func (c *changing) change(edit func(d *schemapb.Table)) {
 	d := proto.Clone(c.now()).(*schemapb.Table)
 	d.Version++
@@ -49,8 +50,8 @@ func (c *changing) change(edit func(d *schemapb.Table)) {
 	c.history = append(c.history, d)
 }
 
-// write writes some rows as one of the last versions of the table has it, at times of a few
-// minutes, so that those of a table that merges them meet.
+// write writes some rows by one of the last versions of the definition. The times span a few
+// minutes, so that rows of a table that merges have equal identities.
 func (c *changing) write() {
 	d := c.history[max(0, len(c.history)-1-c.r.IntN(3))]
 	table := schema.FromProto(d)
@@ -99,7 +100,7 @@ func (c *changing) write() {
 	c.seq++
 	h := head(d.Id, 9, c.seq)
 	h.SchemaVersion = d.Version
-	// The definition comes along, or a newer one, or none.
+	// The definition is sent along, or a newer one, or none.
 	var defs []*schemapb.Table
 	if c.r.IntN(3) > 0 {
 		defs = append(defs, c.now())
@@ -114,7 +115,7 @@ func (c *changing) write() {
 	}
 }
 
-// shown returns the rows that the table shows of the columns of a definition, as text.
+// shown returns, as text, the rows that the table has in the columns of a definition.
 func (c *changing) shown(d *schemapb.Table) []string {
 	last := map[string]int{}
 	var out []changingRow
@@ -154,7 +155,7 @@ func (c *changing) shown(d *schemapb.Table) []string {
 	return lines
 }
 
-// check compares all rows, and some statements about them, with the model.
+// check compares all rows, and the answers of some statements, with the model.
 func (c *changing) check(e *engine.Engine, when string) {
 	c.t.Helper()
 	d := c.now()
@@ -200,7 +201,7 @@ func (c *changing) check(e *engine.Engine, when string) {
 	}
 }
 
-// count compares how many rows meet a condition on a column with the model.
+// count compares the number of rows that meet a condition on a column with the model.
 func (c *changing) count(e *engine.Engine, when, where string, at int, holds func(v string) bool) {
 	c.t.Helper()
 	want := 0
@@ -219,10 +220,10 @@ func but(rows, others []string) []string {
 	return out[:min(len(out), 5)]
 }
 
-// TestChangingColumns writes, flushes, compacts and restarts a table in any order while its
-// columns are widened, renamed, dropped, added under names that others had, and get indexes.
-// It shares its files with tables that have columns of the same ids and names. Sometimes its rows
-// cannot be written to segments and are set aside.
+// TestChangingColumns writes, flushes, compacts and restarts a table in random order while its
+// columns are widened, renamed, dropped, added under names of former columns, and indexed. It
+// shares its files with tables whose columns have the same ids and names. Sometimes its rows cannot
+// be written to segments and are set aside.
 func TestChangingColumns(t *testing.T) {
 	e := openTestEngine(t)
 	for seed := range uint64(16) {
@@ -249,7 +250,7 @@ func TestChangingColumns(t *testing.T) {
 			cols := c.now().Columns
 			at := 2 + c.r.IntN(len(cols)-2)
 			switch c.r.IntN(14) {
-			case 0: // wider
+			case 0: // a wider type
 				if cols[at].Type != schemapb.Type_TYPE_STRING {
 					when += ": widened"
 					c.change(func(d *schemapb.Table) {
@@ -260,7 +261,7 @@ func TestChangingColumns(t *testing.T) {
 						}
 					})
 				}
-			case 1: // renamed, and a new column under the old name
+			case 1: // renamed, with a new column under the old name
 				when += ": renamed"
 				c.change(func(d *schemapb.Table) {
 					old := proto.Clone(d.Columns[at]).(*schemapb.Column)
@@ -271,7 +272,7 @@ func TestChangingColumns(t *testing.T) {
 						d.Columns = append(d.Columns, old)
 					}
 				})
-			case 2: // dropped, and added anew
+			case 2: // dropped and added again
 				when += ": dropped"
 				c.change(func(d *schemapb.Table) {
 					d.Columns[at].Id = next
@@ -279,7 +280,7 @@ func TestChangingColumns(t *testing.T) {
 					if d.Columns[at].Type != schemapb.Type_TYPE_STRING {
 						d.Columns[at].Type = schemapb.Type_TYPE_INT32
 					}
-					d.MinWriterVersion = d.Version // a writer that knows the old column no longer may
+					d.MinWriterVersion = d.Version // a writer that still knows the old column is refused
 				})
 				c.history = c.history[len(c.history)-1:]
 			case 3: // an index

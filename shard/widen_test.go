@@ -20,7 +20,7 @@ import (
 	"cordwood/shard/server"
 )
 
-// widening returns a table of which column n becomes wider with a version.
+// widening returns a table in which column n becomes wider with a newer version.
 func widening(id uint64, version uint32, n schemapb.Type) *schemapb.Table {
 	d := def(id)
 	d.Version = version
@@ -29,8 +29,8 @@ func widening(id uint64, version uint32, n schemapb.Type) *schemapb.Table {
 	return d
 }
 
-// numbersOf encodes a row for each number, of a definition's type of column n; those that
-// are nil are null.
+// numbersOf encodes a row for each number, with a definition's type of column n. A nil number is
+// null.
 func numbersOf(d *schemapb.Table, session, seq uint64, at int64, numbers ...any) []byte {
 	var b column.Builder
 	t := schema.FromProto(d)
@@ -73,7 +73,7 @@ func (s queryStream) Send(c *shardpb.QueryChunk) error {
 	return err
 }
 
-// answers asks an engine about a table in a shard, as the definition d has it.
+// answers runs statements about a table in a shard, with the definition d.
 func answers(t testing.TB, e *engine.Engine, o *opened, d *schemapb.Table, sql string) []string {
 	t.Helper()
 	var stream bytes.Buffer
@@ -81,7 +81,7 @@ func answers(t testing.TB, e *engine.Engine, o *opened, d *schemapb.Table, sql s
 		Shards: func(id uint32) (server.Shard, bool) { return o.Shard, id == o.ID() }, Engine: e,
 	})
 	err := srv.Query(&shardpb.QueryRequest{
-		Sql: sql, Database: "public", AnyReplica: true, // what this one has, the leader now
+		Sql: sql, Database: "public", AnyReplica: true, // Ask this replica, which leads now.
 		Tables: []*shardpb.QueryTable{{
 			Name: &shardpb.TableName{Database: d.Database, Name: d.Name}, Table: d, ShardId: o.ID(),
 		}},
@@ -117,8 +117,8 @@ func openTestEngine(t testing.TB) *engine.Engine {
 	return e
 }
 
-// TestWidening widens a column of integers to doubles, with batches of the narrower type
-// that come late, and asks from memory and from segments, by either definition.
+// TestWidening widens a column of integers to doubles. Batches of the narrower type come late.
+// Queries read memory and segments, with either definition.
 func TestWidening(t *testing.T) {
 	e := openTestEngine(t)
 	narrow, wide := widening(1, 2, schemapb.Type_TYPE_INT64), widening(1, 3, schemapb.Type_TYPE_FLOAT64)
@@ -139,7 +139,7 @@ func TestWidening(t *testing.T) {
 	must(write(narrow, numbersOf(narrow, 9, 1, 1000, 1, 2, nil, 1<<53)))
 	o.flush()
 	must(write(narrow, numbersOf(narrow, 9, 2, 2000, 3)))
-	// The definition comes with the first batch that needs it, between two of the old one.
+	// The definition comes with the first batch that needs it, between two batches by the old one.
 	must(write(wide, numbersOf(narrow, 9, 3, 3000, 4), numbersOf(wide, 9, 4, 4000, 2.5, 2),
 		numbersOf(narrow, 9, 5, 5000, -5)))
 	if err := write(wide, numbersOf(narrow, 9, 6, 6000, 1<<53+1)); err == nil ||
@@ -183,8 +183,8 @@ func TestWidening(t *testing.T) {
 	}
 }
 
-// TestChangedInSharedFile renames and widens a column of which a shared file has another
-// table's under the same id, the new name and the new type.
+// TestChangedInSharedFile renames and widens a column. A shared file has another table's column
+// with the same id, the new name and the new type.
 func TestChangedInSharedFile(t *testing.T) {
 	e := openTestEngine(t)
 	o := openShard(t, testConfig(t))
@@ -219,8 +219,8 @@ func TestChangedInSharedFile(t *testing.T) {
 	}
 }
 
-// TestNewIndex gives a column of a table an index: segments that lack it get it when there is
-// nothing else to do, once.
+// TestNewIndex adds an index to a column. Segments without it get it once, when there is nothing
+// else to do.
 func TestNewIndex(t *testing.T) {
 	e := openTestEngine(t)
 	o := openShard(t, testConfig(t))
@@ -268,7 +268,7 @@ func TestNewIndex(t *testing.T) {
 	if len(ids) != 1 || ids[0] == 1 || lacks {
 		t.Fatalf("segments %v, lacking the index: %v", ids, lacks)
 	}
-	indexed.Version++ // and what needs no index does not have it written again
+	indexed.Version++ // segments that need no index are not rewritten
 	if err := o.DefineTable(context.Background(), indexed); err != nil {
 		t.Fatal(err)
 	}
@@ -287,8 +287,9 @@ func TestNewIndex(t *testing.T) {
 	}
 }
 
-// TestWideningReplicas widens a column while a replica is away. The log that it missed is gone, so that it
-// takes over files of both types, and its rows in memory from a snapshot; it says the same as the leader.
+// TestWideningReplicas widens a column while a replica is stopped. The log that it missed is gone,
+// so it takes over files with both types, and the rows in memory by a snapshot. Its answers must
+// equal the leader's.
 func TestWideningReplicas(t *testing.T) {
 	t.Parallel()
 	e := openTestEngine(t)

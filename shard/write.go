@@ -14,11 +14,11 @@ import (
 	"cordwood/shard/store"
 )
 
-// maxWriteInflated bounds what the batches of one Write may have inflated, in bytes:
-// a small message must not fill the memtable.
+// maxWriteInflated is the maximum inflated size of the batches of one Write, in bytes: a small
+// message must not fill the memtable.
 const maxWriteInflated = 128 << 20
 
-// write is Shard.Write.
+// write implements Shard.Write.
 func (wr *writer) write(ctx context.Context, batches [][]byte,
 	tables []*schemapb.Table,
 ) (index uint64, need []uint64, err error) {
@@ -51,7 +51,8 @@ func (wr *writer) write(ctx context.Context, batches [][]byte,
 	return index, need, err
 }
 
-// begin returns the write of batches and definitions, unless it cannot be taken whatever they are.
+// begin checks batches and definitions as far as that needs no state of the shard, and returns the
+// write.
 func (wr *writer) begin(ctx context.Context, batches [][]byte, tables []*schemapb.Table) (*pending, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, errs.Wrap(errs.ContextCode(err), err, "shard %d: write", wr.cfg.ID)
@@ -94,12 +95,13 @@ func (wr *writer) writeLogged(ctx context.Context, p *pending) (index uint64, ne
 		if wr.queue.remove(p) {
 			wr.promised.Add(-p.inflated)
 			p.release()
-			return 0, nil, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "shard %d: write waited for its turn", wr.cfg.ID)
+			return 0, nil, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "shard %d: write: gave up while waiting in the "+
+				"queue; nothing was appended", wr.cfg.ID)
 		}
 		p.copied.Wait()
 		if wr.replica.LogWaits() {
 			return 0, nil, errs.Wrap(errs.StorageUnavailable, ctx.Err(),
-				"shard %d: write: the outcome is unknown: the disk of node %s has no room left, and its log waits for some",
+				"shard %d: write: the outcome is unknown: the disk of node %s is full, and its log waits for space",
 				wr.cfg.ID, wr.cfg.NodeID).WithReason(errs.OutcomeUnknown).WithRetryAfter(5 * time.Second)
 		}
 		return 0, nil, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "shard %d: write: the outcome is unknown",
@@ -108,7 +110,7 @@ func (wr *writer) writeLogged(ctx context.Context, p *pending) (index uint64, ne
 	return p.index, p.need, p.err
 }
 
-// enqueue puts a write into the queue, if there is room for it in memory.
+// enqueue adds a write to the queue if there is room for it in memory.
 func (wr *writer) enqueue(ctx context.Context, p *pending) error {
 	if err := wr.awaitRoom(ctx, p, p.inflated); err != nil {
 		return err
@@ -122,15 +124,15 @@ func (wr *writer) enqueue(ctx context.Context, p *pending) error {
 	return nil
 }
 
-// defaultRoomWait is how long a write waits for room in memory before it is refused, in all. A
-// flush mostly makes some sooner than a client comes back that was refused, which is asked to
-// stay away for a second: the shard would be idle meanwhile.
+// defaultRoomWait is how long a write waits for memory in total before it is refused. A flush
+// usually frees some sooner than a refused client comes back, since a refusal asks the client to
+// wait for a second. The shard would be idle meanwhile.
 const defaultRoomWait = time.Second
 
-// roomCheck is how often a write that waits looks for room that another shard made.
+// roomCheck is how often a waiting write checks for memory that another shard freed.
 const roomCheck = 100 * time.Millisecond
 
-// awaitRoom is checkRoom, but waits for room while flushes go on.
+// awaitRoom calls checkRoom, and waits for memory while flushes make progress.
 func (wr *writer) awaitRoom(ctx context.Context, p *pending, inflated int64) error {
 	for {
 		freed := *wr.freed.Load()
@@ -160,21 +162,22 @@ func (wr *writer) awaitRoom(ctx context.Context, p *pending, inflated int64) err
 	}
 }
 
-// notifyFreed wakes the writes that wait for room.
+// notifyFreed wakes the writes that wait for memory.
 func (wr *writer) notifyFreed() {
 	next := make(chan struct{})
 	close(*wr.freed.Swap(&next))
 }
 
-// checkRoom refuses a write of so many bytes if it would overfill the memtables, counting
-// what is on its way into them. An empty shard takes a write of any size.
+// checkRoom refuses a write of size bytes if it would overfill the memtables, counting the writes
+// in flight. An empty shard takes a write of any size.
 func (wr *writer) checkRoom(inflated int64) error {
 	used, closing, ferr := wr.tables.Filling()
 	if used += wr.promised.Load(); used > 0 {
 		used += inflated
 	}
 	if closing {
-		return errs.New(errs.ShardNotReady, "shard %d: it is closing on node %s", wr.cfg.ID,
+		return errs.New(errs.ShardNotReady, "shard %d: write: it is being closed on node %s; send the write "+
+			"again", wr.cfg.ID,
 			wr.cfg.NodeID).WithReason(errs.NotLeader)
 	}
 	if used < wr.cfg.MemoryLimit && !wr.cfg.Budget.Exhausted() {
@@ -184,14 +187,14 @@ func (wr *writer) checkRoom(inflated int64) error {
 	e := errs.New(errs.ShardBusy, "shard %d: %d bytes are in memory and wait to be flushed, the limit is %d; "+
 		"try again later", wr.cfg.ID, used, wr.cfg.MemoryLimit)
 	if ferr != nil {
-		e = errs.Wrap(errs.ShardBusy, ferr, "shard %d: %d bytes are in memory and cannot be flushed", wr.cfg.ID, used)
+		e = errs.Wrap(errs.ShardBusy, ferr, "shard %d: write: %d bytes in memory cannot be flushed", wr.cfg.ID, used)
 	}
 	return e.WithReason(errs.Busy).WithRetryAfter(time.Second)
 }
 
-// precheck refuses on the leader, before it costs anything, what Apply would refuse;
-// and what Apply could not even decode, because there it would end every replica. A
-// non-zero index means that every batch was appended before.
+// precheck refuses on the leader, before any work is done, what Apply would refuse. It also refuses
+// what Apply could not decode, because that would end every replica. A non-zero index means that
+// every batch was appended before.
 func (wr *writer) precheck(ctx context.Context, w *pending) (index uint64, need []uint64, err error) {
 	defs, err := rules.ParseTables(w.Tables)
 	if err != nil {
@@ -229,15 +232,15 @@ func (wr *writer) precheck(ctx context.Context, w *pending) (index uint64, need 
 	alone := !a.LogOnly && wr.replica.SoleMember()
 	w.unlogged = make([]bool, len(headers))
 	for i := range headers {
-		// What was appended of a request with a key is in the log: it must be known on
-		// every replica.
+		// Appended batches of a request with a key are in the log, since every replica must know
+		// them.
 		w.unlogged[i] = a.Fresh[i] && !rules.Keyed(&headers[i]) && a.Known.Tables[headers[i].TableID].SkipWAL && alone
 	}
 	return 0, nil, wr.decode(ctx, w, a.Fresh, &a.Known)
 }
 
-// decode decodes the batches of a write that are to be appended into the memory of the
-// active memtable, and refuses what its table would not take.
+// decode decodes the batches of a write that are to be appended into the memory of the active
+// memtable. It refuses batches that do not match their table.
 func (wr *writer) decode(ctx context.Context, w *pending, fresh []bool, known *rules.Admission) error {
 	if err := wr.awaitRoom(ctx, w, w.inflated); err != nil {
 		return err
@@ -247,7 +250,7 @@ func (wr *writer) decode(ctx context.Context, w *pending, fresh []bool, known *r
 	lent := column.LentOf(ctx)
 	for i, data := range w.Batches {
 		if !fresh[i] {
-			continue // it was right when it was appended
+			continue // it was checked when it was appended
 		}
 		b, err := store.DecodeLent(w.mem, lent, i, data)
 		if err != nil {
@@ -271,21 +274,22 @@ func (wr *writer) badBatch(i int, err error) error {
 	return errs.Wrap(errs.InvalidArguments, err, "shard %d: write: batch %d", wr.cfg.ID, i).WithReason(errs.BadBatch)
 }
 
-// notDecoded returns the error of a batch that could not be decoded into memory.
+// notDecoded returns the error for a batch that could not be decoded.
 func (wr *writer) notDecoded(i int, err error) error {
 	if lack := (store.NoMemory{}); !errors.As(err, &lack) {
 		return wr.badBatch(i, err)
 	}
 	wr.wakeFlusherFor(store.FlushMemory)
 	wr.metrics.Busy.Inc()
-	return errs.Wrap(errs.ShardBusy, err, "shard %d: the system of node %s gives no memory for rows; try again later",
+	return errs.Wrap(errs.ShardBusy, err, "shard %d: write: the system of node %s has no memory for more rows; try "+
+		"again later",
 		wr.cfg.ID, wr.cfg.NodeID).
 		WithReason(errs.Busy).WithRetryAfter(time.Second)
 }
 
-// DropTable forgets a table and its rows. When it returns nil the drop is on disk on
-// a majority and no new ReadView has the table; its files go once they are not read
-// any more. To drop a table that the shard does not know is not an error.
+// DropTable forgets a table and its rows. When it returns nil the drop is on disk on a majority and
+// no new ReadView has the table; its files are removed once they are not read any more. Dropping a
+// table that the shard does not know is not an error.
 func (s *Shard) DropTable(ctx context.Context, id uint64) error {
 	if s.store.Definitions.Dropped(id) {
 		return nil

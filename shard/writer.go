@@ -12,8 +12,8 @@ import (
 	"cordwood/shard/store"
 )
 
-// writer takes writes on the leader, before the log: it checks them, keeps them within memory,
-// and puts them into the log in groups. Package store has the contract of the locks.
+// writer handles writes on the leader before the log: it checks them, keeps their memory within
+// limits, and puts them into the log in groups. Package store describes the locks.
 type writer struct {
 	cfg         *Config
 	metrics     *store.Metrics
@@ -23,30 +23,31 @@ type writer struct {
 	definitions *store.Definitions
 	clock       *timekeeper
 	stop        <-chan struct{}
-	// wakeFlusher and wakeFlusherFor have the shard flush soon.
+	// wakeFlusher and wakeFlusherFor make the shard flush soon.
 	wakeFlusher    func()
 	wakeFlusherFor func(reason string)
 
 	queue      *queue
-	decoded    sync.Map                      // *byte, the first of an entry on its way, to []decoded
-	promised   atomic.Int64                  // inflated bytes of the writes that are queued or on their way
-	freed      atomic.Pointer[chan struct{}] // closed, and replaced, when a flush made room
+	decoded    sync.Map                      // maps a *byte, the first byte of an entry in flight, to []decoded
+	promised   atomic.Int64                  // inflated bytes of the writes that are queued or in flight
+	freed      atomic.Pointer[chan struct{}] // closed and replaced when a flush has freed memory
 	committers sync.WaitGroup                // the commit loop
 }
 
-// pending is a write on its way into the log.
+// pending is a write in flight.
 type pending struct {
 	rules.Write
-	since    time.Time // when it came into the queue
-	bytes    int       // in the log
-	inflated int64     // in memory
-	// decoded are the batches as precheck decoded them, in mem; nil where one was
-	// appended before. Apply on this node uses them if mem is still the active memtable.
+	since    time.Time // when it was added to the queue
+	bytes    int       // encoded size
+	inflated int64     // size in memory
+	// decoded are the batches as precheck decoded them, in the memory of mem. An element is nil for
+	// a batch that was appended before. Apply on this node uses them if mem is still the active
+	// memtable.
 	decoded []*column.Batch
 	mem     *memtable.Memtable
 	// unlogged reports which batches do not go through the log.
 	unlogged []bool
-	// waiting is since when it waits for room in memory; zero: it did not have to.
+	// waiting is since when it waits for memory, or zero if it did not have to wait.
 	waiting time.Time
 	// copied is done when the entry has a copy of the write.
 	copied sync.WaitGroup
@@ -58,7 +59,7 @@ type pending struct {
 	done  chan struct{}
 }
 
-// release lets go of the memory of decoded.
+// release releases the memory of decoded.
 func (p *pending) release() {
 	if p.mem != nil {
 		p.mem.Unref()

@@ -9,8 +9,8 @@ import (
 	"cordwood/shard/segment"
 )
 
-// candidate returns a segment as compaction sees it. It holds Tables.mu for one segment at a time,
-// because there may be tens of thousands of tables in each.
+// candidate returns a segment as compaction sees it. It takes Tables.mu for one segment at a time,
+// because each may have tens of thousands of tables.
 func (cp *compactor) candidate(l *LiveSegment, now time.Time) (seg compaction.Segment, ok bool) {
 	cp.tables.mu.RLock()
 	defer cp.tables.mu.RUnlock()
@@ -30,7 +30,7 @@ func (cp *compactor) candidate(l *LiveSegment, now time.Time) (seg compaction.Se
 		c.Group.Table = l.TableID
 		d := cp.tables.State.Tables[l.TableID]
 		if ttl := cp.expiry.ttlOf(d); ttl > 0 && d.Merge == query.Append {
-			// The sooner it expires, the shorter: what is cut is not merged again.
+			// The sooner it expires, the shorter the span: such a segment is not merged again.
 			c.MaxSpan = max(min(ttl, c.MinTime.Add(ttl).Sub(now))/4, 1)
 			c.Cut = len(cp.tables.erasOf(l.TableID)) == 0
 		}
@@ -38,7 +38,7 @@ func (cp *compactor) candidate(l *LiveSegment, now time.Time) (seg compaction.Se
 	return c.placed(), c.timed
 }
 
-// candidate is a segment that may be compacted, as the tables in it are added.
+// candidate is a segment that may be compacted, while its tables are added.
 type candidate struct {
 	compaction.Segment
 	l      *LiveSegment
@@ -46,11 +46,11 @@ type candidate struct {
 	expiry *Expiry
 	now    time.Time
 
-	timed           bool  // a table with live rows was added: times and days are set
+	timed           bool  // a table with live rows was added, so times and days are set
 	lowDay, highDay int64 // of all rows
 }
 
-// add adds what the segment has of a table; Tables.mu is held.
+// add adds a table's part of the segment; Tables.mu must be held.
 func (c *candidate) add(t segment.TableSpan) {
 	d := c.state.Tables[t.TableID]
 	if d == nil || c.state.Dead(t, c.l.Order) {
@@ -88,7 +88,7 @@ func (c *candidate) span(d *rules.Definition, t segment.TableSpan, unit int64) {
 	c.lowDay, c.highDay = min(c.lowDay, dayFrom), max(c.highDay, dayTo)
 }
 
-// placed returns the segment with the partition that all of its rows are in.
+// placed returns the segment with the partition of all its rows.
 func (c *candidate) placed() compaction.Segment {
 	seg := c.Segment
 	for seg.Days = 1; floorDiv(c.lowDay, seg.Days) != floorDiv(c.highDay, seg.Days); seg.Days *= 2 {

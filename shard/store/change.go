@@ -5,11 +5,11 @@ import (
 	"cordwood/shard/rules"
 )
 
-// This file holds what the log changes. Each function is one entry of the log, or a part of it,
-// and takes effect under one lock, so that no reader sees half of it. Only the replica's apply
-// goroutine calls them; linkUnlogged (unlogged.go) is the one exception.
+// This file has the changes that the log makes. Each function is one entry of the log, or a part of
+// it, and takes effect under one lock, so that no reader sees half of it. Only the replica's apply
+// goroutine calls them; the only exception is linkUnlogged (unlogged.go).
 
-// DefinedAt is a definition of an entry, and how many of its batches come before.
+// DefinedAt is a definition in an entry, and how many of the entry's batches come before it.
 type DefinedAt struct {
 	*rules.Definition
 	Batches int
@@ -25,8 +25,8 @@ type Addition struct {
 	Encoded     [][]byte // the batches as they are in the log
 }
 
-// Link links the batches of an entry, whose memory is the active memtable's. It returns how many
-// rows there are to be seen, and whether the shard should be flushed.
+// Link links the batches of an entry, whose memory belongs to the active memtable. It returns the
+// number of visible rows, and whether the shard should be flushed.
 func (tb *Tables) Link(a *Addition) (rows int, full bool) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -40,7 +40,7 @@ func (tb *Tables) Link(a *Addition) (rows int, full bool) {
 		tb.State.Note(&b.Header)
 		tb.Ingested.add(b.TableID, len(a.Encoded[i]))
 		if tb.State.Tables[b.TableID].Instant {
-			continue // accepted, and thrown away
+			continue // accepted but discarded
 		}
 		tb.Mem.Active.Append(b)
 		rows += b.Rows
@@ -57,21 +57,21 @@ func (tb *Tables) Link(a *Addition) (rows int, full bool) {
 	return rows, tb.grown(bytes)
 }
 
-// grown notes the memory of the active memtable, and reports whether the shard should be
-// flushed because of it; mu is held.
+// grown records the memory of the active memtable, and reports whether that is a reason to flush;
+// mu must be held.
 func (tb *Tables) grown(bytes int64) bool {
 	tb.cfg.Budget.Add(bytes - tb.Mem.bytes)
 	tb.Mem.bytes = bytes
 	return tb.Mem.large(tb.cfg.FlushBytes) || bytes >= tb.cfg.Budget.share()
 }
 
-// large reports whether the active memtable is to be flushed for its size.
+// large reports whether the active memtable is large enough to be flushed.
 func (mt *memtables) large(flushBytes int64) bool {
 	return mt.bytes >= flushBytes || mt.Active.Rows() >= flushBytes/rowBytes
 }
 
-// defineUpTo takes over the definitions that come before a batch of the entry, and
-// returns the others; mu is held.
+// defineUpTo takes over the definitions that come before a batch of the entry, and returns the
+// others; mu must be held.
 func (tb *Tables) defineUpTo(defs []DefinedAt, batch int) []DefinedAt {
 	for len(defs) > 0 && defs[0].Batches <= batch {
 		tb.define(defs[0].Definition)
@@ -80,8 +80,8 @@ func (tb *Tables) defineUpTo(defs []DefinedAt, batch int) []DefinedAt {
 	return defs
 }
 
-// Drop forgets a table and its rows. Its files go when the manifest says that
-// they are dead and they are not read any more.
+// Drop removes a table and its rows. Its files are removed when the manifest lists them as dead and
+// they are no longer read.
 func (tb *Tables) Drop(index, term uint64, e *rules.Entry) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -109,10 +109,9 @@ func (tb *Tables) Redefine(index, term uint64, at int64, defs []*rules.Definitio
 	tb.AppliedIndex, tb.AppliedTerm = index, term
 }
 
-// Expire hides what has expired of tables, as far as all rows of a segment or of
-// a batch have. Compaction takes care of the rest. Rows that are written later are not
-// touched, whatever their time, because a table may get a longer ttl; order is
-// the order of the next segment.
+// Expire hides expired rows of tables if all rows of a segment or of a batch have expired.
+// Compaction removes the others. It does not affect rows that are written later, whatever their
+// time, because a table may get a longer ttl. order is the order of the next segment.
 func (tb *Tables) Expire(index, term uint64, e *rules.Entry, order uint64) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -133,7 +132,7 @@ func (tb *Tables) Expire(index, term uint64, e *rules.Entry, order uint64) {
 	tb.AppliedIndex, tb.AppliedTerm = index, term
 }
 
-// SkipTo has Apply leave out the entries up to the last applied one, which come once more.
+// SkipTo makes Apply skip the entries up to the last applied one, which are delivered again.
 func (tb *Tables) SkipTo() {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()

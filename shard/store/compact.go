@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	// compactEvery is how often a shard looks for something to compact even if it was
-	// not flushed.
+	// compactEvery is how often a shard looks for something to compact if it was not flushed.
 	compactEvery = time.Minute
-	// retryCompactionAfter is how long segments are left alone that could not be compacted.
+	// retryCompactionAfter is how long to wait before segments are tried again whose compaction
+	// failed.
 	retryCompactionAfter = 10 * time.Minute
 )
 
@@ -36,11 +36,11 @@ type compactor struct {
 	ledger     *Ledger
 	scrub      *Scrubber
 	expiry     *Expiry
-	// crashes remembers what the process before this one died over, by segment.
+	// crashes records the segments over which earlier processes died.
 	crashes *crashLog
 
-	// turn holds a token of the one compaction that runs; it guards failed, which has
-	// the segments that could not be compacted.
+	// turn holds a token of the running compaction; only one runs. It guards failed, which has the
+	// segments whose compaction failed.
 	turn    chan struct{}
 	failed  map[uint64]time.Time
 	running atomic.Int64 // 1 while a compaction runs
@@ -56,7 +56,7 @@ func newCompactor(cp *compactor) *compactor {
 	return cp
 }
 
-// Start begins the loop, which stopLoop ends.
+// Start starts the loop. StopLoop ends it.
 func (cp *compactor) Start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cp.loops.Go(func() { cp.loop(ctx) })
@@ -64,7 +64,7 @@ func (cp *compactor) Start() {
 	cp.WakeCompactor()
 }
 
-// loop compacts whatever should be after flushes, and from time to time.
+// loop compacts after flushes, and from time to time.
 func (cp *compactor) loop(ctx context.Context) {
 	ticker := time.NewTicker(compactEvery)
 	defer ticker.Stop()
@@ -78,7 +78,7 @@ func (cp *compactor) loop(ctx context.Context) {
 		for {
 			did, err := cp.compact(ctx)
 			if err != nil && ctx.Err() == nil {
-				cp.cfg.Logger.Warn("compaction failed; nothing is lost, the segments stay as they are", "error", err)
+				cp.cfg.Logger.Warn("compaction failed; no data is lost, and the segments stay unchanged", "error", err)
 			}
 			if !did || ctx.Err() != nil {
 				break
@@ -87,7 +87,7 @@ func (cp *compactor) loop(ctx context.Context) {
 	}
 }
 
-// Run merges segments until nothing is left to be merged.
+// Run merges segments until nothing is left to merge.
 func (cp *compactor) Run(ctx context.Context) error {
 	for {
 		did, err := cp.compact(ctx)
@@ -97,7 +97,7 @@ func (cp *compactor) Run(ctx context.Context) error {
 	}
 }
 
-// compact does the compaction that is most worth it, and reports whether there was one.
+// compact does the most useful compaction, and reports whether there was one.
 func (cp *compactor) compact(ctx context.Context) (did bool, err error) {
 	select {
 	case cp.turn <- struct{}{}:
@@ -108,14 +108,14 @@ func (cp *compactor) compact(ctx context.Context) (did bool, err error) {
 	if cp.cfg.Space() != SpaceOK || len(cp.pick()) == 0 {
 		return false, nil
 	}
-	if err := cp.ledger.commitPending(); err != nil { // else what was merged already would be merged once more
+	if err := cp.ledger.commitPending(); err != nil { // otherwise segments would be merged that were merged already
 		return false, fmt.Errorf("shard %d: compaction: %w", cp.cfg.ID, err)
 	}
 	if err := cp.cfg.Compaction.Begin(ctx); err != nil {
 		return false, err
 	}
 	defer cp.cfg.Compaction.End()
-	picked := cp.pick() // while it waited things have changed
+	picked := cp.pick() // the state may have changed during the wait
 	if len(picked) == 0 {
 		return false, nil
 	}
@@ -130,8 +130,8 @@ func (cp *compactor) compact(ctx context.Context) (did bool, err error) {
 	return did, err
 }
 
-// compactPicked merges the segments that were picked and shows the result. It reports whether there may be
-// more to do.
+// compactPicked merges the picked segments and publishes the result. It reports whether there may
+// be more to do.
 func (cp *compactor) compactPicked(ctx context.Context, picked []compaction.Segment, start time.Time) (bool, error) {
 	generation := cp.ledger.GenerationNow()
 	job, live := cp.job(picked)
@@ -141,14 +141,14 @@ func (cp *compactor) compactPicked(ctx context.Context, picked []compaction.Segm
 		}
 	}()
 	if len(live) == 0 {
-		return false, nil // they went in the meantime
+		return false, nil // they were removed meanwhile
 	}
 	res, err := cp.run(ctx, job, live)
 	if err == nil {
 		err = cp.commit(res, live, generation)
 	}
 	if errors.Is(err, ErrReplaced) {
-		cp.cfg.Logger.Info("a compaction was given up", "error", err)
+		cp.cfg.Logger.Info("gave up a compaction", "error", err)
 		return true, nil // there may be something else to do now
 	}
 	if err != nil {
@@ -164,7 +164,7 @@ func (cp *compactor) compactPicked(ctx context.Context, picked []compaction.Segm
 	return true, nil
 }
 
-// run writes the segments of a compaction. Inputs that turn out to be damaged are set aside.
+// run writes the segments of a compaction. It quarantines inputs that turn out to be damaged.
 func (cp *compactor) run(ctx context.Context, job *compaction.Job, live []*LiveSegment) (res *compaction.Result,
 	err error,
 ) {
@@ -189,7 +189,7 @@ func (cp *compactor) run(ctx context.Context, job *compaction.Job, live []*LiveS
 	return res, err
 }
 
-// commit makes the output of a compaction take the place of its inputs.
+// commit replaces the inputs of a compaction by its output.
 func (cp *compactor) commit(res *compaction.Result, live []*LiveSegment, generation uint64) error {
 	edit := &manifest.Edit{Add: res.Segments}
 	for _, l := range live {
@@ -203,7 +203,7 @@ func (cp *compactor) commit(res *compaction.Result, live []*LiveSegment, generat
 	return cp.ledger.commit(&pendingEdit{edit: edit, generation: generation})
 }
 
-// FindDamaged sets segments aside that are not as they were written.
+// FindDamaged checks segments and quarantines the damaged ones.
 func (sc *Scrubber) FindDamaged(list []*LiveSegment) {
 	for _, l := range list {
 		if err := verifyFile(sc.cfg.FS, sc.segmentDir, l, nil); err != nil && IsDamage(err) {
@@ -212,7 +212,7 @@ func (sc *Scrubber) FindDamaged(list []*LiveSegment) {
 	}
 }
 
-// pick returns what should be compacted next.
+// pick returns the next compaction.
 func (cp *compactor) pick() []compaction.Segment {
 	now := cp.cfg.Now()
 	for id, until := range cp.failed {
@@ -242,8 +242,8 @@ func (cp *compactor) pick() []compaction.Segment {
 	return picked
 }
 
-// lacksIndex reports whether a segment of one table was written before the table got an index
-// that it does not have. Its footer is read once for each version of the table.
+// lacksIndex reports whether a segment of one table lacks an index that the table got after it was
+// written. Its footer is read once for each version of the table.
 func (cp *compactor) lacksIndex(l *LiveSegment) bool {
 	cp.tables.mu.RLock()
 	d := cp.tables.State.Tables[l.TableID]
@@ -314,7 +314,7 @@ func (cp *compactor) job(picked []compaction.Segment) (*compaction.Job, []*LiveS
 	return job, live
 }
 
-// WakeCompactor has the compaction loop look for work.
+// WakeCompactor makes the compaction loop look for work.
 func (cp *compactor) WakeCompactor() {
 	select {
 	case cp.waker <- struct{}{}:
@@ -322,7 +322,7 @@ func (cp *compactor) WakeCompactor() {
 	}
 }
 
-// TryAgain has segments that could not be compacted tried again at once.
+// TryAgain makes failed compactions be tried again at once.
 func (cp *compactor) TryAgain() {
 	cp.turn <- struct{}{}
 	defer func() { <-cp.turn }()

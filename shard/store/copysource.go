@@ -7,17 +7,18 @@ import (
 )
 
 // CopySource is a table whose rows are being copied to other shards. Its segments are not compacted
-// meanwhile: their order says what was written since some moment, and compaction changes it.
+// meanwhile, because their order shows what was written since some moment, and compaction would
+// change it.
 type CopySource struct {
 	tables  *Tables
 	table   uint64
 	changed chan struct{}
 }
 
-// copySources are the tables of a shard that are being copied; Tables.mu guards them.
+// copySources are the tables of a shard that are being copied. Tables.mu guards them.
 type copySources map[*CopySource]struct{}
 
-// CopySource begins to read a table for a copy. The caller closes it.
+// CopySource starts to read a table for a copy. The caller must close it.
 func (rd *Readers) CopySource(table uint64) *CopySource {
 	c := &CopySource{tables: rd.tables, table: table, changed: make(chan struct{}, 1)}
 	rd.tables.mu.Lock()
@@ -26,18 +27,18 @@ func (rd *Readers) CopySource(table uint64) *CopySource {
 	return c
 }
 
-// Changed returns a channel that gets an element when the log brought a definition of the table,
-// or dropped it.
+// Changed returns a channel that gets an element when the log has a new definition of the table or
+// drops it.
 func (c *CopySource) Changed() <-chan struct{} { return c.changed }
 
-// Close lets the segments of the table be compacted again.
+// Close allows the segments of the table to be compacted again.
 func (c *CopySource) Close() {
 	c.tables.mu.Lock()
 	defer c.tables.mu.Unlock()
 	delete(c.tables.sources, c)
 }
 
-// notify says that the log brought something about a table.
+// notify signals that the log changed the table.
 func (s copySources) notify(table uint64) {
 	for c := range s {
 		if c.table == table {
@@ -59,21 +60,22 @@ func (s copySources) have(l *LiveSegment) bool {
 	return false
 }
 
-// CopiedTable is what there is of a table that is being copied.
+// CopiedTable is the state of a table that is being copied.
 type CopiedTable struct {
-	// Def is the newest definition; nil if there is none. Dropped says that the table is gone.
+	// Def is the newest definition, or nil if there is none. Dropped means that the table was
+	// dropped.
 	Def     *rules.Definition
 	Dropped bool
 	Eras    query.Eras
-	// Raw says that rows of the table cannot be written to segments.
+	// Raw means that rows of the table cannot be written to segments.
 	Raw     bool
 	Expired manifest.Expiry
-	// Segments are the segments of the table with an order above the given one, by rising order, each with a
-	// reference that the caller gives back.
+	// Segments are the segments of the table with an order above the given one, in ascending order.
+	// The caller must release a reference to each.
 	Segments []*LiveSegment
 }
 
-// Since returns what there is of the table, and its segments with an order above through.
+// Since returns the state of the table, and its segments with an order above through.
 func (c *CopySource) Since(through uint64, all bool) CopiedTable {
 	tb := c.tables
 	tb.mu.RLock()

@@ -19,20 +19,21 @@ const (
 )
 
 const (
-	// After crashesAlone crashes of the process over some work it is done apart from other work, after
-	// crashesPostponed only when the next attempt is due, and after crashesFinal not at all.
+	// After crashesAlone crashes of the process during some work, the work is done separately from
+	// other work, after crashesPostponed crashes only when the next attempt is due, and after
+	// crashesFinal crashes not at all.
 	crashesAlone     = 1
 	crashesPostponed = 2
 	crashesFinal     = 3
 )
 
-// crashLog remembers, over restarts, what a process was working on when it crashed: memory
-// that the system does not have ends a Go process, and the next one would do the same
-// again. A kill at that moment counts as well, which is why one death is not enough.
+// crashLog records, across restarts, what a process was working on when it crashed. If the system
+// lacks memory, the Go process ends, and the next one would fail in the same way. A kill at that
+// moment counts too, so one death is not enough to conclude anything.
 //
-// It is not synced: what kills a process leaves the system's memory of the file alone.
-// Without the file, or without room for it, nothing is remembered. Its methods may be
-// called concurrently.
+// The file is not synced, because a crash of the process does not affect the system's cache of it.
+// Without the file, or without disk space for it, nothing is recorded. The methods may be called
+// concurrently.
 type crashLog struct {
 	path string
 	log  *slog.Logger
@@ -43,12 +44,12 @@ type crashLog struct {
 
 // crashPage is the content of the file.
 type crashPage struct {
-	// Now is the work in progress, and Deaths how often a process died over each piece of work.
+	// Now is the work in progress. Deaths is how often a process died during each piece of work.
 	Now    []uint64       `json:"now,omitempty"`
 	Deaths map[uint64]int `json:"deaths,omitempty"`
 }
 
-// openCrashLog reads the file and counts what the process before this one died over.
+// openCrashLog reads the file and counts the crash of the previous process.
 func openCrashLog(path string, log *slog.Logger) *crashLog {
 	d := &crashLog{path: path, log: log}
 	b, err := os.ReadFile(path)
@@ -56,15 +57,15 @@ func openCrashLog(path string, log *slog.Logger) *crashLog {
 		err = json.Unmarshal(b, &d.page)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		log.Warn("what an earlier process was working on cannot be read; it is taken for nothing", "file", path, "error", err)
+		log.Warn("cannot read what an earlier process was working on; continuing without it", "file", path, "error", err)
 	}
 	if d.page.Deaths == nil {
 		d.page.Deaths = map[uint64]int{}
 	}
 	for _, id := range d.page.Now {
 		d.page.Deaths[id]++
-		log.Warn("the process before this one ended in the middle of this work", "file", path, "reason",
-			fmt.Sprintf("id %d, for the %d. time", id, d.page.Deaths[id]))
+		log.Warn("the previous process ended during this work", "file", path, "reason",
+			fmt.Sprintf("id %d, ended %d times", id, d.page.Deaths[id]))
 	}
 	if len(d.page.Now) > 0 {
 		d.page.Now = nil
@@ -73,8 +74,8 @@ func openCrashLog(path string, log *slog.Logger) *crashLog {
 	return d
 }
 
-// write writes the file, or removes it if there is nothing to remember; mu is held, or nothing
-// else refers to d.
+// write writes the file, or removes it if there is nothing to record. mu must be held, unless
+// nothing else refers to d.
 func (d *crashLog) write() {
 	var err error
 	if len(d.page.Now)+len(d.page.Deaths) == 0 {
@@ -86,11 +87,11 @@ func (d *crashLog) write() {
 		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		d.log.Debug("what is worked on could not be noted", "file", d.path, "error", err)
+		d.log.Debug("could not record the work in progress", "file", d.path, "error", err)
 	}
 }
 
-// begin notes what is worked on from now on.
+// begin records the work in progress.
 func (d *crashLog) begin(ids ...uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -98,7 +99,7 @@ func (d *crashLog) begin(ids ...uint64) {
 	d.write()
 }
 
-// end notes that nothing is worked on any more. What was done is forgiven.
+// end records that the work is done, and clears its crashes.
 func (d *crashLog) end(done ...uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -109,14 +110,14 @@ func (d *crashLog) end(done ...uint64) {
 	d.write()
 }
 
-// count returns how often the process crashed over something.
+// count returns how often the process crashed during some work.
 func (d *crashLog) count(id uint64) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.page.Deaths[id]
 }
 
-// suspects returns what the process crashed over at least so many times.
+// suspects returns the work during which the process crashed at least n times.
 func (d *crashLog) suspects(times int) (ids []uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -5,18 +5,19 @@ import (
 	"cordwood/shard/memtable"
 )
 
-// NoMemory is the error of a batch for which the system gave no memory.
+// NoMemory is the error for a batch for which the system has no memory.
 type NoMemory struct{ error }
 
 func (e NoMemory) Unwrap() error { return e.error }
 
-// DecodeInto decodes a batch into the memory of a memtable, to which the caller has a
-// reference. The error is noMemory if there is none.
+// DecodeInto decodes a batch into the memory of a memtable, to which the caller must have a
+// reference. The error is noMemory if there is no memory.
 func DecodeInto(m *memtable.Memtable, data []byte) (*column.Batch, error) {
 	return DecodeLent(m, nil, 0, data)
 }
 
-// DecodeLent is DecodeInto for batch i of those whose bodies may be lent.
+// DecodeLent does what DecodeInto does, for batch i of batches whose bodies may belong to the
+// caller.
 func DecodeLent(m *memtable.Memtable, lent *column.Lent, i int, data []byte) (*column.Batch, error) {
 	size, err := column.InflatedSize(data)
 	if err != nil {
@@ -29,7 +30,7 @@ func DecodeLent(m *memtable.Memtable, lent *column.Lent, i int, data []byte) (*c
 	return lent.Decode(i, data, mem)
 }
 
-// HeaderOf returns the header of b, or, if there is none, of the encoded batch.
+// HeaderOf returns the header of b, or if b is nil, the header of the encoded batch.
 func HeaderOf(b *column.Batch, data []byte) (column.Header, error) {
 	if b != nil {
 		return b.Header, nil

@@ -11,8 +11,8 @@ import (
 	"cordwood/shard/rules"
 )
 
-// Definitions are the definitions of tables that the log has brought, and what they say of batches. Each
-// answer is of one moment, taken under the lock.
+// Definitions answers questions about the table definitions in the log, and what they imply for
+// batches. Each answer is taken under the lock, so it is consistent.
 type Definitions struct{ tables *Tables }
 
 // Table returns the version of the definition that the replica has applied, and the epoch in which
@@ -28,7 +28,7 @@ func (df *Definitions) Table(id uint64) (version, epoch uint32, known bool) {
 	return d.Version, d.Writable().Epoch, true
 }
 
-// TableIDs returns the tables that the replica has a definition of, in no order.
+// TableIDs returns the tables for which the replica has a definition, in no particular order.
 func (df *Definitions) TableIDs() []uint64 {
 	tb := df.tables
 	tb.mu.RLock()
@@ -49,8 +49,7 @@ func (df *Definitions) Dropped(id uint64) bool {
 	return gone
 }
 
-// Newer returns the ones of the definitions that are newer than what the shard has, and the index
-// that has been applied.
+// Newer returns which of the definitions are newer than the shard's, and the applied index.
 func (df *Definitions) Newer(tables []*schemapb.Table,
 	defs []*rules.Definition,
 ) (news []*schemapb.Table, index uint64) {
@@ -66,9 +65,9 @@ func (df *Definitions) Newer(tables []*schemapb.Table,
 	return news, tb.AppliedIndex
 }
 
-// TookOver reports whether a replica has all rows of a table that was handed over to its
-// shard: its log says that the copy is the table. A copy has epoch 1 and the table
-// a later one, and no writer knows that before the last row of the copy is in the log.
+// TookOver reports whether a replica has all rows of a table that was moved to its shard: its log
+// says that the copy is complete. A copy has epoch 1 and the table a later one, and no writer knows
+// the later one before the last row of the copy is in the log.
 func (df *Definitions) TookOver(tableID uint64) bool {
 	tb := df.tables
 	tb.mu.RLock()
@@ -77,19 +76,19 @@ func (df *Definitions) TookOver(tableID uint64) bool {
 	return d != nil && d.Writable().Epoch > 1
 }
 
-// admitted is what the rules say of a write before it goes into the log.
+// admitted is the rules' answer about a write before it is proposed.
 type admitted struct {
 	Need  []uint64 // tables whose definitions are missing
-	Fresh []bool   // by batch: it was not appended before
-	Some  bool     // one of the batches is fresh
-	// Known has the definitions of the tables of fresh batches. They stay as they are; the maps
-	// of the state do not.
+	Fresh []bool   // by batch: whether it was not appended before
+	Some  bool     // whether any batch is fresh
+	// Known has the definitions of the tables of fresh batches. The definitions are immutable,
+	// unlike the maps of the state.
 	Known   rules.Admission
 	Index   uint64
 	LogOnly bool // there is another replica, or there will be one soon
 }
 
-// Admit asks the rules about the batches of a write that brings definitions.
+// Admit applies the rules to the batches and definitions of a write.
 func (df *Definitions) Admit(headers []column.Header, defs []*rules.Definition) (a admitted, err error) {
 	tb := df.tables
 	a.Fresh = make([]bool, len(headers))
@@ -108,7 +107,7 @@ func (df *Definitions) Admit(headers []column.Header, defs []*rules.Definition) 
 			if h := &headers[i]; rules.Keyed(h) && tb.State.KeyReused(h) {
 				return a, errs.New(errs.InvalidArguments,
 					"the Idempotency-Key was used for another body or other parameters within the last %d minutes, and nothing of "+
-						"this request is stored: send it with a key of its own", int(rules.KeyTTL.Minutes())).
+						"this request is stored: send it with another key", int(rules.KeyTTL.Minutes())).
 					WithStatus(http.StatusUnprocessableEntity)
 			}
 			a.Fresh[i], a.Some = true, true
@@ -132,9 +131,9 @@ func (df *Definitions) HasKey(session, seq uint64) bool {
 	return tb.State.HasKey(session, seq)
 }
 
-// Gone reports whether one of the tables was dropped here, as far as is remembered: its
-// rows may be somewhere else by another id, so a view that was taken before the call may be
-// all that there is, or may have nothing.
+// Gone reports whether one of the tables was dropped here, as far as the shard remembers. Its rows
+// may be in another shard with another id, so a view that was taken before the call may have all
+// rows or none.
 func (tb *Tables) Gone(tableIDs ...uint64) error {
 	tb.mu.RLock()
 	defer tb.mu.RUnlock()
@@ -146,9 +145,9 @@ func (tb *Tables) Gone(tableIDs ...uint64) error {
 	return nil
 }
 
-// Outdated reports whether the shard knows a newer definition of one of the tables than the
-// given one. A router that was cut off from the metadata may have an old definition: it would look
-// for the newest rows in former shards, or not know columns that were added.
+// Outdated returns an error if the shard knows a newer definition of one of the tables. A router
+// without access to the metadata may have an old definition. It would search for the newest rows in
+// former shards, or lack new columns.
 func (tb *Tables) Outdated(tables []*schemapb.Table) error {
 	epochs := make([]uint32, len(tables))
 	for i, t := range tables {
@@ -160,7 +159,8 @@ func (tb *Tables) Outdated(tables []*schemapb.Table) error {
 		epoch := epochs[i]
 		if d := tb.State.Tables[t.Id]; d != nil && (d.Version > t.Version || d.Writable().Epoch > epoch) {
 			return errs.New(errs.TableUnavailable,
-				"shard %d: table %s.%s was changed (version %d, epoch %d) after what the query knows of it (version %d, epoch %d)",
+				"shard %d: table %s.%s was changed (version %d, epoch %d), and the query uses an older definition (version %d, "+
+					"epoch %d)",
 				tb.cfg.ID, t.Database, t.Name, d.Version, d.Writable().Epoch, t.Version, epoch).WithReason(errs.SchemaStale)
 		}
 	}

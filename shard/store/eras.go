@@ -12,12 +12,12 @@ import (
 	"cordwood/shard/rules"
 )
 
-// This file is about tables whose rows came to merge in another way: what was written
-// before stays as it was. While such rows are in memory a cut in the memtable says which
-// they are; a flush puts them into files of their own, and the manifest says which.
+// This file handles tables whose merge mode changed. Rows that were written before the change keep
+// their mode. While such rows are in memory, a cut in the memtable marks the change. A flush writes
+// them to separate files, and the manifest records the era.
 
-// define takes over a definition if it is newer than the one known; mu is held, by the
-// apply goroutine.
+// define takes over a definition if it is newer than the known one. The apply goroutine calls it;
+// mu must be held.
 func (tb *Tables) define(d *rules.Definition) {
 	old := tb.State.Tables[d.ID]
 	tb.State.Define(d)
@@ -27,7 +27,7 @@ func (tb *Tables) define(d *rules.Definition) {
 	}
 }
 
-// erasOf returns the eras of a table, as View numbers its batches; mu is held.
+// erasOf returns the eras of a table, with batches numbered as in View; mu must be held.
 func (tb *Tables) erasOf(tableID uint64) (eras query.Eras) {
 	for _, e := range tb.segs.eras[tableID] {
 		eras = append(eras, query.Era{Before: e.Before, Merge: e.Merge})
@@ -49,8 +49,9 @@ func (tb *Tables) erasOf(tableID uint64) (eras query.Eras) {
 	return eras
 }
 
-// mergingOfSegments returns, for the tables with rows that merge, how the rows in segments do. It is what
-// this shard knows: the metadata may be ahead, and so may be rows in memory. mu is held.
+// mergingOfSegments returns the merge modes of the segments' rows, for tables with rows that merge.
+// It is based on what this shard has flushed: the metadata and the rows in memory may have newer
+// modes. mu must be held.
 func (tb *Tables) mergingOfSegments() (out []manifest.Merging) {
 	for _, id := range slices.Sorted(maps.Keys(tb.segs.byTable)) {
 		d := tb.State.Tables[id]
@@ -63,7 +64,7 @@ func (tb *Tables) mergingOfSegments() (out []manifest.Merging) {
 			m.Eras = append(m.Eras, manifest.Era{Before: e.Before, Merge: e.Merge})
 			merges = merges || e.Merge != query.Append
 			if e.Before == math.MaxUint64 {
-				break // the eras after it have no segments yet
+				break // later eras have no segments yet
 			}
 		}
 		if merges {
@@ -73,15 +74,15 @@ func (tb *Tables) mergingOfSegments() (out []manifest.Merging) {
 	return out
 }
 
-// stage is a part of a flush: the rows of tables that merge in one way, and the tables
-// whose era ends with it.
+// stage is a part of a flush in which each table has one merge mode, and the tables whose era ends
+// with it.
 type stage struct {
 	rows map[uint64]*flushTable
 	ends map[uint64]query.Merge
 }
 
-// stages splits what is frozen so that rows of different eras of a table do not come into one
-// file, and rows of a later era get a file of a later id; mu is held.
+// stages divides the frozen rows so that rows of different eras of a table are in different files,
+// and rows of a later era get a file with a higher id; mu must be held.
 func (fl *Flusher) stages(todo []*frozen) []stage {
 	rows, cuts, most := collectRows(todo)
 	out := make([]stage, most+1)
@@ -89,7 +90,7 @@ func (fl *Flusher) stages(todo []*frozen) []stage {
 		out[i] = stage{map[uint64]*flushTable{}, map[uint64]query.Merge{}}
 	}
 	for id, list := range cuts {
-		// The last stage has what came after the last cut.
+		// The last stage has the rows after the last cut.
 		at, from := most-len(list), 0
 		for _, c := range list {
 			out[at].ends[id] = c.Merge
@@ -109,7 +110,7 @@ func (fl *Flusher) stages(todo []*frozen) []stage {
 	return out
 }
 
-// addPart adds batches of a table to a stage, unless there are none; mu is held.
+// addPart adds batches of a table to a stage, unless there are none; mu must be held.
 func (fl *Flusher) addPart(to stage, id uint64, t *flushTable, batches []*column.Batch, merge query.Merge) {
 	if len(batches) == 0 {
 		return
@@ -118,14 +119,14 @@ func (fl *Flusher) addPart(to stage, id uint64, t *flushTable, batches []*column
 	for _, b := range batches {
 		part.bytes += int64(len(b.Mem))
 	}
-	// A table that merges rows and has a file of its own goes on getting one.
+	// A table that merges rows and has its own file continues to get its own.
 	part.own = part.bytes >= fl.cfg.ShareBytes || merge != query.Append &&
 		slices.ContainsFunc(fl.tables.segs.byTable[id], func(l *LiveSegment) bool { return !l.Shared() })
 	to.rows[id] = part
 }
 
-// collectRows returns the batches of frozen memtables by table, the cuts between them, and how many cuts a
-// table has at most; mu is held.
+// collectRows returns the batches of frozen memtables by table, the cuts between them, and the
+// maximum number of cuts of a table; mu must be held.
 func collectRows(todo []*frozen) (rows map[uint64]*flushTable, cuts map[uint64][]memtable.Cut, most int) {
 	rows, cuts = map[uint64]*flushTable{}, map[uint64][]memtable.Cut{}
 	for _, f := range todo {
@@ -151,9 +152,9 @@ func collectRows(todo []*frozen) (rows map[uint64]*flushTable, cuts map[uint64][
 	return rows, cuts, most
 }
 
-// writeStages writes the rows of a flush. It notes in the edit the new files and eras, and the
-// tables whose files cannot be made, with the reason. The files in the edit are there after an
-// error, too.
+// writeStages writes the rows of a flush. It records in the edit the new files and eras. It also
+// returns the tables whose files cannot be written, with the reasons. After an error the edit still
+// lists the files that were written.
 func (fl *Flusher) writeStages(stages []stage, edit *manifest.Edit) (faults map[uint64]string, err error) {
 	faults = map[uint64]string{}
 	eras := map[uint64][]manifest.Era{}
@@ -166,7 +167,7 @@ func (fl *Flusher) writeStages(stages []stage, edit *manifest.Edit) (faults map[
 		if len(st.ends) == 0 {
 			continue
 		}
-		next := fl.files.IDs.Upcoming() // above all files of the era, not above those of the next
+		next := fl.files.IDs.Upcoming() // above all files of this era, but not above those of the next
 		fl.tables.mu.RLock()
 		for id, merge := range st.ends {
 			if _, ok := eras[id]; !ok {

@@ -11,22 +11,22 @@ import (
 	"cordwood/shard/segment"
 )
 
-// Files all of whose rows have expired are kept beside the segments for a day: should the rows have
-// gone by mistake, as by a ttl that was too short, they can be written once more. They are the
-// first to go when the disk is short of room. FORMAT.md has their names.
+// Files whose rows have all expired are kept beside the segments for a day. If the rows expired by
+// mistake, for example because of a ttl that was too short, they can be written again. These files
+// are removed first when disk space is short. FORMAT.md describes their names.
 const (
 	expiredDirName = "expired"
 	expiredMark    = ".expired-"
 	expiredHour    = "2006010215"
 	expiredTTL     = 24 * time.Hour
-	// expiredShare is the part of the bytes in live segments that they may take, and expiredLeast what
-	// they may take in any case.
+	// expiredShare is the part of the bytes in live segments that these files may take.
+	// expiredLeast is what they may take in any case.
 	expiredShare = 4
 	expiredLeast = 64 << 20
 )
 
-// expiredWhole reports whether rows of a segment expired, and all others went with their table; mu is
-// held.
+// expiredWhole reports whether a segment has no live rows because its rows expired, as opposed to
+// only dropped tables; mu must be held.
 func (tb *Tables) expiredWhole(l *LiveSegment) bool {
 	spans := l.Tables
 	if !l.Shared() {
@@ -45,7 +45,7 @@ func (tb *Tables) expiredWhole(l *LiveSegment) bool {
 	return some
 }
 
-// keepExpired moves the file of a dead segment aside, and reports whether it has.
+// keepExpired moves the file of a dead segment aside, and reports whether it did.
 func (sf *SegmentFiles) keepExpired(l *LiveSegment) bool {
 	dir := filepath.Join(sf.cfg.Dir, expiredDirName)
 	if sf.cfg.Space() != SpaceOK || sf.cfg.FS.MkdirAll(dir) != nil {
@@ -59,8 +59,8 @@ func (sf *SegmentFiles) keepExpired(l *LiveSegment) bool {
 	return true
 }
 
-// SweepExpired removes the files of expired rows that are older than a day or take too much room, the
-// oldest first; all of them if the disk is short of it.
+// SweepExpired removes files of expired rows that are older than a day or take too much space, the
+// oldest first. If disk space is short it removes all.
 func (sf *SegmentFiles) SweepExpired() {
 	sf.expiredMu.Lock()
 	defer sf.expiredMu.Unlock()
@@ -68,7 +68,7 @@ func (sf *SegmentFiles) SweepExpired() {
 	names, err := sf.cfg.FS.ReadDir(dir)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			sf.cfg.Logger.Warn("files of expired rows stay behind", "folder", dir, "error", err)
+			sf.cfg.Logger.Warn("could not remove files of expired rows", "folder", dir, "error", err)
 		}
 		return
 	}
@@ -102,7 +102,7 @@ func (sf *SegmentFiles) SweepExpired() {
 			continue
 		}
 		if err := sf.cfg.FS.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			sf.cfg.Logger.Warn("a file of expired rows stays behind", "file", path, "error", err)
+			sf.cfg.Logger.Warn("could not remove a file of expired rows", "file", path, "error", err)
 		}
 	}
 }

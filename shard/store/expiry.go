@@ -13,14 +13,14 @@ import (
 	"cordwood/shard/segment"
 )
 
-// Expiry says which rows have expired.
+// Expiry determines which rows have expired.
 type Expiry struct {
 	cfg    *Config
 	tables *Tables
 }
 
-// Expirable returns the cutoffs of the tables that have something to remove: a segment, a batch, or row
-// groups or half of the rows of a segment, which compaction then rewrites.
+// Expirable returns the cutoffs of the tables that have something to remove: a whole segment, a
+// whole batch, or row groups or half of the rows of a segment, which compaction then rewrites.
 func (lt *Expiry) Expirable(now time.Time) (cutoffs []rules.Cutoff) {
 	lt.tables.mu.RLock()
 	defs := slices.Collect(maps.Values(lt.tables.State.Tables))
@@ -48,7 +48,7 @@ func (lt *Expiry) Expirable(now time.Time) (cutoffs []rules.Cutoff) {
 	return cutoffs
 }
 
-// hasExpired reports whether anything can go of the rows of a table before a time.
+// hasExpired reports whether any rows of a table from before a time can be removed.
 func (lt *Expiry) hasExpired(d *rules.Definition, before int64) bool {
 	yes, partly := lt.hasExpiredWhole(d, before)
 	for _, l := range partly {
@@ -61,12 +61,12 @@ func (lt *Expiry) hasExpired(d *rules.Definition, before int64) bool {
 	return yes
 }
 
-// overdueShare is the share of the ttl by which all rows of a table in a shared file may be late,
-// so that a file is not written anew for each of its tables.
+// overdueShare is the part of the ttl by which the expired rows of a table in a shared file may be
+// late, so that a file is not rewritten for each of its tables.
 const overdueShare = 8
 
-// overdue reports whether the expired rows of a table in a shared file are that late; newest is
-// the time index of the newest of them.
+// overdue reports whether the expired rows of a table in a shared file are that late. newest is the
+// time index of the newest of them.
 func (lt *Expiry) overdue(d *rules.Definition, newest int64, now time.Time) bool {
 	index := d.TimeIndex()
 	if index == nil {
@@ -76,9 +76,9 @@ func (lt *Expiry) overdue(d *rules.Definition, newest int64, now time.Time) bool
 	return now.Sub(instant(newest, index.Type.UnitsPerSecond())) > ttl+max(ttl/overdueShare, lt.cfg.FlushAge)
 }
 
-// deadRows returns how many rows of a segment of one table are in row groups that have
-// expired before a time; none if all the rest does within a flush interval, so that the
-// file soon goes by itself.
+// deadRows returns how many rows of a segment of one table are in row groups that expired before a
+// time. It returns 0 if the rest expires within a flush interval, because the file is then removed
+// as a whole.
 func (lt *Expiry) deadRows(l *LiveSegment, before int64, index schema.Type) (rows int64) {
 	interval := lt.cfg.FlushAge.Seconds() * float64(index.UnitsPerSecond())
 	if float64(l.MaxTime)-float64(before) < interval {
@@ -88,7 +88,7 @@ func (lt *Expiry) deadRows(l *LiveSegment, before int64, index schema.Type) (row
 	if groups == nil {
 		list, err := segment.ReadGroups(lt.cfg.FS, l.Path, &l.Meta)
 		if err != nil {
-			return 0 // the scrub, or who reads its rows, finds out
+			return 0 // the scrubber or a query will find the fault
 		}
 		groups = &list
 		l.groups.Store(groups)
@@ -101,8 +101,8 @@ func (lt *Expiry) deadRows(l *LiveSegment, before int64, index schema.Type) (row
 	return rows
 }
 
-// hasExpiredWhole is hasExpired as far as it is known without reading files; partly are
-// the segments, each with a reference, that have to be looked at.
+// hasExpiredWhole answers hasExpired as far as that is possible without reading files. partly are
+// the segments that have to be read, each with a reference.
 func (lt *Expiry) hasExpiredWhole(d *rules.Definition, before int64) (yes bool, partly []*LiveSegment) {
 	lt.tables.mu.RLock()
 	defer lt.tables.mu.RUnlock()
@@ -129,7 +129,8 @@ func (lt *Expiry) hasExpiredWhole(d *rules.Definition, before int64) (yes bool, 
 	return yes || lt.tables.batchExpired(d.ID, before), partly
 }
 
-// batchExpired reports whether all rows of a batch in memory are from before a time; mu is held.
+// batchExpired reports whether all rows of a batch in memory are from before a time; mu must be
+// held.
 func (tb *Tables) batchExpired(table uint64, before int64) bool {
 	mems := append(tb.segs.rawMemtables(table), tb.Mem.Active)
 	for _, f := range tb.Mem.frozen {
@@ -145,7 +146,7 @@ func (tb *Tables) batchExpired(table uint64, before int64) bool {
 	return false
 }
 
-// instant returns a time index as a time, or the nearest that is one.
+// instant converts a time index to a time, or to the nearest possible time.
 func instant(t, unit int64) time.Time {
 	seconds := floorDiv(t, unit)
 	const most = 1 << 40 // some 35,000 years
@@ -163,7 +164,7 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// ttl returns the ttl of a table that is in force.
+// ttl returns the present ttl of a table.
 func (lt *Expiry) ttl(t *schema.Table) schema.TTL {
 	if lt.cfg.TTL == nil {
 		return schema.EffectiveTTL(t.Options[schema.OptionTTL], "")
@@ -171,7 +172,7 @@ func (lt *Expiry) ttl(t *schema.Table) schema.TTL {
 	return lt.cfg.TTL(t)
 }
 
-// ttlOf returns how long rows of a table are kept; 0 if for ever, and of no table.
+// ttlOf returns how long rows of a table are kept, or 0 for ever. For no table it returns 0.
 func (lt *Expiry) ttlOf(d *rules.Definition) time.Duration {
 	if d == nil {
 		return 0

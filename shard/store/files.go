@@ -19,7 +19,7 @@ import (
 	"cordwood/shard/segment"
 )
 
-// segmentIDs hands out the ids of segments and knows which of them are being written.
+// segmentIDs assigns the ids of segments and knows which of them are being written.
 type segmentIDs struct {
 	mu      sync.Mutex // guards the rest
 	next    uint64
@@ -39,7 +39,7 @@ func (s *segmentIDs) Take() uint64 {
 	return id
 }
 
-// done says that files are live, or gone.
+// done records that files are live or removed.
 func (s *segmentIDs) done(ids ...uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +62,7 @@ func (s *segmentIDs) Upcoming() uint64 {
 	return s.next
 }
 
-// reserved returns the ids that are being written, except the ids of the given segments.
+// reserved returns the ids that are being written, without the ids of the given segments.
 func (s *segmentIDs) reserved(but []segment.Meta) (ids []uint64, next uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,14 +73,14 @@ func (s *segmentIDs) reserved(but []segment.Meta) (ids []uint64, next uint64) {
 	return slices.Sorted(maps.Keys(writing)), s.next
 }
 
-// SegmentFiles are the files of segments, live, dead and lost.
+// SegmentFiles manages the files of segments: live, dead and lost ones.
 type SegmentFiles struct {
 	cfg        *Config
 	segmentDir string
 	tables     *Tables
 	IDs        segmentIDs
 	Lost       atomic.Int64 // how many files are in lost+found
-	expiredMu  sync.Mutex   // held while files of expired rows are looked through
+	expiredMu  sync.Mutex   // held while files of expired rows are swept
 }
 
 // lostTTL is how long a file stays in lost+found.
@@ -93,8 +93,8 @@ const (
 	lostDay  = "20060102"
 )
 
-// sweep deals with files that the manifest does not list: it removes the ones that were being
-// written, and sets the others aside.
+// sweep handles files that the manifest does not list: it removes unfinished ones, and moves the
+// others to lost+found.
 func (sf *SegmentFiles) sweep(st *manifest.State) error {
 	live := make(map[string]bool, len(st.Segments))
 	for i := range st.Segments {
@@ -118,13 +118,13 @@ func (sf *SegmentFiles) sweep(st *manifest.State) error {
 	}
 	sf.SweepExpired()
 	if len(st.Garbage) > 0 {
-		// The next edit of the manifest says that they are gone.
+		// The next edit of the manifest records that they are gone.
 		return sf.cfg.FS.SyncDir(sf.segmentDir)
 	}
 	return nil
 }
 
-// sweepFile deals with a file that the manifest does not list.
+// sweepFile handles a file that the manifest does not list.
 func (sf *SegmentFiles) sweepFile(st *manifest.State, name, lost string) error {
 	path := filepath.Join(sf.segmentDir, name)
 	number, isSegment := strings.CutSuffix(name, segment.Suffix)
@@ -136,14 +136,15 @@ func (sf *SegmentFiles) sweepFile(st *manifest.State, name, lost string) error {
 		(id >= st.NextSegmentID || slices.Contains(st.Reserved, id) || slices.Contains(st.Garbage, id))
 	switch {
 	case dead, segment.IsTemp(name):
-		sf.cfg.Logger.Info("removed a file that was not finished, or that is dead; "+
+		sf.cfg.Logger.Info("removed an unfinished or dead file; "+
 			"its rows are in the log or in other segments", "file", path)
 		if err := sf.cfg.FS.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove unfinished file: %w", err)
+			return fmt.Errorf("remove an unfinished file: %w", err)
 		}
 	case isSegment:
 		to := filepath.Join(lost, name+lostMark+sf.cfg.Now().UTC().Format(lostDay))
-		sf.cfg.Logger.Warn("set aside a segment file that the manifest does not list; it is removed after 30 days", "file",
+		sf.cfg.Logger.Warn("moved a segment file that the manifest does not list to lost+found; it will be removed after "+
+			"30 days", "file",
 			path, "to", to)
 		if err := sf.cfg.FS.MkdirAll(lost); err != nil {
 			return err
@@ -170,23 +171,23 @@ func (sf *SegmentFiles) sweepLost(dir string) error {
 			continue
 		}
 		path := filepath.Join(dir, name)
-		sf.cfg.Logger.Info("removed a file that was set aside more than 30 days ago", "file", path)
+		sf.cfg.Logger.Info("removed a file that has been in lost+found for more than 30 days", "file", path)
 		if err := sf.cfg.FS.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove file that was set aside: %w", err)
+			return fmt.Errorf("remove a file from lost+found: %w", err)
 		}
 	}
 	return nil
 }
 
-// removeSegment removes the file of a segment that nothing refers to any more. If
-// it cannot be removed now, the next start finds and sets it aside.
+// removeSegment removes the file of a segment that is no longer referenced. If that fails, the next
+// start finds the file and moves it to lost+found.
 func (sf *SegmentFiles) removeSegment(l *LiveSegment) {
 	sf.unmark(l)
 	if l.expired && sf.keepExpired(l) {
 		return
 	}
 	if err := sf.cfg.FS.Remove(l.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		sf.cfg.Logger.Warn("file of a dead segment stays behind", "file", l.Path, "error", err)
+		sf.cfg.Logger.Warn("could not remove the file of a dead segment", "file", l.Path, "error", err)
 	}
 }
 
@@ -199,13 +200,13 @@ func (sf *SegmentFiles) removeNew(metas []segment.Meta) (err error) {
 	return err
 }
 
-// unmark removes the mark of a segment whose file goes.
+// unmark removes the damage mark of a segment whose file is removed.
 func (sf *SegmentFiles) unmark(l *LiveSegment) {
 	if l.Damage.Load() == nil {
 		return
 	}
 	if err := sf.cfg.FS.Remove(l.Path + DamagedSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		sf.cfg.Logger.Warn("the mark of a damaged segment stays behind", "file", l.Path+DamagedSuffix, "error", err)
+		sf.cfg.Logger.Warn("could not remove the mark of a damaged segment", "file", l.Path+DamagedSuffix, "error", err)
 	}
 }
 
@@ -221,7 +222,7 @@ func (sf *SegmentFiles) loadRaw(m *segment.Meta) (loadedRaw, error) {
 	return loadedRaw{mem, raw.Reason, raw.Since}, nil
 }
 
-// loadRaws reads the raw ones of some segments.
+// loadRaws reads the raw segments among some segments.
 func (sf *SegmentFiles) loadRaws(list []segment.Meta) (map[uint64]loadedRaw, error) {
 	out := map[uint64]loadedRaw{}
 	for i := range list {
@@ -240,7 +241,7 @@ func (sf *SegmentFiles) loadRaws(list []segment.Meta) (map[uint64]loadedRaw, err
 	return out, nil
 }
 
-// copyRaw puts the batches of a raw segment that was just written into memory of their own.
+// copyRaw copies the batches of a newly written raw segment to separate memory.
 func (sf *SegmentFiles) copyRaw(raw *segment.Raw) (*memtable.Memtable, error) {
 	mem := memtable.New(sf.cfg.Pool)
 	own := *raw

@@ -12,7 +12,7 @@ import (
 	"cordwood/shard/segment"
 )
 
-// Flusher makes frozen memtables durable in segments.
+// Flusher writes frozen memtables to segments.
 type Flusher struct {
 	cfg        *Config
 	segmentDir string
@@ -20,17 +20,17 @@ type Flusher struct {
 	tables     *Tables
 	files      *SegmentFiles
 	ledger     *Ledger
-	// crashes remembers what the process before this one died over, by table.
+	// crashes records the tables over which earlier processes died.
 	crashes *crashLog
 
 	mu sync.Mutex // held while frozen memtables are flushed; see doc.go
-	// retry is when rows that are set aside may be tried again, by table; a table that is not here
-	// was not tried since the process began. mu guards it.
+	// retry is when rows that are set aside may be tried again, by table. A missing table was not
+	// tried since the process started. mu guards it.
 	retry map[uint64]time.Time
 }
 
-// Flush makes everything frozen durable in segments. The replica's snapshot goroutine
-// calls it, and the apply goroutine if there is no memory.
+// Flush makes all frozen memtables durable in segments. The replica's snapshot goroutine calls it,
+// and the apply goroutine if there is no memory.
 func (fl *Flusher) Flush() error {
 	fl.mu.Lock()
 	defer fl.mu.Unlock()
@@ -56,10 +56,9 @@ func (fl *Flusher) Flush() error {
 	}
 }
 
-// writeSegments writes the rows of frozen memtables to segments, whose names are
-// durable on return, and returns the edit that makes them live. Rows that cannot be written as a
-// segment are set aside, so that they hold up nothing else. After an error none of the files is
-// left.
+// writeSegments writes the rows of frozen memtables to segments and returns the edit that makes
+// them live. When it returns, the names are durable. It sets aside rows that cannot be written as a
+// segment, so that they block nothing else. After an error it removes its files.
 func (fl *Flusher) writeSegments(todo []*frozen) (*pendingEdit, error) {
 	postponed := fl.postponed()
 	for {
@@ -75,9 +74,9 @@ func (fl *Flusher) writeSegments(todo []*frozen) (*pendingEdit, error) {
 	}
 }
 
-// tryWrite is writeSegments, with the rows of postponed tables in raw segments. It returns the
-// other tables whose rows cannot be written, with the reasons. Either all rows of a table go into
-// segments or none do, so it has to be called again then.
+// tryWrite does one attempt of writeSegments. It writes the rows of postponed tables to raw
+// segments, and returns further tables whose rows cannot be written, with the reasons. In that case
+// it has to be called again, because all rows of a table must go into the same kind of segment.
 func (fl *Flusher) tryWrite(todo []*frozen,
 	postponed map[uint64]string,
 ) (u *pendingEdit, faults map[uint64]string, err error) {
@@ -92,7 +91,7 @@ func (fl *Flusher) tryWrite(todo []*frozen,
 	u = &pendingEdit{edit: edit, raws: map[uint64]loadedRaw{}}
 	changed := map[uint64]manifest.Table{}
 	expired := map[uint64]manifest.Expiry{}
-	fl.tables.mu.RLock() // a drop may take a table out of a frozen memtable
+	fl.tables.mu.RLock() // a drop may remove a table from a frozen memtable
 	for _, f := range todo {
 		for _, t := range f.changes.Tables {
 			changed[t.ID] = t

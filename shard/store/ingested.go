@@ -2,8 +2,8 @@ package store
 
 import "sync/atomic"
 
-// ingested counts the encoded bytes of batches that were appended since the process
-// began. Apply adds, with Tables.mu held; tables is read under it.
+// ingested counts the encoded bytes of batches that were appended since the process started. Apply
+// adds to it with Tables.mu held; tables is read under this lock.
 type ingested struct {
 	Total  atomic.Int64
 	tables map[uint64]int64

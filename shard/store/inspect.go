@@ -7,10 +7,10 @@ import (
 	"cordwood/shard/rules"
 )
 
-// This file shows to tests what readers do not see.
+// This file gives tests access to internal state.
 
-// SegmentsOf returns the segments that have live rows of a table, by rising order. Without a View
-// their files may go at any time.
+// SegmentsOf returns the segments with live rows of a table, in ascending order. Without a View
+// their files may be removed at any time.
 func (st *Status) SegmentsOf(table uint64) []*LiveSegment {
 	tb := st.tables
 	tb.mu.RLock()
@@ -26,7 +26,8 @@ func (st *Status) Segments() []*LiveSegment {
 	return slices.Collect(maps.Values(tb.segs.live))
 }
 
-// Inspect calls look with the replicated state, under the lock. It must not keep anything of it.
+// Inspect calls look with the replicated state, under the lock. look must not keep references to
+// it.
 func (st *Status) Inspect(look func(*rules.State)) {
 	tb := st.tables
 	tb.mu.RLock()

@@ -11,11 +11,10 @@ import (
 	"cordwood/shard/segment"
 )
 
-// This file is about edits of the manifest: how a flush and a compaction make theirs
-// durable, and show what it changes.
+// This file handles edits of the manifest: how a flush and a compaction make their edits durable
+// and publish the changes.
 
-// Ledger is the manifest and the edits of it that are on their way. Its lock is taken before
-// Tables.mu: see there.
+// Ledger is the manifest and its pending edits. Its lock is taken before Tables.mu; see doc.go.
 type Ledger struct {
 	cfg        *Config
 	segmentDir string
@@ -23,14 +22,15 @@ type Ledger struct {
 	tables     *Tables
 	files      *SegmentFiles
 	installer  *install.Installer
-	// notifyFreed and wakeCompactor are called when a flush has made room, or segments.
+	// notifyFreed is called when a flush has freed memory, wakeCompactor when it has written
+	// segments.
 	notifyFreed, wakeCompactor func()
 
 	mu         sync.Mutex // guards everything below
 	manifest   *manifest.Manifest
-	broken     bool           // the manifest has to be opened anew
+	broken     bool           // the manifest has to be reopened
 	pending    []*pendingEdit // in the order in which they were begun
-	generation uint64         // how often the state of another replica was taken over
+	generation uint64         // how often the state was replaced by another replica's
 	unswept    bool           // the manifest lists garbage that sweep has removed
 }
 
@@ -38,25 +38,25 @@ func (lg *Ledger) manifestConfig() manifest.Config {
 	return manifest.Config{FS: lg.cfg.FS, Dir: lg.cfg.Dir, ShardID: lg.cfg.ID}
 }
 
-// State returns the state that the manifest has.
+// State returns the state in the manifest.
 func (lg *Ledger) State() *manifest.State {
 	lg.mu.Lock()
 	defer lg.mu.Unlock()
 	return lg.manifest.State()
 }
 
-// pendingEdit is an edit of the manifest that was begun. Until it is known to be on
-// disk its segments must neither be removed nor be written again.
+// pendingEdit is an edit of the manifest that was begun. Until it is known to be on disk, its
+// segments must be neither removed nor written again.
 type pendingEdit struct {
 	edit *manifest.Edit
-	n    int // how many of the frozen memtables it covers
-	// generation is the generation of the state that the edit was made for.
+	n    int // how many frozen memtables it covers
+	// generation is the generation of the state for which the edit was made.
 	generation uint64
 	// raws are the raw segments that the edit adds, by id.
 	raws map[uint64]loadedRaw
 }
 
-// forget lets go of what an edit that will not be committed was to show.
+// forget releases what an edit was to publish if it will not be committed.
 func (u *pendingEdit) forget() {
 	for _, r := range u.raws {
 		r.mem.Unref()
@@ -64,9 +64,8 @@ func (u *pendingEdit) forget() {
 	u.raws = nil
 }
 
-// commit makes an edit durable and shows what it changes to new views. If the edit
-// could not even be begun the files that it adds are removed; else, after an error,
-// it will be committed again.
+// commit makes an edit durable and publishes its changes to new views. If the edit could not be
+// begun, its files are removed. After any other error it will be committed again.
 func (lg *Ledger) commit(u *pendingEdit) error {
 	lg.mu.Lock()
 	defer lg.mu.Unlock()
@@ -84,12 +83,12 @@ func (lg *Ledger) commit(u *pendingEdit) error {
 	return lg.commitPendingLocked()
 }
 
-// ErrReplaced is the error of work on a state that is not the shard's any more.
-var ErrReplaced = errors.New("the segments that it was made of are gone: an earlier edit of the manifest, " +
-	"or the state of another replica, took their place meanwhile")
+// ErrReplaced is the error of work on segments that are no longer the shard's.
+var ErrReplaced = errors.New("the input segments were replaced meanwhile, by an earlier edit of the manifest " +
+	"or by the state of another replica")
 
-// listed reports whether the manifest lists all of the segments; mu is held. A
-// compaction whose commit had an unknown outcome may have been done a second time.
+// listed reports whether the manifest lists all of the segments; mu must be held. It is false if an
+// earlier compaction of these segments succeeded although its commit had an unknown outcome.
 func (lg *Ledger) listed(ids []uint64) bool {
 	live := lg.manifest.State().Segments
 	return !slices.ContainsFunc(ids, func(id uint64) bool {
@@ -98,8 +97,8 @@ func (lg *Ledger) listed(ids []uint64) bool {
 	})
 }
 
-// GenerationNow returns how often the whole state was replaced by another replica's. Work on segments of an
-// earlier generation ends with ErrReplaced.
+// GenerationNow returns how often the whole state was replaced by another replica's. Work on
+// segments of an earlier generation fails with ErrReplaced.
 func (lg *Ledger) GenerationNow() uint64 {
 	lg.mu.Lock()
 	defer lg.mu.Unlock()
@@ -113,8 +112,8 @@ func (lg *Ledger) commitPending() error {
 	return lg.commitPendingLocked()
 }
 
-// commitPendingLocked commits the edits that were begun, in their order. An edit may be
-// committed twice: the second time changes nothing.
+// commitPendingLocked commits the pending edits in order. An edit may be committed twice; the
+// second time changes nothing.
 func (lg *Ledger) commitPendingLocked() error {
 	for len(lg.pending) > 0 {
 		u := lg.pending[0]
@@ -123,7 +122,7 @@ func (lg *Ledger) commitPendingLocked() error {
 		}
 		if err := lg.manifest.Commit(u.edit); err != nil {
 			lg.broken = true
-			u.edit.Swept = false // or, if it is on disk, what died by it would not be garbage
+			u.edit.Swept = false // otherwise, if it is on disk, the segments that it removed would not be listed as garbage
 			return err
 		}
 		lg.pending = lg.pending[1:]
@@ -132,7 +131,7 @@ func (lg *Ledger) commitPendingLocked() error {
 	return nil
 }
 
-// reopenBroken opens the manifest anew if a write to it failed; mu is held.
+// reopenBroken opens the manifest again if a write to it failed; mu must be held.
 func (lg *Ledger) reopenBroken() error {
 	if !lg.broken {
 		return nil
@@ -142,14 +141,14 @@ func (lg *Ledger) reopenBroken() error {
 		return err
 	}
 	if err := lg.manifest.Close(); err != nil {
-		lg.cfg.Logger.Debug("close of a manifest that was given up", "error", err)
+		lg.cfg.Logger.Debug("could not close the old manifest before reopening it", "error", err)
 	}
 	lg.manifest, lg.broken = m, false
 	return nil
 }
 
-// publish shows new views what a committed edit changed: segments that it adds in the
-// place of frozen memtables or of other segments. mu is held.
+// publish publishes the changes of a committed edit to new views: its segments replace frozen
+// memtables or other segments. mu must be held.
 func (lg *Ledger) publish(u *pendingEdit) {
 	listed := make(map[uint64]struct{}, len(lg.tables.segs.live)+len(u.edit.Add))
 	for i := range lg.manifest.State().Segments {

@@ -8,10 +8,10 @@ import (
 	"cordwood/shard/rules"
 )
 
-// This file is about the memory of rows: how much is used, when it is to be flushed, and how a
-// memtable is frozen for that.
+// This file handles the memory of rows: how much is used, when it is flushed, and how a memtable is
+// frozen for a flush.
 
-// Memory says how full the memtables are, and when they are to be flushed.
+// Memory reports how full the memtables are, and when they have to be flushed.
 type Memory struct{ tables *Tables }
 
 // Active returns the active memtable with a reference, for rows that will be appended.
@@ -23,7 +23,7 @@ func (m *Memory) Active() *memtable.Memtable {
 	return tb.Mem.Active
 }
 
-// Unflushed reports whether anything was applied that is not in segments.
+// Unflushed reports whether applied rows or changes are not in segments yet.
 func (m *Memory) Unflushed() bool {
 	tb := m.tables
 	tb.mu.RLock()
@@ -31,7 +31,7 @@ func (m *Memory) Unflushed() bool {
 	return tb.AppliedIndex > tb.Flushed.Load() || !tb.Mem.Active.Empty()
 }
 
-// Settled reports whether a flush would do nothing, and the last one did not fail.
+// Settled reports whether a flush would do nothing and the last one did not fail.
 func (m *Memory) Settled() bool {
 	tb := m.tables
 	tb.mu.RLock()
@@ -39,7 +39,7 @@ func (m *Memory) Settled() bool {
 	return tb.flushErr == nil && len(tb.Mem.frozen) == 0 && tb.Mem.Active.Empty() && tb.AppliedIndex <= tb.Flushed.Load()
 }
 
-// OnlyUnlogged reports whether there are rows, but none that this process got from the log.
+// OnlyUnlogged reports whether there are rows, but no row that this process got from the log.
 func (m *Memory) OnlyUnlogged() bool {
 	tb := m.tables
 	tb.mu.RLock()
@@ -55,8 +55,8 @@ func (m *Memory) Size() int64 {
 	return tb.Mem.size()
 }
 
-// FlushReason says why the shard should be flushed now; "" if it need not be. logBytes is the
-// size of the log behind the manifest's index.
+// FlushReason returns why the shard should be flushed now, or "". logBytes is the size of the log
+// after the manifest's index.
 func (m *Memory) FlushReason(logBytes int64) string {
 	tb := m.tables
 	tb.mu.RLock()
@@ -89,8 +89,8 @@ func (m *Memory) FlushFails() bool {
 	return tb.flushErr != nil
 }
 
-// Accepts refuses rows of a table if the rows set aside, some of them its own, take as much memory as
-// a memtable may.
+// Accepts refuses rows of a table if rows of it are set aside, and all rows set aside take as much
+// memory as a memtable may.
 func (m *Memory) Accepts(table uint64) error {
 	tb := m.tables
 	tb.mu.RLock()
@@ -101,19 +101,20 @@ func (m *Memory) Accepts(table uint64) error {
 	}
 	tb.metrics.Busy.Inc()
 	return errs.New(errs.StorageUnavailable,
-		"shard %d: table id %d takes no rows on node %s: %s; start a newer version, which tries again, or drop the table",
+		"shard %d: table id %d takes no rows on node %s because its rows cannot be written to segments: %s; start a newer "+
+			"version, which tries again, or drop the table",
 		tb.cfg.ID, table, tb.cfg.NodeID, list[0].reason).WithReason(errs.Busy).WithRetryAfter(time.Minute)
 }
 
-// Filling says how full the memory is: what is used, whether the shard is closing, and why the last
-// flush failed.
+// Filling returns the memory in use, whether the shard is closing, and why the last flush failed.
 func (tb *Tables) Filling() (used int64, closing bool, flushErr error) {
 	tb.mu.RLock()
 	defer tb.mu.RUnlock()
 	return tb.used(), tb.closing, tb.flushErr
 }
 
-// Fuller reports whether so many quarters of the memory limit are used, and why the last flush failed.
+// Fuller reports whether the given quarters of the memory limit are used, and why the last flush
+// failed.
 func (tb *Tables) Fuller(quarters int64) (used int64, is bool, flushErr error) {
 	tb.mu.RLock()
 	defer tb.mu.RUnlock()
@@ -128,7 +129,7 @@ func (tb *Tables) HasFrozen() bool {
 	return len(tb.Mem.frozen) > 0
 }
 
-// NoteFlush remembers how the last flush ended.
+// NoteFlush records how the last flush ended.
 func (tb *Tables) NoteFlush(err error) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -140,8 +141,8 @@ func (tb *Tables) NoteFlush(err error) {
 	tb.flushErr = err
 }
 
-// Freeze is called between two Applies: it puts the active memtable aside, if that
-// holds anything that the last freeze or flush does not.
+// Freeze freezes the active memtable if it has anything that the last freeze or flush does not
+// cover. It is called between two Applies.
 func (tb *Tables) Freeze(index uint64) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()

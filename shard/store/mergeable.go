@@ -8,11 +8,11 @@ import (
 	"cordwood/shard/segment"
 )
 
-// This file is about which segments of tables that merge rows may be compacted together,
-// and how their rows then come together.
+// This file determines which segments of tables that merge rows may be compacted together, and how
+// their rows are then merged.
 
-// mayMerge reports whether segments may be merged: the order of a table's writes must
-// stay known if it merges rows.
+// mayMerge reports whether segments may be merged. If a table merges rows, the order of its writes
+// must be preserved.
 func (cp *compactor) mayMerge(list []compaction.Segment) bool {
 	if len(list) == 1 {
 		return true
@@ -27,7 +27,7 @@ func (cp *compactor) mayMerge(list []compaction.Segment) bool {
 	return true
 }
 
-// mergingTables returns the tables of the segments that merge rows, or once did.
+// mergingTables returns the tables of the segments that merge rows or once did.
 func (cp *compactor) mergingTables(list []compaction.Segment) map[uint64]struct{} {
 	ids := map[uint64]struct{}{}
 	note := func(id uint64) {
@@ -38,7 +38,7 @@ func (cp *compactor) mergingTables(list []compaction.Segment) map[uint64]struct{
 	for i := range list {
 		l := cp.tables.segs.live[list[i].ID]
 		if l == nil {
-			continue // it went; job will find out
+			continue // it was removed; job will notice
 		}
 		if !l.Shared() {
 			note(l.TableID)
@@ -50,23 +50,25 @@ func (cp *compactor) mergingTables(list []compaction.Segment) map[uint64]struct{
 	return ids
 }
 
-// inputMerge is how the rows of a table that merges them come together in a compaction.
+// inputMerge describes how a compaction merges the rows of a table.
 type inputMerge struct {
-	// Merge is how rows of the output merge with others.
+	// Merge is the merge mode of the output's rows.
 	merge query.Merge
-	// modes, if not nil, says how the inputs merge, by their order: they differ.
+	// modes, if not nil, returns the merge mode of an input by its order. It is set if the modes
+	// differ.
 	modes func(order uint64) query.Merge
-	// own reports whether the table needs a segment of its own: another of its segments falls between its
-	// newest input and the newest of all inputs, or the inputs are of several eras.
+	// own reports whether the table needs its own segment: another of its segments falls between
+	// its newest input and the newest of all inputs, or the inputs belong to several eras.
 	own bool
 	// oldest reports whether no segment is older than the inputs that merge.
 	oldest bool
 }
 
-// checkNeighbours says how the segments of a list are merged, as far as a table is concerned. It looks at
-// the segments of the table that are not in the list and overlap in time with those in the list. ok is false
-// if the list must not be merged: one of the others lies between them in order; or rows of several eras
-// would be joined, and the list lacks a segment from before the last of these eras.
+// checkNeighbours determines how the segments of a list are merged, for one table. It checks the
+// segments of the table that are not in the list and overlap in time with those in the list. ok is
+// false if the list must not be merged. There are two such cases: another segment lies between them
+// in order, or rows of several eras would be joined while a segment from before the last of these
+// eras is missing from the list.
 func (cp *compactor) checkNeighbours(table uint64, list []compaction.Segment) (j inputMerge, ok bool) {
 	eras, now := cp.tables.erasOf(table), cp.tables.State.Tables[table].Merge
 	in := cp.inputsOf(table, list, func(order uint64) bool { return eras.Segment(order, now) != query.Append })
@@ -93,17 +95,17 @@ func (cp *compactor) checkNeighbours(table uint64, list []compaction.Segment) (j
 	return j, !several || j.oldest
 }
 
-// inputs are the segments of a compaction, as far as they have rows of one table.
+// inputs are the segments of a compaction that have rows of one table.
 type inputs struct {
-	ids         map[uint64]bool // of the whole list
+	ids         map[uint64]bool // of all segments in the list
 	first, last uint64          // the lowest and the highest order
 	// For segments whose rows merge: the orders, and the times of the rows.
 	least, most uint64
 	lo, hi      int64
 }
 
-// inputsOf returns the segments of a list that have rows of a table; merge reports by the order of a
-// segment whether its rows merge. Tables.mu is held.
+// inputsOf returns the segments of a list that have rows of a table. merge reports, by the order of
+// a segment, whether its rows merge. Tables.mu must be held.
 func (cp *compactor) inputsOf(table uint64, list []compaction.Segment, merge func(order uint64) bool) inputs {
 	in := inputs{
 		ids: make(map[uint64]bool, len(list)), first: math.MaxUint64, least: math.MaxUint64,
@@ -126,10 +128,10 @@ func (cp *compactor) inputsOf(table uint64, list []compaction.Segment, merge fun
 	return in
 }
 
-// overlap reports whether rows have times within the times of the inputs that merge.
+// overlap reports whether the times of rows overlap with the times of the inputs that merge.
 func (in *inputs) overlap(t segment.TableSpan) bool { return t.MaxTime >= in.lo && t.MinTime <= in.hi }
 
-// eraAt returns the number of the era of segments of an order.
+// eraAt returns the number of the era to which segments of an order belong.
 func eraAt(eras query.Eras, order uint64) int {
 	for i := range eras {
 		if order < eras[i].Before {

@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics are the metrics of one shard. They are always made; without a registerer they are not
-// read.
+// Metrics are the metrics of one shard. They always exist; without a registerer they are not
+// exported.
 type Metrics struct {
 	reg prometheus.Registerer
 	all []prometheus.Collector
@@ -22,11 +22,12 @@ type Metrics struct {
 	compactions                     *prometheus.CounterVec
 	flushes                         *prometheus.CounterVec
 	flushSeconds, compactSeconds    prometheus.Histogram
-	// The stages of a write here: in the queue, into the log and applied, and of that the apply.
+	// The stages of a write on this node: the time in the queue, the time in the log including the
+	// apply, and the apply alone.
 	QueueSeconds, CommitSeconds, ApplySeconds prometheus.Histogram
 }
 
-// NewMetrics makes the metrics of a shard, which are not exported before Register.
+// NewMetrics creates the metrics of a shard, which are not exported before Register.
 func NewMetrics(cfg *Config, reg prometheus.Registerer) *Metrics {
 	m := &Metrics{}
 	if reg != nil {
@@ -40,14 +41,14 @@ func NewMetrics(cfg *Config, reg prometheus.Registerer) *Metrics {
 	m.Entries = counter("cordwood_shard_entries_total", "Entries of writes applied.")
 	m.Rows = counter("cordwood_shard_rows_total", "Rows applied.")
 	m.Duplicates = counter("cordwood_shard_duplicate_batches_total",
-		"Batches that had been appended before and were left out.")
+		"Batches that had been appended before and were skipped.")
 	m.Busy = counter("cordwood_shard_busy_total", "Writes refused because a queue or the memtables were full.")
-	m.tailsLost = counter("cordwood_shard_tails_lost_total", "Tails that were given up because their reader was too slow.")
+	m.tailsLost = counter("cordwood_shard_tails_lost_total", "Tails that were ended because their reader was too slow.")
 	m.flushBytes = counter("cordwood_shard_flush_bytes_total", "Bytes of segments written by flushes.")
 	m.compactIn = counter("cordwood_shard_compaction_read_bytes_total", "Bytes of segments that compactions replaced.")
 	m.compactOut = counter("cordwood_shard_compaction_written_bytes_total", "Bytes of segments written by compactions.")
 	m.ClockLeaps = counter("cordwood_shard_clock_leaps_total",
-		"Times that the clock leapt ahead, by which rows would have expired.")
+		"Number of times that the clock jumped ahead and rows would have expired early.")
 	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
 		h := prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
 		m.all = append(m.all, h)
@@ -58,8 +59,8 @@ func NewMetrics(cfg *Config, reg prometheus.Registerer) *Metrics {
 		"Time that the oldest write of an entry waited in the leader's queue.", short)
 	m.CommitSeconds = histogram("cordwood_shard_commit_seconds",
 		"Time from the proposal of an entry of writes until it is on a majority and applied; on the leader.", short)
-	m.ApplySeconds = histogram("cordwood_shard_apply_seconds", "Time of the apply of one entry of writes.", short)
-	m.compactSeconds = histogram("cordwood_shard_compaction_seconds", "Time of a compaction that came to its end.",
+	m.ApplySeconds = histogram("cordwood_shard_apply_seconds", "Duration of the apply of one entry of writes.", short)
+	m.compactSeconds = histogram("cordwood_shard_compaction_seconds", "Duration of a completed compaction.",
 		prometheus.ExponentialBuckets(0.01, 2, 14))
 	m.compactions = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cordwood_shard_compactions_total",
@@ -67,10 +68,11 @@ func NewMetrics(cfg *Config, reg prometheus.Registerer) *Metrics {
 	}, []string{"result"})
 	m.flushes = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cordwood_shard_flushes_total",
-		Help: "Flushes, by why there was one and by result: ok or error.",
+		Help: "Flushes, by reason and by result: ok or error.",
 	}, []string{"reason", "result"})
 	m.flushSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "cordwood_shard_flush_seconds", Help: "Time of a flush.", Buckets: prometheus.ExponentialBuckets(0.01, 2, 14),
+		Name: "cordwood_shard_flush_seconds", Help: "Duration of a " +
+			"flush.", Buckets: prometheus.ExponentialBuckets(0.01, 2, 14),
 	})
 	m.all = append(m.all, m.compactions, m.flushes, m.flushSeconds)
 	for _, result := range []string{"ok", "error"} {
@@ -82,12 +84,12 @@ func NewMetrics(cfg *Config, reg prometheus.Registerer) *Metrics {
 	return m
 }
 
-// Gauge adds a figure that is read at each scrape.
+// Gauge adds a gauge that is read at each scrape.
 func (m *Metrics) Gauge(name, help string, value func() float64) {
 	m.all = append(m.all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
 }
 
-// Register makes the metrics visible; s must be able to answer them.
+// Register registers the metrics. From then on s must be able to answer them.
 func (m *Metrics) Register() error {
 	if m.reg == nil {
 		return nil
@@ -104,7 +106,7 @@ func (m *Metrics) Register() error {
 	return nil
 }
 
-// Flushed counts a flush by its reason and by whether it succeeded, and notes how long it took.
+// Flushed counts a flush by its reason and result, and records its duration.
 func (m *Metrics) Flushed(reason string, d time.Duration, err error) {
 	result := "ok"
 	if err != nil {
@@ -114,7 +116,7 @@ func (m *Metrics) Flushed(reason string, d time.Duration, err error) {
 	m.flushSeconds.Observe(d.Seconds())
 }
 
-// Unregister takes the metrics back.
+// Unregister unregisters the metrics.
 func (m *Metrics) Unregister() {
 	if m.reg == nil {
 		return

@@ -8,11 +8,11 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// endedKept is how many operations that have ended are remembered.
+// endedKept is how many completed operations are remembered.
 const endedKept = 50
 
-// Operations are the work in the background: what runs, and what ended last. The zero
-// value is ready to use. Its lock is taken under no other's protection and takes none.
+// Operations records the background work: what is running, and what ended last. The zero value is
+// ready to use. No other lock is taken while its lock is held.
 type Operations struct {
 	mu      sync.Mutex
 	next    uint64
@@ -20,8 +20,8 @@ type Operations struct {
 	ended   []*shardpb.OperationStats // oldest first
 }
 
-// Begin notes that work of a kind has begun; done, which must be called, that it ended.
-// total is how many bytes it works on, 0 if that is not known.
+// Begin records that work of a kind has begun. The caller must call done when it has ended. total
+// is its size in bytes, or 0 if that is not known.
 func (o *Operations) Begin(kind, detail string, total int64) (done func(error)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -60,7 +60,7 @@ func (o *Operations) Begin(kind, detail string, total int64) (done func(error)) 
 	}
 }
 
-// List returns all of them by id. They do not change any more.
+// List returns all operations, ordered by id. They are not changed afterwards.
 func (o *Operations) List() []*shardpb.OperationStats {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -14,28 +14,29 @@ import (
 	"cordwood/shard/manifest"
 )
 
-// Pinned are the segments that a shard had at one moment. Their files stay until
-// Close, whatever becomes of the tables.
+// Pinned are the segments that a shard had at one moment. Their files stay until Close, whatever
+// happens to the tables.
 type Pinned struct {
-	// Index is the index of the log up to which the segments hold everything.
+	// Index is the index of the log up to which the segments have everything.
 	Index uint64
 	// Segments are in rising order of Order.
 	Segments []Segment
-	// Expired is what has expired of the tables, by ascending table id.
+	// Expired is what has expired of the tables, in ascending order of table ids.
 	Expired []manifest.Expiry
-	// Merging is how the rows of tables merge, or merged before, for tables that do, by ascending
-	// table id: every segment of such a table is in one of its eras. Not of PinState.
+	// Merging has the merge modes of the tables that merge rows or once did, in ascending order of
+	// table ids. Every segment of such a table belongs to one of its eras. PinState does not set
+	// it.
 	Merging []manifest.Merging
-	// State is the shard's durable state; of PinState only.
+	// State is the shard's durable state. Only PinState sets it.
 	State *manifest.State
 
 	tb      *Tables
 	live    []*LiveSegment
-	readers *atomic.Int64 // of the shard; Close subtracts the Pinned
+	readers *atomic.Int64 // the shard's counter; Close subtracts the Pinned
 	once    sync.Once
 }
 
-// Close lets the segments go. It may be called twice.
+// Close releases the segments. It may be called twice.
 func (p *Pinned) Close() {
 	p.once.Do(func() {
 		for _, l := range p.live {
@@ -47,7 +48,7 @@ func (p *Pinned) Close() {
 	})
 }
 
-// Pin pins the segments that are shown.
+// Pin pins the visible segments.
 func (rd *Readers) Pin() (*Pinned, error) {
 	tb := rd.tables
 	p := &Pinned{tb: tb, readers: &rd.Open}
@@ -58,7 +59,8 @@ func (rd *Readers) Pin() (*Pinned, error) {
 	}
 	if n := len(tb.segs.raw); n > 0 {
 		tb.mu.RUnlock()
-		return nil, errs.New(errs.IllegalState, "shard %d: rows of %d tables cannot be written to segments, and would be "+
+		return nil, errs.New(errs.IllegalState, "shard %d: pin the segments: rows of %d tables cannot be written to "+
+			"segments and would be "+
 			"missing (cordwood cluster status names them): start a newer version, or drop the tables", tb.cfg.ID, n)
 	}
 	p.Index = tb.Flushed.Load() // set with the segments, under mu
@@ -89,7 +91,7 @@ func (rd *Readers) Pin() (*Pinned, error) {
 
 // Pin pins the durable state.
 func (lg *Ledger) Pin() (*Pinned, error) {
-	// What is committed is published before the lock is let go.
+	// What is committed is published before the lock is released.
 	lg.mu.Lock()
 	defer lg.mu.Unlock()
 	p := &Pinned{tb: lg.tables, State: lg.manifest.State()}
@@ -103,7 +105,8 @@ func (lg *Ledger) Pin() (*Pinned, error) {
 		l := lg.tables.segs.live[p.State.Segments[i].ID]
 		if l == nil {
 			p.Close()
-			return nil, errs.New(errs.ShardBusy, "shard %d: segment %d is not settled yet; try again", lg.cfg.ID,
+			return nil, errs.New(errs.ShardBusy, "shard %d: pin the state: segment %d is still being committed; try "+
+				"again", lg.cfg.ID,
 				p.State.Segments[i].ID).WithReason(errs.Busy).WithRetryAfter(time.Second)
 		}
 		l.refs.Add(1)
@@ -113,15 +116,17 @@ func (lg *Ledger) Pin() (*Pinned, error) {
 	return p, nil
 }
 
-// Read sends the file of a segment from an offset on, piece by piece.
+// Read sends the file of a segment in pieces, starting at an offset.
 func (p *Pinned) Read(ctx context.Context, id uint64, offset int64, emit func([]byte) error) error {
 	i := slices.IndexFunc(p.Segments, func(s Segment) bool { return s.ID == id })
 	if i < 0 {
-		return errs.New(errs.InvalidArguments, "shard %d: segment %d is not pinned", p.tb.cfg.ID, id)
+		return errs.New(errs.InvalidArguments, "shard %d: read segment %d: it is not pinned; pin the shard "+
+			"again", p.tb.cfg.ID, id)
 	}
 	seg := &p.Segments[i]
 	if offset < 0 || offset > seg.Bytes {
-		return errs.New(errs.InvalidArguments, "shard %d: read segment %d at %d: it has %d bytes", p.tb.cfg.ID, id,
+		return errs.New(errs.InvalidArguments, "shard %d: read segment %d at offset %d: it has only %d "+
+			"bytes", p.tb.cfg.ID, id,
 			offset, seg.Bytes)
 	}
 	f, err := p.tb.cfg.FS.Open(seg.Path)
@@ -148,5 +153,5 @@ func (p *Pinned) Read(ctx context.Context, id uint64, offset int64, emit func([]
 // ShardID returns the number of the shard.
 func (p *Pinned) ShardID() uint32 { return p.tb.cfg.ID }
 
-// readBytes is how much of a segment's file is read at a time.
+// readBytes is how many bytes of a segment's file are read at a time.
 const readBytes = 256 << 10

@@ -14,31 +14,31 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// DamagedSuffix ends the name of the file that lies beside a damaged segment and says
-// why it is not read. It keeps what was found over a restart.
+// DamagedSuffix is the suffix of the file beside a damaged segment that says why the segment is not
+// read. It preserves the finding across restarts.
 const DamagedSuffix = ".damaged"
 
-// scrubPiece is how much of a file is read at a time.
+// scrubPiece is how many bytes of a file are read at a time.
 const scrubPiece = 256 << 10
 
-// IsDamage reports whether err says that a file is not as it was written, as opposed to
-// that it cannot be opened now.
+// IsDamage reports whether err means that a file is damaged, as opposed to a file that cannot be
+// opened at the moment.
 func IsDamage(err error) bool {
 	corrupt := (*segment.ErrCorrupt)(nil)
 	return errors.As(err, &corrupt) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EIO) ||
 		errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// Scrubber finds segments that are damaged, and sets them aside.
+// Scrubber finds and quarantines damaged segments.
 type Scrubber struct {
 	cfg        *Config
 	segmentDir string
 	tables     *Tables
 }
 
-// checkSegment checks at the start what can be checked at once: size and footer, and
-// the whole of a file that was found damaged before. Damage does not keep the shard
-// from starting; the segment is set aside when it is made live.
+// checkSegment does the fast checks at the start: size and footer, and the whole file if it was
+// found damaged before. Damage does not prevent the start; the segment is quarantined when it
+// becomes live.
 func (sc *Scrubber) checkSegment(m *segment.Meta) error {
 	path := filepath.Join(sc.segmentDir, m.FileName())
 	marked := false
@@ -50,9 +50,9 @@ func (sc *Scrubber) checkSegment(m *segment.Meta) error {
 	case err == nil && !marked:
 		return nil
 	case err == nil:
-		sc.cfg.Logger.Info("a segment that was damaged is whole again", "file", path)
+		sc.cfg.Logger.Info("a segment that was damaged is intact again", "file", path)
 		if err := sc.cfg.FS.Remove(path + DamagedSuffix); err != nil {
-			return fmt.Errorf("remove the mark of a damaged segment: %w", err)
+			return fmt.Errorf("remove the mark of a formerly damaged segment: %w", err)
 		}
 		return nil
 	case !IsDamage(err):
@@ -67,18 +67,19 @@ func (sc *Scrubber) checkSegment(m *segment.Meta) error {
 }
 
 func (sc *Scrubber) logDamage(m *segment.Meta, path string, err error) {
-	sc.cfg.Logger.Error("a segment is damaged and set aside: its rows are missing from queries, which say so; "+
-		"restore the file and start again, or give its rows up with 'cordwood doctor --forget'",
+	sc.cfg.Logger.Error("a segment is damaged and quarantined: queries that need its rows fail or say that rows are "+
+		"missing; "+
+		"restore the file and restart, or give its rows up with 'cordwood doctor --forget'",
 		"table", m.TableID, "file", path, "rows", m.Rows, "min_time", m.MinTime, "max_time", m.MaxTime, "error", err)
 }
 
-// quarantine sets a live segment aside.
+// quarantine quarantines a live segment.
 func (sc *Scrubber) quarantine(l *LiveSegment, err error) {
 	if !l.Damage.CompareAndSwap(nil, &damage{err.Error()}) {
 		return
 	}
 	sc.logDamage(&l.Meta, l.Path, err)
-	// Without the mark it is found again when it is read again.
+	// Without the mark, the damage is found again at the next read.
 	if merr := writeMark(sc.cfg.FS, l.Path+DamagedSuffix, err.Error()); merr != nil {
 		sc.cfg.Logger.Warn("a damaged segment could not be marked on disk", "file", l.Path, "error", merr)
 	}
@@ -93,8 +94,8 @@ func writeMark(fsys vfs.FS, path, text string) error {
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// suspects pins the live segments of tables, all if there are none given, that were
-// not found damaged yet. Each must be given back.
+// suspects pins the live segments of the given tables, or of all tables, that are not known to be
+// damaged. The caller must release each.
 func (sc *Scrubber) suspects(tables []uint64) []*LiveSegment {
 	sc.tables.mu.RLock()
 	defer sc.tables.mu.RUnlock()
@@ -123,7 +124,7 @@ func (sc *Scrubber) suspects(tables []uint64) []*LiveSegment {
 	return out
 }
 
-// Verify is Shard.Verify, without the segments that were found sound so short a time ago.
+// Verify implements Shard.Verify. It skips segments that were found intact recently.
 func (sc *Scrubber) Verify(tables []uint64, recent time.Duration, pace func(n int) error) (damaged int, err error) {
 	list := sc.suspects(tables)
 	defer func() {

@@ -16,22 +16,22 @@ import (
 	"cordwood/shard/segment"
 )
 
-// This file is about rows that cannot be written to segments for a reason of their own. They are set
-// aside: kept in raw segments and in memory, so that the log can be cut, the tables
-// beside them are flushed, and queries see all rows. See DESIGN.md, *Rows set aside*.
+// This file handles rows that cannot be written to segments because of the rows themselves. They
+// are set aside: kept in raw segments and in memory. So the log can be cut, other tables are
+// flushed, and queries see all rows. See DESIGN.md, *Rows set aside*.
 
-// rawRetryAfter is how long rows that are set aside wait at least for the next attempt to
-// write them to segments.
+// rawRetryAfter is the minimum time between two attempts to write rows that are set aside to
+// segments.
 const rawRetryAfter = 10 * time.Minute
 
-// isOfRows reports whether err says that rows cannot be written, as opposed to a disk that
-// does not take them.
+// isOfRows reports whether err means that rows cannot be written, as opposed to a fault of the
+// disk.
 func isOfRows(err error) bool {
 	rows := (*segment.ErrRows)(nil)
 	return errors.As(err, &rows)
 }
 
-// fill links the batches of a raw segment, which lie in the memory of mem.
+// fill links the batches of a raw segment, which are in the memory of mem.
 func fill(mem *memtable.Memtable, raw *segment.Raw) {
 	cuts := raw.Cuts
 	for i, b := range raw.Batches {
@@ -46,7 +46,7 @@ func fill(mem *memtable.Memtable, raw *segment.Raw) {
 	}
 }
 
-// addRaw makes a raw segment one that the rows of its table are in; mu is held.
+// addRaw adds a raw segment to its table; mu must be held.
 func (tb *Tables) addRaw(l *LiveSegment) {
 	if _, gone := tb.State.Dropped[l.TableID]; gone {
 		return
@@ -59,8 +59,7 @@ func (tb *Tables) addRaw(l *LiveSegment) {
 	tb.segs.raw[l.TableID] = list
 }
 
-// hideRaw takes a raw segment that the manifest does not list any more from its table; mu
-// is held.
+// hideRaw removes a raw segment that the manifest no longer lists from its table; mu must be held.
 func (sl *segmentLists) hideRaw(l *LiveSegment) {
 	list := slices.DeleteFunc(slices.Clone(sl.raw[l.TableID]), func(x *LiveSegment) bool { return x == l })
 	if sl.raw[l.TableID] = list; len(list) == 0 {
@@ -68,7 +67,7 @@ func (sl *segmentLists) hideRaw(l *LiveSegment) {
 	}
 }
 
-// rawMemtables returns the rows of a table that are set aside, the oldest first; mu is held.
+// rawMemtables returns a table's rows that are set aside, the oldest first; mu must be held.
 func (sl *segmentLists) rawMemtables(table uint64) (mems []*memtable.Memtable) {
 	for _, l := range sl.raw[table] {
 		mems = append(mems, l.rows)
@@ -76,7 +75,7 @@ func (sl *segmentLists) rawMemtables(table uint64) (mems []*memtable.Memtable) {
 	return mems
 }
 
-// rawBytes returns the memory of all rows that are set aside; mu is held.
+// rawBytes returns the memory of all rows that are set aside; mu must be held.
 func (sl *segmentLists) rawBytes() (bytes int64) {
 	for _, list := range sl.raw {
 		for _, l := range list {
@@ -86,7 +85,7 @@ func (sl *segmentLists) rawBytes() (bytes int64) {
 	return bytes
 }
 
-// rawRows says for each table with rows set aside how many there are, and why; mu is held.
+// rawRows returns, for each table with rows set aside, how many there are and why; mu must be held.
 func (sl *segmentLists) rawRows() (out []*metapb.AsideRows) {
 	for _, id := range slices.Sorted(maps.Keys(sl.raw)) {
 		list := sl.raw[id]
@@ -105,18 +104,19 @@ func (sl *segmentLists) rawRows() (out []*metapb.AsideRows) {
 	return out
 }
 
-// reasonBytes is the most of a reason that is kept.
+// reasonBytes is the maximum length of a stored reason.
 const reasonBytes = 1000
 
-// postponed returns the tables whose rows this flush does not try to write to segments, and why: they go
-// into raw segments.
+// postponed returns the tables whose rows this flush does not try to write to segments, with the
+// reasons. They go into raw segments.
 func (fl *Flusher) postponed() map[uint64]string {
 	out := map[uint64]string{}
 	now := fl.cfg.Now()
 	for _, id := range fl.crashes.suspects(crashesPostponed) {
 		n := fl.crashes.count(id)
 		if at, known := fl.retry[id]; n >= crashesFinal || !known || now.Before(at) {
-			out[id] = words.Say(n, "process ended while it wrote its rows", "processes ended while they wrote its rows")
+			out[id] = words.Say(n, "process ended while it wrote the table's "+
+				"rows", "processes ended while they wrote the table's rows")
 			if !known {
 				fl.retry[id] = now.Add(rawRetryAfter)
 			}
@@ -132,8 +132,8 @@ func (fl *Flusher) postponed() map[uint64]string {
 	return out
 }
 
-// writeRaws writes the rows of tables that cannot be written otherwise to raw segments, and
-// adds them to what a flush commits.
+// writeRaws writes the rows of the given tables to raw segments, and adds these to the edit of a
+// flush.
 func (fl *Flusher) writeRaws(u *pendingEdit, raws []*segment.Raw) error {
 	for _, raw := range raws {
 		raw.Reason, raw.Since = raw.Reason[:min(len(raw.Reason), reasonBytes)], fl.cfg.Now().UnixNano()
@@ -149,7 +149,8 @@ func (fl *Flusher) writeRaws(u *pendingEdit, raws []*segment.Raw) error {
 		}
 		u.raws[m.ID] = loadedRaw{mem, raw.Reason, raw.Since}
 		fl.retry[raw.TableID] = fl.cfg.Now().Add(rawRetryAfter)
-		fl.cfg.Logger.Error("rows cannot be written to segments: they are kept aside, can be queried, and are tried again; "+
+		fl.cfg.Logger.Error("rows cannot be written to segments: they are set aside, can be queried, and will be tried "+
+			"again; "+
 			"start a newer version, or drop the table",
 			"table", raw.TableID, "rows", m.Rows, "file", m.FileName(), "reason", raw.Reason)
 	}
@@ -159,7 +160,7 @@ func (fl *Flusher) writeRaws(u *pendingEdit, raws []*segment.Raw) error {
 	return fl.cfg.FS.SyncDir(fl.segmentDir)
 }
 
-// rawsOf returns the rows of frozen memtables that go aside; mu is held.
+// rawsOf returns the rows of frozen memtables that have to be set aside; mu must be held.
 func rawsOf(todo []*frozen, tables map[uint64]string) (raws []*segment.Raw) {
 	for _, id := range slices.Sorted(maps.Keys(tables)) {
 		raw := &segment.Raw{TableID: id, Reason: tables[id]}
@@ -176,8 +177,8 @@ func rawsOf(todo []*frozen, tables map[uint64]string) (raws []*segment.Raw) {
 	return raws
 }
 
-// retryRaws returns the rows set aside that are tried again, as frozen memtables that
-// come before all others. The edit takes their raw segments away. mu is held.
+// retryRaws returns the set-aside rows that are tried again, as frozen memtables before all others.
+// The edit removes their raw segments. mu must be held.
 func (fl *Flusher) retryRaws(postponed map[uint64]string, edit *manifest.Edit) (again []*frozen) {
 	for _, id := range slices.Sorted(maps.Keys(fl.tables.segs.raw)) {
 		d := fl.tables.State.Tables[id]

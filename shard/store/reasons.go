@@ -1,6 +1,6 @@
 package store
 
-// Why a flush is made; the values of a metric's label.
+// The reasons of a flush; they are values of a metric's label.
 const (
 	flushBytes   = "bytes"
 	flushLog     = "log"

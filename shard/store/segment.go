@@ -11,33 +11,36 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// LiveSegment is a segment that is in the manifest, or was: its file goes with the
-// last reference. The shard has one while the manifest lists it, every View one.
+// LiveSegment is a segment that is or was in the manifest. Its file is removed with the last
+// reference. The shard has one reference while the manifest lists the segment, and every View has
+// one.
 type LiveSegment struct {
 	segment.Meta
 	Path string
 	refs atomic.Int64
 	// Damage, if set, is why the segment is not read; see quarantine.go.
 	Damage atomic.Pointer[damage]
-	// verified is when the whole file was last found sound, in Unix nanoseconds.
+	// verified is when the whole file was last found intact, in Unix nanoseconds.
 	verified atomic.Int64
-	// groups are its row groups, and layouts the columns of its tables, once they were needed.
+	// groups are its row groups, and layouts the columns of its tables. Both are read when they are
+	// first needed.
 	groups  atomic.Pointer[[]segment.Group]
 	layouts atomic.Pointer[segment.Layouts]
-	// current is the version of the table by which it was last found to have all indexes.
+	// current is the last version of the table for which the segment was found to have all indexes.
 	current atomic.Uint32
-	// rows are the rows of a raw segment, reason is why it is one, and since is when it was
-	// written, in Unix nanoseconds (0: not known).
+	// rows are the rows of a raw segment, reason is why it is raw, and since is when it was
+	// written, in Unix nanoseconds (0 if that is not known).
 	rows   *memtable.Memtable
 	reason string
 	since  int64
-	// expired reports whether all its rows have expired; it is set when the manifest does not list it any more.
+	// expired reports whether all its rows have expired. It is set when the manifest no longer
+	// lists it.
 	expired bool
-	// gone is called with the last reference, if the manifest does not list it any more.
+	// gone is called with the last reference if the manifest no longer lists the segment.
 	gone func(*LiveSegment)
 }
 
-// Unref gives a reference back.
+// Unref releases a reference.
 func (l *LiveSegment) Unref() {
 	if l.refs.Add(-1) == 0 {
 		if l.rows != nil {
@@ -47,7 +50,7 @@ func (l *LiveSegment) Unref() {
 	}
 }
 
-// Span returns what the segment has of a table.
+// Span describes the rows of a table in the segment.
 func (l *LiveSegment) Span(tableID uint64) segment.TableSpan {
 	if !l.Shared() {
 		return segment.TableSpan{TableID: l.TableID, Rows: l.Rows, MinTime: l.MinTime, MaxTime: l.MaxTime}
@@ -61,9 +64,9 @@ func (l *LiveSegment) Span(tableID uint64) segment.TableSpan {
 	return l.Tables[i]
 }
 
-// layoutsOf reads what the tables of a shared segment have, once. It returns nil if the file
-// cannot be read; the query that reads the rows reports why. A file that is damaged stays so, and
-// is not read again; one that could not be opened or read is.
+// layoutsOf reads the layouts of a shared segment once. It returns nil if the file cannot be read;
+// the query that reads the rows reports the reason. A damaged file is not read again; a file that
+// could not be opened or read is.
 func (l *LiveSegment) layoutsOf(fsys vfs.FS) segment.Layouts {
 	if have := l.layouts.Load(); have != nil {
 		return *have
@@ -77,7 +80,7 @@ func (l *LiveSegment) layoutsOf(fsys vfs.FS) segment.Layouts {
 	return read
 }
 
-// BytesOf returns about what the rows of a table take in the file.
+// BytesOf returns the approximate size of a table's rows in the file.
 func (l *LiveSegment) BytesOf(tableID uint64) int64 {
 	if !l.Shared() {
 		return l.Bytes
@@ -92,8 +95,8 @@ func (l *LiveSegment) damaged() string {
 	return ""
 }
 
-// damage is why a segment is not read. What it had is missing until the file is
-// restored, or given up with `cordwood doctor --forget`.
+// damage is why a segment is not read. Its rows are missing until the file is restored, or given up
+// with `cordwood doctor --forget`.
 type damage struct {
 	reason string
 }

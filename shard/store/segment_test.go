@@ -9,7 +9,8 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// opens is a file system that counts how often files are opened, and refuses as long as it is told to.
+// opens is a file system that counts how often files are opened, and refuses to open them while the
+// test wants that.
 type opens struct {
 	vfs.FS
 	count  int
@@ -23,8 +24,8 @@ func (o *opens) Open(name string) (vfs.File, error) {
 	return o.FS.Open(name)
 }
 
-// TestLayoutsOfDamagedFile holds that the footer of a damaged file is read once, and of a file that
-// could not be opened again.
+// TestLayoutsOfDamagedFile checks that the footer of a damaged file is read once, and that a file
+// that could not be opened is read again.
 func TestLayoutsOfDamagedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "damaged.parquet")
 	if err := os.WriteFile(path, []byte("PAR1 this is no footer of a segment PAR2"), 0o600); err != nil {

@@ -13,10 +13,10 @@ import (
 	"cordwood/shard/memtable"
 )
 
-// Status describes what the shard shows: for operators, for the metadata, and as metrics.
+// Status describes the state of the shard for operators, for the metadata, and as metrics.
 type Status struct{ tables *Tables }
 
-// Describe adds what there is to say of the tables of the shard.
+// Describe adds the description of the shard's tables.
 func (st *Status) Describe(out *shardpb.ShardStats, req *shardpb.StatsRequest) {
 	tb := st.tables
 	tb.mu.RLock()
@@ -58,7 +58,7 @@ func (st *Status) Describe(out *shardpb.ShardStats, req *shardpb.StatsRequest) {
 	st.tableStats(out, mems, wanted, req.Segments)
 }
 
-// tableStats adds what there is to say of the wanted tables; nil: of all. mu is held.
+// tableStats adds the statistics of the given tables, or of all if wanted is nil. mu must be held.
 func (st *Status) tableStats(out *shardpb.ShardStats, mems []*memtable.Memtable, wanted iter.Seq[uint64],
 	segments bool,
 ) {
@@ -115,7 +115,7 @@ func (st *Status) tableStats(out *shardpb.ShardStats, mems []*memtable.Memtable,
 	}
 }
 
-// Report adds what the metadata wants to know of the tables of the shard.
+// Report adds what the metadata has to know about the shard's tables.
 func (st *Status) Report(out *metapb.ReplicaReport) {
 	tb := st.tables
 	tb.mu.RLock()
@@ -137,14 +137,14 @@ func (st *Status) Report(out *metapb.ReplicaReport) {
 	out.KeysNanos = int64(tb.State.KeysLast(tb.clockNanos()))
 }
 
-// Warnings says in words what an operator should do something about. Anybody may read
-// them, so tables are named by their ids.
+// Warnings returns texts about problems that an operator should fix. Every user may read them, so
+// tables are named by their ids.
 func (st *Status) Warnings() (out []string) {
 	tb := st.tables
 	tb.mu.RLock()
 	defer tb.mu.RUnlock()
 	for _, a := range tb.segs.rawRows() {
-		out = append(out, fmt.Sprintf("shard %d: %d rows of table id %d cannot be written to segments and are kept aside: "+
+		out = append(out, fmt.Sprintf("shard %d: %d rows of table id %d cannot be written to segments and are set aside: "+
 			"%s; start a newer version, which tries again, or drop the table",
 			tb.cfg.ID, a.Rows, a.TableId, a.Reason))
 	}
@@ -155,7 +155,7 @@ func (st *Status) Warnings() (out []string) {
 	return out
 }
 
-// gauges calls gauge for each figure of what the shard shows.
+// gauges calls gauge for each metric of the visible state.
 func (st *Status) gauges(gauge func(name, help string, value func() float64)) {
 	tb := st.tables
 	locked := func(value func() float64) func() float64 {
@@ -165,7 +165,7 @@ func (st *Status) gauges(gauge func(name, help string, value func() float64)) {
 			return value()
 		}
 	}
-	gauge("cordwood_shard_memtable_bytes", "Memory of memtables, frozen ones included.",
+	gauge("cordwood_shard_memtable_bytes", "Memory of memtables, including frozen ones.",
 		locked(func() float64 { return float64(tb.Mem.size()) }))
 	gauge("cordwood_shard_memtable_age_seconds", "Age of the oldest row in the active memtable; 0 if there is none.",
 		locked(func() float64 {
@@ -188,10 +188,10 @@ func (st *Status) gauges(gauge func(name, help string, value func() float64)) {
 	gauge("cordwood_shard_segments", "Live segments.", locked(func() float64 {
 		return float64(len(tb.segs.live))
 	}))
-	gauge("cordwood_shard_segments_damaged", "Live segments that are damaged and set aside: their rows are missing.",
+	gauge("cordwood_shard_segments_damaged", "Live segments that are damaged and quarantined: their rows are missing.",
 		locked(func() float64 { return float64(tb.segs.damagedCount()) }))
 	gauge("cordwood_shard_aside_rows",
-		"Rows that cannot be written to segments and are kept aside, in memory and on disk.", locked(func() float64 {
+		"Rows that cannot be written to segments and are set aside, in memory and on disk.", locked(func() float64 {
 			n := int64(0)
 			for _, list := range tb.segs.raw {
 				for _, l := range list {
@@ -203,13 +203,13 @@ func (st *Status) gauges(gauge func(name, help string, value func() float64)) {
 	gauge("cordwood_shard_aside_bytes", "Memory of rows that cannot be written to segments.",
 		locked(func() float64 { return float64(tb.segs.rawBytes()) }))
 	gauge("cordwood_shard_tails", "Tails that follow a table.", locked(func() float64 { return float64(tb.tails.open) }))
-	gauge("cordwood_shard_applied_index", "Index of the last entry applied.",
+	gauge("cordwood_shard_applied_index", "Index of the last log entry applied.",
 		locked(func() float64 { return float64(tb.AppliedIndex) }))
-	gauge("cordwood_shard_flushed_index", "Index up to which everything is in segments.",
+	gauge("cordwood_shard_flushed_index", "Index of the log up to which everything is in segments.",
 		func() float64 { return float64(tb.Flushed.Load()) })
 }
 
-// Busiest returns the tables with the most bytes, the first one first.
+// Busiest returns the tables with the most bytes, in descending order.
 func (st *Status) Busiest(most int) []*metapb.TableIngest {
 	tb := st.tables
 	tb.mu.RLock()
@@ -224,7 +224,7 @@ func (st *Status) Busiest(most int) []*metapb.TableIngest {
 	return out[:min(len(out), most)]
 }
 
-// HighestTable returns the highest id of a table that the shard has, or had not long ago.
+// HighestTable returns the highest id of a table that the shard has, or had recently.
 func (st *Status) HighestTable() (id uint64) {
 	tb := st.tables
 	tb.mu.RLock()

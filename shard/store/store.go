@@ -12,8 +12,8 @@ import (
 	"cordwood/shard/rules"
 )
 
-// Store is the tables of a replica with the parts that keep them on disk. Calls go down this list;
-// a part speaks to those above it through functions.
+// Store has the tables of a replica, and the parts that keep them on disk. Calls go down this list;
+// a part calls those above it through functions.
 type Store struct {
 	Compactor *compactor
 	Flusher   *Flusher
@@ -23,14 +23,14 @@ type Store struct {
 	Files     *SegmentFiles
 	Tables    *Tables
 
-	// Parts without fields of their own, which answer questions about Tables.
+	// Parts without their own fields, which answer questions about Tables.
 	Readers     Readers
 	Memory      Memory
 	Definitions Definitions
 	Status      Status
 }
 
-// New makes the parts and connects them. Nothing is read before open.
+// New creates the parts and connects them. It reads nothing; Open does.
 func New(cfg *Config, m *Metrics, ops *Operations) *Store {
 	st, dir := &Store{}, filepath.Join(cfg.Dir, SegmentDirName)
 	st.Tables = newTables(cfg, m, dir)
@@ -53,13 +53,13 @@ func New(cfg *Config, m *Metrics, ops *Operations) *Store {
 	return st
 }
 
-// Connect gives the parts what takes over the state of other replicas, and a function that is called
-// when a flush has made room. It is called once, after New.
+// Connect gives the parts a function that takes over the state of other replicas, and one that is
+// called when a flush has freed memory. It must be called once, after New.
 func (st *Store) Connect(in *install.Installer, notifyFreed func()) {
 	st.Ledger.installer, st.Ledger.notifyFreed = in, notifyFreed
 }
 
-// Open reads the manifest and looks at the segments. After an error nothing is open.
+// Open reads the manifest and checks the segments. After an error nothing is open.
 func (st *Store) Open() (state *manifest.State, err error) {
 	tb, lg, cfg := st.Tables, st.Ledger, st.Tables.cfg
 	if err := cfg.FS.MkdirAll(lg.segmentDir); err != nil {
@@ -77,7 +77,7 @@ func (st *Store) Open() (state *manifest.State, err error) {
 	}()
 	state = lg.manifest.State()
 	if n := lg.manifest.TornBytes(); n > 0 {
-		cfg.Logger.Info("left out an edit of the manifest that was not finished", "bytes", n)
+		cfg.Logger.Info("ignored an unfinished edit of the manifest", "bytes", n)
 	}
 	if tb.State, err = rules.NewState(cfg.ID, state); err != nil {
 		return nil, fmt.Errorf("manifest: %w", err)
@@ -103,8 +103,8 @@ func (st *Store) Open() (state *manifest.State, err error) {
 	return state, nil
 }
 
-// Sweep deals with files that the manifest does not list; see segmentFiles.sweep. The replica has
-// vouched for the manifest.
+// Sweep handles files that the manifest does not list; see segmentFiles.sweep. It must be called
+// after the replica has confirmed the manifest.
 func (st *Store) Sweep() error {
 	state := st.Ledger.State()
 	err := st.Files.sweep(state)
@@ -114,14 +114,14 @@ func (st *Store) Sweep() error {
 	return err
 }
 
-// Close gives up the memory of all rows, and closes the manifest. Views stay usable.
+// Close releases the memory of all rows, and closes the manifest. Views stay usable.
 func (st *Store) Close() error {
 	st.Tables.free()
 	st.Tables.cfg.Budget.Join(-1)
 	return st.Ledger.manifest.Close()
 }
 
-// Gauges adds the figures of all parts.
+// Gauges adds the gauges of all parts.
 func (st *Store) Gauges(m *Metrics) {
 	st.Status.gauges(m.Gauge)
 	m.Gauge("cordwood_shard_compaction_debt_bytes", "Bytes of segments that should be merged.",

@@ -15,8 +15,8 @@ import (
 	"cordwood/shard/segment"
 )
 
-// Tables are what this replica shows: the replicated state, the rows in memory, and the
-// segments that have rows. The contract of its lock is in doc.go.
+// Tables is the visible state of this replica: the replicated state, the rows in memory, and the
+// segments with rows. doc.go describes the contract of its lock.
 type Tables struct {
 	cfg     *Config
 	metrics *Metrics
@@ -28,29 +28,28 @@ type Tables struct {
 	mu sync.RWMutex // guards everything below
 
 	State  *rules.State
-	ticked time.Duration // when, by Config.Monotonic, state.Clock was set
+	ticked time.Duration // when state.Clock was set, by Config.Monotonic
 	Mem    memtables
 	segs   segmentLists
-	// Base is the applied index that the manifest had at Open: what is replayed up
-	// to it is skipped.
+	// Base is the applied index of the manifest at Open. Replayed entries up to it are skipped.
 	Base                      uint64
 	AppliedIndex, AppliedTerm uint64
-	flushErr                  error         // of the last flush
+	flushErr                  error         // error of the last flush
 	flushFailing              time.Duration // since when flushes fail, by Config.Monotonic, if flushErr is set
 	closing, closed           bool
 	tails                     tails
 	Ingested                  ingested
 	sources                   copySources
-	// logOnly is set from before another replica is added: no rows go beside the log.
+	// logOnly is set before another replica is added: from then on all rows go through the log.
 	logOnly bool
 }
 
 // memtables are the rows in memory; Tables.mu guards them.
 type memtables struct {
 	Active *memtable.Memtable
-	bytes  int64     // of active, as of the last entry
-	since  time.Time // first row in active; zero if there is none
-	last   time.Time // last row in active
+	bytes  int64     // size of active after the last entry
+	since  time.Time // arrival of the first row in active; zero if there is none
+	last   time.Time // arrival of the last row in active
 	frozen []*frozen // oldest first
 }
 
@@ -72,22 +71,22 @@ func (mt *memtables) rows() int64 {
 	return n
 }
 
-// segmentLists are the segments that are shown; Tables.mu guards them. The lists are
-// replaced, not changed, because Views share them.
+// segmentLists has the visible segments. Tables.mu guards them. Lists are replaced and not changed,
+// because Views share them.
 type segmentLists struct {
 	segmentDir string
 	// live are the segments that the manifest lists, by id.
 	live map[uint64]*LiveSegment
-	// byTable are the segments that have live rows of a table, by rising order.
+	// byTable are the segments with live rows of a table, in ascending order.
 	byTable map[uint64][]*LiveSegment
-	eras    map[uint64][]manifest.Era // of the manifest
-	// raw are the raw segments of a table, by rising order.
+	eras    map[uint64][]manifest.Era // as in the manifest
+	// raw are the raw segments of a table, in ascending order.
 	raw map[uint64][]*LiveSegment
-	// loaded are raw segments that newSegment has not made yet.
+	// loaded are raw segments that newSegment has not used yet.
 	loaded map[uint64]loadedRaw
 	// damaged are the segments that were found damaged at Open, by id.
 	damaged map[uint64]*damage
-	// removeSegment is called with the last reference to a segment that is not listed any more.
+	// removeSegment is called with the last reference to a segment that is no longer listed.
 	removeSegment func(*LiveSegment)
 }
 
@@ -101,7 +100,7 @@ func newTables(cfg *Config, m *Metrics, segmentDir string) *Tables {
 	}
 }
 
-// free gives up the memory of all rows. Views keep theirs.
+// free releases the memory of all rows. Views keep theirs.
 func (tb *Tables) free() {
 	tb.Abandon()
 	tb.mu.Lock()
@@ -121,7 +120,7 @@ func (tb *Tables) free() {
 	}
 }
 
-// show shows the state and the segments of a manifest; raw segments are loaded already.
+// show publishes the state and the segments of a manifest. Its raw segments must have been loaded.
 func (tb *Tables) show(st *manifest.State, segments []segment.Meta) {
 	tb.segs.learnEras(st.Merging)
 	for _, m := range segments {
@@ -138,7 +137,7 @@ func (tb *Tables) Applied() uint64 {
 	return tb.AppliedIndex
 }
 
-// RequireLog says whether all rows have to go through the log, because there is another replica or
+// RequireLog sets whether all rows have to go through the log, because there is another replica or
 // will be one.
 func (tb *Tables) RequireLog(required bool) {
 	tb.mu.Lock()
@@ -146,7 +145,7 @@ func (tb *Tables) RequireLog(required bool) {
 	tb.logOnly = required
 }
 
-// Close ends the tails, and has new writes refused. Views can still be made.
+// Close ends the tails and makes new writes fail. Views can still be created.
 func (tb *Tables) Close() {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -154,35 +153,35 @@ func (tb *Tables) Close() {
 	tb.tails.end(0, tailEnds(tb.cfg.ID))
 }
 
-// Abandon ends all reading: no View is made any more.
+// Abandon ends all reading: no further View can be created.
 func (tb *Tables) Abandon() {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	tb.closed = true
 }
 
-// frozen is a memtable that takes no more rows, with the state as it was when the
-// last of them was applied.
+// frozen is a memtable that takes no more rows, with the state after its last row was applied.
 type frozen struct {
 	mem         *memtable.Memtable
 	bytes       int64
 	index, term uint64
 	clock       int64
-	defs        map[uint64]*rules.Definition // of the tables that have rows here
-	changes     rules.Changes                // since the freeze before
+	defs        map[uint64]*rules.Definition // definitions of the tables that have rows here
+	changes     rules.Changes                // changes since the previous freeze
 	sessions    []manifest.Session
 	keys        []manifest.Key
 }
 
-// used returns the memory of all memtables, or of the rows' places in a flush if that is more; mu is held.
+// used returns the memory of all memtables, or the memory that a flush needs to sort their rows if
+// that is more; mu must be held.
 func (tb *Tables) used() int64 { return max(tb.Mem.size(), tb.Mem.rows()*rowBytes) }
 
-// rowBytes is what a row takes while it is flushed, besides its values: rows that are all
-// alike take nothing else, so that there could be a billion of them in little memory.
+// rowBytes is the memory of a row during a flush, besides its values. Equal rows need nothing else,
+// so a billion of them could be in little memory.
 const rowBytes = int64(unsafe.Sizeof(segment.RowRef{}))
 
-// addLive makes a segment that the manifest lists one of the tables that have live
-// rows in it; mu is held.
+// addLive adds a segment that the manifest lists to the tables that have live rows in it; mu must
+// be held.
 func (tb *Tables) addLive(m segment.Meta) {
 	l := tb.segs.newSegment(m)
 	tb.segs.live[m.ID] = l
@@ -224,7 +223,7 @@ func (sl *segmentLists) newSegment(m segment.Meta) *LiveSegment {
 	return l
 }
 
-// hide takes segments out of the list of a table; mu is held.
+// hide removes segments from the list of a table; mu must be held.
 func (sl *segmentLists) hide(tableID uint64, hide func(*LiveSegment) bool) {
 	list := sl.byTable[tableID]
 	if !slices.ContainsFunc(list, hide) {
@@ -238,7 +237,7 @@ func (sl *segmentLists) hide(tableID uint64, hide func(*LiveSegment) bool) {
 	sl.byTable[tableID] = kept
 }
 
-// learnEras takes over the eras of the manifest; mu is held.
+// learnEras takes over the eras of the manifest; mu must be held.
 func (sl *segmentLists) learnEras(list []manifest.Merging) {
 	sl.eras = make(map[uint64][]manifest.Era, len(list))
 	for _, m := range list {
@@ -246,7 +245,7 @@ func (sl *segmentLists) learnEras(list []manifest.Merging) {
 	}
 }
 
-// damagedCount returns the number of segments that are set aside; mu is held.
+// damagedCount returns the number of quarantined segments; mu must be held.
 func (sl *segmentLists) damagedCount() int {
 	seen := map[uint64]bool{}
 	for _, list := range sl.byTable {

@@ -14,10 +14,10 @@ import (
 	"cordwood/shard/rules"
 )
 
-// A Tail gets the rows of one table from one index of the log on, each row once. It costs Apply a copy
-// of the encoded batches of its table.
+// A Tail receives the rows of one table from one index of the log on, each row once. For this,
+// Apply copies the encoded batches of the table.
 //
-// One goroutine calls Next and TakeView; Close may be called by any, also twice.
+// One goroutine calls Next and TakeView. Close may be called by any goroutine, and twice.
 type Tail struct {
 	tables *Tables
 	table  uint64
@@ -28,14 +28,14 @@ type Tail struct {
 	// Guarded by Tables.mu.
 	queue  [][]byte
 	bytes  int64
-	err    error // why nothing follows
+	err    error // why no more rows follow
 	closed bool
 }
 
 // tails are the tails of a shard; Tables.mu guards them.
 type tails struct {
 	maxBytes int64              // Config.TailBytes
-	lost     prometheus.Counter // tails that were given up
+	lost     prometheus.Counter // tails that were ended because their reader was too slow
 	byTable  map[uint64][]*Tail
 	open     int
 	bytes    int64 // in all queues
@@ -68,15 +68,15 @@ func tailEnds(shard uint32) error {
 	return errs.New(errs.ShardNotReady, "shard %d: it is closing", shard).WithRetryAfter(time.Second)
 }
 
-// TakeView returns the View of the table's rows at the index from which on Next returns rows. It is nil
-// once it was taken. The caller closes it.
+// TakeView returns the View of the table's rows at the index after which Next returns rows. It
+// returns nil if it was taken before. The caller must close it.
 func (t *Tail) TakeView() *View {
 	v := t.view
 	t.view = nil
 	return v
 }
 
-// Definition returns the newest definition of the table that the shard has; nil if it has none.
+// Definition returns the shard's newest definition of the table, or nil if it has none.
 func (t *Tail) Definition() *schema.Table {
 	t.tables.mu.RLock()
 	defer t.tables.mu.RUnlock()
@@ -86,11 +86,11 @@ func (t *Tail) Definition() *schema.Table {
 	return nil
 }
 
-// Next waits for rows and returns encoded batches with them in the order of their
-// application, about most bytes of them but at least one. They belong to the caller.
+// Next waits for rows and returns encoded batches in the order in which they were applied: about
+// most bytes, but at least one batch. They belong to the caller.
 //
-// Its error is the error of ctx, RateLimited if rows were lost because Next was called too
-// rarely, TableNotFound if the table was dropped, ShardNotReady if the shard closes.
+// Its error is the error of ctx, RateLimited if rows were lost because Next was called too rarely,
+// TableNotFound if the table was dropped, or ShardNotReady if the shard is closing.
 func (t *Tail) Next(ctx context.Context, most int64) ([][]byte, error) {
 	for {
 		out, err := t.take(most)
@@ -148,7 +148,7 @@ func (t *Tail) Close() {
 
 var errClosedTail = errors.New("shard: the tail is closed")
 
-// end lets Next return err, at once. mu is held.
+// end makes Next return err at once. mu must be held.
 func (t *Tail) end(err error) {
 	if t.err != nil {
 		return
@@ -182,10 +182,10 @@ func (x *tails) remove(t *Tail) {
 	x.byTable[t.table] = list
 }
 
-// deliver hands applied batches to the tails of their tables; encoded are the same in
-// the form of the log. It is called with what has just been linked.
+// deliver passes applied batches to the tails of their tables. encoded are the same batches in the
+// form of the log. It is called after they have been linked.
 //
-// Delete markers are no rows and are left out, and so are rows that no query will ever show.
+// It leaves out delete markers, which are not rows, and rows that no query will ever return.
 func (x *tails) deliver(batches []*column.Batch, encoded [][]byte, defs map[uint64]*rules.Definition) {
 	if x.open == 0 {
 		return
@@ -196,9 +196,9 @@ func (x *tails) deliver(batches []*column.Batch, encoded [][]byte, defs map[uint
 			continue
 		}
 		if def := defs[b.TableID]; def != nil && def.Instant {
-			continue // thrown away at once
+			continue // discarded at once
 		}
-		data := bytes.Clone(encoded[i]) // the log's memory is the log's
+		data := bytes.Clone(encoded[i]) // copied, because the memory belongs to the log
 		for _, t := range list {
 			x.push(t, data)
 		}
@@ -208,7 +208,7 @@ func (x *tails) deliver(batches []*column.Batch, encoded [][]byte, defs map[uint
 // tailShare is how many full queues the tails of a shard may have together.
 const tailShare = 4
 
-// push adds a batch to the queue of a tail, or gives the tail up.
+// push adds a batch to the queue of a tail, or ends the tail.
 func (x *tails) push(t *Tail, data []byte) {
 	if t.err != nil {
 		return
@@ -219,7 +219,8 @@ func (x *tails) push(t *Tail, data []byte) {
 	if t.bytes > x.maxBytes || x.bytes > tailShare*x.maxBytes && t.bytes > x.bytes/int64(max(1, x.open)) {
 		x.lost.Inc()
 		t.end(errs.New(errs.RateLimited,
-			"the reader is too slow: %d bytes of rows waited for it, which is more than are kept; its place is lost", t.bytes))
+			"the reader is too slow: %d bytes of rows were waiting, which is more than are kept; start the tail "+
+				"again", t.bytes))
 		return
 	}
 	t.wake()

@@ -12,9 +12,9 @@ import (
 	"cordwood/shard/rules"
 )
 
-// TakeOver makes a fetched state this replica's, in one step for readers and on disk.
-// Views that are open stay as they are. Only the apply goroutine calls it, and no flush
-// runs meanwhile; a compaction that does is given up when it commits.
+// TakeOver replaces this replica's state by a fetched one, in one step for readers and on disk.
+// Open Views stay unchanged. Only the apply goroutine calls it, and no flush runs meanwhile. A
+// compaction that is running is given up when it commits.
 func (lg *Ledger) TakeOver(fetched *manifest.State) error {
 	lg.mu.Lock()
 	defer lg.mu.Unlock()
@@ -40,8 +40,8 @@ func (lg *Ledger) TakeOver(fetched *manifest.State) error {
 		return err
 	}
 	if err := lg.manifest.Replace(&next); err != nil {
-		// Which of the two states is on disk is not known, and nothing may be added to the
-		// wrong one: the start finds out.
+		// It is unknown which of the two states is on disk, and nothing must be added to the wrong
+		// one. The next start finds out.
 		if lg.cfg.FailStop != nil {
 			lg.cfg.FailStop(fmt.Errorf("shard %d: %w", lg.cfg.ID, err))
 		}
@@ -62,7 +62,7 @@ func (lg *Ledger) TakeOver(fetched *manifest.State) error {
 	for _, u := range begun {
 		u.forget()
 		if err := lg.files.removeNew(u.edit.Add); err != nil {
-			lg.cfg.Logger.Warn("files of a flush that was given up stay behind until the next start", "error", err)
+			lg.cfg.Logger.Warn("could not remove the files of an abandoned flush; the next start removes them", "error", err)
 		}
 	}
 	for _, l := range old {
@@ -73,8 +73,8 @@ func (lg *Ledger) TakeOver(fetched *manifest.State) error {
 	return nil
 }
 
-// replace shows the state and the segments of another replica, and returns what it showed before: both
-// lose the reference of the tables. raws are the raw segments, loaded.
+// replace publishes the state and the segments of another replica, and returns the old ones; the
+// tables' references to both are dropped. raws are the loaded raw segments.
 func (tb *Tables) replace(state *rules.State, next *manifest.State, raws map[uint64]loadedRaw) (
 	old map[uint64]*LiveSegment, mems []*memtable.Memtable,
 ) {
@@ -92,12 +92,12 @@ func (tb *Tables) replace(state *rules.State, next *manifest.State, raws map[uin
 	tb.show(next, next.Segments)
 	tb.flushErr, tb.flushFailing = nil, 0
 	tb.tails.end(0, errs.New(errs.ShardNotReady,
-		"shard %d: node %s took over the state of another replica; begin again", tb.cfg.ID,
+		"shard %d: node %s took over the state of another replica meanwhile; begin again", tb.cfg.ID,
 		tb.cfg.NodeID).WithRetryAfter(time.Second))
 	return old, mems
 }
 
-// garbageOf returns the segments whose files are dead once st is not the state any more.
+// garbageOf returns the segments whose files are dead once st is no longer the state.
 func (lg *Ledger) garbageOf(st *manifest.State) []uint64 {
 	ids := map[uint64]bool{}
 	for i := range st.Segments {

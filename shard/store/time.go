@@ -2,7 +2,7 @@ package store
 
 import "time"
 
-// Tick moves the replicated clock to the time of an entry; mu is held.
+// tick advances the replicated clock to the time of an entry; mu must be held.
 func (tb *Tables) tick(at int64) {
 	before := tb.State.Clock
 	tb.State.Tick(at)
@@ -11,7 +11,7 @@ func (tb *Tables) tick(at int64) {
 	}
 }
 
-// clockNanos returns the replicated clock as it should be now; mu is held.
+// clockNanos returns the present value of the replicated clock; mu must be held.
 func (tb *Tables) clockNanos() int64 {
 	if tb.State.Clock == 0 {
 		return tb.cfg.Now().UnixNano() // nothing was ever written
@@ -19,15 +19,15 @@ func (tb *Tables) clockNanos() int64 {
 	return tb.State.Clock + int64(tb.cfg.Monotonic()-tb.ticked)
 }
 
-// clockNow returns the replicated clock as it should be now.
+// clockNow returns the present value of the replicated clock.
 func (tb *Tables) clockNow() time.Time {
 	tb.mu.RLock()
 	defer tb.mu.RUnlock()
 	return time.Unix(0, tb.clockNanos())
 }
 
-// Seen returns the time by what the shard, and the node before this process, saw last, and by the monotonic
-// clock since; zero if neither saw anything.
+// Seen returns the present time according to the last time that the shard, or the node before this
+// process, saw, plus the monotonic time since. It is zero if neither saw any time.
 func (tb *Tables) Seen(mono time.Duration) (t time.Time) {
 	tb.mu.RLock()
 	if tb.State.Clock != 0 {

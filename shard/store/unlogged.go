@@ -9,7 +9,7 @@ import (
 	"cordwood/shard/rules"
 )
 
-// LinkUnlogged appends batches, whose memory is mem, outside of the log. sole says that there is no
+// LinkUnlogged appends batches, whose memory is mem, without the log. sole says that there is no
 // other replica.
 func (tb *Tables) LinkUnlogged(mem *memtable.Memtable, batches []*column.Batch, encoded [][]byte,
 	sole bool,
@@ -17,7 +17,8 @@ func (tb *Tables) LinkUnlogged(mem *memtable.Memtable, batches []*column.Batch, 
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
 	if tb.closing {
-		return r, errs.New(errs.ShardNotReady, "shard %d: it is closing on node %s", tb.cfg.ID,
+		return r, errs.New(errs.ShardNotReady, "shard %d: write: it is being closed on node %s; send the write "+
+			"again", tb.cfg.ID,
 			tb.cfg.NodeID).WithReason(errs.NotLeader)
 	}
 	if tb.logOnly || !sole {
@@ -54,7 +55,8 @@ func (tb *Tables) LinkUnlogged(mem *memtable.Memtable, batches []*column.Batch, 
 	return r, nil
 }
 
-// admitUnlogged returns the batches that the rules admit, and notes in r what became of the others; mu is held.
+// admitUnlogged returns the batches that the rules admit, and records in r the outcome of the
+// others; mu must be held.
 func (tb *Tables) admitUnlogged(r *unloggedResult, batches []*column.Batch,
 	encoded [][]byte,
 ) (link []*column.Batch, data [][]byte, err error) {
@@ -82,11 +84,11 @@ func (tb *Tables) admitUnlogged(r *unloggedResult, batches []*column.Batch,
 	return link, data, nil
 }
 
-// unloggedResult is what became of batches that do not go through the log.
+// unloggedResult is the outcome of batches that do not go through the log.
 type unloggedResult struct {
 	Index            uint64
 	Need             []uint64 // tables whose definitions are missing; nothing was appended
-	Frozen           bool     // the batches are in the memory of a memtable that is not active any more
+	Frozen           bool     // the batches are in the memory of a memtable that is no longer active
 	Full             bool     // the shard should be flushed
 	Duplicates, Rows int
 }

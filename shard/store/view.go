@@ -16,19 +16,19 @@ import (
 // Segment is a segment of a View.
 type Segment struct {
 	segment.Meta
-	// Span is what the file has of the table: all of it, unless it is shared.
+	// Span describes the table's rows in the file: all rows, unless the file is shared.
 	Span segment.TableSpan
 	// Path is the file's name.
 	Path string
-	// Damaged is why the file must not be read, if it is set: its rows are missing.
+	// Damaged, if not empty, is why the file must not be read: its rows are missing.
 	Damaged string
-	// Layouts reports which columns of a shared file are whose.
+	// Layouts returns which columns of a shared file belong to which table.
 	Layouts func() segment.Layouts
 }
 
-// View is the rows of some tables at one index of the log. It does not change, and
-// what it refers to stays in place until Close: files are not removed, memory is
-// not freed. Its methods may be called concurrently.
+// View is the rows of some tables at one index of the log. It is immutable, and what it refers to
+// stays in place until Close: files are not removed, and memory is not freed. Its methods may be
+// called concurrently.
 type View struct {
 	fsys     vfs.FS
 	index    uint64
@@ -36,11 +36,11 @@ type View struct {
 	batches  map[uint64][]*column.Batch
 	merging  map[uint64]merging
 	mems     []*memtable.Memtable
-	readers  *atomic.Int64 // of the shard; Close subtracts the View
+	readers  *atomic.Int64 // the shard's counter; Close subtracts the View
 	once     sync.Once
 }
 
-// Readers makes what reads the rows: views, tails, pins of backups, and copies to other shards.
+// Readers creates the readers of rows: views, tails, pins for backups, and copies to other shards.
 type Readers struct {
 	tables *Tables
 	// Open counts open Views, and open Pinned of backups.
@@ -54,7 +54,7 @@ func (rd *Readers) View(tableIDs ...uint64) *View {
 	return rd.viewLocked(tableIDs...)
 }
 
-// viewLocked is View with Tables.mu held.
+// viewLocked does what View does, with Tables.mu held.
 func (rd *Readers) viewLocked(tableIDs ...uint64) *View {
 	tb := rd.tables
 	v := &View{
@@ -96,7 +96,7 @@ func (rd *Readers) viewLocked(tableIDs ...uint64) *View {
 	return v
 }
 
-// take adds what a memtable has of the tables, with a reference if it has anything.
+// take adds the rows of the tables in a memtable, with a reference if there are any.
 func (v *View) take(m *memtable.Memtable, tableIDs []uint64) {
 	held := false
 	for i, id := range tableIDs {
@@ -110,7 +110,7 @@ func (v *View) take(m *memtable.Memtable, tableIDs []uint64) {
 		if v.batches[id] == nil {
 			v.batches[id] = list
 		} else {
-			v.batches[id] = append(v.batches[id], list...) // clipped, so this copies
+			v.batches[id] = append(v.batches[id], list...) // the list is clipped, so append copies it
 		}
 		held = true
 	}
@@ -120,7 +120,7 @@ func (v *View) take(m *memtable.Memtable, tableIDs []uint64) {
 	}
 }
 
-// AppliedIndex returns the index of the log that the View shows.
+// AppliedIndex returns the index of the log at which the View was taken.
 func (v *View) AppliedIndex() uint64 { return v.index }
 
 // Segments returns the segments of a table by rising Order.
@@ -136,19 +136,19 @@ func (v *View) Segments(tableID uint64) []Segment {
 	return out
 }
 
-// Batches returns the rows of a table that are in no segment yet, in the order of
-// their application.
+// Batches returns the rows of a table that are not in a segment yet, in the order in which they
+// were applied.
 func (v *View) Batches(tableID uint64) []*column.Batch { return v.batches[tableID] }
 
-// merging is how the rows of a table merge, by the definition that the shard has.
+// merging is the merge mode of a table's rows according to the shard's definition.
 type merging struct {
 	now  query.Merge
 	eras query.Eras
 	def  *schema.Table
 }
 
-// Widened returns a definition of a table whose columns have the types of the shard's definition,
-// if that is newer and has wider ones: the rows may have values of these types.
+// Widened returns a definition of a table with the column types of the shard's definition, if that
+// is newer and has wider types: the rows may have values of these types.
 func (v *View) Widened(table *schema.Table) *schema.Table {
 	if newest := v.merging[table.ID].def; newest != nil && newest.Version > table.Version {
 		return Widened(table, newest)
@@ -178,14 +178,14 @@ func Widened(table, newest *schema.Table) *schema.Table {
 	return out
 }
 
-// Merging reports how the rows of a table merge, and how older rows do that were written while it
-// merged in other ways; false if the shard does not know the table, and so has no rows of it.
+// Merging returns the merge mode of a table's rows, and the modes of older rows. It returns false
+// if the shard does not know the table, and so has no rows of it.
 func (v *View) Merging(tableID uint64) (now query.Merge, eras query.Eras, known bool) {
 	m, ok := v.merging[tableID]
 	return m.now, m.eras, ok
 }
 
-// Close gives back what the View held. It may be called twice.
+// Close releases the memory and files of the View. It may be called twice.
 func (v *View) Close() {
 	v.once.Do(func() {
 		for _, m := range v.mems {

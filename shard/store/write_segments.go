@@ -15,42 +15,42 @@ import (
 	"cordwood/shard/segment"
 )
 
-// maxSharedColumns is the most columns that a table brings into a shared file.
+// maxSharedColumns is the maximum number of columns of a table whose rows go into a shared file.
 const maxSharedColumns = segment.MaxSlots / 4
 
-// flushTable is what a flush has of a table.
+// flushTable is the part of a flush for one table.
 type flushTable struct {
 	def     *rules.Definition
-	merge   query.Merge // how its rows merge
+	merge   query.Merge // merge mode of its rows
 	batches []*column.Batch
-	bytes   int64 // in memory
-	own     bool  // gets files of its own
+	bytes   int64 // size in memory
+	own     bool  // whether it gets its own files
 }
 
-// part is what a flush has of a table in one partition, merged and in the order of a file.
+// part is the part of a flush for one table and partition, merged and in the order of a file.
 type part struct {
 	table   *schema.Table
 	merge   query.Merge
 	columns []uint32
 	batches []*column.Batch
 	rows    []segment.RowRef
-	// day and days are the partition; own reports whether the table gets a file of its own.
+	// day and days are the partition. own reports whether the table gets its own file.
 	day, days int64
 	own       bool
 }
 
-// sharedKey is what the tables of a shared file have in common: their physical table,
-// if they have one, and the partition.
+// sharedKey is what the tables of a shared file have in common: the partition, and their physical
+// table if they have one.
 type sharedKey struct {
 	database, physical string
 	day, days          int64
-	// apart is a table that is written by itself, because a process died over it.
+	// apart is a table that is written separately, because a process died over it.
 	apart uint64
 }
 
-// writeTables writes the rows of tables to segments, whose names are durable on return. It notes
-// the tables whose files cannot be made, with the reason; some of their files may have been made.
-// After an error none of the files is left.
+// writeTables writes the rows of tables to segments. When it returns, the names are durable. It
+// also returns the tables whose files cannot be written, with the reasons; some of their files may
+// have been written. After an error it removes its files.
 func (fl *Flusher) writeTables(tables map[uint64]*flushTable,
 	faults map[uint64]string,
 ) (metas []segment.Meta, err error) {
@@ -82,7 +82,8 @@ func (fl *Flusher) writeTables(tables map[uint64]*flushTable,
 		for list := shared[by]; len(list) > 0; {
 			n := countFitting(list)
 			if by.physical == "" && len(list) == 1 && list[0].merge == query.Append {
-				// Nobody to share with. A table that merges rows would have to stay by itself.
+				// There is no table to share with. A table that merges rows would have to keep its
+				// own file afterwards.
 				list[0].own = true
 			}
 			if err := write(list[:n]); err != nil {
@@ -99,8 +100,8 @@ func (fl *Flusher) writeTables(tables map[uint64]*flushTable,
 	return metas, nil
 }
 
-// divide puts the rows of a table in the order of files. It returns the parts that get files of their own, and
-// adds the others to the shared files. An error is of the rows.
+// divide sorts the rows of a table into the order of files. It returns the parts that get their own
+// files, and adds the others to the shared files. An error is about the rows.
 func (fl *Flusher) divide(id uint64, t *flushTable, shared map[sharedKey][]part) (own []part, err error) {
 	if t.bytes >= notedBytes {
 		fl.crashes.begin(id)
@@ -128,13 +129,12 @@ func (fl *Flusher) divide(id uint64, t *flushTable, shared map[sharedKey][]part)
 	return own, nil
 }
 
-// notedBytes is the smallest size at which it is noted of a table by itself that its rows are
-// being put in order.
+// notedBytes is the minimum size of a table whose sorting is recorded in the crash log.
 const notedBytes = 1 << 20
 
-// partsOf puts the rows of a table in the order of files. An error is of the rows.
+// partsOf sorts the rows of a table into the order of files. An error is about the rows.
 func (fl *Flusher) partsOf(id uint64, t *flushTable) (parts []part, err error) {
-	err = fl.cfg.catchPanic(fmt.Sprintf("put the rows of table %d in order", id), func() error {
+	err = fl.cfg.catchPanic(fmt.Sprintf("sort the rows of table %d", id), func() error {
 		spans, err := segment.Partitions(t.def.Table, t.batches)
 		if err != nil {
 			return err
@@ -152,8 +152,8 @@ func (fl *Flusher) partsOf(id uint64, t *flushTable) (parts []part, err error) {
 	return parts, nil
 }
 
-// writeParts writes one file; if that cannot be because of the rows, two with half of the
-// tables each, until it is known which table's they are.
+// writeParts writes one file. If the rows prevent that, it writes two files with half of the tables
+// each, and so on, until the responsible table is known.
 func (fl *Flusher) writeParts(parts []part, faults map[uint64]string) ([]segment.Meta, error) {
 	m, err := fl.writeOne(parts)
 	switch {
@@ -178,8 +178,8 @@ func (a sharedKey) compare(b sharedKey) int {
 		cmp.Compare(a.days, b.days), cmp.Compare(a.apart, b.apart))
 }
 
-// newPart puts rows of a table in the order of a file, one for each identity if the
-// table merges them.
+// newPart sorts rows of a table into the order of a file. If the table merges rows, it keeps one
+// row for each identity.
 func newPart(t *flushTable, rows []segment.RowRef) part {
 	table := merge.WithDeleted(t.def.Table, t.batches)
 	p := part{table: table, merge: t.merge, batches: t.batches, rows: rows}
@@ -191,7 +191,7 @@ func newPart(t *flushTable, rows []segment.RowRef) part {
 	return p
 }
 
-// countFitting returns how many of the parts fit into one shared file by their columns.
+// countFitting returns how many of the parts fit into one shared file with their columns.
 func countFitting(parts []part) int {
 	type slot struct {
 		id       uint32
@@ -215,7 +215,7 @@ func countFitting(parts []part) int {
 	return len(parts)
 }
 
-// writeOne writes parts to one file, a shared one unless the only part gets its own.
+// writeOne writes parts to one file: a shared one, unless the only part gets its own.
 func (fl *Flusher) writeOne(parts []part) (segment.Meta, error) {
 	cfg := segment.Config{FS: fl.cfg.FS, Dir: fl.segmentDir, NextID: fl.files.IDs.Take}
 	spec := segment.Spec{Shared: !parts[0].own}
@@ -233,7 +233,7 @@ func (fl *Flusher) writeFile(cfg segment.Config, spec segment.Spec, parts []part
 	if err != nil {
 		return m, err
 	}
-	err = fl.cfg.catchPanic(fmt.Sprintf("write the rows of %d tables, the first of which is %d", len(parts),
+	err = fl.cfg.catchPanic(fmt.Sprintf("write the rows of %d tables, starting with table %d", len(parts),
 		parts[0].table.ID), func() error {
 		if fl.cfg.BeforeWrite != nil {
 			for _, p := range parts {
@@ -256,6 +256,6 @@ func (fl *Flusher) writeFile(cfg segment.Config, spec segment.Spec, parts []part
 		fl.files.IDs.done(w.ID())
 		return m, errors.Join(err, w.Abort())
 	}
-	m.Order = m.ID // a flush holds later writes than those before it
+	m.Order = m.ID // a flush has later writes than earlier flushes
 	return m, nil
 }
