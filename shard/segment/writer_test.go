@@ -167,11 +167,11 @@ func TestWriterRefuses(t *testing.T) {
 	}
 	cfg := Config{FS: m, Dir: "/s", NextID: func() uint64 { return 1 }}
 	for want, spec := range map[string]Spec{
-		"0 tables":              {},
-		"2 tables for one file": {Tables: []TableColumns{{Table: tab}, {Table: other}}},
-		"must ascend":           {Shared: true, Tables: []TableColumns{{Table: other}, {Table: tab}}},
-		"at most 1000 are allowed":     {Shared: true, Tables: []TableColumns{{Table: wide.Index()}}},
-		"no time index":         {Tables: []TableColumns{{Table: timeless}}},
+		"0 tables":                 {},
+		"2 tables for one file":    {Tables: []TableColumns{{Table: tab}, {Table: other}}},
+		"must ascend":              {Shared: true, Tables: []TableColumns{{Table: other}, {Table: tab}}},
+		"at most 1000 are allowed": {Shared: true, Tables: []TableColumns{{Table: wide.Index()}}},
+		"no time index":            {Tables: []TableColumns{{Table: timeless}}},
 	} {
 		if _, err := NewWriter(cfg, spec); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want an error with %q", err, want)

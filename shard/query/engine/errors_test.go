@@ -171,7 +171,7 @@ func TestErrorKinds(t *testing.T) {
 func TestCommentAdvice(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	for sql, want := range map[string]string{
-		"SELECT -----1":                     "two hyphens begin a comment that lasts until the end of the line, here at position 7",
+		"SELECT -----1":                     "until the end of the line, here at position 7",
 		"SELECT '--' AS a FROM --x":         "here at position 22",
 		"SELECT '--' /* -- */ FROM t WHERE": "at end of input",
 	} {
