@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+
+	"cordwood/proto/column"
 )
 
 // Count is a value of a column, and the number of rows with this value.
@@ -35,6 +37,121 @@ func (f *Filters) Counts(r io.ReaderAt, group int, c Column, most int) ([]Count,
 		f.cache.KeepNote(f.file, place.chunk.data, list, size)
 	}
 	return list, err
+}
+
+// Entries returns how many entries the dictionary of a column of a row group has: about as many as the row group has
+// different values. It fails with parquet.ErrNoDictionary if there is none. r is the file.
+func (f *Filters) Entries(r io.ReaderAt, group int, c Column) (int, error) {
+	p := &pageCursor{cursor: cursor{Column: &c}}
+	if err := p.find(f, r, group); err != nil || p.absent {
+		return 0, err
+	}
+	return p.chunk.Entries()
+}
+
+// CountsOf counts the values of a column in some rows of a row group: runs, which ascend and do not overlap. It fails
+// as Rows does, and if there are more than most values.
+func (f *Filters) CountsOf(r io.ReaderAt, group int, c Column, runs []Run, most int) ([]Count, error) {
+	t := &tally{numbers: map[int64]int64{}, texts: map[string]int64{}, most: most}
+	for _, run := range runs {
+		for run.Rows > 0 {
+			piece := Run{run.First, min(run.Rows, maxBatchRows)}
+			run.First, run.Rows = run.First+piece.Rows, run.Rows-piece.Rows
+			b, err := f.Rows(r, group, []Column{c}, []Run{piece})
+			if err != nil {
+				return nil, err
+			}
+			if err := t.add(b.Column(c.ID), piece.Rows); err != nil {
+				return nil, fmt.Errorf("row group %d, column %q: %w", group, c.Name, err)
+			}
+		}
+	}
+	return t.counts(), nil
+}
+
+// tally counts values.
+type tally struct {
+	nulls   int64
+	numbers map[int64]int64
+	texts   map[string]int64
+	most    int
+}
+
+// add counts the values of a column; nil: all of the rows are null.
+func (t *tally) add(v *column.View, rows int) error {
+	switch {
+	case v == nil:
+		t.nulls += int64(rows)
+	case v.Encoding == column.Dict:
+		t.addCodes(v)
+	case v.Encoding == column.Fixed && v.Width <= 2:
+		t.addNarrow(v)
+	default:
+		for i := range v.Rows {
+			switch {
+			case v.IsNull(i):
+				t.nulls++
+			case v.Encoding == column.Fixed:
+				t.numbers[v.Int(i)]++
+			default:
+				t.texts[string(v.Bytes(i))]++
+			}
+			if len(t.numbers) > t.most || len(t.texts) > t.most {
+				break
+			}
+		}
+	}
+	if len(t.numbers) > t.most || len(t.texts) > t.most {
+		return fmt.Errorf("it has more than %d values", t.most)
+	}
+	return nil
+}
+
+// addCodes counts the values of a column with a dictionary.
+func (t *tally) addCodes(v *column.View) {
+	counts := make([]int64, max(v.DictLen, 1))
+	for i := range v.Rows {
+		if v.IsNull(i) {
+			t.nulls++
+		} else {
+			counts[v.Code(i)]++
+		}
+	}
+	for code, n := range counts {
+		if n > 0 {
+			t.texts[string(v.Entry(code))] += n
+		}
+	}
+}
+
+// addNarrow counts numbers that differ by less than 65,536.
+func (t *tally) addNarrow(v *column.View) {
+	counts := make([]int64, 1<<(8*v.Width))
+	for i := range v.Rows {
+		if v.IsNull(i) {
+			t.nulls++
+		} else {
+			counts[v.Int(i)-v.Base]++
+		}
+	}
+	for above, n := range counts {
+		if n > 0 {
+			t.numbers[v.Base+int64(above)] += n
+		}
+	}
+}
+
+func (t *tally) counts() (out []Count) {
+	if t.nulls > 0 {
+		out = append(out, Count{Rows: t.nulls})
+	}
+	for n, rows := range t.numbers {
+		out = append(out, Count{binary.LittleEndian.AppendUint64([]byte{}, uint64(n)), rows})
+	}
+	for s, rows := range t.texts {
+		out = append(out, Count{append([]byte{}, s...), rows})
+	}
+	return out
 }
 
 func (f *Filters) count(r io.ReaderAt, group int, c Column, most int) ([]Count, error) {

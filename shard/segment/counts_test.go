@@ -1,13 +1,16 @@
 package segment
 
 import (
+	"encoding/binary"
 	"errors"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"testing"
 
+	"cordwood/proto/schema"
 	"cordwood/shard/segment/parquet"
 	"cordwood/shard/vfs"
 )
@@ -137,5 +140,71 @@ func TestCountsKept(t *testing.T) {
 	}
 	if kept < 5 {
 		t.Errorf("%d columns were counted", kept)
+	}
+}
+
+// TestCountsOf compares counts of some rows with those of the rows read one by one.
+func TestCountsOf(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 9))
+	tab := wide(t)
+	dir := t.TempDir()
+	m := write(t, dir, tab, fill(t, r, tab, 9000, 14_000)...)[0]
+	path := filepath.Join(dir, FileName(m.ID))
+	filters, err := ReadFilters(vfs.OS, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := vfs.OS.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	counted := 0
+	for _, c := range m.Columns {
+		if !c.Type.IsInteger() && c.Type != schema.String {
+			continue
+		}
+		rows := int(filters.Groups[0].Rows)
+		first := r.IntN(rows / 2)
+		runs := []Run{{first, 1 + r.IntN(rows/4)}, {first + rows/4 + 1, 1 + r.IntN(rows/8)}}
+		b, err := filters.Rows(f, 0, []Column{c}, runs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := make(map[string]int64)
+		for row, v := 0, b.Column(c.ID); row < b.Rows; row++ {
+			switch {
+			case v == nil || v.IsNull(row):
+				want["null"]++
+			case c.Type == schema.String:
+				want["v"+string(v.Bytes(row))]++
+			default:
+				want["v"+string(binary.LittleEndian.AppendUint64(nil, uint64(v.Int(row))))]++
+			}
+		}
+		list, err := filters.CountsOf(f, 0, c, runs, len(want))
+		if err != nil {
+			t.Fatalf("column %q: %v", c.Name, err)
+		}
+		got := make(map[string]int64)
+		for _, n := range list {
+			key := "null"
+			if n.Value != nil {
+				key = "v" + string(n.Value)
+			}
+			got[key] += n.Rows
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("column %q: got %d values, want %d", c.Name, len(got), len(want))
+		}
+		if len(want) > 2 {
+			counted++
+			if _, err := filters.CountsOf(f, 0, c, runs, 1); err == nil {
+				t.Errorf("column %q: %d values, though one may be", c.Name, len(list))
+			}
+		}
+	}
+	if counted < 4 {
+		t.Errorf("%d columns were counted", counted)
 	}
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -43,6 +44,8 @@ type keptParts struct {
 	// path.
 	segments []*query.Segment
 	known    map[string]arrow.RecordBatch
+	// onlyTimes means that the statement has no conditions but those on the time index.
+	onlyTimes bool
 }
 
 // keepable returns the kept partial results of the statement. It returns nil if partial results of
@@ -71,6 +74,7 @@ func (r *run) keepable() *keptParts {
 			rest = append(rest, c.Expr)
 		}
 	}
+	k.onlyTimes = len(rest) == 0
 	if k.segments = p.Keepable(conditions, r.engine.settings.MinKept); len(k.segments) == 0 {
 		return nil
 	}
@@ -122,6 +126,10 @@ func (r *run) answerFromKept() (done bool, err error) {
 			unknown = append(unknown, s)
 		}
 	}
+	if again && len(unknown) > 0 && r.tooMany(k, unknown) {
+		r.engine.parts.TooLarge(k.key, r.now)
+		return false, nil
+	}
 	if again && len(unknown) > 0 {
 		switch err := r.find(k, unknown); {
 		case errors.Is(err, errFound):
@@ -148,6 +156,18 @@ func (r *run) answerFromKept() (done bool, err error) {
 		return false, nil // the run over the whole table reports the fault
 	}
 	return true, r.send(ipc)
+}
+
+// tooMany reports whether the partials of some segments are certainly too large to be kept: the dictionary of a column
+// that the statement groups by shows it. To compute them only to find that out would cost as much as the statement.
+func (r *run) tooMany(k *keptParts, segments []*query.Segment) bool {
+	if !k.onlyTimes {
+		return false // few rows may meet the other conditions
+	}
+	largest := slices.MaxFunc(segments, func(a, b *query.Segment) int { return cmp.Compare(a.Rows, b.Rows) })
+	return slices.ContainsFunc(k.Columns, func(name string) bool {
+		return r.Plans[0].ManyValues(largest, name, partial.MaxRows)
+	})
 }
 
 // find computes and keeps the partial results of segments that have none, separately for each
@@ -266,16 +286,11 @@ func (r *run) joinKept(k *keptParts) ([]byte, error) {
 		}
 	}
 	if r.Plans[0].Remain() {
-		rest := limited{most: maxFound}
-		emit := r.emit
-		r.emit = rest.write
-		err := r.bind(r.execute)
-		r.emit, r.ran, r.sent, r.rows = emit, false, false, 0
+		rest, err := r.restOf(k)
 		if err != nil {
-			r.emitErr = nil
 			return nil, err
 		}
-		rec, err := readPartials(rest.buf.Bytes())
+		rec, err := readPartials(rest)
 		if err != nil {
 			return nil, err
 		}
@@ -297,4 +312,30 @@ func (r *run) joinKept(k *keptParts) ([]byte, error) {
 		return nil, errs.Wrap(errs.Internal, err, "query: write partial results")
 	}
 	return out.Bytes(), nil
+}
+
+// restOf returns the partials of what is not kept, as an Arrow IPC stream. If the statement only counts, rows that need
+// not be read are one row with their number.
+func (r *run) restOf(k *keptParts) ([]byte, error) {
+	rest := limited{most: maxFound}
+	text := k.WeightedText()
+	if text == "" || r.Plans[0].View.Merges() {
+		emit := r.emit
+		r.emit = rest.write
+		err := r.bind(r.execute)
+		r.emit, r.emitErr, r.ran, r.sent, r.rows = emit, nil, false, false, 0
+		return rest.buf.Bytes(), err
+	}
+	st, err := r.worker(text)
+	if err != nil {
+		return nil, err
+	}
+	w := &run{ctx: r.ctx, engine: r.engine, in: r.in, st: st, request: r.request, emit: rest.write, now: r.now}
+	defer w.close()
+	if w.Planned, err = plan.New(st.Statement, st.shape, r.request, r.now, r.engine.settings); err != nil {
+		return nil, err
+	}
+	w.Plans[0].Kept, w.Plans[0].Weighted = r.Plans[0].Kept, true
+	err = w.bind(w.execute)
+	return rest.buf.Bytes(), err
 }

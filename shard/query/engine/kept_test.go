@@ -7,10 +7,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"cordwood/proto/column"
 	"cordwood/proto/schema"
 	"cordwood/shard/query"
+	"cordwood/shard/query/engine/plan"
+	"cordwood/shard/query/partial"
 )
 
 // openKeeping opens an engine that keeps partial results of segments of any size.
@@ -248,6 +251,48 @@ func TestKeptLarge(t *testing.T) {
 	}
 	if s := e.parts.Stats(); s.Hits != 0 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestKeptEstimate: the dictionary of a column shows that the partials of its groups are too large to be kept.
+func TestKeptEstimate(t *testing.T) {
+	e := openKeeping(t, "/")
+	columns := cols("ts:TimestampMillisecond", "id:String", "path:String", "host:String", "n:Int64")
+	var rows [][]any
+	for i := range 20_000 {
+		rows = append(rows, []any{
+			i, fmt.Sprintf("%x", rand.Uint64()), fmt.Sprint("/p/", i%6000), fmt.Sprint("h", i%9), i % 50,
+		})
+	}
+	tab := table("t", columns)
+	tab.Schema.ID = 1
+	tab.Segments = indexed(t, t.TempDir(), columns, 20_000, batch(t, columns, rows...)).Segments
+	st, req, err := e.study(t.Context(), &query.Request{
+		SQL: "SELECT * FROM t", Database: "public", Tables: []query.Table{tab},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	planned, err := plan.New(st.Statement, st.shape, req, time.Now(), e.settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"id": true, "path": true, "host": false, "n": false, "absent": false} {
+		if got := planned.Plans[0].ManyValues(&tab.Segments[0], name, 4096); got != want {
+			t.Errorf("%s: many values: %v", name, got)
+		}
+	}
+	for sql, want := range map[string]bool{
+		"SELECT path, count(*) FROM t GROUP BY path": true, "SELECT host, count(*) FROM t GROUP BY host": false,
+		"SELECT path, count(*) FROM t WHERE n = 7 GROUP BY path": false,
+	} {
+		for range 4 {
+			mustQuery(t, e, sql, tab)
+		}
+		if large := e.parts.Stats().Bytes == 0; want != large {
+			t.Errorf("%s: too large: %v", sql, large)
+		}
+		e.parts = partial.New(1 << 20)
 	}
 }
 

@@ -12,6 +12,22 @@ import (
 // ErrNoDictionary is the error for a chunk with a page that does not have codes of a dictionary.
 var ErrNoDictionary = errors.New("not all values are codes of a sufficiently small dictionary")
 
+// Entries returns how many entries the dictionary of a chunk has. It fails with ErrNoDictionary if there is none.
+// Nothing else is read by c.
+func (c *ChunkReader) Entries() (int, error) {
+	if o := c.md.DictionaryPageOffset; o <= 0 || o >= c.md.DataPageOffset {
+		return 0, ErrNoDictionary
+	}
+	p, err := c.load(0)
+	if err != nil {
+		return 0, err
+	}
+	if p.dict == nil {
+		return 0, ErrNoDictionary
+	}
+	return int(p.header.DictionaryPageHeader.V.NumValues), nil
+}
+
 // Counts counts the values of a chunk without decoding them: the number of rows with each entry of
 // its dictionary, and the number of nulls. c must not be used for anything else. It fails with
 // ErrNoDictionary if the chunk has no dictionary, or one with more than most entries.

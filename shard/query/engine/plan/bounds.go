@@ -184,6 +184,9 @@ func (p *Plan) alike(lo, hi int64, timeType schema.Type) bool {
 	if lo > hi || times.Lo < -FarAway || times.Hi > FarAway {
 		return false
 	}
+	if lo == hi {
+		return true // whatever is computed of it
+	}
 	times.Hi = Plus(times.Hi, apart)
 	return !slices.ContainsFunc(p.reads, func(r indistinct) bool { return !r(times) })
 }
@@ -197,14 +200,14 @@ func countByBounds(_ context.Context, p *Plan, s *Source) error {
 	timeType := p.View.timeType()
 	var units []alikeRows
 	for i := range s.Plain {
-		units = append(units, p.alikeIn(s, i, &s.Columns[s.need[0]])...)
+		units = append(units, p.alikeIn(s, i, &s.Columns[s.need[0]], maxBorderPages)...)
 	}
-	same := p.join(units, timeType)
+	same := p.join(mattering(units), timeType)
 	if len(same) > maxSame {
 		slices.SortStableFunc(same, func(a, b []alikeRows) int { return cmp.Compare(rowsOf(b), rowsOf(a)) })
 		same = same[:maxSame]
 	}
-	var taken []alikeRows
+	taken := slices.DeleteFunc(units, func(u alikeRows) bool { return u.rows > 0 })
 	for _, list := range same {
 		s.same = append(s.same, sameRows{at: list[0].min, rows: rowsOf(list)})
 		taken = append(taken, list...)
@@ -253,8 +256,21 @@ type alikeRows struct {
 	group    int    // row group of the file, unless the whole part is meant
 	run      rowRun // rows of the file, unless the whole part is meant
 	min, max int64
-	rows     int64
-	counts   map[string]int64 // number of rows by the literals of their values; nil if they were not counted
+	rows     int64            // 0: they need not be read, because none of them matters
+	counts   map[string]int64 // of the rows, by the literals of their values; nil: not counted
+	// within means that the rows are only some of the row group: pieces.
+	within bool
+	pieces []segment.Run
+}
+
+// mattering returns the rows of which some may matter.
+func mattering(units []alikeRows) (out []alikeRows) {
+	for _, u := range units {
+		if u.rows > 0 {
+			out = append(out, u)
+		}
+	}
+	return out
 }
 
 func rowsOf(list []alikeRows) (n int64) {
@@ -269,9 +285,8 @@ func (p *Plan) meets(lo, hi int64) bool {
 	return p.may == nil || p.may(p.probe(&Part{Min: lo, Max: hi}, false))
 }
 
-// alikeIn returns the rows of part i of the source that are the same to the statement: all rows, or
-// row groups.
-func (p *Plan) alikeIn(s *Source, i int, index *schema.Column) (out []alikeRows) {
+// alikeIn returns what of part i of the source is alike: all of it, or row groups, or runs of up to divided row groups.
+func (p *Plan) alikeIn(s *Source, i int, index *schema.Column, divided int) (out []alikeRows) {
 	part, timeType := &s.Plain[i], index.Type
 	if part.far {
 		return nil
@@ -297,18 +312,17 @@ func (p *Plan) alikeIn(s *Source, i int, index *schema.Column) (out []alikeRows)
 	if f == nil {
 		return nil
 	}
-	return p.alikeGroups(part, i, f, fields[index.ID], timeType)
+	divider := &border{
+		Plan: p, part: part, index: i, filters: f, field: fields[index.ID], timeType: timeType, most: divided,
+	}
+	defer divider.close()
+	return p.alikeGroups(part, i, f, divider)
 }
 
-// alikeGroups returns the row groups of a segment whose rows are the same to the statement. field
-// is the time index.
-func (p *Plan) alikeGroups(part *Part, i int, f *segment.Filters, field uint32,
-	timeType schema.Type,
-) (out []alikeRows) {
-	factor, total, may, counted := int64(1), int64(0), int64(0), int64(0)
-	if timeType == schema.TimestampSecond {
-		factor = 1000 // files have milliseconds
-	}
+// alikeGroups returns the row groups of a segment that are alike, and the runs of others by divider.
+func (p *Plan) alikeGroups(part *Part, i int, f *segment.Filters, divider *border) (out []alikeRows) {
+	field, timeType := divider.field, divider.timeType
+	factor, total, may, counted := FileFactor(timeType), int64(0), int64(0), int64(0)
 	for g, group := range f.Groups {
 		total += group.Rows
 		lo, hi, ok := f.Bounds(field, g)
@@ -317,20 +331,30 @@ func (p *Plan) alikeGroups(part *Part, i int, f *segment.Filters, field uint32,
 			continue
 		}
 		lo, hi = max(lo/factor, part.Min), min(hi/factor, part.Max)
+		u := alikeRows{
+			part: i, group: g, run: rowRun{group.First, group.First + group.Rows - 1}, min: lo, max: hi,
+			rows: group.Rows,
+		}
 		if !p.meets(lo, hi) {
-			continue // DuckDB excludes these row groups itself, and is faster
+			u.rows = 0
+			out = append(out, u)
+			continue
 		}
 		may += group.Rows
 		if p.alike(lo, hi, timeType) {
 			counted += group.Rows
-			out = append(out, alikeRows{
-				part: i, group: g, run: rowRun{group.First, group.First + group.Rows - 1}, min: lo, max: hi,
-				rows: group.Rows,
-			})
+			out = append(out, u)
+		} else if runs := divider.divide(g); runs != nil {
+			counted += group.Rows
+			out = append(out, runs...)
 		}
 	}
 	if total != part.Segment.Rows || counted < may/4*3 {
 		return nil // reading the rest by row numbers would take longer than reading all rows
+	}
+	if counted < may {
+		// DuckDB leaves out what does not matter itself, in less time than it takes to read runs.
+		out = mattering(out)
 	}
 	return fewRuns(out, total)
 }

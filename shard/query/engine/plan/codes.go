@@ -28,6 +28,9 @@ const (
 	maxCounted = 64
 	// maxCountedBytes is the maximum length of such a text value.
 	maxCountedBytes = 256
+	// maxDivided is how many row groups of a segment are divided, at the borders of conditions. To count the rows of
+	// more of them by runs takes longer than to read them.
+	maxDivided = 2
 )
 
 // unorderedFunctions are functions that do not depend on the order of rows: aggregates, and
@@ -169,7 +172,7 @@ func countByCodes(ctx context.Context, p *Plan, s *Source) error {
 		units = append(units, list...)
 	}
 	var counted []countedRows
-	for _, list := range p.join(units, index.Type) {
+	for _, list := range p.join(mattering(units), index.Type) {
 		totals := make(map[string]int64)
 		for _, u := range list {
 			for literal, n := range u.counts {
@@ -240,31 +243,17 @@ func (p *Plan) countsOf(ctx context.Context, s *Source, i int, index, c *schema.
 	if at < 0 || filters == nil {
 		return nil, nil
 	}
-	units := p.alikeIn(s, i, index)
+	units := p.alikeIn(s, i, index, maxDivided)
 	if len(units) == 0 {
 		return nil, nil
 	}
-	var groups []int
-	for _, u := range units {
-		groups = append(groups, u.group)
-	}
-	if len(units) == 1 && units[0].whole {
-		groups = groups[:0]
-		for g := range filters.Groups {
-			groups = append(groups, g)
-		}
-	}
-	lists, err := p.countGroups(ctx, part.Segment.Path, filters, groups, columns[at])
+	lists, err := p.countUnits(ctx, part.Segment.Path, filters, units, columns[at])
 	if lists == nil {
 		return nil, err
 	}
 	for k := range units {
 		u := &units[k]
-		mine := lists[k : k+1]
-		if u.whole {
-			mine = lists
-		}
-		if u.counts = countsIn(mine, c, columns[at].Type); u.counts == nil || sum(u.counts) != u.rows {
+		if u.counts = countsIn(lists[k], c, columns[at].Type); u.counts == nil || sum(u.counts) != u.rows {
 			return nil, nil
 		}
 	}
@@ -294,25 +283,47 @@ func sum(counts map[string]int64) (n int64) {
 	return n
 }
 
-// countGroups counts the rows of each given row group by the codes of a column's values. It returns
-// nil if that is not possible. Its only error is the error of ctx.
-func (p *Plan) countGroups(ctx context.Context, path string, filters *segment.Filters, groups []int,
+// counting is rows of a row group that are counted for a unit.
+type counting struct {
+	unit, group int
+	pieces      []segment.Run // nil: all of the row group
+}
+
+// countUnits counts the rows of each unit of a file by the values of a column, in one list for each row group; nil if
+// that is not possible. The error is the error of ctx.
+func (p *Plan) countUnits(ctx context.Context, path string, filters *segment.Filters, units []alikeRows,
 	c segment.Column,
-) ([][]segment.Count, error) {
+) ([][][]segment.Count, error) {
+	var todo []counting
+	for k, u := range units {
+		switch {
+		case u.whole:
+			for g := range filters.Groups {
+				todo = append(todo, counting{unit: k, group: g})
+			}
+		case u.rows > 0:
+			todo = append(todo, counting{unit: k, group: u.group, pieces: u.pieces})
+		}
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, nil
 	}
 	defer file.Close()
-	lists := make([][]segment.Count, len(groups))
+	lists := make([][]segment.Count, len(todo))
 	var next, failed atomic.Int64
 	var wg sync.WaitGroup
 	for range min(p.Threads, runtime.GOMAXPROCS(0), len(lists)) {
 		wg.Go(func() {
-			for g := int(next.Add(1)) - 1; g < len(lists) && failed.Load() == 0 && ctx.Err() == nil; g = int(next.Add(1)) - 1 {
-				// The values are not codes, or the file is damaged: let DuckDB read the file.
+			for i := int(next.Add(1)) - 1; i < len(lists) && failed.Load() == 0 && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				// Values that are not codes, or damage: the engine reads the file.
 				var err error
-				if lists[g], err = filters.Counts(file, groups[g], c, maxCounted); err != nil {
+				if todo[i].pieces == nil {
+					lists[i], err = filters.Counts(file, todo[i].group, c, maxCounted)
+				} else {
+					lists[i], err = filters.CountsOf(file, todo[i].group, c, todo[i].pieces, maxCounted)
+				}
+				if err != nil {
 					failed.Add(1)
 				}
 			}
@@ -325,7 +336,11 @@ func (p *Plan) countGroups(ctx context.Context, path string, filters *segment.Fi
 	if failed.Load() > 0 {
 		return nil, nil
 	}
-	return lists, nil
+	out := make([][][]segment.Count, len(units))
+	for i, of := range todo {
+		out[of.unit] = append(out[of.unit], lists[i])
+	}
+	return out, nil
 }
 
 // literalOf returns a column's value as an SQL literal. t is the type of the value in the file.

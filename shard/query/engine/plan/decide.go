@@ -1,12 +1,15 @@
 package plan
 
 import (
+	"errors"
+	"os"
 	"slices"
 	"time"
 
 	"cordwood/proto/schema"
 	"cordwood/shard/query"
 	"cordwood/shard/query/engine/sql"
+	"cordwood/shard/segment/parquet"
 )
 
 // This file finds the conditions that all rows of a part meet because of the bounds of the part's
@@ -146,6 +149,30 @@ func (p *Plan) Keepable(conditions []Condition, rows int64) (out []*query.Segmen
 		out = append(out, pt.Segment)
 	}
 	return out
+}
+
+// ManyValues reports whether a segment has more than so many different values of a column, as far as the dictionary of
+// a row group shows. Texts without a dictionary are mostly different.
+func (p *Plan) ManyValues(s *query.Segment, name string, most int) bool {
+	at := slices.Index(p.View.Names, name)
+	filters := p.Filters.Get(s)
+	if at < 0 || filters == nil || s.Shared || len(filters.Groups) == 0 {
+		return false
+	}
+	columns, ok := p.PageColumns(s, []int{at})
+	if !ok || len(columns) == 0 || columns[0].ID != p.View.Columns[at].ID {
+		return false
+	}
+	file, err := os.Open(s.Path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	n, err := filters.Entries(file, 0, columns[0])
+	if errors.Is(err, parquet.ErrNoDictionary) {
+		return columns[0].Type == schema.String && filters.Groups[0].Rows > int64(most)
+	}
+	return err == nil && n > most
 }
 
 // Apart returns the parts of the table whose times may match. It returns them only if no rows of

@@ -51,6 +51,9 @@ func (s *Source) filled(rows string) string {
 	if s.numbered {
 		list = append(list, sql.QuoteName(NumberColumn))
 	}
+	if s.weighted {
+		list = append(list, sql.QuoteName(WeightColumn))
+	}
 	return "SELECT " + strings.Join(list, ", ") + " FROM (" + rows + ")"
 }
 

@@ -202,6 +202,34 @@ func ParseMoment(s string) (Span, bool) {
 	return out, true
 }
 
+// exactMoment returns the moment of a text beside a column, if the column's type has it: the engine casts the text to
+// that type.
+func exactMoment(v any, t schema.Type) (Span, bool) {
+	n, _ := v.(sql.Node)
+	s, ok := sql.TextLiteral(n)
+	if !ok || t.UnitsPerSecond() == 0 {
+		return Span{}, false
+	}
+	layout := time.DateTime
+	if len(s) == len(time.DateOnly) {
+		layout = time.DateOnly
+	}
+	at, err := time.Parse(layout, s)
+	if err != nil || at.Year() < firstExact || at.Year() > lastExact {
+		return Span{}, false
+	}
+	if at.Nanosecond()%int(Second/t.UnitsPerSecond()) != 0 || len(s) > len("2006-01-02 15:04:05.999999999") {
+		return Span{}, false
+	}
+	return Span{at.UnixNano(), at.UnixNano()}, true
+}
+
+// Years of which nanoseconds fit into a number.
+const (
+	firstExact = 1700
+	lastExact  = 2250
+)
+
 // duration returns the bounds of an interval.
 func (c *Constants) duration(v any) (Span, bool) {
 	n, _ := v.(sql.Node)

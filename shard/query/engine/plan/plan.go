@@ -40,10 +40,16 @@ type Plan struct {
 	// Only, if not nil, are the paths of the segments to read; nothing else is read. Their rows get
 	// a column with the number of their segment (Source.Numbered).
 	Only map[string]bool
+	// Weighted has rows that are only counted read once, with their number in WeightColumn.
+	Weighted bool
 }
 
-// NumberColumn is the name of that column.
-const NumberColumn = "__segment"
+const (
+	// NumberColumn is the name of the column with the number of the segment.
+	NumberColumn = "__segment"
+	// WeightColumn is the name of the column with the number of rows that a row stands for.
+	WeightColumn = "__weight"
+)
 
 // pruning counts the parts of a table, and the parts that were excluded.
 type pruning struct {

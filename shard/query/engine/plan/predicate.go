@@ -104,7 +104,14 @@ func (p *Scope) TimeBounds(kind string, left, right any) (bounds Span, ok bool) 
 	if !ok {
 		return Always, false
 	}
-	// The value of the expression is from t-back to t+forth.
+	// The expression is at least t-back and at most t+forth. If nothing is in doubt, the border belongs to one side.
+	exact := at.Lo == at.Hi && back == 0 && forth == 0 && at.Lo > -FarAway && at.Hi < FarAway
+	switch {
+	case exact && kind == "COMPARE_LESSTHAN":
+		return Span{Always.Lo, at.Hi - 1}, true
+	case exact && kind == "COMPARE_GREATERTHAN":
+		return Span{at.Lo + 1, Always.Hi}, true
+	}
 	bounds = Always
 	switch kind {
 	case "COMPARE_EQUAL":
@@ -132,6 +139,11 @@ func (p *Scope) compared(expr, constant any) (at Span, back, forth int64, ok boo
 		if c := p.timeIndex(expr); c != nil && isLiteralInteger(constant) {
 			at, ok = number(constant, Nanoseconds(1, c.Type)) // in the unit of the column; see epoch.go
 			return at, back, forth, ok
+		}
+		if c := p.timeIndex(expr); c != nil {
+			if at, ok = exactMoment(constant, c.Type); ok {
+				return at, 0, 0, true
+			}
 		}
 		at, ok = p.Moment(constant)
 		if ok && castsToDate(expr) && !isDay(constant) {

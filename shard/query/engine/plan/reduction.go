@@ -56,7 +56,7 @@ func (p *Plan) Source(ctx context.Context, whole bool) (*Source, error) {
 			return nil, query.DamagedError(p.View.Table, pt.Segment)
 		}
 	}
-	s.where = p.hidden(s)
+	s.where, s.weighted = p.hidden(s), p.Weighted
 	return s, p.reduce(ctx, s, countReductions)
 }
 

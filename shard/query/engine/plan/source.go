@@ -33,6 +33,8 @@ type Source struct {
 	// numbered means that rows get the number of their segment, which is a position in Numbered.
 	// Numbered is filled when the query is written.
 	numbered bool
+	// weighted tells that each row has the number of rows that it stands for, in WeightColumn.
+	weighted bool
 	Numbered []string // paths
 }
 

@@ -38,17 +38,15 @@ func (s *Source) SQL(lend Lend) (string, error) {
 			return "", err
 		}
 	}
-	for _, same := range s.same {
-		if b.Len() > 0 {
-			b.WriteString(" UNION ALL ")
-		}
-		s.repeat(&b, same)
+	if s.weighted && b.Len() > 0 {
+		rows := b.String()
+		b.Reset()
+		b.WriteString("SELECT *, 1::BIGINT AS " + sql.QuoteName(WeightColumn) + " FROM (" + rows + ")")
 	}
-	for _, counted := range s.counted {
-		if b.Len() > 0 {
-			b.WriteString(" UNION ALL ")
-		}
-		s.repeated(&b, counted)
+	if s.weighted {
+		s.weights(&b)
+	} else {
+		s.repetitions(&b)
 	}
 	if b.Len() == 0 {
 		return s.nothing(), nil
@@ -62,7 +60,46 @@ func (s *Source) nothing() string {
 	for i, at := range s.need {
 		list[i] = s.null(at) + " AS " + sql.QuoteName(s.Names[at])
 	}
+	if s.weighted {
+		list = append(list, "1::BIGINT AS "+sql.QuoteName(WeightColumn))
+	}
 	return "SELECT " + strings.Join(list, ", ") + " WHERE false"
+}
+
+// weights writes the query of rows that were only counted: one of each kind, with their number.
+func (s *Source) weights(b *strings.Builder) {
+	counted := s.onlyCounted()
+	if len(counted) == 0 {
+		return
+	}
+	if b.Len() > 0 {
+		b.WriteString(" UNION ALL ")
+	}
+	b.WriteString("SELECT * FROM (VALUES ")
+	for i, c := range counted {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteByte('(')
+		for _, at := range s.need {
+			b.WriteString(s.valueOf(c, at) + ", ")
+		}
+		fmt.Fprintf(b, "%d::BIGINT)", c.rows)
+	}
+	b.WriteString(") AS counted(")
+	for _, at := range s.need {
+		b.WriteString(sql.QuoteName(s.Names[at]) + ", ")
+	}
+	b.WriteString(sql.QuoteName(WeightColumn) + ")")
+	s.conditions(b)
+}
+
+// valueOf returns the value that counted rows have in a column, as SQL.
+func (s *Source) valueOf(counted countedRows, at int) string {
+	if c := &s.Columns[at]; c.Semantic == schema.Timestamp {
+		return s.moment(counted.at, c)
+	}
+	return counted.literal
 }
 
 // files writes the query of some files' rows. The rows meet condition; extra is added to the list
@@ -185,12 +222,23 @@ func (s *Source) moment(at int64, c *schema.Column) string {
 	return moment + "::" + EngineTypes[c.Type].SQL
 }
 
-// repeat writes the query of count rows with a constant time.
-func (s *Source) repeat(b *strings.Builder, same sameRows) {
-	at := s.need[0]
-	fmt.Fprintf(b, "SELECT %s AS %s FROM range(%d)", s.moment(same.at, &s.Columns[at]), sql.QuoteName(s.Names[at]),
-		same.rows)
-	s.conditions(b)
+// repetitions writes the queries of rows that were only counted: as many rows as there are.
+func (s *Source) repetitions(b *strings.Builder) {
+	for _, counted := range s.onlyCounted() {
+		if b.Len() > 0 {
+			b.WriteString(" UNION ALL ")
+		}
+		s.repeated(b, counted)
+	}
+}
+
+// onlyCounted returns the rows that are not read.
+func (s *Source) onlyCounted() []countedRows {
+	out := make([]countedRows, 0, len(s.same)+len(s.counted))
+	for _, same := range s.same {
+		out = append(out, countedRows{at: same.at, rows: same.rows})
+	}
+	return append(out, s.counted...)
 }
 
 // repeatValues writes the query of rows with a constant value.
@@ -200,11 +248,7 @@ func (s *Source) repeated(b *strings.Builder, counted countedRows) {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		value := counted.literal
-		if c := &s.Columns[at]; c.Semantic == schema.Timestamp {
-			value = s.moment(counted.at, c)
-		}
-		b.WriteString(value + " AS " + sql.QuoteName(s.Names[at]))
+		b.WriteString(s.valueOf(counted, at) + " AS " + sql.QuoteName(s.Names[at]))
 	}
 	fmt.Fprintf(b, " FROM range(%d)", counted.rows)
 	s.conditions(b)

@@ -16,12 +16,19 @@ const SegmentColumn = "__segment"
 type Segmented struct {
 	// Where is its condition, or nil. It uses the names of the table's columns.
 	Where sql.Node
+	// Columns are the groups that are columns, by their names.
+	Columns []string
 	// How says, for each column after the groups, how the values of several segments are combined.
 	How []query.How
 
 	list, from string
 	groups     int
+	// weighted is list with sums of weights in the place of counts; empty: an aggregate is no count and no extreme.
+	weighted string
 }
+
+// WeightColumn is the name of the column with the number of rows that a row stands for.
+const WeightColumn = "__weight"
 
 // partsOf says how the values of an aggregate in several segments are combined. The last step combines those that are
 // Apart.
@@ -42,11 +49,11 @@ func FindSegmented(st *Statement) *Segmented {
 	b, err := newBlock(st)
 	if err != nil || b.sets != nil || b.all || b.having != nil || b.distinct || b.limited || b.offset > 0 ||
 		len(b.orders) > 0 || b.usesNow || b.usesDay || b.star() || len(b.groups) > len(b.items) ||
-		b.columns[SegmentColumn] != "" {
+		b.columns[SegmentColumn] != "" || b.columns[WeightColumn] != "" {
 		return nil
 	}
 	s := &Segmented{Where: b.where, from: b.from, groups: len(b.groups)}
-	items := make([]string, len(b.items))
+	items, weighted := make([]string, len(b.items)), make([]string, len(b.items))
 	for i, item := range b.items {
 		if i >= s.groups {
 			how, ok := partOf(item)
@@ -56,6 +63,8 @@ func FindSegmented(st *Statement) *Segmented {
 			s.How = append(s.How, how)
 		} else if key(item) != key(b.groups[i]) || hasAggregate(item) {
 			return nil
+		} else if name, bare := bareColumn(item); bare {
+			s.Columns = append(s.Columns, name)
 		}
 		name := sql.Text(item, "alias")
 		of, err := text(item)
@@ -63,12 +72,82 @@ func FindSegmented(st *Statement) *Segmented {
 			return nil
 		}
 		items[i] = of + " AS " + sql.QuoteName(name)
+		if i >= s.groups {
+			weight, ok := weigh(item, of)
+			if !ok {
+				weighted = nil
+			}
+			of = weight
+		}
+		if weighted != nil {
+			weighted[i] = of + " AS " + sql.QuoteName(name)
+		}
 	}
 	if len(s.How) == 0 {
 		return nil
 	}
-	s.list = strings.Join(items, ", ")
+	s.list, s.weighted = strings.Join(items, ", "), strings.Join(weighted, ", ")
 	return s
+}
+
+// weigh returns an aggregate over rows that stand for several ones, as text: a count becomes a sum of weights. of is
+// the aggregate as text.
+func weigh(item sql.Node, of string) (string, bool) {
+	switch sql.LowerASCII(sql.Text(item, "function_name")) {
+	case "min", "max", "bool_and", "bool_or":
+		return of, true
+	case "count", "count_star":
+	default:
+		return "", false
+	}
+	var conditions []string
+	if f, ok := item["filter"].(sql.Node); ok {
+		filter, err := text(f)
+		if err != nil {
+			return "", false
+		}
+		conditions = append(conditions, "("+filter+")")
+	}
+	for _, v := range sql.Args(item) {
+		arg, _ := v.(sql.Node)
+		if sql.Text(arg, "class") == "STAR" {
+			return "", false
+		}
+		counted, err := text(arg)
+		if err != nil {
+			return "", false
+		}
+		conditions = append(conditions, "(("+counted+") IS NOT NULL)")
+	}
+	out := "sum(" + sql.QuoteName(WeightColumn) + ")"
+	if len(conditions) > 0 {
+		out += " FILTER (WHERE " + strings.Join(conditions, " AND ") + ")"
+	}
+	return "CAST(COALESCE(" + out + ", 0) AS BIGINT)", true
+}
+
+// WeightedText returns the statement over rows that stand for several ones, or "" if it has aggregates that are neither
+// counts nor extremes.
+func (s *Segmented) WeightedText() string {
+	if s.weighted == "" {
+		return ""
+	}
+	out := "SELECT " + s.weighted + " FROM " + s.from
+	if s.Where != nil {
+		where, err := text(s.Where)
+		if err != nil {
+			return ""
+		}
+		out += " WHERE (" + where + ")"
+	}
+	for i := range s.groups {
+		if i == 0 {
+			out += " GROUP BY 1"
+		} else {
+			out += ", " + strconv.Itoa(i+1)
+		}
+	}
+	return out
 }
 
 // partOf returns how the values of an aggregate in several segments are combined.
