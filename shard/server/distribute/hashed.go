@@ -20,7 +20,9 @@ import (
 
 // If the distinct values that a statement counts are too large to be sent, the nodes send a hash of each of their
 // distinct values. A hash that arrives once is one value. If a hash arrives several times, either several nodes have
-// the same value, or two values have the same hash. The nodes are then asked for the values with this hash.
+// the same value, or two values have the same hash. The nodes are then asked for the values with this hash. Rows may be
+// deleted before they answer, so each hash counts as one value at least: the number is that of the moment at which the
+// nodes sent their hashes, but for different values of one hash.
 
 // maxRepeated is the most hashes whose values are requested. If more values lie on several nodes, rows are fetched.
 const maxRepeated = 5000
@@ -92,7 +94,7 @@ func (d *Statement) askHashes(ctx context.Context) error {
 	return nil
 }
 
-// askValues returns the number of distinct values that have one of some hashes.
+// askValues returns the number of distinct values that have one of some hashes, one for each hash at least.
 func (d *Statement) askValues(ctx context.Context, hashes []uint64) (int, error) {
 	list := make([]string, len(hashes))
 	for i, h := range hashes {
@@ -104,15 +106,24 @@ func (d *Statement) askValues(ctx context.Context, hashes []uint64) (int, error)
 	if err := d.ask(ctx); err != nil {
 		return 0, err
 	}
-	values := map[string]bool{}
+	values := map[uint64]map[string]bool{}
+	for _, h := range hashes {
+		values[h] = map[string]bool{}
+	}
 	for _, stream := range d.streams() {
 		err := eachBatch(stream, func(rec arrow.RecordBatch) error {
-			c, ok := rec.Column(0).(*array.String)
+			k, ok := rec.Column(0).(*array.Uint64)
+			if !ok || rec.NumCols() < 2 {
+				return errHashes
+			}
+			c, ok := rec.Column(1).(*array.String)
 			if !ok {
 				return errHashes
 			}
 			for i := range c.Len() {
-				values[strings.Clone(c.Value(i))] = true
+				if of := values[k.Value(i)]; of != nil {
+					of[strings.Clone(c.Value(i))] = true
+				}
 			}
 			return nil
 		})
@@ -120,7 +131,11 @@ func (d *Statement) askValues(ctx context.Context, hashes []uint64) (int, error)
 			return 0, err
 		}
 	}
-	return len(values), nil
+	number := 0
+	for _, of := range values {
+		number += max(len(of), 1)
+	}
+	return number, nil
 }
 
 // eachBatch calls f with each batch of a stream. The batches have at least one column.

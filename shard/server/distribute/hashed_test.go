@@ -2,6 +2,7 @@ package distribute
 
 import (
 	"bytes"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -58,17 +59,21 @@ func hashStream(t *testing.T, list ...uint64) []byte {
 	return out.Bytes()
 }
 
-func textStream(t *testing.T, list ...string) []byte {
+// valueStream is what a node answers to the statement for values: pairs of a hash and a value.
+func valueStream(t *testing.T, hashes []uint64, list ...string) []byte {
 	t.Helper()
+	k := array.NewUint64Builder(memory.DefaultAllocator)
+	k.AppendValues(hashes, nil)
 	b := array.NewStringBuilder(memory.DefaultAllocator)
 	b.AppendValues(list, nil)
-	s := arrow.NewSchema([]arrow.Field{{Name: "__h", Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
+	s := arrow.NewSchema([]arrow.Field{
+		{Name: "__k", Type: arrow.PrimitiveTypes.Uint64, Nullable: true},
+		{Name: "__h", Type: arrow.BinaryTypes.String, Nullable: true},
+	}, nil)
 	var out bytes.Buffer
 	w := ipc.NewWriter(&out, ipc.WithSchema(s))
-	if err := w.Write(array.NewRecordBatch(s, []arrow.Array{b.NewArray()}, int64(len(list)))); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
+	rec := array.NewRecordBatch(s, []arrow.Array{k.NewArray(), b.NewArray()}, int64(len(list)))
+	if err := errors.Join(w.Write(rec), w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	return out.Bytes()

@@ -17,7 +17,7 @@ type Hashed struct {
 	// different ways.
 	Hashes string
 	// Before and After are the text around a list of hashes in the statement for the distinct values that have these
-	// hashes.
+	// hashes, each behind its hash.
 	Before, After string
 	// Final computes the answer from NumberColumn, a column of what Worker describes. The table has
 	// a single row with the number of values.
@@ -66,6 +66,6 @@ func (m *merging) hashed() *Hashed {
 	h.Final = "SELECT " + items + " FROM " + Partials + after
 	values := " FROM (SELECT " + m.pairs + " AS " + pairsName + source + " GROUP BY 1) WHERE "
 	h.Hashes = `SELECT hash(` + pairsName + `) AS "__k"` + values + pairsName + ` IS NOT NULL UNION ALL SELECT ` + Probe
-	h.Before, h.After = "SELECT "+pairsName+values+"hash("+pairsName+") IN (", ")"
+	h.Before, h.After = `SELECT hash(`+pairsName+`) AS "__k", `+pairsName+values+"hash("+pairsName+") IN (", ")"
 	return h
 }
