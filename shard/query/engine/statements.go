@@ -42,7 +42,7 @@ func (e *Engine) study(ctx context.Context, req *query.Request) (*studied, *quer
 	if err != nil {
 		return nil, nil, err
 	}
-	zoned, err := st.InZone(req)
+	zoned, edits, err := st.InZone(req)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -54,7 +54,7 @@ func (e *Engine) study(ctx context.Context, req *query.Request) (*studied, *quer
 		return nil, nil, err
 	}
 	out := *cached // two different texts may become the same text in UTC
-	out.asked = st.Statement
+	out.Statement, out.asked = cached.MadeOf(st.Statement, edits), st.Statement
 	return &out, zoned, nil
 }
 

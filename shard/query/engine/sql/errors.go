@@ -167,6 +167,7 @@ var (
 	noSuchColumn = regexp.MustCompile(
 		`^Referenced column "(.*)" (?:not found in FROM clause!|was not found because the FROM clause is missing)` +
 			`(?: Candidate bindings: (.*))?$`)
+	noColumnOf = regexp.MustCompile(`^(?:Values list|Table) "(.*)" does not have a column named "(.*)"$`)
 	asOperator = regexp.MustCompile(
 		`^syntax error at or near "(contains|matches|matches_term|has|startswith|starts_with)"$`)
 	timeAsNumber = regexp.MustCompile(`^Unimplemented type for cast \((DATE|TIMESTAMP\w*( WITH TIME ZONE)?) -> ` +
@@ -217,6 +218,9 @@ func advise(msg string) string {
 			like = "; the nearest names are " + m[2]
 		}
 		return `there is no column "` + m[1] + `"` + like
+	}
+	if m := noColumnOf.FindStringSubmatch(msg); m != nil {
+		return `"` + m[1] + `" has no column "` + m[2] + `"`
 	}
 	if m := asOperator.FindStringSubmatch(strings.ToLower(msg)); m != nil {
 		return msg + "; write a search as a function, as in matches(message, 'error') or contains(message, 'rror')"

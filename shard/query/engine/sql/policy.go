@@ -2,6 +2,7 @@ package sql
 
 import (
 	_ "embed"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -72,9 +73,18 @@ func (w *walker) call(n Node) error {
 		}
 		return nil
 	case deny:
-		return errs.New(errs.Unsupported, "the function %s is not allowed in queries", excerpt(name))
+		return errs.New(errs.Unsupported, "the function %s is not allowed in queries%s", excerpt(name), w.place(n))
 	}
-	return errs.New(errs.PlanQuery, "the function %s does not exist%s", excerpt(name), suggestion(name))
+	return errs.New(errs.PlanQuery, "the function %s does not exist%s%s", excerpt(name), suggestion(name), w.place(n))
+}
+
+// place returns the end of a sentence that says where a node is in the client's text.
+func (w *walker) place(n Node) string {
+	at, known := Position(n)
+	if !known {
+		return ""
+	}
+	return fmt.Sprintf(" (position %d)", w.st.clientPosition(at))
 }
 
 // callable are the functions that a statement may call. The most common ones come first.

@@ -43,7 +43,7 @@ func (st *Statement) OwnNames(names []string, zoned *Statement) {
 	was, now := st.itemsOf(len(names)), zoned.itemsOf(len(names))
 	for i := range names {
 		if was[i] != nil && now[i] != nil && was[i].named() &&
-			st.clientText(was[i].textSpan) != zoned.clientText(now[i].textSpan) {
+			st.SQL[was[i].from:was[i].to] != zoned.SQL[now[i].from:now[i].to] {
 			names[i] = st.clientText(was[i].textSpan)
 		}
 	}

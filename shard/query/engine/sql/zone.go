@@ -2,6 +2,7 @@ package sql
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,13 +53,12 @@ func (w *walker) castMoment(n Node) {
 	}
 }
 
-// InZone returns the request with the texts of times in st converted to UTC.
-func (st *Statement) InZone(req *query.Request) (*query.Request, error) {
+// InZone returns the request with the texts of times in st converted to UTC, and the edits that converted them.
+func (st *Statement) InZone(req *query.Request) (_ *query.Request, edits []Edit, err error) {
 	loc, err := zone.Load(req.Timezone)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var edits []Edit
 	typed := &momentTypes{st: st, tables: req.Tables}
 	for _, use := range st.moments {
 		is := surelyTime
@@ -73,7 +73,7 @@ func (st *Statement) InZone(req *query.Request) (*query.Request, error) {
 			case is == notTime || !ok || loc == time.UTC && !offset:
 			case is == maybeTime && (offset || loc == time.UTC):
 			case is == maybeTime:
-				return nil, errs.New(errs.InvalidArguments,
+				return nil, nil, errs.New(errs.InvalidArguments,
 					"with the time zone %s it must be known whether '%s' is a time or a text, but the statement does not show it: "+
 						"write '%s'::TIMESTAMP, or give it an offset (position %d)",
 					req.Timezone, l.text, l.text, st.clientPosition(l.at))
@@ -83,11 +83,19 @@ func (st *Statement) InZone(req *query.Request) (*query.Request, error) {
 		}
 	}
 	if len(edits) == 0 {
-		return req, nil
+		return req, nil, nil
 	}
 	out := *req
 	out.Timezone, out.SQL = "", st.Explain+applyEdits(st.SQL, edits)
-	return &out, nil
+	return &out, edits, nil
+}
+
+// MadeOf returns a statement whose text was made of the client's by edits, with positions in the client's text.
+func (st *Statement) MadeOf(client *Statement, edits []Edit) *Statement {
+	out := *st
+	out.client, out.offset = client.client, client.offset
+	out.amended = slices.Concat(client.amended, [][]Edit{edits}, st.amended)
+	return &out
 }
 
 // utcLayout is the format of texts of times that inUTC returns.
