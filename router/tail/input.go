@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"cordwood/proto/errs"
+	"cordwood/proto/nearest"
 	"cordwood/proto/schema"
 	"cordwood/proto/shardpb"
 	"cordwood/router/access"
@@ -204,9 +205,19 @@ func (h *Handler) table(in *input) (*schema.Table, error) {
 		return t, nil
 	}
 	if _, ok := h.cfg.Meta.Database(in.database); !ok {
-		return nil, errs.New(errs.DatabaseNotFound, "database %q does not exist", in.database)
+		var known []string
+		for _, d := range h.cfg.Meta.Databases() {
+			known = append(known, d.Name)
+		}
+		return nil, errs.New(errs.DatabaseNotFound, "database %q does not exist%s", in.database,
+			nearest.DidYouMean("; ", in.database, known))
 	}
-	return nil, errs.New(errs.TableNotFound, "table %s.%s does not exist", in.database, in.table)
+	var known []string
+	for _, t := range h.cfg.Meta.Tables(in.database) {
+		known = append(known, t.Name)
+	}
+	return nil, errs.New(errs.TableNotFound, "table %s.%s does not exist%s", in.database, in.table,
+		nearest.DidYouMean("; ", in.table, known))
 }
 
 func (h *Handler) ttl(t *schema.Table) schema.TTL {

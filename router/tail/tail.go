@@ -31,7 +31,9 @@ import (
 
 // Meta is the part of the metadata client that a Handler needs.
 type Meta interface {
+	Databases() []*schemapb.Database
 	Database(name string) (*schemapb.Database, bool)
+	Tables(database string) []*schema.Table
 	Table(database, name string) (*schema.Table, bool)
 	TableByID(id uint64) (*schema.Table, bool)
 	// Changed returns a channel that is closed when one of them changes.

@@ -90,6 +90,12 @@ func (catalog) Database(name string) (*schemapb.Database, bool) {
 	return &schemapb.Database{Name: name, Options: map[string]string{schema.OptionTTL: "7days"}}, name == "public"
 }
 
+func (catalog) Databases() []*schemapb.Database { return []*schemapb.Database{{Name: "public"}} }
+
+func (catalog) Tables(database string) []*schema.Table {
+	return []*schema.Table{{Database: database, Name: "access"}, {Database: database, Name: "orders"}}
+}
+
 func (catalog) Table(database, name string) (*schema.Table, bool) {
 	t := &schema.Table{
 		ID: 1, Database: database, Name: name, Version: 1, Placement: []schema.Placement{
@@ -306,6 +312,22 @@ func TestEvents(t *testing.T) {
 	}
 	if resp := r.get("table=t"); resp.StatusCode != 503 {
 		t.Errorf("a closed handler answers %d", resp.StatusCode)
+	}
+}
+
+// TestNearestNames: as queries do, a tail of a table that does not exist names the one that was probably meant.
+func TestNearestNames(t *testing.T) {
+	r := newRig(t, nil)
+	for query, want := range map[string]string{
+		"table=oders":         `public.oders does not exist; did you mean "orders"?`,
+		"table=t&db=pubic":    `"pubic" does not exist; did you mean "public"?`,
+		"table=nothing+alike": "does not exist",
+	} {
+		resp := r.get(query)
+		body, err := io.ReadAll(resp.Body)
+		if err != nil || !strings.Contains(strings.ReplaceAll(string(body), `\"`, `"`), want) {
+			t.Errorf("%s: %s, %v, want %s", query, body, err, want)
+		}
 	}
 }
 

@@ -5,6 +5,22 @@ import (
 	"testing"
 )
 
+// TestAllRecordsSkipped: a command that stored nothing because every record was bad does not end with status 0.
+func TestAllRecordsSkipped(t *testing.T) {
+	s, _ := ingestServer(t)
+	for in, want := range map[string]string{
+		"skip\nskip\n": "nothing was stored: the server skipped 2 records",
+		"skip\nkeep\n": "", // the good one is stored
+		"drop\n":       "", // the pipeline wants it so
+	} {
+		stdout, stderr, err := execute(t, in, "ingest", "--server", s.URL, "--table", "t", "--format", "text",
+			"--skip-error", "-")
+		if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q; %s%s", in, err, want, stdout, stderr)
+		}
+	}
+}
+
 // Records that the pipeline drops are counted in the last line; without them it is as ever.
 func TestDroppedRecordsAreCounted(t *testing.T) {
 	s, _ := ingestServer(t)

@@ -58,7 +58,8 @@ JSON file, several at a time; rows of one file may therefore be stored in anothe
 A batch that the server is too busy for is sent again, up to 10 times, or for --timeout.
 A batch that it refuses ends the command, unless --skip-error lets it drop the records
 that fail; so does a file that cannot be read to its end. What was sent before stays
-stored: the last line says how much that is. If a file cannot be opened, nothing is sent.
+stored: the last line says how much that is. If --skip-error drops all records, the
+command ends with status 1. If a file cannot be opened, nothing is sent.
 Each batch has an idempotency key: one whose answer was lost is sent again, and not stored
 twice.
 
@@ -193,6 +194,10 @@ func runIngest(cmd *cobra.Command, files []string, o *ingestOptions) error {
 	job.summary(cmd.OutOrStdout(), cmd.ErrOrStderr(), time.Since(started))
 	if err != nil && ctx.Err() != nil {
 		return errors.New("interrupted: what the last line counts is stored, batches on their way may be too")
+	}
+	if err == nil && job.written == 0 && job.skipped > 0 {
+		return fmt.Errorf("nothing was stored: the server skipped %s, and no record was left",
+			cli.Count(job.skipped, "record"))
 	}
 	return err
 }
