@@ -129,6 +129,17 @@ func openDataDir(path string) (*dataDir, error) {
 	return d, nil
 }
 
+// announce writes into the file LOCK where users on this machine reach the server.
+func (d *dataDir) announce(url string) error {
+	if err := d.lock.Truncate(0); err != nil {
+		return fmt.Errorf("write the address of the server to the lock of the data folder: %w", err)
+	}
+	if _, err := d.lock.WriteAt([]byte(url+"\n"), 0); err != nil {
+		return fmt.Errorf("write the address of the server to the lock of the data folder: %w", err)
+	}
+	return nil
+}
+
 func (d *dataDir) loadIdentity() error {
 	name := filepath.Join(d.path, "IDENTITY")
 	if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {

@@ -3,9 +3,12 @@ package node
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -44,6 +47,25 @@ func OpenOffline(path string) (*Offline, error) {
 	id, err := readIdentity(path)
 	o.NodeID, o.ClusterID, o.Shards, o.Meta = id.NodeID, id.ClusterID, id.Shards, id.hadMeta()
 	return o, err
+}
+
+// maxAddress bounds the bytes of an address of a server.
+const maxAddress = 1 << 10
+
+// ServerOf returns where users on this machine reach the server that uses a data folder. If no server uses it, the
+// address is that of the last one. It is empty if it is not known.
+func ServerOf(path string) string {
+	f, err := os.Open(filepath.Join(path, "LOCK"))
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxAddress))
+	u, perr := url.Parse(strings.TrimSpace(string(b)))
+	if err != nil || perr != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
 }
 
 // Close unlocks the folder.

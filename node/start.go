@@ -89,6 +89,9 @@ func (n *node) openPorts(files *settingsFiles) error {
 	if err := n.openAdmin(); err != nil {
 		return err
 	}
+	if err := n.data.announce(n.cfg.Scheme() + "://" + config.Reachable(n.users.addr.String())); err != nil {
+		n.log.Warn("the doctor will not find this server by its data folder", "error", err) // such as of a full disk
+	}
 	return n.openNodePort()
 }
 

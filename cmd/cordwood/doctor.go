@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 
 	"cordwood/cmd/cordwood/cli"
 	"cordwood/cmd/cordwood/client"
+	"cordwood/node"
 	"cordwood/node/config"
 	"cordwood/node/doctor"
 )
@@ -40,7 +42,7 @@ func newDoctorCommand() *cobra.Command {
             manifests; every segment, by checksum and row by row; how they continue each
             other; and files that nothing explains
 
-The server is looked for where the settings say, if it uses the data folder. With --server or
+If a server uses the data folder, it is asked at the address that it has noted there. With --server or
 CORDWOOD_SERVER, and none of --config, --data-dir and --forget, that server alone is looked at, and
 nothing of this machine. With one of these flags CORDWOOD_SERVER does not count.
 
@@ -121,7 +123,7 @@ func doctorSettings(cmd *cobra.Command, cfg *doctor.Config, file string) error {
 	// A server that only the environment names need not be the one of this folder.
 	cfg.AskServer = cmd.Flags().Changed("server") || cfg.ServerOnly
 	if !cfg.AskServer {
-		servers = []string{settings.UserURL()}
+		servers = []string{cmp.Or(node.ServerOf(cfg.DataDir), settings.UserURL())}
 	}
 	c, err := client.New(client.Config{Servers: servers, User: user, UserAgent: "cordwood-cli", Attempts: 1})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"cordwood/meta"
+	"cordwood/node"
 	"cordwood/node/backup"
 	"cordwood/node/marks"
 	"cordwood/node/secret"
@@ -146,7 +147,11 @@ func inspectSmall(w io.Writer, path string, info os.FileInfo) error {
 			info.ModTime().UTC().Format(time.RFC3339Nano))
 		return err
 	case name == "LOCK":
-		_, err := fmt.Fprintln(w, "a running server holds a lock on this file, which is empty")
+		address := "which is empty"
+		if at := node.ServerOf(filepath.Dir(path)); at != "" {
+			address = "which has its address: " + at
+		}
+		_, err := fmt.Fprintln(w, "a running server holds a lock on this file, "+address)
 		return err
 	case name == secret.FileName:
 		return fmt.Errorf("inspect %s: this is the secret of the cluster, which is not printed", path)

@@ -3,9 +3,41 @@ package cluster
 import (
 	"encoding/json"
 	"errors"
+	"os"
 	"os/exec"
 	"testing"
 )
+
+// TestDoctorAsksTheServerOfTheFolder: the server that uses a data folder is asked, and not one at the address of the
+// settings, which is the usual one here.
+func TestDoctorAsksTheServerOfTheFolder(t *testing.T) {
+	t.Parallel()
+	n := New(t)
+	n.Start()
+	cmd := exec.Command(n.bin, "doctor", "--json", "--data-dir", n.Dir)
+	cmd.Env = append(os.Environ(), "CORDWOOD_SERVER=http://127.0.0.1:9") // it need not be the one of the folder
+	out, err := cmd.Output()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	var report struct {
+		Findings []struct{ Severity, Part, What string }
+		Server   string
+	}
+	if err := json.Unmarshal(out, &report); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if report.Server != n.HTTP {
+		t.Errorf("asked %q, the server is at %s: %s", report.Server, n.HTTP, out)
+	}
+	for _, f := range report.Findings {
+		if f.Part == "server" {
+			t.Errorf("%+v", f)
+		}
+	}
+	n.Stop()
+	wantSound(t, n)
+}
 
 // wantSound has the doctor read the data folder of a node that does not run: it explains
 // every file.
