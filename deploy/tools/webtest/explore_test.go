@@ -180,3 +180,32 @@ const keepDownloads = `window.saved = {}; HTMLAnchorElement.prototype.click = as
 	{ const make = URL.createObjectURL; URL.createObjectURL = (blob) => {
 	const href = make.call(URL, blob); kept.set(href, blob); return href; }; const kept = new Map(), ask = fetch;
 	window.fetch = (path, how) => kept.has(path) ? Promise.resolve(new Response(kept.get(path))) : ask(path, how); }`
+
+// TestCompareSearches compares the rows of two searches.
+func TestCompareSearches(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(300)...)
+	b := open(t, s.url+"/dashboard/explore?t=app&view=compare&q=level:error&wrong=1")
+	b.until(`document.querySelector('[data-ui=toast]').textContent.includes('does not know: wrong')`)
+	b.fill(`[data-ui=compare-search]`, "level:info")
+	b.until(`document.querySelector('[data-ui=compare-search]').value === 'level:info'`)
+	eval[bool](b, `(document.querySelector('.withsearch').requestSubmit(), true)`)
+	b.until(`location.search.includes('bq=level:info')`)
+	b.until(`((text) => text.includes('30') && text.includes('270') && text.includes('the search'))(
+		document.querySelector('.subhead').textContent)`)
+	b.until(`[...document.querySelectorAll('[data-ui=compare-field]')].some((e) => e.ariaLabel === 'level')`)
+	b.shoot("compare-searches")
+}
+
+// TestCopyRows copies the loaded rows as lines of JSON.
+func TestCopyRows(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(5)...)
+	clipboard := `Object.defineProperty(navigator, 'clipboard',
+		{value: {writeText: async (text) => { window.copied = text; }}});`
+	b := openWith(t, watch+clipboard, s.url+"/dashboard/explore?t=app")
+	b.until(loaded)
+	b.click(`[data-ui=export]`)
+	b.click(`[data-ui=copy-ndjson]`)
+	b.until(`window.copied.split('\n').length === 5 && JSON.parse(window.copied.split('\n')[0]).host === 'web-1'`)
+}

@@ -1,6 +1,6 @@
 // The fields in which two sets of rows differ, the most different first.
 
-import { html, useEffect } from '../../vendor/core.js';
+import { html, useEffect, useState } from '../../vendor/core.js';
 import { clauseFor } from '../lib/edit.js';
 import { formatCount, visible } from '../lib/format.js';
 import { formatTime } from '../lib/time.js';
@@ -13,15 +13,20 @@ export function Compare({ stores }) {
   const { analysis, explore, prefs } = stores;
   const sets = analysis.sets.value;
   const zone = prefs.zone.value;
-  const q = explore.state.value.q;
+  const { q, bq } = explore.state.value;
+  const [other, setOther] = useState(bq);
   useEffect(() => void analysis.compare(), [JSON.stringify(sets), q]);
   const answer = analysis.comparison.value.value;
   const span = (/** @type {{from: string, to: string}} */ r) => `${formatTime(r.from, zone)} – ${formatTime(r.to, zone).slice(11)}`;
   return html`<div class="subhead">${
     sets &&
     html`<span><i class="set-a"></i>A: ${span(sets.a)} <b>${answer && formatCount(answer.a.rows)}</b></span>
-      <span><i class="set-b"></i>B: ${sets.rest ? 'the rest of the range' : `the range before`} <b>${answer && formatCount(answer.b.rows)}</b></span>`
-  }<span class="grow"></span>${explore.state.value.afrom && html`<button class="text" onClick=${() => explore.set({ afrom: '', ato: '' })}>Compare with the range before</button>`}</div>
+      <span><i class="set-b"></i>B: ${sets.rest ? 'the rest of the range' : bq ? html`the search <code>${bq}</code>` : 'the range before'} <b>${answer && formatCount(answer.b.rows)}</b></span>`
+  }<span class="grow"></span>${(explore.state.value.afrom || bq) && html`<button class="text" onClick=${() => explore.set({ afrom: '', ato: '', bq: '' })}>Compare with the range before</button>`}
+    <form class="withsearch" onSubmit=${(/** @type {Event} */ e) => {
+      e.preventDefault();
+      explore.set({ bq: other.trim(), afrom: '', ato: '' });
+    }}><input data-ui="compare-search" aria-label="Compare with the rows of this search" placeholder="with another search" value=${other} onInput=${(/** @type {InputEvent} */ e) => setOther(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></form></div>
     <${ErrorPanel} latest=${analysis.comparison} what="Comparing" />
     ${answer?.low && html`<p class="wrong none">One of the sets has fewer than 30 rows: chance may be all that is seen here.</p>`}
     ${answer && answer.fields.length === 0 && html`<${Empty} title="No field differs."><p>Drag over a part of the histogram to compare it with the rest.</p><//>`}

@@ -46,6 +46,10 @@ function Export({ explore }) {
   const sql = (explore.compiled.value.value?.sql ?? '').replace(/\s+LIMIT \d+\s*$/, '');
   const { db, tables } = explore.state.value;
   const name = tables[0]?.replace(/[^\w.-]/g, '_') ?? 'rows';
+  const picked = explore.pickedRows();
+  const rows = () => (picked.length > 0 ? picked : explore.loadedRows());
+  const linesOf = (/** @type {import('../lib/line.js').Row[]} */ of) =>
+    of.map((row) => JSON.stringify({ [explore.shape.value.time]: row.time, ...row.v })).join('\n');
   const request = (/** @type {string} */ format) => ({ sql, db, format, timeout: '1h' });
   return html`<${Menu} button=${html`<span>Export</span>`} label="All rows of this search" ui="export" class="text change">${(
     /** @type {() => void} */ close,
@@ -55,6 +59,7 @@ function Export({ explore }) {
       const address = `/v1/sql?${new URLSearchParams({ ...request(format), filename: `${name}.${end}` })}`;
       return html`<a class="choice" href=${address} download=${`${name}.${end}`} onClick=${close}>${label}</a>`;
     })}
+    <button class="choice" data-ui="copy-ndjson" onClick=${() => (close(), copyText(linesOf(rows())))}>Copy the ${picked.length > 0 ? 'selected' : 'loaded'} rows as NDJSON</button>
     <button class="choice" onClick=${() => (close(), copyText(curlOf({ path: '/v1/sql', form: request('ndjson') }, location.origin)))}>Copy as curl</button>
     <button class="choice" onClick=${() => (close(), copyText(`cordwood sql --db ${shellWord(db)} -o ndjson ${shellQuoted(sql)}`))}>Copy as cordwood sql</button>`}<//>`;
 }

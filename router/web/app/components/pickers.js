@@ -106,7 +106,7 @@ function RangeForm({ from, to, answered, zone, onRange }) {
       <label>To<input value=${end} onInput=${(/** @type {InputEvent} */ e) => setEnd(/** @type {HTMLInputElement} */ (e.currentTarget).value)} /></label>
       ${wrong && html`<p class="wrong" role="alert">${wrong}</p>`}
       <p class="quiet">Times in ${zone}. ${answered && html`On screen: ${formatTime(answered.from, zone)} – ${formatTime(answered.to, zone)}`}</p>
-      <p class="shifts"><button class="button main">Apply</button><span class="grow"></span>
+      <button class="button main">Apply</button><p class="shifts">
         ${shift('← Earlier', 'The range before this one', -1, 1)}${shift('Later →', 'The range after this one', 1, 1)}${shift('Wider', 'Twice as long', 0, 2)}${shift('Narrower', 'Half as long', 0, 0.5)}</p>
     </form>`;
 }

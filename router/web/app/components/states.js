@@ -89,6 +89,11 @@ export function Missing({ missing, onAgain }) {
     <button class="text go" onClick=${onAgain}>Ask for all</button></div>`;
 }
 
+/** What stands in the place of the first rows, if they take longer than a moment. */
+export function Skeleton() {
+  return html`<div class="skeleton" aria-hidden="true">${Array.from({ length: 14 }, (_, i) => html`<p key=${i} style=${{ width: `${38 + ((i * 29) % 47)}%` }}></p>`)}</div>`;
+}
+
 /** @param {{title: string, children?: unknown}} props */
 export function Empty({ title, children }) {
   return html`<div class="empty-panel" data-ui="empty">

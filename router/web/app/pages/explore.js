@@ -16,13 +16,14 @@ import { Rows } from '../components/rows.js';
 import { SavedMenu, ShareMenu } from '../components/share.js';
 import { SearchBox } from '../components/search.js';
 import { copyText } from '../components/copy.js';
-import { ErrorPanel, Missing, Progress } from '../components/states.js';
+import { ErrorPanel, Missing, Progress, Skeleton } from '../components/states.js';
 import { useNarrow } from '../components/narrow.js';
 import { curlOf } from '../lib/api.js';
 import { formatCount } from '../lib/format.js';
 import { indexOf, rowAt } from '../lib/pages.js';
 import { formatPlace } from '../lib/url.js';
 import { sqlWords } from '../lib/sqlwords.js';
+import { toast } from '../stores/toast.js';
 
 /** @param {{stores: import('../main.js').Stores}} props */
 export function ExplorePage({ stores }) {
@@ -37,6 +38,10 @@ export function ExplorePage({ stores }) {
   }, [key]);
   useEffect(() => explore.recallColumns(), [state.db, state.tables.join()]);
   useExploreKeys(stores);
+  useEffect(() => {
+    const unknown = explore.unknownNames();
+    if (unknown.length > 0) toast(`The address has names that the page does not know: ${unknown.join(', ')}`);
+  }, []);
   const busy = explore.first.since.value || explore.fields.since.value || explore.hits.since.value;
   useEffect(() => {
     if (busy === 0) return undefined;
@@ -146,9 +151,11 @@ function Panes({ stores }) {
             ? html`<${Compare} stores=${stores} />`
             : failed
               ? html`<${ErrorPanel} latest=${failed} what="The search" onPartial=${() => explore.set({ partial: '1' })} onNearest=${(/** @type {string} */ name) => explore.search(explore.replaceFault(name))} />`
-              : answer && list.count === 0 && !explore.first.since.value
-                ? html`<${NoRows} explore=${explore} />`
-                : html`<${Rows} count=${list.count} at=${(/** @type {number} */ i) => rowAt(list, i).row} shape=${shape} columns=${narrow ? [] : state.cols} columnTools=${{ widths: explore.widths.value, onMove: explore.moveColumn, onWidth: explore.widen }}
+              : !answer && explore.first.since.value > 0
+                ? html`<${Skeleton} />`
+                : answer && list.count === 0 && !explore.first.since.value
+                  ? html`<${NoRows} explore=${explore} />`
+                  : html`<${Rows} count=${list.count} at=${(/** @type {number} */ i) => rowAt(list, i).row} shape=${shape} columns=${narrow ? [] : state.cols} columnTools=${{ widths: explore.widths.value, onMove: explore.moveColumn, onWidth: explore.widen }}
                 marks=${explore.marks.value} zone=${zone} density=${prefs.density.value} narrow=${narrow}
                 label=${`${formatCount(explore.total.value ?? list.count)} rows, ${state.order} first`} selected=${state.row} focus=${explore.picked.value?.end ?? selected} wrap=${state.wrap} picked=${explore.picked.value} onPick=${explore.pick} unfolded=${explore.unfolded.value ? indexOf(list, explore.unfolded.value) : -1}
                 onOpen=${(/** @type {import('../lib/line.js').Row} */ row) => explore.open(row.id === state.row ? null : row)}

@@ -18,6 +18,7 @@ export function SettingsPage({ stores }) {
       <${Choice} label="Times" value=${prefs.zone} choices=${zones()} ui="zone" />
       <${Choice} label="Height of rows" value=${prefs.density} choices=${{ dense: 'Dense, 20 px', normal: 'Normal, 24 px', comfortable: 'Comfortable, 28 px' }} />
       <${Choice} label="Single keys" value=${prefs.singleKeys} choices=${{ on: 'On', off: 'Off: only keys with Ctrl act' }} />
+      <label class="setting"><span>Table at the begin</span><select data-ui="first-table" value=${prefs.table.value} onChange=${(/** @type {Event} */ e) => (prefs.table.value = /** @type {HTMLSelectElement} */ (e.currentTarget).value)}><option value="">the one with the most rows</option>${stores.tables.all.value.filter((t) => t.db === 'public').map((t) => html`<option value=${t.name}>${t.name}</option>`)}</select></label>
       <div class="setting"><span>Searches</span><span>${prefs.history.value.length} kept <button class="text go" onClick=${() => (prefs.history.value = [])}>Forget them</button></span></div>
     </section>
     <section aria-label="User"><h2 class="head">User</h2>
@@ -25,7 +26,7 @@ export function SettingsPage({ stores }) {
         session?.auth === 'off' ? 'This server has no users: everybody may do everything.' : html`<b>${session?.user ?? ''}</b>`
       }</span></div>
       ${session && session.auth !== 'off' && html`<div class="setting"><span>May</span><span>${rights(session).join(', ') || 'nothing'}</span></div>`}
-      ${signIn.user.value && html`<div class="setting"><span></span><button class="button" data-ui="sign-out" onClick=${() => signIn.leave().then(() => location.reload())}>Sign out</button></div>`}
+      ${signIn.user.value && html`<div class="setting"><span></span><button class="button" data-ui="sign-out" onClick=${() => signIn.leave().then(() => location.reload())}>Sign out, or in as somebody else</button></div>`}
     </section>
     <section aria-label="Server"><h2 class="head">Server</h2>
       <div class="setting"><span>Node</span><span>${session?.server?.name}</span></div>

@@ -20,12 +20,13 @@ export function createAnalysis({ api, explore, clock }) {
   const patterns = /** @type {import('./latest.js').Latest<Patterns>} */ (createLatest(clock));
   const comparison = /** @type {import('./latest.js').Latest<Comparison>} */ (createLatest(clock));
 
-  /** What is compared: a part of the range with the rest of it, or the range with the one before. */
+  /** What is compared: a part of the range with the rest of it, two searches, or the range with the one before. */
   const sets = computed(() => {
-    const { afrom, ato } = explore.state.value;
+    const { afrom, ato, bq } = explore.state.value;
     const range = explore.range.value;
     if (!range) return null;
     if (afrom && ato) return { a: { from: afrom, to: ato }, b: { from: range.from, to: range.to }, rest: true };
+    if (bq) return { a: range, b: { ...range, query: bq }, rest: false };
     const [from, to] = [Date.parse(range.from), Date.parse(range.to)];
     return { a: { from: range.from, to: range.to }, b: { from: new Date(2 * from - to).toISOString(), to: range.from }, rest: false };
   });

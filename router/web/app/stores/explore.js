@@ -45,6 +45,7 @@ export function createExplore({ api, place, prefs, clock, drafts }) {
     wrap: param('wrap') === '1',
     afrom: param('afrom'), // a part of the range that is compared with the rest
     ato: param('ato'),
+    bq: param('bq'), // a second search, whose rows are compared with those of the first
     partial: param('partial') === '1', // an answer of some of the shards is good enough
   }));
 
@@ -286,7 +287,7 @@ export function createExplore({ api, place, prefs, clock, drafts }) {
 
   /**
    * Changes the address: what the result depends on makes an entry in the history.
-   * @param {Partial<Record<'db' | 'q' | 'from' | 'to' | 'by' | 'order' | 'row' | 'cols' | 'hide' | 'wrap' | 'view' | 'afrom' | 'ato' | 'partial', string>> & {t?: string[]}} change
+   * @param {Partial<Record<'db' | 'q' | 'from' | 'to' | 'by' | 'order' | 'row' | 'cols' | 'hide' | 'wrap' | 'view' | 'afrom' | 'ato' | 'bq' | 'partial', string>> & {t?: string[]}} change
    * @param {{replace?: boolean}} [how]
    */
   function set(change, how) {
@@ -306,6 +307,7 @@ export function createExplore({ api, place, prefs, clock, drafts }) {
       wrap: s.wrap ? '1' : '',
       afrom: s.afrom,
       ato: s.ato,
+      bq: s.bq,
       partial: s.partial ? '1' : '',
       ...change,
     };
@@ -460,6 +462,7 @@ export function createExplore({ api, place, prefs, clock, drafts }) {
     },
     pick,
     pickedRows,
+    loadedRows: () => list.value.pages.flatMap((page) => page.rows ?? []),
     /** Selects no row, and shows none whole. */
     clearPicked() {
       picked.value = null;
@@ -474,6 +477,7 @@ export function createExplore({ api, place, prefs, clock, drafts }) {
       return text(bytes.slice(0, at.offset)) + name + text(bytes.slice(at.offset + at.length));
     },
     usefulFields,
+    unknownNames: () => [...new Set(place.here.value.params.keys())].filter((name) => name !== 't' && !Object.hasOwn(state.value, name)),
     run,
     /** Begins before the page is drawn; the page then does not begin again. */
     runEarly() {
