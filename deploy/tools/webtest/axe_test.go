@@ -8,7 +8,8 @@ import (
 )
 
 // TestAxe has axe-core look at every state: all of its rules in the light theme, at the width of a desktop and of a
-// phone, and those for colours in the dark one. It skips where axe is not installed: see deploy/tools/web.
+// phone, and those for colours in the dark one. No state is wider than the screen, down to 320 pixels. It skips where
+// axe is not installed: see deploy/tools/web.
 func TestAxe(t *testing.T) {
 	axe, err := os.ReadFile("../web/node_modules/axe-core/axe.min.js")
 	if err != nil {
@@ -37,6 +38,12 @@ func TestAxe(t *testing.T) {
 					t.Errorf("%s: %s", look.name, f)
 				}
 				b.shoot(state.name + "-" + look.name)
+			}
+			for _, width := range []int64{720, 320} { // of a desktop at 200 and 400 %
+				b.do(chromedp.EmulateViewport(width, 640))
+				if wide := eval[int64](b, `document.documentElement.scrollWidth`); wide > width {
+					t.Errorf("at %d pixels the page is %d wide", width, wide)
+				}
 			}
 		})
 	}

@@ -2,20 +2,19 @@
 
 import { batch, computed, effect, signal } from '../../vendor/core.js';
 import { toggleAny, toggleClause, toggleExclusion, wantedWords } from '../lib/edit.js';
-import { addPage, dropFar, indexOf, noPages, refill, rowAt } from '../lib/pages.js';
+import { addPage, indexOf, noPages, rowAt } from '../lib/pages.js';
 import { formatShare } from '../lib/format.js';
 import { shapeOf } from '../lib/shape.js';
 import { createLatest } from './latest.js';
+import { createNeighbours } from './neighbours.js';
+import { createRowList, pageSize } from './rowlist.js';
+import { createSelection } from './selection.js';
 
 /** @typedef {import('../lib/line.js').Row} Row */
 /** @typedef {ReturnType<typeof createExplore>} Explore */
 /** @typedef {{name: string, type: string, index: string | null, role: string | null, fill: number, unique: number, rank: number}} Field */
 
-const pageSize = 200;
-const mostRows = 10000;
 export const mostColumns = 12;
-const contextStep = 20;
-const mostContext = 200;
 const firstOpen = 5; // fields that are open before somebody opens others
 export const exploreDefaults = { db: 'public', from: '-1h', by: 'level', order: 'newest', view: 'rows' };
 
@@ -52,31 +51,20 @@ export function createExplore({ api, place, prefs, clock, drafts }) {
   const draft = signal(state.value.q);
   let recalled = recallDraft(); // what was typed and not run before the page was loaded again
   effect(() => drafts?.setItem('cordwood.draft', JSON.stringify([state.value.q, draft.value])));
-  const begin = signal(''); // the row at which the list begins; empty: the first of the range
   const fields = createLatest(clock);
   const first = createLatest(clock);
-  const more = createLatest(clock);
   const hits = createLatest(clock);
   const facets = createLatest(clock);
   const compiled = createLatest(clock);
   const opened = createLatest(clock);
-  const around = createLatest(clock);
-  const reach = signal(contextStep); // rows on each side in the context
-  const apart = signal(/** @type {string[]} */ ([])); // fields that neighbours need not share
-  const list = signal(noPages());
   const range = signal(/** @type {{from: string, to: string} | null} */ (null));
-  const picked = signal(/** @type {{anchor: number, end: number} | null} */ (null)); // rows that are selected, by place
-  const unfolded = signal(''); // id of the row that is shown whole in the list
   const refresh = signal(0); // seconds between runs by themselves; 0: off
   const reads = createLatest(clock); // how much a run reads that takes long
   const newer = createLatest(clock); // how many rows came since the run
-  const differing = signal(/** @type {[Row, Row] | null} */ (null)); // two rows that are compared
   const openFields = signal(/** @type {string[]} */ ([]));
   let ran = ''; // the tables whose fields are known
   let runs = 0;
   let early = false; // a run has begun before the page is drawn
-  let seen = 0;
-  let aroundOf = '';
 
   const shape = computed(() => shapeOf(fields.value.value));
   const marks = computed(() => wantedWords(state.value.q));
@@ -96,6 +84,12 @@ export function createExplore({ api, place, prefs, clock, drafts }) {
   function ask(path, body) {
     return (/** @type {AbortSignal} */ signal) => api.json({ path: `/v1/explore/${path}`, body, signal });
   }
+
+  const rowList = createRowList({ ask, scope, state, first, clock });
+  const { list, more, begin } = rowList;
+  const selection = createSelection({ list, state });
+  const { picked, unfolded } = selection;
+  const neighbours = createNeighbours({ ask, state, fields, opened, clock });
 
   /**
    * Asks for everything that the address says, from the begin. Rows are asked for at once, beside the fields that say what is in them.
@@ -123,7 +117,7 @@ export function createExplore({ api, place, prefs, clock, drafts }) {
       first.cancel(); // the panel says what is wrong with the fields
       return;
     }
-    await Promise.all([rows.then(beginAtRow).then(loadIfSeen), count(body)]);
+    await Promise.all([rows.then(rowList.beginAtRow).then(rowList.loadIfSeen), count(body)]);
     await countFields();
   }
 
@@ -163,26 +157,6 @@ export function createExplore({ api, place, prefs, clock, drafts }) {
     return true;
   }
 
-  /** Loads the next page if the reader is at the end already, where nothing would change that asks for it. */
-  async function loadIfSeen() {
-    if (!first.error.value && seen > list.value.count - 50) await loadMore();
-  }
-
-  /** Has the list begin at the row that the address names, if that is not among the first ones: a link to a row shows it among others. */
-  async function beginAtRow() {
-    const { row, order } = state.value;
-    if (!row || first.error.value || list.value.next === null || indexOf(list.value, row) >= 0) return;
-    await more.run(async (signal) => {
-      const answer = await ask('rows', { ...scope(), limit: pageSize, order, at: row })(signal);
-      if (!answer.rows.some((/** @type {Row} */ r) => r.id === row)) return answer; // another search, or the row is gone
-      batch(() => {
-        begin.value = row;
-        list.value = addPage(noPages(), { cursor: '', rows: answer.rows, next: answer.next });
-      });
-      return answer;
-    });
-  }
-
   /** The search that was typed before the page was loaded again, if it belongs to the same address. */
   function recallDraft() {
     try {
@@ -203,14 +177,6 @@ export function createExplore({ api, place, prefs, clock, drafts }) {
     if (view !== 'rows' || row !== '' || !moves || first.since.value || hits.since.value) return;
     if (atBegin && order === 'newest' && !picked.value && !unfolded.value) await run({ again: true });
     else if (range.value) await newer.run(ask('hits', { ...scope(), from: range.value.to, to: null, by: null, buckets: 1 }));
-  }
-
-  /** Shows a row whole in the list, or as one line again. */
-  function unfold() {
-    const at = picked.value?.end ?? indexOf(list.value, state.value.row);
-    const id = rowAt(list.value, at).row?.id ?? '';
-    unfolded.value = unfolded.value === id ? '' : id;
-    return id !== '';
   }
 
   /** @param {ReturnType<typeof scope>} body */
@@ -244,47 +210,6 @@ export function createExplore({ api, place, prefs, clock, drafts }) {
       .slice(0, 20);
   }
 
-  /** Loads the next page. */
-  async function loadMore() {
-    const { next } = list.value;
-    if (!next || more.since.value || first.since.value) return;
-    await more.run(async (signal) => {
-      const answer = await page(next, signal);
-      list.value = addPage(list.value, { cursor: next, rows: answer.rows, next: answer.next });
-      return answer;
-    });
-    if (!more.error.value && list.value.next !== next) await loadIfSeen();
-  }
-
-  /**
-   * @param {string} cursor
-   * @param {AbortSignal} signal
-   */
-  function page(cursor, signal) {
-    const at = cursor ? { cursor } : begin.value ? { at: begin.value } : {};
-    return ask('rows', { ...scope(), limit: pageSize, order: state.value.order, ...at })(signal);
-  }
-
-  /**
-   * Says which rows are seen: asks for those that are not there, and drops those that are far away.
-   * @param {number} from
-   * @param {number} to
-   */
-  function see(from, to) {
-    seen = to;
-    list.value = dropFar(list.value, Math.floor((from + to) / 2), mostRows);
-    if (to > list.value.count - 50) void loadMore();
-    for (const index of [from, to - 1]) {
-      const { row, page: missing } = rowAt(list.value, index);
-      if (row || !missing || more.since.value) continue;
-      void more.run(async (signal) => {
-        const answer = await page(missing.cursor, signal);
-        list.value = refill(list.value, missing.cursor, answer.rows);
-        return answer;
-      });
-    }
-  }
-
   /**
    * Changes the address: what the result depends on makes an entry in the history.
    * @param {Partial<Record<'db' | 'q' | 'from' | 'to' | 'by' | 'order' | 'row' | 'cols' | 'hide' | 'wrap' | 'view' | 'afrom' | 'ato' | 'bq' | 'partial', string>> & {t?: string[]}} change
@@ -312,56 +237,6 @@ export function createExplore({ api, place, prefs, clock, drafts }) {
       ...change,
     };
     place.set('explore', values, exploreDefaults, how);
-  }
-
-  /** The fields whose value the neighbours of a row share: those of its source. */
-  function sharedFields() {
-    const sources = (fields.value.value?.fields ?? []).filter((/** @type {Field} */ f) => f.role === 'source');
-    return sources.map((/** @type {Field} */ f) => f.name).filter((/** @type {string} */ name) => !apart.value.includes(name));
-  }
-
-  /**
-   * The neighbours that are on screen, and the row between them.
-   * @returns {Row[]}
-   */
-  function contextRows() {
-    const answer = around.value.value;
-    return answer ? [...answer.before, answer.row, ...answer.after] : [];
-  }
-
-  /** Loads the rows before and after the one that is open, without the search. */
-  async function loadContext() {
-    const row = opened.value.value;
-    if (state.value.view !== 'context' || !row) return;
-    const same = sharedFields();
-    const key = JSON.stringify([state.value.db, row.table, same, reach.value]);
-    if (key === aroundOf && contextRows().some((r) => r.id === row.id)) return; // it is there: nothing moves
-    aroundOf = key;
-    const table = row.table ?? state.value.tables[0];
-    const body = { db: state.value.db, table, id: row.id, before: reach.value, after: reach.value, same };
-    await around.run(ask('context', body));
-  }
-
-  /**
-   * Selects the rows from the one that was selected or opened before to another.
-   * @param {number} index
-   */
-  function pick(index) {
-    const at = Math.max(0, Math.min(list.value.count - 1, index));
-    const from = picked.value?.anchor ?? Math.max(0, indexOf(list.value, state.value.row));
-    picked.value = { anchor: from, end: at };
-  }
-
-  /** The selected rows that are loaded. */
-  function pickedRows() {
-    if (!picked.value) return [];
-    const { anchor, end } = picked.value;
-    const rows = [];
-    for (let i = Math.min(anchor, end); i <= Math.max(anchor, end); i++) {
-      const { row } = rowAt(list.value, i);
-      if (row) rows.push(row);
-    }
-    return rows;
   }
 
   /** What is chosen for a table is kept under its name. */
@@ -414,41 +289,27 @@ export function createExplore({ api, place, prefs, clock, drafts }) {
   }
 
   return {
+    ...rowList,
+    ...selection,
+    ...neighbours,
     state,
     draft,
     fields,
     first,
-    more,
     hits,
     facets,
     compiled,
     opened,
-    around,
-    apart,
-    sharedFields,
-    loadContext,
-    contextRows,
-    contextMore: computed(() => reach.value < mostContext),
-    widenContext() {
-      reach.value = Math.min(mostContext, reach.value * 3);
-      return loadContext();
-    },
-    begin,
-    list,
     range,
     shape,
     marks,
     total,
     openFields,
-    picked,
-    unfolded,
-    unfold,
     refresh,
     refreshNow,
     newer,
     reads,
     askReads: () => reads.run(ask('compile', { ...scope(), plan: true })),
-    differing,
     /**
      * Says how many of the rows have a value, if that was counted.
      * @param {string} name
@@ -459,14 +320,6 @@ export function createExplore({ api, place, prefs, clock, drafts }) {
       const found = counted?.find((/** @type {any} */ f) => f.name === name)?.values.find((/** @type {any} */ v) => v.value === value);
       if (!found || !rows) return '';
       return `${exact === false ? '≈ ' : ''}${formatShare(found.count / rows)} of rows`;
-    },
-    pick,
-    pickedRows,
-    loadedRows: () => list.value.pages.flatMap((page) => page.rows ?? []),
-    /** Selects no row, and shows none whole. */
-    clearPicked() {
-      picked.value = null;
-      unfolded.value = '';
     },
     /** The search text, with a name in the place of what the server did not know. @param {string} name */
     replaceFault(name) {
@@ -489,7 +342,6 @@ export function createExplore({ api, place, prefs, clock, drafts }) {
       if (!early) void run();
       early = false;
     },
-    see,
     set,
     open,
     loadOpened,
