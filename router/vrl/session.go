@@ -10,8 +10,8 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// A Session runs programs one after the other that share an event and their variables,
-// as an interactive prompt does. It belongs to one goroutine.
+// A Session runs programs one after another with a common event and common variables, as an interactive prompt
+// does. It belongs to one goroutine.
 type Session struct {
 	options     Options
 	event, meta value.Value
@@ -24,7 +24,7 @@ func NewSession(o Options, event value.Value) *Session {
 	return &Session{options: o, event: event, meta: value.NewObject(value.MakeFields(0))}
 }
 
-// Event returns the event as it is now.
+// Event returns the current event.
 func (s *Session) Event() value.Value { return s.event.Share() }
 
 // Variables returns the names of the variables that programs have set.

@@ -1,5 +1,5 @@
-// Package ascii classifies the bytes of a text for readers of log formats: formats are
-// made of ASCII characters, whatever the encoding of the texts in them.
+// Package ascii classifies the bytes of a text for parsers of log formats. The syntax of such formats is ASCII,
+// whatever the encoding of the texts in them.
 package ascii
 
 import "unicode/utf8"
@@ -26,7 +26,7 @@ func Only(s string) bool {
 	return true
 }
 
-// HexDigit returns the value of a hexadecimal digit; -1 if c is none.
+// HexDigit returns the value of a hexadecimal digit, or -1 if c is not one.
 func HexDigit(c byte) int {
 	switch {
 	case IsDigit(c):
@@ -37,7 +37,7 @@ func HexDigit(c byte) int {
 	return -1
 }
 
-// Digits returns how many digits s starts with.
+// Digits returns the number of digits at the start of s.
 func Digits(s string) int {
 	n := 0
 	for n < len(s) && IsDigit(s[n]) {
@@ -46,7 +46,7 @@ func Digits(s string) int {
 	return n
 }
 
-// SkipSpace returns s without the white space that it starts with.
+// SkipSpace returns s without leading white space.
 func SkipSpace(s string) string {
 	for s != "" && IsSpace(s[0]) {
 		s = s[1:]
@@ -54,7 +54,7 @@ func SkipSpace(s string) string {
 	return s
 }
 
-// SkipBlanks returns s without the spaces and tabs that it starts with.
+// SkipBlanks returns s without leading spaces and tabs.
 func SkipBlanks(s string) string {
 	for s != "" && IsBlank(s[0]) {
 		s = s[1:]
@@ -62,7 +62,7 @@ func SkipBlanks(s string) string {
 	return s
 }
 
-// CutWord cuts the text up to the next white space off s.
+// CutWord returns the text before the first white space, and the rest.
 func CutWord(s string) (word, rest string) {
 	for i := 0; i < len(s); i++ {
 		if IsSpace(s[i]) {
@@ -72,8 +72,8 @@ func CutWord(s string) (word, rest string) {
 	return s, ""
 }
 
-// Closing returns the index of the byte that closes s, which starts with the opening one.
-// A backslash takes the meaning from the byte after it. Closing returns -1 if c is missing.
+// Closing returns the index of the byte that closes s, which starts with the opening byte. A byte after a backslash
+// does not close. If there is no closing byte, Closing returns -1.
 func Closing(s string, c byte) int {
 	if i := Unescaped(s[1:], c); i >= 0 {
 		return i + 1

@@ -13,14 +13,14 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// argument is an argument of a call with the parameter that it is for.
+// argument is an argument of a call and its parameter.
 type argument struct {
 	expr
 	given bool
 	node  syntax.Node
 }
 
-// arguments matches the arguments with the parameters; nil if they do not match at all.
+// arguments assigns the arguments to the parameters. It returns nil if they do not fit.
 func (c *compiler) arguments(n *syntax.Call, f *fn.Function) []argument {
 	args := make([]argument, len(f.Params))
 	next, ok := 0, true
@@ -84,7 +84,7 @@ func (c *compiler) arguments(n *syntax.Call, f *fn.Function) []argument {
 	return args
 }
 
-// checkArgument reports an argument that cannot be right.
+// checkArgument reports an argument that is always wrong.
 func (c *compiler) checkArgument(f *fn.Function, i int, a *argument) bool {
 	p := &f.Params[i]
 	if a.fallible {
@@ -134,8 +134,8 @@ func (c *compiler) checkArgument(f *fn.Function, i int, a *argument) bool {
 	return true
 }
 
-// uncertain returns the report for an argument that may be of a wrong kind, if the program does
-// not handle that failure.
+// uncertain returns the report for an argument whose kind may be wrong, if the program does not handle that
+// failure.
 func (c *compiler) uncertain(n *syntax.Call, f *fn.Function, i int, a *argument) *diag.Diagnostic {
 	p := &f.Params[i]
 	d := diag.New(110, "invalid argument type", a.span, "this expression resolves to "+a.kind.String()).
@@ -152,7 +152,7 @@ var assertions = map[kind.Set]string{
 	kind.TimestampBit: "timestamp", kind.ArrayBit: "array", kind.ObjectBit: "object",
 }
 
-// refused turns the error of a function's compile step to a diagnostic.
+// refused converts the error of a function's compile step to a diagnostic.
 func (c *compiler) refused(n *syntax.Call, f *fn.Function, args []argument, err error) *diag.Diagnostic {
 	var e *fn.Error
 	if !errors.As(err, &e) {
@@ -176,8 +176,8 @@ func (c *compiler) refused(n *syntax.Call, f *fn.Function, args []argument, err 
 	return d
 }
 
-// checked returns the code of an argument: with a check of its kind, unless it is
-// constant, and with its size charged if the function looks at all of it.
+// checked returns the code of an argument. Unless it is constant, it is checked for its kind. If the function reads
+// all of it, its size is charged.
 func checked(f *fn.Function, i int, a *argument) fn.Expr {
 	p := &f.Params[i]
 	run := a.run
@@ -208,7 +208,7 @@ func checked(f *fn.Function, i int, a *argument) fn.Expr {
 		if kind.Bit(v.Kind())&set == 0 {
 			return fr.FailKind(want, v)
 		}
-		// Functions may look at all of a text, and of what is in a container.
+		// Functions may read all of a text, and the contents of a container.
 		if !fr.SpendOn(v) {
 			return v, false
 		}

@@ -8,7 +8,7 @@ import (
 
 const smallestNormal = 2.2250738585072014e-308
 
-// kindText is a value that is shown as its kind, when it is shown.
+// kindText is a value that is formatted as its kind, when it is formatted.
 type kindText struct{ v value.Value }
 
 func (k kindText) String() string {
@@ -19,8 +19,8 @@ func (k kindText) String() string {
 	return kind.Of(k.v).String()
 }
 
-// problem is why a calculation failed: a format for the operands; with swap the right one comes
-// first.
+// problem is the reason why a calculation failed: a format for the operands. If swap is set, the right operand
+// comes first.
 type problem struct {
 	format string
 	swap   bool
@@ -48,7 +48,7 @@ var (
 	errNaN      = &problem{format: "operation would produce NaN", fixed: true}
 )
 
-// calculate does the arithmetic of numbers.
+// calculate calculates with numbers.
 func calculate(op string, l, r value.Value) (value.Value, *problem) {
 	if l.Kind() == value.Int && r.Kind() == value.Int && op != "/" {
 		a, b := l.Int(), r.Int()
@@ -127,7 +127,7 @@ func arithmetic(out *expr, op string, l, r *expr) {
 	}
 	switch op {
 	case "|":
-		left, right = l.run, r.run // what is in them is kept
+		left, right = l.run, r.run // the result keeps parts of the operands
 		out.run = both(func(f *fn.Frame, a, b value.Value) (value.Value, bool) {
 			if a.Object() == nil || b.Object() == nil {
 				return errMerge.fail(f, a, b)
@@ -179,8 +179,8 @@ func repeat(f *fn.Frame, s value.Value, n int64) (value.Value, bool) {
 	return value.NewBytes(b), true
 }
 
-// mergeObjects returns the fields of a, overwritten by the fields of b; false if the budget
-// does not suffice.
+// mergeObjects returns the fields of a, overwritten by the fields of b. It returns false if the budget is too
+// small.
 func mergeObjects(f *fn.Frame, a, b value.Value) (value.Value, bool) {
 	if !f.SpendOnMerge(a, b) {
 		return value.Value{}, false

@@ -178,7 +178,7 @@ func (c *compiler) assignMerge(n *syntax.Assign) expr {
 			return f.Failf("can't merge type %v into %v", kindText{r}, kindText{l})
 		}
 		if len(t.Path) > 0 {
-			// Copy what is shared along the path, and then change the object itself.
+			// Copy the shared containers on the path, and then change the object itself.
 			if l, ok = mergeObjects(f, l, r); !ok || !f.SpendOnChange(*place, t.Path) {
 				return l, false
 			}
@@ -190,7 +190,7 @@ func (c *compiler) assignMerge(n *syntax.Assign) expr {
 			}
 			return l, ok
 		}
-		if !f.Spend(l.Len() / 2) { // each new field moves those behind it
+		if !f.Spend(l.Len() / 2) { // each new field moves those after it
 			return l, false
 		}
 		o := place.MutObject()
@@ -209,14 +209,14 @@ func (c *compiler) assignMerge(n *syntax.Assign) expr {
 }
 
 const (
-	// fewFields is up to how many fields are put into an object one by one.
+	// fewFields is the number of fields up to which they are put into an object one by one.
 	fewFields = 8
-	// manyFields is the number of fields of an event from which setting one is charged.
+	// manyFields is the number of fields of an event from which on setting a field is charged.
 	manyFields = 64
 )
 
-// target compiles the left side of an assignment of a value of kind k. If it is a field
-// of the event, single makes the code of the whole assignment.
+// target compiles the left side of an assignment of a value of kind k. If it is a field of the event, single is the
+// code of the whole assignment.
 func (c *compiler) target(n syntax.Node, k kind.Kind, v value.Value,
 	known bool,
 ) (to store, single func(fn.Expr) fn.Expr) {
@@ -246,7 +246,7 @@ func (c *compiler) target(n syntax.Node, k kind.Kind, v value.Value,
 			t.Slot = slot
 			if !ok {
 				t.Slot = c.declare(n.Name, kind.Undefined, n.NameSpan)
-				segments = nil // a new variable: nothing is in the way
+				segments = nil // a new variable, so nothing is in the way
 			}
 		}
 	default:
@@ -300,8 +300,7 @@ func (c *compiler) checkParents(n syntax.Node, t *fn.Target, segments []diag.Spa
 		if s.IsIndex {
 			want, name = kind.ArrayBit, "array"
 		}
-		// What is not there in the event is made on the way. In a variable it is refused, as
-		// programs expect.
+		// Containers that are missing in the event are created. In a variable this is an error, as programs expect.
 		absent := t.Root != fn.Variable && k.Is(kind.UndefinedBit)
 		if !k.Has(want) && !k.IsNever() && !absent {
 			at := diag.Span{Start: n.Span().Start, End: span.Start}

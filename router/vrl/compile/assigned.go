@@ -6,8 +6,8 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// forgetAssigned makes the values of all variables unknown to which a closure's body assigns, because in its second run
-// they differ from what they were before the first. functions are the functions of the language, by name.
+// forgetAssigned marks the values of all variables to which a closure's body assigns as unknown, because they may
+// be different in its second run. functions are the functions of the language, by name.
 func (kn *knowledge) forgetAssigned(body *syntax.Block, functions map[string]*fn.Function) {
 	forget := func(name string) {
 		if slot, ok := kn.lookup(name); ok && kn.vars[slot].known {
@@ -26,7 +26,7 @@ func (kn *knowledge) forgetAssigned(body *syntax.Block, functions map[string]*fn
 				}
 			}
 		case *syntax.Call:
-			// A function that changes what a path leads to.
+			// A function may change the value at a path.
 			for _, a := range n.Args {
 				if f := functions[n.Name]; f != nil && f.Effect {
 					switch t := a.Value.(type) {

@@ -8,8 +8,8 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// body compiles a sequence of expressions; the last one is the value. At the root
-// each must be infallible.
+// body compiles a sequence of expressions. The last one is the value. At the root, each expression must be
+// infallible.
 func (c *compiler) body(nodes []syntax.Node, root bool) expr {
 	if len(nodes) == 0 {
 		return constant(diag.Span{}, value.Value{})

@@ -112,7 +112,7 @@ func (c *compiler) call(n *syntax.Call) expr {
 	return out
 }
 
-// closureAnyway compiles the closure of a call that was reported, for what is wrong in it.
+// closureAnyway compiles the closure of a call that was already reported, to find errors in it.
 func (c *compiler) closureAnyway(n *syntax.Call) {
 	if n.Closure == nil {
 		return
@@ -134,7 +134,7 @@ func closureParams(f *fn.Function) string {
 	return strings.Join(names, ", ")
 }
 
-// applyRemovals changes what is known of paths that the call removes.
+// applyRemovals updates the knowledge about paths that the call removes.
 func (c *compiler) applyRemovals(n *syntax.Call, call *fn.Call) {
 	for _, r := range call.Removals() {
 		t := call.Args[r.Arg].Target
@@ -193,7 +193,7 @@ func (c *compiler) closure(n *syntax.Call, call *fn.Call) (expr, *fn.Body, bool)
 	return e, body, true
 }
 
-// code makes the code of a call.
+// code returns the code of a call.
 func (c *compiler) code(n *syntax.Call, f *fn.Function, impl fn.Impl, args []argument, body *fn.Body) fn.Expr {
 	site := &fn.Site{Name: f.Name, Start: n.Span().Start, End: n.Span().End}
 	fail := func(fr *fn.Frame) (value.Value, bool) {

@@ -1,14 +1,12 @@
-// Package compile turns the tree of a program into code. It infers the static kinds of
-// all expressions and which of them may fail, reports all that is wrong, and makes of
-// each expression a Go function specialised by what is known of its operands.
+// Package compile converts the syntax tree of a program to code. It infers the static kinds of all expressions and
+// which of them may fail, and reports all errors. Each expression becomes a Go function, which is specialised for
+// what is known about its operands.
 //
-// The knowledge about values flows through a program in order: an assignment to a variable or a
-// field holds for the expressions that follow, until branches meet and their knowledge is united.
-// Every node is visited once.
+// The knowledge about values is updated in program order: an assignment to a variable or a field holds for the
+// following expressions. Where branches meet, their knowledge is combined. Every node is visited once.
 //
-// The kinds inferred inside a closure are the kinds of its first run. Generated code
-// therefore checks the kinds that it meets; the inferred ones only decide which way is
-// tried first, and what is an error at compile time.
+// The kinds inferred inside a closure are those of its first run. So generated code checks the actual kinds. The
+// inferred kinds only decide what is tried first, and what is an error at compile time.
 package compile
 
 import (
@@ -22,17 +20,17 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// Config is what a program is compiled for. All fields are required.
+// Config has the environment of a program. All fields are required.
 type Config struct {
 	// Functions are the functions that the program may call, by name.
 	Functions map[string]*fn.Function
-	// Host is where it will run.
+	// Host is the host in which the program will run.
 	Host *fn.Host
-	// Event and Meta are the kinds of what it is run on.
+	// Event and Meta are the kinds of the event and its metadata before the program runs.
 	Event, Meta kind.Kind
-	// ReadOnly are the paths that it must not change.
+	// ReadOnly are the paths that the program must not change.
 	ReadOnly []ReadOnly
-	// Variables are those that it finds set; they take the first slots.
+	// Variables are the variables that the host sets before the program runs. They take the first slots.
 	Variables []Variable
 }
 
@@ -42,8 +40,8 @@ type Variable struct {
 	Kind kind.Kind
 }
 
-// ReadOnly is a path that programs must not change, nor anything that it lies in; with
-// Recursive nor anything that lies in it.
+// ReadOnly is a path that programs must not change. They must not change the containers around it either. If
+// Recursive is set, they must not change anything inside it.
 type ReadOnly struct {
 	Meta      bool
 	Path      value.Path
@@ -54,9 +52,9 @@ type ReadOnly struct {
 type Code struct {
 	// Run runs the program.
 	Run fn.Expr
-	// Result is the kind of its value; Event is the kind of the event after it.
+	// Result is the kind of the program's value, and Event the kind of the event after the program has run.
 	Result, Event kind.Kind
-	// Slots and Hints are how many of them a Frame needs.
+	// Slots and Hints are the numbers of slots and hints that a Frame needs.
 	Slots, Hints int
 	// Variables are the slots of the variables of the outermost scope.
 	Variables map[string]int
@@ -64,8 +62,8 @@ type Code struct {
 	CanAbort bool
 }
 
-// Compile compiles a program's root expressions. The list holds all findings; if one of
-// them is an error there is no code.
+// Compile compiles a program's root expressions. The list has all findings. If one of them is an error, the code is
+// nil.
 func Compile(nodes []syntax.Node, cfg Config) (*Code, []*diag.Diagnostic) {
 	c := &compiler{
 		cfg: cfg, knowledge: knowledge{event: cfg.Event, meta: cfg.Meta}, returns: kind.Never,
@@ -110,27 +108,29 @@ type compiler struct {
 	canAbort bool
 }
 
-// expr is a compiled expression and what is known of it.
+// expr is a compiled expression and what is known about it.
 type expr struct {
 	span diag.Span
-	// run evaluates it. Containers that it results in are either new or marked as shared.
+	// run evaluates the expression. A container that it returns is either new or marked as shared.
 	run fn.Expr
-	// look, if not nil, is run without the mark: for users that keep nothing of the value.
+	// look, if not nil, evaluates the expression without marking containers as shared, for code that does not keep the
+	// value.
 	look fn.Expr
-	// drop, if not nil, is run for users that do not need the value.
+	// drop, if not nil, evaluates the expression for code that does not need the value.
 	drop fn.Expr
-	// test, if not nil, is run for users that need a boolean: its first result is whether
-	// the value is true.
+	// test, if not nil, evaluates the expression for code that needs a boolean. Its first result is whether the value
+	// is true.
 	test func(f *fn.Frame) (truth, ok bool)
 
 	kind     kind.Kind // may include undefined for paths
 	fallible bool
-	// why is the report if it is fallible and the failure is not handled.
+	// why is the report for a fallible expression whose failure is not handled.
 	why *diag.Diagnostic
 	// value is the value if known at compile time.
 	value value.Value
 	known bool
-	// target is set for paths, and base to the kind that one of fn.Result starts from.
+	// target is set if the expression is a path. base is the kind of the value from which a path with root fn.Result
+	// starts.
 	target *fn.Target
 	base   kind.Kind
 }
@@ -163,11 +163,11 @@ func (e *expr) testing() func(f *fn.Frame) (truth, ok bool) {
 	}
 }
 
-// maxConstant bounds the containers that are made once, when the program is compiled. A
-// literal can hold a variable twice, and that variable another one twice.
+// maxConstant bounds the containers that are created at compile time. A literal may contain a variable twice, which
+// may contain another variable twice, and so on.
 const maxConstant = 1 << 14
 
-// constant returns the expression of a value known now.
+// constant returns the expression for a known value.
 func constant(span diag.Span, v value.Value) expr {
 	v.Freeze()
 	return expr{
@@ -176,7 +176,7 @@ func constant(span diag.Span, v value.Value) expr {
 	}
 }
 
-// container is constant for a container of constants, which are frozen already.
+// container is constant for a container of constants, which are already frozen.
 func container(span diag.Span, v value.Value, k kind.Kind) expr {
 	v.Share()
 	return expr{
@@ -185,7 +185,7 @@ func container(span diag.Span, v value.Value, k kind.Kind) expr {
 	}
 }
 
-// broken stands for an expression that was reported: it makes no further trouble.
+// broken returns an expression that replaces a faulty one, so that it causes no further reports.
 func broken(span diag.Span) expr {
 	return expr{
 		span: span, kind: kind.Any,
@@ -193,7 +193,7 @@ func broken(span diag.Span) expr {
 	}
 }
 
-// unhandled reports e if it may fail and nothing was done about it.
+// unhandled reports e if it may fail and the program does not handle this.
 func (c *compiler) unhandled(e *expr) {
 	if !e.fallible {
 		return
@@ -210,7 +210,7 @@ func (e *expr) reason() *diag.Diagnostic {
 		Note("give a value for that case: … ?? default\nor take the error: value, err = …")
 }
 
-// inherit makes e fallible if one of its parts is.
+// inherit marks e as fallible if one of its parts is.
 func (e *expr) inherit(parts ...*expr) {
 	for _, p := range parts {
 		if p.fallible {
@@ -229,7 +229,7 @@ func (c *compiler) node(n syntax.Node) expr {
 	switch n := n.(type) {
 	case *syntax.Literal:
 		if re := n.Value.Regex(); re != nil {
-			_ = c.cfg.Host.KeepPattern(re.Size()) // the parser bounds patterns of literals
+			_ = c.cfg.Host.KeepPattern(re.Size()) // the parser limits the patterns of literals
 		}
 		return constant(n.Span(), n.Value)
 	case *syntax.Template:

@@ -28,7 +28,7 @@ func (f *findings) unused(what string, span diag.Span) {
 	f.report(d.Note("the expression has no other effect"))
 }
 
-// otherNames are what other languages call things.
+// otherNames maps the names of other languages to ours.
 var otherNames = map[string]string{
 	"nil": "null", "none": "null", "None": "null", "undefined": "null", "NULL": "null", "True": "true",
 	"False": "false",
@@ -46,7 +46,7 @@ func (c *compiler) undefined(name string, span diag.Span) {
 	c.report(d)
 }
 
-// unusedResult warns of an expression whose value is dropped although it does nothing else.
+// unusedResult warns if the value of an expression without side effects is not used.
 func (c *compiler) unusedResult(n syntax.Node) {
 	what := ""
 	switch n := n.(type) {
@@ -61,7 +61,7 @@ func (c *compiler) unusedResult(n syntax.Node) {
 		what = "object"
 	case *syntax.Call:
 		f := c.cfg.Functions[n.Name]
-		// A call that may fail can be there to end its block early.
+		// A call that may fail can serve to end its block early.
 		if f == nil || f.Effect || n.Closure != nil || c.blocks > 0 && !n.Bang {
 			return
 		}

@@ -9,8 +9,8 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// knowledge is what is known of variables, the event and its metadata at a place in the program. It changes as the
-// compiler goes through the program in order.
+// knowledge is what is known about variables, the event and its metadata at a place in the program. The compiler
+// updates it in program order.
 type knowledge struct {
 	event, meta kind.Kind
 	vars        []variable
@@ -18,7 +18,7 @@ type knowledge struct {
 	scopes      []map[string]int // slots by name, the innermost scope last
 }
 
-// variable is a variable and what is known of it now. Its index is its slot.
+// variable is a variable and what is currently known about it. Its index is its slot.
 type variable struct {
 	name  string
 	kind  kind.Kind
@@ -30,7 +30,7 @@ type variable struct {
 	param bool
 }
 
-// change is an entry of the journal: what a variable was before it changed.
+// change is an entry of the journal: the state of a variable before a change.
 type change struct {
 	slot  int
 	kind  kind.Kind
@@ -38,13 +38,13 @@ type change struct {
 	known bool
 }
 
-// snapshot is the knowledge at the end of a branch, as far as the branch changed it.
+// snapshot is the knowledge at the end of a branch, restricted to what the branch changed.
 type snapshot struct {
 	event, meta kind.Kind
 	vars        map[int]change
 }
 
-// open and close bound a scope: names new in it are gone after it.
+// open starts a scope, and close ends it. Names declared in a scope end with it.
 func (kn *knowledge) open()  { kn.scopes = append(kn.scopes, nil) }
 func (kn *knowledge) close() { kn.scopes = kn.scopes[:len(kn.scopes)-1] }
 
@@ -57,7 +57,7 @@ func (kn *knowledge) lookup(name string) (int, bool) {
 	return 0, false
 }
 
-// declare makes a variable in the innermost scope.
+// declare creates a variable in the innermost scope.
 func (kn *knowledge) declare(name string, k kind.Kind, span diag.Span) int {
 	top := len(kn.scopes) - 1
 	if kn.scopes[top] == nil {
@@ -69,7 +69,7 @@ func (kn *knowledge) declare(name string, k kind.Kind, span diag.Span) int {
 	return slot
 }
 
-// set changes what is known of a variable.
+// set changes what is known about a variable.
 func (kn *knowledge) set(slot int, k kind.Kind, v value.Value, known bool) {
 	x := &kn.vars[slot]
 	kn.journal = append(kn.journal, change{slot, x.kind, x.value, x.known})
@@ -81,7 +81,7 @@ type mark struct {
 	event, meta kind.Kind
 }
 
-// mark notes the knowledge at the start of a branch.
+// mark records the knowledge at the start of a branch.
 func (kn *knowledge) mark() mark { return mark{len(kn.journal), kn.event, kn.meta} }
 
 // rewind restores the knowledge at the mark and returns the knowledge at the branch's end.
@@ -103,7 +103,7 @@ func (kn *knowledge) rewind(m mark) snapshot {
 	return s
 }
 
-// merge unites the knowledge with the knowledge after a branch that may have run.
+// merge combines the knowledge with the knowledge after a branch that may have run.
 func (kn *knowledge) merge(s snapshot) {
 	kn.event, kn.meta = kn.event.Union(s.event), kn.meta.Union(s.meta)
 	for slot, x := range s.vars {
@@ -111,7 +111,7 @@ func (kn *knowledge) merge(s snapshot) {
 	}
 }
 
-// apply replaces the knowledge by the knowledge after a branch that runs in any case.
+// apply replaces the knowledge with the knowledge after a branch that always runs.
 func (kn *knowledge) apply(s snapshot) {
 	kn.event, kn.meta = s.event, s.meta
 	for slot, x := range s.vars {
@@ -125,7 +125,7 @@ func (kn *knowledge) mergeVar(slot int, x change) {
 	kn.set(slot, v.kind.Union(x.kind), v.value, known)
 }
 
-// mergeBoth replaces the knowledge by the union of two branches; one of them has run.
+// mergeBoth replaces the knowledge with the union of two branches, one of which has run.
 func (kn *knowledge) mergeBoth(a, b snapshot) {
 	kn.event, kn.meta = a.event.Union(b.event), a.meta.Union(b.meta)
 	for slot, x := range a.vars {
@@ -143,7 +143,7 @@ func (kn *knowledge) mergeBoth(a, b snapshot) {
 	}
 }
 
-// names yields all names of variables in scope.
+// names yields the names of all variables in scope.
 func (kn *knowledge) names() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, s := range kn.scopes {
@@ -174,7 +174,7 @@ func (kn *knowledge) rootKind(t *fn.Target) kind.Kind {
 	return kind.Never
 }
 
-// setRootKind sets it; what was known of a variable's value is known no more.
+// setRootKind sets the kind of the root of a target. The value of a variable is not known afterwards.
 func (kn *knowledge) setRootKind(t *fn.Target, k kind.Kind) {
 	switch t.Root {
 	case fn.Event:

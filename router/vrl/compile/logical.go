@@ -54,14 +54,14 @@ func (c *compiler) logical(n *syntax.Binary) expr {
 	return out
 }
 
-// mixedAnd returns why && may fail: a side may be neither a boolean nor null.
+// mixedAnd returns the report for && if a side may be neither a boolean nor null.
 func mixedAnd(n *syntax.Binary, l, r *expr) *diag.Diagnostic {
 	return diag.New(100, "unhandled error", n.Span(), "this fails if one side is neither a boolean nor null").
 		With(l.span, "this is "+l.kind.String()).With(r.span, "this is "+r.kind.String()).
 		Note("compare the value, as in … == true, or give a value for that case: (… && …) ?? false")
 }
 
-// and makes the code of l && r.
+// and sets the code of l && r.
 func and(out, l, r *expr) {
 	left, right := l.looking(), r.looking()
 	out.test = func(f *fn.Frame) (bool, bool) {
@@ -91,7 +91,7 @@ func and(out, l, r *expr) {
 	out.run = fromTest(out.test)
 }
 
-// or makes the code of l || r.
+// or sets the code of l || r.
 func or(out, l, r *expr) {
 	either := func(left, right fn.Expr) fn.Expr {
 		return func(f *fn.Frame) (value.Value, bool) {

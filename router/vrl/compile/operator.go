@@ -34,7 +34,7 @@ func (c *compiler) operate(op string, span diag.Span, l, r expr) expr {
 			With(l.span, "this is "+l.kind.Defined().String()).With(r.span, "this is "+r.kind.Defined().String()))
 		return broken(span)
 	}
-	may := false // the operator itself
+	may := false // whether the operator itself may fail
 	out.kind, may = resultKind(op, &l, &r)
 	out.inherit(&l, &r)
 	if may && !out.fallible {
@@ -98,8 +98,7 @@ func resultKind(op string, l, r *expr) (result kind.Kind, fallible bool) {
 	return kind.Any, true
 }
 
-// numberKind is resultKind for an operation on two numbers; otherwise is the kind if it is
-// not known that they are.
+// numberKind is resultKind for two numbers. If it is not known that both are numbers, the kind is otherwise.
 func numberKind(a, b, otherwise kind.Kind) (result kind.Kind, fallible bool) {
 	switch {
 	case a.Is(kind.FloatBit) || b.Is(kind.FloatBit):
@@ -129,7 +128,7 @@ func mergeKind(a, b kind.Kind) (result kind.Kind, fallible bool) {
 	return kind.Object, true
 }
 
-// fromTest makes the code of a boolean expression from its test.
+// fromTest returns the code of a boolean expression from its test.
 func fromTest(test func(*fn.Frame) (bool, bool)) fn.Expr {
 	return func(f *fn.Frame) (value.Value, bool) {
 		truth, ok := test(f)

@@ -81,7 +81,7 @@ func (c *compiler) query(n *syntax.Query) expr {
 	return out
 }
 
-// hint returns the number of a new hint.
+// hint returns the index of a new hint.
 func (c *compiler) hint() int {
 	c.hints++
 	return c.hints - 1
@@ -122,8 +122,8 @@ func (c *compiler) eventLook(p value.Path) fn.Expr {
 	}
 }
 
-// readOnly reports a change of a path that the host does not allow. A prefix says that a
-// function would make the change.
+// readOnly reports a change of a path that the host does not allow. A prefix means that a function would make the
+// change.
 func (c *compiler) readOnly(t *fn.Target, span diag.Span, prefix string) bool {
 	if t.Root != fn.Event && t.Root != fn.Meta {
 		return false

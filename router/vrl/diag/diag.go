@@ -1,5 +1,5 @@
-// Package diag is the diagnostics of the language: what the parser and the compiler
-// find, and how it is shown with the lines of the program that it is about.
+// Package diag has the diagnostics of the language: the findings of the parser and the compiler. It shows them with
+// the lines of the program.
 package diag
 
 import (
@@ -15,7 +15,7 @@ type Span struct{ Start, End int }
 // To returns the span from the start of s to the end of o.
 func (s Span) To(o Span) Span { return Span{s.Start, o.End} }
 
-// Severity says whether a program can be used in spite of a diagnostic.
+// Severity says whether a program with the diagnostic can be used.
 type Severity uint8
 
 // The severities.
@@ -35,17 +35,17 @@ func (s Severity) String() string {
 // A Diagnostic is one finding.
 type Diagnostic struct {
 	Severity Severity
-	// Code is the number that the finding is known by.
+	// Code is the number of the finding in the documentation.
 	Code int
 	// Message is the headline.
 	Message string
-	// Labels are what is said of parts of the source. The first is the place of the finding.
+	// Labels are texts about parts of the source. The first one is at the place of the finding.
 	Labels []Label
-	// Notes follow below.
+	// Notes are shown below the source.
 	Notes []string
 }
 
-// A Label is a text beside a part of the source.
+// A Label is a text about a part of the source.
 type Label struct {
 	Span Span
 	Text string
@@ -73,8 +73,7 @@ func (d *Diagnostic) String() string {
 	return fmt.Sprintf("%s[E%03d]: %s", d.Severity, d.Code, d.Message)
 }
 
-// Position returns the line and the column, in characters, of a place in a source, both
-// counted from 1.
+// Position returns the line and the column of an offset in a source. Columns count characters, and both start at 1.
 func Position(source string, at int) (line, column int) {
 	at = min(max(at, 0), len(source))
 	line = 1 + strings.Count(source[:at], "\n")
@@ -82,8 +81,7 @@ func Position(source string, at int) (line, column int) {
 	return line, 1 + utf8.RuneCountInString(source[start:at])
 }
 
-// Render returns the diagnostics of a source as text for people. The name stands for the
-// source; it may be empty.
+// Render returns the diagnostics of a source as text for people. name is the name of the source and may be empty.
 func Render(name, source string, list []*Diagnostic) string {
 	var b strings.Builder
 	for i, d := range list {
@@ -115,14 +113,14 @@ func (d *Diagnostic) render(b *strings.Builder, name, source string) {
 	}
 }
 
-// mark is a label as it is shown: on one line.
+// mark is a label as it is shown on one line.
 type mark struct {
-	line, from, to int // columns from 0
+	line, from, to int // columns start at 0
 	text           string
 	primary        bool
 }
 
-// excerpt writes the marked lines of the source, and returns the blanks that stand for a line number.
+// excerpt writes the marked lines of the source. It returns as many spaces as a line number takes.
 func (d *Diagnostic) excerpt(b *strings.Builder, name, source string) (gutter string) {
 	line, column := Position(source, d.Labels[0].Span.Start)
 	marks := make([]mark, len(d.Labels))
@@ -145,7 +143,7 @@ func (d *Diagnostic) excerpt(b *strings.Builder, name, source string) (gutter st
 		if x.line != y.line {
 			return x.line - y.line
 		}
-		return y.from - x.from // from the right, so that texts do not cross
+		return y.from - x.from // from the right, so that the texts do not overlap
 	})
 	gutter = strings.Repeat(" ", len(fmt.Sprint(last)))
 	fmt.Fprintf(b, "%s ┌─ %s:%d:%d\n%s │\n", gutter, name, line, column, gutter)
@@ -162,7 +160,7 @@ func (d *Diagnostic) excerpt(b *strings.Builder, name, source string) (gutter st
 	return gutter
 }
 
-// underline writes the marks of one line, rightmost first.
+// underline writes the marks of one line, the rightmost first.
 func underline(b *strings.Builder, gutter string, marks []mark) {
 	width := 0
 	for _, m := range marks {
@@ -184,7 +182,7 @@ func underline(b *strings.Builder, gutter string, marks []mark) {
 		}
 	}
 	fmt.Fprintf(b, "%s │ %s", gutter, strings.TrimRight(string(row), " "))
-	// One text fits beside the line: the finding's own text if it ends there.
+	// One text fits beside the line. It is the finding's own text, if that is the rightmost.
 	beside := -1
 	for i, m := range marks {
 		if m.text != "" && m.to == width && (beside < 0 || m.primary) {
@@ -216,8 +214,7 @@ func lineText(source string, line int) string {
 	return strings.TrimSuffix(source, "\r")
 }
 
-// Nearest returns the name among the candidates that is most like the given one, and
-// false if none is like it at all.
+// Nearest returns the candidate that is most similar to the name. It returns false if none is similar.
 func Nearest(name string, candidates func(yield func(string) bool)) (string, bool) {
 	best, bestAt := "", max(len(name)/2, 1)+1
 	for c := range candidates {
@@ -228,7 +225,7 @@ func Nearest(name string, candidates func(yield func(string) bool)) (string, boo
 	return best, best != ""
 }
 
-// distance returns the number of edits between two names, or limit if it is not below that.
+// distance returns the number of edits between two names, or limit if it is at least limit.
 func distance(a, b string, limit int) int {
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
 		return limit

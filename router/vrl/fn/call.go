@@ -13,17 +13,17 @@ import (
 // Expr is a compiled expression. It returns false if it failed or ended the run.
 type Expr func(f *Frame) (value.Value, bool)
 
-// A Call is a call as the compiler shows it to the function.
+// A Call is a call as the function sees it at compile time.
 type Call struct {
 	// Func is the function that is called.
 	Func *Function
-	// Args are the arguments, one for each parameter, whether given or not.
+	// Args has an argument for each parameter, whether or not it is given.
 	Args []Arg
-	// Body is what is known of the closure; it is set before Type is called.
+	// Body is what is known about the closure. It is set before Type is called.
 	Body TypeDef
 	// Host is where the program will run.
 	Host *Host
-	// Site is a number that no other call of the program has.
+	// Site is the number of the call. It is unique in the program.
 	Site int
 
 	removed []Removal
@@ -31,28 +31,27 @@ type Call struct {
 
 // Arg is an argument of a call.
 type Arg struct {
-	// Given reports whether the program gives the argument.
+	// Given reports whether the program passes the argument.
 	Given bool
-	// Kind is its kind: of the default if it is not given, undefined if there is none.
+	// Kind is its kind. If it is not given, it is the kind of the default, or undefined if there is none.
 	Kind kind.Kind
-	// Const is its value if Known, which is so for literals, constant expressions and
-	// defaults.
+	// Const is its value if Known is set. This is the case for literals, constant expressions and defaults.
 	Const value.Value
 	Known bool
-	// Target is set if the argument is a path, Root to the kind of what the path starts from.
+	// Target is set if the argument is a path. Root is the kind of the value from which the path starts.
 	Target *Target
 	Root   kind.Kind
 }
 
-// Removal means that a call removes a path, for the compiler's knowledge of the event.
+// Removal describes the removal of a path by a call, so that the compiler can update its knowledge of the event.
 type Removal struct {
 	Arg     int
 	Compact bool
-	// Certain is false if Compact is only known at run time.
+	// Certain is false if Compact is known only at run time.
 	Certain bool
 }
 
-// Given reports whether the program gives the argument.
+// Given reports whether the program passes the argument.
 func (c *Call) Given(i int) bool { return c.Args[i].Given }
 
 // Kind returns the kind of an argument.
@@ -62,33 +61,33 @@ func (c *Call) Kind(i int) kind.Kind { return c.Args[i].Kind }
 // included.
 func (c *Call) Const(i int) (value.Value, bool) { return c.Args[i].Const, c.Args[i].Known }
 
-// Regex returns the regular expression that an argument is, if known at compile time.
+// Regex returns the regular expression of an argument, if it is known at compile time.
 func (c *Call) Regex(i int) (*pattern.Regex, bool) {
 	v, ok := c.Const(i)
 	return v.Regex(), ok && v.Kind() == value.Regex
 }
 
-// Removes is called by Type if the call removes the path that an argument is.
+// Removes tells the compiler that the call removes a path. Type calls it.
 func (c *Call) Removes(r Removal) { c.removed = append(c.removed, r) }
 
-// Removals returns what Removes was called with.
+// Removals returns the removals passed to Removes.
 func (c *Call) Removals() []Removal { return c.removed }
 
 // Error is a failure of Compile.
 type Error struct {
-	// Code is the diagnostic's number.
+	// Code is the number of the diagnostic.
 	Code int
 	// Text is the message.
 	Text string
-	// Hint, if not empty, says what to do.
+	// Hint, if not empty, is advice.
 	Hint string
-	// Arg is the argument at fault; -1 if it is the call as a whole.
+	// Arg is the index of the wrong argument; -1 if the call as a whole is wrong.
 	Arg int
 }
 
 func (e *Error) Error() string { return e.Text }
 
-// NotConstant says that an argument is not known at compile time, but must be.
+// NotConstant returns the error for an argument that must be known at compile time but is not.
 func (c *Call) NotConstant(i int) error {
 	return &Error{
 		Code: 402, Arg: i, Text: fmt.Sprintf("expected static expression for argument %q", c.Func.Params[i].Name),
@@ -96,7 +95,7 @@ func (c *Call) NotConstant(i int) error {
 	}
 }
 
-// BadArgument says that the value of an argument, known at compile time, is not valid.
+// BadArgument returns the error for an argument whose value, known at compile time, is invalid.
 func (c *Call) BadArgument(i int, format string, args ...any) error {
 	return &Error{
 		Code: 403,
@@ -105,27 +104,27 @@ func (c *Call) BadArgument(i int, format string, args ...any) error {
 	}
 }
 
-// Invalid is BadArgument with the diagnostic's number given, as of an invalid grok pattern.
+// Invalid is BadArgument with a given diagnostic number, for example for an invalid grok pattern.
 func (c *Call) Invalid(code, i int, format string, args ...any) error {
 	return &Error{Code: code, Arg: i, Text: fmt.Sprintf(format, args...)}
 }
 
-// Host is what a program runs in: it is fixed when the program is compiled.
+// Host is the environment of a program. It is fixed at compile time.
 type Host struct {
-	// Zone is the zone of times without an offset; never nil.
+	// Zone is the time zone of times without an offset. It is never nil.
 	Zone *time.Location
-	// Grants is what programs may use.
+	// Grants are the permissions of programs.
 	Grants Grant
-	// Logger is what the function log writes to; never nil.
+	// Logger is the logger of the function log. It is never nil.
 	Logger *slog.Logger
 	// Now is the clock; never nil.
 	Now func() time.Time
 
-	patterns int // what KeepPattern was told
+	patterns int // the total of KeepPattern
 }
 
-// KeepPattern counts the size of a pattern that a function keeps for the program, which
-// is being compiled. The error says that all of them are too much.
+// KeepPattern counts the size of a pattern that a function keeps for the program being compiled. It returns an
+// error if the total is too large.
 func (h *Host) KeepPattern(size int) error {
 	if h.patterns += size; h.patterns > pattern.MaxTotal {
 		return pattern.ErrTotal
@@ -133,12 +132,12 @@ func (h *Host) KeepPattern(size int) error {
 	return nil
 }
 
-// PatternBytes estimates how much memory the patterns take that the program keeps.
+// PatternBytes estimates the memory of the patterns that the program keeps.
 func (h *Host) PatternBytes() int { return h.patterns }
 
-// CompilePattern calls compile, which makes a pattern for the program and returns its size,
-// unless the program has too many already. Patterns that are refused count too: finding out
-// that one is too large takes time.
+// CompilePattern calls compile, which compiles a pattern for the program and returns its size, unless the program
+// has too many patterns already. Refused patterns count too, because it takes time to find that a pattern is too
+// large.
 func (h *Host) CompilePattern(compile func() (size int, err error)) error {
 	if err := h.KeepPattern(0); err != nil {
 		return err
@@ -151,7 +150,7 @@ func (h *Host) CompilePattern(compile func() (size int, err error)) error {
 	return h.KeepPattern(size)
 }
 
-// Root is what the path of a Target starts from.
+// Root is the start of a Target's path.
 type Root uint8
 
 // The roots.
@@ -159,22 +158,22 @@ const (
 	Event Root = iota
 	Meta
 	Variable
-	// Result is the value of an expression, as in f(x).a.
+	// Result is the value of an expression, for example in f(x).a.
 	Result
 )
 
 // A Target is a path in a program.
 type Target struct {
 	Root Root
-	// Slot is where a variable is held.
+	// Slot is the slot of a variable.
 	Slot int
-	// Base is the expression of Result.
+	// Base is the expression if Root is Result.
 	Base Expr
-	// Path leads on from the root.
+	// Path is the path from the root.
 	Path value.Path
 }
 
-// Place returns where the root is held; nil for Result.
+// Place returns where the root is stored; nil for Result.
 func (t *Target) Place(f *Frame) *value.Value {
 	switch t.Root {
 	case Event:
@@ -187,8 +186,8 @@ func (t *Target) Place(f *Frame) *value.Value {
 	return nil
 }
 
-// Peek returns the value at the path, to look at, and whether there is one. The last
-// result is false if evaluating the base failed.
+// Peek returns the value at the path for reading, and whether there is one. The last result is false if evaluating
+// the base failed.
 func (t *Target) Peek(f *Frame) (v value.Value, found, ok bool) {
 	if p := t.Place(f); p != nil {
 		v, found = p.Peek(t.Path)
@@ -203,15 +202,15 @@ func (t *Target) Peek(f *Frame) (v value.Value, found, ok bool) {
 
 // Body is the closure of a call at run time.
 type Body struct {
-	// Code is its block; Params are the slots of its parameters, -1 for those not used.
+	// Code is the code of its block. Params are the slots of its parameters, or -1 for unused ones.
 	Code   Expr
 	Params []int
-	// Cost is what a run of it takes off the budget.
+	// Cost is the number of steps that a run is charged.
 	Cost int
 }
 
-// Call runs the closure; return in it ends it, and not the program. The values are given to the parameters in order;
-// containers among them must be shared (see package value).
+// Call runs the closure. A return in it ends the closure and not the program. The values are assigned to the
+// parameters in order. Containers among them must be shared (see package value).
 func (b *Body) Call(f *Frame, args ...value.Value) (value.Value, bool) {
 	if !f.Spend(b.Cost) {
 		return value.Value{}, false

@@ -9,34 +9,33 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// A Frame is what one run of a program works in. It is reused from run to run and
-// belongs to one goroutine at a time.
+// A Frame is the state of one run of a program. It is reused between runs and belongs to one goroutine at a time.
 type Frame struct {
 	// Event and Meta are the values that the program works on.
 	Event, Meta *value.Value
 	// Slots hold the variables.
 	Slots []value.Value
-	// Args is room for arguments of calls, used as a stack by the compiler's code.
+	// Args is a stack of arguments for calls. The compiler's code uses it.
 	Args []value.Value
-	// Hints remember where fields were found in the last event.
+	// Hints are the positions at which fields were found in the last event.
 	Hints []int32
-	// Host is what the program runs in.
+	// Host is the environment of the program.
 	Host *Host
 
-	// budget is what the run may still spend. The steps in rest are set apart until the meter has
-	// checked whether the request is over.
+	// budget is what the run may still use. The steps in rest become available after the meter has checked whether the
+	// request has ended.
 	budget Budget
 	rest   int
-	meter  *Meter // nil: the run belongs to no request
+	meter  *Meter // nil: the run does not belong to a request
 
 	stop  Stop
 	fail  failure
 	calls []*Site
-	slab  []byte // what is left of the block that small strings are cut from
+	slab  []byte // the unused part of the block from which small strings are allocated
 }
 
-// Rounded returns the count of integers of JSON texts that were rounded to floats; nil if the run
-// belongs to no request.
+// Rounded returns the counter of integers in JSON texts that were rounded to floats; nil if the run does not belong
+// to a request.
 func (f *Frame) Rounded() *int {
 	if f.meter == nil {
 		return nil
@@ -44,8 +43,8 @@ func (f *Frame) Rounded() *int {
 	return &f.meter.Rounded
 }
 
-// Vanished returns the count of numbers other than 0 that became the float 0; nil if the run
-// belongs to no request.
+// Vanished returns the counter of nonzero numbers that became the float 0; nil if the run does not belong to a
+// request.
 func (f *Frame) Vanished() *int {
 	if f.meter == nil {
 		return nil
@@ -53,51 +52,50 @@ func (f *Frame) Vanished() *int {
 	return &f.meter.Vanished
 }
 
-// Budget bounds a run.
+// Budget has the limits of a run.
 type Budget struct {
-	// Steps bounds time: about one for each operation and element handled.
+	// Steps bounds the time: about one step for each operation and each element.
 	Steps int
-	// Bytes bounds the memory for strings that the run makes.
+	// Bytes bounds the memory for strings that the run creates.
 	Bytes int
 }
 
-// Stop is why an expression returned false.
+// Stop is the reason why an expression returned false.
 type Stop uint8
 
-// The reasons. Running is none.
+// The reasons. Running means that there is none.
 const (
 	Running Stop = iota
 	Failed
 	Aborted
 	Returned
-	// Exhausted is a failure that no program can handle: the budget is used up.
+	// Exhausted means that the budget is used up. No program can handle this failure.
 	Exhausted
 )
 
-// failure is an error whose text is made only when it is needed.
+// failure is an error whose text is formatted only when it is needed.
 type failure struct {
 	text   string
 	err    error
 	format string
 	args   []any
-	val    value.Value // the kind that was not expected, or what return returned
+	val    value.Value // the value of the wrong kind, or the value of return
 	want   string
 }
 
-// Site is where a call is in the source.
+// Site is the place of a call in the source.
 type Site struct {
 	Name       string
 	Start, End int
 }
 
-// Reset readies f for a run that may spend b.
+// Reset prepares f for a run with the budget b.
 func (f *Frame) Reset(event, meta *value.Value, b Budget) {
 	f.Event, f.Meta, f.budget, f.rest = event, meta, b, 0
 	f.stop = Running
 }
 
-// Meter makes the run, which Reset began, spend what m has for the record under way. Settle
-// ends that.
+// Meter makes the run that Reset started use the budget of m for the current record. Settle ends this.
 func (f *Frame) Meter(m *Meter) {
 	f.meter = m
 	f.budget = Budget{Steps: min(m.Record.Steps, m.slice), Bytes: m.Record.Bytes}
@@ -105,7 +103,7 @@ func (f *Frame) Meter(m *Meter) {
 	m.slice -= f.budget.Steps
 }
 
-// Settle gives back to the meter what the run did not spend.
+// Settle returns the unused budget to the meter.
 func (f *Frame) Settle() {
 	m := f.meter
 	if m == nil {
@@ -116,13 +114,13 @@ func (f *Frame) Settle() {
 	f.meter = nil
 }
 
-// Left returns what the run may still spend.
+// Left returns the unused budget.
 func (f *Frame) Left() Budget {
 	return Budget{Steps: max(f.budget.Steps+f.rest, 0), Bytes: f.budget.Bytes}
 }
 
-// Release drops all that the run left in f, so that nothing is kept alive by it. What is
-// left of the block for strings is for the next run.
+// Release drops everything that the run has left in f, so that it can be freed. The rest of the block for strings
+// stays for the next run.
 func (f *Frame) Release() {
 	f.Event, f.Meta = nil, nil
 	clear(f.Slots)
@@ -138,8 +136,8 @@ func (f *Frame) Fail(text string) (value.Value, bool) {
 	return value.Value{}, false
 }
 
-// Failf makes the call fail with a text that is formatted if and when it is read. Values
-// among the arguments are shown in the language's notation.
+// Failf makes the call fail with a text that is formatted only when it is read. Values among the arguments are
+// shown in the language's notation.
 func (f *Frame) Failf(format string, args ...any) (value.Value, bool) {
 	f.start(Failed)
 	f.fail.format, f.fail.args = format, args
@@ -188,8 +186,8 @@ func (f *Frame) start(s Stop) {
 // Stopped reports why the last expression returned false.
 func (f *Frame) Stopped() Stop { return f.stop }
 
-// Caught makes the run continue after a failure that the program handles. It returns false
-// if nothing can handle it.
+// Caught continues the run after a failure that the program handles. It returns false if the failure cannot be
+// handled.
 func (f *Frame) Caught() bool {
 	if f.stop == Exhausted {
 		return false
@@ -198,24 +196,24 @@ func (f *Frame) Caught() bool {
 	return true
 }
 
-// Result returns what the program returned by return.
+// Result returns the value of the program's return.
 func (f *Frame) Result() value.Value { return f.fail.val }
 
-// Through notes that a failure passed through a call, whose name and place the text of
-// the failure will name. The compiler's code calls it.
+// Through records that a failure passed through a call, so that the failure's text names the call and its place.
+// The compiler's code calls it.
 func (f *Frame) Through(s *Site) {
 	if f.stop == Failed {
 		f.calls = append(f.calls, s)
 	}
 }
 
-// The text of a failure quotes values that a client sent, whose length it must not have.
+// The text of a failure quotes values from a client, so their length is limited.
 const (
 	maxText   = 4 << 10
-	maxQuoted = 512 // bytes of a string, and values of a container
+	maxQuoted = 512 // bytes of a string, and elements of a container
 )
 
-// quotable returns an argument of a message such that quoting it is cheap.
+// quotable returns an argument for a message that is cheap to quote.
 func quotable(arg any) any {
 	switch x := arg.(type) {
 	case string:
@@ -242,22 +240,21 @@ func cut(s string, n int) string {
 	return s[:n] + "…"
 }
 
-// TextValue returns the text of the failure as a value, for a program that handles it; false
-// if the budget does not suffice.
+// TextValue returns the text of the failure as a value, for a program that handles it. It returns false if the
+// budget is too small.
 func (f *Frame) TextValue() (value.Value, bool) {
 	text := f.Text()
 	return value.NewString(text), f.Reserve(len(text))
 }
 
-// Text returns the text of the failure as programs see it, with places as ranges of bytes.
-// Long values in it are shortened.
+// Text returns the text of the failure as programs see it, with places as byte ranges. Long values are shortened.
 func (f *Frame) Text() string {
 	return f.TextFor(func(s *Site) string {
 		return "(" + strconv.Itoa(s.Start) + ":" + strconv.Itoa(s.End) + ")"
 	})
 }
 
-// Failing returns the call of the program that failed, the outermost one; nil if there is none.
+// Failing returns the outermost call that failed; nil if there is none.
 func (f *Frame) Failing() *Site {
 	if len(f.calls) == 0 {
 		return nil
@@ -265,7 +262,7 @@ func (f *Frame) Failing() *Site {
 	return f.calls[len(f.calls)-1]
 }
 
-// TextFor is Text with the places of calls in the words of place.
+// TextFor is Text with the places of calls formatted by place.
 func (f *Frame) TextFor(place func(*Site) string) string {
 	var b []byte
 	if f.stop != Aborted {
@@ -298,13 +295,12 @@ func (f *Frame) TextFor(place func(*Site) string) string {
 		}
 	}
 	if f.stop == Aborted {
-		return string(b) // the program's own words
+		return string(b) // the text comes from the program
 	}
 	return cut(string(b), maxText)
 }
 
-// Spend takes n steps off the budget. It returns false, and fails the run, if there are not so
-// many left.
+// Spend takes n steps from the budget. If there are not enough, it makes the run fail and returns false.
 func (f *Frame) Spend(n int) bool {
 	if f.budget.Steps -= n; f.budget.Steps >= 0 {
 		return true
@@ -312,13 +308,13 @@ func (f *Frame) Spend(n int) bool {
 	return f.goOn()
 }
 
-// goOn takes steps from the rest after those at hand were spent.
+// goOn takes steps from rest when the available ones are used up.
 func (f *Frame) goOn() bool {
 	need := -f.budget.Steps
 	if need > f.rest {
 		return f.exhaust("the program needs too much time for this event: its budget of steps is used up")
 	}
-	// There is a rest only for runs with a meter.
+	// Only runs with a meter have a rest.
 	slice, ok := f.meter.take(need)
 	if !ok {
 		return f.exhaust("the program was stopped: " + f.meter.Err().Error())
@@ -330,9 +326,8 @@ func (f *Frame) goOn() bool {
 	return true
 }
 
-// Reserve takes n bytes off the budget for memory. A function calls it before it makes
-// something whose size its arguments determine. It returns false, and fails the run, if there are
-// not so many left.
+// Reserve takes n bytes from the memory budget. Functions call it before they create a value whose size depends on
+// their arguments. If there are not enough bytes, it makes the run fail and returns false.
 func (f *Frame) Reserve(n int) bool {
 	if n >= 0 && f.budget.Bytes >= n {
 		f.budget.Bytes -= n
@@ -341,7 +336,7 @@ func (f *Frame) Reserve(n int) bool {
 	return f.exhaust("the program needs too much memory for this event: its budget of bytes is used up")
 }
 
-// Exhaust fails the run such that no program can handle it, as Spend does.
+// Exhaust makes the run fail as Spend does. No program can handle this failure.
 func (f *Frame) Exhaust(text string) { f.exhaust(text) }
 
 func (f *Frame) exhaust(text string) bool {
@@ -353,8 +348,8 @@ func (f *Frame) exhaust(text string) bool {
 
 const slabSize = 4 << 10
 
-// Bytes returns n new bytes for a string that the run makes; see Str. Small ones are cut
-// from a block, so that many strings cost few allocations.
+// Bytes returns n new bytes for a string that the run creates; see Str. Small ones are allocated from a block, so
+// that many strings need few allocations.
 func (f *Frame) Bytes(n int) []byte {
 	if n > slabSize/8 {
 		return make([]byte, n)
@@ -367,7 +362,7 @@ func (f *Frame) Bytes(n int) []byte {
 	return b
 }
 
-// Concat returns the string a followed by b; false if the budget does not suffice.
+// Concat returns the string a followed by b. It returns false if the budget is too small.
 func (f *Frame) Concat(a, b string) (value.Value, bool) {
 	n := len(a) + len(b)
 	if !f.Reserve(n) {
@@ -378,8 +373,8 @@ func (f *Frame) Concat(a, b string) (value.Value, bool) {
 	return value.NewBytes(buf), true
 }
 
-// Keep returns a string value with a copy of b, which may then be used again; false if
-// the budget does not suffice. It is for functions that build text in a scratch buffer.
+// Keep returns a string value with a copy of b, which the caller may then reuse. It returns false if the budget is
+// too small. It is for functions that build text in a buffer.
 func (f *Frame) Keep(b []byte) (value.Value, bool) {
 	if !f.Reserve(len(b)) {
 		return value.Value{}, false
@@ -389,8 +384,8 @@ func (f *Frame) Keep(b []byte) (value.Value, bool) {
 	return value.NewBytes(buf), true
 }
 
-// Unsafe returns b as a string without copying it: b must not change any more.
+// Unsafe returns b as a string without copying. b must not be changed afterwards.
 func Unsafe(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// Octets returns the bytes of s without copying them: they must not be changed.
+// Octets returns the bytes of s without copying. They must not be changed.
 func Octets(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }

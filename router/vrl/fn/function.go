@@ -1,9 +1,8 @@
-// Package fn is what the compiler and the functions of the language's library know of
-// each other: how a function describes itself, what it learns at compile time, and the
-// Frame that it works in at run time.
+// Package fn is the interface between the compiler and the functions of the standard library: how a function
+// describes itself, what it learns at compile time, and the Frame in which it runs.
 //
-// A Function is a value, made once and never changed. The library hands its functions
-// over as a list (stdlib.All); there is no registration behind the scenes.
+// A Function is a value that is created once and never changed. The library exports its functions as a list
+// (stdlib.All). No function registers itself.
 //
 // # Life of a call
 //
@@ -25,38 +24,37 @@ import (
 
 // A Function is a function of the language.
 type Function struct {
-	// Name is the name programs call it by.
+	// Name is the name of the function in programs.
 	Name string
-	// Group is the heading that the reference lists it under.
+	// Group is its heading in the reference.
 	Group Group
-	// Doc says in a sentence or a few what the function does. The first sentence starts
-	// with a verb in the third person: "Returns whether …".
+	// Doc describes the function in a few sentences. The first sentence starts with a verb in the third person:
+	// "Returns whether …".
 	Doc string
 	// Params are the parameters in positional order.
 	Params []Param
-	// Closure is set if the function takes a closure, which is then required.
+	// Closure is set if the function requires a closure.
 	Closure *Closure
-	// Returns is the kind of the result; Fallible says whether the function may fail
-	// although its arguments are of the right kinds. See Type.
+	// Returns is the kind of the result. Fallible says whether the function may fail although its arguments have the
+	// right kinds. See Type.
 	Returns  kind.Kind
 	Fallible bool
-	// Errors says, a phrase each, when the function fails.
+	// Errors lists the causes of failure, each as a phrase.
 	Errors []string
-	// Effect is set if a call does something besides resulting in a value, so that
-	// dropping the value is not a mistake.
+	// Effect is set if a call does more than return a value, so that ignoring the value is not a mistake.
 	Effect bool
-	// Deep is set if the time of a call grows with all that is nested in its arguments,
-	// as of encode_json. The compiler then charges the run's budget for their size.
+	// Deep is set if the time of a call grows with everything nested in its arguments, for example for encode_json.
+	// The compiler then charges the run's budget for their size.
 	Deep bool
-	// Needs is what the host must grant. Without it calls compile, and fail when run.
+	// Needs is the permission that the host must grant. Without it, calls compile but fail at run time.
 	Needs Grant
-	// Examples are executed by a test and shown in the reference. At least one.
+	// Examples are run by a test and shown in the reference. There must be at least one.
 	Examples []Example
 
-	// Type, if set, tells kind and fallibility of a call instead of Returns and Fallible.
+	// Type, if set, returns the kind and fallibility of a call. It replaces Returns and Fallible.
 	Type func(c *Call) TypeDef
-	// Compile, if set, makes the run-time form of a call instead of Impl. The error is
-	// one of those that NotConstant, BadArgument and the like make.
+	// Compile, if set, returns the run-time form of a call. It replaces Impl. Its error is from NotConstant,
+	// BadArgument or a similar function.
 	Compile func(c *Call) (Impl, error)
 	// Impl is the run-time form of every call, if Compile is not set.
 	Impl Impl
@@ -97,24 +95,23 @@ var Groups = []Group{
 // A Param is a parameter of a function.
 type Param struct {
 	Name string
-	// Doc says what it is for, in a sentence.
+	// Doc describes the parameter in a sentence.
 	Doc string
-	// Kind is what arguments may be; kind.Any for anything.
+	// Kind is the kind of arguments; kind.Any allows anything.
 	Kind kind.Kind
-	// Optional parameters may be left out. The function then gets Default, or value.None
-	// if that is null.
+	// Optional is set if the argument may be omitted. The function then gets Default, or value.None if that is null.
 	Optional bool
 	Default  value.Value
 	// Constant is set if the argument must be known at compile time (E402 otherwise).
 	Constant bool
-	// Enum lists the values allowed, with their meanings. If the argument is constant
-	// the compiler refuses others (E401).
+	// Enum lists the allowed values with their meanings. If the argument is constant, the compiler refuses other
+	// values (E401).
 	Enum []Enum
-	// Target is set if the argument must be a path (E400 otherwise), as in del.
+	// Target is set if the argument must be a path (E400 otherwise), for example in del.
 	Target bool
-	// Borrow is set if the function only looks at the argument: neither it nor a part of
-	// it will be in the result or be kept. It spares a copy when the event is changed
-	// later. Without it, the containers that a function gets are marked as shared.
+	// Borrow is set if the function only reads the argument: neither the argument nor a part of it is returned or
+	// kept. This saves a copy when the event is changed later. If it is not set, containers in the argument are marked
+	// as shared.
 	Borrow bool
 }
 
@@ -127,12 +124,12 @@ type Example struct {
 	Title string
 	// Source is the program.
 	Source string
-	// Event is the event that it runs on, as JSON; an empty object if empty.
+	// Event is the event in JSON. If it is empty, the event is an empty object.
 	Event string
-	// Result is the value of the program as JSON. Any is for results that differ each time.
+	// Result is the value of the program in JSON. Any is for results that differ each time.
 	Result string
 	Any    bool
-	// Fails, if not empty, is a part of the error that the program ends in instead.
+	// Fails, if not empty, is a part of the error with which the program ends.
 	Fails string
 	// Needs is what the host must grant for the example to run.
 	Needs Grant
@@ -140,50 +137,49 @@ type Example struct {
 
 // A Closure describes the closure that a function takes.
 type Closure struct {
-	// Params are the names and meanings of its parameters, for the reference.
+	// Params are the names and meanings of the closure's parameters, for the reference.
 	Params []Enum
 	// Kinds returns the kinds of the parameters of a call's closure.
 	Kinds func(c *Call) []kind.Kind
-	// Result is what the closure must result in; kind.Any if that does not matter.
+	// Result is the required kind of the closure's result; kind.Any allows anything.
 	Result kind.Kind
 }
 
-// TypeDef is what is known of an expression: the kind of its value, and whether it may fail.
+// TypeDef is the static type of an expression: the kind of its value, and whether it may fail.
 type TypeDef struct {
 	Kind     kind.Kind
 	Fallible bool
 }
 
-// Impl is the run-time form of a call: exactly one of its functions is set. The number in a name
-// says how many arguments the function gets: the arguments of the first parameters, in order. The
-// others are used when the call is compiled. N gets all arguments. Arguments that were not given are
-// the parameter's default or value.None.
+// Impl is the run-time form of a call. Exactly one of its functions is set. The number in a field's name says how
+// many arguments the function gets: those of the first parameters, in order. The other arguments are used at
+// compile time. N gets all arguments. An argument that is not given is the parameter's default or value.None.
 //
-// They return false after a failure, which the Frame holds (see Frame.Fail).
+// After a failure they return false, and the Frame has the failure (see Frame.Fail).
 type Impl struct {
 	F0 func(f *Frame) (value.Value, bool)
 	F1 func(f *Frame, a value.Value) (value.Value, bool)
 	F2 func(f *Frame, a, b value.Value) (value.Value, bool)
 	F3 func(f *Frame, a, b, c value.Value) (value.Value, bool)
-	// N gets a slice that it must not keep, but may change.
+	// N gets a slice that it may change but must not keep.
 	N func(f *Frame, args []value.Value) (value.Value, bool)
 	// Each is for functions with a closure.
 	Each func(f *Frame, args []value.Value, body *Body) (value.Value, bool)
-	// Raw gets no arguments: they are not evaluated. It is for functions of a Target.
+	// Raw gets no arguments, because they are not evaluated. It is for functions with a Target.
 	Raw func(f *Frame) (value.Value, bool)
 }
 
-// Grant is a set of things outside of the language that a host may let programs use.
+// Grant is a set of permissions that a host may give to programs.
 type Grant uint8
 
-// The grants. A host that grants nothing runs programs that can only compute.
+// The permissions. Without any of them, programs can only compute.
 const (
-	Environment Grant = 1 << iota // environment variables, host name
+	Environment Grant = 1 << iota // environment variables and host name
 	Network                       // DNS, HTTP
-	Files                         // reading files when programs are compiled
+	Files                         // reading files at compile time
 )
 
-// String names what is granted.
+// String returns the names of the permissions.
 func (g Grant) String() string {
 	switch g {
 	case Environment:
@@ -196,12 +192,12 @@ func (g Grant) String() string {
 	return "nothing"
 }
 
-// ValueParam returns the first parameter of most functions that read or write text.
+// ValueParam returns the first parameter of most functions for text.
 func ValueParam(doc string) Param {
 	return Param{Name: "value", Doc: doc, Kind: kind.String}
 }
 
-// Refuse returns the form of calls that need what the host does not grant.
+// Refuse returns the form of calls that need a permission that the host does not grant.
 func Refuse(what string, g Grant) Impl {
 	return Impl{N: func(f *Frame, _ []value.Value) (value.Value, bool) {
 		return f.Fail(what + " needs " + g.String() + ", which this server does not let programs use")

@@ -6,18 +6,18 @@ import (
 	"cordwood/router/vrl/pattern"
 )
 
-// SpendOnMatch takes the cost of running a pattern over a text off the budget.
+// SpendOnMatch takes the cost of matching a pattern with a text from the budget.
 func (f *Frame) SpendOnMatch(re *pattern.Regex, s string) bool { return f.Spend(re.Cost(len(s))) }
 
-// matchSize is about what the places of a match take, in bytes.
+// matchSize is the approximate memory of the positions of a match, in bytes.
 const matchSize = 128
 
-// AllMatches returns the places of the groups of up to n matches in s, of all if n < 0. It
-// takes the cost off the budget, and returns false if that does not suffice.
+// AllMatches returns the positions of the groups of up to n matches in s; all if n < 0. It takes the cost from the
+// budget, and returns false if there is not enough.
 //
-// Finding all matches of a loose pattern may take the square of the text's length. On a
-// long text AllMatches therefore asks for few matches first, measures the time, and asks
-// for more only while that is in proportion.
+// Finding all matches of a loose pattern may take time proportional to the square of the text's length. So
+// AllMatches searches a long text for few matches first, measures the time, and continues only while the time is
+// proportionate.
 func (f *Frame) AllMatches(re *pattern.Regex, s string, n int) ([][]int, bool) {
 	if n == 0 {
 		return nil, true

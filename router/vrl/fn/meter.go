@@ -2,50 +2,49 @@ package fn
 
 import "errors"
 
-// lookEvery is the number of steps after which a Meter looks whether its request is over.
-// A step takes about 7 ns.
+// lookEvery is the number of steps after which a Meter checks whether its request has ended. A step takes about 7
+// ns.
 const lookEvery = 100_000
 
-// ErrSteps is the error of a Meter whose request has used up its steps.
+// ErrSteps means that the request has used up its steps.
 var ErrSteps = errors.New("the request has used up its budget of steps")
 
-// A Meter bounds the work of a request: of all of its records together, and of
-// each. Programs that run for a record take their steps and bytes from it, and so may
-// any other code that works on the record.
+// A Meter bounds the work for a request and for each of its records. Programs that run for a record take their
+// steps and bytes from it. Other code that works on the record may do the same.
 //
-// Steps are counted; only every 100,000 of them the meter asks whether the request is
-// over. From then on every Spend returns false, and Err says why.
+// The meter checks whether the request has ended after every 100,000 steps. When it has, every Spend returns false,
+// and Err returns the reason.
 //
-// A Meter belongs to one goroutine. Start readies it for a request, Begin for a record.
+// A Meter belongs to one goroutine. Start prepares it for a request, and Begin for a record.
 type Meter struct {
-	// Rounded counts the integers of JSON texts that were rounded to floats in the record under way.
+	// Rounded counts the integers in JSON texts of the current record that were rounded to floats.
 	Rounded int
-	// Vanished counts the numbers other than 0 that became the float 0 in the record under way.
+	// Vanished counts the nonzero numbers of the current record that became the float 0.
 	Vanished int
-	// Fractions counts the numbers whose fraction the processor epoch dropped in the record under way.
+	// Fractions counts the numbers of the current record whose fraction the processor epoch dropped.
 	Fractions int
-	// GrokFractions counts the numbers whose fraction the processor grok dropped in the record under way.
+	// GrokFractions counts the numbers of the current record whose fraction the processor grok dropped.
 	GrokFractions int
-	// GrokDigits counts the numbers with more digits than the float that the processor grok made of
-	// them in the record under way.
+	// GrokDigits counts the numbers of the current record that had more digits than the float that the processor grok
+	// made of them.
 	GrokDigits int
-	// Record is what is left to the record under way, beyond the steps of slice.
+	// Record is the unused budget of the current record, without the steps in slice.
 	Record Budget
 
 	ended func() error
-	slice int   // steps that may be taken before the next look
-	left  int64 // steps of the request beyond slice
-	bound bool  // left counts
+	slice int   // steps that may be used before the next check
+	left  int64 // steps of the request that are not in slice
+	bound bool  // whether left is a limit
 	err   error
 }
 
-// Start begins a request. ended reports why the request is over, as context.Context.Err
-// does; nil: it never is. steps is the budget of the request, to which Grant adds; 0 is none.
+// Start starts a request. ended returns the reason why the request has ended, as context.Context.Err does; if it is
+// nil, the request never ends. steps is the budget of the request; 0 means none. Grant adds to it.
 func (m *Meter) Start(ended func() error, steps int64) {
 	*m = Meter{ended: ended, left: steps, bound: steps > 0}
 }
 
-// Begin begins a record that may spend b. It returns what Err returns.
+// Begin starts a record with the budget b. It returns the result of Err.
 func (m *Meter) Begin(b Budget) error {
 	m.Record, m.Rounded, m.Vanished = b, 0, 0
 	m.Fractions, m.GrokFractions, m.GrokDigits = 0, 0, 0
@@ -59,12 +58,12 @@ func (m *Meter) Grant(steps int) {
 	}
 }
 
-// Err returns why nothing more may be done for the request: what ended returned, or
-// ErrSteps. It is nil while the request may continue.
+// Err returns the reason why work for the request must stop: the result of ended, or ErrSteps. It is nil while the
+// request may continue.
 func (m *Meter) Err() error { return m.err }
 
-// Spend takes n steps off the budgets of the record and the request. It returns false if
-// one of them does not have so many; Err says which.
+// Spend takes n steps from the budgets of the record and the request. If one of them has too few, it returns false,
+// and Err says which.
 func (m *Meter) Spend(n int) bool {
 	if m.Record.Steps -= n; m.Record.Steps < 0 {
 		return false
@@ -79,8 +78,7 @@ func (m *Meter) Spend(n int) bool {
 	return ok
 }
 
-// Reserve takes n bytes off the budget of the record. It returns false if there are not so many
-// left.
+// Reserve takes n bytes from the budget of the record. It returns false if there are not enough.
 func (m *Meter) Reserve(n int) bool {
 	if n < 0 || m.Record.Bytes < n {
 		m.Record.Bytes = 0
@@ -90,8 +88,8 @@ func (m *Meter) Reserve(n int) bool {
 	return true
 }
 
-// take pays for need steps that were spent, and returns the number of steps that may be
-// taken before the next look. It looks whether the request is over.
+// take pays for need steps that were used, and returns how many steps may be used before the next check. It checks
+// whether the request has ended.
 func (m *Meter) take(need int) (slice int, ok bool) {
 	if m.err == nil && m.ended != nil {
 		m.err = m.ended()

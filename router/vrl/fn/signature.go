@@ -2,7 +2,7 @@ package fn
 
 import "strings"
 
-// Signature returns how the function is called, as name(a: string, [b: integer]).
+// Signature returns the function's signature, for example name(a: string, [b: integer]).
 func (f *Function) Signature() string {
 	params := make([]string, len(f.Params))
 	for i, p := range f.Params {

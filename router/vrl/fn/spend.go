@@ -5,47 +5,46 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// BytesPerStep is the length of text that a function may look at for a step.
+// BytesPerStep is how many bytes of text a function may read for one step.
 const BytesPerStep = 64
 
-// SpendOn takes off the budget what it costs to look at all of a value.
+// SpendOn takes the cost of reading all of a value from the budget.
 func (f *Frame) SpendOn(v value.Value) bool {
 	k := v.Kind()
 	return k < value.Array && (k != value.String || v.Len() < BytesPerStep) || f.spendOnLarge(v)
 }
 
-// spendOnLarge is SpendOn for texts that are not short and for containers.
+// spendOnLarge is SpendOn for long texts and for containers.
 func (f *Frame) spendOnLarge(v value.Value) bool {
 	switch v.Kind() {
 	case value.String:
 		return f.Spend(v.Len() / BytesPerStep)
 	case value.Array, value.Object:
-		// Looking at a value costs a fraction of what an operation does.
+		// Reading a value costs a fraction of an operation.
 		const share = BytesPerStep / value.BytesPerWeight
 		return f.Spend(value.Weight(v, share*(f.Left().Steps+1)) / share)
 	}
 	return true
 }
 
-// The room that a container takes, about: for itself, and for each of its elements. Only a part of
-// a copy that is made to change a container is charged, because most copies soon replace the
-// original.
+// The approximate memory of a container and of each of its elements. Only a part is charged if a container is
+// copied in order to change it, because most copies soon replace the original.
 const (
 	containerSize = 48
 	elementSize   = 40
 	copiedSize    = elementSize / 4
-	elementsPer   = 16 // elements that are moved or copied in a step
-	fewElements   = 64 // that are free
+	elementsPer   = 16 // elements that are moved or copied in one step
+	fewElements   = 64 // elements that are not charged
 )
 
-// ReserveContainer takes the room of a new container of n elements off the budget.
+// ReserveContainer takes the memory of a new container with n elements from the budget.
 func (f *Frame) ReserveContainer(n int) bool { return f.Reserve(containerSize + elementSize*n) }
 
-// SpendOnChange charges the cost of a change of v at a path: containers are copied if they are
-// shared, elements make room, and arrays are filled up.
+// SpendOnChange takes the cost of changing v at a path from the budget: shared containers are copied, elements are
+// moved, and arrays are filled.
 func (f *Frame) SpendOnChange(v value.Value, p value.Path) bool {
 	for i := range p {
-		if !p[i].IsIndex && v.Kind() == value.Object && v.Len() <= fewElements && !v.Shared() { // most are so
+		if !p[i].IsIndex && v.Kind() == value.Object && v.Len() <= fewElements && !v.Shared() { // the usual case
 			if i+1 < len(p) {
 				v, _ = v.Peek(p[i : i+1])
 			}
@@ -81,7 +80,7 @@ func (f *Frame) SpendOnChange(v value.Value, p value.Path) bool {
 	return true
 }
 
-// SpendOnRemoval is SpendOnChange for taking away what the path leads to.
+// SpendOnRemoval is SpendOnChange for removing the value at the path.
 func (f *Frame) SpendOnRemoval(v value.Value, p value.Path) bool {
 	if _, ok := v.Peek(p); !ok {
 		return true
@@ -96,17 +95,16 @@ func (f *Frame) SpendOnRemoval(v value.Value, p value.Path) bool {
 	return true
 }
 
-// SpendOnMerge takes the cost of putting two objects together off the budget.
+// SpendOnMerge takes the cost of merging two objects from the budget.
 func (f *Frame) SpendOnMerge(a, b value.Value) bool {
 	n := a.Len() + b.Len()
 	return f.Spend(n/elementsPer) && f.Reserve(containerSize+n*copiedSize)
 }
 
-// stepsOfZone is what it costs to find a time zone that was not asked for lately: it is
-// read from a file.
+// stepsOfZone is the cost of finding a time zone that was not used recently, because it is read from a file.
 const stepsOfZone = 5000
 
-// SpendOnZone takes the cost of finding a time zone by its name off the budget.
+// SpendOnZone takes the cost of finding a time zone by its name from the budget.
 func (f *Frame) SpendOnZone(name string) bool {
 	if _, seen := timefmt.SeenZone(name); seen {
 		return true

@@ -1,9 +1,9 @@
-// Package grok compiles grok patterns: regular expressions in which %{NAME:field} stands
-// for a pattern of a library whose match becomes a field.
+// Package grok compiles grok patterns. These are regular expressions in which %{NAME:field} stands for a pattern of
+// a library, whose match becomes a field.
 //
-// A pattern without look-around, atomic groups or references back runs on the engine of
-// package pattern, in time linear in the text. The others run on a backtracking engine,
-// and a match that takes longer than MaxTime is given up.
+// A pattern without look-around, atomic groups and back references runs on the engine of package pattern, in time
+// linear in the length of the text. Other patterns run on a backtracking engine, and a match that takes longer than
+// MaxTime is aborted.
 //
 // A Pattern is immutable and may be used by any number of goroutines.
 package grok
@@ -23,20 +23,20 @@ import (
 // MaxTime bounds a match on the backtracking engine.
 const MaxTime = 50 * time.Millisecond
 
-// MaxText is the longest text that the backtracking engine is given, in bytes.
+// MaxText is the longest text for the backtracking engine, in bytes.
 const MaxText = 256 << 10
 
-// maxDepth is how deep patterns may refer to patterns.
+// maxDepth bounds how deep patterns may refer to patterns.
 const maxDepth = 64
 
-// ErrTime is returned for a match that was given up.
+// ErrTime is returned for a match that was aborted.
 var ErrTime = errors.New("the match takes too long on this text; make the pattern more specific")
 
 // ErrText is returned for a text that is too long for the pattern.
 var ErrText = fmt.Errorf("the text is longer than %d bytes, too long for a pattern with look-around or atomic groups",
 	MaxText)
 
-// UnknownError names a pattern that is not in the library.
+// UnknownError is the error for a pattern that is not in the library.
 type UnknownError struct{ Name string }
 
 func (e *UnknownError) Error() string {
@@ -45,13 +45,13 @@ func (e *UnknownError) Error() string {
 
 // Pattern is a compiled pattern.
 type Pattern struct {
-	fields []string // by number of the group; "" is not a field
+	fields []string // by the number of the group; "": the group is not a field
 	re     *pattern.Regex
 	slow   *regexp2.Regexp
-	groups []int // of slow: the group of each field
+	groups []int // for slow: the group of each field
 }
 
-// Size estimates how much memory the compiled pattern takes, in bytes.
+// Size estimates the memory of the compiled pattern, in bytes.
 func (p *Pattern) Size() int {
 	if p.re != nil {
 		return p.re.Size()
@@ -59,8 +59,8 @@ func (p *Pattern) Size() int {
 	return slowSize * len(p.slow.String())
 }
 
-// Backtracks reports whether the pattern runs on the backtracking engine, whose time does not
-// follow from the length of the text.
+// Backtracks reports whether the pattern runs on the backtracking engine, whose time is not bounded by the length
+// of the text.
 func (p *Pattern) Backtracks() bool { return p.slow != nil }
 
 // Cost estimates the work of matching a text of n bytes, in the unit of pattern.Regex.
@@ -72,12 +72,12 @@ func (p *Pattern) Cost(n int) int {
 	return pattern.Cost(n, 0)
 }
 
-// slowSize is about what a byte of a pattern takes on the backtracking engine.
+// slowSize is the approximate memory for each byte of a pattern on the backtracking engine.
 const slowSize = 100
 
 // Capture is a field and its text.
 type Capture struct {
-	// Index is the number of the field among Fields.
+	// Index is the number of the field in Fields.
 	Index int
 	Text  string
 }
@@ -92,8 +92,8 @@ func Compile(source string) (*Pattern, error) {
 	return Build(text, e.fields)
 }
 
-// Build compiles a regular expression whose groups named Group(0), Group(1)… are the
-// fields. Groups with other names are fields of that name, after those.
+// Build compiles a regular expression. Its groups named Group(0), Group(1)… are the fields. Groups with other names
+// become fields with these names, after the others.
 func Build(text string, fields []string) (*Pattern, error) {
 	if re, err := pattern.Compile(text); err == nil {
 		p := &Pattern{re: re, fields: make([]string, len(re.Names()))}
@@ -124,7 +124,7 @@ func Build(text string, fields []string) (*Pattern, error) {
 
 const groupPrefix = "cwf_"
 
-// Group returns the name of the group of a field in a text for Build.
+// Group returns the group name for field i in a text for Build.
 func Group(i int) string { return groupPrefix + strconv.Itoa(i) }
 
 func fieldName(group string, fields []string) string {
@@ -136,11 +136,11 @@ func fieldName(group string, fields []string) string {
 	return group
 }
 
-// Fields returns the names of the fields by number; those that are "" are none. It must
-// not be changed.
+// Fields returns the names of the fields by number. If a name is "", it is not a field. The slice must not be
+// changed.
 func (p *Pattern) Fields() []string { return p.fields }
 
-// Match appends the fields that took part in the first match in s to dst. It returns
+// Match appends the fields of the first match in s to dst. Fields that did not take part are left out. It returns
 // false if there is no match.
 func (p *Pattern) Match(dst []Capture, s string) ([]Capture, bool, error) {
 	if p.slow != nil {
@@ -180,7 +180,7 @@ func (p *Pattern) matchSlow(dst []Capture, s string) ([]Capture, bool, error) {
 	return dst, true, nil
 }
 
-// expander replaces references by what they refer to.
+// expander replaces references with the patterns to which they refer.
 type expander struct {
 	fields []string
 	size   int
@@ -204,7 +204,7 @@ func (e *expander) expand(source string, depth int) (string, error) {
 		reference := source[i+2 : i+end]
 		source = source[i+end+1:]
 		name, field, _ := strings.Cut(reference, ":")
-		field, _, _ = strings.Cut(field, ":") // a type, which means nothing here
+		field, _, _ = strings.Cut(field, ":") // a type, which is ignored here
 		definition, ok := Library(name)
 		if !ok {
 			return "", &UnknownError{Name: name}

@@ -21,8 +21,8 @@ var library = sync.OnceValue(func() map[string]string {
 	return out
 })
 
-// definitions are the patterns, one a line, under the names that grok users know. They
-// are written without look-around, so that all of them run in linear time.
+// definitions has the patterns, one on each line, with the names that grok users know. They avoid look-around, so
+// that all of them run in linear time.
 const definitions = `
 # Numbers
 INT [+-]?[0-9]+

@@ -5,16 +5,14 @@ import (
 	"slices"
 )
 
-// Writer writes JSON values as canonical text: no white space, object keys in byte
-// order, of equal keys the last only, strings with the fewest escapes, integers digit
-// by digit as they came, floats as AppendFloat has them. Its zero value is ready; it
-// keeps scratch memory from call to call.
+// Writer writes JSON values as canonical text: no white space, object keys in byte order, only the last of equal
+// keys, strings with as few escapes as possible, integers digit by digit, and floats as AppendFloat writes them.
+// The zero value is ready for use. It keeps buffers between calls.
 type Writer struct {
-	// Lone counts the lone surrogates of the last value, and Repeated the keys that an object of it
-	// has more than once, except the last of each.
+	// Lone counts the lone surrogates of the last value. Repeated counts its repeated object keys, without the last of
+	// each.
 	Lone, Repeated int
-	// Vanished counts the numbers of it other than 0 that were written as 0.0, since no float is
-	// so near to 0.
+	// Vanished counts its nonzero numbers that were written as 0.0, because they are too small for a float.
 	Vanished int
 
 	members []member
@@ -23,19 +21,19 @@ type Writer struct {
 	text    Text
 }
 
-// member is one key of an object under way, and where its value lies in the output.
+// member is a key of the current object, and the position of its value in the output.
 type member struct {
-	key     int // where its decoded bytes begin in the text or in Writer.keys
+	key     int // start of its decoded bytes, in the text or in Writer.keys
 	klen    int
-	escaped bool // they are in Writer.keys
+	escaped bool // whether they are in Writer.keys
 	order   int
-	from    int // in the output: the quoted key, the colon and the value
+	from    int // position in the output of the quoted key, the colon and the value
 	to      int
 }
 
-// AppendValue appends the value at pos of t, which must not be white space, and
-// returns the position after it. depth is the number of containers around it.
-// After an error dst holds the same bytes as before, and perhaps more.
+// AppendValue appends the value at pos of t, which must not be white space, and returns the position after it.
+// depth is the number of containers around it. After an error, dst starts with the same bytes as before, but more
+// may follow.
 func (w *Writer) AppendValue(dst []byte, t Text, pos, depth int) ([]byte, int, error) {
 	w.text = t
 	w.members, w.keys = w.members[:0], w.keys[:0]
@@ -186,7 +184,7 @@ func (w *Writer) key(m *member) []byte {
 	return w.text.src[m.key : m.key+m.klen]
 }
 
-// reorder rewrites the object that begins at dst[start] with its members in key order.
+// reorder sorts the members of the object that begins at dst[start] by key.
 func (w *Writer) reorder(dst []byte, start int, members []member) []byte {
 	slices.SortFunc(members, func(a, b member) int {
 		if c := bytes.Compare(w.key(&a), w.key(&b)); c != 0 {

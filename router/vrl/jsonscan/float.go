@@ -5,9 +5,8 @@ import (
 	"strconv"
 )
 
-// AppendFloat appends a float: the shortest digits that
-// read back alike, always with a fraction or an exponent, with an exponent from 1e16 on and below
-// 1e-5. Infinities have no such form and become null.
+// AppendFloat appends a float: the shortest digits that give the same float when read, always with a fraction or an
+// exponent. It uses an exponent from 1e16 on and below 1e-5. Infinities become null.
 func AppendFloat(dst []byte, f float64) []byte {
 	if math.IsInf(f, 0) {
 		return append(dst, "null"...)
@@ -16,7 +15,7 @@ func AppendFloat(dst []byte, f float64) []byte {
 	if abs != 0 && (abs < 1e-5 || abs >= 1e16) {
 		start := len(dst)
 		dst = strconv.AppendFloat(dst, f, 'e', -1, 64)
-		// strconv writes at least two digits of exponent, and its plus sign.
+		// strconv writes the exponent with at least two digits and a plus sign.
 		for i := start; i < len(dst); i++ {
 			if dst[i] != 'e' {
 				continue

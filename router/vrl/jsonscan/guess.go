@@ -2,18 +2,17 @@ package jsonscan
 
 import "encoding/binary"
 
-// Guess is a key as it most likely stands in a text: in quotes, without escapes, and with
-// the colon at once after it. To compare it with the text is cheaper than to find the end
-// of the key there and to look it up. The zero Guess is never right.
+// Guess is a key in its most probable form: in quotes, without escapes, and directly followed by a colon. Comparing
+// it with the text is faster than finding the end of the key and looking the key up. The zero Guess never matches.
 type Guess struct {
-	// The key with its closing quote and the colon: the first 16 bytes as two words under
-	// masks, all of it as quoted.
+	// The key with its closing quote and the colon. The first 16 bytes are two words with masks, and quoted has all of
+	// it.
 	word1, mask1 uint64
 	word2, mask2 uint64
 	quoted       []byte
 }
 
-// IsPlain reports whether a key stands in a text as it is, so that it can be guessed.
+// IsPlain reports whether a key needs no escapes in a text, so that it can be guessed.
 func IsPlain(key []byte) bool {
 	for _, c := range key {
 		if c < ' ' || c == '"' || c == '\\' {
@@ -23,8 +22,7 @@ func IsPlain(key []byte) bool {
 	return true
 }
 
-// Set makes g the guess of a key. quoted is the plain key with its closing quote and the
-// colon; g keeps it.
+// Set sets the guess of a key. quoted is the plain key with its closing quote and the colon. g keeps quoted.
 func (g *Guess) Set(quoted []byte) {
 	var pad [16]byte
 	n := copy(pad[:], quoted)
@@ -33,8 +31,8 @@ func (g *Guess) Set(quoted []byte) {
 	g.mask1, g.mask2 = lowBytes(n), lowBytes(n-8)
 }
 
-// At reports whether the key stands at pos, which is just after its opening quote. src is
-// Text.Bytes. Len is the length of what stands there then.
+// At reports whether the key is at pos, which is just after its opening quote. src is Text.Bytes. Len is then the
+// length of the key in the text.
 func (g *Guess) At(src []byte, pos int) bool {
 	return (binary.LittleEndian.Uint64(src[pos:])^g.word1)&g.mask1 == 0 && g.goesOn(src, pos)
 }
@@ -42,7 +40,7 @@ func (g *Guess) At(src []byte, pos int) bool {
 // Len returns the length of the key with its closing quote and the colon; 0 for the zero Guess.
 func (g *Guess) Len() int { return len(g.quoted) }
 
-// goesOn reports whether the rest of the key, beyond word1, stands at pos.
+// goesOn reports whether the rest of the key, after word1, is at pos.
 func (g *Guess) goesOn(src []byte, pos int) bool {
 	if (binary.LittleEndian.Uint64(src[pos+8:])^g.word2)&g.mask2 != 0 {
 		return false

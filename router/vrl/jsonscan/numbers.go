@@ -6,20 +6,20 @@ import (
 	"strconv"
 )
 
-// NumberKind reports what Number found.
+// NumberKind is the kind of a number.
 type NumberKind uint8
 
 const (
-	// BadNumber is not a number, or one beyond the range of float64: see NumberError.
+	// BadNumber is not a number, or is outside the range of float64: see NumberError.
 	BadNumber NumberKind = iota
-	// Int is an integer within int64.
+	// Int is an integer that fits into int64.
 	Int
-	// Float is a number with a fraction or an exponent, or an integer beyond uint64 that a
-	// float64 holds exactly.
+	// Float is a number with a fraction or an exponent, or an integer outside uint64 that a float64 represents
+	// exactly.
 	Float
-	// Uint is an integer within uint64 and beyond int64.
+	// Uint is an integer that fits into uint64 but not into int64.
 	Uint
-	// Inexact is an integer that neither int64, uint64 nor float64 holds exactly.
+	// Inexact is an integer that neither int64, uint64 nor float64 represents exactly.
 	Inexact
 )
 
@@ -28,10 +28,9 @@ var pow10 = [...]float64{
 	1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 }
 
-// Number reads the number at pos and returns the position after it. i is set for Int
-// and, with the bits of a uint64, for Uint; f for Float, and as the nearest one for Inexact.
-// -0 is the integer 0. Whether the number may end where it does is for the caller to see,
-// from the next byte.
+// Number reads the number at pos and returns the position after it. i is set for Int and, as the bits of a uint64,
+// for Uint. f is set for Float, and to the nearest float for Inexact. -0 is the integer 0. The caller must check
+// that the next byte may follow a number.
 func (t Text) Number(pos int) (next int, kind NumberKind, i int64, f float64) {
 	src := t.src
 	p, neg := pos, false
@@ -40,7 +39,7 @@ func (t Text) Number(pos int) (next int, kind NumberKind, i int64, f float64) {
 		p++
 	}
 	first := p
-	var m uint64 // all digits; wraps beyond 19 of them, and is not used then
+	var m uint64 // all digits; overflows after 19 of them, and is not used then
 	c := src[p] - '0'
 	if c > 9 {
 		return p, BadNumber, 0, 0
@@ -71,9 +70,8 @@ func (t Text) Number(pos int) (next int, kind NumberKind, i int64, f float64) {
 	return t.fraction(pos, p, digits, m, neg)
 }
 
-// fraction reads the fraction and the exponent at p, one or both, of the number that
-// begins at from. m are the digits of its whole part; it wraps beyond 19 of them, and is
-// not used then.
+// fraction reads a fraction, an exponent or both at p, for the number that begins at from. m has the digits of its
+// integer part. It overflows after 19 digits, and is not used then.
 func (t Text) fraction(from, p, digits int, m uint64, neg bool) (next int, kind NumberKind, i int64, f float64) {
 	src, exp := t.src, 0
 	if src[p] == '.' {
@@ -96,8 +94,8 @@ func (t Text) fraction(from, p, digits int, m uint64, neg bool) (next int, kind 
 		}
 		exp += e
 	}
-	// With a mantissa below 2^53 and a power of ten up to 22 both operands are exact,
-	// so one multiplication or division rounds once, as it must (Clinger).
+	// If the mantissa is below 2^53 and the power of ten at most 22, both operands are exact. One multiplication or
+	// division then rounds correctly (Clinger).
 	if digits <= 19 && m <= 1<<53 && exp >= -22 && exp <= 22 {
 		f = float64(m)
 		if exp < 0 {
@@ -113,11 +111,11 @@ func (t Text) fraction(from, p, digits int, m uint64, neg bool) (next int, kind 
 	return t.slowFloat(from, p)
 }
 
-// noExponent is what exponent returns if there is none.
+// noExponent is returned by exponent if there is no exponent.
 const noExponent = math.MinInt
 
-// exponent reads what follows the letter e. One of more than four digits is as good as
-// any other: the number is 0 or out of range.
+// exponent reads the exponent after the letter e. If it has more than four digits, its value does not matter: the
+// number is 0 or out of range.
 func (t Text) exponent(pos int) (e, next int) {
 	src, p := t.src, pos
 	neg := src[p] == '-'
@@ -140,9 +138,8 @@ func (t Text) exponent(pos int) (e, next int) {
 	return e, p
 }
 
-// FractionEnd returns where the fraction and the exponent end that may stand at s[pos:],
-// after the whole part of a number. ok is false if digits are missing; end is where then.
-// It is for texts that have no Padding.
+// FractionEnd returns the end of the fraction and exponent at s[pos:], after the integer part of a number. If
+// digits are missing, ok is false, and end is where they are missing. It is for texts without Padding.
 func FractionEnd[T string | []byte](s T, pos int) (end int, ok bool) {
 	if pos < len(s) && s[pos] == '.' {
 		from := pos + 1
@@ -170,7 +167,7 @@ func digitsEnd[T string | []byte](s T, pos int) int {
 	return pos
 }
 
-// bigInteger reads an integer of so many digits that is beyond int64.
+// bigInteger reads an integer that is outside int64.
 func (t Text) bigInteger(from, to, digits int) (int, NumberKind, int64, float64) {
 	if digits <= 20 {
 		if u, err := strconv.ParseUint(string(t.src[from:to]), 10, 64); err == nil {
@@ -179,7 +176,7 @@ func (t Text) bigInteger(from, to, digits int) (int, NumberKind, int64, float64)
 	}
 	_, kind, _, f := t.slowFloat(from, to)
 	if kind == Float {
-		// 309 digits at most: beyond that it is no float64.
+		// A float64 has at most 309 digits.
 		if !IsExactly(string(t.src[from:to]), f) {
 			kind = Inexact
 		}
@@ -187,7 +184,7 @@ func (t Text) bigInteger(from, to, digits int) (int, NumberKind, int64, float64)
 	return to, kind, 0, f
 }
 
-// IsExactly reports whether f is the integer of that text.
+// IsExactly reports whether f is exactly the integer in text.
 func IsExactly(text string, f float64) bool {
 	n, ok := new(big.Int).SetString(text, 10)
 	g, accuracy := new(big.Float).SetFloat64(f).Int(nil)
@@ -202,7 +199,7 @@ func (t Text) slowFloat(from, to int) (int, NumberKind, int64, float64) {
 	return to, Float, 0, f
 }
 
-// NumberError returns the error for a value at pos that Number refused, having read up to next.
+// NumberError returns the error for a value at pos that Number refused after reading up to next.
 func (t Text) NumberError(pos, next int) *Error {
 	p := pos
 	if t.src[p] == '-' {
@@ -226,8 +223,8 @@ func (t Text) NumberError(pos, next int) *Error {
 	return NewError(pos, "number out of the range of a 64-bit float")
 }
 
-// Underflows reports whether the text of a decimal number, which was read as the float 0, is
-// another number: 1e-400 is, 0.0e5 is not.
+// Underflows reports whether a decimal number that was read as the float 0 is not zero. It is true for 1e-400 and
+// false for 0.0e5.
 func Underflows[T string | []byte](text T) bool {
 	for i := range len(text) {
 		switch c := text[i]; {

@@ -7,8 +7,7 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// AppendQuoted appends s as a JSON string. Only what must be escaped is; ill-formed
-// UTF-8 becomes U+FFFD.
+// AppendQuoted appends s as a JSON string with as few escapes as possible. Invalid UTF-8 becomes U+FFFD.
 func AppendQuoted(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	start := 0
@@ -58,8 +57,8 @@ func AppendQuotedBytes(dst, s []byte) []byte {
 	return AppendQuoted(dst, unsafe.String(unsafe.SliceData(s), len(s)))
 }
 
-// DecodeRune decodes the first code point of s, or U+FFFD and the length of the maximal
-// ill-formed subsequence that s starts with (which may be more than one byte).
+// DecodeRune decodes the first code point of s. If s starts with invalid UTF-8, it returns U+FFFD and the length of
+// the maximal ill-formed subsequence, which may be more than one byte.
 func DecodeRune(s string) (rune, int) {
 	r, n := utf8.DecodeRuneInString(s)
 	if r != utf8.RuneError || n != 1 {

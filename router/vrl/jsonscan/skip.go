@@ -1,7 +1,7 @@
 package jsonscan
 
-// Skip checks the value that begins at pos, which must not be white space, and
-// returns the position after it. depth is the number of containers around it.
+// Skip checks the value at pos, which must not be white space, and returns the position after it. depth is the
+// number of containers around it.
 func (t Text) Skip(pos, depth int) (int, error) {
 	switch c := t.src[pos]; c {
 	case '"':
@@ -91,7 +91,7 @@ func (t Text) skipObject(pos, depth int) (int, error) {
 	}
 }
 
-// Colon passes the colon that must follow a key, with the white space around it.
+// Colon skips the colon after a key, with the white space around it.
 func (t Text) Colon(pos int) (int, error) {
 	if t.src[pos] != ':' {
 		if pos = t.Space(pos); t.src[pos] != ':' {

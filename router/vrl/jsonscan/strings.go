@@ -12,15 +12,14 @@ const (
 	highs = 0x8080808080808080
 )
 
-// StringEnd returns the position of the first byte from pos on that is a quote, a
-// backslash or a control character: the end of the string if it is a quote. src is
-// Text.Bytes, and pos a position of the text, commonly just after an opening quote.
+// StringEnd returns the position of the first quote, backslash or control character from pos on. If it is a quote,
+// the string ends there. src is Text.Bytes, and pos is usually just after an opening quote.
 func StringEnd(src []byte, pos int) int {
 	for {
 		w := binary.LittleEndian.Uint64(src[pos:])
 		quote := w ^ ones*'"'
 		slash := w ^ ones*'\\'
-		// The lowest byte flagged is exact; a borrow can only flag bytes above it.
+		// The lowest flagged byte is exact, because a borrow can only flag higher bytes.
 		m := ((quote - ones) &^ quote) | ((slash - ones) &^ slash) | ((w - ones*' ') &^ w)
 		if m &= highs; m != 0 {
 			return pos + bits.TrailingZeros64(m)>>3
@@ -50,11 +49,11 @@ func (t Text) AppendString(dst []byte, pos int) ([]byte, int, error) {
 	}
 }
 
-// replacement is U+FFFD, which stands for a lone surrogate.
+// replacement is U+FFFD, which replaces a lone surrogate.
 var replacement = []byte("\ufffd")
 
-// LoneSurrogates counts the escapes of lone surrogates in the string whose opening quote precedes
-// pos. decoded is what AppendString made of it: without U+FFFD in it the text is not read again.
+// LoneSurrogates counts the escapes of lone surrogates in the string whose opening quote precedes pos. decoded is
+// the result of AppendString. If it contains no U+FFFD, the text is not read again.
 func (t Text) LoneSurrogates(decoded []byte, pos int) (n int) {
 	if !bytes.Contains(decoded, replacement) {
 		return 0
@@ -90,7 +89,7 @@ func CountLoneSurrogates(doc []byte) (n int) {
 		from := pos + at
 		r, next := t.escape(from)
 		if next < 0 {
-			next = from + 1 // it is no JSON
+			next = from + 1 // it is not JSON
 		}
 		if r == utf8.RuneError && next > from+2 && t.hex4(from+2) != utf8.RuneError {
 			n++
@@ -118,7 +117,7 @@ func (t Text) SkipString(pos int) (int, error) {
 	}
 }
 
-// escape decodes the escape sequence at pos; next is -1 if it is none.
+// escape decodes the escape sequence at pos. If it is invalid, next is -1.
 func (t Text) escape(pos int) (r rune, next int) {
 	switch c := t.src[pos+1]; c {
 	case '"', '\\', '/':
@@ -153,8 +152,8 @@ func (t Text) escape(pos int) (r rune, next int) {
 	return utf8.RuneError, next
 }
 
-// hex4 returns the number of four hexadecimal digits at pos, or -1. A digit is never a
-// control character, so a text that ends early ends the digits too.
+// hex4 returns the value of four hexadecimal digits at pos, or -1. A control character is not a digit, so reading
+// stops at the end of the text.
 func (t Text) hex4(pos int) rune {
 	var r rune
 	for i := range 4 {

@@ -1,19 +1,17 @@
-// Package jsonscan reads JSON in place: it finds the ends of strings, tells integers
-// from floats, decodes escapes, skips values that are not needed and writes what becomes text
-// in one canonical form. It is strict RFC 8259 and allocates nothing for a value.
+// Package jsonscan reads JSON in place: it finds the ends of strings, distinguishes integers from floats, decodes
+// escapes, skips values, and writes values as canonical text. It follows RFC 8259 strictly and allocates no memory
+// for values.
 //
-// It is not a decoder: it builds no tree and has no callbacks. The caller walks the
-// objects itself (see router/pipeline) and asks for one token at a time, by position.
+// It is not a decoder: it builds no tree and has no callbacks. The caller reads the objects itself (see
+// router/pipeline) and requests one token at a time by position.
 //
-// UTF-8 is not checked here, since checking a whole body at once costs almost nothing:
-// a caller must have found the text to be valid UTF-8. Invalid bytes inside strings
-// would go through unchanged; nothing worse happens.
+// It does not check UTF-8, because checking a whole body at once is almost free. Callers must check that the text
+// is valid UTF-8. Otherwise invalid bytes inside strings are passed through unchanged.
 //
-// Choices where the RFC leaves one: a lone surrogate escape becomes U+FFFD; a number
-// whose magnitude is beyond float64 (1e400) is refused as malformed, wherever it
-// stands; containers may nest MaxDepth deep.
+// Where the RFC leaves a choice: the escape of a lone surrogate becomes U+FFFD; a number too large for float64
+// (1e400) is malformed anywhere; and containers may be nested MaxDepth deep.
 //
-// A Text is an immutable view and may be shared; a Writer serves one goroutine.
+// A Text is immutable and may be shared. A Writer serves one goroutine.
 package jsonscan
 
 import (
@@ -22,27 +20,26 @@ import (
 )
 
 const (
-	// Padding is the number of bytes after a text that scanning may read.
+	// Padding is how many bytes after the text the scanner may read.
 	Padding = 16
-	// MaxDepth is the deepest nesting of arrays and objects that is accepted.
+	// MaxDepth is the deepest allowed nesting of arrays and objects.
 	MaxDepth = 128
-	// MaxKeys bounds the keys of the objects that are open at one time, where keys
-	// must be remembered: in a record, or in the objects within an array.
+	// MaxKeys bounds the keys of all open objects where keys must be remembered: in a record, or in the objects inside
+	// an array.
 	MaxKeys = 1 << 18
 )
 
 // Text is JSON text that can be scanned in place. Positions are offsets into it.
 //
-// A token never reaches past the text: the byte that follows it is a control
-// character, which ends any token, and Space alone would cross it and is bounded.
+// A token never extends past the text, because the byte after the text is a control character, which ends any
+// token. Only Space could skip it, and Space checks the bound.
 type Text struct {
-	src []byte // the text and Padding bytes more
+	src []byte // the text and Padding more bytes
 	n   int
 }
 
-// NewText returns a view of data if data has Padding bytes of spare capacity that the
-// first is zero, '\n' or '\r' (as at the end of a pooled body, or of a line in it),
-// and else of a copy of data.
+// NewText returns a view of data if data has Padding bytes of spare capacity and the first of them is zero, '\n' or
+// '\r', as after a pooled body or a line in it. Otherwise it returns a view of a copy.
 func NewText(data []byte) Text {
 	n := len(data)
 	if cap(data)-n >= Padding {
@@ -56,8 +53,7 @@ func NewText(data []byte) Text {
 	return Text{src, n}
 }
 
-// Bytes returns the text with its padding: reading up to Padding bytes from any position
-// of the text stays inside.
+// Bytes returns the text with its padding. From any position of the text, up to Padding bytes may be read.
 func (t Text) Bytes() []byte { return t.src }
 
 // Len returns the length of the text.
@@ -91,22 +87,22 @@ func (t Text) IsNull(pos int) bool {
 	return binary.LittleEndian.Uint32(t.src[pos:]) == 'n'|'u'<<8|'l'<<16|'l'<<24
 }
 
-// Error is malformed JSON. Its text is made when it is asked for, so that skipping many
-// malformed lines costs little.
+// Error is malformed JSON. Its text is formatted only when it is needed, so that skipping many malformed lines is
+// cheap.
 type Error struct {
-	// Offset is where in the text the fault was met, in bytes.
+	// Offset is the position of the fault in the text, in bytes.
 	Offset int
 	msg    string
-	got    int // the byte that was met instead of what msg wants; -1: the end; see errorPlain
+	got    int // the byte found instead of what msg expects; -1: the end; see errorPlain
 }
 
 // errorPlain in Error.got says that msg is the whole message.
 const errorPlain = -2
 
-// NewError returns an error with that message.
+// NewError returns an error with the message.
 func NewError(offset int, msg string) *Error { return &Error{offset, msg, errorPlain} }
 
-// Message says what is wrong, but not where.
+// Message describes the fault without its position.
 func (e *Error) Message() string {
 	switch {
 	case e.got == errorPlain:
@@ -121,7 +117,7 @@ func (e *Error) Message() string {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s at byte offset %d", e.Message(), e.Offset) }
 
-// Unexpected returns the error for a byte at pos that cannot stand there; want says what could.
+// Unexpected returns the error for an unexpected byte at pos. want describes what was expected.
 func (t Text) Unexpected(pos int, want string) *Error {
 	if pos >= t.n {
 		return &Error{t.n, want, -1}
@@ -129,15 +125,15 @@ func (t Text) Unexpected(pos int, want string) *Error {
 	return &Error{pos, want, int(t.src[pos])}
 }
 
-// TooDeep returns the error for a container at pos that would be nested beyond MaxDepth.
+// TooDeep returns the error for a container at pos that exceeds MaxDepth.
 func TooDeep(pos int) *Error { return NewError(pos, tooDeep) }
 
-// TooLarge reports whether the text is JSON that breaks a limit, of depth or of keys.
+// TooLarge reports whether the text is JSON that exceeds the limit on depth or keys.
 func (e *Error) TooLarge() bool {
 	return e.got == errorPlain && (e.msg == tooDeep || e.msg == tooManyKeys)
 }
 
-// TooManyKeys returns the error for a key at pos that is one more than MaxKeys.
+// TooManyKeys returns the error for a key at pos that exceeds MaxKeys.
 func TooManyKeys(pos int) *Error { return NewError(pos, tooManyKeys) }
 
 var (

@@ -1,9 +1,8 @@
-// Package kind is the static types of the language: what kinds of values an expression
-// may have, and what is known of the fields of objects and the elements of arrays.
+// Package kind has the static types of the language: the kinds of values that an expression may have, and what is
+// known about the fields of objects and the elements of arrays.
 //
-// A Kind is small, immutable and passed by value; what it knows of containers is
-// shared between kinds. All operations return new kinds. They are safe for any number
-// of goroutines.
+// A Kind is small, immutable and passed by value. Kinds share what they know about containers. All operations
+// return new kinds. They are safe for concurrent use.
 package kind
 
 import (
@@ -12,7 +11,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// Set is a set of kinds of values, a bit each.
+// Set is a set of kinds of values, with one bit for each.
 type Set uint16
 
 // The members.
@@ -33,18 +32,18 @@ const (
 	jsonBits   = StringBit | IntegerBit | FloatBit | BooleanBit | NullBit | ArrayBit | ObjectBit
 )
 
-// A Kind says of what kinds a value may be. The zero Kind is never: no value at all.
+// A Kind says which kinds a value may have. The zero Kind is never: no value has it.
 type Kind struct {
 	set Set
 	obj *Fields // known if ObjectBit is set
 	arr *Elems  // known if ArrayBit is set
 }
 
-// Fields is what is known of the fields of an object.
+// Fields is what is known about the fields of an object.
 type Fields struct {
-	known   []Field // in the order of the names
-	unknown *Kind   // of all other fields that may be there; nil if there are none
-	size    int     // of the tree below, about
+	known   []Field // sorted by name
+	unknown *Kind   // the kind of all other fields that may exist; nil if there are none
+	size    int     // approximate size of the tree below
 }
 
 // Field is a known field. If it may be missing, its kind includes undefined.
@@ -53,7 +52,7 @@ type Field struct {
 	Kind Kind
 }
 
-// Elems is what is known of the elements of an array: its first ones, and all others.
+// Elems is what is known about the elements of an array: its first ones, and all others.
 type Elems struct {
 	known   []Kind
 	unknown *Kind
@@ -75,16 +74,16 @@ var (
 	Number = Kind{set: IntegerBit | FloatBit}
 )
 
-// The endless kinds hold themselves: an element of any value may be any value.
+// The recursive kinds contain themselves: an element of any value may be any value.
 var (
-	// Any is every kind, undefined included, at every depth.
+	// Any is every kind, including undefined, at every depth.
 	Any = endless(anyBits)
-	// JSON is what a JSON text can hold, at every depth.
+	// JSON is every value that JSON can express, at every depth.
 	JSON = endless(jsonBits)
 	// Object and Array are containers of anything.
 	Object = Kind{set: ObjectBit, obj: Any.obj}
 	Array  = Kind{set: ArrayBit, arr: Any.arr}
-	// Value is Any without undefined: what an expression may result in.
+	// Value is Any without undefined: the possible values of an expression.
 	Value = Kind{set: anyBits &^ UndefinedBit, obj: Any.obj, arr: Any.arr}
 )
 
@@ -97,7 +96,7 @@ func endless(set Set) Kind {
 	return k
 }
 
-// Or returns the union of kinds, as in Or(String, Null).
+// Or returns the union of kinds, for example Or(String, Null).
 func Or(kinds ...Kind) Kind {
 	var k Kind
 	for _, x := range kinds {
@@ -106,7 +105,7 @@ func Or(kinds ...Kind) Kind {
 	return k
 }
 
-// ObjectOf returns objects with the known fields, given in any order, and no others.
+// ObjectOf returns objects with exactly the known fields, which may be in any order.
 func ObjectOf(fields ...Field) Kind {
 	f := &Fields{}
 	for _, x := range fields {
@@ -115,24 +114,24 @@ func ObjectOf(fields ...Field) Kind {
 	return Kind{set: ObjectBit, obj: f}
 }
 
-// ObjectAll returns objects whose fields, however named, are of the kind.
+// ObjectAll returns objects with any fields of the kind elem.
 func ObjectAll(elem Kind) Kind {
 	elem = elem.Without(UndefinedBit)
 	return Kind{set: ObjectBit, obj: newFields(nil, &elem)}
 }
 
-// ArrayOf returns arrays of exactly the elements given.
+// ArrayOf returns arrays with exactly the given elements.
 func ArrayOf(elems ...Kind) Kind {
 	return Kind{set: ArrayBit, arr: newElems(elems, nil)}
 }
 
-// ArrayAll returns arrays of any length whose elements are of the kind.
+// ArrayAll returns arrays of any length with elements of the kind elem.
 func ArrayAll(elem Kind) Kind {
 	elem = elem.Without(UndefinedBit)
 	return Kind{set: ArrayBit, arr: newElems(nil, &elem)}
 }
 
-// WithOthers returns k with unknown fields and elements of the kind allowed.
+// WithOthers returns k with further fields and elements of the kind others.
 func (k Kind) WithOthers(others Kind) Kind {
 	others = others.Without(UndefinedBit)
 	if k.obj != nil {
@@ -165,7 +164,7 @@ func Of(v value.Value) Kind {
 	return Kind{set: Bit(v.Kind())}
 }
 
-// Bit returns the member of sets that stands for a kind of values.
+// Bit returns the set with a single kind of values.
 func Bit(k value.Kind) Set {
 	switch k {
 	case value.String:
@@ -190,13 +189,13 @@ func Bit(k value.Kind) Set {
 	return NullBit
 }
 
-// Set returns the kinds that a value of k may have, whatever is inside containers.
+// Set returns the kinds that a value of k may have, without regard to what is inside containers.
 func (k Kind) Set() Set { return k.set }
 
-// IsNever reports whether no value is of k.
+// IsNever reports whether no value has the kind k.
 func (k Kind) IsNever() bool { return k.set == 0 }
 
-// IsAny reports whether every value is of k, undefined or not.
+// IsAny reports whether every value has the kind k, including undefined.
 func (k Kind) IsAny() bool {
 	return k.set|UndefinedBit == anyBits && k.obj.isAny() && k.arr.isAny()
 }
@@ -209,17 +208,17 @@ func (e *Elems) isAny() bool {
 	return e == Any.arr || len(e.known) == 0 && e.unknown != nil && e.unknown.obj == Any.obj && e.unknown.IsAny()
 }
 
-// Has reports whether k may be one of the kinds of the set.
+// Has reports whether a value of k may have one of the kinds in the set.
 func (k Kind) Has(s Set) bool { return k.set&s != 0 }
 
-// Within reports whether k can be of no kind outside of the set.
+// Within reports whether all values of k have kinds in the set.
 func (k Kind) Within(s Set) bool { return k.set&^s == 0 }
 
-// Is reports whether k is exactly the one kind of the set, whatever is inside.
+// Is reports whether the kinds of k are exactly the set, without regard to what is inside containers.
 func (k Kind) Is(s Set) bool { return k.set == s }
 
-// Mentions reports whether k, or a field or element known in it at any depth, is known to
-// be possibly of a kind of the set. What may be anything at all does not count.
+// Mentions reports whether k, or a known field or element in it at any depth, may have a kind in the set. Parts
+// that may be anything do not count.
 func (k Kind) Mentions(s Set) bool {
 	if k.set|UndefinedBit == anyBits {
 		return false
@@ -253,7 +252,7 @@ func (k Kind) Mentions(s Set) bool {
 // IsExact reports whether k is a single kind.
 func (k Kind) IsExact() bool { return bits.OnesCount16(uint16(k.set)) == 1 }
 
-// Without returns k without the kinds of the set.
+// Without returns k without the kinds in the set.
 func (k Kind) Without(s Set) Kind {
 	k.set &^= s
 	if k.set&ObjectBit == 0 {
@@ -265,7 +264,7 @@ func (k Kind) Without(s Set) Kind {
 	return k
 }
 
-// Only returns k with nothing but the kinds of the set.
+// Only returns k with only the kinds in the set.
 func (k Kind) Only(s Set) Kind { return k.Without(^s) }
 
 // OrNull returns k with null.
@@ -280,7 +279,7 @@ func (k Kind) OrUndefined() Kind {
 	return k
 }
 
-// Defined returns the kind that reading a value of k results in: null for undefined.
+// Defined returns the kind of the result of reading a value of k: undefined becomes null.
 func (k Kind) Defined() Kind {
 	if k.set&UndefinedBit != 0 {
 		k.set = k.set&^UndefinedBit | NullBit
@@ -288,10 +287,10 @@ func (k Kind) Defined() Kind {
 	return k
 }
 
-// Object returns what is known of the fields if k is an object; nil if it is none.
+// Object returns what is known about the fields if a value of k is an object; nil if it cannot be one.
 func (k Kind) Object() *Fields { return k.obj }
 
-// Array returns what is known of the elements if k is an array; nil if it is none.
+// Array returns what is known about the elements if a value of k is an array; nil if it cannot be one.
 func (k Kind) Array() *Elems { return k.arr }
 
 // Known returns the known fields in order. The slice must not be changed.
@@ -313,8 +312,7 @@ func deref(k *Kind) (Kind, bool) {
 	return *k, true
 }
 
-// Elem returns the kind of all elements of a container of k together, known and
-// unknown, without undefined.
+// Elem returns the union of the kinds of all elements of a container of k, known and unknown, without undefined.
 func (k Kind) Elem() Kind {
 	var out Kind
 	if k.obj != nil {
@@ -336,8 +334,8 @@ func (k Kind) Elem() Kind {
 	return out.Without(UndefinedBit)
 }
 
-// Default returns the value that stands in for a failed expression of k: the value of its
-// kind if it is exactly one, else null.
+// Default returns the value that replaces a failed expression of k: the default of its kind if it has exactly one
+// kind, otherwise null.
 func (k Kind) Default() value.Value {
 	switch k.set {
 	case StringBit:

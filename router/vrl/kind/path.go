@@ -2,8 +2,7 @@ package kind
 
 import "cordwood/router/vrl/value"
 
-// Get returns the kind of what the path leads to in a value of k. It includes undefined
-// if there may be nothing.
+// Get returns the kind of the value at a path in a value of k. It includes undefined if the value may be missing.
 func (k Kind) Get(p value.Path) Kind {
 	for i := range p {
 		k = k.step(&p[i])
@@ -36,7 +35,7 @@ func (e *Elems) index(i int) Kind {
 		return e.at(i)
 	}
 	if e.unknown == nil {
-		// Known elements that may be missing blur where the end is.
+		// If known elements may be missing, the length of the array is uncertain.
 		certain := len(e.known)
 		for certain > 0 && e.known[certain-1].Has(UndefinedBit) {
 			certain--
@@ -66,7 +65,7 @@ func (e *Elems) minLen() int {
 	return n
 }
 
-// Insert returns k after a value of kind x was written at the path.
+// Insert returns k after a value of kind x was written to the path.
 func (k Kind) Insert(p value.Path, x Kind) Kind {
 	if len(p) == 0 {
 		return x.Defined()
@@ -79,7 +78,7 @@ func (k Kind) Insert(p value.Path, x Kind) Kind {
 		}
 		old, _ := f.get(s.Name)
 		if k.set != ObjectBit {
-			// It may have been no object, and so be new.
+			// The value may not have been an object, and then the object is new.
 			old = old.OrUndefined()
 			f = f.optional()
 		}
@@ -99,7 +98,7 @@ func (k Kind) Insert(p value.Path, x Kind) Kind {
 	i := s.Index
 	if i < 0 {
 		if e.unknown != nil || e.minLen() != len(e.known) {
-			// It may be any element, or a new first one.
+			// The element may be any element, or a new first one.
 			n := e.missing().OrUndefined().Insert(p[1:], x)
 			o := &Elems{known: make([]Kind, len(e.known))}
 			all := n.OrNull()
@@ -166,8 +165,8 @@ func (f *Fields) optional() *Fields {
 	return o
 }
 
-// Remove returns k after the value at the path was removed; with compact also the
-// containers that became empty by it.
+// Remove returns k after the value at the path was removed. If compact is set, containers that became empty are
+// removed too.
 func (k Kind) Remove(p value.Path, compact bool) Kind {
 	if len(p) == 0 {
 		return k.remove(p, false)
@@ -178,13 +177,13 @@ func (k Kind) Remove(p value.Path, compact bool) Kind {
 	}
 	after := k.remove(p, compact)
 	if compact && there.Has(UndefinedBit) {
-		// Where there is nothing to remove nothing is made compact.
+		// If there is nothing to remove, no container is removed.
 		after = after.Union(k)
 	}
 	return after
 }
 
-// remove is Remove where there is something at the path.
+// remove is Remove if there is a value at the path.
 func (k Kind) remove(p value.Path, compact bool) Kind {
 	if len(p) == 0 {
 		var out Kind
@@ -245,7 +244,7 @@ func (k Kind) remove(p value.Path, compact bool) Kind {
 		k.arr = newElems(o.known, o.unknown)
 		return k
 	}
-	// Which element it is, or whether it goes, is not known: any may be, or move up.
+	// It is not known which element is removed, if any. Each element may be removed or move up.
 	if e.unknown == nil && len(e.known) == 0 {
 		return k
 	}
@@ -281,8 +280,8 @@ func (k Kind) mustBeEmpty() bool {
 	return k.Is(ArrayBit) && len(k.arr.known) == 0 && k.arr.unknown == nil
 }
 
-// Merge returns the kind of the objects of k with all fields of the objects of o put
-// over theirs, one level deep.
+// Merge returns the kind of the objects of k after all fields of the objects of o have been added, replacing equal
+// names, one level deep.
 func (k Kind) Merge(o Kind) Kind {
 	if k.obj == nil || o.obj == nil {
 		return Object
@@ -322,7 +321,7 @@ func (k Kind) Merge(o Kind) Kind {
 	return Kind{set: ObjectBit, obj: newFields(out.known, out.unknown)}
 }
 
-// MapElems returns k with all fields and elements replaced by others of kind x.
+// MapElems returns k with all fields and elements replaced by values of kind x.
 func (k Kind) MapElems(x Kind) Kind {
 	x = x.Defined()
 	if k.obj != nil {

@@ -23,8 +23,7 @@ var setNames = []struct {
 	{ObjectBit, "object"},
 }
 
-// String returns k as messages spell it: `string`, `integer, float or boolean`,
-// `{ a: integer }`, `any`.
+// String returns k in the form used in messages: `string`, `integer, float or boolean`, `{ a: integer }`, `any`.
 func (k Kind) String() string {
 	switch {
 	case k.set == 0:
@@ -79,7 +78,7 @@ func (e *Elems) text() string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// debugNames are the names that Debug gives to the scalar kinds.
+// debugNames are the names of the scalar kinds in the output of Debug.
 var debugNames = []struct {
 	bit  Set
 	name string
@@ -94,8 +93,7 @@ var debugNames = []struct {
 	{UndefinedBit, "undefined"},
 }
 
-// Debug returns k as a value that shows all that is known: "any" or an object with a
-// member for each kind.
+// Debug returns a value that shows everything known about k: "any", or an object with a member for each kind.
 func (k Kind) Debug() value.Value {
 	switch {
 	case k.IsAny():

@@ -12,16 +12,15 @@ var emptyRegex = func() value.Value {
 	return value.NewRegex(r)
 }()
 
-// maxKnown bounds the fields and elements that are tracked one by one. Beyond it they
-// are gathered under unknown, which keeps compile time linear.
+// maxKnown bounds the fields and elements that are tracked individually. The others are combined in unknown, which
+// keeps compile time linear.
 const maxKnown = 512
 
-// maxSize bounds the tree of what is known of a container. Parts of kinds are shared, so
-// that a short program can describe an endless tree; beyond the bound only the kind of
-// the container is kept.
+// maxSize bounds the tree of knowledge about a container. Kinds share parts, so a short program can describe an
+// infinite tree. Beyond the bound, only the kind of the container is kept.
 const maxSize = 1 << 13
 
-// newFields returns what is known of an object's fields, or nothing if that is too much.
+// newFields returns the knowledge about an object's fields, or nothing if it is too large.
 func newFields(known []Field, unknown *Kind) *Fields {
 	n := 1
 	for i := range known {
@@ -62,7 +61,7 @@ func (k Kind) size() int {
 	return n
 }
 
-// Union returns the kind of values that are of k or of o.
+// Union returns the kind of values of k or o.
 func (k Kind) Union(o Kind) Kind {
 	out := Kind{set: k.set | o.set}
 	switch {
@@ -155,7 +154,7 @@ func (e *Elems) at(i int) Kind {
 	return e.missing()
 }
 
-// Includes reports whether every value of o is of k.
+// Includes reports whether every value of o is also a value of k.
 func (k Kind) Includes(o Kind) bool {
 	if o.set&^k.set != 0 {
 		return false
@@ -211,8 +210,8 @@ func (e *Elems) includes(o *Elems) bool {
 	return true
 }
 
-// Intersects reports whether a value may be of k and of o. Never, as the kind of what
-// does not return, intersects everything.
+// Intersects reports whether k and o may have a common value. Never, which is the kind of expressions that do not
+// return, intersects every kind.
 func (k Kind) Intersects(o Kind) bool {
 	if k.set == 0 || o.set == 0 {
 		return true
@@ -291,7 +290,7 @@ func (f *Fields) with(name string, k Kind) *Fields {
 func (f *Fields) without(name string) *Fields {
 	i, ok := f.find(name)
 	if f.unknown != nil {
-		// An unknown field of that name is not there either.
+		// An unknown field with that name does not exist either.
 		return f.with(name, Undefined)
 	}
 	if !ok {

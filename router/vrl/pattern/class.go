@@ -7,19 +7,19 @@ import (
 	"unicode"
 )
 
-// class is a class of characters: items, which may be nested classes, perhaps combined
-// with the class on the left by an operation.
+// class is a character class: items, which may be nested classes, possibly combined with another class by a set
+// operation.
 type class struct {
 	negated bool
 	flags   flags
 	items   []classItem
-	// left and op are set if the class is the result of an operation on left and items.
+	// left and op are set if the class is a set operation on left and items.
 	left *class
 	op   string
 }
 
-// classItem is a range of characters, a class by a letter (perl), Go's text for a class,
-// or a nested class.
+// classItem is a range of characters, a class with a letter (perl), the text of a class in Go's syntax, or a nested
+// class.
 type classItem struct {
 	lo, hi  rune
 	perl    byte
@@ -28,7 +28,7 @@ type classItem struct {
 	nested  *class
 }
 
-// simple reports whether Go's syntax can say what the class is.
+// simple reports whether Go's syntax can express the class.
 func (c *class) simple() bool {
 	if c.left != nil {
 		return false
@@ -41,7 +41,7 @@ func (c *class) simple() bool {
 	return true
 }
 
-// classBody parses a class after its bracket.
+// classBody parses a class after its opening bracket.
 func (p *parser) classBody() (*class, error) {
 	if p.nest++; p.nest > maxNest {
 		return nil, p.fail("classes are nested more than %d deep", maxNest)
@@ -144,7 +144,7 @@ func (p *parser) classChar() (classItem, error) {
 	return one(p.next()), nil
 }
 
-// set is a set of characters: the first and last of each range, in order.
+// set is a set of characters, as the first and last character of each range, in order.
 type set []rune
 
 // ranges returns the characters of the class.
@@ -191,7 +191,7 @@ func (c *class) ranges(ascii bool) (set, error) {
 	return out, nil
 }
 
-// parseSet lets Go's parser say what characters the items of a class are.
+// parseSet returns the characters of the items of a class, which Go's parser parses.
 func parseSet(items string, fold bool) (set, error) {
 	f := syntax.Perl
 	if fold {
@@ -220,7 +220,7 @@ func parseSet(items string, fold bool) (set, error) {
 	return nil, nil
 }
 
-// normal returns s in order, without overlaps.
+// normal returns s sorted and without overlaps.
 func (s set) normal() set {
 	type span struct{ lo, hi rune }
 	list := make([]span, 0, len(s)/2)
@@ -255,7 +255,7 @@ func (s set) complement() set {
 	return out
 }
 
-// without returns what is in s and not in t; both are normal.
+// without returns the characters of s that are not in t. Both must be normal.
 func (s set) without(t set) set {
 	keep := append(s.complement(), t...).normal()
 	return keep.complement()

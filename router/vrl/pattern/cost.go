@@ -5,21 +5,19 @@ import (
 	"time"
 )
 
-// Cost estimates how much work it is to look for a match in a text of n bytes, in steps of
-// some nanoseconds. The engine may hold all of the pattern's instructions against each byte.
+// Cost estimates the work of searching a text of n bytes for a match, in steps of a few nanoseconds. The engine may
+// compare each byte with all instructions of the pattern.
 func (r *Regex) Cost(n int) int { return Cost(n, r.instructions) }
 
-// Cost returns the cost of looking for a match of a pattern of so many instructions in a text
-// of n bytes.
+// Cost returns the cost of searching a text of n bytes for a pattern with the given number of instructions.
 func Cost(n, instructions int) int { return 1 + n/16 + n*instructions/256 }
 
-// Loose reports whether the engine may read far beyond a match before it knows that it is
-// one, as of a*b|a in a long row of a. Finding all matches in a text may then take the
-// time of as many searches.
+// Loose reports whether the engine may read far beyond a match before it can decide that it is one, for example for
+// a*b|a in a long row of a. Finding all matches in a text may then take as long as that many searches.
 func (r *Regex) Loose() bool { return r.loose }
 
-// loose is Loose for a tree. A match ends where the engine stopped reading if nothing
-// without a bound stands before something else that must match.
+// loose is Loose for a syntax tree. The engine reads no further than the end of a match if no unlimited repetition
+// comes before something else that must match.
 func loose(re *syntax.Regexp) bool {
 	switch re.Op {
 	case syntax.OpStar, syntax.OpPlus, syntax.OpRepeat:
@@ -41,7 +39,7 @@ func loose(re *syntax.Regexp) bool {
 	return false
 }
 
-// endless reports whether there is a repetition without a bound in a tree.
+// endless reports whether a tree contains an unlimited repetition.
 func endless(re *syntax.Regexp) bool {
 	if re.Op == syntax.OpStar || re.Op == syntax.OpPlus || re.Op == syntax.OpRepeat && re.Max < 0 {
 		return true
@@ -54,7 +52,7 @@ func endless(re *syntax.Regexp) bool {
 	return false
 }
 
-// Measure returns what Cost and Loose go by, for a pattern in the syntax of package regexp.
+// Measure returns the values for Cost and Loose, for a pattern in the syntax of package regexp.
 func Measure(text string) (instr int, isLoose bool) {
 	tree, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
@@ -64,18 +62,18 @@ func Measure(text string) (instr int, isLoose bool) {
 	return instr, loose(tree)
 }
 
-// All matches of a loose pattern in a text may take the square of its length, at some 100 ns
-// a byte. In a short text that is charged by LooseCost. In a long one the matches are looked
-// for a few at first, and each time four times as many; each LooseStep that it takes is a
-// step, and a round that takes longer than TooSlow is the last.
+// Finding all matches of a loose pattern may take time proportional to the square of the text's length, about 100
+// ns for each byte. For short texts, LooseCost is charged. In long texts, a few matches are searched for first, and
+// four times as many in each further round. Each LooseStep of time is charged as a step. A round that takes longer
+// than TooSlow is the last one.
 const (
 	LongText  = 256
 	LooseStep = time.Microsecond
 	TooSlow   = time.Second / 4
 )
 
-// LooseCost returns the cost of all matches of a loose pattern in a short text of n bytes.
+// LooseCost returns the cost of finding all matches of a loose pattern in a short text of n bytes.
 func LooseCost(n int) int { return n * n / 64 }
 
-// FirstMatches returns how many matches are looked for at first in a text of n bytes.
+// FirstMatches returns how many matches the first round searches for in a text of n bytes.
 func FirstMatches(n int) int { return max(2, (1<<20)/n) }

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// escape parses an escape after its backslash.
+// escape parses an escape after the backslash.
 func (p *parser) escape() (*node, error) {
 	n := &node{op: opAssert, flags: p.flags}
 	if !p.more() {
@@ -46,7 +46,7 @@ func (p *parser) escape() (*node, error) {
 	return n, nil
 }
 
-// escapedItem parses an escape that is a character or a class of them.
+// escapedItem parses an escape that stands for a character or a class.
 func (p *parser) escapedItem() (classItem, error) {
 	if !p.more() {
 		return classItem{}, p.fail("incomplete escape sequence, reached end of pattern prematurely")
@@ -93,7 +93,7 @@ func (p *parser) escapedItem() (classItem, error) {
 
 func one(r rune) classItem { return classItem{lo: r, hi: r} }
 
-// hex parses a character's number: digits of them, or any number in braces.
+// hex parses the number of a character: the given number of digits, or any number in braces.
 func (p *parser) hex(digits int) (classItem, error) {
 	text := ""
 	if p.accept("{") {
@@ -118,7 +118,7 @@ func (p *parser) hex(digits int) (classItem, error) {
 	return one(rune(v)), nil
 }
 
-// property parses a class by its Unicode property.
+// property parses a class with a Unicode property.
 func (p *parser) property(negated bool) (classItem, error) {
 	if !p.more() {
 		return classItem{}, p.fail("incomplete escape sequence, reached end of pattern prematurely")

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxNest is how deep groups and classes may be nested.
+// maxNest bounds the nesting of groups and classes.
 const maxNest = 250
 
 type op uint8
@@ -18,10 +18,10 @@ const (
 	opAny       // the dot
 	opClass     // a class, or an escape such as \w
 	opAssert    // an anchor, in Go's syntax
-	opGroup     // subs[0], captured if index > 0
-	opConcat    // subs in order
+	opGroup     // subs[0]; captured if index > 0
+	opConcat    // subs in sequence
 	opAlt       // one of subs
-	opRepeat    // subs[0], min to max times; max -1 is no limit
+	opRepeat    // subs[0], min to max times; max -1: unlimited
 )
 
 // node is a node of a parsed pattern.
@@ -37,7 +37,7 @@ type node struct {
 	subs     []*node
 }
 
-// markCertain marks the groups that take part whenever n matches.
+// markCertain marks the groups that take part in every match of n.
 func (n *node) markCertain(certain []bool) {
 	switch n.op {
 	case opAlt:
@@ -81,11 +81,11 @@ type parser struct {
 	flags   flags
 	names   []string
 	nest    int
-	differs bool // something means more in Unicode than in ASCII
-	wide    int  // what that takes in Unicode, in bytes
+	differs bool // something has another meaning in Unicode than in ASCII
+	wide    int  // the additional memory for Unicode, in bytes
 }
 
-// syntaxError reports where a pattern is wrong.
+// syntaxError is the error for an invalid pattern, with its position.
 type syntaxError struct {
 	src, problem string
 	pos          int
@@ -114,10 +114,10 @@ func (p *parser) parse() (*node, error) {
 
 func (p *parser) more() bool { return p.pos < len(p.src) }
 
-// has reports whether s is next.
+// has reports whether the rest starts with s.
 func (p *parser) has(s string) bool { return strings.HasPrefix(p.src[p.pos:], s) }
 
-// accept skips s if it is next.
+// accept skips s if the rest starts with it.
 func (p *parser) accept(s string) bool {
 	if p.has(s) {
 		p.pos += len(s)
@@ -132,7 +132,7 @@ func (p *parser) next() rune {
 	return r
 }
 
-// space skips what verbose mode ignores.
+// space skips characters that verbose mode ignores.
 func (p *parser) space() {
 	if p.flags&flagVerbose == 0 {
 		return
@@ -158,7 +158,7 @@ func isPatternSpace(r rune) bool {
 	return r == ' ' || r >= '\t' && r <= '\r' || r == 0x85 || r == 0x200e || r == 0x200f || r == 0x2028 || r == 0x2029
 }
 
-// alternation parses up to the end of a group. Flags set inside hold up to there.
+// alternation parses up to the end of a group. Flags that are set inside apply up to there.
 func (p *parser) alternation() (*node, error) {
 	if p.nest++; p.nest > maxNest {
 		return nil, p.fail("groups are nested more than %d deep", maxNest)
@@ -191,7 +191,7 @@ func (p *parser) concat() (*node, error) {
 			return nil, err
 		}
 		if n == nil {
-			continue // it only set flags
+			continue // it only sets flags
 		}
 		if n, err = p.repeats(n); err != nil {
 			return nil, err
@@ -201,8 +201,7 @@ func (p *parser) concat() (*node, error) {
 	return list, nil
 }
 
-// repeats parses the quantifiers after n. There may be several: each repeats what the
-// ones before it repeat.
+// repeats parses the quantifiers after n. There may be several, each of which repeats everything before it.
 func (p *parser) repeats(n *node) (*node, error) {
 	for {
 		p.space()
@@ -232,7 +231,7 @@ func (p *parser) repeats(n *node) (*node, error) {
 	}
 }
 
-// counts parses a counted quantifier after its brace.
+// counts parses a counted quantifier after the opening brace.
 func (p *parser) counts(r *node) error {
 	number := func() (int, bool) {
 		p.space()
@@ -268,7 +267,7 @@ func (p *parser) counts(r *node) error {
 	return nil
 }
 
-// atom parses what a quantifier may follow; nil if it was a group that sets flags.
+// atom parses an element that a quantifier may follow. It returns nil for a group that only sets flags.
 func (p *parser) atom() (*node, error) {
 	n := &node{op: opRune, flags: p.flags}
 	switch c := p.next(); c {
@@ -301,7 +300,7 @@ func (p *parser) atom() (*node, error) {
 	return n, nil
 }
 
-// group parses a group after its parenthesis.
+// group parses a group after the opening parenthesis.
 func (p *parser) group() (*node, error) {
 	n := &node{op: opGroup}
 	saved := p.flags
@@ -350,7 +349,7 @@ func (p *parser) group() (*node, error) {
 	return n, nil
 }
 
-// groupFlags parses flags; true if they are all that the group holds.
+// groupFlags parses flags. only is true if the group contains nothing else.
 func (p *parser) groupFlags() (only bool, err error) {
 	on, some := true, false
 	for p.more() {
@@ -377,7 +376,7 @@ func (p *parser) groupFlags() (only bool, err error) {
 	return false, p.fail("unclosed group")
 }
 
-// isGroupName reports whether a group may have the name.
+// isGroupName reports whether s is a valid group name.
 func isGroupName(s string) bool {
 	for i, r := range s {
 		letter := r == '_' || r|0x20 >= 'a' && r|0x20 <= 'z' || r >= 0x80

@@ -1,16 +1,15 @@
-// Package pattern compiles the language's regular expressions, with the syntax and meaning of
-// Rust's regex crate, and matches with them.
+// Package pattern compiles and runs the language's regular expressions, which have the syntax and semantics of
+// Rust's regex crate.
 //
-// A pattern is parsed here and written again in the syntax of Go's engine, which decides
-// less by Unicode and knows neither verbose mode nor operations on classes. There are
-// two forms of it. One is for texts of nothing but ASCII, where \w means a few ranges;
-// most log lines are such texts, and the form is small and fast. The other is for all
-// other texts, where \w means all letters of the world; it is compiled when the first
-// such text arrives. Before Go's engine the first form is given to package quick, which is
-// many times as fast on most patterns for log lines and says when it is not for one.
+// A pattern is parsed and translated to the syntax of Go's engine, which supports less Unicode, no verbose mode and
+// no set operations on classes. There are two translations. One is for ASCII texts, in which \w means a few ranges.
+// Most log lines are ASCII, and this translation is small and fast. The other is for all other texts, in which \w
+// means all letters of Unicode. It is compiled when the first such text arrives. Before Go's engine, the ASCII form
+// is tried with package quick, which is many times as fast for most patterns for log lines, and reports when it
+// cannot match one.
 //
-// What differs from the original: \b, \< and \> look at ASCII words only, and
-// \b{start-half} and \b{end-half} are not known.
+// Differences from Rust: \b, \< and \> only recognise ASCII words, and \b{start-half} and \b{end-half} are not
+// supported.
 //
 // A Regex is immutable and may be used by any number of goroutines.
 package pattern
@@ -26,18 +25,18 @@ import (
 	"cordwood/router/vrl/pattern/quick"
 )
 
-// MaxSource is the longest pattern accepted, in bytes.
+// MaxSource bounds the length of a pattern, in bytes.
 const MaxSource = 64 << 10
 
-// MaxTotal bounds the compiled patterns that one program may keep, in bytes by Size. That
-// is hundreds of those that log lines need.
+// MaxTotal bounds the compiled patterns that one program keeps, in bytes as returned by Size. This is enough for
+// hundreds of patterns for log lines.
 const MaxTotal = 32 << 20
 
-// RefusedSize is the size for which a refused pattern counts: small enough that all faults of a
-// usual source are reported, and large enough that checking does not take long.
+// RefusedSize is the size charged for a refused pattern. It is small enough that all errors in a usual source are
+// reported, and large enough that checking does not take long.
 const RefusedSize = MaxTotal / 64
 
-// ErrTotal is the error of programs that keep more.
+// ErrTotal is the error for programs that exceed MaxTotal.
 var ErrTotal = fmt.Errorf("the patterns of this program take more than %d MiB of memory together; "+
 	"write simpler ones, or split the program", MaxTotal>>20)
 
@@ -52,13 +51,13 @@ type Regex struct {
 	loose        bool
 
 	ascii *regexp.Regexp
-	// fast matches what ascii does, but may give up; nil if there is none.
+	// fast matches the same as ascii, but may give up; nil: there is none.
 	fast *quick.Program
-	// unicode returns the form for texts that are not ASCII; nil if it is the same.
+	// unicode returns the form for texts that are not ASCII; nil: it is the same form.
 	unicode func() *regexp.Regexp
 }
 
-// Compile compiles a pattern. The error says what is wrong with it, and where.
+// Compile compiles a pattern. Its error describes the fault and its position.
 func Compile(source string) (*Regex, error) {
 	if len(source) > MaxSource {
 		return nil, fmt.Errorf("regex parse error: pattern of %d bytes is longer than %d", len(source), MaxSource)
@@ -99,7 +98,7 @@ func Compile(source string) (*Regex, error) {
 			}
 			wide, _, _, err := compile(text)
 			if err != nil {
-				return re // too large with all of Unicode in it
+				return re // too large with Unicode classes
 			}
 			return wide
 		})
@@ -107,12 +106,12 @@ func Compile(source string) (*Regex, error) {
 	return r, nil
 }
 
-// maxInstructions is about how many instructions a compiled pattern may have. Some
-// nested repetitions would take seconds and gigabytes to compile.
+// maxInstructions is the approximate limit on the instructions of a compiled pattern. Some nested repetitions would
+// take seconds and gigabytes to compile.
 const maxInstructions = 100_000
 
-// What a compiled pattern takes, measured: an instruction, a range of characters and,
-// above what they take in ASCII, the classes \w, \d and \s in Unicode, in bytes.
+// The measured memory of compiled patterns in bytes: an instruction, a range of characters, and the additional
+// memory of the classes \w, \d and \s in Unicode.
 const (
 	instructionSize = 300
 	rangeSize       = 8
@@ -120,8 +119,7 @@ const (
 
 var wideSizes = [256]int{'w': 12 << 10, 'd': 1200, 's': 200}
 
-// compile compiles a pattern in Go's syntax, of bounded size, and returns about how much
-// memory it takes.
+// compile compiles a pattern in Go's syntax, up to a size limit, and estimates its memory.
 func compile(text string) (re *regexp.Regexp, tree *syntax.Regexp, size int, err error) {
 	tree, err = syntax.Parse(text, syntax.Perl)
 	if err != nil {
@@ -135,8 +133,8 @@ func compile(text string) (re *regexp.Regexp, tree *syntax.Regexp, size int, err
 	return re, tree, n*instructionSize + ranges*rangeSize, err
 }
 
-// instructions estimates what a pattern compiles to, and how many ranges its classes have,
-// which repetitions share; it stops counting beyond the bound.
+// instructions estimates the number of instructions of a compiled pattern and of the ranges in its classes, which
+// repetitions share. It stops counting at the limit.
 func instructions(re *syntax.Regexp) (n, ranges int) {
 	n = 1 + len(re.Rune)
 	if re.Op == syntax.OpCharClass {
@@ -155,7 +153,7 @@ func instructions(re *syntax.Regexp) (n, ranges int) {
 	return n, ranges
 }
 
-// goError says in the words of a pattern's author what Go's engine does not accept.
+// goError converts an error of Go's engine to the terms of the original pattern.
 func goError(err error) error {
 	var e *syntax.Error
 	if errors.As(err, &e) && (e.Code == syntax.ErrInvalidRepeatSize || e.Code == syntax.ErrLarge) {
@@ -164,14 +162,14 @@ func goError(err error) error {
 	return fmt.Errorf("regex parse error: %w", err)
 }
 
-// String returns the pattern as it was written.
+// String returns the original pattern.
 func (r *Regex) String() string { return r.source }
 
-// Size estimates how much memory the compiled pattern takes, in bytes.
+// Size estimates the memory of the compiled pattern, in bytes.
 func (r *Regex) Size() int { return r.size }
 
-// Names returns the names of the groups by number; groups without one have "", and so is
-// the first, which is the whole match. It must not be changed.
+// Names returns the names of the groups by number. Groups without a name have "", and so has group 0, the whole
+// match. The slice must not be changed.
 func (r *Regex) Names() []string { return r.names }
 
 // Certain reports whether a group takes part in every match.
@@ -183,7 +181,7 @@ func (r *Regex) Match(s string) bool {
 	return ok
 }
 
-// Find returns the place of the leftmost match in s; false if there is none.
+// Find returns the position of the leftmost match in s. It returns false if there is none.
 func (r *Regex) Find(s string) (start, end int, ok bool) {
 	re, fast := r.on(s)
 	if fast != nil {
@@ -203,8 +201,8 @@ func (r *Regex) Find(s string) (start, end int, ok bool) {
 	return loc[0], loc[1], true
 }
 
-// Groups returns the places of the groups of the leftmost match in s, two numbers each,
-// -1 for those that took no part; nil if there is no match.
+// Groups returns the positions of the groups of the leftmost match in s: two numbers for each group, -1 if it took
+// no part; nil: there is no match.
 func (r *Regex) Groups(s string) []int {
 	re, fast := r.on(s)
 	if fast != nil {
@@ -219,7 +217,7 @@ func (r *Regex) Groups(s string) []int {
 	return re.FindStringSubmatchIndex(s)
 }
 
-// All returns Groups of up to n matches in s that do not overlap; of all if n < 0.
+// All returns Groups for up to n matches in s that do not overlap; all if n < 0.
 func (r *Regex) All(s string, n int) [][]int {
 	re, fast := r.on(s)
 	if fast != nil {
@@ -230,11 +228,11 @@ func (r *Regex) All(s string, n int) [][]int {
 	return re.FindAllStringSubmatchIndex(s, n)
 }
 
-// allFast is All for a program; false if it gives up. As in package regexp, an empty
-// match directly after another match does not count.
+// allFast is All for a quick program. It returns false if the program gives up. As in package regexp, an empty
+// match directly after another match is ignored.
 func allFast(fast *quick.Program, s string, n int) (all [][]int, ok bool) {
 	size := 2 * fast.Groups()
-	var block []int // the places of several matches
+	var block []int // the positions of several matches
 	last := -1
 	for pos := 0; pos <= len(s) && (n < 0 || len(all) < n); {
 		if len(block) < size {
@@ -265,8 +263,7 @@ func allFast(fast *quick.Program, s string, n int) (all [][]int, ok bool) {
 	return all, true
 }
 
-// on returns the form of the pattern for a text, and the program to try before it, if
-// there is one that suits the text.
+// on returns the form of the pattern for a text, and the quick program to try first, if there is one for this text.
 func (r *Regex) on(s string) (*regexp.Regexp, *quick.Program) {
 	if r.unicode == nil {
 		if r.fast != nil && r.fast.Suits(s) {

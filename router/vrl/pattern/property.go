@@ -8,8 +8,7 @@ import (
 	"unicode"
 )
 
-// propertyText returns Go's text, for inside a class, of the characters with a Unicode
-// property.
+// propertyText returns the characters with a Unicode property, in Go's syntax for use inside a class.
 func propertyText(name string, negated bool) (string, bool) {
 	letter := `\p{`
 	if negated {
@@ -45,7 +44,7 @@ func propertyText(name string, negated bool) (string, bool) {
 	return b.String(), true
 }
 
-// fold returns a property's name without case, blanks and marks, which do not distinguish names.
+// fold returns a property's name in lower case without spaces and punctuation, which are not significant.
 func fold(name string) string {
 	return strings.ToLower(strings.NewReplacer(" ", "", "_", "", "-", "").Replace(name))
 }

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// maxCount is the largest number of repetitions that Go's engine takes, and maxText the
-// longest pattern that is made for it.
+// maxCount is the largest number of repetitions that Go's engine supports, and maxText the longest pattern that is
+// generated for it.
 const (
 	maxCount = 1000
 	maxText  = 1 << 20
@@ -19,10 +19,10 @@ const (
 type writer struct {
 	strings.Builder
 	ascii bool
-	plain bool // groups are not captured: this is a further copy of them
+	plain bool // groups are not captured, because this is a further copy of them
 }
 
-// write returns the pattern in Go's syntax, for texts of ASCII or for all others.
+// write returns the pattern in Go's syntax, for ASCII texts or for other texts.
 func write(n *node, ascii bool) (string, error) {
 	w := &writer{ascii: ascii}
 	if err := w.node(n); err != nil {
@@ -80,8 +80,7 @@ func (w *writer) node(n *node) error {
 	return nil
 }
 
-// concat writes the parts of a sequence; characters of any case that follow each other
-// go into one group.
+// concat writes the parts of a sequence. Consecutive case-insensitive characters go into one group.
 func (w *writer) concat(subs []*node) error {
 	for i := 0; i < len(subs); i++ {
 		n := subs[i]
@@ -113,7 +112,7 @@ func (w *writer) char(n *node) {
 
 func (w *writer) quote(r rune) { w.WriteString(regexp.QuoteMeta(string(r))) }
 
-// repeat writes a repetition. One of more than maxCount is written as several.
+// repeat writes a repetition. If it has more than maxCount repetitions, it is written as several.
 func (w *writer) repeat(n *node) error {
 	sub := n.subs[0]
 	lazy := ""
@@ -158,7 +157,7 @@ func (w *writer) repeat(n *node) error {
 	for more := n.max - n.min; more > 0; more -= limit {
 		counts = append(counts, count(0, min(more, limit))+lazy)
 	}
-	// The groups inside are captured in one copy only.
+	// Only one copy captures the groups inside.
 	plain := w.plain
 	for i, c := range counts {
 		w.plain = plain || i != last
@@ -170,7 +169,7 @@ func (w *writer) repeat(n *node) error {
 	return nil
 }
 
-// count returns the text of a counted quantifier; without a limit if high is negative.
+// count returns the text of a counted quantifier. If high is negative, there is no upper limit.
 func count(low, high int) string {
 	s := "{" + strconv.Itoa(low)
 	if high < 0 {
@@ -181,7 +180,7 @@ func count(low, high int) string {
 	return s + "}"
 }
 
-// counts returns how often a repetition inside n may repeat, as Go's engine counts.
+// counts returns the largest product of nested repetition counts inside n, as Go's engine computes it.
 func (n *node) counts() int {
 	most := 1
 	for _, s := range n.subs {
@@ -224,7 +223,7 @@ func (w *writer) class(c *class) error {
 	return nil
 }
 
-// write writes the ranges of s as they stand in a class.
+// write writes the ranges of s in the syntax of a class.
 func (s set) write(b *strings.Builder) {
 	for i := 0; i+1 < len(s); i += 2 {
 		writeChar(b, s[i])
@@ -245,7 +244,7 @@ func writeChar(b *strings.Builder, r rune) {
 	b.WriteByte('}')
 }
 
-// What the classes with a letter mean, in ASCII and in all of Unicode.
+// The meaning of the classes with a letter, in ASCII and in Unicode.
 const (
 	asciiSpace = `\t-\r `
 	wideSpace  = `\t-\r \x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}`
@@ -254,7 +253,7 @@ const (
 		`\x{1f170}-\x{1f189}`
 )
 
-// outside returns the text of all characters that are not of a class.
+// outside returns a function that returns the characters outside a class.
 func outside(items string) func() string {
 	return sync.OnceValue(func() string {
 		s, err := parseSet(items, false)
@@ -273,7 +272,7 @@ var (
 	notWideWord   = outside(wideWord)
 )
 
-// write writes an item as it stands in a class.
+// write writes an item in the syntax of a class.
 func (it *classItem) write(b *strings.Builder, ascii bool) {
 	wide := it.unicode && !ascii
 	switch {

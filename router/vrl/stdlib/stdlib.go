@@ -1,9 +1,8 @@
-// Package stdlib is the registry of the language's library of functions. The functions are in
-// the packages below it, one for each subject.
+// Package stdlib is the list of the language's functions. The functions are in the packages below it, one for each
+// subject.
 //
-// Those packages hold descriptions and implementations only, and do not import each other. How
-// calls are checked and compiled is for package compile; what functions may use at run time is
-// in package fn.
+// Those packages contain only descriptions and implementations, and do not import each other. Package compile
+// checks and compiles calls. Package fn has what functions may use at run time.
 package stdlib
 
 import (

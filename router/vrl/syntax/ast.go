@@ -1,8 +1,7 @@
-// Package syntax reads programs: source text to a tree of nodes with their places in the
-// source. It knows nothing of functions, kinds or values beyond literals.
+// Package syntax parses programs: it converts source text to a tree of nodes with positions. It does not know
+// functions, kinds, or values other than literals.
 //
-// Parse is the only entry. It always returns a tree, of what could be read, and all that
-// is wrong with the text.
+// Parse is the only entry point. It always returns a tree of what it could parse, and a list of all errors.
 package syntax
 
 import (
@@ -59,7 +58,7 @@ type (
 		NameSpan diag.Span
 		Base     Node
 		Path     value.Path
-		// Segments are the places of the path's segments.
+		// Segments are the positions of the path's segments.
 		Segments []diag.Span
 	}
 	// Group is an expression in parentheses.
@@ -93,8 +92,8 @@ type (
 		OpSpan diag.Span
 		X      Node
 	}
-	// Assign is an assignment. Err is nil except `ok, err = …`; a target is a *Variable,
-	// a *Query or a *Noop. Merge is set for |=.
+	// Assign is an assignment. Err is nil, except in `ok, err = …`. A target is a *Variable, a *Query or a *Noop.
+	// Merge is set for |=.
 	Assign struct {
 		At
 		OK, Err Node
@@ -102,7 +101,7 @@ type (
 		OpSpan  diag.Span
 		Value   Node
 	}
-	// Noop is the target _ that takes nothing.
+	// Noop is the target _, which discards the value.
 	Noop struct{ At }
 	// Call is a function call.
 	Call struct {
@@ -134,7 +133,7 @@ type Part struct {
 	Span   diag.Span
 }
 
-// Root is what a Query starts from.
+// Root is the start of a Query.
 type Root uint8
 
 // The roots.

@@ -4,8 +4,8 @@ import (
 	"cordwood/router/vrl/diag"
 )
 
-// group reads ( … ). If multi is set it may be the whole of a predicate, with several
-// expressions: the result is then a Block.
+// group parses ( … ). If multi is set, it may be a whole predicate with several expressions, and the result is then
+// a Block.
 func (p *parser) group(multi bool) Node {
 	start := p.advance().span.Start
 	p.newlines()
@@ -26,7 +26,7 @@ func (p *parser) group(multi bool) Node {
 	return &Group{p.since(start), n}
 }
 
-// noControl refuses expressions that cannot stand in parentheses.
+// noControl refuses expressions that must not be in parentheses.
 func (p *parser) noControl(n Node) Node {
 	switch n.(type) {
 	case *If, *Abort, *Return:
@@ -36,7 +36,7 @@ func (p *parser) noControl(n Node) Node {
 	return n
 }
 
-// list reads the elements between brackets, separated by commas.
+// list parses the elements between brackets, separated by commas.
 func (p *parser) list(closing string, element func()) {
 	p.advance()
 	for {
@@ -61,7 +61,7 @@ func (p *parser) array() Node {
 	return n
 }
 
-// braces reads an object or a block.
+// braces parses an object or a block.
 func (p *parser) braces() Node {
 	i := p.i + 1
 	for p.toks[i].kind == newline {

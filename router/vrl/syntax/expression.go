@@ -9,7 +9,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// expr reads an expression where any may stand.
+// expr parses an expression where any kind of expression is allowed.
 func (p *parser) expr() Node {
 	p.enter()
 	defer func() { p.depth-- }()
@@ -39,7 +39,7 @@ func (p *parser) expr() Node {
 	return p.assignment()
 }
 
-// keyword reports whether the current word is the keyword of an argument: `null: 1`.
+// keyword reports whether the current word is an argument's name, as in `null: 1`.
 func (p *parser) keyword() bool {
 	t := &p.toks[min(p.i+1, len(p.toks)-1)]
 	return t.kind == punct && t.text == ":"
@@ -51,7 +51,7 @@ func (p *parser) atEnd() bool {
 	return t.kind == newline || t.kind == eof || p.is(";") || p.is("}") || p.is(")") || p.is("]") || p.is(",")
 }
 
-// assignment reads an assignment or an expression of operators.
+// assignment parses an assignment, or an expression with operators.
 func (p *parser) assignment() Node {
 	start := p.tok().span.Start
 	n := p.coalesce()
@@ -167,7 +167,7 @@ func (p *parser) unary() Node {
 	return n
 }
 
-// primary reads an operand with the path that may follow it.
+// primary parses an operand and an optional path after it.
 func (p *parser) primary() Node {
 	p.enter()
 	defer func() { p.depth-- }()
@@ -218,7 +218,7 @@ func template(t *token) Node {
 	return &Literal{At{t.span}, value.NewString(t.parts[0].Text)}
 }
 
-// word reads what starts with a name: a constant, a call, a variable.
+// word parses an expression that starts with a name: a constant, a call or a variable.
 func (p *parser) word() Node {
 	t := p.tok()
 	start := t.span.Start

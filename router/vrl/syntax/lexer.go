@@ -13,7 +13,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// tokenKind is what a token is. Operators and brackets are tokens of kind punct.
+// tokenKind is the kind of a token. Operators and brackets have the kind punct.
 type tokenKind uint8
 
 const (
@@ -35,7 +35,7 @@ type token struct {
 	parts []Part // text
 }
 
-// keywords end expressions or start them; they are not variables.
+// keywords start or end expressions and cannot be variables.
 var keywords = map[string]bool{
 	"if": true, "else": true, "true": true, "false": true, "null": true, "abort": true, "return": true,
 }
@@ -57,7 +57,7 @@ type lexer struct {
 	tokens []token
 	report func(*diag.Diagnostic)
 
-	patterns int // what the regular expressions so far take, in bytes
+	patterns int // the memory of the regular expressions so far, in bytes
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
@@ -90,8 +90,7 @@ func (l *lexer) at(i int) byte {
 	return 0
 }
 
-// afterDot reports whether the token before is the dot or percent sign of a path, with
-// nothing in between.
+// afterDot reports whether the previous token is the dot or percent sign of a path, with nothing in between.
 func (l *lexer) afterDot() bool {
 	if len(l.tokens) == 0 {
 		return false
@@ -223,7 +222,7 @@ func (l *lexer) quoted(c byte) {
 	l.add(t)
 }
 
-// regex compiles a pattern; those beyond what one program may keep are reported once.
+// regex compiles a pattern. If the patterns exceed the limit of a program, this is reported once.
 func (l *lexer) regex(source string, span diag.Span) *pattern.Regex {
 	if l.patterns <= pattern.MaxTotal {
 		re, err := pattern.Compile(source)

@@ -7,14 +7,14 @@ import (
 	"cordwood/router/vrl/diag"
 )
 
-// MaxSource is the longest program accepted, in bytes, and MaxDepth the deepest nesting.
+// MaxSource bounds the length of a program in bytes, and MaxDepth the nesting.
 const (
 	MaxSource = 1 << 20
 	MaxDepth  = 600
 )
 
-// Parse reads a program. The nodes are its root expressions. If there are diagnostics the
-// program is not to be run.
+// Parse parses a program. The nodes are its root expressions. If there are diagnostics, the program must not be
+// run.
 func Parse(source string) ([]Node, []*diag.Diagnostic) {
 	var list []*diag.Diagnostic
 	if len(source) > MaxSource {
@@ -36,11 +36,11 @@ type parser struct {
 	i      int
 	depth  int
 	report func(*diag.Diagnostic)
-	// multi allows the next group to hold several expressions: it starts a predicate.
+	// multi allows the next group to contain several expressions, because it starts a predicate.
 	multi bool
 }
 
-// syntaxError unwinds to the root expression that it is in.
+// syntaxError unwinds the parser to the current root expression.
 type syntaxError struct{}
 
 func (p *parser) tok() *token { return &p.toks[p.i] }
@@ -49,7 +49,7 @@ func (p *parser) is(s string) bool { t := p.tok(); return t.kind == punct && t.t
 
 func (p *parser) isWord(s string) bool { t := p.tok(); return t.kind == ident && t.text == s }
 
-// adjacent reports whether the current token follows the one before directly.
+// adjacent reports whether the current token directly follows the previous one.
 func (p *parser) adjacent() bool {
 	return p.i > 0 && p.toks[p.i-1].span.End == p.tok().span.Start
 }
@@ -146,7 +146,7 @@ func (p *parser) program() []Node {
 	}
 }
 
-// root reads a root expression, or skips it if it has an error.
+// root parses a root expression, or skips it if it has an error.
 func (p *parser) root() (n Node) {
 	start := p.i
 	defer func() {
@@ -164,7 +164,7 @@ func (p *parser) root() (n Node) {
 	return n
 }
 
-// separator reads what must stand between expressions.
+// separator parses the separator between expressions.
 func (p *parser) separator() {
 	switch t := p.tok(); {
 	case t.kind == newline, p.is(";"):

@@ -7,7 +7,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// suffix reads the path after an operand, if there is one.
+// suffix parses the path after an operand, if there is one.
 func (p *parser) suffix(n Node, start int) Node {
 	if !p.adjacent() || !p.is(".") && !p.is("[") {
 		return n
@@ -19,7 +19,7 @@ func (p *parser) suffix(n Node, start int) Node {
 	return p.path(q, start)
 }
 
-// firstSegment reads the field that may follow the prefix of a path directly.
+// firstSegment parses the optional field directly after the prefix of a path.
 func (p *parser) firstSegment(q *Query) {
 	if t := p.tok(); p.adjacent() && (t.kind == field || t.kind == text) {
 		p.fieldSegment(q)

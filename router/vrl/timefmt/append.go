@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Append writes t, in its own zone, to dst. The error is an *AppendError if the
-// pattern contains %#z; dst then comes back as it was.
+// Append appends t, in its own zone, to dst. If the pattern contains %#z, it returns an *AppendError and leaves dst
+// unchanged.
 func (f *Format) Append(dst []byte, t time.Time) ([]byte, error) {
 	if f.flags&readOnly != 0 {
 		for i := range f.ops {
@@ -23,7 +23,7 @@ func (f *Format) Append(dst []byte, t time.Time) ([]byte, error) {
 	return dst, nil
 }
 
-// clock is a time taken apart.
+// clock has the parts of a time.
 type clock struct {
 	t                time.Time
 	year, month, day int32
@@ -47,7 +47,7 @@ func (c *clock) init(t time.Time) {
 
 func (c *clock) ordinal() int32 { return int32(c.days-daysFromCivil(c.year, 1, 1)) + 1 }
 
-// append writes one step.
+// append writes one step of the pattern.
 func (c *clock) append(dst []byte, o *op) []byte {
 	switch o.kind {
 	case opLiteral, opSpace, opDateSep:
@@ -145,7 +145,7 @@ func (c *clock) value(spec byte) int64 {
 	}
 }
 
-// appendYear writes four digits at least; a year outside 0 to 9999 has a sign.
+// appendYear writes at least four digits. A year outside 0 to 9999 gets a sign.
 func appendYear(dst []byte, year int32, pad byte) []byte {
 	if year >= 0 && year <= 9999 {
 		return appendPadded(dst, int64(year), 4, pad)
@@ -166,7 +166,7 @@ func appendYear(dst []byte, year int32, pad byte) []byte {
 	return appendPadded(dst, int64(year), 4, pad)
 }
 
-// appendPadded writes v in at least width characters, sign included.
+// appendPadded writes v with at least width characters, including the sign.
 func appendPadded(dst []byte, v int64, width int, pad byte) []byte {
 	fill := byte('0')
 	switch pad {
@@ -197,8 +197,8 @@ func digitsOf(v int64) int {
 	return n
 }
 
-// appendFraction writes a dot and width digits; with width 0 as many of 0, 3, 6 or 9
-// as are needed, and no dot for none.
+// appendFraction writes a dot and width digits. If width is 0, it writes as many of 0, 3, 6 or 9 digits as needed,
+// and no dot if there are none.
 func appendFraction(dst []byte, nano, width int) []byte {
 	if width == 0 {
 		switch {
@@ -223,8 +223,8 @@ func appendDigits(dst []byte, nano, width int) []byte {
 	return appendPadded(dst, int64(nano), width, '0')
 }
 
-// appendOffset writes an offset as the rule says; what it does not show is rounded to
-// the nearest minute, or cut to the hour.
+// appendOffset writes an offset according to the rule. If seconds are not shown, it is rounded to the nearest
+// minute. If minutes are not shown, they are dropped.
 func appendOffset(dst []byte, offset int, rule offsetRule) []byte {
 	sign := byte('+')
 	if offset < 0 {

@@ -5,7 +5,7 @@ import "time"
 const (
 	secondsPerDay = 86400
 
-	// The years that can be read, and the Unix seconds of their bounds.
+	// The range of years, and the Unix seconds of its bounds.
 	minYear = -262143
 	maxYear = 262142
 	minUnix = -8334601228800
@@ -40,8 +40,8 @@ func daysIn(y, m int32) int32 {
 	return monthDays[m]
 }
 
-// daysFromCivil counts the days from 1970-01-01 to a date of the proleptic Gregorian
-// calendar. Years are taken to start in March, so that the leap day is the last one.
+// daysFromCivil counts the days from 1970-01-01 to a date in the proleptic Gregorian calendar. It starts years in
+// March, so that the leap day is the last day.
 func daysFromCivil(y, m, d int32) int64 {
 	yy := int64(y)
 	if m <= 2 {
@@ -81,12 +81,12 @@ func weekdayOf(days int64) int32 { return int32(floorMod(days+3, 7)) }
 // since counts the days from weekday b to the next weekday a, 0 to 6.
 func since(a, b int32) int32 { return (a - b + 7) % 7 }
 
-// weekOfYear returns the week of a day of the year, the first full week being week 1.
+// weekOfYear returns the week number of a day of the year. The first full week is week 1.
 func weekOfYear(ordinal, weekday, first int32) int32 {
 	return (ordinal - since(weekday, first) + 6) / 7
 }
 
-// weekDate returns the day of a weekday in a week of the year; it may lie outside the year.
+// weekDate returns the day with a weekday in a week of the year. It may be outside the year.
 func weekDate(year, week, weekday, first int32) int64 {
 	newYear := daysFromCivil(year, 1, 1)
 	return newYear + int64(since(first, weekdayOf(newYear))+(week-1)*7+since(weekday, first))
@@ -107,14 +107,14 @@ func isoWeekOf(days int64) (year, week int32) {
 	return year, int32(thursday-daysFromCivil(year, 1, 1))/7 + 1
 }
 
-// zoneReach bounds how far a change of the clocks reaches on the local calendar, taken
-// as if it were UTC: an offset is less than a day, so this is more than enough.
+// zoneReach bounds the distance between a local time, taken as UTC, and the change of clocks that affects it. An
+// offset is less than a day, so this is more than enough.
 const zoneReach = 26 * 3600
 
-// localToUnix turns seconds of the local clock of a zone into Unix seconds.
+// localToUnix converts seconds of the local clock in a zone to Unix seconds.
 //
-// Only the changes of the clocks nearest to the time are looked at, one on each side: no
-// zone has changed its clocks twice within the hours that this would take.
+// It considers only the nearest change of clocks on each side of the time, because no zone has changed its clocks
+// twice within that many hours.
 func localToUnix(local int64, zone *time.Location, policy LocalPolicy) (int64, Reason) {
 	t := time.Unix(local, 0).In(zone)
 	_, seconds := t.Zone()
@@ -137,7 +137,7 @@ func localToUnix(local int64, zone *time.Location, policy LocalPolicy) (int64, R
 	return local - off, ok
 }
 
-// nearChange is localToUnix around one change of the clocks.
+// nearChange is localToUnix close to one change of the clocks.
 func nearChange(local, change, before, after int64, policy LocalPolicy) (int64, Reason) {
 	switch {
 	case local < change+min(before, after):

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// opKind is how a step of a pattern is read.
+// opKind says how a step of a pattern is parsed.
 type opKind uint8
 
 const (
@@ -21,7 +21,7 @@ const (
 	opWeekdayNumber               // %u, %w
 	opAMPM                        // am, pm
 	opFraction                    // optional dot and digits
-	opDigits                      // a fixed count of digits of a fraction
+	opDigits                      // a fixed number of digits of a fraction
 	opOffset                      // UTC offset
 	opZoneName                    // skipped
 	opTimestamp                   // Unix seconds
@@ -31,18 +31,18 @@ const (
 // op is one step of a pattern.
 type op struct {
 	kind  opKind
-	spec  byte // what is written: the specifier's letter
-	pad   byte // '0', '_' or '-'; 0 where nothing is padded
+	spec  byte // the letter of the specifier, for writing
+	pad   byte // '0', '_' or '-'; 0 if there is no padding
 	width uint8
 	field field
 	off   offsetRule
 	lo    int32
 	hi    int32
-	lit   string // literal text, or the white space as it is written
+	lit   string // literal text, or the original white space
 	text  string // the specifier in the pattern, for errors
 }
 
-// offsetRule says how an offset is read and written.
+// offsetRule says how an offset is parsed and written.
 type offsetRule uint8
 
 const (
@@ -54,7 +54,7 @@ const (
 	offColon                                // colons are written
 )
 
-// number describes the specifiers that are plain numbers.
+// number describes the specifiers for plain numbers.
 type number struct {
 	field  field
 	width  uint8
@@ -79,7 +79,7 @@ var numbers = map[byte]number{
 	'f': {fNano, 9, '0', 0, 999_999_999},
 }
 
-// composites are the specifiers that stand for others.
+// composites are the specifiers that stand for several others.
 var composites = map[byte]string{
 	'D': "%m/%d/%y",
 	'x': "%m/%d/%y",
@@ -92,7 +92,7 @@ var composites = map[byte]string{
 	'c': "%a %b %e %H:%M:%S %Y",
 }
 
-// notNumbers are what the specifiers that are not numbers start with.
+// notNumbers has the first characters of specifiers that are not numbers.
 const notNumbers = "DxFvRTXrcbhBaApPzZnt%+.:#369"
 
 func compile(pattern string) (*Format, error) {
@@ -136,7 +136,7 @@ func (f *Format) addLiteral(lit, text string, space bool) {
 	f.ops = append(f.ops, op{kind: kind, lit: lit, text: text})
 }
 
-// spaceLen returns the length of the white space character that s starts with, or 0.
+// spaceLen returns the length of the white space character at the start of s, or 0.
 func spaceLen(s string) int {
 	if s == "" {
 		return 0
@@ -153,8 +153,8 @@ func spaceLen(s string) int {
 	return 0
 }
 
-// addSpec adds the specifier that s starts with. It returns its length, or the length
-// of what to show and what is wrong with it.
+// addSpec adds the specifier at the start of s. It returns the specifier's length. If the specifier is invalid, it
+// returns the length of the text to show and the problem.
 func (f *Format) addSpec(s string) (n int, problem string) {
 	n = 1
 	pad := byte(0)
@@ -290,7 +290,7 @@ func (f *Format) addLongSpec(s string) (int, string) {
 	return best + size, "unknown specifier"
 }
 
-// addComposite adds the steps of sub, a pattern known to be right, under the name text.
+// addComposite adds the steps of the valid pattern sub, under the name text.
 func (f *Format) addComposite(sub, text string) {
 	from := len(f.ops)
 	for i := 0; i < len(sub); {
@@ -306,7 +306,7 @@ func (f *Format) addComposite(sub, text string) {
 	}
 }
 
-// addRFC3339 adds %+: the T may be a space or in lower case, and the offset Z or UTC.
+// addRFC3339 adds %+. The T may be a space or in lower case, and the offset may be Z or UTC.
 func (f *Format) addRFC3339(text string) {
 	f.addComposite("%Y-%m-%d", text)
 	f.ops = append(f.ops, op{kind: opDateSep, lit: "T", text: text})
@@ -314,7 +314,7 @@ func (f *Format) addRFC3339(text string) {
 	f.add(op{kind: opOffset, spec: 'z', off: offColon | offZulu | offUTC, text: text})
 }
 
-// add adds a step and notes what it gives.
+// add adds a step and records which fields it provides.
 func (f *Format) add(o op) {
 	switch o.kind {
 	case opHour:

@@ -12,7 +12,7 @@ type PatternError struct {
 	Pattern string
 	// Spec is the faulty specifier, from its percent sign on.
 	Spec string
-	// Pos is the byte of Pattern at which Spec starts.
+	// Pos is the byte offset of Spec in Pattern.
 	Pos int
 	// Problem says what is wrong with it.
 	Problem string
@@ -22,21 +22,21 @@ func (e *PatternError) Error() string {
 	return fmt.Sprintf("time pattern %q: %s %s at byte %d", e.Pattern, e.Problem, e.Spec, e.Pos)
 }
 
-// Reason reports why a text could not be read.
+// Reason is the reason why a text could not be parsed.
 type Reason uint8
 
 // The reasons.
 const (
 	ok Reason = iota
-	// Invalid: a character that the pattern does not allow.
+	// Invalid: the pattern does not allow a character.
 	Invalid
 	// TooShort: the text ends before the pattern does.
 	TooShort
 	// TooLong: the pattern ends before the text does.
 	TooLong
-	// OutOfRange: a field, or the whole, is outside its range.
+	// OutOfRange: a field or the whole time is out of range.
 	OutOfRange
-	// Impossible: fields contradict each other, or name a day that does not exist.
+	// Impossible: fields contradict each other, or the day does not exist.
 	Impossible
 	// NotEnough: the fields do not determine one date and time.
 	NotEnough
@@ -69,19 +69,19 @@ func (r Reason) String() string {
 	return "reason " + strconv.Itoa(int(r))
 }
 
-// ParseError reports why a text could not be read by a pattern.
+// ParseError reports why a text does not match a pattern.
 type ParseError struct {
 	// Pattern is the pattern that was tried.
 	Pattern string
-	// Text is the text, or its start if it is long.
+	// Text is the text, shortened if it is long.
 	Text string
-	// Pos is the byte of the text at which reading stopped.
+	// Pos is the byte offset in the text at which parsing stopped.
 	Pos int
-	// Spec is the part of the pattern that did not match; empty if all of them did.
+	// Spec is the part of the pattern that did not match; empty if all parts matched.
 	Spec string
 	// Reason is the kind of failure.
 	Reason Reason
-	// nanos means that the time was read, and nanoseconds do not hold it.
+	// nanos means that the time is valid but does not fit into 64 bits of nanoseconds.
 	nanos bool
 }
 
@@ -96,7 +96,7 @@ func (e *ParseError) Error() string {
 	return s + e.Advice()
 }
 
-// Advice returns what else there is to know or to write, after a semicolon, or "".
+// Advice returns a hint after a semicolon, or "".
 func (e *ParseError) Advice() string {
 	switch {
 	case e.nanos:
@@ -111,8 +111,7 @@ func (e *ParseError) Advice() string {
 	return ""
 }
 
-// Rest returns what is left of the text where the pattern ends, if that is the failure and the
-// text is not too long.
+// Rest returns the unparsed rest of the text, if the text is longer than the pattern and not too long.
 func (e *ParseError) Rest() string {
 	if e.Reason != TooLong || e.Pos < 0 || e.Pos >= len(e.Text) {
 		return ""
@@ -120,14 +119,14 @@ func (e *ParseError) Rest() string {
 	return e.Text[e.Pos:]
 }
 
-// failure is a ParseError before anybody has asked for one.
+// failure has the data for a ParseError.
 type failure struct {
 	reason Reason
 	op     int // the step that failed; len(ops) if resolving failed
 	pos    int
 }
 
-// maxErrorText bounds the text that a ParseError repeats.
+// maxErrorText bounds the text in a ParseError.
 const maxErrorText = 80
 
 func (f *Format) parseError(text string, fail failure) *ParseError {
@@ -143,11 +142,11 @@ func (f *Format) parseError(text string, fail failure) *ParseError {
 	return e
 }
 
-// AppendError reports why a time cannot be written by a pattern.
+// AppendError reports why a time cannot be written with a pattern.
 type AppendError struct {
 	// Pattern is the pattern as it was written.
 	Pattern string
-	// Spec is the specifier that can only be read.
+	// Spec is the specifier that is for parsing only.
 	Spec string
 }
 

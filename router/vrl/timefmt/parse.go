@@ -2,7 +2,7 @@ package timefmt
 
 import "math"
 
-// parse reads text into fields and resolves them.
+// parse parses text into fields and resolves them.
 func (f *Format) parse(text string, o *ParseOptions) (int64, int32, failure) {
 	var p parsed
 	i := 0
@@ -24,8 +24,8 @@ func (f *Format) parse(text string, o *ParseOptions) (int64, int32, failure) {
 	return sec, nsec, failure{reason: reason, op: len(f.ops), pos: i}
 }
 
-// quick reads the steps that most patterns are made of, numbers of two digits and
-// literals of one byte. It returns i, and has done nothing, if there is more to it.
+// quick parses the most frequent steps: numbers with two digits and literals of one byte. If a step needs more, it
+// changes nothing and returns i.
 func (p *parsed) quick(o *op, text string, i int) int {
 	if o.kind == opLiteral {
 		if len(o.lit) == 1 && i < len(text) && text[i] == o.lit[0] {
@@ -64,7 +64,7 @@ func (p *parsed) quick(o *op, text string, i int) int {
 	return i + 2
 }
 
-// step reads what step n of the pattern wants at text[i:] and returns its end.
+// step parses step n of the pattern at text[i:] and returns the end.
 func (f *Format) step(p *parsed, n int, text string, i int) (int, Reason) {
 	o := &f.ops[n]
 	switch o.kind {
@@ -118,7 +118,7 @@ func (f *Format) step(p *parsed, n int, text string, i int) (int, Reason) {
 	return p.parseNumber(o, text, i)
 }
 
-// parseNumber reads the kinds that are digits within a range.
+// parseNumber parses the kinds of steps that are digits in a range.
 func (p *parsed) parseNumber(o *op, text string, i int) (int, Reason) {
 	i = skipSpace(text, i)
 	var v int64
@@ -183,7 +183,7 @@ func parseYear(text string, i, width int) (int64, int, Reason) {
 	return digits(text, i, width)
 }
 
-// longInteger reads any number of digits as far as they fit.
+// longInteger parses any number of digits, as far as they fit.
 func longInteger(text string, i int, negative bool) (int64, int, Reason) {
 	v, start := int64(0), i
 	for ; i < len(text); i++ {
@@ -252,7 +252,7 @@ func (p *parsed) parseAMPM(text string, i int) (int, Reason) {
 	return i + 2, ok
 }
 
-// parseFraction reads the digits after a dot; those beyond the ninth are cut.
+// parseFraction parses the digits after a dot. Digits after the ninth are dropped.
 func (p *parsed) parseFraction(text string, i int) (int, Reason) {
 	v, end, reason := digits(text, i, 9)
 	if reason != ok {

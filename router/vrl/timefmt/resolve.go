@@ -2,7 +2,7 @@ package timefmt
 
 import "time"
 
-// field is one value that a text can give.
+// field is a value that a text can contain.
 type field uint8
 
 const (
@@ -34,17 +34,17 @@ type fieldSet uint32
 
 func setOf(f field) fieldSet { return 1 << f }
 
-// all reports whether s holds each of fields.
+// all reports whether s contains all fields.
 func (s fieldSet) all(fields fieldSet) bool { return s&fields == fields }
 
 const (
 	dateFields = 1<<fYear | 1<<fMonth | 1<<fDay
 	timeFields = 1<<fHourDiv | 1<<fHourMod | 1<<fMinute
-	// plainFields are the fields that need no checks against each other.
+	// plainFields are the fields that cannot contradict each other.
 	plainFields = dateFields | timeFields | 1<<fSecond | 1<<fNano | 1<<fOffset
 )
 
-// determineDate reports whether the fields are enough for a date.
+// determineDate reports whether the fields determine a date.
 func (s fieldSet) determineDate() bool {
 	if s&setOf(fTimestamp) != 0 {
 		return true
@@ -56,12 +56,12 @@ func (s fieldSet) determineDate() bool {
 		isoYear && s.all(setOf(fISOWeek)|setOf(fWeekday))
 }
 
-// determineTime reports whether the fields are enough for hour and minute.
+// determineTime reports whether the fields determine hour and minute.
 func (s fieldSet) determineTime() bool {
 	return s&setOf(fTimestamp) != 0 || s.all(timeFields)
 }
 
-// parsed collects what a text gives.
+// parsed collects the fields of a text.
 type parsed struct {
 	fields    fieldSet
 	v         [fieldCount]int32
@@ -70,7 +70,7 @@ type parsed struct {
 
 func (p *parsed) has(f field) bool { return p.fields&setOf(f) != 0 }
 
-// set notes a value; false if the field has another one already.
+// set stores a value. It returns false if the field already has a different value.
 func (p *parsed) set(f field, v int32) bool {
 	if p.has(f) {
 		return p.v[f] == v
@@ -80,7 +80,7 @@ func (p *parsed) set(f field, v int32) bool {
 	return true
 }
 
-// setName notes the value of a name that was found at text[i:end].
+// setName stores the value of a name at text[i:end].
 func (p *parsed) setName(f field, v int32, end, i, length int) (int, Reason) {
 	switch {
 	case end == i && i+3 > length:
@@ -93,7 +93,7 @@ func (p *parsed) setName(f field, v int32, end, i, length int) (int, Reason) {
 	return end, ok
 }
 
-// resolve turns the fields into an instant.
+// resolve converts the fields to an instant.
 func (p *parsed) resolve(o *ParseOptions) (int64, int32, Reason) {
 	if o.FillTime && !p.has(fTimestamp) {
 		p.fillTime()
@@ -122,7 +122,7 @@ func (p *parsed) resolve(o *ParseOptions) (int64, int32, Reason) {
 	return sec, nsec, reason
 }
 
-// fillTime gives hour and minute the value 0 if the text has none.
+// fillTime sets hour and minute to 0 if the text has none.
 func (p *parsed) fillTime() {
 	if !p.has(fHourMod) && !p.has(fHourDiv) {
 		p.set(fHourDiv, 0)
@@ -133,8 +133,7 @@ func (p *parsed) fillTime() {
 	}
 }
 
-// plain resolves year, month, day, hour and minute, which are all there, and nothing
-// that could contradict them.
+// plain resolves year, month, day, hour and minute, if all are present and nothing can contradict them.
 func (p *parsed) plain() (int64, int32, Reason) {
 	y, m, d := p.v[fYear], p.v[fMonth], p.v[fDay]
 	if d > daysIn(y, m) {
@@ -159,7 +158,7 @@ func (p *parsed) clock() (int64, int32, Reason) {
 	return h*3600 + int64(p.v[fMinute])*60 + int64(p.v[fSecond]), p.v[fNano], ok
 }
 
-// local resolves any set of fields into seconds of the local clock, as if it were UTC.
+// local resolves any set of fields to seconds of the local clock, as if it were UTC.
 func (p *parsed) local(offset int64) (int64, int32, Reason) {
 	days, dateReason := p.date()
 	clock, nsec, clockReason := p.clock()
@@ -185,11 +184,11 @@ func (p *parsed) local(offset int64) (int64, int32, Reason) {
 	return p.fromTimestamp(offset)
 }
 
-// fromTimestamp resolves Unix seconds, with which all other fields must agree.
+// fromTimestamp resolves Unix seconds. All other fields must agree with them.
 func (p *parsed) fromTimestamp(offset int64) (int64, int32, Reason) {
 	sec := p.timestamp + offset
 	if p.has(fSecond) && p.v[fSecond] == 60 {
-		// A leap second shares its number with the second before it or after it.
+		// A leap second has the same Unix second as the second before or after it.
 		switch floorMod(sec, 60) {
 		case 59:
 			sec++
@@ -249,15 +248,15 @@ func (p *parsed) date() (int64, Reason) {
 	default:
 		return 0, NotEnough
 	}
-	// A day of the year or a week may have led out of the year: agrees sees that.
+	// The day of a year or a week may be outside the year. agrees checks this.
 	if !p.agrees(days, year, haveYear, isoYear, haveISOYear) {
 		return 0, Impossible
 	}
 	return days, ok
 }
 
-// resolveYear joins a year, its century and its last two digits; some of them may be
-// missing. div is fieldCount where there is no field for the century.
+// resolveYear combines a year, its century and its last two digits, of which some may be missing. div is fieldCount
+// if there is no field for the century.
 func (p *parsed) resolveYear(whole, div, mod field) (year int32, have bool, reason Reason) {
 	hasDiv := div != fieldCount && p.has(div)
 	switch {
@@ -284,7 +283,7 @@ func (p *parsed) resolveYear(whole, div, mod field) (year int32, have bool, reas
 	return year, true, ok
 }
 
-// agrees reports whether the date is the one that every given field names.
+// agrees reports whether the date agrees with every field.
 func (p *parsed) agrees(days int64, year int32, haveYear bool, isoYear int32, haveISOYear bool) bool {
 	y, m, d := civilFromDays(days)
 	if haveYear && y != year || !p.is(fMonth, m) || !p.is(fDay, d) || !p.is(fQuarter, (m+2)/3) {
@@ -307,5 +306,5 @@ func (p *parsed) agrees(days int64, year int32, haveYear bool, isoYear int32, ha
 	return !p.has(fWeekday) || p.is(fWeekday, weekdayOf(days))
 }
 
-// is reports whether the field, if there is one, has the value v.
+// is reports whether the field has the value v or is missing.
 func (p *parsed) is(f field, v int32) bool { return !p.has(f) || p.v[f] == v }

@@ -55,7 +55,7 @@ func parseOffset(text string, i int, rule offsetRule) (int32, int, Reason) {
 	return off, i, ok
 }
 
-// skipColon skips what may stand between the parts of an offset.
+// skipColon skips the optional separator between the parts of an offset.
 func skipColon(text string, i int) int {
 	for i < len(text) {
 		if text[i] == ':' {
@@ -71,7 +71,7 @@ func skipColon(text string, i int) int {
 	return i
 }
 
-// twoDigits reads exactly two digits that are not above limit.
+// twoDigits parses exactly two digits with a value of at most limit.
 func twoDigits(text string, i int, limit int32) (int32, int, Reason) {
 	if i+2 > len(text) {
 		return 0, i, TooShort
@@ -97,12 +97,12 @@ var (
 	}
 )
 
-// key folds the first three letters of s to lower case, in one number.
+// key returns the first three letters of s in lower case as one number.
 func key(s string) uint32 {
 	return (uint32(s[0])<<16 | uint32(s[1])<<8 | uint32(s[2])) | 0x202020
 }
 
-// monthName reads a month name, short or long; month 0 if there is none.
+// monthName parses a short or long month name; month is 0 if there is none.
 func monthName(text string, i int) (month int32, end int) {
 	if i+3 > len(text) {
 		return 0, i
@@ -139,7 +139,7 @@ func monthName(text string, i int) (month int32, end int) {
 	return int32(m), longEnd(text, i, longMonths[m-1])
 }
 
-// weekdayName reads a weekday name, short or long, with Monday as 0; -1 if there is none.
+// weekdayName parses a short or long weekday name, with Monday as 0; -1 if there is none.
 func weekdayName(text string, i int) (weekday int32, end int) {
 	if i+3 > len(text) {
 		return -1, i
@@ -166,7 +166,7 @@ func weekdayName(text string, i int) (weekday int32, end int) {
 	return int32(d), longEnd(text, i, longWeekdays[d])
 }
 
-// longEnd returns the end of the name at text[i:]: of the long one if it is there, else of
+// longEnd returns the end of the name at text[i:]: the end of the long name if it is there, otherwise the end of
 // its first three letters.
 func longEnd(text string, i int, long string) int {
 	if end := i + len(long); end <= len(text) && equalFold(text[i+3:end], long[3:]) {
@@ -175,7 +175,7 @@ func longEnd(text string, i int, long string) int {
 	return i + 3
 }
 
-// equalFold compares ASCII letters in any case.
+// equalFold compares two texts, ignoring the case of ASCII letters.
 func equalFold(a, b string) bool {
 	if len(a) != len(b) {
 		return false

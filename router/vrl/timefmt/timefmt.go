@@ -1,12 +1,9 @@
-// Package timefmt reads and writes times by strftime patterns such as
-// "%d/%b/%Y:%T %z", with the specifiers and the rules of the chrono library, which
-// many log tools share.
+// Package timefmt parses and writes times with strftime patterns such as "%d/%b/%Y:%T %z". It supports the
+// specifiers and rules of the chrono library, which many log tools use.
 //
-// A pattern is compiled once. Reading allocates nothing when it succeeds and needs
-// no reflection or regular expression: a pattern is a flat list of steps. All fields
-// that a text gives are collected first and then resolved together, so that
-// redundant fields (a weekday beside a date, a Unix time beside a clock) must agree,
-// and a date may be given by month and day, by day of the year, or by a week and a
+// A pattern is compiled once into a flat list of steps. Parsing allocates no memory if it succeeds. All fields of a
+// text are collected first and then resolved together. So redundant fields (a weekday beside a date, a Unix time
+// beside a clock time) must agree, and a date may be given by month and day, by day of the year, or by week and
 // weekday.
 //
 // # Specifiers
@@ -32,19 +29,18 @@
 //	%+             RFC 3339
 //	%n %t %%       newline, tab, percent sign
 //
-// A '-', '_' or '0' after the percent sign of a number pads it with nothing, spaces
-// or zeros when writing and means nothing when reading.
+// In a number, a '-', '_' or '0' after the percent sign selects padding with nothing, spaces or zeros for writing.
+// It is ignored for parsing.
 //
-// # Reading
+// # Parsing
 //
-// Names match in any case, short or long. A number takes at most its usual count of
-// digits, fewer will do; white space before it is skipped. White space in the
-// pattern matches any white space, or none. Everything else must match byte for
-// byte, and nothing may be left over. Seconds may be missing from a pattern; date,
-// hour and minute may not, unless ParseOptions.FillTime is set.
+// Names match in any case, short or long. A number has at most its usual number of digits, and white space before
+// it is skipped. White space in the pattern matches any white space, or none. Everything else must match exactly,
+// and no text may be left over. A pattern may omit seconds. It must have date, hour and minute, unless
+// ParseOptions.FillTime is set.
 //
-// The package knows nothing of the program around it and keeps no state: a Format is
-// immutable and may be used by any number of goroutines.
+// The package does not depend on the rest of the program and keeps no state. A Format is immutable and may be used
+// by any number of goroutines.
 package timefmt
 
 import (

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// MaxZoneName is longer than the names of all zones, in bytes.
+// MaxZoneName is longer than any zone name, in bytes.
 const MaxZoneName = 64
 
-// maxZones bounds the names that are remembered. There are about 600 zones. More names can only be
-// other spellings of their files, or names of zones that do not exist.
+// maxZones bounds the names that are cached. There are about 600 zones. Further names are other spellings of their
+// files, or names that do not exist.
 const maxZones = 1024
 
-// zones remembers what names stand for, so that a program that takes them from records does
-// not read files for each. nil stands for a name that no zone has.
+// zones caches zones by name, so that a program that takes names from records does not read files for each record.
+// nil means that the zone does not exist.
 var zones struct {
 	mu     sync.RWMutex
 	byName map[string]*time.Location
 }
 
-// SeenZone is Zone of a name that was looked up before; seen is false if it was not.
+// SeenZone is Zone for a cached name. If the name is not cached, seen is false.
 func SeenZone(name string) (zone *time.Location, seen bool) {
 	zones.mu.RLock()
 	defer zones.mu.RUnlock()
@@ -28,14 +28,13 @@ func SeenZone(name string) (zone *time.Location, seen bool) {
 	return zone, seen
 }
 
-// Zone returns the zone of an IANA name, or nil. The first time that it is asked for a name
-// it reads files.
+// Zone returns the zone with an IANA name, or nil. It reads files when it gets a name for the first time.
 func Zone(name string) *time.Location {
 	if zone, seen := SeenZone(name); seen {
 		return zone
 	}
 	if name == "" || name == "Local" || len(name) > MaxZoneName {
-		return nil // the package time means other things by the first two
+		return nil // package time gives these names another meaning
 	}
 	name = strings.Clone(name) // the zone and the map keep it
 	zone, err := time.LoadLocation(name)

@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// Same reports whether a and b are of one kind and equal: 1 and 1.0 are not the same.
-// Regular expressions are compared by their patterns.
+// Same reports whether a and b have the same kind and are equal: 1 and 1.0 are not the same. Regular expressions
+// are compared by their patterns.
 func Same(a, b Value) bool {
 	if a.kind != b.kind {
 		return false
@@ -49,8 +49,8 @@ func Same(a, b Value) bool {
 	return true
 }
 
-// Equal returns the language's ==: as Same, but an integer and a float are compared as
-// floats. Inside containers they stay different.
+// Equal implements the language's ==. It is Same, but compares an integer and a float as floats, unless they are
+// inside containers.
 func Equal(a, b Value) bool {
 	switch {
 	case a.kind == Int && b.kind == Float:
@@ -61,8 +61,8 @@ func Equal(a, b Value) bool {
 	return Same(a, b)
 }
 
-// Compare orders numbers by size, strings by bytes and timestamps by time, and returns
-// false for all other pairs.
+// Compare compares two numbers by size, two strings by bytes and two timestamps by time. For all other pairs it
+// returns false.
 func Compare(a, b Value) (int, bool) {
 	switch {
 	case a.kind == Int && b.kind == Int:
@@ -93,11 +93,10 @@ func order[T int64 | float64 | uint32](a, b T) int {
 	return 0
 }
 
-// SameElement reports whether x, an element of a container, is the same as item, where an
-// undefined item stands for null.
+// SameElement reports whether x, an element of a container, is the same as item. An undefined item counts as null.
 func SameElement(x, item Value) bool { return Same(x, item) || x.IsNull() && !item.IsDefined() }
 
-// Nullish reports whether v says nothing: it is null, undefined, white space or a dash.
+// Nullish reports whether v is null, undefined, white space or a dash.
 func (v Value) Nullish() bool {
 	switch v.kind {
 	case Null, Undefined:

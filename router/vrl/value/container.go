@@ -12,7 +12,7 @@ type Items struct {
 	shared bool
 }
 
-// NewArray returns an array of the values of list, which it takes over.
+// NewArray returns an array with the values of list. The caller must not use list afterwards.
 func NewArray(list []Value) Value {
 	return Value{kind: Array, p: unsafe.Pointer(&Items{list: list})}
 }
@@ -26,15 +26,14 @@ func (a *Items) Len() int { return len(a.list) }
 // At returns an element.
 func (a *Items) At(i int) Value { return a.list[i].Share() }
 
-// PeekAt returns an element to look at; see the package comment.
+// PeekAt returns an element for reading; see the package comment.
 func (a *Items) PeekAt(i int) Value { return a.list[i] }
 
-// Peek returns the elements to look at: neither the slice nor a container in it may be
-// changed or kept.
+// Peek returns the elements for reading. Neither the slice nor a container in it may be changed or kept.
 func (a *Items) Peek() []Value { return a.list }
 
-// Share marks the containers among the elements as shared and returns the elements,
-// which may be put elsewhere one by one. The slice itself must not be changed or kept.
+// Share marks the containers among the elements as shared and returns the elements. They may be stored elsewhere
+// individually, but the slice itself must not be changed or kept.
 func (a *Items) Share() []Value {
 	for _, v := range a.list {
 		v.Share()
@@ -42,10 +41,10 @@ func (a *Items) Share() []Value {
 	return a.list
 }
 
-// Set replaces an element. The array must have come from MutArray or be new.
+// Set replaces an element. The array must be new or come from MutArray.
 func (a *Items) Set(i int, v Value) { a.list[i] = v }
 
-// Append adds elements at the end. The array must have come from MutArray or be new.
+// Append appends elements. The array must be new or come from MutArray.
 func (a *Items) Append(v ...Value) { a.list = append(a.list, v...) }
 
 // Value returns the value that holds a.
@@ -63,8 +62,8 @@ type Field struct {
 	Value Value
 }
 
-// Fields is the content of an object: its fields in the order of the bytes of their
-// keys. The zero Fields is an empty object.
+// Fields is the content of an object: its fields, sorted by the bytes of their keys. The zero Fields is an empty
+// object.
 type Fields struct {
 	list   []Field
 	shared bool
@@ -76,8 +75,8 @@ func MakeFields(n int) *Fields { return &Fields{list: make([]Field, 0, n)} }
 // NewObject returns the value that holds o, which must not be nil.
 func NewObject(o *Fields) Value { return Value{kind: Object, p: unsafe.Pointer(o)} }
 
-// ObjectOf returns an object of the fields given, in any order, which it takes over. If two have
-// the same key, the later one counts.
+// ObjectOf returns an object with the given fields, in any order. The caller must not use list afterwards. If a key
+// is repeated, the last one counts.
 func ObjectOf(list ...Field) Value {
 	o := &Fields{list: list}
 	o.Sort()
@@ -96,15 +95,14 @@ func (o *Fields) Key(i int) string { return o.list[i].Key }
 // At returns the value of field i.
 func (o *Fields) At(i int) Value { return o.list[i].Value.Share() }
 
-// PeekAt returns the value of field i to look at; see the package comment.
+// PeekAt returns the value of field i for reading; see the package comment.
 func (o *Fields) PeekAt(i int) Value { return o.list[i].Value }
 
-// Peek returns the fields to look at: neither the slice nor a container in it may be
-// changed or kept.
+// Peek returns the fields for reading. Neither the slice nor a container in it may be changed or kept.
 func (o *Fields) Peek() []Field { return o.list }
 
-// Share marks the containers among the values as shared and returns the fields, which
-// may be put elsewhere one by one. The slice itself must not be changed or kept.
+// Share marks the containers among the values as shared and returns the fields. They may be stored elsewhere
+// individually, but the slice itself must not be changed or kept.
 func (o *Fields) Share() []Field {
 	for i := range o.list {
 		o.list[i].Value.Share()
@@ -115,7 +113,8 @@ func (o *Fields) Share() []Field {
 // linear is the number of fields up to which they are searched one by one.
 const linear = 12
 
-// Find returns the index of the field with the key, or where it would be and false.
+// Find returns the index of the field with the key. If there is none, it returns the index for inserting it, and
+// false.
 func (o *Fields) Find(key string) (int, bool) {
 	list := o.list
 	if len(list) <= linear {
@@ -146,7 +145,7 @@ func (o *Fields) Get(key string) (Value, bool) {
 	return v.Share(), ok
 }
 
-// PeekGet is Get for a value to look at; see the package comment.
+// PeekGet is Get for reading; see the package comment.
 func (o *Fields) PeekGet(key string) (Value, bool) {
 	list := o.list
 	if len(list) <= linear {
@@ -163,8 +162,8 @@ func (o *Fields) PeekGet(key string) (Value, bool) {
 	return Value{}, false
 }
 
-// PeekHint is PeekGet for callers that expect the key at the place where it was last
-// time, as in records of one stream. It returns the place to give the next time.
+// PeekHint is PeekGet for callers that expect the key at the same index as last time, as in records of one stream.
+// It returns the index for the next call.
 func (o *Fields) PeekHint(key string, hint int) (v Value, at int, ok bool) {
 	list := o.list
 	if uint(hint) < uint(len(list)) {
@@ -178,7 +177,7 @@ func (o *Fields) PeekHint(key string, hint int) (v Value, at int, ok bool) {
 	return Value{}, hint, false
 }
 
-// Set sets the field with the key. The object must have come from MutObject or be new.
+// Set sets the field with the key. The object must be new or come from MutObject.
 func (o *Fields) Set(key string, v Value) {
 	i, ok := o.Find(key)
 	if ok {
@@ -195,12 +194,10 @@ func (o *Fields) Set(key string, v Value) {
 // SetAt sets the value of field i, under the same condition.
 func (o *Fields) SetAt(i int, v Value) { o.list[i].Value = v }
 
-// Add appends a field without regard to the order of the keys: Sort must be called
-// before the object is used.
+// Add appends a field without sorting. Sort must be called before the object is used.
 func (o *Fields) Add(key string, v Value) { o.list = append(o.list, Field{Key: key, Value: v}) }
 
-// Delete removes the field with the key and returns its value. The object must have
-// come from MutObject or be new.
+// Delete removes the field with the key and returns its value. The object must be new or come from MutObject.
 func (o *Fields) Delete(key string) (Value, bool) {
 	i, ok := o.Find(key)
 	if !ok {
@@ -211,21 +208,19 @@ func (o *Fields) Delete(key string) (Value, bool) {
 	return v, true
 }
 
-// Reset removes all fields and keeps their room. Only an owner that has never handed
-// out the object may use it.
+// Reset removes all fields and keeps their memory. Only an owner that has never shared the object may call it.
 func (o *Fields) Reset() {
 	clear(o.list)
 	o.list = o.list[:0]
 }
 
-// Recycle is Reset for an object that was handed out, once nothing refers to it any more:
-// it is owned again.
+// Recycle is Reset for an object that was shared, once nothing refers to it any more.
 func (o *Fields) Recycle() {
 	o.Reset()
 	o.shared = false
 }
 
-// Sort puts the fields in order after Add; of two with the same key the later stays.
+// Sort sorts the fields after Add. If a key is repeated, the last one stays.
 func (o *Fields) Sort() {
 	list := o.list
 	sorted := true
@@ -266,8 +261,8 @@ func (o *Fields) copy(room int) *Fields {
 	return &Fields{list: list}
 }
 
-// SetHint is Set for callers that expect the key at the place where it was last time. It
-// returns the place to give the next time.
+// SetHint is Set for callers that expect the key at the same index as last time. It returns the index for the next
+// call.
 func (o *Fields) SetHint(key string, v Value, hint int) int {
 	list := o.list
 	if uint(hint) < uint(len(list)) {
@@ -290,18 +285,17 @@ func (o *Fields) SetHint(key string, v Value, hint int) int {
 	return i
 }
 
-// maxDepth bounds how deep values may be nested that are walked through.
+// maxDepth bounds the nesting of values that are traversed.
 const maxDepth = 1000
 
-// Size returns the number of values that v consists of, itself included, or limit if
-// there are more. What is shared counts as often as it occurs. A value that is nested
-// a thousand deep, which none that was parsed is, is taken for one beyond any limit.
+// Size returns the number of values in v, including itself, or limit if there are more. A shared value counts each
+// time that it occurs. A value nested a thousand levels deep exceeds any limit; parsing never produces one.
 func Size(v Value, limit int) int { return size(v, limit, 0) }
 
-// BytesPerWeight is how many bytes of text weigh as much as a value.
+// BytesPerWeight is how many bytes of text count as one value.
 const BytesPerWeight = 8
 
-// Weight is Size, but a string counts by its length too: one more for each 8 bytes.
+// Weight is Size, but a string also counts by its length: one more for each 8 bytes.
 func Weight(v Value, limit int) int { return weight(v, limit, 0) }
 
 func weight(v Value, limit, depth int) int {
@@ -364,14 +358,14 @@ func size(v Value, limit, depth int) int {
 	return n
 }
 
-// The memory that an element of an array and a field of an object take, in bytes.
+// The memory of an element of an array and of a field of an object, in bytes.
 const (
 	ElementBytes = int(unsafe.Sizeof(Value{}))
 	FieldBytes   = int(unsafe.Sizeof(Field{}))
 )
 
-// Map returns a copy of v, a container, with f of each of its values in place of it. If f
-// returns false, so does Map, with what f returned.
+// Map returns a copy of the container v in which each value is replaced by the result of f. If f returns false, Map
+// stops and returns the result of f.
 func Map(v Value, f func(Value) (Value, bool)) (Value, bool) {
 	if o := v.Object(); o != nil {
 		out := MakeFields(o.Len())
@@ -380,7 +374,7 @@ func Map(v Value, f func(Value) (Value, bool)) (Value, bool) {
 			if !ok {
 				return x, false
 			}
-			out.Add(o.Key(i), x) // the keys are in order already
+			out.Add(o.Key(i), x) // the keys are already sorted
 		}
 		return out.Value(), true
 	}

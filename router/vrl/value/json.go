@@ -6,8 +6,8 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-// AppendJSON appends v as JSON without white space, the keys of objects in order.
-// Timestamps become RFC 3339 texts, regular expressions their patterns, infinities null.
+// AppendJSON appends v as JSON without white space. The keys of objects are sorted. Timestamps become RFC 3339
+// texts, regular expressions their patterns, and infinities null.
 func AppendJSON(dst []byte, v Value) []byte {
 	switch v.kind {
 	case Null, Undefined:
@@ -49,7 +49,7 @@ func AppendJSON(dst []byte, v Value) []byte {
 	return append(dst, '}')
 }
 
-// AppendPrettyJSON is AppendJSON with a line for each element, indented by two spaces a level.
+// AppendPrettyJSON is AppendJSON with a line for each element, indented by two spaces for each level.
 func AppendPrettyJSON(dst []byte, v Value) []byte { return appendPretty(dst, v, 0) }
 
 func appendPretty(dst []byte, v Value, depth int) []byte {
@@ -87,6 +87,5 @@ func newLine(dst []byte, depth int) []byte {
 	return dst
 }
 
-// AppendJSONString appends s as a JSON string. Only what must be escaped is; ill-formed
-// UTF-8 becomes U+FFFD.
+// AppendJSONString appends s as a JSON string with as few escapes as possible. Invalid UTF-8 becomes U+FFFD.
 func AppendJSONString(dst []byte, s string) []byte { return jsonscan.AppendQuoted(dst, s) }

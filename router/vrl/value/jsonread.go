@@ -15,11 +15,11 @@ import (
 // MaxJSONDepth is the deepest nesting of containers that ParseJSON reads.
 const MaxJSONDepth = 128
 
-// A JSONError says what is wrong with a JSON text, and where.
+// A JSONError describes a fault in a JSON text and its position.
 type JSONError struct {
-	// Problem is what is wrong, in a few words.
+	// Problem is a short description of the fault.
 	Problem string
-	// Line and Column are where, counted from 1; the column in bytes.
+	// Line and Column start at 1. Column counts bytes.
 	Line, Column int
 }
 
@@ -30,25 +30,25 @@ func (e *JSONError) Error() string {
 // BigInteger is the problem of a text with an integer that JSONOptions.Exact refuses.
 const BigInteger = "an integer beyond -9223372036854775808 to 9223372036854775807"
 
-// JSONOptions says how a JSON text is read. The zero value reads all of it.
+// JSONOptions says how to parse a JSON text. The zero value parses all of it.
 type JSONOptions struct {
-	// MaxDepth, if not 0, is the depth from which on containers are left as text.
+	// MaxDepth, if not 0, is the depth from which on containers stay text.
 	MaxDepth int
-	// Strict refuses ill-formed UTF-8, which is otherwise kept as it is.
+	// Strict refuses invalid UTF-8. Otherwise it is kept unchanged.
 	Strict bool
-	// Exact refuses integers beyond int64, which else are floats.
+	// Exact refuses integers outside int64. Otherwise they become floats.
 	Exact bool
-	// Rounded, if not nil, is given the number of integers whose float has another value.
+	// Rounded, if not nil, receives the number of integers that became a float with another value.
 	Rounded *int
-	// Repeated, if not nil, is given the number of keys that come again in their object, whose last value counts.
+	// Repeated, if not nil, receives the number of repeated keys in objects. The last value of a key counts.
 	Repeated *int
-	// Vanished, if not nil, is given the number of numbers other than 0 whose float is 0.
+	// Vanished, if not nil, receives the number of nonzero numbers that became the float 0.
 	Vanished *int
 }
 
-// ParseJSON reads s, which must be one JSON text. Strings without escapes, and keys, are
-// parts of s and not copied. A number without fraction and exponent that fits is an
-// integer, any other a float. The error is a *JSONError.
+// ParseJSON parses s, which must be one JSON text. Strings without escapes, and keys, are parts of s and not
+// copied. A number becomes an integer if it has no fraction and no exponent and fits, otherwise a float. The error
+// is a *JSONError.
 func ParseJSON(s string, o JSONOptions) (Value, error) {
 	d := readers.Get().(*jsonReader)
 	defer d.release()
@@ -67,7 +67,7 @@ func ParseJSON(s string, o JSONOptions) (Value, error) {
 	d.used.values, d.used.fields = max(d.used.values, len(d.values)), max(d.used.fields, len(d.fields))
 	e := &JSONError{Problem: d.problem, Line: 1, Column: 1}
 	if d.pos >= len(s) {
-		e.Column = 0 // the place of the last byte
+		e.Column = 0 // the position of the last byte
 	}
 	for i := 0; i < d.pos && i < len(s); i++ {
 		e.Column++
@@ -78,7 +78,7 @@ func ParseJSON(s string, o JSONOptions) (Value, error) {
 	return Value{}, e
 }
 
-// readers are jsonReaders to be used again, for the room in them.
+// readers keeps jsonReaders for reuse, because of their memory.
 var readers = sync.Pool{New: func() any { return new(jsonReader) }}
 
 type jsonReader struct {
@@ -88,13 +88,13 @@ type jsonReader struct {
 	problem string
 	values  []Value // elements of the arrays being read
 	fields  []Field // fields of the objects being read
-	// orders are the orders of the keys of the last objects, by their number: the
-	// objects of a stream are mostly alike.
+	// orders has the sort orders of the keys of recent objects, by their position. The objects of a stream are usually
+	// alike.
 	orders [16][]uint8
 	used   struct{ values, fields int }
 }
 
-// release readies d for the next text and drops what it refers to of the last one.
+// release prepares d for the next text and drops all references to the last one.
 func (d *jsonReader) release() {
 	d.src = ""
 	const keep = 1 << 12
@@ -108,7 +108,7 @@ func (d *jsonReader) release() {
 	readers.Put(d)
 }
 
-// sorted returns the fields in the order of their keys.
+// sorted returns the fields sorted by key.
 func (d *jsonReader) sorted(fields []Field) []Field {
 	n := len(fields)
 	list := make([]Field, n)
@@ -133,7 +133,7 @@ func (d *jsonReader) sorted(fields []Field) []Field {
 		for i := range order {
 			list[i] = fields[order[i]]
 		}
-		// Here equal keys are possible; of them the last one stays.
+		// Equal keys are possible here. The last one stays.
 		o := Fields{list: list}
 		o.Sort()
 		return o.list
@@ -144,10 +144,10 @@ func (d *jsonReader) sorted(fields []Field) []Field {
 	return list
 }
 
-// maxOrder is the number of fields up to which orders are remembered.
+// maxOrder is the number of fields up to which an order is remembered.
 const maxOrder = 64
 
-// inOrder reports whether the order is one of strictly rising keys.
+// inOrder reports whether the keys are strictly ascending in the order.
 func inOrder(fields []Field, order []uint8) bool {
 	if len(order) != len(fields) {
 		return false
@@ -267,7 +267,7 @@ func (d *jsonReader) array(depth int) Value {
 	}
 }
 
-// end is fail for where the text may also have ended too early.
+// end is fail for a position at which the text may also have ended.
 func (d *jsonReader) end(what, problem string) Value {
 	if d.pos >= len(d.src) {
 		problem = "EOF while parsing " + what
@@ -352,8 +352,8 @@ func (d *jsonReader) str() string {
 	return ""
 }
 
-// skipPlain returns an index from i on before which s has nothing that ends a string or
-// needs attention in one: neither quote nor backslash nor control character.
+// skipPlain returns an index from i on. The text before it contains no quote, no backslash and no control
+// character.
 func skipPlain(s string, i int) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for ; i+8 <= len(s); i += 8 {
@@ -368,7 +368,7 @@ func skipPlain(s string, i int) int {
 	return i
 }
 
-// escaped reads on a string that starts at start and has its first escape at i.
+// escaped reads the rest of a string that starts at start and has its first escape at i.
 func (d *jsonReader) escaped(start, i int) string {
 	b := make([]byte, 0, len(d.src[start:i])+32)
 	b = append(b, d.src[start:i]...)
@@ -479,11 +479,10 @@ func (d *jsonReader) number() Value {
 	if d.pos = end; !ok {
 		return d.fail("invalid number")
 	}
-	return d.float(s[start:end], end == i && n > 0) // -0 is a float, and exact
+	return d.float(s[start:end], end == i && n > 0) // -0 is a float, and is exact
 }
 
-// float reads the text of a number that is not an integer within int64. isInteger says that it
-// is an integer nevertheless.
+// float parses a number that is not an integer in int64. isInteger says that it is an integer outside int64.
 func (d *jsonReader) float(text string, isInteger bool) Value {
 	if isInteger && d.opt.Exact {
 		d.pos -= len(text)

@@ -20,11 +20,10 @@ func Name(s string) Segment { return Segment{Name: s} }
 // Index returns the segment of an array's element.
 func Index(i int) Segment { return Segment{Index: i, IsIndex: true} }
 
-// Path leads from a value to a value inside it. The empty path is the value itself.
+// Path is a path from a value to a value inside it. The empty path is the value itself.
 type Path []Segment
 
-// String returns the path as it is written after the prefix of an event's path,
-// without the dot in front: `a."b c"[0]`.
+// String returns the path without the leading dot of an event's path: `a."b c"[0]`.
 func (p Path) String() string {
 	var b []byte
 	for i, s := range p {
@@ -58,18 +57,18 @@ func IsBareSegment(s string) bool {
 	return s != ""
 }
 
-// HasPrefix reports whether p leads through, or to, what q leads to.
+// HasPrefix reports whether q is a prefix of p.
 func (p Path) HasPrefix(q Path) bool {
 	return len(p) >= len(q) && slices.Equal(p[:len(q)], q)
 }
 
-// Get returns the value at the path. Nothing is found in a value of the wrong kind.
+// Get returns the value at the path. It finds nothing in a value of the wrong kind.
 func (v Value) Get(p Path) (Value, bool) {
 	x, ok := v.Peek(p)
 	return x.Share(), ok
 }
 
-// Peek is Get for a value to look at; see the package comment.
+// Peek is Get for reading; see the package comment.
 func (v Value) Peek(p Path) (Value, bool) {
 	for i := range p {
 		s := &p[i]
@@ -99,23 +98,22 @@ func (v Value) Peek(p Path) (Value, bool) {
 	return v, true
 }
 
-// MaxIndex bounds how far beyond an array's ends Insert will write.
+// MaxIndex bounds how far beyond the ends of an array Insert may write.
 const MaxIndex = 1 << 16
 
 // ErrIndex is returned for a write too far beyond the ends of an array.
 var ErrIndex = errors.New("array index is out of bounds: at most 65536 elements beyond the end can be filled")
 
-// Insert puts x at the path inside *v. What is on the way and no container of the kind
-// that a segment needs is replaced by an empty one. An index past the end fills the
-// array up with null; a negative one beyond the start puts x in front, with null behind
-// it. The error is ErrIndex; *v is then as it was.
+// Insert stores x at the path inside *v. If a value on the path is not a container of the required kind, it is
+// replaced by an empty one. An index after the end fills the array with null. A negative index before the start
+// puts x first, followed by nulls. If the error is ErrIndex, *v is unchanged.
 func Insert(v *Value, p Path, x Value) error {
 	if len(p) == 0 {
 		*v = x
 		return nil
 	}
 	for _, s := range p {
-		// Checked before anything changes. Existing arrays may be longer than the bound.
+		// This is checked before anything changes. Existing arrays may be longer than the bound.
 		if s.IsIndex && (s.Index > MaxIndex || s.Index < -MaxIndex) {
 			if old, ok := v.Peek(p); !ok || !old.IsDefined() {
 				return ErrIndex
@@ -129,7 +127,7 @@ func Insert(v *Value, p Path, x Value) error {
 	return nil
 }
 
-// step returns the place that a segment leads to inside *v, which it makes if need be.
+// step returns the value to which a segment leads inside *v. It creates it if necessary.
 func step(v *Value, s *Segment) *Value {
 	if !s.IsIndex {
 		if v.kind != Object {
@@ -162,9 +160,9 @@ func step(v *Value, s *Segment) *Value {
 	return &a.list[at]
 }
 
-// Remove takes the value at the path out of *v and returns it; with compact also the
-// containers around it that become empty. The empty path takes everything: *v becomes
-// an empty container if it was one, else null.
+// Remove removes the value at the path from *v and returns it. If compact is set, it also removes the containers
+// around it that become empty. The empty path removes everything: *v becomes an empty container if it was a
+// container, otherwise null.
 func Remove(v *Value, p Path, compact bool) (Value, bool) {
 	if len(p) == 0 {
 		old := *v
@@ -184,7 +182,7 @@ func Remove(v *Value, p Path, compact bool) (Value, bool) {
 	return remove(v, p, compact), true
 }
 
-// remove does Remove for a path that exists and is not empty.
+// remove is Remove for a path that exists and is not empty.
 func remove(v *Value, p Path, compact bool) Value {
 	s := &p[0]
 	if s.IsIndex {

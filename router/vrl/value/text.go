@@ -10,8 +10,8 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-// Lossy returns s as valid UTF-8: s itself if it is, else a copy in which each maximal
-// ill-formed subsequence is one U+FFFD.
+// Lossy returns s as valid UTF-8. If s is valid, it returns s itself, otherwise a copy in which each maximal
+// ill-formed subsequence is replaced by one U+FFFD.
 func Lossy(s string) string {
 	if utf8.ValidString(s) {
 		return s
@@ -44,12 +44,11 @@ func AppendLossy(dst []byte, s string) []byte {
 	return dst
 }
 
-// DecodeRune decodes the first code point of s, or U+FFFD and the length of the maximal
-// ill-formed subsequence that s starts with (which may be more than one byte).
+// DecodeRune decodes the first code point of s. If s starts with invalid UTF-8, it returns U+FFFD and the length of
+// the maximal ill-formed subsequence, which may be more than one byte.
 func DecodeRune(s string) (rune, int) { return jsonscan.DecodeRune(s) }
 
-// AppendTime appends an instant as RFC 3339 with Z and as few of 0, 3, 6 or 9 digits of
-// a fraction as say it exactly.
+// AppendTime appends an instant in RFC 3339 with Z. The fraction has 0, 3, 6 or 9 digits, as few as possible.
 func AppendTime(dst []byte, t time.Time) []byte {
 	t = t.UTC()
 	layout := "2006-01-02T15:04:05Z"
@@ -65,11 +64,11 @@ func AppendTime(dst []byte, t time.Time) []byte {
 	return t.AppendFormat(dst, layout)
 }
 
-// AppendFloat appends a float as JSON has it in the language: see jsonscan.AppendFloat.
+// AppendFloat appends a float in the language's JSON form: see jsonscan.AppendFloat.
 func AppendFloat(dst []byte, f float64) []byte { return jsonscan.AppendFloat(dst, f) }
 
-// AppendPlainFloat appends a float as the language turns it to a string: shortest, never
-// with an exponent, without a fraction if it is whole.
+// AppendPlainFloat appends a float in the language's string form: as short as possible, without an exponent, and
+// without a fraction if it is whole.
 func AppendPlainFloat(dst []byte, f float64) []byte {
 	switch {
 	case math.IsInf(f, 1):
@@ -101,7 +100,7 @@ func appendQuoted(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// AppendDisplay appends v as messages show it: in the language's own notation.
+// AppendDisplay appends v in the language's own notation, for messages.
 func AppendDisplay(dst []byte, v Value) []byte {
 	switch v.kind {
 	case Null, Undefined:
@@ -148,12 +147,12 @@ func AppendDisplay(dst []byte, v Value) []byte {
 	return append(dst, " }"...)
 }
 
-// maxShown bounds what String shows, in values. What is shared is shown each time that
-// it occurs, and a few values can share endlessly.
+// maxShown bounds how many values String shows. A shared value is shown each time that it occurs, so a few values
+// could be shown without end.
 const maxShown = 1 << 12
 
-// String returns v in the language's own notation; of a value of thousands of values
-// only its kind.
+// String returns v in the language's own notation. For a value that contains thousands of values, it returns only
+// the kind.
 func (v Value) String() string {
 	if Size(v, maxShown) >= maxShown {
 		return v.kind.String() + " (too large to show)"
@@ -161,7 +160,7 @@ func (v Value) String() string {
 	return string(AppendDisplay(nil, v))
 }
 
-// TruncateFloat cuts off the fraction of x. What no integer holds becomes the nearest one.
+// TruncateFloat drops the fraction of x. A float outside the range of integers becomes the nearest integer.
 func TruncateFloat(x float64) int64 {
 	switch {
 	case x >= math.MaxInt64:

@@ -1,11 +1,9 @@
-// Package value is the value model of the language, and of the log records that
-// programs run on: null, boolean, integer, float, string, timestamp, array, object
-// and regular expression.
+// Package value has the values of the language, and of the log records that programs process: null, boolean,
+// integer, float, string, timestamp, array, object and regular expression.
 //
-// A Value is three machine words and is passed by value. Scalars are held inside it;
-// making, comparing and copying them costs no allocation. A string is a pointer and a
-// length and may point anywhere: into the request body that it was cut from, into a
-// program's constants, into a block that a run made.
+// A Value is three machine words and is passed by value. It contains scalars directly, so creating, comparing and
+// copying them allocates no memory. A string is a pointer and a length and may point anywhere: into a request body,
+// into a program's constants, or into a block that a run has allocated.
 //
 // # Strings
 //

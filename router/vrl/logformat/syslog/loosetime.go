@@ -10,7 +10,7 @@ import (
 	"cordwood/router/vrl/timefmt"
 )
 
-// The layouts of the loose rules: times with a year, and times of RFC 3164 with the year in front.
+// The layouts of the loose rules: times with a year, and times of RFC 3164 with the year first.
 var (
 	isoLayout      = mustCompile("%+")
 	localLayout    = mustCompile("%Y-%m-%dT%H:%M:%S%.f")
@@ -26,7 +26,7 @@ func mustCompile(layout string) *timefmt.Format {
 	return f
 }
 
-// looseISO reads a time of RFC 3339. One without an offset is in the parser's zone.
+// looseISO parses a time of RFC 3339. If it has no offset, it is in the parser's zone.
 func (p *Parser) looseISO(s string) (time.Time, bool) {
 	if len(s) < 19 || s[4] != '-' {
 		return time.Time{}, false
@@ -38,9 +38,9 @@ func (p *Parser) looseISO(s string) (time.Time, bool) {
 	return time.Unix(sec, int64(nsec)), ok
 }
 
-// looseTime cuts the time off s: words such as "Jan _2 15:04:05", which a year may follow
-// the day, or one word of RFC 3339. Numbers may have fewer digits, and names of months are in
-// any case. A time that clocks of the zone skip or show twice is none.
+// looseTime parses the time at the start of s and returns the rest: words such as "Jan _2 15:04:05", possibly with
+// a year after the day, or one word of RFC 3339. Numbers may have fewer digits, and the case of month names is
+// ignored. A time that does not exist or exists twice in the zone is invalid.
 func (p *Parser) looseTime(s string) (t time.Time, rest string, ok bool) {
 	if s == "" {
 		return t, s, false
@@ -82,7 +82,7 @@ func (p *Parser) looseTime(s string) (t time.Time, rest string, ok bool) {
 	return time.Unix(sec, int64(nsec)), rest, true
 }
 
-// looseYear returns the year of a time that has none.
+// looseYear returns the year for a time without a year.
 func (p *Parser) looseYear(month string) int {
 	now := p.Now().In(p.Zone)
 	if strings.EqualFold(month, "Dec") && now.Month() == time.January {

@@ -6,8 +6,7 @@ import (
 	"cordwood/router/vrl/ascii"
 )
 
-// parse3164 reads what follows the priority, if there is one: a time, a host and a tag; each may
-// be missing.
+// parse3164 parses the text after the priority: a time, a host and a tag. Each may be missing.
 func (p *Parser) parse3164(m *Message, s string) error {
 	if p.Loose {
 		s = ascii.SkipSpace(s)
@@ -28,8 +27,8 @@ func (p *Parser) parse3164(m *Message, s string) error {
 	return nil
 }
 
-// host cuts the host off s. A first word that ends as a tag does is one, and there is no
-// host. By the loose rules only a colon ends a tag, and any white space a word.
+// host parses the host at the start of s and returns the rest. If the first word ends like a tag, there is no host.
+// By the loose rules, only a colon ends a tag, and any white space ends a word.
 func (p *Parser) host(m *Message, s string) (rest string) {
 	if p.Loose {
 		word, after := ascii.CutWord(s)
@@ -47,7 +46,7 @@ func (p *Parser) host(m *Message, s string) (rest string) {
 	return ascii.SkipSpace(after)
 }
 
-// tag splits app[proc]: text; [proc] may be missing. Without a tag all is text.
+// tag parses app[proc]: text. [proc] may be missing. If there is no tag, everything is text.
 func (p *Parser) tag(m *Message, s string) {
 	if app, proc, text, ok := p.cutTag(s); ok {
 		m.App, m.Proc, s = app, proc, text
@@ -61,9 +60,9 @@ func (p *Parser) tag(m *Message, s string) {
 	}
 }
 
-// cutTag cuts the tag off s. By the strict rules any colon ends a tag, and after [proc] there
-// must be one, or a space. By the loose rules a colon inside a word, as in an address, ends
-// no tag, and anything may follow [proc].
+// cutTag parses the tag at the start of s. By the strict rules, any colon ends a tag, and [proc] must be followed
+// by a colon or a space. By the loose rules, a colon inside a word, as in an address, does not end a tag, and
+// anything may follow [proc].
 func (p *Parser) cutTag(s string) (app, proc, rest string, ok bool) {
 	i := strings.IndexAny(s, "[: ")
 	if p.Loose {
@@ -83,7 +82,7 @@ func (p *Parser) cutTag(s string) (app, proc, rest string, ok bool) {
 	return "", "", s, false
 }
 
-// cutProc cuts [proc] and what ends the tag after it off s.
+// cutProc parses [proc] and the end of the tag at the start of s.
 func (p *Parser) cutProc(s string) (proc, rest string, ok bool) {
 	end := strings.IndexByte(s, ']')
 	if end < 0 || strings.IndexByte(s[:end], ' ') >= 0 {

@@ -6,7 +6,7 @@ import (
 	"cordwood/router/vrl/ascii"
 )
 
-// parse5424 reads what follows the version.
+// parse5424 parses the text after the version.
 func (p *Parser) parse5424(m *Message, s string) error {
 	at, s, _ := strings.Cut(s, " ")
 	if at != "-" {
@@ -33,7 +33,7 @@ func (p *Parser) parse5424(m *Message, s string) error {
 	return m.strictData(s)
 }
 
-// strictData reads the structured data and the text that s must consist of.
+// strictData parses structured data and the text after it. s must contain nothing else.
 func (m *Message) strictData(s string) error {
 	switch {
 	case strings.HasPrefix(s, "["):
@@ -53,18 +53,16 @@ func (m *Message) strictData(s string) error {
 	return nil
 }
 
-// looseData reads the elements that s starts with, if there are any. What follows them is
-// the text.
+// looseData parses the elements at the start of s, if there are any. The rest is the text.
 func (m *Message) looseData(s string) {
 	if rest, ok := strings.CutPrefix(s, "-"); ok && (rest == "" || rest[0] == ' ') {
-		s = ascii.SkipSpace(rest) // some senders put a dash for nothing and data after it
+		s = ascii.SkipSpace(rest) // some senders write a dash for missing data and then data
 	}
 	m.Data, s, _ = cutData(s, true)
 	m.Text = looseText(s)
 }
 
-// looseText returns a text without white space before it and without the mark that says it
-// is UTF-8.
+// looseText returns a text without leading white space and without a byte order mark.
 func looseText(s string) string { return strings.TrimPrefix(ascii.SkipSpace(s), byteOrderMark) }
 
 // Data is the structured data of a message: elements such as [id name="value"].
@@ -76,10 +74,10 @@ type Data struct {
 // IsEmpty reports whether there are no elements.
 func (d Data) IsEmpty() bool { return d.text == "" }
 
-// Elements returns the elements of d, before the first one.
+// Elements returns an iterator over d, positioned before the first element.
 func (d Data) Elements() Elements { return Elements{rest: d.text, loose: d.loose} }
 
-// Elements goes through structured data:
+// Elements iterates over structured data:
 //
 //	for e := data.Elements(); e.Next(); {
 //		for e.Param() {
@@ -87,20 +85,20 @@ func (d Data) Elements() Elements { return Elements{rest: d.text, loose: d.loose
 //		}
 //	}
 type Elements struct {
-	// ID is the id of the element at which Next has arrived.
+	// ID is the id of the current element.
 	ID string
-	// Name and Value are name and value of the parameter at which Param has arrived. A backslash in a
-	// Value takes the meaning from the character after it; see AppendValue.
+	// Name and Value are those of the current parameter. In Value, backslashes still escape characters; see
+	// AppendValue.
 	Name, Value string
 
 	rest   string
 	loose  bool
-	inside bool // in an element, after its id or a parameter
+	inside bool // inside an element, after its id or a parameter
 	failed bool
 }
 
-// cutData cuts the elements off s that it starts with. It reports whether all are well
-// formed; if not, rest starts with the first that is not.
+// cutData parses the elements at the start of s. ok reports whether all of them are well formed. If not, rest
+// starts with the first malformed one.
 func cutData(s string, loose bool) (d Data, rest string, ok bool) {
 	e := Elements{rest: s, loose: loose}
 	rest = s
@@ -115,7 +113,7 @@ func cutData(s string, loose bool) (d Data, rest string, ok bool) {
 	return Data{s[:len(s)-len(rest)], loose}, rest, !e.failed
 }
 
-// Next goes to the next element. It reports whether there is one.
+// Next moves to the next element. It reports whether there is one.
 func (e *Elements) Next() bool {
 	for e.inside {
 		e.Param()
@@ -124,7 +122,7 @@ func (e *Elements) Next() bool {
 		return false
 	}
 	n := strings.IndexAny(e.rest, " ]")
-	if n < 0 || n == 1 && !e.loose { // by the loose rules an element needs no id
+	if n < 0 || n == 1 && !e.loose { // by the loose rules an element may have no id
 		e.failed = true
 		return false
 	}
@@ -132,7 +130,7 @@ func (e *Elements) Next() bool {
 	return true
 }
 
-// Param goes to the next parameter of the element. It reports whether there is one.
+// Param moves to the next parameter of the element. It reports whether there is one.
 func (e *Elements) Param() bool {
 	if !e.inside {
 		return false
@@ -162,8 +160,8 @@ func (e *Elements) Param() bool {
 	return true
 }
 
-// AppendValue appends the Value of a parameter to dst, without the backslashes that protect
-// quotation marks, brackets and backslashes.
+// AppendValue appends the Value of a parameter to dst, without the backslashes that escape quotation marks,
+// brackets and backslashes.
 func AppendValue(dst []byte, s string) []byte {
 	for i := 0; i < len(s); i++ {
 		if s[i] == '\\' && i+1 < len(s) && (s[i+1] == '"' || s[i+1] == '\\' || s[i+1] == ']') {

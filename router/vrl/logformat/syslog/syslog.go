@@ -1,14 +1,12 @@
-// Package syslog reads syslog messages: RFC 5424, and RFC 3164 in the many forms that
-// senders use. The texts of a Message are parts of the text that was parsed, so that
-// reading one allocates nothing.
+// Package syslog parses syslog messages: RFC 5424, and RFC 3164 in the many variants that senders use. The texts of
+// a Message are parts of the parsed text, so parsing allocates no memory.
 //
-// There are two sets of rules. The strict ones, which are the default, refuse a message
-// whose form is wrong and say why. The rules of Parser.Loose are the rules of the function
-// parse_syslog of VRL: they read what can be read, and keep the rest as the message. The
-// comments name each place where the two differ.
+// There are two sets of rules. The strict rules, which are the default, refuse a malformed message and say why. The
+// loose rules (Parser.Loose) are those of the VRL function parse_syslog: they read as much as possible and keep the
+// rest as the message. Comments mark each difference between the two.
 //
-// The package takes one message at a time. Its callers frame messages in a stream, and decide what
-// happens to refused ones.
+// The package parses one message at a time. Its callers find messages in a stream, and decide what happens to
+// refused ones.
 package syslog
 
 import (
@@ -18,39 +16,37 @@ import (
 	"cordwood/router/vrl/ascii"
 )
 
-// Format says which RFCs a Parser reads.
+// Format selects the RFCs of a Parser.
 type Format uint8
 
 const (
-	// Auto reads a priority followed by a version, as in <34>1, as RFC 5424, and all else
-	// as RFC 3164.
+	// Auto parses a message as RFC 5424 if its priority is followed by a version, as in <34>1, and as RFC 3164
+	// otherwise.
 	Auto Format = iota
-	// RFC5424 refuses everything else.
+	// RFC5424 refuses other messages.
 	RFC5424
-	// RFC3164 takes a version for a part of the message.
+	// RFC3164 treats a version as a part of the message.
 	RFC3164
 )
 
-// Parser says how messages are read. It is not changed by reading, so that goroutines may
-// share it.
+// Parser has the settings for parsing. Parsing does not change it, so goroutines may share it.
 type Parser struct {
 	Format Format
-	// Loose reads by the rules of VRL.
+	// Loose selects the rules of VRL.
 	Loose bool
-	// Zone is the zone of times without an offset. It must not be nil.
+	// Zone is the time zone of times without an offset. It must not be nil.
 	Zone *time.Location
-	// Year is the year of times without one; 0 stands for the latest year that makes the
-	// time lie at most 24 hours ahead of Now. Loose takes the year of Now, or the one before
-	// for a time of December if it is January.
+	// Year is the year of times without one. 0 stands for the latest year for which the time is at most 24 hours after
+	// Now. Loose uses the year of Now, or the previous year for a time in December if Now is in January.
 	Year int
-	// Now is the clock. It must not be nil unless Year is set and Loose is not.
+	// Now is the clock. It may be nil only if Year is set and Loose is not.
 	Now func() time.Time
 }
 
-// Message is a message. Texts that it lacks are empty.
+// Message is a message. Missing texts are empty.
 type Message struct {
-	Priority int // -1 if it has none; at most 191, or 999 by the loose rules
-	Version  int // -1 if it is of RFC 3164
+	Priority int // -1 if missing; at most 191, or 999 by the loose rules
+	Version  int // -1 if the message is of RFC 3164
 	HasTime  bool
 	Time     time.Time
 	Host     string
@@ -61,7 +57,7 @@ type Message struct {
 	Text     string
 }
 
-// problem is the error of a message that is refused.
+// problem is the error for a refused message.
 type problem string
 
 func (p problem) Error() string { return string(p) }
@@ -80,7 +76,7 @@ const (
 	byteOrderMark         = "\ufeff"
 )
 
-// Parse reads a message. If it returns an error, what it had read so far is in the message.
+// Parse parses a message. If it returns an error, the message has what was parsed before.
 func (p *Parser) Parse(s string) (Message, error) {
 	m := Message{Priority: -1, Version: -1}
 	if p.Loose {
@@ -108,8 +104,8 @@ func (p *Parser) Parse(s string) (Message, error) {
 	return m, p.parse3164(&m, rest)
 }
 
-// priority cuts the priority off s. By the loose rules, one that is malformed is a part of
-// the message, and one above 191 is kept.
+// priority parses the priority at the start of s. By the loose rules, a malformed priority is a part of the
+// message, and one above 191 is accepted.
 func (p *Parser) priority(m *Message, s string) (rest string, err error) {
 	if s == "" || s[0] != '<' {
 		return s, nil
@@ -129,7 +125,7 @@ func (p *Parser) priority(m *Message, s string) (rest string, err error) {
 	return s[n+2:], nil
 }
 
-// version cuts the version off s. By the loose rules it may begin with 0.
+// version parses the version at the start of s. By the loose rules it may begin with 0.
 func (p *Parser) version(s string) (version int, rest string, ok bool) {
 	n := ascii.Digits(s)
 	if n == 0 || n > 3 || len(s) == n || s[n] != ' ' || s[0] == '0' && !p.Loose {
@@ -138,7 +134,7 @@ func (p *Parser) version(s string) (version int, rest string, ok bool) {
 	return number(s[:n]), s[n+1:], true
 }
 
-// number returns the number that a few digits are.
+// number returns the value of a few digits.
 func number(digits string) int {
 	n := 0
 	for i := range len(digits) {

@@ -7,8 +7,8 @@ import (
 	"cordwood/router/vrl/ascii"
 )
 
-// time5424 reads the time of a header of RFC 5424, which is one of RFC 3339. By the loose
-// rules the offset may be missing.
+// time5424 parses the time in a header of RFC 5424, which has the format of RFC 3339. By the loose rules the offset
+// may be missing.
 func (p *Parser) time5424(s string) (time.Time, bool) {
 	if p.Loose {
 		return p.looseISO(s)
@@ -17,8 +17,8 @@ func (p *Parser) time5424(s string) (time.Time, bool) {
 	return t, err == nil
 }
 
-// time3164 cuts the time off s, which is one of RFC 3164, with or without a year and a
-// fraction of the second, or one of RFC 3339. looseTime has the loose rules.
+// time3164 parses the time at the start of s: in the format of RFC 3164, with or without a year and a fraction, or
+// of RFC 3339. looseTime has the loose rules.
 func (p *Parser) time3164(s string) (t time.Time, rest string, ok bool) {
 	if p.Loose {
 		return p.looseTime(s)
@@ -44,7 +44,7 @@ func (p *Parser) time3164(s string) (t time.Time, rest string, ok bool) {
 	return t, d.rest, ok
 }
 
-// date returns the instant of a day and a clock. A year of 0 is to be found.
+// date returns the instant for a date and a clock time. If year is 0, date determines it.
 func (p *Parser) date(year int, month time.Month, day int, d *clock) (time.Time, bool) {
 	if year == 0 {
 		year = p.Year
@@ -54,7 +54,8 @@ func (p *Parser) date(year int, month time.Month, day int, d *clock) (time.Time,
 		return t, t.Day() == day || d.second == 60
 	}
 	latest := p.Now().Add(24 * time.Hour)
-	for year, last := latest.Year()+1, latest.Year()-8; year >= last; year-- { // eight years have a leap day
+	// in nine years there is always a 29 February
+	for year, last := latest.Year()+1, latest.Year()-8; year >= last; year-- {
 		t := d.on(year, month, day, p.Zone)
 		if !t.After(latest) && (t.Day() == day || d.second == 60) {
 			return t, true
@@ -63,7 +64,7 @@ func (p *Parser) date(year int, month time.Month, day int, d *clock) (time.Time,
 	return time.Time{}, false
 }
 
-// timeISO reads a time of RFC 3339, or one with a space for the T or without an offset.
+// timeISO parses a time of RFC 3339. The T may be a space, and the offset may be missing.
 func (p *Parser) timeISO(s string) (t time.Time, rest string, ok bool) {
 	d := clock{rest: s}
 	year := d.number(4, 4)
@@ -92,14 +93,14 @@ func (p *Parser) timeISO(s string) (t time.Time, rest string, ok bool) {
 	return t, d.rest, !d.failed
 }
 
-// clock reads the parts of a time, one after the other.
+// clock parses the parts of a time one after another.
 type clock struct {
 	rest                        string
 	failed                      bool
 	hour, minute, second, nanos int
 }
 
-// on returns the instant at which the clock of a zone shows d on a day.
+// on returns the instant at which clocks in a zone show d on a date.
 func (d *clock) on(year int, month time.Month, day int, zone *time.Location) time.Time {
 	return time.Date(year, month, day, d.hour, d.minute, d.second, d.nanos, zone)
 }
@@ -120,7 +121,7 @@ func (d *clock) spaces() {
 	d.failed = d.failed || before == len(d.rest)
 }
 
-// number reads least to most digits.
+// number parses a number of least to most digits.
 func (d *clock) number(least, most int) int {
 	n := ascii.Digits(d.rest)
 	if n < least || n > most {

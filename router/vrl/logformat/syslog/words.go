@@ -10,16 +10,16 @@ var facilities = [...]string{
 // severities are the keywords of severities, by number.
 var severities = [...]string{"emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"}
 
-// Facility returns the name of a facility, such as local0; "" if the number is not from 0 to 23.
+// Facility returns the name of a facility, such as local0, or "" if the number is not from 0 to 23.
 func Facility[N int | int64](number N) string { return nameOf(facilities[:], number) }
 
-// Severity returns the keyword of a severity, such as err; "" if the number is not from 0 to 7.
+// Severity returns the keyword of a severity, such as err, or "" if the number is not from 0 to 7.
 func Severity[N int | int64](number N) string { return nameOf(severities[:], number) }
 
-// FacilityNumber returns the number of a facility; -1 if there is none of that name.
+// FacilityNumber returns the number of a facility, or -1 if the name is unknown.
 func FacilityNumber(name string) int { return numberOf(facilities[:], name) }
 
-// SeverityNumber returns the number of a severity; -1 if there is none of that keyword.
+// SeverityNumber returns the number of a severity, or -1 if the keyword is unknown.
 func SeverityNumber(name string) int { return numberOf(severities[:], name) }
 
 func nameOf[N int | int64](names []string, i N) string {

@@ -1,22 +1,21 @@
 package quick
 
-// start is what may follow at a place of the program.
+// start describes how the rest of a match may begin at an instruction.
 type start struct {
-	// bytes are the bytes that the rest of a match may begin with. There may be some that
-	// it cannot.
+	// bytes are the bytes with which the rest may begin. The set may be too large.
 	bytes set
-	// end says that the rest may match nothing, but at the end of the text only.
+	// end says that the rest may be empty at the end of the text only.
 	end bool
-	// empty says that the rest does match if nothing else will do, without any byte.
+	// empty says that the rest may be empty anywhere.
 	empty bool
-	// perhaps says the same with an assertion in between.
+	// perhaps says the same, but subject to an assertion.
 	perhaps bool
 }
 
-// open reports whether the rest of a match may be empty elsewhere than at the end.
+// open reports whether the rest of a match may be empty before the end of the text.
 func (s *start) open() bool { return s.empty || s.perhaps }
 
-// analyze finds out what makes the program quick, and whether it is right for ASCII only.
+// analyze computes what makes the program fast, and whether it is valid for ASCII texts only.
 func (p *Program) analyze() {
 	for i := range p.insts {
 		in := &p.insts[i]
@@ -30,8 +29,8 @@ func (p *Program) analyze() {
 			in.follow = &after.bytes
 		}
 		in.final = in.op == opGreedy && (after.empty || !after.perhaps && !after.bytes.meets(in.set))
-		// A repetition of all characters beyond ASCII takes single bytes of them. That is
-		// right as long as it cannot end between two bytes of one character.
+		// A repetition of all non-ASCII characters matches their single bytes. This is correct if it cannot end between
+		// two bytes of one character.
 		switch {
 		case !in.set.has(contFirst) || in.final:
 		case after.open() || after.bytes.hasContinuation():
@@ -59,8 +58,7 @@ func (p *Program) analyze() {
 	}
 }
 
-// contFirst is the least of the bytes of a character beyond ASCII after its first, which
-// are a quarter of all bytes.
+// contFirst is the lowest continuation byte of UTF-8.
 const contFirst = 0x80
 
 func (s *set) hasContinuation() bool { return s[contFirst>>6] != 0 }
@@ -75,8 +73,7 @@ func (s *set) include(o *set) {
 	}
 }
 
-// delimiter returns the byte that the rest of a match from pc begins with, if it is always the
-// same, or -1.
+// delimiter returns the byte with which the rest of a match from pc always begins, or -1.
 func (p *Program) delimiter(pc int32) int16 {
 	for p.insts[pc].op == opSave {
 		pc = p.insts[pc].next
@@ -87,10 +84,10 @@ func (p *Program) delimiter(pc int32) int16 {
 	return -1
 }
 
-// startOf finds out what may follow at pc.
+// startOf returns how the rest of a match may begin at pc.
 func (p *Program) startOf(pc int32) *start {
 	s := &start{}
-	// Instructions are visited once without an assertion before them and once with one.
+	// Each instruction is visited at most twice: without an assertion before it, and with one.
 	var seen [2][maxInsts]bool
 	var visit func(pc int32, asserted int)
 	visit = func(pc int32, asserted int) {

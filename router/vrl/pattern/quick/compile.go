@@ -5,14 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-// The most that a program may be.
+// The limits of a program.
 const (
 	maxInsts  = 500
 	maxRepeat = 1000
 )
 
-// Compile compiles a pattern in the syntax of package regexp. It returns nil if the
-// pattern is invalid or none that Program can match.
+// Compile compiles a pattern in the syntax of package regexp. It returns nil if the pattern is invalid or not
+// supported.
 func Compile(pattern string) *Program {
 	tree, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -29,7 +29,7 @@ func Compile(pattern string) *Program {
 	return c.p
 }
 
-// compiler builds a program from its end: every part is given what follows it.
+// compiler builds a program from its end: for each part it knows the instruction that follows.
 type compiler struct {
 	p      *Program
 	failed bool
@@ -44,8 +44,7 @@ func (c *compiler) emit(in inst) int32 {
 	return int32(len(c.p.insts) - 1)
 }
 
-// node emits the instructions of a part of the pattern that continue at next, and returns
-// the first.
+// node emits the instructions for a part of the pattern, which continue at next, and returns the first one.
 func (c *compiler) node(re *syntax.Regexp, next int32) int32 {
 	if c.failed {
 		return 0
@@ -60,7 +59,7 @@ func (c *compiler) node(re *syntax.Regexp, next int32) int32 {
 		if !ok {
 			break
 		}
-		c.p.ascii = c.p.ascii || high != noHigh // one byte is not one character
+		c.p.ascii = c.p.ascii || high != noHigh // a byte is not a character
 		return c.emit(inst{op: opSet, set: s, next: next})
 	case syntax.OpBeginText:
 		return c.emit(inst{op: opBegin, next: next})
@@ -73,7 +72,7 @@ func (c *compiler) node(re *syntax.Regexp, next int32) int32 {
 	case syntax.OpWordBoundary:
 		return c.emit(inst{op: opBoundary, next: next})
 	case syntax.OpNoWordBoundary:
-		c.p.ascii = true // it would hold inside characters
+		c.p.ascii = true // it would also hold inside characters
 		return c.emit(inst{op: opInside, next: next})
 	case syntax.OpCapture:
 		end := c.emit(inst{op: opSave, slot: int32(2*re.Cap + 1), next: next})
@@ -105,7 +104,7 @@ func (c *compiler) node(re *syntax.Regexp, next int32) int32 {
 func (c *compiler) literal(re *syntax.Regexp, next int32) int32 {
 	if re.Flags&syntax.FoldCase == 0 {
 		for _, r := range re.Rune {
-			if r == utf8.RuneError { // which also matches bytes that are not UTF-8
+			if r == utf8.RuneError { // U+FFFD also matches bytes that are not UTF-8
 				c.failed = true
 			}
 		}
@@ -123,8 +122,7 @@ func (c *compiler) literal(re *syntax.Regexp, next int32) int32 {
 	return next
 }
 
-// foldSet returns an ASCII character in both cases; folds says that characters beyond ASCII
-// belong there too.
+// foldSet returns both cases of an ASCII character. folds says that there are equivalent non-ASCII characters too.
 func foldSet(r rune) (s *set, folds, ok bool) {
 	if r >= utf8.RuneSelf {
 		return nil, false, false
@@ -140,7 +138,7 @@ func foldSet(r rune) (s *set, folds, ok bool) {
 	return s, r|0x20 == 'k' || r|0x20 == 's', true
 }
 
-// repeat emits the repetition of re.Sub[0].
+// repeat emits a repetition of re.Sub[0].
 func (c *compiler) repeat(re *syntax.Regexp, low, high int, next int32) int32 {
 	sub := re.Sub[0]
 	lazy := re.Flags&syntax.NonGreedy != 0
@@ -150,7 +148,7 @@ func (c *compiler) repeat(re *syntax.Regexp, low, high int, next int32) int32 {
 			in.op = opLazy
 		}
 		if beyond == someHigh || beyond == allHigh && (low > 1 || high >= 0) {
-			c.p.ascii = true // bytes are counted, or sorted, not characters
+			c.p.ascii = true // it counts or distinguishes bytes and not characters
 		}
 		return c.emit(in)
 	}
@@ -174,7 +172,7 @@ func (c *compiler) repeat(re *syntax.Regexp, low, high int, next int32) int32 {
 		next = loop
 	}
 	after := next
-	for i := high; i > low; i-- { // each of the optional ones only after the one before it
+	for i := high; i > low; i-- { // each optional part only after the one before it
 		next = c.emit(split(c.node(sub, next), after))
 	}
 	for range low {
@@ -183,7 +181,7 @@ func (c *compiler) repeat(re *syntax.Regexp, low, high int, next int32) int32 {
 	return next
 }
 
-// high is which of the characters beyond ASCII a class has.
+// high says which non-ASCII characters a class contains.
 type high uint8
 
 const (
@@ -192,8 +190,8 @@ const (
 	allHigh
 )
 
-// classOf returns the bytes of a part that stands for one character. Bytes beyond ASCII
-// are among them only if all characters there are.
+// classOf returns the bytes of a part that matches one character. They include non-ASCII bytes only if the part
+// matches all non-ASCII characters.
 func classOf(re *syntax.Regexp) (s *set, beyond high, ok bool) {
 	ranges := re.Rune
 	switch re.Op {
@@ -234,7 +232,7 @@ func classOf(re *syntax.Regexp) (s *set, beyond high, ok bool) {
 	return s, beyond, true
 }
 
-// missing returns the one byte that s lacks, or -1.
+// missing returns the only byte that s does not contain, or -1.
 func missing(s *set) int32 {
 	at := int32(-1)
 	for b := range int32(256) {
@@ -248,7 +246,7 @@ func missing(s *set) int32 {
 	return at
 }
 
-// mayBeEmpty reports whether a part may match without any character.
+// mayBeEmpty reports whether a part may match the empty text.
 func mayBeEmpty(re *syntax.Regexp) bool {
 	switch re.Op {
 	case syntax.OpLiteral, syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:

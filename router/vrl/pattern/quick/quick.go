@@ -1,16 +1,13 @@
-// Package quick matches regular expressions of the kind that log lines are taken apart
-// with, many times as fast as package regexp: literal text, classes, groups, few choices.
-// The results equal the results of package regexp to the byte.
+// Package quick matches regular expressions as they are used to parse log lines: literal text, classes, groups and
+// few alternatives. It is many times as fast as package regexp, and its results are exactly the same.
 //
-// It is not a replacement for package regexp, but goes before it. Compile declines patterns
-// that it does not know how to match, and Match gives up on texts that would take too
-// many steps, or that are not ASCII where that matters; the caller needs a
-// *regexp.Regexp for these cases.
+// It does not replace package regexp but is tried first. Compile rejects patterns that it does not support, and
+// Match gives up on texts that would take too many steps, or that are not ASCII if that matters. In these cases the
+// caller needs a *regexp.Regexp.
 //
-// A Program is a list of instructions on bytes that is tried at one place of the text
-// after the other. Where a repetition can be followed by nothing that it could have taken
-// itself, as in [^"]*", it never gives anything back, and so most patterns run through
-// without trying anything twice. Elsewhere Match remembers what is left to try.
+// A Program is a list of instructions on bytes, which is tried at one position of the text after another. If the
+// character after a repetition cannot be part of the repetition, as in [^"]*", the repetition never backtracks. So
+// most patterns match without trying anything twice. In other cases, Match keeps a stack of alternatives to try.
 //
 // A Program is immutable and may be used by any number of goroutines.
 package quick
@@ -25,17 +22,17 @@ type Program struct {
 	insts  []inst
 	start  int32
 	groups int
-	// anchored says that a match begins where the text does.
+	// anchored says that a match can only begin at the start of the text.
 	anchored bool
-	// prefix is text that every match begins with; "" if none is known.
+	// prefix is the text with which every match begins; "" if it is not known.
 	prefix string
-	// first is the bytes that a match may begin with; nil if any, or none, will do.
+	// first are the bytes with which a match may begin; nil if a match may begin with any byte, or may be empty.
 	first *set
-	// ascii says that the program is right for ASCII texts only.
+	// ascii says that the program is valid for ASCII texts only.
 	ascii bool
 }
 
-// op is what an instruction does.
+// op is the kind of an instruction.
 type op uint8
 
 const (
@@ -44,31 +41,30 @@ const (
 	opSet          // one byte of set follows
 	opGreedy       // min to max bytes of set, as many as possible
 	opLazy         // the same, as few as possible
-	opSplit        // continue at next, or else at other
-	opSave         // the place is number slot of the groups
-	opBegin        // the text begins here
-	opEnd          // the text ends here
-	opLineBegin    // a line begins here
-	opLineEnd      // a line ends here
-	opBoundary     // a word begins or ends here
-	opInside       // no word begins or ends here
+	opSplit        // continue at next, and if that fails at other
+	opSave         // store the position in groups[slot]
+	opBegin        // matches at the start of the text
+	opEnd          // matches at the end of the text
+	opLineBegin    // matches at the start of a line
+	opLineEnd      // matches at the end of a line
+	opBoundary     // matches at the start or end of a word
+	opInside       // matches elsewhere than at the start or end of a word
 )
 
-// inst is an instruction; next is the one that follows it.
+// inst is an instruction. next is the index of the following one.
 type inst struct {
 	op op
-	// final says that opGreedy never gives anything back.
+	// final says that opGreedy never backtracks.
 	final bool
-	// delim is the byte that must follow a repetition, or -1. follow has the bytes one of which must
-	// follow; nil if none need to. atEnd says that the end of the text may follow as well.
+	// delim is the byte that must follow a repetition, or -1. follow has the bytes of which one must follow; nil: any.
+	// atEnd says that the end of the text may follow too.
 	delim       int16
 	follow      *set
 	atEnd       bool
 	next, other int32
-	// slot is the number of opSave; for opGreedy it is the one byte that the set lacks,
-	// or -1.
+	// slot is the number for opSave. For opGreedy it is the only byte that the set does not contain, or -1.
 	slot     int32
-	min, max int32 // max -1: no bound
+	min, max int32 // max -1: unlimited
 	set      *set
 	text     string
 }
@@ -80,25 +76,23 @@ func (s *set) has(b byte) bool { return s[b>>6]&(1<<(b&63)) != 0 }
 
 func (s *set) add(b byte) { s[b>>6] |= 1 << (b & 63) }
 
-// frame is something left to try.
+// frame is an alternative to try later.
 type frame struct {
-	pc  int32 // where to continue; -1: only put old back into slot
+	pc  int32 // where to continue; -1: only restore the old value of a slot
 	pos int
-	// end is, for a repetition, the place up to which there is something to try: down to
-	// it for a greedy one, at most it for a lazy one. For a slot it is the old value.
+	// end is, for a repetition, the last position to try: the lowest for a greedy one, and the highest for a lazy one.
+	// For a slot it is the old value.
 	end int
-	// rep is the repetition, or the slot; -1 for a choice.
+	// rep is the repetition or the slot; -1 for opSplit.
 	rep int32
 }
 
-// Groups returns the number of groups of the pattern with the whole match: Match needs twice
-// as many numbers.
+// Groups returns the number of groups, including the whole match. Match needs twice as many numbers.
 func (p *Program) Groups() int { return p.groups }
 
-// Match finds the leftmost match in s, and puts the places of the whole match and of the
-// groups into places, two numbers each, -1 for those that took no part. If it gives up,
-// decided is false and package regexp must be asked. It allocates nothing unless a great
-// many things are left to try.
+// Match finds the leftmost match in s. It stores the positions of the whole match and of the groups in places: two
+// numbers for each, -1 if a group took no part. If it gives up, decided is false, and package regexp must be used.
+// It allocates memory only if very many alternatives must be remembered.
 func (p *Program) Match(s string, places []int) (matched, decided bool) {
 	if !p.Suits(s) {
 		return false, false
@@ -106,11 +100,10 @@ func (p *Program) Match(s string, places []int) (matched, decided bool) {
 	return p.MatchFrom(s, 0, places)
 }
 
-// Suits reports whether the program is right for s.
+// Suits reports whether the program is valid for s.
 func (p *Program) Suits(s string) bool { return !p.ascii || isASCII(s) }
 
-// MatchFrom is Match for the leftmost match that begins at from or later, in a text that
-// Suits.
+// MatchFrom is Match for the leftmost match that begins at from or later. The program must suit the text.
 func (p *Program) MatchFrom(s string, from int, places []int) (matched, decided bool) {
 	if p.anchored && from > 0 {
 		return false, true
@@ -158,7 +151,7 @@ func (p *Program) MatchFrom(s string, from int, places []int) (matched, decided 
 	return false, true
 }
 
-// maxStack bounds what may be left to try, and so the memory of a match.
+// maxStack bounds the alternatives to try later, and thereby the memory of a match.
 const maxStack = 1 << 14
 
 const (
@@ -166,7 +159,7 @@ const (
 	gaveUp  = -2
 )
 
-// run tries to match at one place and returns where the match ends.
+// run tries to match at one position and returns the end of the match.
 func (p *Program) run(s string, pos int, places []int, stack []frame, budget *int) int {
 	steps := *budget
 	pc := p.start
@@ -223,7 +216,7 @@ func (p *Program) run(s string, pos int, places []int, stack []frame, budget *in
 			pc = in.next
 			continue
 		}
-		// Back to what was left to try last.
+		// Return to the latest alternative.
 		for {
 			if len(stack) == 0 {
 				*budget = steps
@@ -257,7 +250,7 @@ func (p *Program) run(s string, pos int, places []int, stack []frame, budget *in
 	}
 }
 
-// retry moves the end of a repetition to the next place to try; false if there is none.
+// retry moves the end of a repetition to the next position to try. It returns false if there is none.
 func (p *Program) retry(in *inst, f *frame, s string) bool {
 	if in.op == opLazy {
 		for f.pos < f.end && in.set.has(s[f.pos]) {
@@ -282,8 +275,7 @@ func (p *Program) retry(in *inst, f *frame, s string) bool {
 	return false
 }
 
-// mayFollow reports whether what comes after a repetition can be at pos, as far as one byte
-// shows.
+// mayFollow reports whether the part after a repetition may match at pos, judging by one byte.
 func (in *inst) mayFollow(s string, pos int) bool {
 	if pos == len(s) {
 		return in.atEnd
@@ -291,13 +283,13 @@ func (in *inst) mayFollow(s string, pos int) bool {
 	return in.follow == nil || in.follow.has(s[pos])
 }
 
-// reach returns how far a repetition may go from pos.
+// reach returns how far a repetition may extend from pos.
 func (in *inst) reach(s string, pos int) int {
 	end := len(s)
 	if in.max >= 0 && len(s)-pos > int(in.max) {
 		end = pos + int(in.max)
 	}
-	if in.slot >= 0 { // all but one byte
+	if in.slot >= 0 { // all bytes but one
 		if i := strings.IndexByte(s[pos:end], byte(in.slot)); i >= 0 {
 			return pos + i
 		}
@@ -310,7 +302,7 @@ func (in *inst) reach(s string, pos int) int {
 	return pos
 }
 
-// limit returns how far a lazy repetition could go if all bytes were of its set.
+// limit returns how far a lazy repetition could extend if all bytes were in its set.
 func (in *inst) limit(s string, pos int) int {
 	if in.max >= 0 && len(s)-pos > int(in.max) {
 		return pos + int(in.max)

@@ -18,11 +18,10 @@ import (
 
 // This file holds Zstandard, Snappy and LZ4, whose decoders write into a buffer.
 
-// maxWindow is how far Zstandard data may refer back. The format recommends that decoders
-// allow this much.
+// maxWindow bounds the window of Zstandard data. The format recommends that decoders support this size.
 const maxWindow = 8 << 20
 
-// zstdReaders decode in the goroutine that reads, as they are asked, and never ahead.
+// zstdReaders decode in the calling goroutine, on demand, and never ahead.
 var zstdReaders sync.Pool
 
 func zstdReader(r io.Reader) (*zstd.Decoder, error) {
@@ -57,7 +56,7 @@ var decodeZstd = &fn.Function{
 			return f.FailErr(problem, err)
 		}
 		out, ok := decoded(f, d, v.Len(), problem)
-		if d.Reset(nil) == nil { // it forgets the text
+		if d.Reset(nil) == nil { // it drops the text
 			zstdReaders.Put(d)
 		}
 		return out, ok
@@ -111,9 +110,9 @@ var encodeZstd = &fn.Function{
 			return value.Value{}, false
 		}
 		b := e.EncodeAll(in, make([]byte, 0, len(in)/2+64))
-		// The header says how far back the data refers. Zstandard's own tools say 2 MiB
-		// however short the content is, so that its length does not show.
-		const singleSegment = 1 << 5 // then the header has no such field
+		// The header contains the window size. Zstandard's own tools write 2 MiB even for short content, so that the
+		// length is not visible.
+		const singleSegment = 1 << 5 // then the header has no window size
 		if b[4]&singleSegment == 0 {
 			b[5] = 0x58
 		}
@@ -137,7 +136,7 @@ var decodeSnappy = &fn.Function{
 		const problem = "unable to decode value with Snappy decoder: "
 		in := fn.Octets(v.Str())
 		n, err := s2.DecodedLen(in)
-		// The densest code is a copy of 64 bytes in three.
+		// The densest code copies 64 bytes with three.
 		if err == nil && n > 32*len(in)+64 {
 			err = s2.ErrCorrupt
 		}
@@ -182,8 +181,7 @@ var encodeSnappy = &fn.Function{
 // lz4Magic is what an LZ4 frame starts with.
 const lz4Magic = "\x04\x22\x4d\x18"
 
-// lz4Complete reports whether the first frame of s ends, which its decoder does not in all
-// cases.
+// lz4Complete reports whether the first frame of s has its end, because the decoder does not always check this.
 func lz4Complete(s string) bool {
 	const (
 		fixed         = 7 // magic, flags, block size, checksum of the header
@@ -276,7 +274,7 @@ var decodeLZ4 = &fn.Function{
 			n = int64(binary.LittleEndian.Uint32(fn.Octets(s)))
 			s = s[4:]
 		}
-		// A byte of a block stands for 255 of the content at most.
+		// A byte of a block produces at most 255 bytes of content.
 		n = min(n, 255*int64(len(s))+64)
 		if !f.Reserve(int(n)) {
 			return value.Value{}, false
@@ -290,7 +288,7 @@ var decodeLZ4 = &fn.Function{
 	}},
 }
 
-// lz4Block decodes a block and returns how much it wrote, or what is wrong.
+// lz4Block decodes a block. It returns the number of bytes written, or a description of the fault.
 func lz4Block(dst []byte, s string) (int, string) {
 	if s != "" {
 		if n, err := lz4.UncompressBlock(fn.Octets(s), dst); err == nil {
@@ -300,10 +298,10 @@ func lz4Block(dst []byte, s string) (int, string) {
 	return 0, lz4Problem + lz4Fault(s, len(dst))
 }
 
-// lz4Fault finds out why a block cannot be decoded to so many bytes.
+// lz4Fault returns the reason why a block cannot be decoded to room bytes.
 func lz4Fault(s string, room int) string {
 	const missing = "expected another byte, found none"
-	// more reads what a length continues with.
+	// more reads the continuation of a length.
 	more := func(n int) (int, bool) {
 		for {
 			if s == "" {
@@ -401,7 +399,7 @@ var encodeLZ4 = &fn.Function{
 	}},
 }
 
-// lz4Literals returns the block that holds in as it is.
+// lz4Literals returns a block that stores in uncompressed.
 func lz4Literals(in []byte) []byte {
 	n := len(in)
 	if n < 15 {

@@ -63,8 +63,7 @@ var base64Charset = fn.Param{
 	},
 }
 
-// base64Of returns the encoding of an alphabet, without padding; nil if there is none of
-// the name.
+// base64Of returns the encoding of an alphabet, without padding; nil if the name is unknown.
 func base64Of(charset string) *base64.Encoding {
 	switch charset {
 	case "standard":
@@ -145,7 +144,7 @@ var decodeBase64 = &fn.Function{
 		if !f.Reserve(n) {
 			return value.Value{}, false
 		}
-		// The package skips line ends, which are not part of the alphabet.
+		// The package skips line ends, but they are not part of the alphabet.
 		if strings.ContainsAny(s, "\r\n") {
 			return f.Fail("unable to decode value from base64")
 		}
@@ -170,8 +169,8 @@ func (s byteSet) with(chars string) byteSet {
 	return s
 }
 
-// The sets that the URL standard says must be encoded in parts of a URL, each an extension
-// of an earlier one.
+// The sets of characters that the URL standard requires to be encoded in parts of a URL. Each extends an earlier
+// one.
 var (
 	controlSet   = byteSet{1<<32 - 1, 1 << 63}
 	fragmentSet  = controlSet.with(" \"<>`")
@@ -239,7 +238,7 @@ var encodePercent = &fn.Function{
 	},
 }
 
-// percent encodes what is in the set or beyond ASCII.
+// percent encodes the characters in the set, and all non-ASCII characters.
 func percent(f *fn.Frame, s string, set byteSet) (value.Value, bool) {
 	n := 0
 	for i := range len(s) {
@@ -282,7 +281,7 @@ var decodePercent = &fn.Function{
 		if at < 0 {
 			return value.NewString(v.Text()), true
 		}
-		// What is not UTF-8 takes up to three times its room as U+FFFD.
+		// Invalid UTF-8 may need three times its memory as U+FFFD.
 		if !f.Reserve(3 * len(s)) {
 			return value.Value{}, false
 		}

@@ -19,12 +19,10 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// This file holds gzip and zlib. All decoders here and in codec_block.go take the room for
-// what they write off the run's budget before they write it: a text of a few bytes may
-// stand for gigabytes.
+// This file has gzip and zlib. All decoders here and in block.go take the memory for their output from the run's
+// budget before they write it, because a few bytes may decode to gigabytes.
 
-// readAll reads all of r, which decodes n bytes. The second result is false if the budget
-// does not suffice.
+// readAll reads all of r, which decodes n bytes. The second result is false if the budget is too small.
 func readAll(f *fn.Frame, r io.Reader, n int) ([]byte, bool, error) {
 	size := max(min(4*n, 1<<20), 512)
 	if !f.Reserve(size) {
@@ -126,7 +124,7 @@ var compressionLevel = fn.Param{
 
 const badLevel = "compression level must be <= 10"
 
-// levelType says that a call cannot fail if the level is known and valid.
+// levelType makes a call infallible if the level is known and valid.
 func levelType(c *fn.Call) fn.TypeDef {
 	v, ok := c.Const(1)
 	return fn.TypeDef{Kind: kind.String, Fallible: !ok || v.Int() < 0 || v.Int() > 10}
@@ -207,11 +205,10 @@ var encodeZlib = &fn.Function{
 // short texts.
 var deflaters [flate.BestCompression + 1]sync.Pool
 
-// deflate compresses s behind the head of its container. The result has room for the
-// checksums that follow.
+// deflate compresses s after the header of its container. The result has room for the checksum after it.
 func deflate(f *fn.Frame, head []byte, s string, level int) ([]byte, bool) {
 	level = min(level, flate.BestCompression)
-	// Compressed data is never much longer: what does not shrink is stored in blocks.
+	// Compressed data is never much longer than the original, because incompressible data is stored in blocks.
 	if !f.Reserve(len(s) + len(s)/1000 + 64) {
 		return nil, false
 	}
@@ -234,18 +231,18 @@ func deflate(f *fn.Frame, head []byte, s string, level int) ([]byte, bool) {
 	return b, true
 }
 
-// oneBlock is a length that the compressor surely does not cut into several blocks.
+// oneBlock is a length that the compressor certainly does not split into several blocks.
 const oneBlock = 1 << 13
 
-// markLast makes the one block that b holds from byte at on the last one, and removes the
-// empty block behind it that otherwise marks the end.
+// markLast marks the only block in b, which begins at byte at, as the last one. It removes the empty block after
+// it, which otherwise marks the end.
 func markLast(b []byte, at int) []byte {
 	const emptyBlock = "\x00\x00\xff\xff"
 	end := len(b) - len(emptyBlock)
 	if end <= at || string(b[end:]) != emptyBlock {
 		return b
 	}
-	// The highest bit set is the one by which the empty block says that it is the last.
+	// The highest bit that is set marks the empty block as the last one.
 	for end--; end > at && b[end] == 0; end-- {
 	}
 	bit := byte(0x80)

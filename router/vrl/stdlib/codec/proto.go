@@ -23,7 +23,7 @@ const (
 	maxProtoDepth = 100
 )
 
-// protoParams are the parameters that say what message a call is of.
+// protoParams are the parameters that select the message type of a call.
 var protoParams = []fn.Param{
 	{
 		Name: "desc_file",
@@ -33,9 +33,8 @@ var protoParams = []fn.Param{
 	{Name: "message_type", Doc: "The full name of the message's type.", Kind: kind.String, Constant: true},
 }
 
-// protoDescriptor returns the type of the messages of a call: argument file is the path
-// of a set of descriptors, argument name its name. It is nil if the host does not let
-// programs read files.
+// protoDescriptor returns the message type of a call. The arguments file and name are the path of a descriptor set
+// and the name of the type. It returns nil if the host does not let programs read files.
 func protoDescriptor(c *fn.Call, file, name int) (protoreflect.MessageDescriptor, error) {
 	path, ok := c.Const(file)
 	if !ok {

@@ -81,11 +81,11 @@ var encodeProto = &fn.Function{
 
 // A protoWriter turns values to messages.
 type protoWriter struct {
-	// lossy lets other scalars become text.
+	// lossy converts other scalars to text where text is wanted.
 	lossy bool
 }
 
-// message returns the message that an object, or a timestamp, stands for.
+// message converts an object or a timestamp to a message.
 func (w protoWriter) message(d protoreflect.MessageDescriptor, v value.Value, depth int) (proto.Message, error) {
 	m := dynamicpb.NewMessage(d)
 	if depth > maxProtoDepth {
@@ -160,7 +160,7 @@ func (w protoWriter) field(m protoreflect.Message, d protoreflect.FieldDescripto
 	return nil
 }
 
-// mapKey returns the key of a map that a field's name stands for.
+// mapKey converts the name of a field to the key of a map.
 func mapKey(d protoreflect.FieldDescriptor, s string) (protoreflect.MapKey, error) {
 	if d.Kind() == protoreflect.StringKind {
 		return protoreflect.ValueOfString(value.Lossy(s)).MapKey(), nil
@@ -180,7 +180,7 @@ func mapKey(d protoreflect.FieldDescriptor, s string) (protoreflect.MapKey, erro
 	return x.MapKey(), nil
 }
 
-// single returns the value of a field that is not repeated, or of an element of one.
+// single converts a value to a field that is not repeated, or to an element of a repeated one.
 func (w protoWriter) single(d protoreflect.FieldDescriptor, v value.Value, depth int) (protoreflect.Value, error) {
 	none := protoreflect.Value{}
 	switch d.Kind() {
@@ -239,7 +239,7 @@ func (w protoWriter) single(d protoreflect.FieldDescriptor, v value.Value, depth
 
 var errRange = errors.New("the number does not fit the field's type")
 
-// integerOf returns an integer as the kind of a field.
+// integerOf converts an integer to the type of a field.
 func integerOf(k protoreflect.Kind, i int64) (protoreflect.Value, error) {
 	switch k {
 	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Sfixed32Kind:
@@ -260,7 +260,7 @@ func integerOf(k protoreflect.Kind, i int64) (protoreflect.Value, error) {
 	return protoreflect.Value{}, errRange
 }
 
-// scalarText returns a scalar as the language converts it to a string.
+// scalarText converts a scalar to a string as the language does.
 func scalarText(v value.Value) string {
 	switch v.Kind() {
 	case value.Float:
@@ -271,7 +271,7 @@ func scalarText(v value.Value) string {
 	return string(value.AppendJSON(nil, v))
 }
 
-// mismatch says that a value cannot be written as what the descriptor wants.
+// mismatch returns the error for a value of the wrong type.
 func mismatch(want string, v value.Value) error {
 	return fmt.Errorf("%s cannot be made of a value of kind %s", want, v.Kind())
 }

@@ -15,13 +15,13 @@ import (
 
 // This file holds encoders of whole values: JSON, CSV, key-value pairs.
 
-// scratch holds buffers in which text is built whose length is not known before.
+// scratch has buffers for building text of unknown length.
 var scratch = sync.Pool{New: func() any { return new([]byte) }}
 
-// maxScratch is the smallest size at which a buffer is not used again.
+// maxScratch is the size from which on a buffer is not reused.
 const maxScratch = 1 << 20
 
-// build returns the text that write appends as a string of the run.
+// build returns the text that write appends, as a string of the run.
 func build(f *fn.Frame, write func(b []byte) []byte) (value.Value, bool) {
 	p := scratch.Get().(*[]byte)
 	b := write((*p)[:0])
@@ -33,8 +33,8 @@ func build(f *fn.Frame, write func(b []byte) []byte) (value.Value, bool) {
 	return v, ok
 }
 
-// jsonSize returns about how long v is as JSON, and more than limit if it is longer: a
-// value may hold one long string in many places. Each level is indented by so many bytes.
+// jsonSize estimates the length of v in JSON. If it is more than limit, the result is only known to be more than
+// limit, because a value may contain one long string many times. Each level is indented by indent bytes.
 func jsonSize(v value.Value, indent, depth, limit int) int {
 	n := 8
 	switch v.Kind() {
@@ -60,7 +60,7 @@ func jsonSize(v value.Value, indent, depth, limit int) int {
 	return n
 }
 
-// fits fails the run if what is about to be built is longer than its budget.
+// fits makes the run fail if a text of n bytes exceeds its budget.
 func fits(f *fn.Frame, n int) bool { return n <= f.Left().Bytes || f.Reserve(n) }
 
 var encodeJSON = &fn.Function{
@@ -136,7 +136,7 @@ var encodeCSV = &fn.Function{
 			return value.Value{}, false
 		}
 		if len(list) == 1 && list[0].Len() == 0 {
-			return value.NewString(`""`), true // else the record would be no record
+			return value.NewString(`""`), true // otherwise the record would be empty
 		}
 		special := delimiter.Str() + "\"\r\n"
 		return build(f, func(b []byte) []byte {
@@ -170,7 +170,7 @@ var fieldsOrdering = fn.Param{
 	Optional: true, Default: value.NewArray(nil), Borrow: true,
 }
 
-// orderingType says that a call can fail only if an order is given.
+// orderingType makes a call infallible if no order is given.
 func orderingType(c *fn.Call) fn.TypeDef {
 	return fn.TypeDef{Kind: kind.String, Fallible: c.Given(1)}
 }
@@ -271,7 +271,7 @@ func (p *pairWriter) write(f *fn.Frame, v, order value.Value) (value.Value, bool
 	for _, x := range p.pairs {
 		pairs.Add(x.Key, x.Value)
 	}
-	pairs.Sort() // a key of a nested object may come before one that it starts with
+	pairs.Sort() // a key of a nested object may sort before a prefix of it
 	list := pairs.Peek()
 	done := make([]bool, len(list))
 	return build(f, func(b []byte) []byte {

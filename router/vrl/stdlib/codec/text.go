@@ -37,7 +37,7 @@ func charsetOf(label string) (encoding.Encoding, string, bool) {
 	return e, name, true
 }
 
-// recoded returns s after a transformation that makes it at most so many times longer.
+// recoded returns s after a transformation whose result is at most times as long.
 func recoded(f *fn.Frame, s string, t transform.Transformer, times int, problem string) (value.Value, bool) {
 	if !f.Reserve(times * len(s)) {
 		return value.Value{}, false
@@ -164,7 +164,7 @@ var decodeMimeQ = &fn.Function{
 	}},
 }
 
-// An encodedWord is a word of a mail header in another character set than ASCII.
+// An encodedWord is a word in a mail header that is not in ASCII.
 type encodedWord struct{ charset, encoding, text string }
 
 // nextWord finds the first encoded word in s. The end is 0 if there is none.
@@ -178,7 +178,7 @@ func nextWord(s string) (w encodedWord, start, end int) {
 		rest := s[start+2:]
 		parts := strings.SplitN(rest, "?", 4)
 		if len(parts) < 4 {
-			return w, 0, 0 // not enough of them for any later start either
+			return w, 0, 0 // and too few for any later start
 		}
 		if strings.HasPrefix(parts[3], "=") {
 			n := len(parts[0]) + len(parts[1]) + len(parts[2]) + 3
@@ -188,7 +188,7 @@ func nextWord(s string) (w encodedWord, start, end int) {
 	}
 }
 
-// bareWord returns the word that s is without its marks.
+// bareWord parses an encoded word without its delimiters.
 func bareWord(s string) (encodedWord, bool) {
 	parts := strings.SplitN(s, "?", 4)
 	if len(parts) != 3 || len(parts[1]) != 1 || strings.ContainsAny(s, " \t\r\n") {
@@ -217,7 +217,7 @@ func (w encodedWord) decode() (string, error) {
 		return "", fmt.Errorf("Unable to decode %q value: %w", w.charset, err) //nolint:staticcheck,revive // likewise
 	}
 	charset := w.charset
-	if i := strings.IndexByte(charset, '*'); i >= 0 { // a language follows
+	if i := strings.IndexByte(charset, '*'); i >= 0 { // a language tag follows
 		charset = charset[:i]
 	}
 	if charset == "" {
@@ -235,7 +235,7 @@ func (w encodedWord) decode() (string, error) {
 	return fn.Unsafe(b), nil
 }
 
-// decodeQ decodes the encoding q, which is much like quoted-printable text.
+// decodeQ decodes the encoding Q, which is similar to quoted-printable.
 func decodeQ(s string) ([]byte, error) {
 	b := make([]byte, 0, len(s))
 	for i := 0; i < len(s); i++ {
@@ -254,7 +254,7 @@ func decodeQ(s string) ([]byte, error) {
 	return b, nil
 }
 
-// domainNames are the rules by which domain names are checked: browsers use the same.
+// domainNames are the rules for checking domain names. Browsers use the same rules.
 var domainNames = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false),
 	idna.ValidateLabels(true),
 	idna.CheckHyphens(false), idna.CheckJoiners(true), idna.BidiRule())
@@ -362,11 +362,11 @@ func lowerLabel(s string) string {
 	return cases.Lower(language.Und).String(s)
 }
 
-// maxLabel bounds the labels of names that are converted, because the time that it takes
-// grows with the square of their length. DNS allows 63 bytes.
+// maxLabel bounds the labels of names to convert, because the time grows with the square of the length. DNS allows
+// 63 bytes.
 const maxLabel = 4096
 
-// spendOnName takes what it costs to convert a domain name off the budget.
+// spendOnName takes the cost of converting a domain name from the budget.
 func spendOnName(f *fn.Frame, s string) bool {
 	longest, start := 0, 0
 	for i := range len(s) + 1 {

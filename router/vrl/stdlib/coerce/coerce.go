@@ -13,7 +13,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// fallibleIfMay returns the Type of a conversion that can fail only for some kinds.
+// fallibleIfMay returns the Type of a conversion that can fail only for the kinds in failing.
 func fallibleIfMay(returns kind.Kind, failing kind.Set) func(*fn.Call) fn.TypeDef {
 	return func(c *fn.Call) fn.TypeDef {
 		return fn.TypeDef{Kind: returns, Fallible: c.Kind(0).Has(failing)}
@@ -68,7 +68,7 @@ var toInt = &fn.Function{
 	}},
 }
 
-// intProblem says in a few words why s is not an integer.
+// intProblem describes in a few words why s is not an integer.
 func intProblem(s string, err error) string {
 	switch {
 	case s == "":
@@ -122,7 +122,7 @@ var toBool = &fn.Function{
 	}},
 }
 
-// parseBool returns the boolean that a text stands for.
+// parseBool parses a boolean.
 func parseBool(s string) (b, ok bool) {
 	if len(s) <= 5 {
 		switch strings.ToLower(s) {
@@ -198,8 +198,7 @@ var parseFloat = &fn.Function{
 	Impl: fn.Impl{F1: parseFloatText},
 }
 
-// parseFloatText returns the float that v, a string, holds in decimal notation. Numbers
-// too large become infinite.
+// parseFloatText parses v, a string, as a decimal float. Numbers that are too large become infinite.
 func parseFloatText(f *fn.Frame, v value.Value) (value.Value, bool) {
 	s := v.Str()
 	x, err := strconv.ParseFloat(s, 64)
@@ -292,7 +291,7 @@ var toRegex = &fn.Function{
 			}
 			return f.FailErr("could not create regex: ", err)
 		}
-		// Repetitions can make a large result of a short text.
+		// Repetitions can make a short pattern very large.
 		if !f.Spend(re.Size()/32) || !f.Reserve(re.Size()) {
 			return value.Value{}, false
 		}
@@ -301,11 +300,11 @@ var toRegex = &fn.Function{
 	}},
 }
 
-// stepsOfRefused is what a pattern costs that is refused. It may have been written out at
-// length before it turned out to be too large.
+// stepsOfRefused is the cost of a refused pattern. It may have been expanded to a great length before it was found
+// to be too large.
 const stepsOfRefused = 50_000
 
-// compiled holds the patterns that programs made of strings lately.
+// compiled caches the patterns that programs recently compiled from strings.
 var compiled patterns
 
 const (
@@ -332,7 +331,7 @@ func (p *patterns) put(re *pattern.Regex) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.byText == nil || len(p.byText) >= maxPatterns {
-		// Programs use a handful of patterns; who makes more gains nothing by a better rule.
+		// Programs use few patterns, so a simple rule is enough.
 		p.byText = make(map[string]*pattern.Regex)
 	}
 	p.byText[re.String()] = re

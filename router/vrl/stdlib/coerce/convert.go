@@ -17,7 +17,7 @@ var timeUnits = []fn.Enum{
 	{Value: "nanoseconds", Doc: "billionths of a second"},
 }
 
-// perSecond returns how many of a unit of timeUnits make a second.
+// perSecond returns how many of a unit in timeUnits are in a second.
 func perSecond(unit string) int64 {
 	switch unit {
 	case "milliseconds":
@@ -30,7 +30,7 @@ func perSecond(unit string) int64 {
 	return 1
 }
 
-// The instants between which timestamps are accepted: some 262,000 years around year 0.
+// The range of accepted timestamps: about 262,000 years before and after year 0.
 const (
 	minUnix = -8334601228800
 	maxUnix = 8210266876799

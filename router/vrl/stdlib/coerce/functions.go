@@ -1,5 +1,5 @@
-// Package coerce holds the functions that check and assert kinds of values, and convert values of
-// one kind to another, times included.
+// Package coerce has the functions that check and assert kinds of values, and convert values between kinds,
+// including times.
 package coerce
 
 import "cordwood/router/vrl/fn"

@@ -97,7 +97,7 @@ func loadSchema(path string) (*jsonSchema, error) {
 	return &jsonSchema{schema: schema, unknown: unknownFormat(doc)}, nil
 }
 
-// noLoader refuses schemas that a schema refers to.
+// noLoader refuses references from a schema to other schemas.
 type noLoader struct{}
 
 func (noLoader) Load(url string) (any, error) {
@@ -138,7 +138,7 @@ func (s *jsonSchema) validate(f *fn.Frame, text, _, ignore value.Value) (value.V
 		return f.Failf("Failed to compile schema: Unknown format: '%s'. Adjust configuration to ignore unrecognized formats",
 			s.unknown)
 	}
-	// Validation needs a few times the room and the time that the text has bytes.
+	// Validation needs several times the length of the text in memory and time.
 	if !f.Reserve(16*text.Len()) || !f.Spend(text.Len()) {
 		return value.Value{}, false
 	}
@@ -160,7 +160,7 @@ func (s *jsonSchema) validate(f *fn.Frame, text, _, ignore value.Value) (value.V
 	return f.FailErr("JSON schema validation failed: ", violations{bad})
 }
 
-// violations is an error that lists what of a text does not conform, and where.
+// violations is an error that lists the violations of a schema and their places.
 type violations struct{ *jsonschema.ValidationError }
 
 func (v violations) Error() string {

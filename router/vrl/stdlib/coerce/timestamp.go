@@ -56,8 +56,7 @@ var formatTimestamp = &fn.Function{
 		{Title: "no such specifier", Source: `format_timestamp!(now(), "%Q")`, Fails: `invalid format`},
 	},
 	Compile: func(c *fn.Call) (fn.Impl, error) {
-		// What is known now is looked up once; what is wrong with it is told by the call,
-		// whose failure the program may handle.
+		// Known arguments are checked once. The call reports their faults, because the program may handle its failure.
 		var format *timefmt.Format
 		if v, ok := c.Const(1); ok {
 			format, _ = timefmt.Compile(v.Str())

@@ -10,7 +10,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// Functions that let only values of one kind pass, so that the compiler knows the kind.
+// Functions that accept values of one kind only, so that the compiler knows the kind of the result.
 var (
 	expectArray     = expect("array", value.Array, kind.Array, `array!(.a)`, `{"a":[1]}`, `[1]`)
 	expectBool      = expect("bool", value.Bool, kind.Boolean, `bool!(.a)`, `{"a":true}`, `true`)
@@ -22,8 +22,8 @@ var (
 		`{"a":"b"}`, `"2020-01-01T00:00:00Z"`)
 )
 
-// expect makes the function that returns its argument if it is of kind k, and fails
-// otherwise. full is the kind as the compiler sees it; the rest is an example.
+// expect returns the function that returns its argument if it is of kind k, and fails otherwise. full is the kind
+// for the compiler. The rest is an example.
 func expect(name string, k value.Kind, full kind.Kind, source, event, result string) *fn.Function {
 	bit := kind.Bit(k)
 	f := &fn.Function{
@@ -71,8 +71,8 @@ var (
 		`is_timestamp("2020-01-01T00:00:00Z")`)
 )
 
-// is makes the function that tests whether its argument is of kind k. yes and no are
-// examples that result in true and false.
+// is returns the function that tests whether its argument is of kind k. yes and no are examples with the results
+// true and false.
 func is(name string, k value.Kind, yes, no string) *fn.Function {
 	return &fn.Function{
 		Name:    name,
@@ -85,7 +85,7 @@ func is(name string, k value.Kind, yes, no string) *fn.Function {
 			{Title: "of another kind", Source: no, Result: `false`},
 		},
 		Impl: fn.Impl{F1: func(_ *fn.Frame, v value.Value) (value.Value, bool) {
-			// What is not there is null.
+			// A missing value is null.
 			return value.NewBool(v.Kind() == k || k == value.Null && !v.IsDefined()), true
 		}},
 	}
@@ -146,7 +146,7 @@ var isJSON = &fn.Function{
 	},
 }
 
-// jsonVariant tells by the first character what a JSON text holds.
+// jsonVariant returns the kind of a JSON text, judging by the first character.
 func jsonVariant(s string) string {
 	for i := range len(s) {
 		switch c := s[i]; c {
@@ -265,10 +265,9 @@ var scalarKinds = []struct {
 	{"undefined", kind.UndefinedBit},
 }
 
-// describeKind returns an object that shows what a kind is. The fields that are known of
-// objects are in the field object; what others may be, if there may be others, is in
-// object_unknown_exact if it is known what is inside them, else in object_unknown_infinite.
-// Arrays alike.
+// describeKind returns an object that describes a kind. Known fields of objects are in the member object. If other
+// fields may exist, their kind is in object_unknown_exact if it is known, and in object_unknown_infinite otherwise.
+// Arrays are described in the same way.
 func describeKind(k kind.Kind) value.Value {
 	yes := value.NewBool(true)
 	switch {

@@ -113,7 +113,7 @@ var xxHash = &fn.Function{
 	}},
 }
 
-// xxh32 is XXH32 with seed 0: four lanes of 32 bits, and the rest a word and a byte at a time.
+// xxh32 is XXH32 with seed 0. It processes four lanes of 32 bits, and the rest by words and bytes.
 func xxh32(s string) uint32 {
 	const p1, p2, p3, p4, p5 uint32 = 2654435761, 2246822519, 3266489917, 668265263, 374761393
 	b := fn.Octets(s)

@@ -9,17 +9,16 @@ import (
 	"cordwood/router/vrl/fn"
 )
 
-// A crcModel is a cyclic redundancy check by the parameters that catalogues of them give.
+// A crcModel is a cyclic redundancy check with the parameters that catalogues use.
 type crcModel struct {
 	name               string
 	width              uint
 	poly, init, xorOut uint64
-	// refIn says that the bits of a byte are taken from the lowest on, refOut that the bits of the
-	// result are in that order.
+	// refIn says that the lowest bit of a byte comes first. refOut says the same for the result.
 	refIn, refOut bool
 }
 
-// crcWide is the one check of more than 64 bits, 82 of them.
+// crcWide is the only check with more than 64 bits. It has 82.
 const crcWide = "CRC_82_DARC"
 
 // crcModels are the checks of the catalogue of Greg Cook (reveng.sourceforge.io), whose
@@ -160,8 +159,8 @@ var crcModels = []crcModel{
 	},
 }
 
-// A crcTable does a check a byte at a time. The register is kept at the upper end of its
-// 64 bits, or at the lower one if the lowest bits are taken first.
+// A crcTable computes a check byte by byte. The register is in the upper bits of its 64 bits, or in the lower ones
+// if refIn is set.
 type crcTable struct {
 	model crcModel
 	once  sync.Once
@@ -223,7 +222,7 @@ func (t *crcTable) sum(s string) uint64 {
 
 // wideSum returns the check of 82 bits, as decimal digits.
 func wideSum(s string) string {
-	// The polynomial 0x0308c0111011401440411 with its lowest bit first.
+	// The polynomial 0x0308c0111011401440411, with the lowest bit first.
 	const polyHigh, polyLow = 0x22080, 0x8a00a2022200c430
 	var high, low uint64
 	for i := range len(s) {

@@ -57,7 +57,7 @@ var algorithms = func() (list []algorithm) {
 	)
 }()
 
-// algorithmOf finds an algorithm by its name, in any case.
+// algorithmOf finds an algorithm by its name, ignoring case.
 func algorithmOf(name string) *algorithm {
 	for i := range algorithms {
 		if strings.EqualFold(algorithms[i].name, name) {
@@ -144,7 +144,7 @@ var decrypt = &fn.Function{
 	Compile: func(c *fn.Call) (fn.Impl, error) { return compileCipher(c, true) },
 }
 
-// compileCipher makes a call of encrypt or decrypt.
+// compileCipher compiles a call of encrypt or decrypt.
 func compileCipher(c *fn.Call, decrypt bool) (fn.Impl, error) {
 	var known *algorithm
 	if v, ok := c.Const(1); ok {
@@ -180,7 +180,7 @@ func compileCipher(c *fn.Call, decrypt bool) (fn.Impl, error) {
 	}}, nil
 }
 
-// cfb chains blocks of what is encrypted.
+// cfb is the CFB mode.
 func cfb(in, key, iv []byte, decrypt bool) ([]byte, error) {
 	c, err := aes.NewCipher(key)
 	if err != nil {
@@ -200,7 +200,7 @@ func cfb(in, key, iv []byte, decrypt bool) ([]byte, error) {
 	return out, nil
 }
 
-// ofb encrypts the initialization vector over and over for a key stream.
+// ofb is the OFB mode: it encrypts the initialization vector repeatedly to get a key stream.
 func ofb(in, key, iv []byte, _ bool) ([]byte, error) {
 	c, err := aes.NewCipher(key)
 	if err != nil {
@@ -216,8 +216,8 @@ func ofb(in, key, iv []byte, _ bool) ([]byte, error) {
 	return out, nil
 }
 
-// ctrLE and ctrBE encrypt a counter of 64 bits for a key stream: the first half of the
-// initialization vector, the lowest byte first, or the second, the highest byte first.
+// ctrLE and ctrBE encrypt a 64-bit counter to get a key stream. ctrLE counts in the first half of the
+// initialization vector, lowest byte first. ctrBE counts in the second half, highest byte first.
 func ctrLE(in, key, iv []byte, _ bool) ([]byte, error) {
 	return ctr(in, key, iv, iv[:8], binary.LittleEndian)
 }
@@ -248,10 +248,10 @@ func ctr(in, key, iv, counter []byte, order binary.ByteOrder) ([]byte, error) {
 	return out, nil
 }
 
-// errPadding says no more, so that it does not help an attacker to guess.
+// errPadding gives no details, so that it does not help an attacker.
 var errPadding = errors.New("invalid padding, or another key")
 
-// cbc chains whole blocks; the last one is filled up by pad.
+// cbc is the CBC mode. pad fills the last block.
 func cbc(pad func(b []byte, n int), unpad func(last []byte) (int, bool)) cryptoMode {
 	return func(in, key, iv []byte, decrypt bool) ([]byte, error) {
 		c, err := aes.NewCipher(key)
@@ -337,7 +337,7 @@ func unpadISO7816(last []byte) (int, bool) {
 
 func unpadISO10126(last []byte) (int, bool) { return int(last[len(last)-1]), true }
 
-// aead returns a mode that authenticates, of a package that has it.
+// aead returns an authenticated mode that a package provides.
 func aead(open func(key []byte) (cipher.AEAD, error)) cryptoMode {
 	return func(in, key, iv []byte, decrypt bool) ([]byte, error) {
 		c, err := open(key)
@@ -362,8 +362,8 @@ func xsalsa(in, key, iv []byte, decrypt bool) ([]byte, error) {
 	return secretbox.Seal(nil, in, (*[24]byte)(iv), (*[32]byte)(key)), nil
 }
 
-// siv is AES in the mode of RFC 5297: a tag made of the text and the initialization vector
-// comes first, and is what the text is encrypted with.
+// siv is AES-SIV of RFC 5297. The tag, which is computed from the text and the initialization vector, comes first
+// and is used to encrypt the text.
 func siv(in, key, iv []byte, decrypt bool) ([]byte, error) {
 	mac, err := newCMAC(key[:len(key)/2])
 	if err != nil {

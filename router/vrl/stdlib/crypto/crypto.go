@@ -73,7 +73,7 @@ var sha3Variants = map[string]digest{
 	"SHA3-512": func(b, s []byte) []byte { x := sha3.Sum512(s); return append(b, x[:]...) },
 }
 
-// variantOf makes the call of sha2 or sha3 with the variant that is its second argument.
+// variantOf compiles a call of sha2 or sha3. The second argument selects the variant.
 func variantOf(variants map[string]digest) func(c *fn.Call) (fn.Impl, error) {
 	return func(c *fn.Call) (fn.Impl, error) {
 		name, _ := c.Const(1)

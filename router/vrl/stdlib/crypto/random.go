@@ -28,7 +28,7 @@ var randomBool = &fn.Function{
 // maxRandom is how many random bytes a call returns at most.
 const maxRandom = 64 << 10
 
-// badLength says what is wrong with the length of random_bytes; "" if nothing is.
+// badLength returns the fault of a length for random_bytes; "" if it is valid.
 func badLength(n int64) string {
 	switch {
 	case n < 0:
@@ -86,7 +86,7 @@ func rangeParams(k kind.Kind) []fn.Param {
 	}
 }
 
-// rangeType says that a call cannot fail if its range is known.
+// rangeType makes a call infallible if its range is known.
 func rangeType(k kind.Kind) func(*fn.Call) fn.TypeDef {
 	return func(c *fn.Call) fn.TypeDef {
 		_, low := c.Const(0)
@@ -128,7 +128,7 @@ var randomFloat = &fn.Function{
 			return f.Fail(badRange)
 		}
 		r := mathrand.Float64()
-		// Half of each, so that the distance of large numbers does not overflow.
+		// Halves are used so that the difference of large numbers does not overflow.
 		x := 2 * (a/2 + (b/2-a/2)*r)
 		if x < a || math.IsNaN(x) {
 			x = a
@@ -178,7 +178,7 @@ func uuidText(f *fn.Frame, id [16]byte) (value.Value, bool) {
 	return value.NewBytes(b), true
 }
 
-// stampUUID sets the bits of a UUID that tell its version.
+// stampUUID sets the version and variant bits of a UUID.
 func stampUUID(id *[16]byte, version byte) {
 	id[6] = id[6]&0x0f | version<<4
 	id[8] = id[8]&0x3f | 0x80
@@ -223,8 +223,8 @@ var uuidV7 = &fn.Function{
 	Impl: fn.Impl{F1: func(f *fn.Frame, v value.Value) (value.Value, bool) {
 		ms := uint64(f.Host.Now().UnixMilli())
 		if v.IsDefined() {
-			// The others take the lower 32 bits of the nanoseconds since 1970 for those since
-			// the second began.
+			// For compatibility, the nanoseconds are the lower 32 bits of the nanoseconds since 1970, and not those since
+			// the start of the second.
 			sec, nsec := v.Unix()
 			ms = uint64(sec*1000 + int64(uint32(sec*1e9+int64(nsec)))/1e6)
 		}

@@ -37,7 +37,7 @@ var matchDatadogQuery = &fn.Function{
 		if err != nil {
 			return fn.Impl{}, c.BadArgument(1, "%s", err)
 		}
-		// Its words are patterns without repetitions.
+		// The words of a query are patterns without repetitions.
 		if err := c.Host.KeepPattern(256 * len(q.Text())); err != nil {
 			return fn.Impl{}, c.BadArgument(1, "%s", err)
 		}
@@ -71,7 +71,7 @@ func textSize(v value.Value) int {
 // A matcher reports whether an object matches.
 type matcher func(event value.Value) bool
 
-// A ddField is a name that a query gives, and the places in an object that it stands for.
+// A ddField is a name in a query, and the places in an object to which it refers.
 type ddField struct {
 	kind ddKind
 	// tag is the name of a tag.
@@ -83,7 +83,7 @@ type ddField struct {
 type ddKind uint8
 
 const (
-	ddDefault   ddKind = iota // the message and what else may hold text
+	ddDefault   ddKind = iota // the message and other fields with text
 	ddReserved                // a field that every event may have
 	ddAttribute               // a field at a path
 	ddTag                     // an element of the tags
@@ -92,8 +92,8 @@ const (
 
 var tagsPath = value.Path{value.Name("tags")}
 
-// strings calls f with the texts that the field has until it returns true, and returns
-// whether it did. Of tags f gets the whole name:value.
+// strings calls f with the texts of the field until f returns true, and returns whether it did. For tags, f gets
+// the whole name:value.
 func (d *ddField) strings(event value.Value, f func(s string) bool) bool {
 	if d.kind == ddTag || d.kind == ddTags {
 		v, _ := event.Peek(tagsPath)
@@ -156,8 +156,8 @@ func (d *ddField) exists(event value.Value) bool {
 	return false
 }
 
-// matches returns the matcher for a word or phrase, and the pattern that it tries, if any. In
-// a word that has a glob, * stands for any text and ? for one character.
+// matches returns the matcher for a word or phrase, and the pattern that it uses, if any. If glob is set, * matches
+// any text and ? one character.
 func (d *ddField) matches(text string, glob bool) (matcher, *pattern.Regex, error) {
 	if d.kind == ddTag {
 		text = d.tag + ":" + text
@@ -192,10 +192,10 @@ func globPattern(text string, glob bool) string {
 	return p
 }
 
-// A bound is an end of a range. Without a value it is open.
+// A bound is an end of a range. If it has no value, the range is open.
 type bound struct {
 	text      string
-	number    value.Value // if the text is one and not quoted
+	number    value.Value // if the text is a number without quotes
 	open      bool
 	exclusive bool
 }
@@ -213,8 +213,7 @@ func newBound(text string, quoted, exclusive bool) bound {
 	return b
 }
 
-// admits reports whether v, or else the text, lies on the right side of the bound, which is
-// the lower one if sign is 1 and the upper one if it is -1.
+// admits reports whether v or text is within the bound. sign is 1 for the lower bound and -1 for the upper bound.
 func (b *bound) admits(v value.Value, text string, sign int) bool {
 	if b.open {
 		return true

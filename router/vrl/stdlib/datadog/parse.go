@@ -10,14 +10,14 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// Bounds of a query: its length in bytes, and how deep parentheses may be nested.
+// The limits of a query: its length in bytes, and the nesting of parentheses.
 const (
 	maxDatadogQuery = 64 << 10
 	maxDatadogDepth = 64
 )
 
-// parseDatadog makes the matcher of a query, and the steps that it takes at most over an event
-// with so many bytes of text.
+// parseDatadog parses a query. cost returns the maximum number of steps for an event with the given number of bytes
+// of text.
 //
 //	query  = and { ("OR" | "||") and }
 //	and    = clause { ["AND" | "&&"] clause }
@@ -41,8 +41,7 @@ func parseDatadog(query string) (m matcher, cost func(bytes int) int, err error)
 	return m, p.cost, nil
 }
 
-// cost returns the steps for an event with so many bytes of text: each term may look at all
-// of it.
+// cost returns the steps for an event with bytes of text. Each term may read all of it.
 func (p *ddParser) cost(bytes int) int {
 	steps := p.terms * (1 + bytes/16)
 	for _, re := range p.patterns {
@@ -85,7 +84,7 @@ func (p *ddParser) peek() byte {
 	return 0
 }
 
-// word consumes an operator that is a word, or else its sign.
+// word accepts an operator in the form of a word or a sign.
 func (p *ddParser) word(word, sign string) bool {
 	rest := p.src[p.pos:]
 	switch {
@@ -101,7 +100,7 @@ func (p *ddParser) word(word, sign string) bool {
 	return true
 }
 
-// or parses a query, whose words belong to the field unless they name another one.
+// or parses a query. Its words refer to the field, unless they name another one.
 func (p *ddParser) or(field *ddField, depth int) (matcher, error) {
 	if depth > maxDatadogDepth {
 		return nil, p.problem("parentheses are nested deeper than %d", maxDatadogDepth)
@@ -220,7 +219,7 @@ func (p *ddParser) term(field *ddField, depth int) (matcher, error) {
 	return p.find(field, text, glob)
 }
 
-// presence parses what follows _exists_: and _missing_:.
+// presence parses the text after _exists_: and _missing_:.
 func (p *ddParser) presence(name string) (matcher, error) {
 	of, _, err := p.text(true)
 	if err != nil {
@@ -239,8 +238,8 @@ func (p *ddParser) presence(name string) (matcher, error) {
 	return func(e value.Value) bool { return !field.exists(e) }, nil
 }
 
-// text reads a word, in which a backslash takes the meaning from what follows it. glob
-// reports whether there is a * or ? with a meaning. A name ends before a colon.
+// text parses a word. A backslash escapes the next character. glob reports whether an unescaped * or ? occurs. A
+// name ends before a colon.
 func (p *ddParser) text(name bool) (text string, glob bool, err error) {
 	var b []byte
 	for p.pos < len(p.src) {
@@ -263,7 +262,7 @@ func (p *ddParser) text(name bool) (text string, glob bool, err error) {
 	return string(b), glob, nil
 }
 
-// quoted reads a phrase in quotes.
+// quoted parses a phrase in quotes.
 func (p *ddParser) quoted() (string, error) {
 	var b []byte
 	for p.pos++; p.pos < len(p.src); p.pos++ {
@@ -281,7 +280,7 @@ func (p *ddParser) quoted() (string, error) {
 	return "", p.problem("the phrase has no closing quote")
 }
 
-// end reads an end of a range.
+// end parses an end of a range.
 func (p *ddParser) end(exclusive bool) (bound, error) {
 	if p.peek() == '"' {
 		text, err := p.quoted()
@@ -294,7 +293,7 @@ func (p *ddParser) end(exclusive bool) (bound, error) {
 	return newBound(text, false, exclusive), err
 }
 
-// interval reads a range such as [1 TO 5} whose bracket is next.
+// interval parses a range such as [1 TO 5}, starting at the bracket.
 func (p *ddParser) interval(field *ddField) (matcher, error) {
 	exclusive := p.peek() == '{'
 	p.pos++
@@ -323,7 +322,7 @@ func (p *ddParser) interval(field *ddField) (matcher, error) {
 	return field.within(low, high), nil
 }
 
-// comparison reads a range such as >=5.
+// comparison parses a range such as >=5.
 func (p *ddParser) comparison(field *ddField) (matcher, error) {
 	below := p.peek() == '<'
 	p.pos++
@@ -342,7 +341,7 @@ func (p *ddParser) comparison(field *ddField) (matcher, error) {
 	return field.within(end, open), nil
 }
 
-// defaultField is where words are looked for that name no field.
+// defaultField is the field for words that name no field.
 var defaultField = &ddField{kind: ddDefault, paths: []value.Path{
 	{value.Name("message")},
 	{value.Name("custom"), value.Name("error"), value.Name("message")},
@@ -368,7 +367,7 @@ func fieldOf(name string) (*ddField, error) {
 	return &ddField{kind: ddAttribute, paths: []value.Path{path}}, err
 }
 
-// attributePath reads a path such as a.b-c[0]."d e".
+// attributePath parses a path such as a.b-c[0]."d e".
 func attributePath(s string) (value.Path, error) {
 	var path value.Path
 	for i := 0; i < len(s); {

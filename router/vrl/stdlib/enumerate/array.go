@@ -6,7 +6,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// exactly returns the kinds of the elements of k, an array, if their number is known.
+// exactly returns the kinds of the elements of an array k, if their number is known.
 func exactly(k kind.Kind) ([]kind.Kind, bool) {
 	a := k.Only(kind.ArrayBit).Array()
 	if a == nil {
@@ -38,9 +38,8 @@ func concatKinds(a, b kind.Kind) kind.Kind {
 	return k
 }
 
-// chargeCopy takes the cost of a copy of n elements off the budget. Loops that make a
-// container grow step by step drop all copies but the last: so a part of the memory
-// counts, and the time.
+// chargeCopy takes the cost of copying n elements from the budget. A loop that extends a container drops all copies
+// except the last, so only a part of the memory is charged, besides the time.
 func chargeCopy(f *fn.Frame, n int) bool { return f.Spend(n/16) && f.Reserve(n*value.FieldBytes/4) }
 
 var appendArrays = &fn.Function{

@@ -174,7 +174,7 @@ var unique = &fn.Function{
 			return value.Value{}, false
 		}
 		out := make([]value.Value, 0, a.Len())
-		// Few are compared with each other, many by a text that is the same for the same values.
+		// If there are few elements, they are compared with each other. Otherwise equal values are found by equal texts.
 		if a.Len() <= 16 {
 			for i, x := range a.Peek() {
 				if !hasSame(out, x) {
@@ -200,8 +200,7 @@ var unique = &fn.Function{
 	}},
 }
 
-// appendIdentity appends a text that two values have in common if and only if they are
-// the same in the sense of value.Same.
+// appendIdentity appends a text that is equal for two values if and only if they are the same by value.Same.
 func appendIdentity(b []byte, v value.Value) []byte {
 	b = append(b, byte(v.Kind()))
 	sized := func(s string) {
@@ -270,7 +269,7 @@ var matchArray = &fn.Function{
 			if !f.SpendOnMatch(re.Regex(), x.Str()) {
 				return value.Value{}, false
 			}
-			// The first that matches decides for some, the first that does not for all.
+			// The first match decides for "some", and the first mismatch for "all".
 			if matches := x.IsString() && re.Regex().Match(x.Str()); matches != all.Bool() {
 				return value.NewBool(matches), true
 			}

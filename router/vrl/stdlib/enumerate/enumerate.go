@@ -59,7 +59,7 @@ var mapValues = &fn.Function{
 	}},
 }
 
-// mapOver returns v, a container, with the closure's results in place of its values.
+// mapOver returns the container v with its values replaced by the closure's results.
 func mapOver(f *fn.Frame, v value.Value, recursive bool, body *fn.Body) (value.Value, bool) {
 	return value.Map(v, func(x value.Value) (value.Value, bool) {
 		x, ok := body.Call(f, x)
@@ -123,7 +123,7 @@ var filter = &fn.Function{
 	}},
 }
 
-// What closures that go over the values of a container get.
+// The parameters of closures over the values of a container.
 var keyAndValue = []fn.Enum{
 	{Value: "key", Doc: "the name of the field, or the index of the element"},
 	{Value: "value", Doc: "its value"},

@@ -84,7 +84,7 @@ type flattener struct {
 	out       *value.Fields
 }
 
-// object adds the fields of o, whose keys follow the prefix.
+// object adds the fields of o. The prefix is put before their keys.
 func (x *flattener) object(prefix string, o *value.Fields, top bool) bool {
 	if !x.f.Reserve(o.Len() * value.FieldBytes) {
 		return false
@@ -137,7 +137,7 @@ var unflatten = &fn.Function{
 	}},
 }
 
-// maxUnflatten bounds how deep objects are made of a key; what follows is not split.
+// maxUnflatten bounds the depth of the objects made from a key. The rest of the key is not split.
 const maxUnflatten = 256
 
 type unflattener struct {
@@ -146,7 +146,7 @@ type unflattener struct {
 	recursive bool
 }
 
-// A part is a value and its key as far as it was not used yet.
+// A part is a value and the unused rest of its key.
 type part struct {
 	key   string
 	value value.Value
@@ -195,7 +195,7 @@ func (x *unflattener) object(parts []part, depth int) (value.Value, bool) {
 	return out.Value(), true
 }
 
-// field returns the value of the field that parts, whose keys all start with key, make.
+// field returns the value of a field. All keys of parts start with key.
 func (x *unflattener) field(key string, parts []part, depth int) (value.Value, bool) {
 	below := parts[:0]
 	plain := parts[0].value
@@ -253,7 +253,7 @@ type compacter struct {
 	recursive, null, str, object, array, nullish bool
 }
 
-// drops reports whether v, which is compact, is dropped.
+// drops reports whether v, which is already compact, must be dropped.
 func (x *compacter) drops(v value.Value) bool {
 	if x.nullish && v.Nullish() {
 		return true

@@ -1,4 +1,4 @@
-// Package enumerate holds the functions that look through, change and rebuild arrays and objects.
+// Package enumerate has the functions that search, change and rebuild arrays and objects.
 package enumerate
 
 import "cordwood/router/vrl/fn"

@@ -50,7 +50,7 @@ func mergeKinds(a, b kind.Kind) kind.Kind {
 		return out
 	}
 	if _, more := b.Object().Unknown(); more {
-		// Any object inside may get more fields, and others in place of its own.
+		// Objects inside may get further fields, or their fields may be replaced.
 		return kind.Object
 	}
 	for _, x := range b.Object().Known() {
@@ -321,7 +321,7 @@ var unnest = &fn.Function{
 	},
 }
 
-// unnestAt returns copies of root with each element of list at the path.
+// unnestAt returns a copy of root for each element of list. Each copy has the element at the path.
 func unnestAt(f *fn.Frame, root value.Value, path value.Path, list value.Value) (value.Value, bool) {
 	n := list.Len()
 	if !f.Reserve(n * value.ElementBytes) {

@@ -1,7 +1,7 @@
 package ip
 
 import (
-	"crypto/sha1" // Community ID is defined with it
+	"crypto/sha1" // the Community ID specification requires it
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// IP protocol numbers for which a flow has ports, or types of messages in their place.
+// The IP protocols for which a flow has ports, or message types instead.
 const (
 	protoICMP   = 1
 	protoTCP    = 6
@@ -78,7 +78,7 @@ var communityID = &fn.Function{
 	}},
 }
 
-// flowID returns the Community ID of a flow that the arguments of community_id describe.
+// flowID returns the Community ID of the flow described by the arguments of community_id.
 func flowID(args []value.Value) ([]byte, error) {
 	var addrs [2]netip.Addr
 	for i, side := range []string{"source", "destination"} {
@@ -147,8 +147,8 @@ func flowID(args []value.Value) ([]byte, error) {
 	return base64.StdEncoding.AppendEncode([]byte("1:"), sum[:]), nil
 }
 
-// icmpAnswer returns the type of message that answers another type, by which the two
-// directions of a flow are known to belong together. oneWay is true if there is none.
+// icmpAnswer returns the message type of the reply to a type, so that both directions of a flow get the same id.
+// oneWay is true if there is no reply.
 func icmpAnswer(proto, typ uint16) (answer uint16, oneWay bool) {
 	pairs := [][2]uint16{{8, 0}, {13, 14}, {15, 16}, {10, 9}, {17, 18}}
 	if proto == protoICMPv6 {

@@ -82,7 +82,7 @@ var decryptIP = &fn.Function{
 	}},
 }
 
-// What the examples encrypt 10.1.2.3 to.
+// The results of encrypting 10.1.2.3, for the examples.
 const (
 	encryptedBlock  = "3146:8b64:5300:d1c5:a511:c55a:3ef5:a11a"
 	encryptedPrefix = "244.201.129.98"
@@ -132,8 +132,8 @@ func cryptIP(f *fn.Frame, ip, key, mode value.Value, block func(b cipher.Block, 
 	return address(f, netip.AddrFrom16(b).Unmap())
 }
 
-// cryptPrefix encrypts or decrypts an address bit by bit: each bit is flipped or not
-// depending on the bits of the clear address before it.
+// cryptPrefix encrypts or decrypts an address bit by bit. Whether a bit is flipped depends on the preceding bits of
+// the original address.
 func cryptPrefix(in [16]byte, key []byte, decrypt bool) (out [16]byte, err error) {
 	one, err := aes.NewCipher(key[:16])
 	if err != nil {
@@ -143,7 +143,7 @@ func cryptPrefix(in [16]byte, key []byte, decrypt bool) (out [16]byte, err error
 	if err != nil {
 		return out, err
 	}
-	// The prefix so far is at the end of a block, behind a bit that marks its start.
+	// The prefix so far is at the end of a block, after a bit that marks its start.
 	prefix, start := [16]byte{15: 1}, 0
 	if netip.AddrFrom16(in).Is4In6() {
 		prefix, start = [16]byte{3: 1, 14: 0xff, 15: 0xff}, 96

@@ -18,8 +18,8 @@ func parseIP(s string) (netip.Addr, bool) {
 	return a, err == nil && a.Zone() == ""
 }
 
-// noIP fails a call whose argument is not an address. Neither the text nor the reason is in
-// the message, which programs know.
+// noIP makes a call fail because its argument is not an address. The message is the documented one, so it contains
+// neither the text nor the reason.
 func noIP(f *fn.Frame) (value.Value, bool) {
 	return f.Fail("unable to parse IP address: invalid IP address syntax")
 }
@@ -254,7 +254,7 @@ var ipSubnet = &fn.Function{
 	}},
 }
 
-// parseCIDR reads a network such as 10.0.0.0/8. An address alone is a network of one.
+// parseCIDR parses a network such as 10.0.0.0/8. A single address is a network of one address.
 func parseCIDR(s string) (netip.Prefix, error) {
 	if !strings.Contains(s, "/") {
 		a, ok := parseIP(s)
@@ -273,7 +273,7 @@ func parseCIDR(s string) (netip.Prefix, error) {
 	return p, nil
 }
 
-// networks reads the network or the list of networks that v is.
+// networks parses v, which is a network or a list of networks.
 func networks(v value.Value) ([]netip.Prefix, error) {
 	list := []value.Value{v}
 	if a := v.Array(); a != nil {
@@ -355,13 +355,12 @@ func within(f *fn.Frame, list []netip.Prefix, v value.Value) (value.Value, bool)
 	return value.NewBool(false), true
 }
 
-// contains4 is Contains with an IPv6 address that stands for one of IPv4 kept what it is.
+// contains4 is Contains, but does not convert IPv4-mapped IPv6 addresses to IPv4.
 func contains4(p netip.Prefix, a netip.Addr) bool {
 	return p.Addr().BitLen() == a.BitLen() && p.Contains(a)
 }
 
-// shortAddress is s, or if it is longer than any address a beginning of it that is none
-// either: errors quote what they are about.
+// shortAddress returns s, or a prefix of it if it is longer than any address, because errors quote the text.
 func shortAddress(s string) string {
 	const longest = 256
 	if len(s) > longest {

@@ -8,7 +8,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// The mean radius of the Earth, and what makes miles of kilometers.
+// The mean radius of the Earth, and the factor from kilometers to miles.
 const (
 	earthRadius = 6371.0088
 	milesPerKm  = 0.6213712
@@ -57,7 +57,7 @@ var haversine = &fn.Function{
 		bearing := math.Mod(math.Atan2(y, x)*180/math.Pi+360, 360)
 		o := value.MakeFields(2)
 		if math.IsNaN(bearing) || math.IsNaN(distance) {
-			bearing, distance = 0, 0 // of places at infinity
+			bearing, distance = 0, 0 // for infinite coordinates
 		}
 		o.Add("bearing", value.NewFloat(math.Round(bearing*1e3)/1e3))
 		o.Add("distance", value.NewFloat(math.Round(distance*1e7)/1e7))

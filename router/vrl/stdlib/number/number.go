@@ -10,7 +10,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// sameNumber returns the Type of functions whose result is of the kind of the first argument.
+// sameNumber returns the Type of functions whose result has the kind of the first argument.
 func sameNumber(c *fn.Call) fn.TypeDef {
 	return fn.TypeDef{Kind: c.Kind(0).Only(kind.IntegerBit | kind.FloatBit)}
 }
@@ -44,8 +44,7 @@ var (
 		`round(4.345, precision: 2)`, `4.35`, `round(-2.5)`, `-3.0`)
 )
 
-// rounds makes a function that rounds to a number of decimals. The rest are examples
-// with and without decimals.
+// rounds returns a function that rounds to a number of decimals. The rest are examples with and without decimals.
 func rounds(name, doc string, round func(float64) float64,
 	precise, preciseResult, plain, plainResult string,
 ) *fn.Function {
@@ -73,7 +72,7 @@ func rounds(name, doc string, round func(float64) float64,
 			scale := math.Pow(10, float64(precision.Int()))
 			x := round(v.Float()*scale) / scale
 			if math.IsNaN(x) || math.IsInf(x, 0) {
-				// The number has no such decimals, or is infinite.
+				// The number is too large to have such decimals, or infinite.
 				return v, true
 			}
 			return value.NewFloat(x), true

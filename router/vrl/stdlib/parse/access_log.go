@@ -11,10 +11,9 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// This file holds the parsers of the access logs that descend from NCSA's common format.
+// This file has the parsers of access logs that derive from NCSA's common log format.
 
-// maxTries bounds how many places are tried for the end of a field that may hold what
-// ends it.
+// maxTries bounds the tries to find the end of a field that may contain its own delimiter.
 const maxTries = 64
 
 const accessTime = "%d/%b/%Y:%T %z"
@@ -40,8 +39,8 @@ func optionalFields(texts, ints, floats string) kind.Kind {
 	return kind.ObjectOf(list...)
 }
 
-// lineParser parses a line into fields, all but the time, which it returns as text: "-"
-// if there is none. It returns false if the line is not of the format.
+// lineParser parses a line into fields. It returns the time as text, or "-" if there is none. It returns false if
+// the line does not have the format.
 type lineParser func(s string, b *fields) (time string, ok bool)
 
 // run parses a line with p and reads its time.
@@ -68,7 +67,7 @@ func (p lineParser) run(f *fn.Frame, s string, l layout, arg value.Value, failed
 	return b.value(), true
 }
 
-// cutDash cuts a text in brackets or quotes, or a dash alone, off s.
+// cutDash parses a text in brackets or quotes, or a dash, at the start of s.
 func cutDash(s string, open, end byte) (text, rest string, ok bool) {
 	if s == "" {
 		return "", s, false
@@ -86,15 +85,15 @@ func cutDash(s string, open, end byte) (text, rest string, ok bool) {
 	return "", s, false
 }
 
-// cutNumber cuts an integer or a dash off s.
+// cutNumber parses an integer or a dash at the start of s.
 func cutNumber(s string) (text, rest string, ok bool) {
 	s = ascii.SkipSpace(s)
 	w, rest := ascii.CutWord(s)
 	return w, rest, w == "-" || w != "" && ascii.Digits(w) == len(w)
 }
 
-// cutRequest cuts the quoted request off s. It may hold quotes itself: it ends where what
-// is left is the rest of a line, which is for tail to say.
+// cutRequest parses the quoted request at the start of s. The request may contain quotes. It ends where tail
+// accepts the rest of the line.
 func cutRequest(s string, tail func(rest string) bool) (request string, ok bool) {
 	if s == "" {
 		return "", false
@@ -141,7 +140,7 @@ func addRequest(b *fields, request string) {
 	b.str("protocol", rest[i+1:])
 }
 
-// cutUser cuts the user and the time in brackets off s. A user may hold blanks.
+// cutUser parses the user and the time in brackets at the start of s. The user may contain spaces.
 func cutUser(s string) (user, time, rest string, ok bool) {
 	for i, tries := 0, 0; i < len(s) && tries < maxTries; i++ {
 		if !ascii.IsSpace(s[i]) || i == 0 || ascii.IsSpace(s[i-1]) {
@@ -159,7 +158,8 @@ func cutUser(s string) (user, time, rest string, ok bool) {
 	return "", "", s, false
 }
 
-// apacheAccess parses a line in common format, or with combined also what follows there.
+// apacheAccess parses a line in the common format. If combined is set, it also parses the additional fields of the
+// combined format.
 func apacheAccess(s string, b *fields, combined bool) (string, bool) {
 	s = strings.TrimSpace(s)
 	host, s := ascii.CutWord(s)
@@ -207,8 +207,7 @@ func apacheCommon(s string, b *fields) (string, bool) { return apacheAccess(s, b
 
 func apacheCombined(s string, b *fields) (string, bool) { return apacheAccess(s, b, true) }
 
-// apacheError parses a line of Apache's error log. In the newer layout a part of the
-// message stands before the client.
+// apacheError parses a line of Apache's error log. In the newer format, a part of the message is before the client.
 func apacheError(s string, b *fields) (string, bool) {
 	s = strings.TrimSpace(s)
 	time, s, ok := cutDash(s, '[', ']')
@@ -370,7 +369,7 @@ var parseApacheLog = &fn.Function{
 	},
 }
 
-// errorTime is the time of nginx's error log.
+// errorTime is the format of times in nginx's error log.
 var errorTime = mustLayout("%Y/%m/%d %H:%M:%S")
 
 func mustLayout(text string) layout {
@@ -381,7 +380,7 @@ func mustLayout(text string) layout {
 	return layout{f}
 }
 
-// cutFloat adds a number with a fraction that s starts with; a dash adds nothing.
+// cutFloat adds the decimal number at the start of s. A dash adds nothing.
 func cutFloat(b *fields, key, s string) (rest string, ok bool) {
 	w, rest := ascii.CutWord(ascii.SkipSpace(s))
 	if w == "-" {

@@ -14,10 +14,10 @@ import (
 type albReader struct {
 	s  string
 	b  fields
-	at string // the field that could not be read; "" so far
+	at string // the name of the field that could not be parsed; "" if none
 }
 
-// next cuts the next field off the line, with or without quotes.
+// next returns the next field of the line, with or without quotes.
 func (r *albReader) next(key string) string {
 	if r.at != "" {
 		return "-"
@@ -107,7 +107,7 @@ func (r *albReader) request() {
 	r.add("request_protocol", rest[i+1:])
 }
 
-// parseALB reads a line. The error names the field that is not as it should be.
+// parseALB parses a line. The second result is the name of an invalid field.
 func parseALB(s string, strict bool) (value.Value, string) {
 	r := albReader{s: s, b: newFields(34)}
 	for _, key := range [...]string{"type", "timestamp", "elb", "client_host", "target_host"} {
@@ -207,7 +207,7 @@ var parseAWSALBLog = &fn.Function{
 	}},
 }
 
-// vpcFields holds the known fields of flow logs, and whether they are integers.
+// vpcFields has the known fields of flow logs. The value is true for integers.
 var vpcFields = func() map[string]bool {
 	m := map[string]bool{}
 	for _, n := range strings.Fields("account_id action az_id dstaddr flow_direction instance_id interface_id " +
@@ -229,7 +229,7 @@ var vpcFields = func() map[string]bool {
 const vpcDefault = "version account_id interface_id srcaddr dstaddr srcport dstport protocol packets bytes start end " +
 	"action log_status"
 
-// vpcFormat returns the names of a format; the second result is one that is unknown.
+// vpcFormat returns the names in a format. The second result is an unknown name.
 func vpcFormat(format string) (names []string, unknown string) {
 	names = strings.Fields(format)
 	for _, n := range names {
@@ -360,8 +360,7 @@ var parseAWSCloudWatch = &fn.Function{
 	}},
 }
 
-// cloudWatch returns the object made of a message; the second result is what is wrong
-// with it.
+// cloudWatch returns the object for a message. The second result describes a fault.
 func cloudWatch(in value.Value) (value.Value, string) {
 	o := in.Object()
 	if o == nil {

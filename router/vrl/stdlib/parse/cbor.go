@@ -19,8 +19,8 @@ type cborReader struct {
 
 var errCBOREnd = errors.New("the data ends inside an item")
 
-// head reads the first byte of an item and its argument. indefinite reports a container
-// or string that continues until a break.
+// head reads the first byte of an item and its argument. indefinite reports whether a container or string continues
+// until a break.
 func (r *cborReader) head() (major byte, info byte, arg uint64, indefinite bool, err error) {
 	if r.s == "" {
 		return 0, 0, 0, false, errCBOREnd
@@ -45,7 +45,7 @@ func (r *cborReader) head() (major byte, info byte, arg uint64, indefinite bool,
 	return major, info, binary.BigEndian.Uint64(b[:]), false, nil
 }
 
-// broken reports whether a break is next, and skips it.
+// broken reports whether the next item is a break, and skips it.
 func (r *cborReader) broken() bool {
 	if r.s != "" && r.s[0] == 0xff {
 		r.s = r.s[1:]
@@ -86,7 +86,7 @@ func (r *cborReader) item() (value.Value, error) {
 	case 5:
 		return r.mapping(arg, indefinite)
 	case 6:
-		return r.item() // a tag says how to take an item, which is kept as it is
+		return r.item() // the tag is ignored
 	}
 	return cborSimple(info, arg, indefinite)
 }

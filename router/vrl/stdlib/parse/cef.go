@@ -13,7 +13,7 @@ var cefHeader = [...]string{
 	"cefVersion", "deviceVendor", "deviceProduct", "deviceVersion", "deviceEventClassId", "name", "severity",
 }
 
-// parseCEFLine parses a message; the second result is what is wrong with it.
+// parseCEFLine parses a message. The second result describes a fault.
 func parseCEFLine(f *fn.Frame, s string, translate, strict bool) (value.Value, string) {
 	i := strings.Index(s, "CEF:")
 	if i < 0 {
@@ -63,8 +63,8 @@ func cefKey(s string) bool {
 	return s != ""
 }
 
-// cefValue cuts a value off s: the text up to the next key, which a blank precedes. If
-// strict, an equals sign without a backslash is part of no value.
+// cefValue parses a value at the start of s: the text up to the space before the next key. If strict is set, a
+// value must not contain an unescaped equals sign.
 func cefValue(s string, strict bool) (text, rest string, ok bool) {
 	from := 0
 	for {
@@ -72,7 +72,7 @@ func cefValue(s string, strict bool) (text, rest string, ok bool) {
 		if n < 0 {
 			return strings.TrimRight(s, " "), "", true
 		}
-		// A key is near: looking further back would make long values slow.
+		// Keys are short. Searching further back would make long values slow.
 		if i := strings.LastIndexByte(s[from:from+n], ' '); i >= 0 && cefKey(s[from+i+1:from+n]) {
 			return strings.TrimRight(s[:from+i], " "), s[from+i+1:], true
 		}
@@ -83,7 +83,7 @@ func cefValue(s string, strict bool) (text, rest string, ok bool) {
 	}
 }
 
-// unescapeCEF removes the backslashes before backslashes, sep and line ends' letters.
+// unescapeCEF removes the backslashes before backslashes, sep and the letters for line ends.
 func unescapeCEF(f *fn.Frame, s, sep string) string {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s
@@ -111,7 +111,7 @@ func unescapeCEF(f *fn.Frame, s, sep string) string {
 	return fn.Unsafe(b)
 }
 
-// cefCustom reports whether fields of the name have a label that says what they mean.
+// cefCustom reports whether fields with the name have a label.
 func cefCustom(name string) bool {
 	for _, p := range [...]string{"c6a", "cfp", "cn", "cs", "deviceCustomDate", "flexDate", "flexNumber", "flexString"} {
 		if n, ok := strings.CutPrefix(name, p); ok && len(n) == 1 && ascii.IsDigit(n[0]) {

@@ -16,8 +16,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// suffixList reports how many labels of a domain, given in Punycode, are a public suffix,
-// and whether a rule says so.
+// suffixList returns how many labels of a domain in Punycode form its public suffix, and whether a rule says so.
 type suffixList func(labels []string) (n int, known bool)
 
 // builtinSuffixes returns the list compiled into the program.
@@ -27,7 +26,7 @@ func builtinSuffixes(labels []string) (int, bool) {
 	return n, icann || n > 1
 }
 
-// rules is a list read from a file: the rules, those with a star and the exceptions.
+// rules is a list from a file: rules, wildcard rules and exceptions.
 type rules map[string]byte
 
 // maxRules bounds the size of the file of a list.
@@ -105,7 +104,7 @@ func runETLD(f *fn.Frame, host string, plus int64, list suffixList) (value.Value
 		ascii[i] = a
 	}
 	end := len(labels)
-	if labels[end-1] == "" { // the dot of the root
+	if labels[end-1] == "" { // the dot of the root domain
 		end--
 	}
 	if end == 0 {

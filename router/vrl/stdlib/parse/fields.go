@@ -11,9 +11,9 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// This file holds what the parsers of log formats share.
+// This file has the common parts of the parsers of log formats.
 
-// fields builds an object from fields in the order in which a text has them.
+// fields builds an object from fields in the order of a text.
 type fields struct {
 	o      *value.Fields
 	sorted bool
@@ -32,14 +32,14 @@ func (b *fields) add(key string, v value.Value) {
 
 func (b *fields) str(key, s string) { b.add(key, value.NewString(s)) }
 
-// text adds s unless it is the dash that stands for no value.
+// text adds s, unless it is a dash, which stands for a missing value.
 func (b *fields) text(key, s string) {
 	if s != "-" {
 		b.str(key, s)
 	}
 }
 
-// integer adds a decimal number; false if s is not one that fits.
+// integer adds a decimal number. It returns false if s is not a number in range.
 func (b *fields) integer(key, s string) bool {
 	i, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
@@ -56,15 +56,15 @@ func (b *fields) value() value.Value {
 	return b.o.Value()
 }
 
-// What the parsers of texts with many parts take off the budget for each part: a value of an
-// array that grows, and a field that goes through a list into an object.
+// The cost of each part of a text for parsers: a value in a growing array, and a field that is put into a list and
+// then into an object.
 const (
 	roomOfValue = 2 * value.ElementBytes
 	roomOfField = 3 * value.FieldBytes
 )
 
-// gather returns the object of the fields given in the order of a text. The values of a
-// key that occurs several times are put together by merge, the earlier one first.
+// gather returns an object with the fields of a list. merge combines the values of a repeated key, the earlier one
+// first.
 func gather(list []value.Field, merge func(a, b value.Value) value.Value) value.Value {
 	o := value.MakeFields(len(list))
 	inOrder := true
@@ -86,8 +86,7 @@ func gather(list []value.Field, merge func(a, b value.Value) value.Value) value.
 	return o.Value()
 }
 
-// appendTo puts a value into an array of the values of its key. Only arrays that it made
-// itself may be among what it is called with.
+// appendTo appends a value to the array of values of its key. All arrays that it receives must be its own results.
 func appendTo(a, b value.Value) value.Value {
 	if list := a.MutArray(); list != nil {
 		list.Append(b)
@@ -96,11 +95,11 @@ func appendTo(a, b value.Value) value.Value {
 	return value.ArrayOf(a, b)
 }
 
-// layout is a time layout that is compiled once if it is known, and else at each call.
+// layout is a time layout. If it is known at compile time, it is compiled once, otherwise at each call.
 type layout struct{ format *timefmt.Format }
 
-// compileLayout compiles the layout that argument i is; an empty one if it is not known
-// before the program runs, or not given.
+// compileLayout compiles the layout in argument i. If it is not known at compile time or not given, the result is
+// empty.
 func compileLayout(c *fn.Call, i int) (layout, error) {
 	v, ok := c.Const(i)
 	if !ok || !v.IsString() {
@@ -113,7 +112,7 @@ func compileLayout(c *fn.Call, i int) (layout, error) {
 	return layout{f}, nil
 }
 
-// of returns the layout that an argument names at run time.
+// of returns the layout in an argument at run time.
 func (l layout) of(v value.Value) (*timefmt.Format, error) {
 	if l.format != nil {
 		return l.format, nil
@@ -121,7 +120,7 @@ func (l layout) of(v value.Value) (*timefmt.Format, error) {
 	return timefmt.Compile(v.Str())
 }
 
-// stamp reads a time of a log line, in the zone of the run if it names none.
+// stamp parses a time in a log line. If it has no zone, the run's zone is used.
 func stamp(f *fn.Frame, format *timefmt.Format, text string) (value.Value, bool) {
 	t, nsec, err := format.ParseUnix(text, timefmt.ParseOptions{
 		Zone:          f.Host.Zone,
@@ -133,7 +132,7 @@ func stamp(f *fn.Frame, format *timefmt.Format, text string) (value.Value, bool)
 	return value.NewUnix(t, uint32(nsec)), true
 }
 
-// reason returns why a text is not the time that a layout describes.
+// reason returns the reason why a text does not match a time layout.
 func reason(err error) string {
 	if e, ok := err.(*timefmt.ParseError); ok { //nolint:errorlint // it is never wrapped
 		return e.Reason.String()
@@ -141,8 +140,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// guessYear returns the year that a time without one is in: this one, except for one of
-// December that is read in January.
+// guessYear returns the year for a time without one: the current year, or the previous year for a time in December
+// if it is January.
 func guessYear(f *fn.Frame, month time.Month) int {
 	now := f.Host.Now().In(f.Host.Zone)
 	if month == time.December && now.Month() == time.January {

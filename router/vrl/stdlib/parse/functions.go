@@ -1,5 +1,4 @@
-// Package parse holds the functions that read texts of known formats: lines of logs, JSON, XML, URLs,
-// units and times.
+// Package parse has the functions that parse known formats: log lines, JSON, XML, URLs, units and times.
 package parse
 
 import "cordwood/router/vrl/fn"

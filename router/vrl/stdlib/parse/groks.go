@@ -137,7 +137,7 @@ func runGroks(f *fn.Frame, rules []*groksRule, s string) (value.Value, bool) {
 	return f.Fail("unable to parse grok: value does not match any rule")
 }
 
-// result returns the object of a match; false if the budget does not suffice.
+// result returns the object of a match. It returns false if the budget is too small.
 func (r *groksRule) result(f *fn.Frame, list []grok.Capture) (value.Value, bool) {
 	out := value.MakeFields(8).Value()
 	for _, c := range list {
@@ -173,7 +173,7 @@ func (r *groksRule) result(f *fn.Frame, list []grok.Capture) (value.Value, bool)
 	return out, true
 }
 
-// insertGrok puts v at a path. Values for one path gather in an array.
+// insertGrok puts v at a path. Several values for one path become an array.
 func insertGrok(out *value.Value, p value.Path, v value.Value) {
 	old, ok := out.Get(p)
 	if ok && old.Kind() != value.Null {
@@ -184,7 +184,7 @@ func insertGrok(out *value.Value, p value.Path, v value.Value) {
 			v = value.ArrayOf(old, v)
 		}
 	}
-	// Paths of a rule hold no indices, so that this cannot fail.
+	// Paths in a rule have no indexes, so this cannot fail.
 	_ = value.Insert(out, p, v)
 }
 

@@ -12,12 +12,11 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// jodaField is what a run of letters in a layout of Joda-Time stands for: an expression,
-// and the specifier of strptime.
+// jodaField is the meaning of a run of letters in a Joda-Time layout: a regular expression and a strptime
+// specifier.
 type jodaField struct{ re, spec string }
 
-// jodaFields are the fields by letter; the longest run first. A run longer than all of
-// them is like the first.
+// jodaFields has the fields by letter, the longest run first. A longer run counts as the longest one.
 var jodaFields = map[byte][]struct {
 	n int
 	f jodaField
@@ -121,7 +120,7 @@ func dateMatcher(c *call) (string, groksFilter, error) {
 	if err != nil {
 		return "", nil, fmt.Errorf("invalid date layout %q: %w", joda, err)
 	}
-	// What a layout does not say is taken to be the start of it.
+	// Parts that the layout lacks take their smallest value.
 	has := func(specs ...string) bool {
 		for _, s := range specs {
 			if strings.Contains(layout, s) {
@@ -173,7 +172,7 @@ func dateMatcher(c *call) (string, groksFilter, error) {
 	}), nil
 }
 
-// groksZone returns a zone by name or by offset, as in "UTC+5" or "+05:30".
+// groksZone returns a zone by its name or offset, for example "UTC+5" or "+05:30".
 func groksZone(s string) (*time.Location, error) {
 	t := strings.TrimPrefix(strings.TrimPrefix(s, "UTC"), "GMT")
 	if t == "" || t == "Z" {

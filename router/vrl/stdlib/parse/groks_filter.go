@@ -14,7 +14,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// newFilter returns the filter that a rule names.
+// newFilter returns the filter for a name in a rule.
 func newFilter(c *call) (groksFilter, error) {
 	switch c.name {
 	case "integer", "integerExt":
@@ -90,7 +90,7 @@ func newFilter(c *call) (groksFilter, error) {
 	return nil, fmt.Errorf("unknown filter '%s'", c.name)
 }
 
-// textFilter makes a filter of strings; other values are dropped.
+// textFilter returns a filter for strings. Other values are dropped.
 func textFilter(filter func(f *fn.Frame, s string) (value.Value, bool)) groksFilter {
 	return func(f *fn.Frame, v value.Value) (value.Value, bool) {
 		if !v.IsString() || !f.SpendOn(v) {
@@ -100,10 +100,10 @@ func textFilter(filter func(f *fn.Frame, s string) (value.Value, bool)) groksFil
 	}
 }
 
-// structured takes the cost of a value that is parsed of a text off the budget.
+// structured takes the cost of parsing a value from a text from the budget.
 func structured(f *fn.Frame, s string) bool { return f.Reserve(12*len(s)) && f.Spend(len(s)/4) }
 
-// wholeNumber returns x as an integer if it is one that fits.
+// wholeNumber returns x as an integer if it is one in range.
 func wholeNumber(x float64) value.Value {
 	if x == math.Trunc(x) && math.Abs(x) < 1<<63 {
 		return value.NewInt(int64(x))
@@ -169,7 +169,7 @@ func scaleFilter(c *call) (groksFilter, error) {
 	}, nil
 }
 
-// xmlFilter parses a text as parse_xml does, with all scalars as texts.
+// xmlFilter parses a text as parse_xml does, but all scalars stay texts.
 func xmlFilter(f *fn.Frame, s string) (value.Value, bool) {
 	if !f.Reserve(4*len(s)) || !f.Spend(len(s)/2) {
 		return value.Value{}, false
@@ -271,8 +271,8 @@ func keyvalueFilter(c *call) (groksFilter, error) {
 	}), nil
 }
 
-// keyvalueChars returns a function that reports whether a character may be in a key or a value without
-// quotes: characters of words, of the given list, and .-_@.
+// keyvalueChars returns a function that reports whether a character may be in an unquoted key or value: word
+// characters, the given list, and .-_@.
 func keyvalueChars(list string) (func(r rune) bool, error) {
 	list = strings.ReplaceAll(list, `\w`, "")
 	list = strings.ReplaceAll(list, `\`, "")
@@ -282,9 +282,8 @@ func keyvalueChars(list string) (func(r rune) bool, error) {
 	}, nil
 }
 
-// cutPair cuts what is before the next delimiter outside of quotes off s. Without a
-// delimiter white space, commas and semicolons are. Quotes that are never closed are
-// removed from quotes.
+// cutPair returns the text before the next delimiter outside of quotes. Without a delimiter, white space, commas
+// and semicolons separate pairs. Quotes that are never closed are removed from quotes.
 func cutPair(s, separator, delimiter string, quotes []string) (pair, rest string) {
 	for i := 0; i < len(s); i++ {
 		if i == 0 || strings.HasSuffix(s[:i], separator) {
@@ -295,7 +294,7 @@ func cutPair(s, separator, delimiter string, quotes []string) (pair, rest string
 				if n := strings.IndexByte(s[i+1:], q[1]); n >= 0 {
 					i += n + 1
 				} else {
-					quotes[k] = "" // none closes from here on: do not look again
+					quotes[k] = "" // no such quote follows, so do not search again
 				}
 				break
 			}
@@ -310,8 +309,8 @@ func cutPair(s, separator, delimiter string, quotes []string) (pair, rest string
 	return s, ""
 }
 
-// keyvaluePair reads a pair. A key is cut down to the characters allowed at its end, a
-// value to those at its start, unless they are in quotes or a delimiter is given.
+// keyvaluePair parses a pair. Unless quotes or a delimiter are used, disallowed characters are removed from the
+// start of a key and the end of a value.
 func keyvaluePair(s, separator string, quotes []string, allowed func(rune) bool, free bool) (value.Field, bool) {
 	key, text, ok := strings.Cut(strings.TrimSpace(s), separator)
 	if !ok {

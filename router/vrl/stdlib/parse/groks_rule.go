@@ -16,33 +16,33 @@ import (
 // groksRule is a compiled rule of parse_groks.
 type groksRule struct {
 	re     *grok.Pattern
-	fields []groksField // by number of the field in the names given to grok.Build
-	index  []int        // by number of the group: the field, -1 for none
+	fields []groksField // by the index of the field in the names for grok.Build
+	index  []int        // by the number of the group: the index of the field, or -1
 }
 
-// groksField is where the text of an element goes, and how.
+// groksField says where the text of an element is stored, and in which form.
 type groksField struct {
-	path    value.Path // empty: an object's fields go into the result itself
+	path    value.Path // if it is empty, an object's fields are merged into the result
 	filters []groksFilter
 }
 
-// groksFilter turns a value into another one; false drops it.
+// groksFilter converts a value. If it returns false, the value is dropped.
 type groksFilter func(f *fn.Frame, v value.Value) (value.Value, bool)
 
-// call is a name with arguments, as in date("HH:mm").
+// call is a name with arguments, for example date("HH:mm").
 type call struct {
 	name string
 	args []groksArg
 }
 
-// groksArg is an argument: a text, or a call without one, such as a filter's name.
+// groksArg is an argument: a text, or a call, for example the name of a filter.
 type groksArg struct {
 	text   string
 	quoted bool
 	nested *call
 }
 
-// text returns argument i; def if there is none.
+// text returns argument i, or def if it is missing.
 func (c *call) text(i int, def string) string {
 	if i < len(c.args) {
 		return c.args[i].text
@@ -50,7 +50,7 @@ func (c *call) text(i int, def string) string {
 	return def
 }
 
-// groksParser reads the element between %{ and its brace.
+// groksParser parses an element between %{ and }.
 type groksParser struct {
 	s   string
 	pos int
@@ -117,8 +117,8 @@ func (p *groksParser) call(depth int) (*call, error) {
 	return c, nil
 }
 
-// groksString resolves the escapes of a string: of quotes, backslashes and line ends.
-// Any other backslash stays, since most of these strings are regular expressions.
+// groksString resolves the escapes of quotes, backslashes and line ends in a string. Other backslashes stay,
+// because most of these strings are regular expressions.
 func groksString(s string) string {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s
@@ -176,8 +176,8 @@ func parseElement(s string) (e groksElement, err error) {
 	return e, nil
 }
 
-// elementEnd returns where the element that s is inside of ends; -1 if nowhere. Braces in
-// strings do not count.
+// elementEnd returns the end of the element that starts before s; -1 if there is none. Braces in strings are
+// ignored.
 func elementEnd(s string) int {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
@@ -226,7 +226,7 @@ func compileRule(source string, aliases map[string]string) (*groksRule, error) {
 		i, err := strconv.Atoi(name)
 		if err != nil {
 			i = -1
-			if name != "" { // a group that the rule names itself
+			if name != "" { // a named group in the rule
 				i = len(b.rule.fields)
 				b.rule.fields = append(b.rule.fields, groksField{path: dottedPath(name)})
 			}
@@ -277,7 +277,7 @@ func (b *groksBuilder) expand(source string, depth int) (string, error) {
 	return out.String(), nil
 }
 
-// element returns the regular expression of an element.
+// element returns the regular expression for an element.
 func (b *groksBuilder) element(e groksElement, depth int) (string, error) {
 	n := -1
 	if e.field != "" || len(e.filters) > 0 {
@@ -322,8 +322,8 @@ func (b *groksBuilder) element(e groksElement, depth int) (string, error) {
 	return "(?P<" + grok.Group(n) + ">" + text + ")", nil
 }
 
-// groksTexts are the expressions of matchers without arguments. They have the names of the rules;
-// the library's names are in capitals.
+// groksTexts has the expressions of matchers without arguments. Their names are in lower case, and those of the
+// library in capitals.
 var groksTexts = map[string]string{
 	"integer": `[+-]?\d+`, "integerStr": `[+-]?\d+`,
 	"integerExt": `[+-]?\d+(?:[eE][+-]?\d+)?`, "integerExtStr": `[+-]?\d+(?:[eE][+-]?\d+)?`,
@@ -344,13 +344,12 @@ var groksTexts = map[string]string{
 	"uriPathParam": `%{URIPATHPARAM}`, "commonapachelog": `%{COMMONAPACHELOG}`,
 }
 
-// groksNumbers are the matchers whose text becomes a number.
+// groksNumbers has the matchers whose text becomes a number.
 var groksNumbers = map[string]groksFilter{
 	"integer": toInteger, "integerExt": toInteger, "number": toNumber, "numberExt": toNumber,
 }
 
-// groksMatcher returns the expression of a matcher, and what its text becomes if that is
-// no string.
+// groksMatcher returns the expression of a matcher, and the conversion of its text if the result is not a string.
 func groksMatcher(c *call) (string, groksFilter, error) {
 	switch c.name {
 	case "regex":

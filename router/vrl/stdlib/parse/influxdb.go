@@ -17,8 +17,8 @@ type influxLine struct {
 	time value.Value
 }
 
-// cutInflux cuts the text up to the first of the bytes of stop, without a backslash in
-// front, off s, and removes the backslashes before bytes of escaped.
+// cutInflux returns the text before the first unescaped byte in stop, without the backslashes before bytes in
+// escaped, and the rest.
 func cutInflux(s, stop, escaped string) (text, rest string) {
 	plain := true
 	i := 0
@@ -43,7 +43,7 @@ func cutInflux(s, stop, escaped string) (text, rest string) {
 	return fn.Unsafe(b), s[i:]
 }
 
-// parseInflux appends the metrics of a line to list; the second result is what is wrong.
+// parseInflux appends the metrics of a line to list. The second result describes a fault.
 func parseInflux(f *fn.Frame, s string, list []value.Value) ([]value.Value, string) {
 	const bad = "InfluxDB line protocol parsing error: "
 	var l influxLine
@@ -120,7 +120,7 @@ func parseInflux(f *fn.Frame, s string, list []value.Value) ([]value.Value, stri
 	return list, ""
 }
 
-// influxNumber returns the number that a field's value stands for.
+// influxNumber parses the value of a field as a number.
 func influxNumber(s string) (float64, bool) {
 	switch s {
 	case "t", "T", "true", "True", "TRUE":

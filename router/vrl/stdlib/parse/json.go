@@ -50,7 +50,7 @@ var parseJSON = &fn.Function{
 		} else {
 			o.Strict = true
 		}
-		// A value takes more room than the text that it is read from.
+		// A value takes more memory than its text.
 		if !f.Reserve(2 * len(s)) {
 			return value.Value{}, false
 		}

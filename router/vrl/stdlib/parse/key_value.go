@@ -10,26 +10,26 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// keyValue reads lines of keys and values.
+// keyValue parses lines of keys and values.
 type keyValue struct {
 	pair, field string
-	lenient     bool // blanks around the delimiter of a pair are skipped
-	standalone  bool // a key may be without a value
+	lenient     bool // spaces around the delimiter of a pair are ignored
+	standalone  bool // a key may have no value
 }
 
 var errKeyValue = "could not parse whole line successfully"
 
 var keyValueKind = kind.ObjectAll(kind.Or(kind.String, kind.Boolean, kind.ArrayAll(kind.String)))
 
-// ahead finds where a delimiter occurs next, for callers that ask again and again for shorter
-// and shorter ends of one text: it looks at each byte of the text once.
+// ahead finds the next delimiter, for callers that search ever shorter suffixes of one text. It reads each byte of
+// the text once.
 type ahead struct {
 	delimiter string
-	left      int // bytes of the text from the occurrence on, -1 if there is none
+	left      int // length of the text from the delimiter on, or -1 if there is none
 	known     bool
 }
 
-// index returns where the delimiter is first in s; -1 if nowhere.
+// index returns the index of the first delimiter in s, or -1.
 func (a *ahead) index(s string) int {
 	if a.known && a.left <= len(s) {
 		if a.left < 0 {
@@ -50,8 +50,7 @@ type keyValueReader struct {
 	pairs, fields ahead
 }
 
-// parse returns the pairs of a line; false if a part of it is none, or the budget does
-// not suffice.
+// parse returns the pairs of a line. It returns false if a part is not a pair, or if the budget is too small.
 func (p *keyValueReader) parse(f *fn.Frame, s string, list []value.Field) ([]value.Field, bool) {
 	left := s
 	for {
@@ -60,7 +59,7 @@ func (p *keyValueReader) parse(f *fn.Frame, s string, list []value.Field) ([]val
 		}
 		key, rest, ok := p.key(f, s)
 		if !ok {
-			// What was read so far counts if only blanks are left: no delimiter.
+			// The pairs so far are valid if only spaces are left.
 			return list, len(list) > 0 && isBlankText(left)
 		}
 		v := value.NewBool(true)
@@ -78,7 +77,7 @@ func (p *keyValueReader) parse(f *fn.Frame, s string, list []value.Field) ([]val
 	}
 }
 
-// pairDelimiter skips what is between a key and its value.
+// pairDelimiter skips the delimiter between a key and its value.
 func (p *keyValueReader) pairDelimiter(s string) (string, bool) {
 	if p.lenient {
 		s = ascii.SkipBlanks(s)
@@ -93,7 +92,7 @@ func (p *keyValueReader) pairDelimiter(s string) (string, bool) {
 	return s, true
 }
 
-// fieldDelimiter skips what is between two pairs.
+// fieldDelimiter skips the delimiter between two pairs.
 func (p *keyValueReader) fieldDelimiter(s string) (string, bool) {
 	if p.field == " " {
 		t := ascii.SkipBlanks(s)
@@ -108,7 +107,7 @@ func (p *keyValueReader) fieldDelimiter(s string) (string, bool) {
 	return s, false
 }
 
-// key cuts a key off s.
+// key parses a key at the start of s.
 func (p *keyValueReader) key(f *fn.Frame, s string) (key, rest string, ok bool) {
 	s = ascii.SkipBlanks(s)
 	if s == "" {
@@ -127,7 +126,7 @@ func (p *keyValueReader) key(f *fn.Frame, s string) (key, rest string, ok bool) 
 		if i := p.fieldIndex(s); i >= 0 && (end < 0 || i < end) {
 			end = i
 		} else if end == 0 || end < 0 && i < 0 {
-			// A key of nothing but what would delimit it, or the last word.
+			// The key consists only of delimiters, or is the last word.
 			if end = i; end < 0 {
 				end = len(s)
 			}
@@ -140,7 +139,7 @@ func (p *keyValueReader) key(f *fn.Frame, s string) (key, rest string, ok bool) 
 	return key, s[end:], key != ""
 }
 
-// fieldIndex returns where the next delimiter of fields is; -1 if nowhere.
+// fieldIndex returns the index of the next delimiter between fields, or -1.
 func (p *keyValueReader) fieldIndex(s string) int {
 	if p.field == " " {
 		for i := range len(s) {
@@ -161,11 +160,11 @@ func (p *keyValueReader) ends(s string) bool {
 	return isBlankText(s)
 }
 
-// isBlankText reports whether there is nothing but white space in s. Unlike TrimSpace it looks
-// no further than what is there at the start.
+// isBlankText reports whether s is all white space. Unlike TrimSpace, it reads s only up to the first other
+// character.
 func isBlankText(s string) bool { return strings.TrimLeftFunc(s, unicode.IsSpace) == "" }
 
-// value cuts a value off s.
+// value parses a value at the start of s.
 func (p *keyValueReader) value(f *fn.Frame, s string) (v value.Value, rest string) {
 	if s != "" && (s[0] == '"' || s[0] == '\'') {
 		if text, rest, ok := quoted(f, s); ok && p.ends(rest) {
@@ -179,8 +178,8 @@ func (p *keyValueReader) value(f *fn.Frame, s string) (v value.Value, rest strin
 	return value.NewString(strings.TrimSpace(s[:end])), s[end:]
 }
 
-// quoted cuts the quoted text that s starts with off it. A backslash stands before a
-// quote, a backslash or an n for a new line; before anything else it is itself.
+// quoted parses the quoted text at the start of s. A backslash escapes a quote, a backslash, and n for a newline.
+// Before other characters it is ordinary text.
 func quoted(f *fn.Frame, s string) (text, rest string, ok bool) {
 	q := s[0]
 	i := 1
@@ -229,7 +228,7 @@ func (p *keyValue) run(f *fn.Frame, v value.Value) (value.Value, bool) {
 	if p.pair == "" || p.field == "" {
 		return f.Fail("the delimiters must not be empty")
 	}
-	// Pairs take more room than the text that they are read from.
+	// Pairs take more memory than their text.
 	if !f.Reserve(2 * len(s)) {
 		return value.Value{}, false
 	}
@@ -242,8 +241,8 @@ func (p *keyValue) run(f *fn.Frame, v value.Value) (value.Value, bool) {
 	return gather(list, mergeKeys), true
 }
 
-// mergeKeys puts together what a key has that occurs twice: a key without a value adds
-// nothing, and a value takes its place.
+// mergeKeys combines the values of a repeated key. A missing value is replaced by a later one, and adds nothing to
+// an earlier one.
 func mergeKeys(a, b value.Value) value.Value {
 	switch {
 	case b.Kind() == value.Bool:
@@ -318,7 +317,7 @@ var parseKeyValue = &fn.Function{
 	},
 }
 
-// constKeyValue returns the reader of a call whose options are all known; else nil.
+// constKeyValue returns the parser of a call if all its options are known, otherwise nil.
 func constKeyValue(c *fn.Call) *keyValue {
 	var v [5]value.Value
 	for i := 1; i < len(v); i++ {

@@ -42,7 +42,7 @@ func (l *googleLine) cut(s string, dateLen int) bool {
 	return true
 }
 
-// googleLog returns what parses such lines.
+// googleLog returns a parser for such lines.
 func googleLog(name, format string, dateLen int) func(f *fn.Frame, v value.Value) (value.Value, bool) {
 	lay := mustLayout(format)
 	return func(f *fn.Frame, v value.Value) (value.Value, bool) {

@@ -10,12 +10,12 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// nginxLine is what all access logs of nginx start with.
+// nginxLine has the parts at the start of all access logs of nginx.
 type nginxLine struct {
 	client, user, time, request, status, size, referer, agent string
 }
 
-// parse reads a line up to the agent; tail says whether the rest is right.
+// parse parses a line up to the user agent. tail reports whether the rest is valid.
 func (l *nginxLine) parse(s string, tail func(rest string) bool) bool {
 	s = strings.TrimSpace(s)
 	l.client, s = ascii.CutWord(s)
@@ -146,8 +146,7 @@ func nginxIngress(s string, b *fields) (string, bool) {
 	return l.time, b.integer("status", l.status)
 }
 
-// nginxError parses a line of the error log: time, severity, process, message, and fields of the
-// request, which may be missing.
+// nginxError parses a line of the error log: time, severity, process, message, and optional fields of the request.
 func nginxError(s string, b *fields) (string, bool) {
 	s = strings.TrimSpace(s)
 	time, s, ok := strings.Cut(s, " [")
@@ -192,8 +191,8 @@ func nginxError(s string, b *fields) (string, bool) {
 	return time, true
 }
 
-// nginxDetails are the parts after the message of the error log, in order. Those with a
-// quote after the name have their text in quotes.
+// nginxDetails are the fields after the message of an error, in order. If the prefix ends with a quote, the text is
+// in quotes.
 var nginxDetails = []struct {
 	prefix, key string
 	quoted      bool
@@ -207,7 +206,7 @@ var nginxDetails = []struct {
 	{", referrer: \"", "referer", true},
 }
 
-// nginxTail parses the parts after the message; false if s holds anything else.
+// nginxTail parses the fields after the message. It returns false if s contains anything else.
 func nginxTail(s string, b *fields) bool {
 	if rest, ok := strings.CutPrefix(s, ", excess: "); ok {
 		number, rest, ok := strings.Cut(rest, " by zone \"")

@@ -12,8 +12,8 @@ import (
 // groups says how the groups of a match become the fields of an object.
 type groups struct {
 	re      *pattern.Regex
-	named   []namedGroup // in the order of the names
-	numbers []string     // the keys of numbered groups; nil if they are not wanted
+	named   []namedGroup // sorted by name
+	numbers []string     // the keys of numbered groups; nil: they are not wanted
 }
 
 type namedGroup struct {
@@ -40,12 +40,12 @@ func newGroups(re *pattern.Regex, numeric bool) *groups {
 	return g
 }
 
-// object returns the object of a match, whose places in s are at.
+// object returns the object for a match whose positions in s are at.
 func (g *groups) object(s string, at []int) value.Value {
 	b := newFields(len(g.named) + len(g.numbers))
 	n := 0
 	for i := range g.numbers {
-		// A group that took no part does not count: the ones after it move up.
+		// A group that took no part is skipped, and later ones move up.
 		if at[2*i] >= 0 {
 			b.str(g.numbers[n], s[at[2*i]:at[2*i+1]])
 			n++
@@ -93,7 +93,7 @@ func groupsKind(c *fn.Call) kind.Kind {
 	return kind.ObjectOf(list...)
 }
 
-// compileGroups returns what finds the groups at run time.
+// compileGroups returns a function that returns the groups at run time.
 func compileGroups(c *fn.Call) func(args []value.Value) *groups {
 	re, ok := c.Regex(1)
 	numeric, known := c.Const(2)
@@ -183,7 +183,7 @@ var parseRegexAll = &fn.Function{
 			}
 			g := of(args)
 			s := args[0].Text()
-			// What a match takes: its places, and an object with its fields.
+			// The memory of a match: its positions, and an object with its fields.
 			size := 128 + 16*len(g.re.Names()) + 40*(len(g.named)+len(g.numbers))
 			all, ok := f.AllMatches(g.re, s, f.Left().Bytes/size+1)
 			if !ok || !f.Reserve(len(all)*size) {

@@ -12,7 +12,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// rubyReader reads what Ruby's inspect writes of a hash.
+// rubyReader parses the text that Ruby's inspect writes for a hash.
 type rubyReader struct {
 	src   string
 	pos   int
@@ -29,7 +29,7 @@ func (r *rubyReader) space() {
 	}
 }
 
-// accept skips white space and s if it is next.
+// accept skips white space, and skips s if it follows.
 func (r *rubyReader) accept(s string) bool {
 	r.space()
 	if strings.HasPrefix(r.src[r.pos:], s) {

@@ -52,15 +52,14 @@ func parseSyslogLine(f *fn.Frame, v value.Value) (value.Value, bool) {
 	return b.value(), true
 }
 
-// given adds s unless it is empty or the dash that stands for no value.
+// given adds s, unless it is empty or a dash, which stands for a missing value.
 func (b *fields) given(key, s string) {
 	if s != "" {
 		b.text(key, s)
 	}
 }
 
-// syslogFacility returns the name of a facility. The function names three of them otherwise
-// than to_syslog_facility does.
+// syslogFacility returns the name of a facility. Three names differ from those of to_syslog_facility.
 func syslogFacility(number int) string {
 	switch number {
 	case 13:
@@ -78,8 +77,7 @@ var syslogFieldNames = map[string]bool{
 	"appname": true, "procid": true, "msgid": true, "message": true,
 }
 
-// syslogParams returns the object of the parameters of an element. The last one of a name
-// counts.
+// syslogParams returns an object with the parameters of an element. If a name is repeated, the last one counts.
 func syslogParams(f *fn.Frame, e *syslog.Elements) value.Value {
 	var list []value.Field
 	for e.Param() {

@@ -49,11 +49,11 @@ var parseTokens = &fn.Function{
 	}},
 }
 
-// tokenizer cuts tokens off a text. It remembers what is not closed any more, so that it
-// does not look for it again and again.
+// tokenizer splits a text into tokens. It remembers which delimiters are not closed any more, so that it does not
+// search for them again.
 type tokenizer struct{ noQuote, noBracket bool }
 
-// token cuts a token off s. A bracket or quote that is not closed is part of a word.
+// token returns the token at the start of s. An unclosed bracket or quote is part of a word.
 func (t *tokenizer) token(s string) (w, rest string) {
 	switch {
 	case s[0] == '"' && !t.noQuote:
@@ -111,7 +111,7 @@ var parseCSV = &fn.Function{
 	}},
 }
 
-// csvField cuts a field off s and reports whether another one follows.
+// csvField parses the field at the start of s, and reports whether another one follows.
 func csvField(s string, delimiter byte) (field, rest string, more bool) {
 	if s != "" && s[0] == '"' && delimiter != '"' {
 		return csvQuoted(s, delimiter)
@@ -127,8 +127,7 @@ func csvField(s string, delimiter byte) (field, rest string, more bool) {
 	return s, "", false
 }
 
-// csvQuoted is csvField for a field that starts with a quote. What follows the closing
-// quote is part of the field.
+// csvQuoted is csvField for a field that starts with a quote. Text after the closing quote is part of the field.
 func csvQuoted(s string, delimiter byte) (field, rest string, more bool) {
 	i := 1
 	for i < len(s) && s[i] != '"' {
@@ -185,8 +184,7 @@ var parseQueryString = &fn.Function{
 	}},
 }
 
-// queryPairs returns the decoded pairs of a query in order; false if the budget does not
-// suffice.
+// queryPairs returns the decoded pairs of a query in order. It returns false if the budget is too small.
 func queryPairs(f *fn.Frame, s string) ([]value.Field, bool) {
 	var list []value.Field
 	for s != "" {
@@ -204,7 +202,7 @@ func queryPairs(f *fn.Frame, s string) ([]value.Field, bool) {
 	return list, true
 }
 
-// decodeForm decodes a part of a query. A percent sign that starts no escape is itself.
+// decodeForm decodes a part of a query. A percent sign that does not start an escape stays unchanged.
 func decodeForm(s string) string {
 	if !strings.ContainsAny(s, "%+") {
 		return value.Lossy(s)
@@ -260,7 +258,7 @@ var parseInt = &fn.Function{
 	}},
 }
 
-// basePrefix takes the prefix that tells the base off s and keeps its sign.
+// basePrefix removes the prefix for the base from s and keeps the sign.
 func basePrefix(s string) (string, int) {
 	sign := ""
 	if s != "" && (s[0] == '-' || s[0] == '+') {

@@ -22,7 +22,7 @@ func zoneNamed(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// stampReader reads times; what is known when the program is compiled is set.
+// stampReader parses times. Fields are set for arguments that are known at compile time.
 type stampReader struct {
 	layout layout
 	zone   *time.Location

@@ -16,7 +16,7 @@ import (
 // maxNumber bounds the digits of a number with a unit.
 const maxNumber = 64
 
-// unitNumber cuts a number with an optional fraction off s; "" if there is none.
+// unitNumber parses a number with an optional fraction at the start of s; "" if there is none.
 func unitNumber(s string) (number, rest string) {
 	n := ascii.Digits(s)
 	if n < len(s) && s[n] == '.' {
@@ -30,8 +30,7 @@ func unitNumber(s string) (number, rest string) {
 	return s[:n], s[n:]
 }
 
-// durationUnits are the units in nanoseconds. If a text starts with two of them, the longer one is
-// meant.
+// durationUnits are the units in nanoseconds. If a text starts with two of them, the longer one counts.
 var durationUnits = []struct {
 	name string
 	ns   int64
@@ -59,7 +58,7 @@ func durationUnit(name string) (*big.Rat, bool) {
 	return nil, false
 }
 
-// cutUnit cuts the unit that s starts with off it.
+// cutUnit parses the unit at the start of s.
 func cutUnit(s string) (unit *big.Rat, rest string, ok bool) {
 	best := 0
 	for _, u := range durationUnits {
@@ -101,7 +100,7 @@ var parseDuration = &fn.Function{
 		}
 		sum := new(big.Rat)
 		for rest := s; rest != "" || s == ""; {
-			if !f.Spend(50) || !f.Reserve(256) { // numbers of any size are slow
+			if !f.Spend(50) || !f.Reserve(256) { // arithmetic with large numbers is slow
 				return value.Value{}, false
 			}
 			number, after := unitNumber(ascii.SkipSpace(rest))

@@ -15,8 +15,7 @@ import (
 // maxURL is the longest URL that is parsed, in bytes.
 const maxURL = 64 << 10
 
-// maxAts bounds the signs @ in front of a query. Each of those in front of a host makes the parser
-// read all that stands before it again.
+// maxAts bounds the @ signs before a query. Each @ before a host makes the parser read all text before it again.
 const maxAts = 64
 
 // knownPorts are the ports of schemes that have one.
@@ -66,7 +65,7 @@ var parseURL = &fn.Function{
 		if len(s) > maxURL {
 			return f.Fail("unable to parse url: it is longer than 65536 bytes")
 		}
-		before := s // the query and the fragment, in which an @ costs nothing
+		before := s // in the query and the fragment, an @ costs nothing
 		if i := strings.IndexAny(s, "?#"); i >= 0 {
 			before = s[:i]
 		}
@@ -115,7 +114,7 @@ func urlObject(f *fn.Frame, u *whatwg.Url, knownPort bool) (value.Value, bool) {
 	return b.value(), true
 }
 
-// isAddress reports whether a host is an IP address, which no public suffix ends.
+// isAddress reports whether a host is an IP address, which has no public suffix.
 func isAddress(host string) bool {
 	_, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	return err == nil

@@ -9,22 +9,21 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// maxAgent bounds how much of a user agent is looked at, in bytes.
+// maxAgent bounds how many bytes of a user agent are parsed.
 const maxAgent = 2 << 10
 
-// agent is what is known of a user agent; what is "" is not known.
+// agent has the parts of a user agent. A part that is not known is "".
 type agent struct {
 	browser, browserVersion string
 	os, osVersion           string
 	category                string
-	// parts are the version that the product's own token has, without its dots, where it
-	// is another than browserVersion.
+	// parts is the version in the product's own token, without dots, if it differs from browserVersion.
 	token                string
 	device, brand, model string
 }
 
-// product is a token that names a browser, and the browser. The first that a user agent
-// has counts: many browsers also name those that they want to be taken for.
+// product is a token that identifies a browser. The first token in the list that a user agent contains counts,
+// because many browsers also contain the tokens of browsers that they imitate.
 type product struct{ token, family string }
 
 var browsers = []product{
@@ -70,7 +69,7 @@ var browsers = []product{
 	{"PostmanRuntime/", "PostmanRuntime"},
 }
 
-// crawlers are tokens of programs that visit sites by themselves.
+// crawlers are tokens of programs that visit sites automatically.
 var crawlers = []product{
 	{"Googlebot", "Googlebot"},
 	{"bingbot", "bingbot"},
@@ -97,7 +96,7 @@ var windowsNames = map[string]string{
 	"5.2": "Windows XP", "5.1": "Windows XP", "5.0": "Windows 2000", "4.0": "Windows NT 4.0",
 }
 
-// version returns the digits, dots and underscores that s starts with, with dots only.
+// version returns the version at the start of s: digits, dots, and underscores as dots.
 func version(s string) string {
 	n := 0
 	for n < len(s) && (ascii.IsDigit(s[n]) || s[n] == '.' || s[n] == '_') {
@@ -106,13 +105,13 @@ func version(s string) string {
 	return strings.Trim(strings.ReplaceAll(s[:n], "_", "."), ".")
 }
 
-// after returns what follows a token in s.
+// after returns the text after a token in s.
 func after(s, token string) (string, bool) {
 	_, rest, ok := strings.Cut(s, token)
 	return rest, ok
 }
 
-// readAgent finds out what a user agent says.
+// readAgent parses a user agent.
 func readAgent(s string) agent {
 	var a agent
 	if len(s) > maxAgent {
@@ -142,7 +141,7 @@ func readAgent(s string) agent {
 				a.browserVersion = a.token
 			}
 		case "Safari/", "Opera/", "Opera Mini/":
-			// These say their version elsewhere.
+			// The version of these browsers is in another token.
 			if rest, ok := after(s, "Version/"); ok {
 				a.browserVersion = version(rest)
 				if p.token != "Opera Mini/" {
@@ -202,7 +201,7 @@ func (a *agent) readSystem(s string) {
 	}
 }
 
-// readApple reads a device with iOS.
+// readApple parses an iOS device.
 func (a *agent) readApple(s string) {
 	a.brand, a.category, a.device = "Apple", "smartphone", "iPhone"
 	a.os = "iPhone"
@@ -221,7 +220,7 @@ func (a *agent) readApple(s string) {
 	}
 }
 
-// readAndroid reads a device with Android, whose model stands before the build.
+// readAndroid parses an Android device. Its model is before the build.
 func (a *agent) readAndroid(s string) {
 	rest, _ := after(s, "Android")
 	a.os, a.category = "Android", "smartphone"
@@ -234,7 +233,7 @@ func (a *agent) readAndroid(s string) {
 	}
 	if _, m, more := strings.Cut(model, ";"); more && len(strings.TrimSpace(model)) >= 5 &&
 		strings.IndexByte(strings.TrimSpace(model)[:5], '-') == 2 {
-		model = m // a language came first
+		model = m // a language was before it
 	}
 	model, _, _ = strings.Cut(model, " Build/")
 	if model = strings.TrimSpace(model); model == "" || len(model) > 64 || model == "Mobile" || model == "K" {
@@ -263,7 +262,7 @@ func (a *agent) readAndroid(s string) {
 	}
 }
 
-// unknown returns null for what is not known.
+// unknown returns null for an empty text.
 func unknown(s string) value.Value {
 	if s == "" {
 		return value.Value{}
@@ -311,7 +310,7 @@ func (a *agent) object(enriched bool) value.Value {
 	)
 }
 
-// versionParts returns the parts of a version, "" for those that it does not have.
+// versionParts returns the parts of a version. Missing parts are "".
 func versionParts(s string) (part [4]string) {
 	for i := range part {
 		part[i], s, _ = strings.Cut(s, ".")

@@ -17,7 +17,7 @@ import (
 // maxXMLDepth is how deep elements may be nested.
 const maxXMLDepth = 128
 
-// xmlReader turns elements into values.
+// xmlReader converts elements to values.
 type xmlReader struct {
 	dec                               *xml.Decoder
 	trim, attributes, always          bool
@@ -28,7 +28,7 @@ type xmlReader struct {
 // newXMLReader returns a reader of s with the options of o.
 func newXMLReader(s string, o xmlReader) *xmlReader {
 	o.dec = xml.NewDecoder(strings.NewReader(strings.TrimPrefix(s, "\ufeff")))
-	// The text is UTF-8 by now, whatever it says of itself.
+	// The text is UTF-8 here, whatever its declaration says.
 	o.dec.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil }
 	return &o
 }
@@ -74,7 +74,7 @@ func (r *xmlReader) parse() (value.Value, error) {
 	}
 }
 
-// element reads what is inside an element up to its end.
+// element parses the content of an element up to its end.
 func (r *xmlReader) element(start xml.StartElement, depth int) (value.Value, error) {
 	var none value.Value
 	if depth > maxXMLDepth {
@@ -126,7 +126,7 @@ func (r *xmlReader) element(start xml.StartElement, depth int) (value.Value, err
 	}
 }
 
-// content returns the value of an element with all that it holds.
+// content returns the value of an element with everything in it.
 func (r *xmlReader) content(start xml.StartElement, list []value.Field, children, texts int) value.Value {
 	attributes := false
 	if r.attributes {
@@ -144,8 +144,8 @@ func (r *xmlReader) content(start xml.StartElement, list []value.Field, children
 	return gather(list, mergeXML)
 }
 
-// mergeXML puts the values of a name into an array. No value of an element is an array
-// itself, so one is always of values before.
+// mergeXML collects the values of a name in an array. The value of an element is never an array, so an array always
+// has earlier values.
 func mergeXML(a, b value.Value) value.Value { return appendTo(a, b) }
 
 // scalar returns the value of a text.

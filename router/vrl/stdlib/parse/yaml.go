@@ -15,14 +15,15 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// maxYAML is the longest text parsed as YAML, whose parser takes many times the memory.
+// maxYAML bounds the length of YAML texts, because the parser needs many times as much memory.
 const maxYAML = 1 << 20
 
-// yamlNodeCharge is what is reserved for a node of the parser before it parses. A node takes about 250 bytes,
-// and a byte that is reserved stands for up to 6.
+// yamlNodeCharge is the memory charged for each node before parsing. A node takes about 250 bytes, and one byte of
+// the budget stands for up to 6.
 const yamlNodeCharge = 48
 
-// maxYAMLNodes returns a bound on the nodes of a text: each but the first follows a character that separates nodes.
+// maxYAMLNodes returns an upper bound on the nodes of a text: each node except the first follows a character that
+// separates nodes.
 func maxYAMLNodes(s string) int {
 	n := 1
 	for i := range len(s) {
@@ -36,8 +37,8 @@ func maxYAMLNodes(s string) int {
 
 var errBudget = errors.New("the budget is used up")
 
-// yamlReader turns nodes into values. Aliases are followed at a cost, so that a few of
-// them cannot stand for a value without end.
+// yamlReader converts nodes to values. Following an alias has a cost, so that a few aliases cannot produce an
+// endless value.
 type yamlReader struct {
 	f     *fn.Frame
 	depth int
@@ -95,7 +96,7 @@ func (r *yamlReader) mapping(n *yaml.Node) (value.Value, error) {
 	return o.value(), nil
 }
 
-// yamlScalar returns the value of a scalar by the core schema of YAML 1.2.
+// yamlScalar returns the value of a scalar according to the core schema of YAML 1.2.
 func yamlScalar(n *yaml.Node) value.Value {
 	s := n.Value
 	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 ||
@@ -120,7 +121,7 @@ func yamlScalar(n *yaml.Node) value.Value {
 	return value.NewString(s)
 }
 
-// yamlNumber returns the number that s is, if it is one.
+// yamlNumber parses s as a number.
 func yamlNumber(s string) (value.Value, bool) {
 	t := strings.TrimLeft(s[:1], "+-") + s[1:]
 	if t == "" || !ascii.IsDigit(t[0]) && t[0] != '.' || len(s) > 400 {
@@ -136,7 +137,7 @@ func yamlNumber(s string) (value.Value, bool) {
 		}
 	}
 	if len(t) > 1 && t[0] == '0' && ascii.Digits(t) == len(t) {
-		return value.Value{}, false // leading zeros: a text such as a postal code
+		return value.Value{}, false // leading zeros mean a text such as a postal code
 	}
 	if i, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return value.NewInt(i), true
@@ -150,7 +151,7 @@ func yamlNumber(s string) (value.Value, bool) {
 	return value.NewFloat(x), err == nil
 }
 
-// readYAML parses a text. The parser's panics on malformed texts become errors.
+// readYAML parses a text. Panics of the parser on malformed texts become errors.
 func readYAML(f *fn.Frame, s string) (v value.Value, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -1,4 +1,4 @@
-// Package path holds the functions that reach into values by paths: del, exists, get, remove, set.
+// Package path has the functions that access values by paths: del, exists, get, remove, set.
 package path
 
 import "cordwood/router/vrl/fn"

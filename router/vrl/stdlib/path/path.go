@@ -34,7 +34,7 @@ var del = &fn.Function{
 	Compile: func(c *fn.Call) (fn.Impl, error) {
 		t := c.Args[0].Target
 		if t.Root == fn.Result {
-			// There is nothing to remove from a value that is not kept anywhere.
+			// Removing from a temporary value has no effect.
 			return fn.Impl{F1: func(_ *fn.Frame, v value.Value) (value.Value, bool) { return v, true }}, nil
 		}
 		if compact, ok := c.Const(1); ok {
@@ -120,10 +120,10 @@ var pathParam = fn.Param{
 
 var pathErrors = []string{"a step of the path is neither a string nor an integer", "the path has more than 1000 steps"}
 
-// maxPath bounds the steps of a path made at run time. Values are not nested as deep.
+// maxPath bounds the segments of a path built at run time. Values are never nested that deep.
 const maxPath = 1000
 
-// dynamicPath appends the steps that an array holds to p.
+// dynamicPath appends the segments in an array to p.
 func dynamicPath(f *fn.Frame, steps value.Value, p value.Path) (value.Path, bool) {
 	if steps.Len() > maxPath {
 		f.Failf("the path has %d steps, at most %d are allowed", steps.Len(), maxPath)
@@ -143,8 +143,7 @@ func dynamicPath(f *fn.Frame, steps value.Value, p value.Path) (value.Path, bool
 	return p, true
 }
 
-// constantPath returns the path that an argument is, if it is known at compile time, is
-// valid and has steps.
+// constantPath returns the path in an argument, if it is known at compile time, valid and not empty.
 func constantPath(c *fn.Call, arg int) (value.Path, bool) {
 	v, ok := c.Const(arg)
 	if !ok || v.Array() == nil || v.Len() == 0 {
@@ -164,7 +163,7 @@ func constantPath(c *fn.Call, arg int) (value.Path, bool) {
 	return p, true
 }
 
-// containers returns k without all that is neither an object nor an array.
+// containers returns k restricted to objects and arrays.
 func containers(k kind.Kind) kind.Kind { return k.Only(kind.ObjectBit | kind.ArrayBit) }
 
 var remove = &fn.Function{
@@ -234,7 +233,7 @@ var set = &fn.Function{
 		if p, ok := constantPath(c, 1); ok {
 			return fn.TypeDef{Kind: containers(c.Kind(0)).Insert(p, c.Kind(2).Defined()), Fallible: true}
 		}
-		// The first step decides what the whole is.
+		// The first segment decides the kind of the result.
 		k := kind.Or(kind.Object, kind.Array)
 		switch first := c.Kind(1).Only(kind.ArrayBit).Get(value.Path{value.Index(0)}); {
 		case first.Is(kind.StringBit):

@@ -140,15 +140,15 @@ var logValue = &fn.Function{
 	},
 }
 
-// rateLimit lets one through in a window of time. It is safe for concurrent use, since a
-// program may run in many goroutines at once.
+// rateLimit lets one message through in each time window. It is safe for concurrent use, because a program may run
+// in many goroutines.
 type rateLimit struct {
 	mu         sync.Mutex
 	last       time.Time
 	suppressed int64
 }
 
-// pass reports whether to let one through now, and how many were held back before it.
+// pass reports whether a message may be logged now, and how many were suppressed before it.
 func (r *rateLimit) pass(now time.Time, seconds int64) (suppressed int64, ok bool) {
 	const year = 365 * 24 * 3600
 	r.mu.Lock()

@@ -90,7 +90,7 @@ var dnsLookup = &fn.Function{
 	}},
 }
 
-// dnsTypes are the types of records by name; those that are not here are named TYPEn.
+// dnsTypes are the record types by name. Others are named TYPEn.
 var dnsTypes = map[string]dnsmessage.Type{
 	"A": 1, "NS": 2, "CNAME": 5, "SOA": 6, "WKS": 11, "PTR": 12, "HINFO": 13, "MINFO": 14, "MX": 15, "TXT": 16, "AAAA": 28,
 	"LOC": 29, "SRV": 33, "NAPTR": 35, "CERT": 37, "DNAME": 39, "OPT": 41, "DS": 43, "SSHFP": 44, "RRSIG": 46, "NSEC": 47,
@@ -173,7 +173,7 @@ func dnsOptionsOf(o *value.Fields) (*dnsOptions, error) {
 	return d, nil
 }
 
-// withDNSPort adds the port of the name service to an address without one.
+// withDNSPort adds the port of DNS to an address without a port.
 func withDNSPort(server string) string {
 	if _, err := netip.ParseAddr(server); err == nil || !strings.Contains(server, ":") {
 		return net.JoinHostPort(server, "53")
@@ -181,9 +181,9 @@ func withDNSPort(server string) string {
 	return server
 }
 
-// hostServers returns the name servers that a file like resolv.conf lists.
+// hostServers returns the name servers in a file in the format of resolv.conf.
 func hostServers(file string) []string {
-	text, _ := os.ReadFile(file) // if there is none, the local server is asked
+	text, _ := os.ReadFile(file) // if there is no file, the local server is used
 	var out []string
 	for line := range strings.Lines(string(text)) {
 		if w := strings.Fields(line); len(w) > 1 && w[0] == "nameserver" {
@@ -196,7 +196,7 @@ func hostServers(file string) []string {
 	return out
 }
 
-// ask asks the servers in turn until one answers.
+// ask queries the servers in order until one answers.
 func (d *dnsOptions) ask(q dnsmessage.Question) (*dnsmessage.Message, error) {
 	id := uint16(rand.Uint32()) // the port of the socket is random too
 	ask := dnsmessage.Message{
@@ -235,7 +235,7 @@ func exchange(network, server string, packet []byte, id uint16, until time.Time)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = conn.Close() }() // what it could say was said by Read
+	defer func() { _ = conn.Close() }() // Read has reported any error
 	if err := conn.SetDeadline(until); err != nil {
 		return nil, err
 	}
@@ -259,7 +259,7 @@ func exchange(network, server string, packet []byte, id uint16, until time.Time)
 		m := &dnsmessage.Message{}
 		if err := m.Unpack(buf[:n]); err != nil {
 			if network == "udp" {
-				continue // it may be from somebody else
+				continue // it may be forged
 			}
 			return nil, err
 		}
@@ -272,7 +272,7 @@ func exchange(network, server string, packet []byte, id uint16, until time.Time)
 	}
 }
 
-// dnsObject returns an answer as the language shows it.
+// dnsObject converts an answer to a value.
 func dnsObject(m *dnsmessage.Message) value.Value {
 	number := func(n int) value.Value { return value.NewInt(int64(n)) }
 	header := value.ObjectOf(
@@ -337,7 +337,7 @@ func dnsRecords(list []dnsmessage.Resource) value.Value {
 	return value.NewArray(out)
 }
 
-// rData returns the data of a record as zone files have it.
+// rData returns the data of a record in the format of zone files.
 func rData(body dnsmessage.ResourceBody) string {
 	switch b := body.(type) {
 	case *dnsmessage.AResource:

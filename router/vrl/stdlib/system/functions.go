@@ -1,5 +1,5 @@
-// Package system holds the functions that reach the world, for what the host grants, and those for
-// finding faults in programs.
+// Package system has the functions that access the outside world, if the host permits it, and functions for
+// debugging.
 package system
 
 import "cordwood/router/vrl/fn"

@@ -15,7 +15,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// Bounds of a request: how long a run waits for the answer, and how much of it is read.
+// The limits of a request: how long a run waits for the answer, and how many bytes of it are read.
 const (
 	httpTimeout = 10 * time.Second
 	maxHTTPBody = 8 << 20

@@ -82,7 +82,7 @@ var getTimezoneName = &fn.Function{
 	}},
 }
 
-// localZone returns the name of the host's time zone; "" if it cannot be told.
+// localZone returns the name of the host's time zone; "" if it cannot be determined.
 func localZone() string {
 	if tz, ok := os.LookupEnv("TZ"); ok {
 		tz = strings.TrimPrefix(tz, ":")
@@ -101,7 +101,7 @@ func localZone() string {
 	return name
 }
 
-// lookupTimeout bounds how long a run waits for the name of an address.
+// lookupTimeout bounds the time for looking up the name of an address.
 const lookupTimeout = 5 * time.Second
 
 var reverseDNS = &fn.Function{

@@ -19,7 +19,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// boundaries is a set of places where an identifier is split into words.
+// boundaries is a set of the kinds of places where an identifier is split into words.
 type boundaries uint16
 
 const (
@@ -32,14 +32,14 @@ const (
 	digitUpper
 	lowerDigit
 	digitLower
-	acronym // before the last capital of several that a small letter follows: HTTPServer
+	acronym // before the last of several capitals if a small letter follows: HTTPServer
 
 	atDigits  = upperDigit | digitUpper | lowerDigit | digitLower
 	inCamel   = lowerUpper | acronym | atDigits
 	byDefault = atSpace | atHyphen | atUnderscore | inCamel
 )
 
-// originalCases are the cases that an identifier may be said to be in.
+// originalCases are the possible cases of the original identifier.
 var originalCases = []fn.Enum{
 	{Value: "camelCase", Doc: "words start at capitals and digits"},
 	{Value: "PascalCase", Doc: "words start at capitals and digits"},
@@ -60,7 +60,7 @@ func boundariesOf(originalCase string) boundaries {
 	return byDefault
 }
 
-// namedBoundaries are those that snakecase can be told to disregard.
+// namedBoundaries are the boundaries that snakecase can be told to ignore.
 var namedBoundaries = map[string]boundaries{
 	"lower_upper": lowerUpper,
 	"upper_lower": upperLower,
@@ -80,8 +80,8 @@ var (
 	snakeCase = changesCase("snakecase", "snake_case", "_", true, allLower, `"some_input_text"`)
 )
 
-// changesCase makes a function that splits a string into words and joins them in another
-// case. change changes a word, which is the first or not.
+// changesCase returns a function that splits a string into words and joins them in another case. change converts a
+// word. Its second argument says whether it is the first word.
 func changesCase(name, shown, separator string, excludes bool, change func(b []byte, word string, first bool) []byte,
 	example string,
 ) *fn.Function {
@@ -139,7 +139,7 @@ func changesCase(name, shown, separator string, excludes bool, change func(b []b
 func joinWords(f *fn.Frame, s string, at boundaries, separator string,
 	change func([]byte, string, bool) []byte,
 ) (value.Value, bool) {
-	// Characters beyond ASCII take a look into tables, for where they end and for their case.
+	// Non-ASCII characters need table look-ups to find their end and their case.
 	steps := len(s)
 	if !ascii.Only(s) {
 		steps = 8 * len(s)
@@ -160,7 +160,7 @@ func joinWords(f *fn.Frame, s string, at boundaries, separator string,
 		b = change(b, word, first)
 		first = false
 	}
-	// left, middle and right are three characters in a row; each is looked at once.
+	// left, middle and right are three consecutive characters. Each is classified once.
 	start, pos, next := 0, 0, 0
 	var left, middle, right character
 	step := func() {
@@ -188,14 +188,14 @@ func joinWords(f *fn.Frame, s string, at boundaries, separator string,
 	return f.Keep(b)
 }
 
-// character is what joinWords knows of a character.
+// character is a classified character.
 type character struct {
 	bytes  int // 0: there is none
 	splits boundaries
 	class  class
 }
 
-// cluster returns the character, as people see it, that is at i.
+// cluster returns the grapheme cluster at i.
 func cluster(s string, i int) string {
 	if s[i] < 0x80 && (i+1 == len(s) || s[i+1] < 0x80) {
 		return s[i : i+1]
@@ -216,7 +216,7 @@ func splitsAt(c string) boundaries {
 	return 0
 }
 
-// class is what a character is.
+// class is the class of a character.
 type class uint8
 
 const (
@@ -255,7 +255,7 @@ func classOf(c string) class {
 	return lowerLetter
 }
 
-// meet returns the boundaries that are between left and middle.
+// meet returns the boundaries between l and m.
 func meet(l, m, right class) boundaries {
 	switch {
 	case l == lowerLetter && m == upperLetter:
@@ -293,7 +293,7 @@ func capitalAfterFirst(b []byte, word string, first bool) []byte {
 	return capital(b, word, first)
 }
 
-// Casers keep a state, so that only one run uses one at a time, and are dear to make.
+// Casers have state, so only one run may use one at a time, and they are expensive to create.
 var (
 	lowers = sync.Pool{New: func() any { c := cases.Lower(language.Und); return &c }}
 	uppers = sync.Pool{New: func() any { c := cases.Upper(language.Und); return &c }}

@@ -51,7 +51,7 @@ var shannonEntropy = &fn.Function{
 	},
 }
 
-// entropy returns the entropy of symbols that occur so many times each.
+// entropy returns the entropy of symbols with the given counts.
 func entropy(counts []int) float64 {
 	total := 0
 	for _, n := range counts {
@@ -95,8 +95,7 @@ func countGraphemes(v value.Value) []int {
 	return sortedCounts(n)
 }
 
-// sortedCounts returns the counts in an order that is always the same, so that sums of
-// floats are.
+// sortedCounts returns the counts in a fixed order, so that sums of floats are always equal.
 func sortedCounts[K comparable](n map[K]int) []int {
 	counts := make([]int, 0, len(n))
 	for _, c := range n {
@@ -156,29 +155,28 @@ const (
 	esc = 0x1B
 )
 
-// isControl reports whether c is a control character that is not shown, as line ends and
-// tabs are.
+// isControl reports whether c is an invisible control character. Line ends and tabs are not.
 func isControl(c byte) bool { return c < 0x20 && c != '\n' && c != '\r' && c != '\t' }
 
-// skipSequence returns where the escape sequence whose ESC is before i ends.
+// skipSequence returns the end of the escape sequence whose ESC is just before i.
 func skipSequence(s string, i int) int {
 	if i == len(s) {
 		return i
 	}
 	switch s[i] {
-	case '[': // CSI: parameters and intermediates, then one final character
+	case '[': // CSI: parameters, intermediate bytes, and one final byte
 		for i++; i < len(s); i++ {
 			switch c := s[i]; {
 			case c >= 0x40 && c <= 0x7E, c == can, c == sub:
 				return i + 1
 			case c == esc:
-				return i // another sequence takes over
+				return i // another sequence starts
 			case c >= 0x80:
 				return i
 			}
 		}
 		return i
-	case ']', 'P', 'X', '^', '_': // OSC, DCS, SOS, PM, APC: a text up to ST, for OSC also BEL
+	case ']', 'P', 'X', '^', '_': // OSC, DCS, SOS, PM, APC: a text up to ST, or up to BEL for OSC
 		osc := s[i] == ']'
 		for i++; i < len(s); i++ {
 			switch c := s[i]; {
@@ -193,7 +191,7 @@ func skipSequence(s string, i int) int {
 		}
 		return i
 	}
-	for i < len(s) && s[i] >= 0x20 && s[i] <= 0x2F { // intermediates
+	for i < len(s) && s[i] >= 0x20 && s[i] <= 0x2F { // intermediate bytes
 		i++
 	}
 	if i < len(s) && s[i] >= 0x30 && s[i] <= 0x7E {

@@ -8,9 +8,8 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// eachComponent calls f with the places of the components of a Unix path in order. "/"
-// in front is one of its own; "." is one only at the very start, and runs of slashes
-// count as one.
+// eachComponent calls f with the positions of the components of a Unix path in order. A leading "/" is a component.
+// "." is a component only at the start, and repeated slashes count as one.
 func eachComponent(s string, f func(start, end int)) {
 	i := 0
 	if strings.HasPrefix(s, "/") {
@@ -31,8 +30,8 @@ func eachComponent(s string, f func(start, end int)) {
 	}
 }
 
-// splitLast returns the last component of a path, and what is before it without slashes
-// at its end. There is no last component in "" and "/".
+// splitLast returns the last component of a path, and the part before it without trailing slashes. The paths "" and
+// "/" have no last component.
 func splitLast(s string) (parent, last string, ok bool) {
 	before, start, end := 0, 0, 0
 	n := 0

@@ -77,17 +77,17 @@ var redact = &fn.Function{
 	},
 }
 
-// redactFilter is what redact looks for: a pattern, or else a text.
+// redactFilter finds what redact replaces: matches of a pattern, or a text.
 type redactFilter struct {
 	re   *pattern.Regex
 	text string
 }
 
-// redactor appends what takes the place of a text to b.
+// redactor appends the replacement of a text to b.
 type redactor func(b []byte, found string) []byte
 
-// socialSecurity matches numbers as they are assigned: no part of them is all zeros, and
-// the first is neither 666 nor beyond 899.
+// socialSecurity matches numbers that may be assigned: no part is all zeros, and the first part is neither 666 nor
+// above 899.
 const socialSecurity = `(?:00[1-9]|0[1-9][0-9]|[1-578][0-9]{2}|6[0-57-9][0-9]|66[0-57-9])` +
 	`-(?:0[1-9]|[1-9][0-9])-(?:000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})`
 
@@ -189,7 +189,7 @@ func redactorOf(v value.Value) (redactor, error) {
 	return nil, fmt.Errorf("unknown redactor %q", name)
 }
 
-// hashOf returns the hash function of a family; nil if there is none of the name.
+// hashOf returns the hash function of a family; nil if the name is unknown.
 func hashOf(family, variant string) func([]byte) []byte {
 	if family == "sha3" {
 		switch variant {

@@ -124,8 +124,8 @@ func replaceText(f *fn.Frame, s, old, with string, n int) (value.Value, bool) {
 	return value.NewString(strings.Replace(s, old, with, n)), true
 }
 
-// replaceRegex replaces up to n matches of re in s, all if n < 0, by what add appends for
-// the groups of each.
+// replaceRegex replaces up to n matches of re in s; all if n < 0. add appends the replacement for the groups of a
+// match.
 func replaceRegex(f *fn.Frame, s string, re *pattern.Regex, n int,
 	add func(b []byte, loc []int) ([]byte, bool),
 ) (value.Value, bool) {
@@ -153,8 +153,8 @@ func replaceRegex(f *fn.Frame, s string, re *pattern.Regex, n int,
 	return value.NewBytes(append(b, s[from:]...)), true
 }
 
-// expand appends the template to b with the groups of a match in s in the place of their
-// names. A group that does not exist, or took no part, is empty.
+// expand appends the template to b, with the names of groups replaced by the groups of a match in s. A group that
+// does not exist or took no part is empty.
 func expand(b []byte, template, s string, re *pattern.Regex, loc []int) []byte {
 	for {
 		i := strings.IndexByte(template, '$')
@@ -275,7 +275,7 @@ var replaceWith = &fn.Function{
 	}},
 }
 
-// matchObject returns what a closure gets to know of a match.
+// matchObject returns the closure's argument that describes a match.
 func matchObject(s string, names []string, loc []int) value.Value {
 	groups := make([]value.Value, 0, len(names))
 	o := value.MakeFields(2 + len(names))

@@ -34,7 +34,7 @@ var split = &fn.Function{
 	},
 	Impl: fn.Impl{F3: func(f *fn.Frame, v, pat, limit value.Value) (value.Value, bool) {
 		s := v.Text()
-		n := len(s) + 2 // no more pieces than that are possible
+		n := len(s) + 2 // there cannot be more pieces
 		if limit.IsDefined() {
 			n = int(min(int64(n), limit.Int()))
 		}
@@ -193,7 +193,7 @@ var join = &fn.Function{
 			if i > 0 {
 				b = append(b, sep...)
 			}
-			b = append(b, x.Text()...) // ill-formed text may grow b beyond its room, and so move it
+			b = append(b, x.Text()...) // invalid UTF-8 may grow beyond the capacity of b
 		}
 		return value.NewBytes(b), true
 	}},
@@ -225,7 +225,7 @@ var find = &fn.Function{
 		case re == nil:
 			at = strings.Index(s[start:], pat.Text())
 		case start > 0 && strings.ContainsAny(re.String(), `^\`):
-			// What is before the position may matter to the pattern.
+			// The text before the position may matter to the pattern.
 			found, ok := f.AllMatches(re, s, -1)
 			if !ok {
 				return value.Value{}, false

@@ -43,8 +43,8 @@ var downcase = &fn.Function{
 	}},
 }
 
-// mapCase changes the case of v. The letters from first to last are the ASCII letters of
-// the other case; if v is ASCII and has none, it is returned as it is.
+// mapCase changes the case of v. The range first to last has the ASCII letters of the other case. If v is ASCII and
+// has none of them, it is returned unchanged.
 func mapCase(f *fn.Frame, v value.Value, first, last byte,
 	full func(language.Tag, ...cases.Option) cases.Caser,
 ) (value.Value, bool) {
@@ -90,7 +90,7 @@ var contains = &fn.Function{
 	},
 	Returns: kind.Boolean,
 	Compile: func(c *fn.Call) (fn.Impl, error) {
-		// Known at compile time, as it nearly always is: the simple test needs two arguments.
+		// The argument is usually known at compile time. The simple test needs only two arguments.
 		if v, ok := c.Const(2); ok && v.Bool() {
 			return fn.Impl{F2: func(_ *fn.Frame, v, sub value.Value) (value.Value, bool) {
 				return value.NewBool(strings.Contains(v.Str(), sub.Str())), true
@@ -155,7 +155,7 @@ var containsAll = &fn.Function{
 				return f.FailKind("string", sub)
 			}
 			if !all {
-				continue // the kinds of the others matter still
+				continue // the kinds of the other arguments still matter
 			}
 			if !f.Spend(1 + len(text)/64) {
 				return value.Value{}, false
@@ -200,7 +200,7 @@ var startsWith = &fn.Function{
 	},
 }
 
-// hasPrefixFold reports whether s starts with the code points of prefix, in any case.
+// hasPrefixFold reports whether s starts with the code points of prefix, ignoring case.
 func hasPrefixFold(s, prefix string) bool {
 	for prefix != "" {
 		if s == "" {
@@ -217,7 +217,7 @@ func hasPrefixFold(s, prefix string) bool {
 }
 
 func lowerRune(r rune) rune {
-	if r == 'İ' { // its lower case is two code points, so no other letter has it
+	if r == 'İ' { // its lower case has two code points, so no other letter has the same
 		return r
 	}
 	return unicode.ToLower(r)
