@@ -9,16 +9,16 @@ import (
 	"cordwood/router/pipeline/processor"
 )
 
-// seenFields are the fields of the records that came to a transform list, for Request.TellAbsent.
+// seenFields records which fields of records a transform list has seen, for Request.TellAbsent.
 type seenFields struct {
-	listed []bool // by the place in the list
+	listed []bool // by position in the list
 	others map[string]bool
 }
 
-// maxAbsent bounds the warnings of fields that no record had.
+// maxAbsent bounds the warnings about fields that no record had.
 const maxAbsent = 8
 
-// note takes a record that is about to be stored.
+// note records the fields of a record that is about to be stored.
 func (s *seenFields) note(p *Pipeline, rec *processor.Record) {
 	if s.others == nil {
 		s.listed, s.others = make([]bool, len(p.transform)), map[string]bool{}
@@ -36,8 +36,8 @@ func (s *seenFields) note(p *Pipeline, rec *processor.Record) {
 	}
 }
 
-// warnings name the listed fields that no record had, with the nearest of the fields that none
-// lists. A field with on_failure or a default may well be absent, and is named only if there is such a field.
+// warnings names the listed fields that no record had, and the most similar field that is not listed. A field with
+// on_failure or a default may be absent, so it is named only if there is a similar field.
 func (s *seenFields) warnings(p *Pipeline) (out []string) {
 	others := slices.Sorted(maps.Keys(s.others))
 	for i, had := range s.listed {

@@ -13,24 +13,23 @@ import (
 	"cordwood/router/pipeline/processor"
 )
 
-// maxAsides bounds the columns of a table whose values that were put aside are counted apart. What
-// comes from others counts under the last one's name.
+// maxAsides bounds the columns of a table whose set-aside values are counted separately. Values of further columns
+// are counted under the last one's name.
 const maxAsides = 64
 
-// adapted notes a value of a row of the record under way that was converted or put aside.
+// adapted is a value in a row of the current record that was converted or set aside.
 type adapted struct {
 	row   int
 	count *Aside
 }
 
-// aside reports whether values that do not go into the column are put aside. Values of tags and of
-// the time index are not: they are the identity of rows. Nor are values of a column that must not
-// be null.
+// aside reports whether values that do not fit the column are set aside. Values of tags and of the time index are
+// not, because they identify rows, and neither are values of a column that must not be null.
 func (d *dest) aside(col *column.Col) bool {
 	return d.rule.PutsAside() && col.Semantic == schema.Field && !col.NotNull
 }
 
-// store is put, and puts the value aside if it can be.
+// store is put, but sets the value aside if it does not fit and may be set aside.
 func (d *dest) store(col *column.Col, row int, v *cell) error {
 	if n := len(d.adapted); n > 0 && d.adapted[n-1].row == row && col.Has(row) {
 		return d.asideTaken(col)
@@ -42,8 +41,7 @@ func (d *dest) store(col *column.Col, row int, v *cell) error {
 	return err
 }
 
-// newColumn is column for a value of a field; it returns nil if the value goes into no column, and
-// was put aside.
+// newColumn is column for the value of a field. It returns nil if the value fits no column and was set aside.
 func (d *dest) newColumn(name []byte, row int, v *cell) (*column.Col, error) {
 	if v.kind == kindBig && d.rule.PutsAside() && d.byName[string(name)] == nil && d.existingColumn(name) == nil {
 		return nil, d.putAside(string(name), nil, row, v)
@@ -51,8 +49,8 @@ func (d *dest) newColumn(name []byte, row int, v *cell) (*column.Col, error) {
 	return d.column(name, v.kind.columnType())
 }
 
-// putAside writes the value as text into the column for values that do not fit the named one. The
-// named one is null in this row.
+// putAside writes the value as text into the column for values that do not fit the named column. The named column
+// is null in this row.
 func (d *dest) putAside(name string, col *column.Col, row int, v *cell) error {
 	to, err := d.column([]byte(name+schema.ConflictSuffix), schema.String)
 	switch {
@@ -67,7 +65,7 @@ func (d *dest) putAside(name string, col *column.Col, row int, v *cell) error {
 	}
 	text := d.text(v)
 	if col != nil {
-		col.SetNull(row) // its default is not for such values
+		col.SetNull(row) // the default does not apply to such values
 	}
 	d.adapt(row, d.asideOf(name), text)
 	return d.putBytes(to, row, text)
@@ -79,16 +77,16 @@ func (d *dest) asideTaken(col *column.Col) error {
 			"of them", col.Name)}
 }
 
-// text is v as it is put aside.
+// text returns the text of v for setting it aside.
 func (d *dest) text(v *cell) []byte {
 	switch v.kind {
 	case kindString, kindText, kindJSON, kindBig:
 		return v.bytes
 	}
-	return bytes.Trim(d.s.jsonText(v), `"`) // around a time
+	return bytes.Trim(d.s.jsonText(v), `"`) // a time is in quotes
 }
 
-// asideOf returns the count of values of a column that are put aside.
+// asideOf returns the counter of the values of a column that are set aside.
 func (d *dest) asideOf(name string) *Aside {
 	for _, a := range d.asides {
 		if a.Column == name {
@@ -103,7 +101,7 @@ func (d *dest) asideOf(name string) *Aside {
 	return a
 }
 
-// adapt counts a value, which is forgotten with its row.
+// adapt counts a value. The count is undone if the row is removed.
 func (d *dest) adapt(row int, a *Aside, text []byte) {
 	if a.Count++; a.Count == 1 {
 		a.First = processor.Cut(string(text))
@@ -111,7 +109,7 @@ func (d *dest) adapt(row int, a *Aside, text []byte) {
 	d.adapted = append(d.adapted, adapted{row, a})
 }
 
-// unadapt forgets the values of rows from the given one on, which are taken back.
+// unadapt undoes the counts for removed rows, from the given one on.
 func (d *dest) unadapt(row int) {
 	n := len(d.adapted)
 	for ; n > 0 && d.adapted[n-1].row >= row; n-- {
@@ -120,7 +118,7 @@ func (d *dest) unadapt(row int) {
 	d.adapted = d.adapted[:n]
 }
 
-// cast writes v to a column of another type if it can be converted without loss.
+// cast writes v to a column of another type if no information is lost.
 func (d *dest) cast(col *column.Col, row int, v *cell) error {
 	w, ok := v.convert(col.Type, d)
 	if !ok {
@@ -133,14 +131,13 @@ func (d *dest) cast(col *column.Col, row int, v *cell) error {
 	return nil
 }
 
-// convert returns v as a cell of a kind that goes into a column of type t, if it is there without
-// loss.
+// convert returns v as a cell for a column of type t, if no information is lost.
 func (v *cell) convert(t schema.Type, d *dest) (w cell, ok bool) {
 	switch {
 	case t == schema.String:
 		return cell{kind: kindString, bytes: d.text(v)}, true
 	case v.kind == kindFloat && t.IsInteger():
-		// From MaxExact on the text of the number may have named another integer.
+		// From MaxExact on, the text of the number may have meant another integer.
 		return cell{kind: kindInt, i: int64(v.f)}, v.f == math.Trunc(v.f) && math.Abs(v.f) < schema.MaxExact
 	case v.kind != kindString:
 		return w, false
@@ -168,10 +165,10 @@ func (v *cell) convert(t schema.Type, d *dest) (w cell, ok bool) {
 	return w, false
 }
 
-// maxTold bounds the columns that one answer names because values were put aside.
+// maxTold bounds the columns that one answer names because values were set aside.
 const maxTold = 4
 
-// AsideWarnings report the values that are stored in another column than they were sent for.
+// AsideWarnings returns warnings about values that are stored in another column than the intended one.
 func (t *TableRows) AsideWarnings() (out []string) {
 	more := 0
 	for i, a := range t.Asides {

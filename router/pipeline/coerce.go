@@ -11,17 +11,15 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// converter converts values to the types of a transform list. It keeps the texts that it
-// makes until reset.
+// converter converts values to the types of a transform list. It keeps the texts that it creates until reset.
 type converter struct {
 	text []byte
-	// loss is what the last conversion that succeeded lost.
+	// loss is what was lost in the last successful conversion.
 	loss loss
 }
 
-// convert puts v, which is not null, into out as a column of type t holds it: integers,
-// booleans and timestamps as kindInt, in the type's unit. ok is false, and out of no use,
-// if v cannot be converted.
+// convert converts v, which is not null, to the form of a column of type t: integers, booleans and timestamps
+// become kindInt, in the unit of the type. If v cannot be converted, ok is false, and out is undefined.
 func (k *converter) convert(out *cell, v value.Value, t schema.Type) (ok bool) {
 	k.loss = lossNone
 	switch {
@@ -71,10 +69,10 @@ func (k *converter) convert(out *cell, v value.Value, t schema.Type) (ok bool) {
 	return ok
 }
 
-// bytesOf returns the bytes of a string, to be read.
+// bytesOf returns the bytes of a string without copying, for reading.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
-// keep ends a text that was appended to k.text from from on.
+// keep ends a text that was appended to k.text at from.
 func (k *converter) keep(from int, text []byte) []byte {
 	k.text = text
 	return text[from:len(text):len(text)]
@@ -146,8 +144,8 @@ func integer(v value.Value, t schema.Type) (int64, bool) {
 	return n, n >= lo && n <= hi
 }
 
-// parseInt is strconv.ParseInt in base ten, which is slow to refuse: its errors hold a
-// copy of the text.
+// parseInt is strconv.ParseInt in base ten, but fails faster, because the errors of ParseInt contain a copy of the
+// text.
 func parseInt(s string) (int64, bool) {
 	digits, neg := s, false
 	if s[0] == '-' {
@@ -170,8 +168,8 @@ func parseInt(s string) (int64, bool) {
 	return int64(n), n <= math.MaxInt64
 }
 
-// truncate cuts the fraction. Numbers beyond 32 and 64 bits become the nearest that fit;
-// beyond 8 and 16 bits they do not fit.
+// truncate drops the fraction. A number out of range becomes the nearest number of 32 or 64 bits. For 8 and 16 bits
+// it does not fit.
 func truncate(f float64, t schema.Type) (int64, bool) {
 	f = math.Trunc(f)
 	switch t {
@@ -214,7 +212,7 @@ func float(v value.Value) (float64, bool) {
 			switch c := s[i]; {
 			case c >= '0' && c <= '9', c == '.', c == '-', c == '+', c|0x20 == 'e':
 			default:
-				return 0, false // infinities, hexadecimal and what else Go reads
+				return 0, false // infinities, hexadecimal numbers and other formats of Go
 			}
 		}
 		if len(s) > 400 {
@@ -245,8 +243,8 @@ func boolean(v value.Value) (b, ok bool) {
 	return false, false
 }
 
-// instant is v as a time in the unit of t: integers and strings of them in that unit,
-// other strings as RFC 3339.
+// instant converts v to a time in the unit of t. Integers, also in text form, are in that unit, and other texts in
+// RFC 3339.
 func instant(v value.Value, t schema.Type) (int64, bool) {
 	switch v.Kind() {
 	case value.Int:
@@ -274,7 +272,7 @@ func instant(v value.Value, t schema.Type) (int64, bool) {
 	return 0, false
 }
 
-// unixIn returns a time in the unit of t, rounded down; false if it is out of range.
+// unixIn returns a time in the unit of t, rounded down. It returns false if the time is out of range.
 func unixIn(sec, nsec int64, t schema.Type) (int64, bool) {
 	if t == schema.TimestampSecond {
 		return sec, timeInRange(sec, t)
@@ -291,8 +289,7 @@ func unixIn(sec, nsec int64, t schema.Type) (int64, bool) {
 	return v, timeInRange(v, t)
 }
 
-// auto reads v, which is not null, as a column without a declared type holds it; k.loss is what it
-// lost.
+// auto converts v, which is not null, to the form of a column without a declared type. k.loss is what was lost.
 func (k *converter) auto(out *cell, v value.Value) bool {
 	k.loss = lossNone
 	switch v.Kind() {

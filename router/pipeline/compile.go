@@ -10,16 +10,15 @@ import (
 	"cordwood/router/pipeline/processor"
 )
 
-// Options is what compiling a pipeline may need beside its text. Its zero value will do.
+// Options are the settings for compiling a pipeline. The zero value is valid.
 type Options struct {
 	Env processor.Env
-	// TimestampColumn is the name of the time index of tables for which a pipeline names none;
-	// "": DefaultTimestampColumn.
+	// TimestampColumn is the name of the time index if a pipeline does not name one; "": DefaultTimestampColumn.
 	TimestampColumn string
 }
 
-// Compile compiles a pipeline's document. The error has code InvalidArguments and, in
-// its chain, the *document.Error with all that is wrong.
+// Compile compiles a pipeline's document. The error has code InvalidArguments and wraps a *document.Error with all
+// faults.
 func Compile(source []byte, o Options) (*Pipeline, error) {
 	if o.TimestampColumn == "" {
 		o.TimestampColumn = DefaultTimestampColumn
@@ -82,15 +81,15 @@ func (p *Pipeline) readVersion(n *document.Node) {
 	p.version = v
 }
 
-// autoTimeIndex picks the time index of a pipeline without a transform list from the
-// fields that date and epoch processors fill.
+// autoTimeIndex chooses the time index of a pipeline without a transform list among the fields that date and epoch
+// processors set.
 func (p *Pipeline) autoTimeIndex(m *document.Map, list processor.List) {
 	var fields []processor.TimeField
 	for _, t := range list.Times {
 		known := false
 		for i := range fields {
 			if fields[i].Name == t.Name {
-				fields[i], known = t, true // what fills it last counts
+				fields[i], known = t, true // the last processor that sets it counts
 			}
 		}
 		if !known {

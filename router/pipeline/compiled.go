@@ -7,7 +7,7 @@ import (
 	"cordwood/router/pipeline/processor"
 )
 
-// Pipeline is a compiled pipeline. It does not change and serves any number of goroutines.
+// Pipeline is a compiled pipeline. It is immutable and may be used by any number of goroutines.
 type Pipeline struct {
 	version     int
 	description string
@@ -19,36 +19,36 @@ type Pipeline struct {
 	size        int
 	warnings    []string
 
-	// The time index: transform[timeAt]; or, with timeAt -1, the field of that name, or
-	// the time of processing if a record lacks it or timeName is "".
+	// The time index is transform[timeAt]. If timeAt is -1, it is the field timeName, or the time of processing if a
+	// record lacks this field or timeName is "".
 	timeAt    int
 	timeName  string
 	timeField processor.Name
 	timeUnit  schema.Type
 
-	// consumed are fields that do not become columns by themselves: the list reads them, or has
-	// columns of their names.
+	// consumed are fields that do not become columns, because the transform list reads them or has columns with their
+	// names.
 	consumed  map[string]bool
-	columns   []schema.Column // of transform, but the time index
-	timePlace int             // of the time index among them
+	columns   []schema.Column // the columns of transform, without the time index
+	timePlace int             // the position of the time index among them
 
 	runners runners
 
-	// flatten makes it svc_identity: objects are spread, arrays become strings.
+	// flatten selects the rules of svc_identity: objects are flattened, and arrays become strings.
 	flatten bool
 }
 
-// runners keeps the memory of runners for the next request, by pipeline.
+// runners keeps the memory of runners for later requests with the same pipeline.
 type runners struct{ pool sync.Pool }
 
-// identityPipeline is svc_identity for records that are not text any more: records that another
-// pipeline dispatches, and records of a dry run.
+// identityPipeline is svc_identity for decoded records: records that another pipeline dispatches, and records of a
+// dry run.
 var identityPipeline = &Pipeline{version: 1, timeAt: -1, timeUnit: schema.TimestampNanosecond, flatten: true}
 
-// Version returns the version of the document's form, 1 or 2.
+// Version returns the version of the document's format, 1 or 2.
 func (p *Pipeline) Version() int { return p.version }
 
-// Description returns what the document says of itself.
+// Description returns the description in the document.
 func (p *Pipeline) Description() string { return p.description }
 
 // HasDispatcher reports whether records may go to other pipelines.
@@ -57,16 +57,16 @@ func (p *Pipeline) HasDispatcher() bool { return p.dispatcher != nil }
 // HasTableSuffix reports whether tables get a suffix that depends on the data.
 func (p *Pipeline) HasTableSuffix() bool { return p.suffix != nil }
 
-// OpenSchema reports whether tables get columns for whatever fields records have.
+// OpenSchema reports whether tables get a column for every field of a record.
 func (p *Pipeline) OpenSchema() bool { return p.transform == nil || p.version == 2 }
 
-// Size estimates the memory that p takes, in bytes.
+// Size estimates the memory of p, in bytes.
 func (p *Pipeline) Size() int { return p.size }
 
-// Warnings say what the document probably does otherwise than it was meant, with line and path.
+// Warnings describe parts of the document that probably do something else than intended, with line and path.
 func (p *Pipeline) Warnings() []string { return p.warnings }
 
-// Targets returns the pipelines that records may be dispatched to.
+// Targets returns the pipelines to which records may be dispatched.
 func (p *Pipeline) Targets() []string {
 	var names []string
 	if p.dispatcher != nil {
@@ -77,8 +77,8 @@ func (p *Pipeline) Targets() []string {
 	return names
 }
 
-// Columns returns the columns of the transform list as a new table gets them, the time index
-// included; nil if there is no such list.
+// Columns returns the columns of the transform list for a new table, including the time index; nil if there is no
+// transform list.
 func (p *Pipeline) Columns() []schema.Column {
 	if p.transform == nil {
 		return nil

@@ -11,14 +11,12 @@ import (
 	"cordwood/router/pipeline/processor"
 )
 
-// put writes v, which is not null, to the column, by the rule of its table: what the column can
-// hold without loss, unless the rule is schema.ConflictError, which takes values of the very type
-// only. A column of integers becomes Float64 with its first fraction if the rule widens and no
-// integer is beyond schema.MaxExact. A column of this batch with no integer below 0 becomes UInt64
-// with the first that is beyond int64.
+// put writes v, which is not null, to the column according to the table's on_type_conflict. A value fits if the
+// column can hold it without loss. With schema.ConflictError it must also have the column's type. With widening, a
+// column of integers becomes Float64 at its first fraction, if no integer exceeds schema.MaxExact. A column of this
+// batch that has no negative integer becomes UInt64 at the first integer that exceeds int64.
 //
-// Its error leaves the row as it was. It is errConflict, without a text, if the value can be put
-// aside.
+// After an error the row is unchanged. The error is errConflict, which has no text, if the value can be set aside.
 func (d *dest) put(col *column.Col, row int, v *cell) error {
 	switch {
 	case v.kind == kindBig && (col.Type != schema.JSON || d.rule == schema.ConflictError):
@@ -59,7 +57,7 @@ func (d *dest) put(col *column.Col, row int, v *cell) error {
 	return d.typeError(col, v)
 }
 
-// is reports whether a column of type t holds v as it is.
+// is reports whether a column of type t can hold v unchanged.
 func (v *cell) is(t schema.Type) bool {
 	switch v.kind {
 	case kindText:
@@ -109,8 +107,8 @@ func (d *dest) putInteger(col *column.Col, row int, v *cell) error {
 	return d.typeError(col, v)
 }
 
-// widens reports whether a column of integers can become Float64: its integers keep their value,
-// in the request and in its table.
+// widens reports whether a column of integers can become Float64 without changing integers in the request or in the
+// table.
 func widens(col *column.Col) bool {
 	return !col.Wide() && (col.ID == 0 || col.Exact())
 }
@@ -138,8 +136,8 @@ func (d *dest) putFloat(col *column.Col, row int, v *cell) error {
 	return nil
 }
 
-// fitsFloat32 reports whether f keeps its value as a float32: exactly, or as the decimal
-// number that it was written as, so that 0.1 may go to a FLOAT column.
+// fitsFloat32 reports whether f keeps its value as a float32: exactly, or as the decimal number that was written.
+// So 0.1 fits a FLOAT column.
 func fitsFloat32(f float64) bool {
 	n := float32(f)
 	if float64(n) == f {
@@ -153,21 +151,21 @@ func fitsFloat32(f float64) bool {
 		32))
 }
 
-// retyped is a column that a row of the record under way gave another type.
+// retyped is a column whose type a row of the current record has changed.
 type retyped struct {
 	col *column.Col
 	row int
-	// from is the type that it had.
+	// from is the previous type.
 	from schema.Type
 }
 
-// retype notes that the column is about to get another type because of the row.
+// retype records that the column is about to get another type because of the row.
 func (d *dest) retype(col *column.Col, row int) {
 	d.retyped = append(d.retyped, retyped{col, row, col.Type})
 	d.s.top().retyped = true
 }
 
-// typeAgain gives columns back the type that they had before the given row.
+// typeAgain restores the types that columns had before the given row.
 func (d *dest) typeAgain(row int) {
 	n := len(d.retyped)
 	for ; n > 0 && d.retyped[n-1].row >= row; n-- {
@@ -181,19 +179,19 @@ func (d *dest) typeAgain(row int) {
 	d.retyped = d.retyped[:n]
 }
 
-// valueError is the error of a record whose value does not go into a column.
+// valueError is the error for a record with a value that does not fit a column.
 type valueError struct {
-	table, column, value string // the value as Cut shows it
+	table, column, value string // the value as formatted by Cut
 	err                  error
 }
 
 func (e *valueError) Error() string { return e.err.Error() }
 func (e *valueError) Unwrap() error { return e.err }
 
-// errConflict marks the error of a value that can be put aside.
+// errConflict is the error for a value that can be set aside.
 var errConflict = errors.New("the value goes aside")
 
-// unsaid returns a placeholder for the error of a value if its text will not be read; else nil.
+// unsaid returns a placeholder for the error of a value if the text will not be read, otherwise nil.
 func (d *dest) unsaid(col *column.Col) error {
 	switch {
 	case d.aside(col):
@@ -204,8 +202,7 @@ func (d *dest) unsaid(col *column.Col) error {
 	return nil
 }
 
-// wayOut ends the error for a value of another type, unless the request has its record left out
-// already.
+// wayOut returns advice for the error about a value of another type, unless the request already skips such records.
 func (d *dest) wayOut(col *column.Col) string {
 	switch {
 	case d.s.req.SkipError:
@@ -232,7 +229,7 @@ func (d *dest) typeError(col *column.Col, v *cell) error {
 	return &kindError{SkipType, &valueError{d.table, col.Name, shown, err}}
 }
 
-// rangeError returns the error for an integer that no column holds exactly.
+// rangeError returns the error for an integer that no column can hold exactly.
 func (d *dest) rangeError(col *column.Col, v *cell) error {
 	if err := d.unsaid(col); err != nil {
 		return err

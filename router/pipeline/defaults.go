@@ -9,9 +9,9 @@ import (
 	"cordwood/proto/schema"
 )
 
-// defaultValue is a column's default, ready to be written.
+// defaultValue is the default of a column in a form ready to write.
 type defaultValue struct {
-	// of is the type that it was read as. The column may widen while rows are written.
+	// of is the type for which it was parsed. The column may get a wider type while rows are written.
 	of    schema.Type
 	now   bool
 	i     int64
@@ -19,8 +19,8 @@ type defaultValue struct {
 	bytes []byte
 }
 
-// parseDefault reads the literal of c.Default. It returns nil, no default, for NULL
-// and for a literal that the type cannot hold, which DDL does not let in.
+// parseDefault parses the literal c.Default. For NULL, and for a literal that does not fit the type, which DDL does
+// not accept, it returns nil: there is no default.
 func parseDefault(c *schema.Column) *defaultValue {
 	text := strings.TrimSpace(*c.Default)
 	if strings.EqualFold(text, "null") {
@@ -65,8 +65,7 @@ func parseDefault(c *schema.Column) *defaultValue {
 	return &v
 }
 
-// parseTimeLiteral reads a number in the type's unit, or a date and time, as UTC if
-// it has no offset.
+// parseTimeLiteral parses a number in the unit of the type, or a date and time, in UTC if it has no offset.
 func parseTimeLiteral(text string, t schema.Type) (int64, error) {
 	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return i, nil

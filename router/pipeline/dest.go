@@ -8,7 +8,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// kindOf reports what a flattened name means in this table.
+// kindOf returns the meaning of a flattened name in this table.
 func (d *dest) kindOf(name []byte) nodeKind {
 	if string(name) == d.s.timeName {
 		if d.s.req.TimeIndex != nil {
@@ -22,7 +22,7 @@ func (d *dest) kindOf(name []byte) nodeKind {
 	return plainKey
 }
 
-// isJSON reports whether the column of that name holds JSON, or will if it is made.
+// isJSON reports whether the column with that name contains JSON, or will contain JSON when it is created.
 func (d *dest) isJSON(name []byte) bool {
 	if c := d.existingColumn(name); c != nil {
 		return c.Type == schema.JSON
@@ -30,8 +30,8 @@ func (d *dest) isJSON(name []byte) bool {
 	return slices.Contains(d.s.top().req.JSON, string(name))
 }
 
-// column returns the column of that name, which is made if the table has or may have
-// it; typ is its type if it is new.
+// column returns the column with that name. If the table has or may have it, it is created in the batch. typ is the
+// type of a new column.
 func (d *dest) column(name []byte, typ schema.Type) (*column.Col, error) {
 	if col := d.byName[string(name)]; col != nil {
 		return col, nil
@@ -46,7 +46,7 @@ func (d *dest) column(name []byte, typ schema.Type) (*column.Col, error) {
 	return d.columnLike(name, &like)
 }
 
-// columnLike is like column, but a new column gets the properties of the given one, except its name.
+// columnLike is column, but a new column gets the properties of like, except its name.
 func (d *dest) columnLike(name []byte, like *schema.Column) (*column.Col, error) {
 	if col := d.byName[string(name)]; col != nil {
 		return col, nil
@@ -80,7 +80,7 @@ func (d *dest) columnLike(name []byte, like *schema.Column) (*column.Col, error)
 	return col, nil
 }
 
-// mayAdd counts a column that records add to the table, or returns why they may not.
+// mayAdd counts a column that records add to the table. It returns an error if they must not add one.
 func (d *dest) mayAdd(name []byte) error {
 	req := &d.s.req
 	wide := d.columns >= req.MaxColumns
@@ -111,8 +111,7 @@ func (d *dest) existingColumn(name []byte) *schema.Column {
 	return d.existing.ColumnBytes(name)
 }
 
-// checkFieldName returns the error of a record with a field whose name no column may have. It
-// returns nil if one may.
+// checkFieldName returns an error if a field name cannot be the name of a column.
 func checkFieldName(name string) error {
 	err := schema.CheckColumnName(name)
 	if err == nil {
@@ -121,12 +120,11 @@ func checkFieldName(name string) error {
 	return &kindError{SkipTable, errs.New(errs.InvalidArguments, "%v; "+nameAdvice, err)}
 }
 
-// nameAdvice is what to do about records with names that columns cannot have.
+// nameAdvice is the advice for field names that cannot be column names.
 const nameAdvice = "rename or remove the field before it is sent or in a pipeline, or leave such records out with " +
 	"skip_error=true"
 
-// end completes the row under way: its time, in the request's unit, and the columns
-// that may not be null.
+// end completes the current row: its time, in the request's unit, and the columns that must not be null.
 func (d *dest) end(t int64) error {
 	row := d.rows.Rows()
 	v, over, ok := convertMoment(t, d.s.timeRest, d.s.timeUnit, d.time.Type)
@@ -157,7 +155,7 @@ func (d *dest) end(t int64) error {
 	return nil
 }
 
-// checkSize refuses a table whose padding outgrows its values.
+// checkSize refuses a table whose padding is too large compared with its values.
 func (d *dest) checkSize() error {
 	rows := d.rows.PastRows() + d.rows.Rows()
 	cells := rows * len(d.rows.Cols())
@@ -174,7 +172,7 @@ func (d *dest) checkSize() error {
 		rows, d.table, len(d.rows.Cols()))
 }
 
-// drop takes back the row under way.
+// drop removes the current row.
 func (d *dest) drop() {
 	d.typeAgain(d.rows.Rows())
 	d.unadapt(d.rows.Rows())
@@ -182,7 +180,7 @@ func (d *dest) drop() {
 	d.rows.DropRow()
 }
 
-// rewind takes back the row under way and all rows from the given one on.
+// rewind removes the current row and all rows from the given one on.
 func (d *dest) rewind(rows int) {
 	d.typeAgain(rows)
 	d.unadapt(rows)
@@ -190,7 +188,7 @@ func (d *dest) rewind(rows int) {
 	d.rows.Rewind(rows)
 }
 
-// forget forgets the columns that rows from the given one on introduced.
+// forget removes the columns that were added by rows from the given one on.
 func (d *dest) forget(rows int) {
 	d.guess = d.guess[:0]
 	cols := d.rows.Cols()
@@ -204,7 +202,7 @@ func (d *dest) forget(rows int) {
 	}
 }
 
-// maxColumnBytes bounds the bytes of one column, which are addressed with 32 bits.
+// maxColumnBytes bounds the bytes of one column, because offsets have 32 bits.
 const maxColumnBytes = 1 << 31
 
 func (d *dest) putBytes(col *column.Col, row int, b []byte) error {

@@ -11,22 +11,21 @@ import (
 	"cordwood/proto/schema"
 )
 
-// Layout is the columns that a protocol's records have without a pipeline.
+// Layout has the columns of a protocol's records without a pipeline.
 type Layout struct {
-	// Time is the name of the time index, of nanoseconds, in a new table; "": Request.TimestampColumn.
+	// Time is the name of the time index of a new table, in nanoseconds; "": Request.TimestampColumn.
 	Time string
-	// Columns follow the time index in a new table. Their semantics and indexes are for new columns:
-	// an existing table keeps its own.
+	// Columns follow the time index in a new table. Their semantics and indexes apply only to new columns. An existing
+	// table keeps its own.
 	Columns []schema.Column
 }
 
-// Direct takes the records of one request value by value, for one table, and gives each value to a
-// column: one of a Layout, or a named one. It is for protocols whose records have fixed fields, and
-// whose decoders need no JSON.
+// Direct receives the records of one request value by value, for one table. Each value goes into a column of a
+// Layout or into a named column. It is for protocols whose records have fixed fields and need no JSON.
 //
-// The values of a record are put in any order, each column once, and End completes the row. An error
-// of a value is kept until End. Values follow the same rules as values of svc_identity: the table's
-// on_type_conflict, its ttl, its defaults, the limits of columns and memory.
+// The values of a record may be put in any order, each column once, and End completes the row. An error of a value
+// is returned by End. Values follow the same rules as those of svc_identity: the table's on_type_conflict, its ttl,
+// its defaults, and the limits on columns and memory.
 type Direct struct {
 	sink
 
@@ -34,35 +33,35 @@ type Direct struct {
 	home   *dest
 	cols   []directColumn
 	named  map[string]int
-	err    error // of the row under way
-	load   int   // bytes of the row under way
+	err    error // of the current row
+	load   int   // bytes of the current row
 	total  int   // bytes of all rows
-	// repaired are texts that were not valid UTF-8.
+	// repaired counts texts that were not valid UTF-8.
 	repaired int
 	val      cell
 }
 
-// maxDirectBytes bounds the values of one request. A body of some MiB may have a million records that share
-// a long text, which becomes a value of each row.
+// maxDirectBytes bounds the values of one request. A body of a few MiB may have a million records that share a long
+// text, which becomes a value of each row.
 const maxDirectBytes = 1 << 30
 
 // directColumn is a column that Direct puts values into.
 type directColumn struct {
 	schema.Column
-	col *column.Col // nil: the rows do not have it yet
-	// expected is how many bytes its texts may have, 0 once there is room for them.
+	col *column.Col // nil: the rows do not have the column yet
+	// expected is the expected size of its texts; 0 after memory was allocated.
 	expected int
 }
 
-// maxExpected bounds what Expect makes room for.
+// maxExpected bounds the memory that Expect allocates.
 const maxExpected = partBytes
 
 var directs = sync.Pool{New: func() any {
 	return &Direct{sink: sink{byKey: map[string]*dest{}}, named: map[string]int{}}
 }}
 
-// NewDirect returns a Direct for one request. Request.TimeIndex has no effect. The error, for a bad
-// hint or table name or a table that cannot take the columns, has code InvalidArguments.
+// NewDirect returns a Direct for one request. Request.TimeIndex is ignored. If a hint or the table name is invalid,
+// or the table cannot have the columns, the error has code InvalidArguments.
 func NewDirect(q *Request, l *Layout) (*Direct, error) {
 	r := directs.Get().(*Direct)
 	if err := r.begin(q); err != nil {
@@ -75,7 +74,7 @@ func NewDirect(q *Request, l *Layout) (*Direct, error) {
 		r.timeName = r.req.TimestampColumn
 	}
 	if r.req.Catalog != nil {
-		// A table that exists gets the time of records as its time index, whatever its name is.
+		// In an existing table, the time of records goes into its time index, whatever its name is.
 		if t, ok := r.req.Catalog.Table(r.req.Database, r.req.Table); ok && t.TimeIndex() != nil {
 			r.timeName = t.TimeIndex().Name
 		}
@@ -106,9 +105,8 @@ func (r *Direct) NewTable() bool { return r.home.existing == nil }
 // TimeName returns the name of the table's time index.
 func (r *Direct) TimeName() string { return r.timeName }
 
-// Column returns the number of a column that is not in the layout, for the methods that put values.
-// c says what it is if the table has no column of that name. The number holds for the whole
-// request.
+// Column returns a number for a column that is not in the layout, for the methods that put values. c defines the
+// column if the table has none with that name. The number is valid for the whole request.
 func (r *Direct) Column(c schema.Column) int {
 	if i, ok := r.named[c.Name]; ok {
 		return i
@@ -119,14 +117,14 @@ func (r *Direct) Column(c schema.Column) int {
 	return i
 }
 
-// Expect says that the texts of column i may have so many bytes in all, which must be no more than the request
-// itself has: a column that grows with its texts is moved, and takes other memory, again and again.
+// Expect tells the total size of the texts for column i. It must not exceed the size of the request. It avoids
+// repeated reallocation as the column grows.
 func (r *Direct) Expect(i, bytes int) {
 	r.cols[i].expected = min(bytes, maxExpected)
 	r.makeRoom(i)
 }
 
-// makeRoom makes room for what a column expects, once the rows have it.
+// makeRoom allocates the expected memory of a column when the rows have the column.
 func (r *Direct) makeRoom(i int) {
 	if c := &r.cols[i]; c.expected > 0 && c.col != nil {
 		if c.col.Type.IsBytes() {
@@ -136,12 +134,11 @@ func (r *Direct) makeRoom(i int) {
 	}
 }
 
-// Time sets the time of the row, in nanoseconds since 1970. A row without one has the time of its
-// arrival.
+// Time sets the time of the row, in nanoseconds since 1970. A row without a time gets the time of its arrival.
 func (r *Direct) Time(ns int64) { r.timeValue, r.timeSet = ns, true }
 
-// Text puts a text into column i of the layout, or into one that Column returned. What is not valid
-// UTF-8 is replaced with U+FFFD and counted.
+// Text puts a text into column i of the layout, or into a column from Column. Bytes that are not valid UTF-8 are
+// replaced by U+FFFD and counted.
 func (r *Direct) Text(i int, text []byte) {
 	if !utf8.Valid(text) {
 		text = bytes.ToValidUTF8(text, []byte("\uFFFD"))
@@ -154,7 +151,8 @@ func (r *Direct) Text(i int, text []byte) {
 	}
 }
 
-// putAsIs stores a text that its column, of that type, takes as it is. It reports whether it did: put does the rest.
+// putAsIs stores a text if its column, of type t, can hold it unchanged. It reports whether it did. If not, the
+// caller must call put.
 func (r *Direct) putAsIs(i int, t schema.Type, text []byte) bool {
 	c := r.cols[i].col
 	if c == nil || c.Type != t || len(text) >= maxColumnBytes/2 {
@@ -168,7 +166,7 @@ func (r *Direct) putAsIs(i int, t schema.Type, text []byte) bool {
 	return true
 }
 
-// JSON puts the text of a JSON value, which must be well formed, into a column.
+// JSON puts the text of a well-formed JSON value into a column.
 func (r *Direct) JSON(i int, text []byte) {
 	r.load += len(text)
 	if !r.putAsIs(i, schema.JSON, text) {
@@ -191,7 +189,7 @@ func (r *Direct) Float(i int, v float64) {
 	r.put(i)
 }
 
-// Bool puts a truth value into a column.
+// Bool puts a boolean into a column.
 func (r *Direct) Bool(i int, v bool) {
 	r.load++
 	r.val = cell{kind: kindBool}
@@ -201,7 +199,7 @@ func (r *Direct) Bool(i int, v bool) {
 	r.put(i)
 }
 
-// put stores r.val, by the rules of the table.
+// put stores r.val according to the rules of the table.
 func (r *Direct) put(i int) {
 	d := r.home
 	if r.err != nil || d.err != nil {
@@ -210,7 +208,7 @@ func (r *Direct) put(i int) {
 	c := &r.cols[i]
 	if c.col == nil {
 		if c.Name == r.timeName {
-			return // the time of the record is its time index
+			return // the time index has the time of the record
 		}
 		if c.col, r.err = d.columnLike([]byte(c.Name), &c.Column); r.err != nil {
 			return
@@ -225,9 +223,9 @@ func (r *Direct) put(i int) {
 	r.err = d.store(c.col, row, &r.val)
 }
 
-// End completes the row under way. It returns nil for a record that is refused if Request.SkipError
-// is set. Otherwise, and when a limit of the whole request is reached, the error is an *errs.Error
-// of code InvalidArguments, and the caller gives up the request.
+// End completes the current row. If the record is refused and Request.SkipError is set, it returns nil. Otherwise,
+// and when a limit of the whole request is reached, it returns an *errs.Error of code InvalidArguments, and the
+// caller must abort the request.
 func (r *Direct) End() error {
 	d, err, load := r.home, r.err, r.load
 	r.err, r.load = nil, 0
@@ -252,8 +250,8 @@ func (r *Direct) End() error {
 	return d.stored(load)
 }
 
-// Drop takes back the row under way and counts it as refused because of err, as Runner.Refuse does.
-// With Request.SkipError unset its error ends the request.
+// Drop removes the current row and counts it as refused because of err, like Runner.Refuse. If Request.SkipError is
+// not set, it returns an error that ends the request.
 func (r *Direct) Drop(err error) error {
 	load := r.load
 	r.err, r.load, r.timeSet = nil, 0, false
@@ -264,7 +262,7 @@ func (r *Direct) Drop(err error) error {
 	return r.refuse(err)
 }
 
-// count adds the bytes of a row, stored or not, to the bytes of the request.
+// count adds the bytes of a row, whether or not it is stored, to those of the request.
 func (r *Direct) count(load int) error {
 	if r.total += load; r.total <= maxDirectBytes {
 		return nil
@@ -274,7 +272,7 @@ func (r *Direct) count(load int) error {
 		WithStatus(http.StatusRequestEntityTooLarge)
 }
 
-// takeBack removes the row under way, and forgets the columns that it introduced.
+// takeBack removes the current row and the columns that it added.
 func (r *Direct) takeBack() {
 	d := r.home
 	d.drop()
@@ -286,7 +284,7 @@ func (r *Direct) takeBack() {
 	}
 }
 
-// Records returns the number of records so far, those refused included.
+// Records returns the number of records so far, including refused ones.
 func (r *Direct) Records() int { return r.records }
 
 // Repaired returns the number of texts that were not valid UTF-8.
@@ -302,7 +300,7 @@ func (r *Direct) Finish() (*Output, error) {
 	return out, nil
 }
 
-// Release gives the memory back. Neither r nor its Output may be used afterwards.
+// Release frees the memory. Neither r nor its Output may be used afterwards.
 func (r *Direct) Release() {
 	if r.byteSize() > keepBytes || r.columns > keepColumns {
 		return

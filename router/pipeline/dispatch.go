@@ -8,13 +8,13 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// dispatcher sends records to other pipelines by the value of one field.
+// dispatcher sends records to other pipelines according to the value of one field.
 type dispatcher struct {
 	field processor.Name
 	rules []rule
 }
 
-// rule sends records with one value.
+// rule says where records with one value are sent.
 type rule struct {
 	value    value.Value
 	suffix   string
@@ -81,7 +81,7 @@ func scalar(n *document.Node) (value.Value, bool) {
 	return value.Value{}, false
 }
 
-// match returns the index of the first rule for v, or -1.
+// match returns the index of the first rule that matches v, or -1.
 func (d *dispatcher) match(v value.Value) int {
 	for i := range d.rules {
 		if value.Same(d.rules[i].value, v) {

@@ -7,29 +7,29 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// drops count the records that pipelines drop without an error: a filter that matches, or a program whose result is
-// null or an empty list.
+// drops counts the records that pipelines drop without an error, because a filter matches, or because the result of
+// a program is null or an empty list.
 type drops struct {
 	total    int
 	programs []programDrops // by program, at most maxDropWarnings
 }
 
-// programDrops are the records that one program dropped.
+// programDrops counts the records that one program dropped.
 type programDrops struct {
 	pipeline string
 	position int
 	records  int
 }
 
-// maxDropWarnings bounds the programs that one answer names because of the records that they dropped.
+// maxDropWarnings bounds the programs that one answer names because they dropped records.
 const maxDropWarnings = 4
 
-// drop counts the record under way, which the processor at position i dropped.
+// drop counts the current record, which the processor at position i dropped.
 func (r *runner) drop(i int) {
 	d := &r.top().drops
 	d.total++
 	if i < 0 || r.p.processors[i].Name != "vrl" {
-		return // a filter says by itself that it drops
+		return // a filter is expected to drop records
 	}
 	for n := range d.programs {
 		if p := &d.programs[n]; p.position == i && p.pipeline == r.name {
@@ -42,15 +42,15 @@ func (r *runner) drop(i int) {
 	}
 }
 
-// dropEmpty counts a record that the processors made an empty list of.
+// dropEmpty counts a record that the processors turned into an empty list.
 func (r *runner) dropEmpty(v value.Value) {
 	if len(v.Array().Peek()) == 0 {
 		r.drop(len(r.p.processors) - 1)
 	}
 }
 
-// warnings name the programs that dropped records, for a request with no records left: a program that lacks its last
-// line drops all.
+// warnings names the programs that dropped records, if no record of the request is left. A program whose last line
+// is missing drops all records.
 func (d *drops) warnings() (out []string) {
 	for _, p := range d.programs {
 		name := "the pipeline"

@@ -10,30 +10,29 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-// exact is the memory of the exact path: a record as a list of its members in the
-// order of the text, and then the values that flattening leaves of it, in the order of
-// their names.
+// exact has the data of the exact path: the members of a record in the order of the text, and then the flattened
+// values, sorted by name.
 type exact struct {
 	members []member
 	keys    []byte // decoded keys that had escapes
-	order   []int  // members of the objects under way, sorted
+	order   []int  // members of the current objects, sorted
 	leaves  []leaf
 	names   []byte
-	dotted  bool // a key contains a dot, so two leaves may have one name
+	dotted  bool // a key contains a dot, so two leaves may have the same name
 	byName  []int
 }
 
-// member is a key of an object, with the position of its value.
+// member is a key of an object and the position of its value.
 type member struct {
 	key     int // in the text, or in exact.keys
 	klen    int
 	escaped bool
-	object  bool // it is an object that flattening may spread
+	object  bool // an object that may be flattened
 	pos     int
 	end     int // index of the first member after those inside the value
 }
 
-// leaf is a value under its flattened name.
+// leaf is a value with its flattened name.
 type leaf struct {
 	name  int // in exact.names
 	nlen  int
@@ -41,9 +40,9 @@ type leaf struct {
 	depth int // number of containers around it
 }
 
-// scanExact takes the value at pos by the letter of the rules: of equal keys in an
-// object the last wins, keys are taken in byte order, fields whose flattened names are equal
-// are an error, and variables choose the table and its options.
+// scanExact stores the value at pos by the full rules: if a key is repeated in an object, the last one counts; keys
+// are sorted by bytes; fields with equal flattened names are an error; and variables select the table and its
+// options.
 func (r *identity) scanExact(pos int, whole bool) (int, error) {
 	before := r.notes
 	next, err := r.parseExact(pos)
@@ -82,8 +81,8 @@ func (r *identity) parseExact(pos int) (int, error) {
 	return r.parseMembers(pos+1, 1)
 }
 
-// parseMembers is for an object whose opening brace precedes pos. Objects below the
-// level that flattening reaches are passed as a whole.
+// parseMembers parses the members of the object whose opening brace precedes pos. Objects that are nested too deep
+// for flattening are skipped as a whole.
 func (r *identity) parseMembers(pos, depth int) (int, error) {
 	x, t := &r.exact, r.text
 	pos = t.Space(pos)
@@ -150,8 +149,8 @@ func (r *identity) memberKey(m *member) []byte {
 	return r.src[m.key : m.key+m.klen]
 }
 
-// rowExact stores the record that parseExact listed. An error is one of the record,
-// which left no trace, or a *jsonscan.Error.
+// rowExact stores the record that parseExact has parsed. An error is an error of the record, which left no trace,
+// or a *jsonscan.Error.
 func (r *identity) rowExact() (*dest, error) {
 	x := &r.exact
 	x.order, x.leaves, x.names = x.order[:0], x.leaves[:0], x.names[:0]
@@ -180,9 +179,8 @@ func (r *identity) rowExact() (*dest, error) {
 	return d, nil
 }
 
-// sortMembers lists the members of one object, which lie in members[from:to] with
-// their own members between them: in byte order of their keys, and of equal keys the
-// last. The list lies in x.order.
+// sortMembers returns the members of one object, sorted by key. If a key is repeated, only the last member is
+// included. The members are in members[from:to], with nested members between them. The list is in x.order.
 func (r *identity) sortMembers(from, to int) []int {
 	x := &r.exact
 	base := len(x.order)
@@ -211,7 +209,7 @@ func (r *identity) sortMembers(from, to int) []int {
 	return kept
 }
 
-// destExact finds the destination of a record by its variables. top lists its members.
+// destExact returns the destination of a record according to its variables. top lists its members.
 func (r *identity) destExact(top []int) (*dest, error) {
 	var v variables
 	buf := r.varText[:0]
@@ -251,8 +249,8 @@ func (r *identity) destExact(top []int) (*dest, error) {
 	return r.home, nil
 }
 
-// flatten lists the leaves of an object: list has its members, r.name its name and a
-// dot, depth its level.
+// flatten lists the leaves of an object: list has its members, r.name has its name and a dot, and depth is its
+// level.
 func (r *identity) flatten(d *dest, list []int, depth int) error {
 	x := &r.exact
 	prefix := len(r.name)
@@ -286,12 +284,12 @@ func (r *identity) flatten(d *dest, list []int, depth int) error {
 	return nil
 }
 
-// maxNames bounds the bytes of all flattened names of a record.
+// maxNames bounds the bytes of all flattened names in a record.
 const maxNames = 4 << 20
 
 func (x *exact) leafName(l *leaf) []byte { return x.names[l.name : l.name+l.nlen] }
 
-// findCollision returns an error if two leaves have one name.
+// findCollision returns an error if two leaves have the same name.
 func (r *identity) findCollision() error {
 	x := &r.exact
 	x.byName = x.byName[:0]
@@ -312,7 +310,7 @@ func (r *identity) findCollision() error {
 	return nil
 }
 
-// collision returns the error of a record if two of its fields would be one column.
+// collision returns the error for a record with two fields for the same column.
 func collision(name []byte) error {
 	return &kindError{SkipTable, errs.New(errs.InvalidArguments,
 		"two fields become the column %q: one has the key as it is, the other the keys of objects inside each other; "+

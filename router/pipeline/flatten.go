@@ -10,25 +10,25 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// flattening is the memory of storeFlat.
+// flattening has the data of storeFlat.
 type flattening struct {
 	names  []byte
 	prefix []byte
 	leaves []flatLeaf
-	dotted bool // a key contains a dot, so two leaves may have one name
+	dotted bool // a key contains a dot, so two leaves may have the same name
 }
 
-// flatLeaf is a value under its flattened name.
+// flatLeaf is a value with its flattened name.
 type flatLeaf struct {
 	name, end int // in flattening.names
 	value     value.Value
-	isTime    bool // it is the custom time index
+	isTime    bool // whether it is the custom time index
 }
 
 func (f *flattening) name(l *flatLeaf) []byte { return f.names[l.name:l.end] }
 
-// storeFlat writes the fields of an object as svc_identity does: objects are spread,
-// arrays and objects too deep become texts, and fields of equal names are an error.
+// storeFlat writes the fields of an object like svc_identity: objects are flattened, arrays and objects nested too
+// deep become texts, and fields with equal names are an error.
 func (r *runner) storeFlat(d *dest, o *value.Fields, row int) error {
 	f := &r.flat
 	r.timeSet = false
@@ -73,7 +73,7 @@ func (r *runner) storeFlat(d *dest, o *value.Fields, row int) error {
 	return d.end(t)
 }
 
-// flatten lists the leaves of an object at a level; f.prefix has its name and a dot.
+// flatten lists the leaves of an object at a level. f.prefix has the object's name and a dot.
 func (r *runner) flatten(d *dest, o *value.Fields, level int) error {
 	f := &r.flat
 	prefix := len(f.prefix)
@@ -112,7 +112,7 @@ func (r *runner) flatten(d *dest, o *value.Fields, level int) error {
 	return nil
 }
 
-// findCollision returns an error if two leaves have one name.
+// findCollision returns an error if two leaves have the same name.
 func (f *flattening) findCollision() error {
 	order := make([]int, len(f.leaves))
 	for i := range order {

@@ -6,52 +6,49 @@ import (
 
 // identity is the Runner of svc_identity.
 //
-// The fast path, identity_scan.go, goes over the text of a record once and puts every
-// value straight into its column, without a map or an allocation per row. Whatever it
-// cannot decide in passing (the same key twice, variables, a value of another type)
-// it leaves to the exact path, exact.go, which reads the record again and decides by
-// the letter of the rules. The fast path itself reports no record error, so both give
-// the same result for every record.
+// The fast path, identity_scan.go, reads the text of a record once and puts every value directly into its column,
+// without a map or an allocation for each row. It leaves cases that it cannot decide (a repeated key, variables, a
+// value of another type) to the exact path, exact.go, which reads the record again by the full rules. The fast path
+// never reports an error for a record, so both give the same result for every record.
 type identity struct {
 	sink
 
-	text jsonscan.Text // of the record under way, with src its bytes
+	text jsonscan.Text // of the current record; src has its bytes
 	src  []byte
 
-	home *dest // where records without variables go; nil until the first
-	// warm is the home of an earlier request, whose columns the trie still knows: see
-	// warm.go. It is nil while a request is under way.
+	home *dest // destination of records without variables; nil until the first record
+	// warm is the home of an earlier request, whose columns the trie still knows: see warm.go. It is nil while a
+	// request is being processed.
 	warm *dest
 
 	trie     trie
 	maxNodes int
-	fresh    []*node // nodes of home whose column the row under way introduced
+	fresh    []*node // nodes of home whose column the current row has added
 	stamp    uint64
 	exact    exact
 	onlySlow bool // for tests: every record takes the exact path
 
-	// The record under way.
+	// The current record.
 	val      cell
 	timeSeen bool  // on the fast path
-	syntax   error // set with outcomeSyntax
+	syntax   error // set if the outcome is outcomeSyntax
 
-	// Scratch memory.
+	// Buffers.
 	writer  jsonscan.Writer
 	scratch []byte
-	record  []byte // JSON text of a record that came decoded
+	record  []byte // JSON text of a record that arrived decoded
 	name    []byte
 	varText []byte
 }
 
-// openHome opens the destination of records without variables. It can fail only
-// for the whole request.
+// openHome opens the destination of records without variables. An error concerns the whole request.
 func (r *identity) openHome() error {
 	d, err := r.destFor(nil, r.base)
 	r.home = d
 	return err
 }
 
-// endOfLine checks that nothing but white space follows a record that must stand alone.
+// endOfLine checks that only white space follows a record that must be alone on its line.
 func (r *identity) endOfLine(pos int) error {
 	if pos = r.text.Space(pos); pos < r.text.Len() {
 		return r.text.Unexpected(pos, "the end of the line")
@@ -68,7 +65,7 @@ func (r *identity) readTime(pos, depth int) (next int, syntax, err error) {
 	return next, nil, r.setTime(&r.val)
 }
 
-// putLeaf stores the value of a flattened name, if it is to be stored.
+// putLeaf stores the value of a flattened name, unless it must not be stored.
 func (r *identity) putLeaf(d *dest, name []byte, v *cell) error {
 	switch d.kindOf(name) {
 	case timeKey:
@@ -150,7 +147,7 @@ func (r *identity) read(pos, depth int) (int, error) {
 	return next, nil
 }
 
-// noteWriter notes what the writer changed in the last value.
+// noteWriter records what the writer changed in the last value.
 func (r *identity) noteWriter() {
 	r.notes.lone += r.writer.Lone
 	r.notes.repeated += r.writer.Repeated

@@ -17,9 +17,8 @@ func newIdentity() *identity {
 	return &identity{trie: trie{seed: maphash.MakeSeed()}, sink: sink{byKey: map[string]*dest{}}}
 }
 
-// NewIdentity returns the pipeline svc_identity for one request: each record is
-// flattened and stored with the types that its values have. The error, for a bad
-// hint or table name, has code InvalidArguments.
+// NewIdentity returns a Runner of svc_identity for one request. It flattens each record and stores the values with
+// their types. If a hint or the table name is invalid, the error has code InvalidArguments.
 func NewIdentity(q *Request) (Runner, error) {
 	r := identities.Get().(*identity)
 	if err := r.start(q); err != nil {
@@ -51,7 +50,7 @@ func (r *identity) ScanLine(line []byte) error {
 	return err
 }
 
-// scan takes one value; if whole is set, nothing may follow it.
+// scan reads one value. If whole is set, nothing may follow it.
 func (r *identity) scan(data []byte, pos int, whole bool) (int, error) {
 	t := jsonscan.NewText(data)
 	r.text, r.src = t, t.Bytes()
@@ -72,8 +71,7 @@ func (r *identity) scan(data []byte, pos int, whole bool) (int, error) {
 	return r.scanExact(pos, whole)
 }
 
-// Record implements Runner. The record is read as its JSON text: a moment is stored as the text
-// of the moment.
+// Record implements Runner. The record is converted to JSON text, so a timestamp is stored as text.
 func (r *identity) Record(v value.Value, _ int) error {
 	r.record = value.AppendJSON(r.record[:0], v)
 	n := len(r.record)
@@ -87,7 +85,7 @@ func (r *identity) Record(v value.Value, _ int) error {
 	return err
 }
 
-// TextRecord returns the record {"message": line}.
+// TextRecord receives a line as the record {"message": line}.
 func (r *identity) TextRecord(line []byte) error {
 	if r.home == nil {
 		if err := r.openHome(); err != nil {
@@ -130,14 +128,14 @@ func (r *identity) Finish() (*Output, error) {
 	return out, nil
 }
 
-// Release gives the memory back.
+// Release frees the memory.
 func (r *identity) Release() {
 	if r.renew() {
 		identities.Put(r)
 	}
 }
 
-// renew makes r ready for another request, and reports whether it is worth keeping.
+// renew prepares r for another request, and reports whether it is worth keeping.
 func (r *identity) renew() bool {
 	size := r.byteSize() + cap(r.scratch) + cap(r.record) + cap(r.exact.members)*48 + cap(r.exact.names)
 	if size > keepBytes || r.columns > keepColumns {

@@ -7,9 +7,9 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-// The outcomes of scanning that are not positions.
+// The outcomes of a scan other than a position.
 const (
-	// outcomeExact: the record must be read by the exact path.
+	// outcomeExact: the exact path must read the record.
 	outcomeExact = -1
 	// outcomeSyntax: the text is malformed; identity.syntax has the error.
 	outcomeSyntax = -2
@@ -20,15 +20,15 @@ func (r *identity) fail(err error) int {
 	return outcomeSyntax
 }
 
-// scanFast takes the record at pos in one pass, straight into the columns. It returns
-// the position after it or an outcome, and has then changed nothing.
+// scanFast reads the record at pos in one pass, directly into the columns. It returns the position after the
+// record. If it returns an outcome, nothing has changed.
 func (r *identity) scanFast(pos int, whole bool) int {
 	d := r.home
 	if d.err != nil {
 		return outcomeExact
 	}
 	if r.retyped || r.trie.full(r.maxNodes) {
-		r.trie.reset() // it knows types of columns
+		r.trie.reset() // it has cached types of columns
 		r.retyped = false
 	}
 	r.stamp++
@@ -58,8 +58,7 @@ func (r *identity) scanFast(pos int, whole bool) int {
 	return next
 }
 
-// sortFresh puts the columns that the last row introduced in the order of their
-// names, segment by segment.
+// sortFresh sorts the columns that the last row added by their names, segment by segment.
 func (r *identity) sortFresh(d *dest) {
 	slices.SortFunc(r.fresh, compareNodes)
 	cols := d.rows.Cols()
@@ -70,12 +69,11 @@ func (r *identity) sortFresh(d *dest) {
 	r.fresh = r.fresh[:0]
 }
 
-// object takes the members of an object whose opening brace precedes pos. depth is
-// the number of objects open, and so the level of the keys. It returns the position
-// after the object, or an outcome.
+// object reads the members of the object whose opening brace precedes pos. depth is the number of open objects, and
+// thus the level of the keys. It returns the position after the object, or an outcome.
 //
-// The key that followed last time is tried first, then keys that followed before; else a
-// wrong guess costs one hash look-up.
+// The key that followed last time is tried first, then other keys that have followed before. If the guesses are
+// wrong, the key is looked up in a hash table.
 func (r *identity) object(d *dest, parent *node, pos, depth int) int {
 	src, row, stamp := r.src, d.rows.Rows(), r.stamp
 	if src[pos] <= ' ' {
@@ -168,7 +166,7 @@ func (r *identity) object(d *dest, parent *node, pos, depth int) int {
 	}
 }
 
-// nested is object for the object at pos, which is the value of the key n.
+// nested is object for the object at pos, which is the value of key n.
 func (r *identity) nested(d *dest, n *node, pos, depth int) int {
 	if depth >= jsonscan.MaxDepth {
 		return r.fail(jsonscan.TooDeep(pos))
@@ -176,8 +174,8 @@ func (r *identity) nested(d *dest, n *node, pos, depth int) int {
 	return r.object(d, n, pos+1, depth+1)
 }
 
-// float puts the number that text.Number found at pos into a column of floats. It returns
-// next, or -1 if other must look at the value.
+// float puts the number that text.Number read at pos into a column of floats. It returns next, or -1 if other must
+// handle the value.
 func (r *identity) float(d *dest, n *node, pos, next int, kind jsonscan.NumberKind, i int64, f float64) int {
 	row := d.rows.Rows()
 	switch {
@@ -196,7 +194,7 @@ func (r *identity) float(d *dest, n *node, pos, next int, kind jsonscan.NumberKi
 	return next
 }
 
-// wrong finds the key at pos, which was not guessed, as lookup does.
+// wrong finds the key at pos after a wrong guess, like lookup.
 func (r *identity) wrong(parent, prev *node, pos int) (*node, int) {
 	if prev != nil {
 		if n := prev.other(r.src, pos); n != nil {
@@ -207,8 +205,8 @@ func (r *identity) wrong(parent, prev *node, pos int) (*node, int) {
 	return r.lookup(parent, prev, pos)
 }
 
-// other takes a value that is no common case: a null, a value of a key with a meaning
-// of its own, the first value of a column, an escaped string, a value to be converted.
+// other handles the less frequent values: null, values of keys with a special meaning, the first value of a column,
+// strings with escapes, and values to convert.
 func (r *identity) other(d *dest, n *node, pos, depth int) int {
 	if r.src[pos] == 'n' && r.text.IsNull(pos) {
 		return pos + 4
@@ -224,7 +222,7 @@ func (r *identity) other(d *dest, n *node, pos, depth int) int {
 		}
 		return next
 	case timeKey:
-		if r.timeSeen { // by another spelling of the name
+		if r.timeSeen { // with another spelling of the name
 			return outcomeExact
 		}
 		r.timeSeen = true
@@ -278,7 +276,7 @@ func (r *identity) other(d *dest, n *node, pos, depth int) int {
 		}
 		n.setColumn(col)
 		if col.FirstRow() == row {
-			if col.Has(row) { // by another spelling of the name, just now
+			if col.Has(row) { // with another spelling of the name in the same record
 				n.col, n.want = nil, kindNone
 				return outcomeExact
 			}
@@ -293,9 +291,8 @@ func (r *identity) other(d *dest, n *node, pos, depth int) int {
 	return next
 }
 
-// lookup finds the node of the key whose opening quote precedes pos, and passes the
-// key and its colon. prev is the key before it in the object, nil for the first. A nil
-// node means that the result is a negative outcome.
+// lookup finds the node of the key whose opening quote precedes pos, and skips the key and its colon. prev is the
+// previous key in the object, or nil. If the node is nil, the result is an outcome.
 func (r *identity) lookup(parent, prev *node, pos int) (*node, int) {
 	t := r.text
 	end := jsonscan.StringEnd(r.src, pos)
@@ -327,7 +324,7 @@ func (r *identity) lookup(parent, prev *node, pos int) (*node, int) {
 	return n, pos
 }
 
-// kindOf reports what the key of a new node means.
+// kindOf returns the meaning of the key of a new node.
 func (r *identity) kindOf(n *node) nodeKind {
 	if n.level == 1 && variableOf(n.key) >= 0 {
 		return variable

@@ -13,8 +13,8 @@ import (
 
 var indexWords = []string{"timestamp", "time", "tag", "inverted", "fulltext", "skipping"}
 
-// readIndex reads the index of a column: a word, or {type: word, options: {…}}. It reports whether
-// the column is the time index.
+// readIndex parses the index of a column: a word, or {type: word, options: {…}}. It reports whether the column is
+// the time index.
 func (c *listed) readIndex(n *document.Node) bool {
 	word, at := "", n
 	var options *document.Node

@@ -12,69 +12,68 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// reader reads JSON objects as records: without a map, keys interned, strings as parts of
-// the text. It learns which keys objects have at each place of the records: the key that
-// followed last time is tried first, and fields come out in order without being compared.
+// reader reads JSON objects as records. It uses no map, shares keys, and strings are parts of the text. It learns
+// the keys of the objects at each place of a record. It tries the key that followed last time first, and then
+// fields come out sorted without comparisons.
 type reader struct {
 	text  jsonscan.Text
 	src   []byte
 	rec   *processor.Record // makes texts of strings with escapes
 	root  *shape
-	known int // keys in all shapes
+	known int // number of keys in all shapes
 	size  int // bytes of all keys
 
 	members []readMember
 	key     []byte
-	fields  *value.Fields   // the record's own, used again and again
-	inner   []*value.Fields // the same for objects inside; the first used ones belong to the record
+	fields  *value.Fields   // the fields of the record, reused
+	inner   []*value.Fields // the same for nested objects; the first used ones belong to the record
 	used    int
-	// big is the error of a record with an integer that no value holds.
+	// big is the error for a record with an integer that no value can hold.
 	big error
 	// What was changed in the record: see notes.
 	lone, repeated int
 	vanished       int
 }
 
-// The objects inside records that are kept for the next record.
+// The limits of the nested objects that are kept for the next record.
 const (
 	maxInner       = 64
 	maxInnerFields = 64
 )
 
-// readMember is a member of an object under way, in the order of the text.
+// readMember is a member of the current object, in the order of the text.
 type readMember struct {
 	key   *shapeKey
 	value value.Value
 }
 
-// What a reader remembers of keys at most; beyond that it begins anew.
+// The limits of the keys that a reader remembers. Beyond them it starts anew.
 const (
 	maxKnownKeys  = 1 << 12
 	maxKnownBytes = 2 << 20
 )
 
-// shape is what is known of the objects at one place: below the root, below a key, or in
-// the array below a key.
+// shape is what is known about the objects at one place: the root, the value of a key, or the array of a key.
 type shape struct {
 	byKey  map[string]*shapeKey
 	sorted []*shapeKey
 	fresh  []*shapeKey // not in sorted yet
 	first  *shapeKey
-	seen   []uint64 // a bit for each place in sorted
-	where  []int32  // for each place in sorted, the member that has the key
+	seen   []uint64 // a bit for each index in sorted
+	where  []int32  // for each index in sorted, the member with that key
 }
 
 // shapeKey is one key of a shape.
 type shapeKey struct {
 	key   string
-	guess jsonscan.Guess // none of a key that must be escaped
-	rank  int            // its place in shape.sorted
-	next  *shapeKey      // that followed last time
+	guess jsonscan.Guess // zero for a key with escapes
+	rank  int            // its index in shape.sorted
+	next  *shapeKey      // the key that followed last time
 	child *shape
 }
 
-// reset forgets all keys but the names of compiled code, so that comparing a key with
-// one of those is comparing pointers.
+// reset forgets all keys except names, which compiled code uses, so that keys can be compared with these by
+// pointer.
 func (s *reader) reset(names []string) {
 	s.known, s.size = 0, 0
 	s.root = &shape{}
@@ -94,7 +93,7 @@ func (s *reader) object(pos int, names []string) (value.Value, int, error) {
 	return o.Value(), next, err
 }
 
-// release lets go of the text; what is known of keys stays.
+// release drops the text and keeps the known keys.
 func (s *reader) release() {
 	s.text, s.src = jsonscan.Text{}, nil
 	clear(s.members[:cap(s.members)])
@@ -110,7 +109,7 @@ func (s *reader) release() {
 	}
 }
 
-// own returns the record's own fields, empty.
+// own returns the reused fields of the record, empty.
 func (s *reader) own() *value.Fields {
 	if s.fields == nil {
 		s.fields = value.MakeFields(32)
@@ -135,15 +134,15 @@ func (s *reader) innerFields(sh *shape) *value.Fields {
 	return o
 }
 
-// begin takes the text that the next values are in.
+// begin sets the text for the following calls.
 func (s *reader) begin(data []byte) jsonscan.Text {
 	s.text = jsonscan.NewText(data)
 	s.src = s.text.Bytes()
 	return s.text
 }
 
-// readObject reads the object at pos into o, which is empty. depth is the number of
-// containers that are open, this one included.
+// readObject reads the object at pos into o, which is empty. depth is the number of open containers, including this
+// one.
 func (s *reader) readObject(o *value.Fields, sh *shape, pos, depth int) (int, error) {
 	t, src := s.text, s.src
 	if depth > jsonscan.MaxDepth {
@@ -202,8 +201,7 @@ func (s *reader) readObject(o *value.Fields, sh *shape, pos, depth int) (int, er
 	}
 }
 
-// emit puts the members into o in the order of their keys, and returns how many those are; of
-// equal keys the last wins.
+// emit puts the members into o, sorted by key, and returns their number. If a key is repeated, the last one counts.
 func (sh *shape) emit(o *value.Fields, members []readMember) (keys int) {
 	if len(sh.fresh) > 0 {
 		sh.settle()
@@ -231,7 +229,7 @@ func (sh *shape) emit(o *value.Fields, members []readMember) (keys int) {
 	return keys
 }
 
-// lookup finds the key whose opening quote precedes pos, and passes it and its colon.
+// lookup finds the key whose opening quote precedes pos, and skips it and its colon.
 func (s *reader) lookup(sh *shape, prev *shapeKey, pos int) (*shapeKey, int, error) {
 	t := s.text
 	end := jsonscan.StringEnd(s.src, pos)
@@ -279,7 +277,7 @@ func (s *reader) add(sh *shape, key string) *shapeKey {
 	return k
 }
 
-// settle puts fresh keys in their places among the sorted ones.
+// settle sorts fresh keys into the sorted ones.
 func (sh *shape) settle() {
 	fresh := sh.fresh
 	slices.SortFunc(fresh, func(a, b *shapeKey) int { return strings.Compare(a.key, b.key) })
@@ -298,7 +296,7 @@ func (sh *shape) settle() {
 	sh.fresh = sh.fresh[:0]
 }
 
-// readValue reads the value at pos, which belongs to the key k.
+// readValue reads the value at pos, which is the value of key k.
 func (s *reader) readValue(sh *shape, k *shapeKey, pos, depth int) (value.Value, int, error) {
 	t := s.text
 	switch c := s.src[pos]; c {

@@ -6,8 +6,8 @@ import (
 
 type object = map[string]any
 
-// JSONSchema returns the JSON Schema of a pipeline's document, for editors. It is built from the options that the
-// processors describe. A document that meets it may still not compile.
+// JSONSchema returns the JSON Schema of a pipeline, for editors. It is built from the descriptions of the
+// processors' options. A document that conforms to it may still not compile.
 func JSONSchema() map[string]any {
 	text := object{"type": "string"}
 	var steps []any

@@ -11,15 +11,15 @@ type listed struct {
 	in        processor.Name
 	column    schema.Column
 	onFailure onFailure
-	// def is the value for a field that is absent, and for one that cannot be converted
-	// with onFailure default; kindNone: there is none.
+	// def is the value for a missing field, and for a field that cannot be converted if onFailure is default;
+	// kindNone: there is none.
 	def cell
-	now bool // an absent field is the time of processing
-	// at is the column's place among the columns of the list that are not the time index.
+	now bool // a missing field gets the time of processing
+	// at is the column's index among the columns of the list, without the time index.
 	at int
 }
 
-// onFailure is what becomes of a value that cannot be converted.
+// onFailure says what happens to a value that cannot be converted.
 type onFailure uint8
 
 const (
@@ -28,8 +28,7 @@ const (
 	failToDefault
 )
 
-// read reads the column's value from a record; k.loss is what it lost. A cell of kindNone is a
-// null.
+// read reads the column's value from a record. k.loss is what was lost. A cell of kindNone is null.
 func (c *listed) read(out *cell, rec *processor.Record, k *converter) error {
 	k.loss = lossNone
 	v, ok := rec.Get(c.in)
@@ -68,7 +67,7 @@ func (c *listed) failed(out *cell, rec *processor.Record, v value.Value) error {
 	return &transformError{c.in.Text, c.column.Name, processor.Describe(v), why}
 }
 
-// zero returns what on_failure: default gives without a default.
+// zero returns the value for on_failure: default if there is no default.
 func (c *listed) zero() (cell, bool) {
 	switch t := c.column.Type; {
 	case c.def.kind != kindNone:
@@ -85,7 +84,7 @@ func (c *listed) zero() (cell, bool) {
 	return cell{}, false
 }
 
-// transformError is the error of a field that cannot become what its column holds.
+// transformError is the error for a field that cannot be converted to the type of its column.
 type transformError struct {
 	field, column, value, reason string
 }
@@ -102,10 +101,10 @@ func (e *transformError) Error() string {
 	return s
 }
 
-// errQuiet replaces a transform error while quiet.
+// errQuiet replaces a transform error if its text is not needed.
 var errQuiet = &transformError{reason: "failed"}
 
-// timeAdvice says what makes a time of type t of a value that is none.
+// timeAdvice returns advice on how to convert a value to a time of type t.
 func timeAdvice(v value.Value, t schema.Type) string {
 	switch v.Kind() {
 	case value.Timestamp:

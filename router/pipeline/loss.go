@@ -11,30 +11,29 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// loss is what a value lost when a transform list converted it to the type of its column. The
-// converted value is stored, and the client gets a warning.
+// loss is what was lost when a transform list converted a value to the type of its column. The converted value is
+// stored, and the client gets a warning.
 type loss uint8
 
 const (
 	lossNone     loss = iota
-	lossFraction      // a fraction was cut off to make an integer
-	lossRange         // the nearest number of the column's range was taken
-	lossDigits        // a float was taken that has fewer digits
-	lossAll           // a number other than 0 became the float 0
+	lossFraction      // the fraction was dropped
+	lossRange         // replaced by the nearest number in the column's range
+	lossDigits        // replaced by a float with fewer digits
+	lossAll           // a nonzero number became the float 0
 	lossTruth         // a number other than 0 and 1 became true
 	lossUnit          // a time was rounded down to the unit of its column
 	losses
 )
 
-// lost counts the values of a request that lost something, by kind. It is apart from notes, which
-// svc_identity copies for each record.
+// lost counts the values of a request that lost something, by kind. It is separate from notes, which svc_identity
+// copies for each record.
 type lost [losses]struct {
 	count int
-	first string // the column of the first of them
+	first string // the column of the first such value
 }
 
-// lostTexts are the words behind the count of each kind that notes does not count: for one value,
-// and for more.
+// lostTexts has the text after the count of each kind that notes does not count: for one value, and for several.
 var lostTexts = [losses][2]string{
 	lossFraction: {
 		"number lost its fraction, because the transform list makes an integer of it, for column %q: the type float64 " +
@@ -62,7 +61,7 @@ var lostTexts = [losses][2]string{
 	},
 }
 
-// warnings returns the counts in words.
+// warnings returns the counts as warnings.
 func (l *lost) warnings() (out []string) {
 	for i, n := range l {
 		if n.count > 0 {
@@ -73,7 +72,7 @@ func (l *lost) warnings() (out []string) {
 	return out
 }
 
-// truncateLoss returns what truncate loses of f.
+// truncateLoss returns what truncate loses for f.
 func truncateLoss(f float64, t schema.Type) loss {
 	whole := math.Trunc(f)
 	var beyond bool
@@ -95,7 +94,7 @@ func truncateLoss(f float64, t schema.Type) loss {
 	return lossNone
 }
 
-// floatLoss returns what v lost when it became the number f of a column of type t.
+// floatLoss returns what was lost when v became the number f in a column of type t.
 func floatLoss(v value.Value, f float64, t schema.Type) loss {
 	var same, zero bool
 	switch v.Kind() {
@@ -124,7 +123,7 @@ func floatLoss(v value.Value, f float64, t schema.Type) loss {
 	return lossDigits
 }
 
-// finerInstant reports whether v, a timestamp, has digits below the unit of t.
+// finerInstant reports whether the timestamp v has a finer resolution than the unit of t.
 func finerInstant(v value.Value, t schema.Type) bool {
 	_, nsec := v.Unix()
 	return int64(nsec)%(1e9/t.UnitsPerSecond()) != 0

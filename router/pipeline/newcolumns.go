@@ -2,14 +2,14 @@ package pipeline
 
 import "sync/atomic"
 
-// NewColumns counts the columns that one batch of a request adds to tables, together with the columns of its other
-// batches, which may be made at the same time. It belongs to one goroutine; what it shares does not.
+// NewColumns counts the columns that one batch of a request adds to tables. It shares the total with the other
+// batches, which may run concurrently. It belongs to one goroutine, but the shared total does not.
 type NewColumns struct {
-	all *atomic.Int64 // of the request
+	all *atomic.Int64 // the total of the request
 	own int64
 }
 
-// ShareNewColumns returns the counts of the batches of a request.
+// ShareNewColumns returns counters for the batches of a request.
 func ShareNewColumns(batches int) []NewColumns {
 	all := new(atomic.Int64)
 	out := make([]NewColumns, batches)
@@ -19,13 +19,13 @@ func ShareNewColumns(batches int) []NewColumns {
 	return out
 }
 
-// GiveBack takes the columns of the batch back, for another run of it.
+// GiveBack subtracts the batch's columns, before another run of it.
 func (n *NewColumns) GiveBack() {
 	n.all.Add(-n.own)
 	n.own = 0
 }
 
-// take counts a column, unless there are so many already.
+// take counts a column. It returns false if the limit is reached.
 func (n *NewColumns) take(most int) bool {
 	if n.all.Add(1) > int64(most) {
 		n.all.Add(-1)
@@ -35,13 +35,13 @@ func (n *NewColumns) take(most int) bool {
 	return true
 }
 
-// give takes a column back.
+// give subtracts a column.
 func (n *NewColumns) give() {
 	n.all.Add(-1)
 	n.own--
 }
 
-// takeColumn counts a new column, unless the request has as many as it may.
+// takeColumn counts a new column. It returns false if the request has reached its limit.
 func (s *sink) takeColumn() bool {
 	s = s.top()
 	most, shared := s.req.MaxNewColumns, s.req.NewColumns
@@ -55,7 +55,7 @@ func (s *sink) takeColumn() bool {
 	return true
 }
 
-// giveColumn takes a new column back.
+// giveColumn subtracts a new column.
 func (s *sink) giveColumn() {
 	s = s.top()
 	s.newColumns--

@@ -6,29 +6,29 @@ import (
 	"cordwood/proto/words"
 )
 
-// notes count values that the rules change when they are stored: clients get warnings.
+// notes counts values that are changed when they are stored. Clients get warnings about them.
 type notes struct {
-	replaced  int // fields called as the time index, whose place the time of processing takes
-	repeated  int // keys that an object has more than once
+	replaced  int // fields with the name of the time index, replaced by the time of processing
+	repeated  int // repeated keys in objects
 	lone      int // escapes of lone surrogates
-	cut       int // times with digits below the unit of their column
-	rounded   int // integers that parse_json of VRL made a float that is not equal
-	vanished  int // numbers other than 0 that became the float 0
+	cut       int // times with a finer resolution than the unit of their column
+	rounded   int // integers for which VRL's parse_json returned a float with another value
+	vanished  int // nonzero numbers that became the float 0
 	fractions int // numbers whose fraction the processor epoch dropped
 
 	grokFractions int // numbers whose fraction the processor grok dropped
-	grokDigits    int // numbers with more digits than the float that grok made of them
+	grokDigits    int // numbers with more digits than the float from grok
 }
 
-// Changes count what is stored otherwise than it came, of values that come through no pipeline.
+// Changes counts values without a pipeline that are changed when they are stored.
 type Changes struct {
-	// Repeated are keys that a JSON object has more than once.
+	// Repeated counts repeated keys in JSON objects.
 	Repeated int
-	// Lone are escapes of lone surrogates.
+	// Lone counts escapes of lone surrogates.
 	Lone int
-	// Cut are times with digits below the unit of their column.
+	// Cut counts times with a finer resolution than the unit of their column.
 	Cut int
-	// Vanished are numbers other than 0 that became 0.
+	// Vanished counts nonzero numbers that became 0.
 	Vanished int
 }
 
@@ -40,20 +40,20 @@ func (c *Changes) Add(other Changes) {
 	c.Vanished += other.Vanished
 }
 
-// Warnings returns the changes in the words that ingestion has for them.
+// Warnings returns the changes as warnings, with the same texts as for ingestion.
 func (c Changes) Warnings() []string {
 	n := notes{repeated: c.Repeated, lone: c.Lone, cut: c.Cut, vanished: c.Vanished}
 	return n.warnings("")
 }
 
-// ExpiredWarning reports rows that clients will not find.
+// ExpiredWarning returns a warning about rows that queries do not return.
 func (t *TableRows) ExpiredWarning() string {
 	return fmt.Sprintf("%s older than the ttl of table %s.%s: stored, shown by no query, and deleted soon; ALTER "+
 		"TABLE can set a longer ttl",
 		words.Say(t.Expired, "row is", "rows are"), t.Database, t.Table)
 }
 
-// warnings returns the notes in words.
+// warnings returns the notes as warnings.
 func (n *notes) warnings(timeName string) (out []string) {
 	if n.replaced > 0 {
 		out = append(out, fmt.Sprintf("%s of the field %q %s not stored: the column of that name has the time of "+
@@ -100,7 +100,7 @@ func (n *notes) warnings(timeName string) (out []string) {
 	return out
 }
 
-// LoneWarning reports n escapes of lone surrogates.
+// LoneWarning returns a warning about n escapes of lone surrogates.
 func LoneWarning(n int) string {
 	return words.Say(n, `escape \ud800 to \udfff is not a character by itself: U+FFFD was stored in its place`,
 		`escapes \ud800 to \udfff are not characters by themselves: U+FFFD was stored in the place of each`)

@@ -10,11 +10,11 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-// maxNumber bounds the text of a number; no longer one says more.
+// maxNumber bounds the text of a number. Longer texts have no more information.
 const maxNumber = 400
 
-// numberOf reads a text that is a number in JSON and that a value can hold without loss:
-// an integer of 64 bits, or a double whose shortest text has the same digits.
+// numberOf parses a text that is a JSON number and fits a value without loss: a 64-bit integer, or a double whose
+// shortest text has the same digits.
 func numberOf(b []byte) (v cell, ok bool) {
 	if !isNumber(b) {
 		return v, false
@@ -45,7 +45,7 @@ func numberOf(b []byte) (v cell, ok bool) {
 	return cell{kind: kindFloat, f: f}, true
 }
 
-// isNumber reports whether b is a number as JSON writes it.
+// isNumber reports whether b is a JSON number.
 func isNumber(b []byte) bool {
 	if len(b) > maxNumber {
 		return false

@@ -11,8 +11,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// begin prepares an empty sink for a request, with defaults for what the request leaves
-// out. timeName and timeUnit are the caller's to set.
+// begin prepares an empty sink for a request, and sets defaults for what the request omits. The caller must set
+// timeName and timeUnit.
 func (s *sink) begin(q *Request) error {
 	if err := schema.CheckTableName(q.Table); err != nil {
 		return err
@@ -50,7 +50,7 @@ func (s *sink) begin(q *Request) error {
 	return nil
 }
 
-// destFor returns the destination of records for a table under a set of options.
+// destFor returns the destination of records for a table with a set of options.
 func (s *sink) destFor(suffix []byte, opts *optionSet) (*dest, error) {
 	key := append(s.key[:0], opts.key...)
 	key = append(append(key, '\n'), suffix...)
@@ -71,7 +71,7 @@ func (s *sink) destFor(suffix []byte, opts *optionSet) (*dest, error) {
 			d.existing = t
 		}
 	}
-	if d.existing == nil && len(suffix) > 0 { // the request's own is one in any case
+	if d.existing == nil && len(suffix) > 0 { // the request's own table is counted elsewhere
 		if err := s.top().newTable(table); err != nil {
 			return nil, err
 		}
@@ -83,7 +83,7 @@ func (s *sink) destFor(suffix []byte, opts *optionSet) (*dest, error) {
 	return d, nil
 }
 
-// newTable counts a table that the request makes beside the one that it names.
+// newTable counts a table that the request creates besides the one that it names.
 func (s *sink) newTable(name string) error {
 	limit := s.req.MaxNewTables
 	if _, ok := s.newTables[name]; ok || limit <= 0 {
@@ -100,7 +100,7 @@ func (s *sink) newTable(name string) error {
 	return nil
 }
 
-// open makes the builder with the columns that every row has.
+// open creates the builder with the columns that every row has.
 func (d *dest) open() {
 	s := d.s
 	d.rule = schema.ConflictRuleOf(d.opts.options)
@@ -165,7 +165,7 @@ func (d *dest) addPinned(c schema.Column) *column.Col {
 	return col
 }
 
-// addListed adds the columns that the pipeline lists, as the table has them if it does.
+// addListed adds the columns in the pipeline's list. If the table exists, it uses the table's definitions.
 func (d *dest) addListed() {
 	for _, c := range d.s.listed {
 		have := d.existingColumn([]byte(c.Name))
@@ -191,8 +191,7 @@ func (d *dest) addListed() {
 	}
 }
 
-// timeAdvice says what to do where a table has another time index, named has, than the records
-// bring.
+// timeAdvice returns advice for a table whose time index, has, differs from that of the records.
 func (s *sink) timeAdvice(has string) string {
 	again := "drop or rename the table and send all rows again"
 	switch arrival := s.req.TimestampColumn; {
@@ -210,19 +209,17 @@ func (s *sink) timeAdvice(has string) string {
 	return fmt.Sprintf("name %q by custom_time_index; or %s", has, again)
 }
 
-// Limits of one request, over all its tables.
+// The limits of one request, over all its tables.
 const (
 	maxTables  = 10_000
 	maxColumns = 200_000
-	// Columns are padded to the length of their table, so a few wide records among
-	// many short ones cost far more memory than they brought. Up to minCells cells
-	// of a table, and up to maxPadding times those with a value, are allowed.
+	// All columns of a table are padded to the same length, so a few wide records among many short ones take far more
+	// memory than their values. A table may have minCells cells, or maxPadding times as many cells as values.
 	minCells   = 32 << 20
 	maxPadding = 4
 )
 
-// optionsFor returns the options of a record that sets v: the request's hints where v
-// says nothing.
+// optionsFor returns the options for a record that sets v. Where v sets nothing, the request's hints apply.
 func (s *sink) optionsFor(v *variables) (*optionSet, error) {
 	key := s.key[:0]
 	for i := range varSuffix {
@@ -265,5 +262,5 @@ func (s *sink) optionsFor(v *variables) (*optionSet, error) {
 	return set, nil
 }
 
-// maxOptionSets bounds the different texts of variables that a request may use.
+// maxOptionSets bounds the different texts of variables in a request.
 const maxOptionSets = 10_000

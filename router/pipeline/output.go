@@ -8,13 +8,13 @@ import (
 	"cordwood/proto/schema"
 )
 
-// The most that Release keeps for the next request.
+// The limits of the memory that Release keeps for the next request.
 const (
 	keepBytes   = 32 << 20
 	keepColumns = 4096
 )
 
-// output returns what there is to say of the request beside its tables.
+// output returns the Output of the request without its tables.
 func (s *sink) output() *Output {
 	out := &Output{
 		Records: s.records, Skipped: s.skips.total, SkippedBy: s.skips.kinds, Reasons: s.skips.reasons,
@@ -25,13 +25,13 @@ func (s *sink) output() *Output {
 	}
 	out.Warnings = append(out.Warnings, s.notes.warnings(s.timeName)...)
 	out.Warnings = append(out.Warnings, s.lost.warnings()...)
-	if s.drops.total == s.records { // a program that drops some records is meant to
+	if s.drops.total == s.records { // dropping some records is normal for a program
 		out.Warnings = append(out.Warnings, s.drops.warnings()...)
 	}
 	return out
 }
 
-// appendTables adds the tables that got rows to out, as tables of a branch.
+// appendTables adds the tables with rows to out, as tables of a branch.
 func (s *sink) appendTables(out *Output, branch int) {
 	slices.SortStableFunc(s.dests, func(a, b *dest) int { return cmp.Compare(a.born, b.born) })
 	for _, d := range s.dests {
@@ -63,7 +63,7 @@ func (s *sink) appendTables(out *Output, branch int) {
 	}
 }
 
-// orderColumns moves the time index to its place among the listed columns.
+// orderColumns moves the time index to its position among the listed columns.
 func (d *dest) orderColumns() {
 	if d.s.timePlace == 0 {
 		return
@@ -84,7 +84,7 @@ func (s *sink) byteSize() int {
 	return size
 }
 
-// empty makes s ready for begin and keeps its memory, except the memory of warm.
+// empty prepares s for begin and keeps its memory. The memory of warm stays in use.
 func (s *sink) empty(warm *dest) {
 	for _, d := range s.dests {
 		if d != warm {

@@ -8,26 +8,25 @@ import (
 	"cordwood/proto/schema"
 )
 
-// The rows of a request are all made before the first of them is written. So that many small
-// rows do not take many times the memory of the body, a table's rows are encoded as soon as
-// there are enough of them for a batch, and the memory of what there is then, encoded or
-// not, is asked for in steps (Request.Reserve).
+// All rows of a request are made before the first one is written. To limit the memory of many small rows, the rows
+// of a table are encoded as soon as they are enough for a batch. The memory of encoded and other rows is reserved
+// in steps (Request.Reserve).
 //
-// Where parts end depends on the records alone, never on what an earlier request left in
-// memory: a request that is sent again under the same key must be cut in the same way.
+// The end of a part depends only on the records, and never on memory from an earlier request, because a request
+// that is sent again with the same key must be divided in the same way.
 const (
 	partRows  = 1 << 16
-	partCells = 1 << 20 // of columns that have a value
-	partBytes = 8 << 20 // of the texts of the records
+	partCells = 1 << 20 // cells with a value
+	partBytes = 8 << 20 // texts of the records
 
-	// lookRows is how often the cells are counted. It divides partRows.
+	// lookRows is the number of rows between two counts of the cells. It must divide partRows.
 	lookRows = 256
-	// reserveStep is how much is put down before the memory is counted and asked for.
+	// reserveStep is how many bytes are stored between two reservations of memory.
 	reserveStep = 1 << 20
 )
 
-// grew notes that a row was completed, made of so many bytes, and looks now and then whether
-// the request is over. Its error ends the request.
+// grew records that a row with the given number of bytes was completed. From time to time it checks whether the
+// request has ended. Its error ends the request.
 func (d *dest) grew(bytes int) error {
 	if err := d.s.tick(); err != nil {
 		return err
@@ -52,7 +51,7 @@ func (d *dest) grew(bytes int) error {
 	return nil
 }
 
-// stored is grew and cutPart, after a record of one row.
+// stored is grew and then cutPart, for a record with one row.
 func (d *dest) stored(bytes int) error {
 	if err := d.grew(bytes); err != nil {
 		return err
@@ -60,7 +59,7 @@ func (d *dest) stored(bytes int) error {
 	return d.cutPart()
 }
 
-// endRecord is cutPart for a pipeline's record, whose errors do not end the request.
+// endRecord is cutPart for a record of a pipeline, whose errors do not end the request.
 func (d *dest) endRecord() error {
 	if err := d.cutPart(); err != nil {
 		return &fatal{err}
@@ -68,10 +67,10 @@ func (d *dest) endRecord() error {
 	return nil
 }
 
-// cutPart seals the rows of d if they are enough for a batch. There is no row under way, nor one
-// that may be taken back. Its error ends the request.
+// cutPart seals the rows of d if they are enough for a batch. There must be no current row, and no row that may be
+// removed. Its error ends the request.
 func (d *dest) cutPart() error {
-	d.retyped, d.adapted = d.retyped[:0], d.adapted[:0] // the record stays
+	d.retyped, d.adapted = d.retyped[:0], d.adapted[:0] // the record can no longer be removed
 	rows := d.rows.Rows()
 	if rows < d.lookAt && d.load < partBytes || rows == 0 {
 		return nil
@@ -87,7 +86,7 @@ func (d *dest) cutPart() error {
 		return nil
 	}
 	if rows > column.MaxRows || d.load > column.MaxInflated/8 {
-		return nil // of one record, or huge: package write cuts it
+		return nil // the rows of one record, or huge rows: package write divides them
 	}
 	for _, c := range d.rows.Cols() {
 		d.pastValues += c.Len() - c.Nulls()
@@ -101,7 +100,7 @@ func (d *dest) cutPart() error {
 	return nil
 }
 
-// reserve asks for the memory that all rows of the request take.
+// reserve reserves the memory of all rows of the request.
 func (s *sink) reserve() error {
 	if s.req.Reserve == nil {
 		return nil
@@ -118,7 +117,7 @@ func (s *sink) reserve() error {
 	return nil
 }
 
-// memory estimates what the rows of s and of the sinks below it take.
+// memory estimates the memory of the rows of s and of its nested sinks.
 func (s *sink) memory() int {
 	size := 0
 	for _, d := range s.dests {
@@ -130,7 +129,7 @@ func (s *sink) memory() int {
 	return size
 }
 
-// padding returns what the rows take more once all columns are as long as their table.
+// padding returns the additional memory once all columns are as long as their table.
 func (s *sink) padding() int {
 	size := 0
 	for _, d := range s.dests {
@@ -144,7 +143,7 @@ func (s *sink) padding() int {
 	return size
 }
 
-// reserveAll asks for the memory that the rows take at the end.
+// reserveAll reserves the final memory of the rows.
 func (s *sink) reserveAll() error {
 	if s.req.Reserve != nil {
 		s.ledger.extra += s.padding()
@@ -152,7 +151,7 @@ func (s *sink) reserveAll() error {
 	return s.reserve()
 }
 
-// old returns how many of the rows that are not in parts are older than the table's ttl.
+// old returns how many rows that are not in parts are older than the table's ttl.
 func (d *dest) old() int {
 	options := d.opts.options
 	if d.existing != nil {

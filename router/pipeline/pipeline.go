@@ -1,18 +1,17 @@
-// Package pipeline turns the records of one request into typed columns, one batch per
-// destination table.
+// Package pipeline converts the records of one request to typed columns, in one batch for each destination table.
 //
-// A pipeline is either svc_identity, which flattens each record and stores what it
-// finds, or a document that Compile has read: processors that change the record (package
-// processor), a transform list that gives columns their types, a dispatcher to other
-// pipelines, a suffix for the table's name. DESIGN.md says how they work.
+// A pipeline is either svc_identity, which flattens each record and stores all values, or a document compiled by
+// Compile. A document has processors that change the record (package processor), a transform list that defines
+// types of columns, a dispatcher to other pipelines, and a suffix for the table's name. DESIGN.md explains how they
+// work.
 //
-// The package reads no HTTP and no body format (package native splits a body and drives
-// a Runner), stores no pipelines, and writes nothing: an Output goes to package write,
-// which makes the tables fit and sends the rows.
+// The package does not know HTTP or body formats (package native splits a body and calls a Runner). It does not
+// store pipelines or write rows: package write receives an Output, creates missing tables and columns, and sends
+// the rows.
 //
-// A Pipeline is immutable and serves any number of goroutines. A Runner serves one
-// request and one goroutine. The order is New…, any number of records, Finish, and
-// Release when the Output is no longer needed.
+// A Pipeline is immutable and may be used by any number of goroutines. A Runner serves one request and belongs to
+// one goroutine. Call New…, pass any number of records, call Finish, and call Release when the Output is no longer
+// needed.
 package pipeline
 
 import (
@@ -23,144 +22,134 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// Catalog reports which tables exist. It may be a little behind.
+// Catalog finds existing tables. It may be slightly out of date.
 type Catalog interface {
 	Table(database, name string) (*schema.Table, bool)
 }
 
-// Defaults of Request.
+// The defaults of Request.
 const (
 	DefaultNestedLevels    = 10
 	DefaultMaxColumns      = 1024
 	DefaultTimestampColumn = "svc_timestamp"
-	// DefaultSteps is some seconds of a processor core.
+	// DefaultSteps is some seconds of processor time.
 	DefaultSteps = 1_000_000_000
 )
 
-// Request describes the request whose records a pipeline takes.
+// Request describes the request whose records a pipeline processes.
 type Request struct {
 	Database string
-	// Table is the table's name before any suffix.
+	// Table is the table's name without suffixes.
 	Table   string
 	Catalog Catalog
 	// Pipeline is the pipeline's name, for messages.
 	Pipeline string
 	// TimeIndex is the custom time index; nil: the time of processing.
 	TimeIndex *TimeIndex
-	// MaxNestedLevels is the most segments that flattening gives a column name;
-	// 0 or less: DefaultNestedLevels.
+	// MaxNestedLevels is the largest number of segments in a flattened column name; 0 or less: DefaultNestedLevels.
 	MaxNestedLevels int
-	// SkipError drops records that fail and continues. If a record becomes several rows, it drops the
-	// rows that fail.
+	// SkipError skips records that fail. If a record becomes several rows, only the rows that fail are skipped.
 	SkipError bool
-	// WholeRecords drops all rows of a record if one of them fails, for callers that keep skipped records
-	// to send them again.
+	// WholeRecords skips all rows of a record if one of them fails, for callers that keep skipped records and send
+	// them again.
 	WholeRecords bool
 	// OnSkip, if not nil, is called with every record that is skipped.
 	OnSkip func(Reason)
-	// Stop, if not nil, is asked after OnSkip. Its error ends the request.
+	// Stop, if not nil, is called after OnSkip. Its error ends the request.
 	Stop func() error
-	// NoClientVariables refuses records that come with variables (svc_ttl and so on), which
-	// then only pipelines set.
+	// NoClientVariables refuses records that contain variables (svc_ttl and so on). Then only pipelines may set them.
 	NoClientVariables bool
-	// Trace, if not nil, is called with what each step made of each record. That is slow,
-	// and meant for trying a pipeline on a few records.
+	// Trace, if not nil, is called with the result of each step for each record. It is slow and meant for dry runs.
 	Trace func(RecordTrace)
-	// TraceSteps has the numbers, from 0, of the records whose steps and rows are traced; nil: all.
+	// TraceSteps reports whether the steps and rows of the record with a number, from 0, are traced; nil: all are.
 	TraceSteps func(index int) bool
-	// TraceBytes bounds the texts of all traces together; 0: they are not bounded. What does not fit is left out.
+	// TraceBytes bounds the texts of all traces together; 0: no limit. Texts that do not fit are omitted.
 	TraceBytes int
 	// TellAbsent adds a warning for each field of a transform list that no record had. It is slow too.
 	TellAbsent bool
-	// Tags are fields that become tags where svc_identity makes a column of them and they are texts; others
-	// become fields. They have no effect on columns that a table has.
+	// Tags are fields that become tags if svc_identity creates columns for them and they contain texts. Other fields
+	// become ordinary columns. Existing columns are not affected.
 	Tags map[string]bool
-	// JSON are fields that svc_identity does not spread if they are objects: a column that it makes of one holds
-	// JSON. They have no effect on columns that a table has.
+	// JSON are fields that svc_identity does not flatten if they are objects. A column that it creates for such a
+	// field contains JSON. Existing columns are not affected.
 	JSON []string
-	// IgnoreErrors lets the time of processing stand in for a custom time index that
-	// a record lacks or has wrong.
+	// IgnoreErrors uses the time of processing if the custom time index is missing or invalid in a record.
 	IgnoreErrors bool
-	// Hints are option texts as the client gave them, by option name. They are the
-	// defaults of the variables svc_ttl and so on. Names that are not options are ignored.
+	// Hints are the client's option texts by option name. They are the defaults of the variables svc_ttl and so on.
+	// Names that are not options are ignored.
 	Hints map[string]string
 	// AutoCreate allows tables and columns to be created.
 	AutoCreate bool
-	// Ended reports why no caller waits for the request any more, as context.Context.Err does.
-	// A Runner asks it often, and gives the request up; nil: it continues to the end.
+	// Ended returns the reason why the request has ended, as context.Context.Err does. A Runner calls it often and
+	// then aborts the request; nil: the request never ends early.
 	Ended func() error
-	// Steps bounds the work of all records of the request together, to which each record
-	// adds by its length; 0: DefaultSteps. A step takes about 7 ns.
+	// Steps bounds the work for all records of the request. Each record adds to it according to its length; 0:
+	// DefaultSteps. A step takes about 7 ns.
 	Steps int64
 	// Now is the clock; nil: time.Now.
 	Now func() time.Time
 	// MaxColumns bounds the columns of a table; 0: DefaultMaxColumns.
 	MaxColumns int
-	// Reserve, if not nil, is asked for the memory of the request's rows, in all so many bytes,
-	// before there are many more of them. Its error ends the request.
+	// Reserve, if not nil, reserves memory for the request's rows. It gets the total in bytes, before many more rows
+	// are added. Its error ends the request.
 	Reserve func(bytes int64) error
-	// MaxMadeColumns bounds the columns of a table up to which records add some, and MaxNewColumns the columns that the
-	// records of the request add, over all tables; 0: no bound but MaxColumns.
+	// MaxMadeColumns is the number of columns from which on records add no more columns to a table. MaxNewColumns
+	// bounds the columns that the request adds to all tables. 0: only MaxColumns applies.
 	MaxMadeColumns, MaxNewColumns int
-	// NewColumns counts the new columns together with the columns of other batches of the request; nil: there are
-	// no other batches.
+	// NewColumns counts new columns together with other batches of the request; nil: there are no other batches.
 	NewColumns *NewColumns
-	// MaxNewTables bounds the tables that the request's records make by suffixes; 0: no bound.
+	// MaxNewTables bounds the tables that the request creates by suffixes; 0: no limit.
 	MaxNewTables int
-	// DatabaseTTL is the ttl of tables without one of their own, as the database has it.
+	// DatabaseTTL is the database's ttl for tables without their own.
 	DatabaseTTL string
-	// TimestampColumn names the time index if TimeIndex is nil; "": DefaultTimestampColumn.
+	// TimestampColumn is the name of the time index if TimeIndex is nil; "": DefaultTimestampColumn.
 	TimestampColumn string
 }
 
-// Runner takes records one by one and collects their rows.
+// Runner receives records one by one and collects their rows.
 //
-// A failing record is dropped and counted if Request.SkipError is set. Otherwise, and
-// when a limit of the whole request is reached, the error is an *errs.Error of code
-// InvalidArguments, and the caller gives up the request. When Request.Ended says that the
-// request is over, the code is DeadlineExceeded or Cancelled. Malformed JSON is never
-// skipped here, for only the caller knows where the next record begins: it is a
-// *jsonscan.Error, nothing was stored of the record, and it was not counted.
+// If Request.SkipError is set, a record that fails is skipped and counted. Otherwise, and when a limit of the whole
+// request is reached, the error is an *errs.Error of code InvalidArguments, and the caller must abort the request.
+// If Request.Ended says that the request has ended, the code is DeadlineExceeded or Cancelled. Malformed JSON is
+// never skipped here, because only the caller knows where the next record begins. The error is then a
+// *jsonscan.Error, nothing of the record was stored, and it was not counted.
 type Runner interface {
-	// ScanRecord takes the JSON value at or after pos and returns the position after
-	// it. It reads data in place under the condition of jsonscan.NewText, which
-	// callers with many records in one body should fulfil: else each call copies it.
+	// ScanRecord reads the JSON value at or after pos and returns the position after it. It reads data in place if the
+	// condition of jsonscan.NewText holds. Callers with many records in one body should ensure this, because otherwise
+	// each call copies data.
 	ScanRecord(data []byte, pos int) (next int, err error)
-	// ScanLine takes a line that must hold one JSON value and nothing else.
+	// ScanLine reads a line that must contain exactly one JSON value.
 	ScanLine(line []byte) error
-	// TextRecord takes line, which must be valid UTF-8, as the record {"message": line}.
+	// TextRecord receives line, which must be valid UTF-8, as the record {"message": line}.
 	TextRecord(line []byte) error
-	// Record takes a record that was decoded already: an object, whose keys are in order, as
-	// value.Fields.Sort leaves them. size is about its length in the request. Neither the keys nor
-	// the texts in it may change before Release.
+	// Record receives a decoded record: an object whose keys are sorted by value.Fields.Sort. size is its approximate
+	// length in the request. Its keys and texts must not change before Release.
 	Record(v value.Value, size int) error
-	// At says when the records that follow happened, in nanoseconds since 1970, until it is said
-	// again. It stands for the time of processing where neither the request nor its pipeline
-	// names another time.
+	// At sets the time of the following records, in nanoseconds since 1970. It replaces the time of processing, if
+	// neither the request nor its pipeline sets another time.
 	At(nanos int64)
 	// Refuse counts a record that could not be read and was skipped because of err.
 	Refuse(err error)
 	// Finish ends the input. The Output is valid until Release.
 	Finish() (*Output, error)
-	// Release gives the memory back. Neither r nor its Output may be used afterwards.
+	// Release frees the memory. Neither r nor its Output may be used afterwards.
 	Release()
 }
 
-// Output is what a request's records became.
+// Output is the result for a request's records.
 type Output struct {
-	// Tables has an element per table and set of options that got rows, in the order
-	// of their first rows.
+	// Tables has an element for each table and set of options with rows, in the order of their first rows.
 	Tables []*TableRows
-	// Records is the number of records met, those skipped included.
+	// Records is the number of records, including skipped ones.
 	Records int
 	Skipped int
 	// Dropped is the number of records that a filter or a program dropped, without an error.
 	Dropped int
-	// SkippedBy reports how many of the skipped records failed at which step.
+	// SkippedBy counts the skipped records by the step at which they failed.
 	SkippedBy SkipCounts
-	// Warnings tell what was stored otherwise than it came, with counts.
+	// Warnings describe values that were changed when stored, with counts.
 	Warnings []string
-	// Reasons are the first few errors that made records skipped.
+	// Reasons are the first errors because of which records were skipped.
 	Reasons []Reason
 }
 
@@ -168,33 +157,30 @@ type Output struct {
 type TableRows struct {
 	Database string
 	Table    string
-	// Branch tells rows apart that came by different ways: 0 for those that the request's
-	// own pipeline stored, another number for each way by which a dispatcher sent records.
+	// Branch separates rows by the way that they took: 0 for the request's own pipeline, and another number for each
+	// path through dispatchers.
 	Branch int
-	// Options are those that the table is to be created with, normalised and complete.
-	// They may be shared with other requests, and must not be changed.
+	// Options are the complete, normalised options for creating the table. They may be shared with other requests and
+	// must not be changed.
 	Options map[string]string
 	// NoCreate forbids creating the table or a column.
 	NoCreate bool
-	// Discard asks for the table to exist and the rows to be thrown away (ttl=instant).
+	// Discard says that the table must exist but its rows are discarded (ttl=instant).
 	Discard bool
-	// Existing is the table that the rows were checked against; nil if there was none.
+	// Existing is the table with which the rows were checked; nil: there was none.
 	Existing *schema.Table
-	// Expired is how many of the rows are older than the table's ttl, so that no query shows them.
+	// Expired is how many rows are older than the table's ttl, so that no query returns them.
 	Expired int
-	// Asides counts the values that were put aside, by column; Cast is how many were converted to the
-	// types of their columns.
+	// Asides counts the values that were set aside, by column. Cast is how many were converted to the type of their
+	// column.
 	Asides []Aside
 	Cast   int
-	// Internal allows the table to lie in a database of the server's own. Clients'
-	// records never do.
+	// Internal allows the table to be in a database of the server. Records of clients are never stored there.
 	Internal bool
-	// Parts are the first rows, those that were encoded already. They take their columns
-	// from Rows.
+	// Parts are the first rows, which are already encoded. Rows has their columns.
 	Parts []*column.Sealed
-	// Rows has the other rows, and all columns. The time index is the first. Columns that
-	// Existing has carry its definition; new ones have the ID 0 and are in the order to be
-	// created.
+	// Rows has the other rows, and all columns. The time index is the first column. Columns that Existing has carry
+	// its definition. New columns have the ID 0 and are in the order of creation.
 	Rows *column.Builder
 }
 
@@ -207,11 +193,11 @@ func (t *TableRows) Count() int {
 	return n
 }
 
-// Aside counts the values of a column that were put aside: see schema.ConflictAside.
+// Aside counts the values of a column that were set aside: see schema.ConflictAside.
 type Aside struct {
 	Column string
 	Count  int
-	// First is the first of them, as messages show it.
+	// First is the first of them, formatted for messages.
 	First string
 }
 

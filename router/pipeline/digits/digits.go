@@ -1,6 +1,6 @@
-// Package digits determines whether a number keeps the digits of the text that it was read from. A text
-// may have more digits than a float keeps: everything in a pipeline that makes a number of a text
-// decides by Kept alone whether the float is still the number of the text.
+// Package digits determines whether a number keeps all digits of the text from which it was parsed, because a text
+// may have more digits than a float can keep. All code in a pipeline that parses numbers uses Kept for this
+// decision.
 package digits
 
 import (
@@ -11,8 +11,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// The significant digits of a decimal that every normal float of each type keeps, and the smallest
-// of those floats.
+// The number of significant decimal digits that every normal float of each type keeps, and the smallest normal
+// float.
 const (
 	float64Digits = 15
 	float32Digits = 6
@@ -20,8 +20,8 @@ const (
 	minNormal32   = 0x1p-126
 )
 
-// Kept reports whether f, which was read from text as a float of type t, has the digits of
-// text: the shortest text that is read as f again, which queries show, is the same decimal number.
+// Kept reports whether f, which was parsed from text as a float of type t, keeps the digits of text: the shortest
+// text for f, which queries show, is the same decimal number.
 func Kept(text string, f float64, t schema.Type) bool {
 	always, smallest, bits := float64Digits, minNormal64, 64
 	if t == schema.Float32 {
@@ -39,9 +39,9 @@ func Kept(text string, f float64, t schema.Type) bool {
 	return ok && kept == given
 }
 
-// significantDigits counts the digits of a decimal number from the first to the last that is not 0.
+// significantDigits counts the digits of a decimal number from the first to the last nonzero digit.
 func significantDigits(text string) (n int) {
-	zeros := 0 // after the last other digit
+	zeros := 0 // after the last nonzero digit
 	for i := 0; i < len(text) && text[i]|0x20 != 'e'; i++ {
 		switch c := text[i]; {
 		case c == '0':
@@ -56,16 +56,16 @@ func significantDigits(text string) (n int) {
 	return n
 }
 
-// Decimal is a number as its text has it: digits times ten to the power of Exponent. The digits
-// neither begin nor end with 0; zero has no digits.
+// Decimal is a decimal number: digits times ten to the power of Exponent. The digits neither start nor end with 0.
+// Zero has no digits.
 type Decimal struct {
 	Negative bool
 	Digits   string
 	Exponent int
 }
 
-// Parse reads a text that strconv.ParseFloat reads as a decimal number. It returns false if the
-// exponent is beyond the exponent of any number that a value can hold.
+// Parse parses a text that strconv.ParseFloat accepts as a decimal number. It returns false if the exponent is
+// larger than that of any valid number.
 func Parse(s string) (d Decimal, ok bool) {
 	s, d.Negative = strings.CutPrefix(strings.ReplaceAll(s, "_", ""), "-")
 	s = strings.TrimPrefix(s, "+")
@@ -90,8 +90,8 @@ func Parse(s string) (d Decimal, ok bool) {
 	return d, true
 }
 
-// Whole returns the integer of a decimal number without its fraction, and whether there was a
-// fraction other than 0. It returns false if no int64 has the integer.
+// Whole returns the integer part of a decimal number, and whether its fraction is not 0. It returns false if the
+// integer does not fit into int64.
 func (d Decimal) Whole() (n int64, fraction, ok bool) {
 	whole := d.Digits
 	switch length := len(d.Digits) + d.Exponent; {

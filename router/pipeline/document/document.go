@@ -1,15 +1,14 @@
-// Package document reads YAML documents strictly: every fault of a document is found in one pass
-// and reported with its line, its path and, for a misspelt key, the nearest key that is known.
+// Package document parses YAML documents strictly. It finds all faults of a document in one pass and reports each
+// with its line, its path and, for a misspelt key, the most similar known key.
 //
-// It knows nothing of pipelines. The reader of a document walks it from the root with
-// the accessors of Node and Map, which note values that do not have the expected form and
-// hand out a harmless value in its place, so that the reader continues and meets the
-// other faults too. At the end Node.Err returns all faults.
+// It knows nothing about pipelines. The caller reads a document from the root with the methods of Node and Map. If
+// a value does not have the expected form, they note a fault and return a harmless value, so that the caller
+// continues and finds further faults. At the end Node.Err returns all faults.
 //
-// Documents come from anyone: they are bounded in size, depth and, with all aliases
-// followed, in the number of their nodes.
+// Documents come from untrusted clients, so their size, their depth and, with all aliases expanded, the number of
+// their nodes are limited.
 //
-// A document and its nodes serve one goroutine.
+// A document and its nodes belong to one goroutine.
 package document
 
 import (
@@ -26,28 +25,28 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Limits of a document.
+// The limits of a document.
 const (
-	// MaxBytes is the length of its text.
+	// MaxBytes bounds the length of the text.
 	MaxBytes  = 1 << 20
 	maxNodes  = 200_000
 	maxDepth  = 64
 	maxFaults = 50
-	// maxWarnings is few: each is a line of a header of the answer.
+	// maxWarnings is small, because each warning becomes a header line of the answer.
 	maxWarnings = 8
 )
 
-// Span is a part of a text. Lines and columns, in characters, count from 1; what is 0 is unknown. The end is
-// behind the last character.
+// Span is a part of a text. Lines and columns start at 1, and columns count characters. 0 means unknown. The end is
+// after the last character.
 type Span struct{ Line, Column, EndLine, EndColumn int }
 
-// Fault is one thing that is wrong in a document.
+// Fault is a fault in a document.
 type Fault struct {
 	Span
-	// Path is where it is, as in processors[2].date.timezone; "" for the whole document.
+	// Path is the position, for example processors[2].date.timezone; "" for the whole document.
 	Path    string
 	Message string
-	// Excerpt are lines that show the fault, below the message; empty: there are none.
+	// Excerpt has lines that show the fault below the message; it may be empty.
 	Excerpt string
 }
 
@@ -66,18 +65,18 @@ func (f Fault) String() string {
 	return s.String()
 }
 
-// Error is all that is wrong in a document.
+// Error has all faults of a document.
 type Error struct {
 	Faults []Fault
-	// More is the number of faults beyond those listed.
+	// More is the number of faults that are not listed.
 	More int
 
 	warnings []Fault
 	cost     int
-	lines    []string // of the document
+	lines    []string // the lines of the document
 }
 
-// Error returns the faults one below the other. Excerpts are some lines each.
+// Error returns the faults, one after another. Excerpts have several lines.
 func (e *Error) Error() string {
 	if len(e.Faults) == 1 && e.More == 0 {
 		return e.Faults[0].String()
@@ -101,8 +100,8 @@ func (e *Error) add(f Fault) {
 	e.Faults = append(e.Faults, f)
 }
 
-// Parse reads src, which must hold one document, and returns its root. The error is an
-// *Error: the text is too long, not UTF-8, malformed, or holds no or several documents.
+// Parse parses src, which must contain one document, and returns its root. The error is an *Error: the text is too
+// long, not UTF-8, malformed, or does not contain exactly one document.
 func Parse(src []byte) (*Node, error) {
 	fail := func(line int, format string, args ...any) (*Node, error) {
 		return nil, &Error{Faults: []Fault{{Span: Span{Line: line}, Message: fmt.Sprintf(format, args...)}}}
@@ -139,9 +138,9 @@ func Parse(src []byte) (*Node, error) {
 	return &Node{y: resolve(top), out: &Error{lines: strings.Split(string(src), "\n")}}, nil
 }
 
-// deepFlow reports whether brackets open deeper than any sane document has them, which
-// spares the YAML parser the recursion. Brackets in strings are counted too, which is
-// harmless at this limit for all but texts made of them.
+// deepFlow reports whether brackets are nested deeper than in any reasonable document, so that the YAML parser does
+// not recurse too deeply. Brackets in strings count too. With this limit, only texts full of brackets are refused
+// wrongly.
 func deepFlow(src []byte) bool {
 	depth := 0
 	for _, c := range src {
@@ -157,10 +156,10 @@ func deepFlow(src []byte) bool {
 	return false
 }
 
-// lineOfYAML is the line that the YAML parser puts before its errors.
+// lineOfYAML matches the line number before errors of the YAML parser.
 var lineOfYAML = regexp.MustCompile(`^line [0-9]+: `)
 
-// yamlText returns an error of the YAML parser without its line.
+// yamlText returns an error of the YAML parser without the line number.
 func yamlText(err error) string {
 	text := lineOfYAML.ReplaceAllString(strings.TrimPrefix(err.Error(), "yaml: "), "")
 	if strings.HasSuffix(text, "cannot start any token") {
@@ -169,9 +168,8 @@ func yamlText(err error) string {
 	return text
 }
 
-// faultLine finds the line at which src becomes what the YAML parser refuses by err: the last
-// one of the shortest beginning that it refuses in the same words. Its own line is mostly
-// the line of the block around the fault.
+// faultLine returns the line that makes the YAML parser refuse src with err: the last line of the shortest prefix
+// that it refuses with the same message. The parser itself usually reports the first line of the surrounding block.
 func faultLine(src []byte, err error) int {
 	var ends []int // of lines
 	for i, c := range src {
@@ -192,7 +190,7 @@ func faultLine(src []byte, err error) int {
 	})
 }
 
-// measure counts the nodes below y with every alias followed, as often as it occurs.
+// measure counts the nodes below y. An aliased node counts each time that it occurs.
 func measure(y *yaml.Node, depth int, budget *int) (line int, why string) {
 	if depth > maxDepth {
 		return y.Line, fmt.Sprintf("nested deeper than %d levels, perhaps by an alias inside its own anchor", maxDepth)

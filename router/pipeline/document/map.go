@@ -9,14 +9,14 @@ import (
 	"cordwood/proto/nearest"
 )
 
-// Map is a map in a document. It remembers which keys its reader asked for: those are
-// the known ones, and Done reports the others.
+// Map is a map in a document. It records which keys were read. These are the known keys, and Done reports all
+// others.
 type Map struct {
 	node    *Node
 	entries []Entry
-	places  map[string]int // of the keys among entries
+	places  map[string]int // positions of the keys in entries
 	known   []string
-	broken  bool // the node is not a map: further faults would mislead
+	broken  bool // the node is not a map, so further faults would mislead
 }
 
 // Entry is one key of a map with its value.
@@ -25,10 +25,10 @@ type Entry struct {
 	Value *Node
 
 	key    *yaml.Node
-	merged bool // by the merge key <<, so that a key of the map's own wins
+	merged bool // from the merge key <<, so the map's own key takes precedence
 }
 
-// maxMerge bounds how deep maps merge each other by <<.
+// maxMerge bounds the nesting of merges by <<.
 const maxMerge = 16
 
 func (m *Map) read(y *yaml.Node, merges int) {
@@ -87,7 +87,7 @@ func join(path, key string) string {
 // Node returns the map's own node.
 func (m *Map) Node() *Node { return m.node }
 
-// Entries returns all members, in the order of the text.
+// Entries returns all entries, in the order of the text.
 func (m *Map) Entries() []Entry { return m.entries }
 
 // Fault notes a fault of the map.
@@ -102,8 +102,7 @@ func (e *Entry) KeyFault(format string, args ...any) {
 	(&Node{e.key, e.Value.path, e.Value.out}).Fault(format, args...)
 }
 
-// Get returns the value of key, which is a known one from now on; nil if the key is
-// absent or its value null.
+// Get returns the value of key and marks key as known. It returns nil if the key is missing or its value is null.
 func (m *Map) Get(key string) *Node {
 	m.known = append(m.known, key)
 	for i := range m.entries {
@@ -114,8 +113,8 @@ func (m *Map) Get(key string) *Node {
 	return nil
 }
 
-// OneOf returns, of the keys given, the one that stands in the map, with its value; "" and nil if there is none. That
-// there are several is a fault.
+// OneOf returns the key among those given that the map contains, with its value; "" and nil if there is none. More
+// than one is a fault.
 func (m *Map) OneOf(keys ...string) (string, *Node) {
 	m.known = append(m.known, keys...)
 	var found *Entry
@@ -135,7 +134,7 @@ func (m *Map) OneOf(keys ...string) (string, *Node) {
 	return found.Key, found.Value
 }
 
-// String returns the value of key, a string, or otherwise if it is absent.
+// String returns the value of key, which must be a string, or otherwise if it is missing.
 func (m *Map) String(key, otherwise string) string {
 	if n := m.Get(key); n != nil {
 		if s, ok := n.String(); ok {
@@ -145,7 +144,7 @@ func (m *Map) String(key, otherwise string) string {
 	return otherwise
 }
 
-// MustString returns the value of key, a string; that it is absent is a fault.
+// MustString returns the value of key, which must be a string. A missing key is a fault.
 func (m *Map) MustString(key string) (string, bool) {
 	n := m.Get(key)
 	if n == nil {
@@ -155,7 +154,7 @@ func (m *Map) MustString(key string) (string, bool) {
 	return n.String()
 }
 
-// Bool returns the value of key, a boolean, or otherwise if it is absent.
+// Bool returns the value of key, which must be a boolean, or otherwise if it is missing.
 func (m *Map) Bool(key string, otherwise bool) bool {
 	if n := m.Get(key); n != nil {
 		if v, ok := n.Bool(); ok {
@@ -165,7 +164,7 @@ func (m *Map) Bool(key string, otherwise bool) bool {
 	return otherwise
 }
 
-// Strings returns the value of key, a list of strings; nil if it is absent.
+// Strings returns the value of key, which must be a list of strings; nil if it is missing.
 func (m *Map) Strings(key string) []string {
 	if n := m.Get(key); n != nil {
 		return n.Strings()
@@ -173,8 +172,8 @@ func (m *Map) Strings(key string) []string {
 	return nil
 }
 
-// Choice returns the value of key, which must be one of the words, in any case; the first
-// word stands in for an absent key.
+// Choice returns the value of key, which must be one of the words, ignoring case. If the key is missing, it returns
+// the first word.
 func (m *Map) Choice(key string, words ...string) string {
 	n := m.Get(key)
 	if n == nil {
@@ -194,14 +193,14 @@ func (m *Map) Choice(key string, words ...string) string {
 	return words[0]
 }
 
-// Done reports the keys that were not read. It is called when all known keys have been read.
+// Done reports keys that were not read. It must be called after all known keys have been read.
 func (m *Map) Done() {
 	for i := range m.entries {
 		e := &m.entries[i]
 		if slices.Contains(m.known, e.Key) {
 			continue
 		}
-		if m.node.Faults() > maxFaults { // it will only be counted
+		if m.node.Faults() > maxFaults { // further faults are only counted
 			e.KeyFault("unknown key")
 			continue
 		}

@@ -18,8 +18,7 @@ type Node struct {
 	out  *Error
 }
 
-// Err returns the *Error of all faults noted so far in the whole document, in the order of
-// their lines, or nil.
+// Err returns an *Error with all faults noted so far in the whole document, sorted by line, or nil.
 func (n *Node) Err() error {
 	if len(n.out.Faults) == 0 {
 		return nil
@@ -28,7 +27,7 @@ func (n *Node) Err() error {
 	return n.out
 }
 
-// Path returns where in the document the node is; "" for the root.
+// Path returns the position of the node in the document; "" for the root.
 func (n *Node) Path() string { return n.path }
 
 // Line returns the line of the node, from 1.
@@ -39,13 +38,14 @@ func (n *Node) Fault(format string, args ...any) {
 	n.out.add(Fault{Span: n.span(), Path: n.path, Message: fmt.Sprintf(format, args...)})
 }
 
-// FaultAt notes a fault of a part of the node's text. The fault has the place in the document where that is
-// known: in a text behind | and in one that stands in its line as it is.
+// FaultAt notes a fault in a part of the node's text. If possible, the fault gets the position in the document: for
+// block texts after |, and for texts written on one line without escapes.
 func (n *Node) FaultAt(at Span, message, excerpt string) {
 	n.out.add(Fault{Span: n.Within(at), Path: n.path, Message: message, Excerpt: excerpt})
 }
 
-// span is where the node's value stands; of a map, a list or a text of several lines only its beginning is known.
+// span returns the position of the node's value. For maps, lists and texts with several lines, only the start is
+// known.
 func (n *Node) span() Span {
 	s := Span{Line: n.y.Line, Column: n.y.Column}
 	if n.y.Kind == yaml.ScalarNode && n.y.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0 {
@@ -56,7 +56,7 @@ func (n *Node) span() Span {
 	return s
 }
 
-// width is how many characters a scalar takes in its line; 0 if it is not known.
+// width returns how many characters a scalar takes on its line; 0 if it is not known.
 func (n *Node) width() int {
 	quotes := 0
 	if n.y.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
@@ -68,14 +68,14 @@ func (n *Node) width() int {
 	return utf8.RuneCountInString(n.y.Value) + 2*quotes
 }
 
-// verbatim reports whether the node's text stands in the document as it is, behind so many quotes.
+// verbatim reports whether the node's text is in the document without escapes, after the given number of quotes.
 func (n *Node) verbatim(quotes int) bool {
 	line := []rune(n.line(n.y.Line))
 	from := n.y.Column - 1 + quotes
 	return from >= 0 && from <= len(line) && strings.HasPrefix(string(line[from:]), n.y.Value)
 }
 
-// line returns a line of the document, from 1.
+// line returns a line of the document, counted from 1.
 func (n *Node) line(i int) string {
 	if i < 1 || i > len(n.out.lines) {
 		return ""
@@ -83,7 +83,8 @@ func (n *Node) line(i int) string {
 	return n.out.lines[i-1]
 }
 
-// Within returns where a part of the node's text stands in the document, or else where the node does.
+// Within returns the position in the document of a part of the node's text, or the position of the node if that is
+// not known.
 func (n *Node) Within(at Span) Span {
 	if at.Line <= 0 {
 		return n.span()
@@ -116,7 +117,7 @@ func (n *Node) Within(at Span) Span {
 	return s
 }
 
-// indent is how much a line of a text behind | is indented in the document; -1 if that is not known.
+// indent returns the indentation in the document of a line of a block text after |; -1 if it is not known.
 func (n *Node) indent(line int) int {
 	lines := strings.Split(n.y.Value, "\n")
 	if line > len(lines) {
@@ -129,7 +130,7 @@ func (n *Node) indent(line int) int {
 	return len(rest)
 }
 
-// Warn notes something that is allowed and that the author of the document probably did not mean.
+// Warn notes something that is allowed but probably not intended.
 func (n *Node) Warn(format string, args ...any) {
 	if len(n.out.warnings) < maxWarnings {
 		n.out.warnings = append(n.out.warnings,
@@ -137,8 +138,7 @@ func (n *Node) Warn(format string, args ...any) {
 	}
 }
 
-// Warnings returns the texts of the warnings noted in the whole document, in the order of their
-// lines.
+// Warnings returns all warnings noted in the document, sorted by line.
 func (n *Node) Warnings() []string {
 	slices.SortStableFunc(n.out.warnings, func(a, b Fault) int { return a.Line - b.Line })
 	var texts []string
@@ -148,12 +148,12 @@ func (n *Node) Warnings() []string {
 	return texts
 }
 
-// Faults returns the number of faults noted so far in the whole document. Comparing it before and
-// after a part shows whether the part had faults.
+// Faults returns the number of faults noted so far in the whole document. Comparing it before and after reading a
+// part shows whether the part has faults.
 func (n *Node) Faults() int { return len(n.out.Faults) + n.out.More }
 
-// Spend adds to the cost of what is compiled from the whole document, in a unit that the
-// caller chooses, and returns the sum.
+// Spend adds to the compilation cost of the whole document, in a unit of the caller's choice, and returns the
+// total.
 func (n *Node) Spend(cost int) int {
 	n.out.cost += cost
 	return n.out.cost
@@ -168,16 +168,16 @@ func (n *Node) IsMap() bool { return n.y.Kind == yaml.MappingNode }
 // IsList reports whether the node is a list.
 func (n *Node) IsList() bool { return n.y.Kind == yaml.SequenceNode }
 
-// IsString reports whether the node is a string: quoted, or nothing else.
+// IsString reports whether the node is a string: in quotes, or without another type.
 func (n *Node) IsString() bool {
 	if n.y.Kind != yaml.ScalarNode {
 		return false
 	}
 	tag := n.y.ShortTag()
-	return tag == "!!str" || tag == "!!timestamp" // a date without quotes is no more than its text
+	return tag == "!!str" || tag == "!!timestamp" // a date without quotes counts as text
 }
 
-// What describes the node for an error message, as in the integer 7.
+// What describes the node for an error message, for example "the integer 7".
 func (n *Node) What() string {
 	switch n.y.Kind {
 	case yaml.MappingNode:
@@ -219,7 +219,7 @@ func (n *Node) String() (string, bool) {
 	return "", false
 }
 
-// Text returns the text of any scalar, as it is written.
+// Text returns the text of any scalar, as written.
 func (n *Node) Text() (string, bool) {
 	if n.y.Kind == yaml.ScalarNode {
 		return n.y.Value, true
@@ -314,8 +314,8 @@ func (n *Node) Strings() []string {
 	return out
 }
 
-// Map returns the node's members. A null is an empty map; what is not a map is a fault and
-// read as an empty one.
+// Map returns the node's map. null is an empty map. If the node is not a map, this is a fault, and an empty map is
+// returned.
 func (n *Node) Map() *Map {
 	m := &Map{node: n}
 	if n.IsNull() {

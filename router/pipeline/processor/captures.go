@@ -8,17 +8,17 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// captures are the fields that a processor takes out of one text, known when it is
-// compiled. The values of one record are in a slice with one place for each.
+// captures are the fields that a processor extracts from one text, known at compile time. The values of one record
+// are in a slice with one element for each.
 type captures struct {
-	names []Name // in the order of their texts, each once
+	names []Name // sorted and without duplicates
 }
 
-// fewCaptures is the number of captures whose values find room on the stack, as
-// var few [fewCaptures]value.Value; values := c.values(few[:]).
+// fewCaptures is the number of captures whose values fit on the stack: var few [fewCaptures]value.Value; values :=
+// c.values(few[:]).
 const fewCaptures = 24
 
-// newCaptures returns the captures of those names, and the place of each name.
+// newCaptures returns captures with the given names, and the index of each name.
 func newCaptures(o *Options, names []string) (c captures, places []int) {
 	sorted := slices.Clone(names)
 	slices.Sort(sorted)
@@ -33,7 +33,7 @@ func newCaptures(o *Options, names []string) (c captures, places []int) {
 	return c, places
 }
 
-// values returns room for one record's values, few if that is enough. All are None.
+// values returns a slice for one record's values, which is few if it is large enough. All values are None.
 func (c *captures) values(few []value.Value) []value.Value {
 	if len(c.names) > len(few) {
 		few = make([]value.Value, len(c.names))
@@ -45,15 +45,15 @@ func (c *captures) values(few []value.Value) []value.Value {
 	return few
 }
 
-// set gives the record the values that are not None.
+// set stores the values that are not None in the record.
 func (c *captures) set(rec *Record, values []value.Value) {
 	o := rec.Value.MutObject()
 	if o == nil {
 		return
 	}
-	if o.Len() > 2*len(values) || o.Len()+len(values) > 24 { // then sorting costs more than inserting
+	if o.Len() > 2*len(values) || o.Len()+len(values) > 24 { // then sorting is slower than inserting
 		if len(values) > fewCaptures && rec.Spend(len(values)*o.Len()/16) != nil {
-			return // the next step fails the record
+			return // the next step makes the record fail
 		}
 		for i, v := range values {
 			if v.IsDefined() {
@@ -67,10 +67,10 @@ func (c *captures) set(rec *Record, values []value.Value) {
 			o.Add(c.names[i].Text, v)
 		}
 	}
-	o.Sort() // of two fields of one name the later stays
+	o.Sort() // if a field is repeated, the last one stays
 }
 
-// bytesAsString is b as a string that is valid until b changes.
+// bytesAsString returns b as a string without copying. It is valid until b changes.
 func bytesAsString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 func itoa(n int) string { return strconv.Itoa(n) }

@@ -9,10 +9,10 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// compileCMCD: cmcd reads what media players report (Common Media Client Data): pairs
-// key=value, separated by commas. The pair of each known key goes to <field>_<key>, or
-// <new name>_<key> if the field list gives one. The field itself stays. Unknown keys are
-// passed over. Commas inside quotes separate too. It has no options.
+// compileCMCD: cmcd parses the reports of media players (Common Media Client Data): pairs key=value, separated by
+// commas. The value of each known key goes to <field>_<key>, or to <new name>_<key> if the field list gives a new
+// name. The field itself stays. Unknown keys are ignored. Commas inside quotes separate pairs too. There are no
+// options.
 func compileCMCD(o *Options) Apply {
 	return o.Fields().EachStringWith(func(fl Field) func(*Record, string) error {
 		outputs := make([]Name, len(cmcdKeys))
@@ -86,8 +86,8 @@ func cmcdKey(name string) int {
 	return -1
 }
 
-// cmcdValue reads the text after the = of a key; given is false if there is none. The
-// problem is "" if all is well.
+// cmcdValue parses the text after the = of a key. given is false if there is no =. If the value is valid, problem
+// is "".
 func cmcdValue(rec *Record, kind cmcdKind, text string, given bool) (v value.Value, problem string) {
 	if !given {
 		if kind == cmcdBool {

@@ -10,8 +10,8 @@ import (
 // maxSteps bounds the processors of a pipeline.
 const maxSteps = 1000
 
-// CompileList compiles the list of processors at n; nil is an empty list. Faults are
-// noted in the document. names gets the names that the processors use.
+// CompileList compiles the list of processors at n; nil is an empty list. Faults are noted in the document. The
+// names that the processors use are added to names.
 func CompileList(n *document.Node, env Env, names *Names) List {
 	var out List
 	if n == nil {
@@ -30,7 +30,7 @@ func CompileList(n *document.Node, env Env, names *Names) List {
 	return out
 }
 
-// elsewhere are processors of other systems, with what does the same here.
+// elsewhere maps processors of other systems to the equivalent here.
 var elsewhere = map[string]string{
 	"set":         "; use vrl: `.field = \"value\"`",
 	"append":      "; use vrl: `.field = push(array!(.field), \"value\")`",

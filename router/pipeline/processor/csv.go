@@ -11,7 +11,7 @@ import (
 // maxTargets bounds the target fields of a csv processor.
 const maxTargets = 10_000
 
-// compileCSV: csv takes fields out of one line of separated values.
+// compileCSV: csv extracts fields from one line of separated values.
 //
 //	target_fields: names of the fields, as a list or separated by commas
 //	separator: one byte, default ,
@@ -19,10 +19,9 @@ const maxTargets = 10_000
 //	trim: whether spaces around values are removed, default false
 //	empty_value: what targets get for which the line has no value, default null
 //
-// A value that begins with a quote ends at the next one, may hold separators and line
-// breaks, and holds the quote itself as two of them. The first record of the text counts;
-// empty lines before it are skipped. Surplus values are dropped. With trim, spaces before
-// an opening and after a closing quote do not count either.
+// A value that begins with a quote ends at the next quote. It may contain separators and line breaks, and a quote
+// is written as two quotes. Only the first record of the text is used, and empty lines before it are skipped.
+// Surplus values are dropped. With trim, spaces before an opening quote and after a closing quote are ignored too.
 func compileCSV(o *Options) Apply {
 	fields := o.Fields()
 	r := csvReader{separator: ',', quote: '"'}
@@ -60,7 +59,7 @@ func compileCSV(o *Options) Apply {
 	})
 }
 
-// oneByte returns the byte that stands at n, or otherwise if n is nil.
+// oneByte returns the byte at n, or otherwise if n is nil.
 func oneByte(n *document.Node, otherwise byte) byte {
 	if n == nil {
 		return otherwise
@@ -116,8 +115,8 @@ type csvReader struct {
 	trim             bool
 }
 
-// value reads the value at the front of s. rest is what follows its separator; there is
-// no more if the record ends with the value.
+// value reads the value at the start of s. rest is the text after its separator. more is false if the record ends
+// with the value.
 func (r *csvReader) value(rec *Record, s string) (v value.Value, rest string, more bool) {
 	start := s
 	if r.trim {
@@ -139,7 +138,7 @@ func (r *csvReader) value(rec *Record, s string) (v value.Value, rest string, mo
 
 func (r *csvReader) startsWithQuote(s string) bool { return s != "" && s[0] == r.quote }
 
-// end returns where the separator or the line break is that ends an unquoted value.
+// end returns the position of the separator or line break that ends an unquoted value.
 func (r *csvReader) end(s string) (size int, more bool) {
 	for i := range len(s) {
 		switch s[i] {
@@ -152,9 +151,8 @@ func (r *csvReader) end(s string) (size int, more bool) {
 	return len(s), false
 }
 
-// quoted reads a value whose opening quote was just before s. What follows the closing
-// quote up to the separator belongs to the value; a quote that is not closed ends with
-// the text.
+// quoted reads a value whose opening quote is just before s. Text between the closing quote and the separator
+// belongs to the value. If the quote is not closed, the value ends with the text.
 func (r *csvReader) quoted(rec *Record, s string) (v value.Value, rest string, more bool) {
 	if at := strings.IndexByte(s, r.quote); at >= 0 && !r.startsWithQuote(s[at+1:]) {
 		after := s[at+1:]

@@ -12,26 +12,24 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// The most that a date processor may have.
+// The limits of a date processor.
 const (
 	maxTimeFormats     = 100
 	maxTimeFormatBytes = 1024
 )
 
-// defaultTimeFormats are ISO 8601 with a fraction or none, and with an offset, Z or
-// neither.
+// defaultTimeFormats are ISO 8601 with an optional fraction, and with an offset, Z or neither.
 var defaultTimeFormats = []string{"%Y-%m-%dT%H:%M:%S%.f%#z", "%Y-%m-%dT%H:%M:%S%.f"}
 
-// compileDate: date reads strings as timestamps.
+// compileDate: date parses strings as timestamps.
 //
 //	formats: list of strftime patterns, tried in order; none or an empty list: ISO 8601
 //	timezone: IANA name of the zone of texts that give no offset; default UTC
 //	locale: has no effect
 //
-// A pattern without hour and minute reads as midnight. A local time that a change of the
-// clocks has made ambiguous or skipped is read by the offset before the change. A pattern
-// without a year, as old syslog has it, gives the latest such time that is not more than
-// a day ahead of the clock.
+// A pattern without hour and minute means midnight. If a change of the clocks makes a local time ambiguous or skips
+// it, the offset before the change is used. A pattern without a year, as in old syslog messages, gives the latest
+// such time that is at most a day after the current time.
 func compileDate(o *Options) Apply { return compileDateAt(o, time.Now) }
 
 func compileDateAt(o *Options, now func() time.Time) Apply {
@@ -66,8 +64,8 @@ func compileDateAt(o *Options, now func() time.Time) Apply {
 // timeFormat is a pattern of a date processor.
 type timeFormat struct {
 	format *timefmt.Format
-	// yearless says that only the year is missing for a date: format is the pattern with
-	// %Y and a space before it.
+	// yearless says that only the year is missing for a date. format is then the pattern with %Y and a space before
+	// it.
 	yearless bool
 }
 
@@ -122,8 +120,8 @@ func timeFormats(o *Options) []timeFormat {
 	return formats
 }
 
-// CountsNanoseconds reports whether a pattern has %f without a dot or a number of digits, which
-// reads a count of nanoseconds: nearly always a fraction of a second was meant.
+// CountsNanoseconds reports whether a pattern has %f without a dot or a number of digits. This parses a number of
+// nanoseconds, but nearly always a fraction of a second was intended.
 func CountsNanoseconds(pattern string) bool {
 	for i := 0; i+1 < len(pattern); i++ {
 		if pattern[i] != '%' {
@@ -140,8 +138,7 @@ func CountsNanoseconds(pattern string) bool {
 	return false
 }
 
-// NanosecondsAdvice describes the effect of a pattern for which CountsNanoseconds is true, and
-// what to write instead.
+// NanosecondsAdvice describes the effect of a pattern for which CountsNanoseconds is true, and the alternative.
 func NanosecondsAdvice(pattern string) string {
 	return "%f in " + strconv.Quote(Cut(pattern)) + " reads a count of nanoseconds, so that .5 becomes 5 ns; " +
 		"write %.f in place of .%f, or %3f for a fraction of three digits without a dot"
@@ -156,7 +153,7 @@ func timePatternText(err error) string {
 	return err.Error()
 }
 
-// timeZone returns the zone whose IANA name stands at n.
+// timeZone returns the zone whose IANA name is at n.
 func timeZone(n *document.Node) *time.Location {
 	name, ok := n.String()
 	if !ok {
@@ -170,7 +167,7 @@ func timeZone(n *document.Node) *time.Location {
 	return zone
 }
 
-// parse reads s by the pattern; false if it does not match.
+// parse parses s with the pattern. It returns false if it does not match.
 func (f *timeFormat) parse(rec *Record, s string, o timefmt.ParseOptions, now func() time.Time) (value.Value, bool) {
 	if f.yearless {
 		return f.parseYearless(rec, s, o, now())
@@ -182,8 +179,8 @@ func (f *timeFormat) parse(rec *Record, s string, o timefmt.ParseOptions, now fu
 // leapYears is more than the years from one 29 February to the next.
 const leapYears = 9
 
-// parseYearless tries the years from tomorrow's backwards, since not every year
-// has a 29 February or the weekday that the text names.
+// parseYearless tries the years from that of tomorrow backwards, because not every year has a 29 February, or the
+// weekday in the text.
 func (f *timeFormat) parseYearless(rec *Record, s string, o timefmt.ParseOptions, now time.Time) (value.Value, bool) {
 	if len(s) > maxTimeFormatBytes {
 		return value.None, false
@@ -202,7 +199,8 @@ func (f *timeFormat) parseYearless(rec *Record, s string, o timefmt.ParseOptions
 	return value.None, false
 }
 
-// whyNoTime says more of a failure if there is one pattern only, with the byte, from 1, at which reading ended.
+// whyNoTime describes a failure in detail if there is only one pattern, with the byte, counted from 1, at which
+// parsing ended.
 func whyNoTime(formats []timeFormat, s string, o timefmt.ParseOptions) (why string, place int) {
 	if len(formats) != 1 || formats[0].yearless {
 		return "", 0

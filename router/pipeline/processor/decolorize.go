@@ -6,8 +6,8 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// compileDecolorize: decolorize removes the ANSI sequences for colours and the like from
-// strings: escape, [, digits and semicolons, m. It has no options.
+// compileDecolorize: decolorize removes ANSI sequences for colours and styles from strings: escape, [, digits and
+// semicolons, m. There are no options.
 func compileDecolorize(o *Options) Apply {
 	return o.Fields().MapStrings(func(rec *Record, s string) (value.Value, error) {
 		from, to := nextColor(s)
@@ -26,8 +26,7 @@ func compileDecolorize(o *Options) Apply {
 	})
 }
 
-// nextColor returns where in s the first colour sequence begins and ends; 0, 0 if there
-// is none.
+// nextColor returns the start and end of the first colour sequence in s; 0, 0 if there is none.
 func nextColor(s string) (from, to int) {
 	for at := 0; ; {
 		i := strings.IndexByte(s[at:], 0x1b)

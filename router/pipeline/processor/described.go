@@ -24,8 +24,8 @@ var ignoreMissing = Described{
 // described has the options of each kind of processor, except those in fieldOptions.
 var described = map[string]struct {
 	doc     string
-	missing bool // it takes ignore_missing
-	bare    bool // it takes no fields
+	missing bool // whether it has ignore_missing
+	bare    bool // whether it has no fields
 	own     []Described
 }{
 	"cmcd": {doc: "Read what media players report: pairs of Common Media Client Data.", missing: true},

@@ -12,9 +12,8 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// compileDigest: digest removes the parts of a message that vary, so that messages of
-// one kind become equal. The result goes to <field>_digest, whatever name the field list
-// gives; the field itself stays.
+// compileDigest: digest removes the variable parts of a message, so that messages of one kind become equal. The
+// result goes to <field>_digest, whatever name the field list gives. The field itself stays.
 //
 //	presets: list of parts to remove:
 //	         numbers    runs of digits
@@ -25,8 +24,8 @@ import (
 //	         ip         IPv4 addresses and IPv6 addresses in brackets, with their port
 //	regex:   list of patterns to remove
 //
-// One of the two must be given. They are applied in the order in which they are written,
-// each to what the ones before it have left.
+// One of the two must be given. They are applied in the order in which they are written, each to the result of the
+// previous one.
 func compileDigest(o *Options) Apply {
 	fields := o.Fields()
 	for i := range fields.List {
@@ -81,7 +80,7 @@ const maxDigestSteps = 64
 // remover removes parts of b in place and returns what is left.
 type remover struct {
 	remove func(b []byte) []byte
-	match  *matcher // of a pattern, whose cost must be paid for first; else nil
+	match  *matcher // for a pattern, whose cost must be charged first; otherwise nil
 }
 
 // presetRemovers has the presets in the order in which messages list them.
@@ -122,7 +121,7 @@ next:
 
 func removeRegex(re *regexp.Regexp) remover {
 	if re == nil {
-		return remover{} // of a pipeline that does not compile
+		return remover{} // the pipeline does not compile
 	}
 	m := newMatcher(re)
 	m.wide = nil
@@ -164,8 +163,8 @@ func removeQuoted(b []byte) []byte {
 	})
 }
 
-// removeBracketed removes the text between an opening bracket and the next closing
-// one, of whatever kinds, if no other bracket is between them.
+// removeBracketed removes the text between an opening bracket and the next closing one of any kind, if there is no
+// other bracket between them.
 func removeBracketed(b []byte) []byte {
 	return removeBetween(b, func(r rune) mark {
 		switch r {
@@ -187,7 +186,7 @@ func removeBracketed(b []byte) []byte {
 	})
 }
 
-// mark says what a character is to removeBetween.
+// mark is the role of a character for removeBetween.
 type mark uint8
 
 const (
@@ -197,7 +196,7 @@ const (
 
 func removeBetween(b []byte, kind func(rune) mark) []byte {
 	to := 0
-	start := -1 // in the result: where the last mark that opens stands
+	start := -1 // in the result: the position of the last opening mark
 	for i := 0; i < len(b); {
 		r, n := rune(b[i]), 1
 		if r >= utf8.RuneSelf {
@@ -220,9 +219,9 @@ func removeBetween(b []byte, kind func(rune) mark) []byte {
 	return b[:to]
 }
 
-// removeUUIDs looks for the first - of each.
+// removeUUIDs searches for the first - of each.
 func removeUUIDs(b []byte) []byte {
-	to, done := 0, 0 // b[done:] is still to be read
+	to, done := 0, 0 // b[done:] has not been read yet
 	for i := 8; i+28 <= len(b); i++ {
 		if b[i] != '-' {
 			continue
@@ -289,8 +288,8 @@ func removeIPs(b []byte) []byte {
 	return b[:to]
 }
 
-// ipv4Length returns the length of the four numbers of up to three digits that b starts with,
-// or 0.
+// ipv4Length returns the length of an IPv4 address at the start of b, or 0. Each of its four numbers has up to
+// three digits.
 func ipv4Length(b []byte) int {
 	i := 0
 	for part := range 4 {
@@ -309,7 +308,7 @@ func ipv4Length(b []byte) int {
 	return i
 }
 
-// maxIPv6 bounds what is looked through for the closing bracket of an address.
+// maxIPv6 bounds the search for the closing bracket of an address.
 const maxIPv6 = 64
 
 func ipv6Length(b []byte) int {

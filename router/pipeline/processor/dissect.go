@@ -11,19 +11,18 @@ import (
 const (
 	// maxPatterns bounds the patterns of a processor.
 	maxPatterns = 256
-	// maxSeparatorBytes bounds what a processor puts between the parts of a text, and so
-	// how much longer than its input a result is.
+	// maxSeparatorBytes bounds the text that a processor inserts between parts, and thus the size of a result.
 	maxSeparatorBytes = 64
 )
 
-// compileDissect: dissect takes fields out of strings by patterns of literal text and
-// names (dissect_pattern.go). The first pattern that matches counts.
+// compileDissect: dissect extracts fields from strings with patterns of literal text and names
+// (dissect_pattern.go). The first pattern that matches is used.
 //
 //	pattern, patterns: one pattern or a list; if both are given, the later one
 //	append_separator: the text between joined captures; default one space
 //
-// A rename in the field list has no effect. The source stays, fields that exist are
-// overwritten, and a pair whose key is empty is left out.
+// A new name in the field list is ignored. The source field stays, existing fields are overwritten, and a pair with
+// an empty key is left out.
 func compileDissect(o *Options) Apply {
 	fields := o.Fields()
 	separator := o.String("append_separator", " ")
@@ -44,7 +43,7 @@ func compileDissect(o *Options) Apply {
 	})
 }
 
-// dissector is a pattern, ready to match.
+// dissector is a compiled pattern.
 type dissector struct {
 	*dissectPattern
 	outputs   captures
@@ -105,8 +104,8 @@ func newDissector(o *Options, p *dissectPattern, separator string) dissector {
 	return dissector{p, outputs, p.joins(), separator}
 }
 
-// apply puts the fields that the pattern finds in s into the record; false if it does
-// not match, and the record is as before.
+// apply stores the fields that the pattern finds in s in the record. If the pattern does not match, it returns
+// false, and the record is unchanged.
 func (d *dissector) apply(rec *Record, s string) bool {
 	if !strings.HasPrefix(s, d.prefix) {
 		return false
@@ -132,7 +131,7 @@ func (d *dissector) apply(rec *Record, s string) bool {
 	return true
 }
 
-// match takes the text of a capture, and the literal after it, from the front of s.
+// match reads the text of a capture and the literal after it at the start of s.
 func (c *capture) match(s string) (text, rest string, ok bool) {
 	var at int
 	switch len(c.until) {
@@ -219,7 +218,7 @@ func (d *dissector) setPairs(rec *Record, texts []string) {
 	}
 }
 
-// whyNoMatch says what the pattern that came farthest missed, and where.
+// whyNoMatch describes what the pattern that matched furthest was missing, and where.
 func whyNoMatch(patterns []dissector, s string) string {
 	farthest, why := -1, ""
 	for i := range patterns {

@@ -21,7 +21,7 @@ import (
 //	%{name->}   the literal that follows may be repeated, its first character alone too:
 //	            padding to the right of the name is not part of its text
 
-// captureKind is what becomes of the text of a capture.
+// captureKind says how the text of a capture is used.
 type captureKind uint8
 
 const (
@@ -32,7 +32,7 @@ const (
 	captureValue
 )
 
-// capture is a %{…} of a dissect pattern, with the literal after it.
+// capture is a %{…} in a dissect pattern, with the literal after it.
 type capture struct {
 	kind   captureKind
 	name   string
@@ -42,12 +42,12 @@ type capture struct {
 	until string
 	// pad is the first character of until.
 	pad string
-	// place is where the text goes: a number of the outputs of a field or an append, or
-	// of the pair of a key or a value.
+	// place is the destination of the text: the index of an output for a field or an append, or of a pair for a key or
+	// a value.
 	place int
 }
 
-// dissectPattern is a pattern as it is written.
+// dissectPattern is a parsed pattern.
 type dissectPattern struct {
 	prefix   string
 	captures []capture
@@ -57,7 +57,7 @@ type dissectPattern struct {
 // maxDissectCaptures bounds the captures of a pattern.
 const maxDissectCaptures = 1000
 
-// parseDissect parses a pattern. The error says what is wrong, and at which byte.
+// parseDissect parses a pattern. Its error has the position in bytes.
 func parseDissect(pattern string) (*dissectPattern, error) {
 	if pattern == "" {
 		return nil, errors.New("the pattern is empty")
@@ -100,7 +100,7 @@ func parseDissect(pattern string) (*dissectPattern, error) {
 	return p, p.pair()
 }
 
-// parseCapture parses what is between %{ and }, which begin at a byte of the pattern.
+// parseCapture parses the text between %{ and }, which begins at byte at of the pattern.
 func parseCapture(text string, at int) (capture, error) {
 	var c capture
 	shown := "%{" + Cut(text) + "}"
@@ -161,7 +161,7 @@ func parseCapture(text string, at int) (capture, error) {
 	return c, nil
 }
 
-// String returns the capture as a pattern has it, without padding and order.
+// String returns the capture in the syntax of a pattern, without padding and order.
 func (c capture) String() string {
 	name := Cut(c.name)
 	switch {
@@ -177,7 +177,7 @@ func (c capture) String() string {
 	return "%{" + name + "}"
 }
 
-// pair gives each key and its value the number of their pair.
+// pair assigns the index of their pair to keys and values.
 func (p *dissectPattern) pair() error {
 	numbers := map[string]int{}
 	for i := range p.captures {
@@ -215,14 +215,13 @@ func (p *dissectPattern) pair() error {
 	return nil
 }
 
-// joined is the appends of one name.
+// joined has the appends with one name.
 type joined struct {
 	place int
 	parts []int // numbers of captures, in the order in which they are joined
 }
 
-// joins returns the names that are joined of several captures. A plain capture of such a
-// name is one of its parts.
+// joins returns the names that several captures fill. A plain capture with such a name is one of the parts.
 func (p *dissectPattern) joins() []joined {
 	var joins []joined
 	for i := range p.captures {

@@ -9,19 +9,19 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// Error is why a processor failed on a record.
+// Error is the reason why a processor failed on a record.
 type Error struct {
 	// Processor and Position, in the list of the pipeline from 0, are set by the pipeline.
 	Processor string
 	Position  int
-	// Field is the field that it failed on; "" if it is none in particular.
+	// Field is the field that caused the failure; "" if there is no single field.
 	Field string
-	// Value is the value that it failed on as JSON, cut; "" if there is none.
+	// Value is the value that caused the failure in JSON, shortened; "" if there is none.
 	Value  string
 	Reason string
-	// Line is the line of the document that failed, set by the pipeline if the processor does not know better.
+	// Line is the line of the document that failed. The pipeline sets it, unless the processor knows it more exactly.
 	Line int
-	// Place is the byte of the value at which it failed, from 1; 0: it is not known.
+	// Place is the position in bytes, from 1, of the fault in the value; 0: not known.
 	Place int
 }
 
@@ -50,7 +50,7 @@ func Located(err error, step *Step, position int) error {
 	return &c
 }
 
-// Describe is v for an error message: JSON, cut.
+// Describe formats v for an error message: as JSON, shortened.
 func Describe(v value.Value) string {
 	if s := v.Str(); len(s) > 4*maxShown {
 		v = value.NewString(s[:4*maxShown])
@@ -63,7 +63,7 @@ func Describe(v value.Value) string {
 // maxShown bounds the bytes of a value that a message quotes.
 const maxShown = 64
 
-// Cut shortens client text for an error message.
+// Cut shortens a client's text for an error message.
 func Cut(s string) string { return cutTo(s, maxShown) }
 
 func cutTo(s string, most int) string {

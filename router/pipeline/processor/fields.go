@@ -19,12 +19,11 @@ type Field struct {
 // Fields is the field list of a processor.
 type Fields struct {
 	List []Field
-	// IgnoreMissing leaves a field alone that is absent or null, which is an error otherwise.
+	// IgnoreMissing skips fields that are missing or null. Otherwise they are errors.
 	IgnoreMissing bool
 }
 
-// Fields reads the options field or fields, at least one of which must be given, and
-// ignore_missing.
+// Fields reads the options field or fields, one of which must be given, and ignore_missing.
 func (o *Options) Fields() Fields {
 	fs := o.FieldList()
 	fs.IgnoreMissing = o.Bool("ignore_missing", false)
@@ -49,9 +48,8 @@ type FieldPair struct {
 	Node    *document.Node
 }
 
-// FieldPairs reads the field list n, which stands under the key field or fields of m:
-// name, "name, new" or {key: name, rename_to: new}, under fields a list of these. A nil n
-// is a fault of m.
+// FieldPairs reads the field list n, which is under the key field or fields of m: name, "name, new" or {key: name,
+// rename_to: new}. Under fields it is a list of these. If n is nil, this is a fault of m.
 func FieldPairs(m *document.Map, key string, n *document.Node) []FieldPair {
 	switch {
 	case n == nil:
@@ -63,7 +61,7 @@ func FieldPairs(m *document.Map, key string, n *document.Node) []FieldPair {
 		}
 		return nil
 	case key == "fields" && (n.IsString() || n.IsMap()):
-		if p, ok := fieldPair(n); ok { // one entry needs no list
+		if p, ok := fieldPair(n); ok { // a single entry may be written without a list
 			return []FieldPair{p}
 		}
 		return nil
@@ -121,7 +119,7 @@ func (fs Fields) Each(f func(rec *Record, fl *Field, v value.Value) error) Apply
 	return fs.each(f, true)
 }
 
-// EachPresent is Each for processors that are given null too.
+// EachPresent is Each for processors that also handle null.
 func (fs Fields) EachPresent(f func(rec *Record, fl *Field, v value.Value) error) Apply {
 	return fs.each(f, false)
 }
@@ -165,14 +163,14 @@ func (fs Fields) EachString(f func(rec *Record, fl *Field, s string) error) Appl
 	})
 }
 
-// MapStrings returns an Apply that puts f of each field, a string, in its place or under
-// the name that the list gives. An error of f need only say what is wrong.
+// MapStrings returns an Apply that replaces each field, a string, with the result of f, or stores the result under
+// the new name in the list. An error of f only needs to describe the fault.
 func (fs Fields) MapStrings(f func(rec *Record, s string) (value.Value, error)) Apply {
 	return fs.EachString(func(rec *Record, fl *Field, s string) error {
 		v, err := f(rec, s)
 		if err != nil {
 			if e := (*Error)(nil); errors.As(err, &e) {
-				return err // it says all that there is to say
+				return err // the error is already complete
 			}
 			return rec.Fail(fl.In.Text, value.NewString(s), "%s", err)
 		}

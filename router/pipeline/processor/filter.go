@@ -6,15 +6,15 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// compileFilter: filter drops the records that have one of several texts in a field.
+// compileFilter: filter drops records whose field has one of several texts.
 //
 //	targets: list of the texts; empty ones are ignored
 //	match_op: in (default) drops if a field has one of them, not_in if it has another text
 //	case_insensitive: whether upper and lower case are alike, default true
 //	mode: simple, the only one
 //
-// One listed field that satisfies the condition is enough. A field that is absent or
-// null never does, and one that is not a string is an error.
+// It is enough if one of the listed fields meets the condition. A field that is missing or null does not. A field
+// that is not a string is an error.
 func compileFilter(o *Options) Apply {
 	fields := o.FieldList()
 	o.Choice("mode", "simple")

@@ -10,21 +10,20 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// compileGeoIP: geoip says where an address of the internet is, from a database of the
-// server in MaxMind's format. Without one a pipeline that names the processor is refused.
+// compileGeoIP: geoip looks up the location of an IP address in a database of the server in MaxMind's format. If
+// the server has no database, pipelines with this processor are refused.
 //
 //	properties: list of what to take; default all: continent_code, country_code,
 //	            country_name, region_code, region_name, city_name, postal_code, timezone,
 //	            latitude, longitude, accuracy_radius, asn and as_organization
 //	language:   of the names, as in en (default), de or pt-BR, if the database has it
 //
-// What the database has of an address goes to <field>_<property>, or
-// <new name>_<property> if the field list gives one. For an address that it does not know, such as
-// a private one, nothing is added. A text that is not an address is an error. The field itself
-// stays.
+// The properties of an address go to <field>_<property>, or to <new name>_<property> if the field list gives a new
+// name. For an unknown address, such as a private one, nothing is added. A text that is not an address is an error.
+// The field itself stays.
 //
-// The file is mapped when the pipeline is compiled: put a newer one in its place by
-// renaming, never by writing into it.
+// The file is mapped into memory when the pipeline is compiled. Replace it by renaming a new file, never by writing
+// into it.
 func compileGeoIP(o *Options) Apply {
 	properties := o.properties(geoPropertyNames())
 	language := o.String("language", "en")
@@ -36,7 +35,7 @@ func compileGeoIP(o *Options) Apply {
 	db, err := maxminddb.Open(o.Env.GeoIPDatabase)
 	if err != nil {
 		if e := (*fs.PathError)(nil); errors.As(err, &e) {
-			err = e.Err // without the path, which is none of the client's business
+			err = e.Err // without the path, which the client must not see
 		}
 		o.Fault("the database of places that is configured on this server cannot be read: %s", err)
 		return nil
@@ -133,7 +132,7 @@ func newGeoLookup(property, language string) geoLookup {
 	return geoLookup{}
 }
 
-// value returns the property of the entry, None if it lacks it or has something else there.
+// value returns the property of an entry. It returns None if the property is missing or has another type.
 func (l *geoLookup) value(entry maxminddb.Result) value.Value {
 	switch l.kind {
 	case geoText:

@@ -16,8 +16,8 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// compileGrok: grok takes a text apart with patterns that have names, as in
-// %{IPORHOST:client} %{WORD:method} %{NUMBER:bytes:int}.
+// compileGrok: grok parses a text with named patterns, for example %{IPORHOST:client} %{WORD:method}
+// %{NUMBER:bytes:int}.
 //
 //	pattern, patterns:   a string, a list of strings; they are tried in order and the
 //	                     first that matches counts. Required.
@@ -27,11 +27,11 @@ import (
 //	                     (default) makes that an error
 //	prefix:              text in front of the names of all fields; default none
 //
-// A part that is captured, %{NAME:field}, %{NAME:field:type} or (?<field>regex), becomes a
-// field of the record; if the field list gives a new name, a member of an object of that
-// name. The type is string (default), int, float or bool. A part that took no part in the
-// match gives no field. The field itself stays, unless a part has its name. A pattern may
-// match anywhere in the text: begin it with ^ to bind it. Regular expressions are RE2.
+// A captured part, %{NAME:field}, %{NAME:field:type} or (?<field>regex), becomes a field of the record. If the
+// field list gives a new name, it becomes a member of an object with that name. The type is string (default), int,
+// float or bool. A part that did not take part in the match is left out. The field itself stays, unless a part has
+// its name. A pattern may match anywhere in the text. Begin it with ^ to match at the start only. Regular
+// expressions are RE2.
 func compileGrok(o *Options) Apply {
 	fields := o.Fields()
 	prefix := o.String("prefix", "")
@@ -70,8 +70,8 @@ func compileGrok(o *Options) Apply {
 	})
 }
 
-// Bounds of a grok processor. The steps are the worst case: instructions of all patterns times
-// bytes of the text.
+// The limits of a grok processor. The steps are for the worst case: instructions of all patterns times bytes of the
+// text.
 const (
 	maxGrokDefinitions = 1000
 	maxGrokText        = 256 << 10
@@ -105,7 +105,7 @@ func grokDefinitions(o *Options) map[string]string {
 	return definitions
 }
 
-// compileGrokPattern compiles the pattern at n; nil after a fault.
+// compileGrokPattern compiles the pattern at n; nil if it has a fault.
 func compileGrokPattern(n *document.Node, definitions map[string]string) *grok.Pattern {
 	text, ok := n.String()
 	if !ok {
@@ -167,8 +167,8 @@ var grokTypes = [...]string{
 	grok.Bool:   "a boolean",
 }
 
-// grokValue converts a text. A fraction of an integer is cut off, and digits that a float does not
-// have are lost: the record counts both.
+// grokValue converts a text. The fraction of an integer is dropped, and digits that do not fit a float are lost.
+// The record counts both.
 func (r *Record) grokValue(t grok.Type, text string) (value.Value, bool) {
 	switch t {
 	case grok.Int:
@@ -211,7 +211,7 @@ func (r *Record) grokInt(text string) (value.Value, bool) {
 			return value.NewInt(i), true
 		}
 	}
-	// The text is hexadecimal, or there is no such integer.
+	// The text is hexadecimal, or the integer does not fit.
 	if f <= -1<<63 || f >= 1<<63 {
 		return value.None, false
 	}

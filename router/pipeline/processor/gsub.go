@@ -35,29 +35,27 @@ func compileGsub(o *Options) Apply {
 	return fields.MapStrings(r.apply)
 }
 
-// replacement is an expression with the text that gsub puts in the place of its matches.
+// replacement is an expression and the text with which gsub replaces its matches.
 type replacement struct {
 	matcher
 	pieces []piece
-	// fixed is the text that the pattern stands for, if it is a fixed text; else "".
+	// fixed is the text that the pattern matches, if it matches only one; otherwise "".
 	fixed string
 	// template is the replacement in the syntax of package regexp.
 	template string
-	// literal is the replacement if it names no groups.
+	// literal is the replacement if it does not refer to groups.
 	literal string
-	// fixedBytes and groups are how many bytes and references the replacement has.
+	// fixedBytes and groups are the number of bytes and of group references in the replacement.
 	fixedBytes, groups int
 }
 
-// piece is text of a replacement, and the number of the group that follows it, -1 if the
-// replacement ends.
+// piece is text of a replacement, and the number of the group after it; -1 at the end of the replacement.
 type piece struct {
 	text  string
 	group int
 }
 
-// The most that a replacement may be, and may make of a text: growFactor times its size,
-// and growBytes more.
+// The limits of a replacement and of its result: growFactor times the size of the text, plus growBytes.
 const (
 	maxReplacementBytes = 4096
 	growFactor          = 16
@@ -72,7 +70,7 @@ func newReplacement(re *regexp.Regexp, text string) (*replacement, error) {
 	}
 	r := &replacement{matcher: newMatcher(re)}
 	var literal, template strings.Builder
-	from := 0 // where in literal the piece begins
+	from := 0 // the start of the piece in literal
 	for text != "" {
 		before, after, found := strings.Cut(text, "$")
 		literal.WriteString(before)
@@ -107,8 +105,8 @@ func newReplacement(re *regexp.Regexp, text string) (*replacement, error) {
 	return r, nil
 }
 
-// reference reads the name of a group after a dollar sign, with what follows it. The name
-// is empty for a dollar sign that stands for itself.
+// reference parses the name of a group after a dollar sign, and returns the rest. If the dollar sign stands for
+// itself, the name is empty.
 func reference(s string) (name, rest string, err error) {
 	if strings.HasPrefix(s, "$") {
 		return "", s[1:], nil
@@ -129,7 +127,7 @@ func reference(s string) (name, rest string, err error) {
 	return name, rest[1:], nil
 }
 
-// groupNumber returns the number of the group of that name or number; -1 if there is none.
+// groupNumber returns the number of the group with a name or number; -1 if there is none.
 func groupNumber(re *regexp.Regexp, name string) int {
 	n, err := strconv.ParseUint(name, 10, 16)
 	if err != nil || strconv.FormatUint(n, 10) != name {
@@ -164,11 +162,11 @@ func (r *replacement) apply(rec *Record, s string) (value.Value, error) {
 	return value.NewString(re.ReplaceAllString(s, r.template)), nil
 }
 
-// maxGrown returns the most that may become of s.
+// maxGrown returns the largest size of the result for s.
 func maxGrown(s string) int { return growFactor*len(s) + growBytes }
 
-// replaceQuick is apply by the quick matcher; decided is false if that gives up. As in
-// package regexp, an empty match directly after another one is none.
+// replaceQuick is apply with the quick matcher. If the matcher gives up, decided is false. As in package regexp, an
+// empty match directly after another match is ignored.
 func (r *replacement) replaceQuick(rec *Record, s string) (v value.Value, decided bool, err error) {
 	var few [fewPlaces]int
 	places := few[:]
@@ -221,7 +219,7 @@ func (r *replacement) append(dst []byte, s string, places []int) []byte {
 	return dst
 }
 
-// size is at least the size of the result for s, by the form of the expression for it.
+// size returns an upper bound on the size of the result for s, using the form of the expression for s.
 func (r *replacement) size(re *regexp.Regexp, s string) int {
 	matches, matched := 0, 0
 	re.ReplaceAllStringFunc(s, func(m string) string {
@@ -232,7 +230,7 @@ func (r *replacement) size(re *regexp.Regexp, s string) int {
 	return len(s) + matches*r.fixedBytes + matched*r.groups
 }
 
-// replaceFixed is apply for a fixed text, which needs no regular expression.
+// replaceFixed is apply for a fixed text, without a regular expression.
 func (r *replacement) replaceFixed(rec *Record, s string) (value.Value, error) {
 	at := strings.Index(s, r.fixed)
 	if at < 0 {

@@ -4,11 +4,11 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// compileJoin: join makes one string of an array.
+// compileJoin: join joins the elements of an array into a string.
 //
 //	separator: the text between the elements, required, may be empty
 //
-// Elements that are not strings are given as text, arrays and objects as JSON.
+// Elements that are not strings are converted to text, arrays and objects to JSON.
 func compileJoin(o *Options) Apply {
 	fields := o.Fields()
 	separator, _ := o.MustString("separator")
@@ -40,8 +40,8 @@ func compileJoin(o *Options) Apply {
 	})
 }
 
-// appendText appends v as text: strings as they are, times as RFC 3339, the other
-// scalars as they are written, arrays and objects as JSON.
+// appendText appends v as text: strings unchanged, times in RFC 3339, other scalars in their usual form, arrays and
+// objects as JSON.
 func appendText(dst []byte, v value.Value) []byte {
 	switch v.Kind() {
 	case value.String:

@@ -6,7 +6,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// compileJSONParse: json_parse reads strings that hold a JSON object or array.
+// compileJSONParse: json_parse parses strings that contain a JSON object or array.
 //
 //	into_root:     false (default): the value takes the place of the string, or stands
 //	               under the name that the field list gives.
@@ -15,9 +15,9 @@ import (
 //	remove_source: true removes the string itself; default false. Only with into_root,
 //	               and before the members come, so that one of the same name stays.
 //
-// An integer beyond int64 is an error: a field cannot hold it, and a float would be another number.
+// An integer outside int64 is an error, because a field cannot hold it, and a float would be another number.
 //
-// A field that is null is not a missing one, but an error of its type.
+// null does not count as missing. It is an error, because it has the wrong type.
 func compileJSONParse(o *Options) Apply {
 	fields := o.Fields()
 	intoRoot, remove := o.Bool("into_root", false), o.Bool("remove_source", false)
@@ -33,7 +33,7 @@ func compileJSONParse(o *Options) Apply {
 		if !v.IsString() {
 			return rec.WrongType(fl.In.Text, v, "a string")
 		}
-		// A number of two characters takes 24 bytes; of most texts it is far less.
+		// A number with two characters takes 24 bytes. For most texts the factor is much smaller.
 		if err := rec.Reserve(4 * v.Len()); err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ func compileJSONParse(o *Options) Apply {
 			rec.Delete(fl.In)
 		}
 		root := rec.Value.MutObject()
-		for _, f := range parsed.Object().Peek() { // parsed is ours, and gone afterwards
+		for _, f := range parsed.Object().Peek() { // no other code uses parsed
 			root.Add(f.Key, f.Value)
 		}
 		root.Sort()

@@ -9,14 +9,14 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// compileJSONPath: json_path selects parts of an array or object with a query of RFC 9535.
+// compileJSONPath: json_path selects parts of an array or object with an RFC 9535 query.
 //
 //	json_path:    the query, as in $.items[?@.price > 10].name; required
 //	result_index: number of the one match, from 0, that is the result; without it the
 //	              result is an array of all matches
 //
-// Where there is no match of that number the result is null. A field that is null is no
-// missing one, but an error of its type.
+// If there is no match with that number, the result is null. null does not count as a missing field. It is an
+// error, because it has the wrong type.
 func compileJSONPath(o *Options) Apply {
 	fields := o.Fields()
 	var path *jsonpath.Path
@@ -30,7 +30,7 @@ func compileJSONPath(o *Options) Apply {
 		) {
 			return compileQueryRegex(n, pattern)
 		})
-		if err != nil && n.Faults() == before { // a bad pattern is noted already
+		if err != nil && n.Faults() == before { // the fault of the pattern is already noted
 			n.Fault("invalid JSONPath %q: %s", Cut(text), err)
 		}
 	}

@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// expand appends text to the expression, with names replaced and what only other engines
-// know put into words of RE2.
+// expand appends text to the expression. It replaces names, and translates syntax of other engines to RE2.
 func (x *expander) expand(text string) error {
-	repeated := false // what was last appended is a repetition
+	repeated := false // the last appended part is a repetition
 	for i := 0; i < len(text); {
 		if x.out.Len() > MaxExpanded {
 			return fmt.Errorf("the pattern has more than %d bytes when its names are replaced", MaxExpanded)
@@ -61,7 +60,7 @@ func (x *expander) expand(text string) error {
 	return nil
 }
 
-// repetition returns the length of a {n,m} at the start of s, or 1.
+// repetition returns the length of {n,m} at the start of s, or 1.
 func repetition(s string) int {
 	for i := 1; i < len(s); i++ {
 		switch c := s[i]; {
@@ -92,7 +91,7 @@ func (x *expander) escape(s string, inClass bool) (int, error) {
 		x.out.WriteString(`\x1b`)
 	case c >= '1' && c <= '9', c == 'k':
 		return 0, fmt.Errorf("back-references are not supported: %s", s[:2])
-	case c == 'Q': // RE2 would take what follows as plain text, up to \E
+	case c == 'Q': // RE2 would treat the following text as literal, up to \E
 		return 0, errors.New(`\Q is not supported`)
 	default:
 		x.out.WriteString(s[:2])
@@ -133,7 +132,7 @@ func (x *expander) class(s string) (int, error) {
 	return 0, errors.New("missing ] of a character class")
 }
 
-// group appends the beginning of the group at the start of s and returns its length.
+// group appends the start of the group at the start of s and returns its length.
 func (x *expander) group(s string) (int, error) {
 	if !strings.HasPrefix(s, "(?") {
 		x.out.WriteString("(?:")

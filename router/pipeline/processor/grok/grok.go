@@ -1,12 +1,10 @@
-// Package grok compiles grok expressions: regular expressions in which %{NAME} stands for
-// a pattern with a name, and %{NAME:field} also puts the text that it matches into a
-// field. Library has the patterns that are usual.
+// Package grok compiles grok expressions: regular expressions in which %{NAME} stands for a named pattern, and
+// %{NAME:field} also stores the matched text in a field. Library has the usual patterns.
 //
-// An expression becomes one RE2 expression, so matching takes time proportional to the
-// text. Where the engine of other tools can do more, what cannot be missed without a
-// change of meaning is refused: look-around and back-references. Atomic groups and
-// possessive repetitions are taken as ordinary ones, and groups without a name capture
-// nothing.
+// An expression becomes one RE2 expression, so the time of matching is proportional to the length of the text.
+// Syntax of other engines that RE2 lacks is refused if ignoring it would change the meaning: look-around and back
+// references. Atomic groups and possessive repetitions become ordinary ones, and groups without a name do not
+// capture.
 //
 // A Pattern is immutable; any number of goroutines may use it.
 package grok
@@ -21,7 +19,7 @@ import (
 	"cordwood/router/vrl/pattern/quick"
 )
 
-// Bounds of an expression.
+// The limits of an expression.
 const (
 	// MaxExpanded bounds the bytes of an expression after all names are replaced.
 	MaxExpanded = 64 << 10
@@ -31,7 +29,7 @@ const (
 	maxDepth = 32 // of names inside names
 )
 
-// Type is what the text of a field is converted to.
+// Type is the type to which the text of a field is converted.
 type Type uint8
 
 // The types of fields.
@@ -49,7 +47,7 @@ var types = map[string]Type{
 	"bool": Bool, "boolean": Bool,
 }
 
-// Field is a field that an expression fills.
+// Field is a field of an expression.
 type Field struct {
 	Name string
 	Type Type
@@ -60,13 +58,12 @@ type Field struct {
 // Pattern is a compiled expression.
 type Pattern struct {
 	re     *regexp.Regexp
-	quick  *quick.Program // nil if the expression is not for it
+	quick  *quick.Program // nil if the expression is not supported
 	fields []Field
 	size   int
 }
 
-// UnknownPatternError is the error for a name that neither the definitions given nor
-// Library have.
+// UnknownPatternError is the error for a name that is neither in the definitions nor in Library.
 type UnknownPatternError struct{ Name string }
 
 func (e *UnknownPatternError) Error() string { return "unknown pattern %{" + e.Name + "}" }
@@ -112,16 +109,16 @@ func regexError(err error) error {
 	return err
 }
 
-// Fields returns the fields that the expression fills, in the order of their first
-// mention. They must not be changed.
+// Fields returns the fields of the expression, in the order of their first occurrence. The slice must not be
+// changed.
 func (p *Pattern) Fields() []Field { return p.fields }
 
-// Size returns the number of instructions of the compiled expression. Matching takes at most
-// so many steps for each byte of the text.
+// Size returns the number of instructions of the compiled expression, which is the maximum number of steps for each
+// byte of the text.
 func (p *Pattern) Size() int { return p.size }
 
-// Match looks for the expression in s. It returns where the groups matched, to be given to
-// Text; nil if the expression does not match. It uses room for that if it is large enough.
+// Match searches s for the expression. It returns the positions of the groups for Text; nil if there is no match.
+// It uses room for them if it is large enough.
 func (p *Pattern) Match(s string, room []int) []int {
 	if p.quick != nil {
 		n := 2 * p.quick.Groups()
@@ -138,8 +135,8 @@ func (p *Pattern) Match(s string, room []int) []int {
 	return p.re.FindStringSubmatchIndex(s)
 }
 
-// Text returns the text of s that field f has in a match; false if it took no part. If the
-// expression has several groups with the name of the field, the first one that took part counts.
+// Text returns the text of field f in a match of s. It returns false if the field took no part. If several groups
+// have the name of the field, the first one that took part is used.
 func (f *Field) Text(s string, match []int) (string, bool) {
 	for _, g := range f.groups {
 		if match[2*g] >= 0 {
@@ -158,7 +155,7 @@ type expander struct {
 	depth       int
 }
 
-// capture begins a group whose text becomes a field.
+// capture starts a group whose text becomes a field.
 func (x *expander) capture(name string, t Type) error {
 	x.groups++
 	x.out.WriteByte('(')
@@ -213,7 +210,7 @@ func (x *expander) reference(text string) error {
 	return nil
 }
 
-// fieldName turns [a][b] into a.b.
+// fieldName converts [a][b] to a.b.
 func fieldName(s string) string {
 	if strings.HasPrefix(s, "[") && strings.HasSuffix(s, "]") {
 		return strings.ReplaceAll(s[1:len(s)-1], "][", ".")

@@ -1,7 +1,7 @@
 package grok
 
-// Library is the patterns that expressions may name without a definition. Their names and
-// the fields of those for whole lines are the usual ones. It must not be changed.
+// Library has the patterns that expressions may use without a definition. Their names, and the fields of those for
+// whole lines, are the usual ones. It must not be changed.
 var Library = map[string]string{
 	// Words and numbers.
 	"WORD":         `\b\w+\b`,
@@ -34,7 +34,7 @@ var Library = map[string]string{
 	"COMMONMAC":  `(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}`,
 	"MAC":        `%{CISCOMAC}|%{WINDOWSMAC}|%{COMMONMAC}`,
 	"IPV4":       `\b(?:(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]{1,2})\.){3}(?:25[0-5]|2[0-4][0-9]|[01]?[0-9]{1,2})\b`,
-	// The lengths of numbers are left open: a pattern that is small is matched much faster.
+	// The number of digits is not limited, because a small pattern is matched much faster.
 	"IPV6": `(?:(?:[0-9A-Fa-f]+:){6}(?:[0-9]+(?:\.[0-9]+){3}|[0-9A-Fa-f]+:[0-9A-Fa-f]+)` +
 		`|(?:[0-9A-Fa-f]+(?::[0-9A-Fa-f]+)*)?::(?:(?:[0-9A-Fa-f]+:)*(?:[0-9]+(?:\.[0-9]+){3}|` +
 		`[0-9A-Fa-f]+))?)(?:%[0-9A-Za-z]+)?`,
@@ -44,7 +44,7 @@ var Library = map[string]string{
 	"IPORHOST": `%{IP}|%{HOSTNAME}`,
 	"HOSTPORT": `%{IPORHOST}:%{POSINT}`,
 
-	// Paths and addresses of pages.
+	// Paths and URLs.
 	"UNIXPATH":     `(?:/[\w%!$@:.,+~-]*)+`,
 	"WINPATH":      `(?:[A-Za-z]+:|\\)(?:\\[^\\?*]*)+`,
 	"PATH":         `%{UNIXPATH}|%{WINPATH}`,

@@ -8,7 +8,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// test is an expression of a filter that holds or does not, for the current value.
+// test is a boolean expression in a filter.
 type test interface {
 	holds(e *evaluation, current value.Value) bool
 }
@@ -17,9 +17,9 @@ type (
 	either struct{ list []test }
 	all    struct{ list []test }
 	not    struct{ test }
-	// exists holds if the query selects anything.
+	// exists is true if the query selects anything.
 	exists struct{ query query }
-	// matches holds if the operand is a string in which the pattern is found.
+	// matches is true if the operand is a string that contains a match of the pattern.
 	matches struct {
 		operand operand
 		pattern *regexp.Regexp
@@ -85,7 +85,7 @@ func (t comparison) holds(e *evaluation, current value.Value) bool {
 	return less(b, a) || equal(a, b)
 }
 
-// equal also means that two operands which are not there are alike.
+// equal compares two values. Two missing operands are equal.
 func equal(a, b value.Value) bool {
 	if !a.IsDefined() || !b.IsDefined() {
 		return a.IsDefined() == b.IsDefined()
@@ -98,15 +98,14 @@ func less(a, b value.Value) bool {
 	return ok && c < 0
 }
 
-// operand is what a comparison compares. Its value is value.None if there is none.
+// operand is an operand of a comparison. Its value is value.None if it is missing.
 type operand interface {
 	value(e *evaluation, current value.Value) value.Value
 }
 
 type (
 	literal struct{ v value.Value }
-	// query is a path from the current value, or from the root. As an operand it is
-	// singular.
+	// query is a path from the current value or from the root. As an operand, it selects at most one value.
 	query struct {
 		fromRoot bool
 		path     *Path
@@ -129,8 +128,7 @@ func (o query) start(e *evaluation, current value.Value) value.Value {
 	return current
 }
 
-// count returns the number of values that the query selects; it counts up to limit, if that is
-// not negative.
+// count returns the number of values that the query selects. If limit is not negative, it counts only up to limit.
 func (o query) count(e *evaluation, current value.Value, limit int) int {
 	if o.path.singular {
 		if o.value(e, current).IsDefined() {

@@ -1,13 +1,10 @@
-// Package jsonpath selects parts of values with JSONPath queries, as RFC 9535 has them:
-// names, indices, wildcards, slices, descendants, and filters with comparisons and the
-// functions length, count, value, match and search.
+// Package jsonpath selects parts of values with JSONPath queries according to RFC 9535: names, indexes, wildcards,
+// slices, descendants, and filters with comparisons and the functions length, count, value, match and search.
 //
-// It is no way to change values, and it gives out the values that are selected, not where
-// they were found.
+// It does not change values. It returns the selected values, not their positions.
 //
-// A Path is compiled once and immutable; any number of goroutines may use it. What a
-// query may cost is bounded when it runs (MaxSteps), since descendants within descendants
-// grow faster than the value that they are asked of.
+// A Path is compiled once and immutable. Any number of goroutines may use it. The cost of a query is limited at run
+// time (MaxSteps), because nested descendant segments visit more values than the document has.
 package jsonpath
 
 import (
@@ -16,7 +13,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// MaxSteps bounds the values that one query may visit, values in its filters included.
+// MaxSteps bounds the values that one query visits, including those visited by its filters.
 const MaxSteps = 1 << 20
 
 // ErrTooManySteps is returned for a query that visits more than MaxSteps values.
@@ -25,10 +22,10 @@ var ErrTooManySteps = errors.New("the query visits more than 1048576 values")
 // Path is a compiled query.
 type Path struct {
 	segments []segment
-	singular bool // names and indices only: at most one value is selected
+	singular bool // names and indexes only, so at most one value is selected
 }
 
-// segment selects children of a value, or of it and all its descendants.
+// segment selects children of a value, or children of the value and all its descendants.
 type segment struct {
 	descend   bool
 	selectors []selector
@@ -47,7 +44,7 @@ const (
 type selector struct {
 	kind       selectorKind
 	name       string
-	start, end bound // of a slice; an index is start
+	start, end bound // for a slice; an index uses start
 	step       int
 	filter     test
 }
@@ -58,14 +55,14 @@ type bound struct {
 	given bool
 }
 
-// Select appends the values that the path selects in root to dst, at most limit of them;
-// all if limit is negative. What it appends is marked as shared.
+// Select appends the values that the path selects in root to dst, at most limit of them; all if limit is negative.
+// The appended values are marked as shared.
 func (p *Path) Select(dst []value.Value, root value.Value, limit int) ([]value.Value, error) {
 	dst, _, err := p.SelectCounted(dst, root, limit)
 	return dst, err
 }
 
-// SelectCounted is Select, and returns the number of steps that it took.
+// SelectCounted is Select, and also returns the number of steps used.
 func (p *Path) SelectCounted(dst []value.Value, root value.Value, limit int) (found []value.Value, steps int,
 	err error,
 ) {
@@ -90,7 +87,7 @@ func (p *Path) SelectCounted(dst []value.Value, root value.Value, limit int) (fo
 	return e.out, MaxSteps - left, nil
 }
 
-// walk follows the segments of a singular path; value.None if they lead nowhere.
+// walk follows the segments of a path that selects at most one value. It returns value.None if there is none.
 func walk(v value.Value, segments []segment) value.Value {
 	for i := range segments {
 		if v = segments[i].selectors[0].child(v); !v.IsDefined() {
@@ -127,18 +124,16 @@ func (s *selector) child(v value.Value) value.Value {
 // evaluation is one run of a query.
 type evaluation struct {
 	root value.Value
-	// out is the values found, if they are to be collected.
+	// out has the selected values, if they are collected.
 	out     []value.Value
 	collect bool
-	// found is their number. The evaluation ends when it is limit; never if that is
-	// negative.
+	// found is the number of selected values. The evaluation ends when it reaches limit, unless limit is negative.
 	found, limit int
-	// left is the steps that are left, shared with the queries of filters; below 0 if
-	// there were too few.
+	// left is the number of unused steps, which queries in filters share. It is negative if there were too few.
 	left *int
 }
 
-// run selects, below v, what the segments say. It returns false when the query is done.
+// run selects the values below v according to the segments. It returns false when the query is done.
 func (e *evaluation) run(v value.Value, segments []segment) bool {
 	if *e.left--; *e.left < 0 {
 		return false
@@ -155,7 +150,7 @@ func (e *evaluation) run(v value.Value, segments []segment) bool {
 	return e.children(v, segments)
 }
 
-// descend is children of v and of all its descendants, those in front first.
+// descend selects children of v and of all its descendants, in document order.
 func (e *evaluation) descend(v value.Value, segments []segment) bool {
 	if !e.children(v, segments) {
 		return false

@@ -7,16 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of a query.
+// The limits of a query.
 const (
 	maxText      = 4096
-	maxNesting   = 16 // of filters and parentheses
+	maxNesting   = 16 // for filters and parentheses
 	maxSegments  = 64
 	maxSelectors = 64 // of one segment
 )
 
-// Compile compiles a query. compileRegex compiles the patterns of the functions match and
-// search, and should bound them. The error says what is wrong, and where.
+// Compile compiles a query. compileRegex compiles and limits the patterns of the functions match and search. The
+// error describes the fault and its position.
 func Compile(text string, compileRegex func(pattern string) (*regexp.Regexp, error)) (p *Path, err error) {
 	if len(text) > maxText {
 		return nil, fmt.Errorf("the path has %d bytes, at most %d are allowed", len(text), maxText)
@@ -34,8 +34,7 @@ func Compile(text string, compileRegex func(pattern string) (*regexp.Regexp, err
 	return p, nil
 }
 
-// reader reads the text of a query. Its methods return an error or leave pos behind what
-// they have read.
+// reader parses the text of a query. If a method succeeds, pos is after the text that it has parsed.
 type reader struct {
 	text         string
 	pos          int
@@ -43,12 +42,12 @@ type reader struct {
 	compileRegex func(string) (*regexp.Regexp, error)
 }
 
-// fail returns an error at the place that has been reached.
+// fail returns an error for the current position.
 func (r *reader) fail(format string, args ...any) error {
 	return fmt.Errorf("%s at character %d", fmt.Sprintf(format, args...), utf8.RuneCountInString(r.text[:r.pos])+1)
 }
 
-// next describes what comes next.
+// next describes the next character for an error.
 func (r *reader) next() string {
 	if r.pos >= len(r.text) {
 		return "end of the path"
@@ -64,7 +63,7 @@ func (r *reader) peek() byte {
 	return 0
 }
 
-// take reads s if it comes next.
+// take skips s if it is next.
 func (r *reader) take(s string) bool {
 	if strings.HasPrefix(r.text[r.pos:], s) {
 		r.pos += len(s)
@@ -79,7 +78,7 @@ func (r *reader) blanks() {
 	}
 }
 
-// path reads segments for as long as there are any.
+// path parses segments as long as there are any.
 func (r *reader) path() (*Path, error) {
 	p := &Path{singular: true}
 	for {
@@ -96,7 +95,7 @@ func (r *reader) path() (*Path, error) {
 				s.selectors, err = r.member()
 			}
 		case r.take("."):
-			if r.peek() == '[' { // $.[1] is $[1] to many who write paths, though not to RFC 9535
+			if r.peek() == '[' { // many people write $.[1] for $[1], although RFC 9535 does not allow it
 				s.selectors, err = r.brackets()
 			} else {
 				s.selectors, err = r.member()
@@ -119,7 +118,7 @@ func (r *reader) path() (*Path, error) {
 	}
 }
 
-// member reads what may follow a dot.
+// member parses the part after a dot.
 func (r *reader) member() ([]selector, error) {
 	if r.take("*") {
 		return []selector{{kind: everything}}, nil
@@ -142,14 +141,14 @@ func (r *reader) member() ([]selector, error) {
 	return []selector{{kind: byName, name: name}}, nil
 }
 
-// isNameByte reports whether a name after a dot may have c. RFC 9535 wants names with - in
-// brackets, but it can mean nothing else here.
+// isNameByte reports whether a name after a dot may contain c. RFC 9535 requires names with - in brackets, but here
+// they are not ambiguous.
 func isNameByte(c byte) bool {
 	return c == '_' || c == '-' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' ||
 		c >= utf8.RuneSelf
 }
 
-// brackets reads a list of selectors in brackets.
+// brackets parses a list of selectors in brackets.
 func (r *reader) brackets() ([]selector, error) {
 	r.pos++
 	var list []selector
@@ -218,7 +217,7 @@ func (r *reader) indexOrSlice() (selector, error) {
 	return s, err
 }
 
-// bound reads an integer, if one comes next.
+// bound parses an optional integer.
 func (r *reader) bound() (bound, error) {
 	start := r.pos
 	r.take("-")
