@@ -6,7 +6,7 @@ import (
 	"cordwood/router/pipeline/processor"
 )
 
-// rowTime returns the time of the row under way in timeUnit.
+// rowTime returns the time of the current row in timeUnit.
 func (s *sink) rowTime() (int64, error) {
 	if s.timeSet {
 		return s.timeValue, nil

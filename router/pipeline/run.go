@@ -47,7 +47,7 @@ func (r *runner) scan(data []byte, pos int, whole bool) (int, error) {
 	return next, r.take(v, data[pos:next], next-pos)
 }
 
-// TextRecord returns the record {"message": line}.
+// TextRecord receives a line as the record {"message": line}.
 func (r *runner) TextRecord(line []byte) error {
 	o := r.json.own()
 	o.Add("message", value.NewString(unsafe.String(unsafe.SliceData(line), len(line))))
@@ -68,7 +68,7 @@ func (r *runner) Record(v value.Value, size int) error {
 	return r.take(v, nil, size)
 }
 
-// admitWork begins the work on a record of size bytes. Its error ends the request.
+// admitWork starts the work on a record of size bytes. Its error ends the request.
 func (r *runner) admitWork(size int) error {
 	r.work.Grant(size * stepsPerByte)
 	b := vrl.DefaultBudget
@@ -81,8 +81,7 @@ func (r *runner) admitWork(size int) error {
 	return nil
 }
 
-// take takes a record through the pipeline. text is its source, if it has one, and size
-// the length of that.
+// take passes a record through the pipeline. text is its source, if it has one, and size the length of the source.
 func (r *runner) take(v value.Value, text []byte, size int) error {
 	if err := r.admitWork(size); err != nil {
 		return err
@@ -119,8 +118,8 @@ func (r *runner) take(v value.Value, text []byte, size int) error {
 	return nil
 }
 
-// admit refuses records with an integer that no value holds, and those with variables of their
-// own if the request wants that.
+// admit refuses records with an integer that no value can hold, and records with variables if the request forbids
+// them.
 func (r *runner) admit(v value.Value) error {
 	if r.json.big != nil {
 		return WithKind(SkipParse, r.json.big)
@@ -140,8 +139,8 @@ var (
 	errSkippedTransform = WithKind(SkipTransform, errs.New(errs.InvalidArguments, "skipped"))
 )
 
-// process takes a record through the processors and stores what comes out. After an
-// error of the record nothing is left of it.
+// process passes a record through the processors and stores the result. If it returns an error of the record,
+// nothing of the record remains.
 func (r *runner) process(v value.Value) error {
 	rec := r.rec
 	rec.Value, rec.Quiet = v, r.quiet()
@@ -192,8 +191,7 @@ func (r *runner) process(v value.Value) error {
 		"the result of the processors must be map, or a list of maps: %s", processor.Describe(rec.Value))}
 }
 
-// dispatch returns the runner of the pipeline that the record is to go to; nil if it
-// stays here.
+// dispatch returns the runner of the pipeline to which the record is dispatched; nil: it is not dispatched.
 func (r *runner) dispatch(rec *processor.Record) (*runner, error) {
 	d := r.p.dispatcher
 	if d == nil {
@@ -216,7 +214,7 @@ func (r *runner) dispatch(rec *processor.Record) (*runner, error) {
 	return r.branch(i)
 }
 
-// branch makes the runner for records of a rule.
+// branch creates the runner for the records of a rule.
 func (r *runner) branch(i int) (*runner, error) {
 	rule := &r.p.dispatcher.rules[i]
 	if r.depth+1 > maxDispatches {

@@ -6,12 +6,11 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// Lookup finds the pipeline that a dispatcher names; version "" is the latest. Its error
-// fails the request. It is never asked for svc_identity.
+// Lookup finds the pipeline that a dispatcher names. The version "" is the latest. Its error fails the request. It
+// is never called for svc_identity.
 type Lookup func(name, version string) (*Pipeline, error)
 
-// runner is the Runner of a pipeline. Records that are dispatched go through a runner of
-// their own, below it.
+// runner is the Runner of a pipeline. Dispatched records go through a separate runner below it.
 type runner struct {
 	sink
 
@@ -19,13 +18,13 @@ type runner struct {
 	name   string
 	lookup Lookup
 
-	over     *runner   // nil: it takes the request's records
-	depth    int       // of dispatches that lead here
-	branched int       // branches of all runners, in the one on top
+	over     *runner   // nil: it is the topmost runner
+	depth    int       // number of dispatches that lead here
+	branched int       // branches of all runners, in the topmost one
 	branches []*runner // by rule of the dispatcher
 	trace    *tracer
 
-	work  *fn.Meter // of the runner on top
+	work  *fn.Meter // the topmost runner's
 	meter fn.Meter
 	json  reader
 	rec   *processor.Record
@@ -34,14 +33,14 @@ type runner struct {
 	vars  variables
 	auto  cell
 	flat  flattening
-	last  *dest       // that got a record
+	last  *dest       // the last one that got a record
 	seen  *seenFields // nil unless Request.TellAbsent
 	marks []mark
 
 	suffix []byte
 }
 
-// mark is where a table ended before the record under way.
+// mark is the end of a table before the current record.
 type mark struct {
 	d    *dest
 	rows int
@@ -50,13 +49,12 @@ type mark struct {
 // maxDispatches bounds the pipelines that a record may go through.
 const maxDispatches = 16
 
-// maxBranches bounds the pipelines and suffixes that one request's records go through.
+// maxBranches bounds the different pipelines and suffixes for the records of one request.
 const maxBranches = 1000
 
-// NewRunner returns a Runner that takes a request's records through p; nil is
-// svc_identity. lookup may be nil if p dispatches nothing. Request.TimeIndex concerns
-// svc_identity only.
-// The error, for a bad hint or table name, has code InvalidArguments.
+// NewRunner returns a Runner that passes a request's records through p; nil is svc_identity. lookup may be nil if p
+// does not dispatch. Only svc_identity uses Request.TimeIndex. If a hint or the table name is invalid, the error
+// has code InvalidArguments.
 func NewRunner(p *Pipeline, q *Request, lookup Lookup) (Runner, error) {
 	if p == nil {
 		p = identityPipeline
@@ -119,8 +117,8 @@ func (r *runner) Finish() (*Output, error) {
 	return out, nil
 }
 
-// collect adds the tables and warnings of r, which is the branch of that number, and of the
-// branches below it. It returns the next number.
+// collect adds the tables and warnings of r, which is the branch with the given number, and of the branches below
+// it. It returns the next number.
 func (r *runner) collect(out *Output, branch int) int {
 	r.appendTables(out, branch)
 	if r.seen != nil {

@@ -10,51 +10,51 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-// sink is the tables that one pipeline fills in one request.
+// sink has the tables that one pipeline fills for one request.
 type sink struct {
 	req      Request
 	hints    map[string]string
-	base     *optionSet // of records that set no variable
+	base     *optionSet // for records without variables
 	timeName string
 	timeUnit schema.Type
-	ownTime  bool // the pipeline says which field is the time, and custom_time_index has no effect
-	// listed are columns that every table has beside the time index, in this order, and
-	// timePlace is the number of those that precede it in a new table.
+	ownTime  bool // the pipeline defines the time field, so custom_time_index is ignored
+	// listed are columns that every table has besides the time index, in this order. timePlace is the number of them
+	// before the time index in a new table.
 	listed    []schema.Column
 	timePlace int
 
 	dests      []*dest
 	byKey      map[string]*dest
 	optionSets map[string]*optionSet
-	tables     int // of all sinks together, in the one on top
-	columns    int // of all tables together, in the sink on top
-	newColumns int // those of them that no table has yet and records brought, in the one on top
+	tables     int // of all sinks together, in the topmost one
+	columns    int // of all tables together, in the topmost sink
+	newColumns int // columns from records that no table has yet, in the topmost sink
 	minCells   int
 	ledger     *ledger // of the request
 	below      []*sink
 
 	start   int64 // nanoseconds since 1970
-	event   int64 // when the record under way happened, if told; in the one on top
+	event   int64 // the time of the current record, if At was called; in the topmost sink
 	told    bool
 	records int
 	skips   skips
-	untick  int // records until tick asks whether the request is over
-	// What the custom time index of the row under way says, in timeUnit.
+	untick  int // records until tick checks whether the request has ended
+	// The custom time index of the current row, in timeUnit.
 	timeValue int64
 	timeRest  int64 // nanoseconds beyond timeValue, less than timeUnit
-	timeCut   bool  // there were digits below nanoseconds
+	timeCut   bool  // whether digits below nanoseconds were dropped
 	timeSet   bool
-	notes     notes // of the request, in the one on top
-	lost      lost  // of the request, in the one on top
-	drops     drops // of the request, in the one on top
-	// newTables, in the uppermost sink, are the tables that the request makes.
+	notes     notes // of the request, in the topmost sink
+	lost      lost  // of the request, in the topmost sink
+	drops     drops // of the request, in the topmost sink
+	// newTables, in the topmost sink, are the tables that the request creates.
 	newTables map[string]struct{}
-	// retyped, in the uppermost sink, says that a column got another type.
+	// retyped, in the topmost sink, says that the type of a column has changed.
 	retyped bool
-	// above is the sink of the request whose records come here in part; nil: it is this one.
+	// above is the sink that dispatches records to this one; nil: this is the topmost sink.
 	above *sink
 
-	// Scratch memory.
+	// Buffers.
 	quoted []byte
 	key    []byte
 	spare  []*column.Builder
@@ -68,14 +68,14 @@ func (s *sink) top() *sink {
 	return s
 }
 
-// now returns the time of processing of the record under way, in nanoseconds: the time of the
-// request, and a nanosecond more for each record, so that rows keep their order.
+// now returns the time of processing of the current record, in nanoseconds. It is the time of the request plus a
+// nanosecond for each record, so that rows keep their order.
 func (s *sink) now() int64 { return s.start + int64(s.records) }
 
 // At implements Runner.
 func (s *sink) At(nanos int64) { s.event, s.told = nanos, true }
 
-// moment returns the time of a record that names none, in nanoseconds.
+// moment returns the time of a record without a time, in nanoseconds.
 func (s *sink) moment() int64 {
 	if top := s.top(); top.told {
 		return top.event
@@ -83,13 +83,13 @@ func (s *sink) moment() int64 {
 	return s.now()
 }
 
-// arrival reports whether t, in timeUnit, is the time of processing of the record under way.
+// arrival reports whether t, in timeUnit, is the time of processing of the current record.
 func (s *sink) arrival(t int64) bool {
 	now, _ := convertTime(s.now(), schema.TimestampNanosecond, s.timeUnit)
 	return t == now
 }
 
-// refuse ends a record that failed with a record error.
+// refuse handles a record that failed with a record error.
 func (s *sink) refuse(err error) error {
 	if s.req.SkipError {
 		s.Refuse(err)
@@ -109,7 +109,7 @@ func (s *sink) Refuse(err error) {
 	s.records++
 }
 
-// quiet means that the text of a record error will not be read any more.
+// quiet reports whether the texts of further record errors will not be read.
 func (s *sink) quiet() bool {
 	if s.above != nil {
 		return s.above.quiet()
@@ -117,30 +117,30 @@ func (s *sink) quiet() bool {
 	return s.req.SkipError && s.req.OnSkip == nil && s.req.Trace == nil && len(s.skips.reasons) >= maxReasons
 }
 
-// errSkipped stands for a record error while quiet.
+// errSkipped replaces a record error if its text will not be read.
 var (
 	errSkipped     = WithKind(SkipType, errs.New(errs.InvalidArguments, "skipped"))
 	errSkippedWide = WithKind(SkipLimit, errs.New(errs.InvalidArguments, "skipped"))
 )
 
-// dest is a table under one set of options, with the rows that go there.
+// dest is a table with one set of options, and the rows for it.
 type dest struct {
 	s        *sink
 	table    string
 	opts     *optionSet
 	existing *schema.Table
-	// err is why no record can go there: a record error.
+	// err is the reason why no record can be stored in it: a record error.
 	err error
 
 	rows     *column.Builder
 	time     *column.Col
 	listed   []*column.Col // of sink.listed
 	byName   map[string]*column.Col
-	guess    []guess // in the order of their keys; see runner.storeRest
-	columns  int     // that the table has or will have
+	guess    []guess // sorted by key; see runner.storeRest
+	columns  int     // of the table and the new ones
 	must     []mustColumn
 	maxCells int
-	born     int // the record that gave the first row
+	born     int // the index of the record of the first row
 	heat     warmth
 	warmed   bool // it has columns that no row may use
 
@@ -149,41 +149,41 @@ type dest struct {
 	expired    int // rows in parts that are older than the table's ttl
 	partSize   int // the memory of parts
 	pastValues int // values in parts
-	load       int // bytes that became rows, except rows in parts
+	load       int // bytes of records that became rows, without the rows in parts
 	rule       schema.ConflictRule
-	retyped    []retyped // of the record under way, as is adapted
+	retyped    []retyped // of the current record, like adapted
 	adapted    []adapted
 	asides     []*Aside
 	casts      Aside
-	lookAt     int // how many rows there are when cells are counted
-	texts      int // bytes put into the row under way by a pipeline
+	lookAt     int // the number of rows at which cells are counted again
+	texts      int // bytes that a pipeline has put into the current row
 }
 
-// mustColumn is a column of the table in which no row may be null.
+// mustColumn is a column of the table that must not be null.
 type mustColumn struct {
 	col *column.Col
 	def *defaultValue
 }
 
-// guess is what the fields of a name mean in a table.
+// guess is the meaning of a field name in a table.
 type guess struct {
 	key  string
 	col  *column.Col // nil: not known yet
-	skip bool        // it is not a column: listed, a variable or the time index
+	skip bool        // it is not an ordinary column, but listed, a variable or the time index
 }
 
-// maxGuesses bounds the guesses of a table; beyond that it begins anew.
+// maxGuesses bounds the guesses for a table. Beyond it, they start anew.
 const maxGuesses = 1024
 
-// nodeKind says what a key means, apart from its values.
+// nodeKind is the meaning of a key, independent of its values.
 type nodeKind uint8
 
 const (
 	plainKey   nodeKind = iota
 	variable            // svc_ttl and so on
-	droppedKey          // what the client sent by the name of our own time index
+	droppedKey          // a client's field with the name of our time index
 	timeKey             // the custom time index
-	jsonKey             // the column by that name holds JSON: objects are not spread
+	jsonKey             // the column contains JSON, so objects are not flattened
 )
 
 // warmth is what the home of a request depends on, besides the table.
@@ -196,13 +196,13 @@ type warmth struct {
 	time                TimeIndex
 }
 
-// ledger counts the memory of a request. It is shared by all its tables.
+// ledger counts the memory of a request for all its tables.
 type ledger struct {
-	// due is what may be put down until the memory is counted again.
+	// due is how many bytes may be stored before the memory is counted again.
 	due int
-	// extra is memory beside the memory of tables.
+	// extra is memory besides the tables.
 	extra int
-	// reserved is what was asked for.
+	// reserved is the memory that was reserved.
 	reserved int64
 }
 
@@ -210,7 +210,7 @@ func limitError(format string, args ...any) error {
 	return &kindError{SkipLimit, errs.New(errs.InvalidArguments, format, args...)}
 }
 
-// noteLoss counts a value that lost something on its way to the column.
+// noteLoss counts a value that lost something when it was converted for the column.
 func (s *sink) noteLoss(l loss, column string) {
 	top := s.top()
 	switch l {

@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// SkipKind says at which step a skipped record failed.
+// SkipKind is the step at which a skipped record failed.
 type SkipKind uint8
 
-// The kinds, in the order in which a record meets the steps.
+// The kinds, in the order in which a record passes the steps.
 const (
 	SkipOther     SkipKind = iota
 	SkipParse              // the text is malformed, or the record is not an object
 	SkipProcessor          // a processor refused it
-	SkipTransform          // a value does not go into the type that the pipeline wants
+	SkipTransform          // a value cannot be converted to the type in the pipeline
 	SkipTimeIndex          // the time index is missing or unreadable
-	SkipOption             // a variable has a value that no table option has
+	SkipOption             // the value of a variable is not valid for the table option
 	SkipTable              // the table or a column would have an illegal name
-	SkipType               // a value disagrees with the column's type, or must not be null
-	SkipLimit              // it would make a table too wide
+	SkipType               // a value does not fit the column's type, or must not be null
+	SkipLimit              // the table would have too many columns
 	skipKinds
 )
 
@@ -27,7 +27,7 @@ var skipNames = [skipKinds]string{
 	"limit",
 }
 
-// String returns the kind in metrics and in svc_private.rejects.
+// String returns the name of the kind in metrics and in svc_private.rejects.
 func (k SkipKind) String() string {
 	if int(k) < len(skipNames) {
 		return skipNames[k]
@@ -56,7 +56,7 @@ type Reason struct {
 // SkipCounts are the numbers of skipped records by kind.
 type SkipCounts [skipKinds]int
 
-// kindError is an error of a record together with its kind.
+// kindError is an error of a record with its kind.
 type kindError struct {
 	kind SkipKind
 	err  error
@@ -65,8 +65,7 @@ type kindError struct {
 func (e *kindError) Error() string { return e.err.Error() }
 func (e *kindError) Unwrap() error { return e.err }
 
-// WithKind gives an error of a record its kind. The kind that err has already
-// stays.
+// WithKind sets the kind of a record's error, unless it already has one.
 func WithKind(kind SkipKind, err error) error {
 	if err == nil || KindOf(err) != SkipOther {
 		return err
@@ -74,7 +73,7 @@ func WithKind(kind SkipKind, err error) error {
 	return &kindError{kind, err}
 }
 
-// KindOf returns the kind that err says, or SkipOther.
+// KindOf returns the kind of err, or SkipOther.
 func KindOf(err error) SkipKind {
 	if e := (*kindError)(nil); errors.As(err, &e) {
 		return e.kind
@@ -83,7 +82,7 @@ func KindOf(err error) SkipKind {
 }
 
 const (
-	// maxReasons is the number of errors that an Output quotes.
+	// maxReasons bounds the errors that an Output quotes.
 	maxReasons = 10
 	// maxReasonBytes bounds the text of each.
 	maxReasonBytes = 1024
@@ -96,7 +95,7 @@ type skips struct {
 	reasons []Reason
 }
 
-// add counts a record that is skipped because of err, and tells onSkip if it is not nil.
+// add counts a record that is skipped because of err, and calls onSkip if it is not nil.
 func (s *skips) add(index int, err error, onSkip func(Reason)) {
 	kind := KindOf(err)
 	s.total++
@@ -117,7 +116,7 @@ func (s *skips) add(index int, err error, onSkip func(Reason)) {
 	}
 }
 
-// fatal is an error that fails the request, whatever is to be skipped.
+// fatal is an error that fails the request even if errors are skipped.
 type fatal struct{ error }
 
 func (e *fatal) Unwrap() error { return e.error }

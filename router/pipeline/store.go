@@ -13,8 +13,8 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// storeMany stores the elements of an array, each a row: all of them or none, or with
-// Request.SkipError and without WholeRecords those that do not fail.
+// storeMany stores the elements of an array, each as a row: all or none of them. With Request.SkipError and without
+// WholeRecords, it stores those that do not fail.
 func (r *runner) storeMany(v value.Value) error {
 	r.marks = r.marks[:0]
 	top := r.top()
@@ -42,7 +42,7 @@ func (r *runner) storeMany(v value.Value) error {
 	return nil
 }
 
-// elementError is the error of one row of a record that a processor made several rows of.
+// elementError is the error for one row of a record that a processor turned into several rows.
 type elementError struct {
 	index int
 	err   error
@@ -63,13 +63,13 @@ func (r *runner) storeElement(i int, e value.Value) (*dest, error) {
 	return r.store()
 }
 
-// skipsElement reports whether an element that failed is left out, and the others stored.
+// skipsElement reports whether a failed element is skipped and the others are stored.
 func (r *runner) skipsElement(err error) bool {
 	f := (*fatal)(nil)
 	return r.req.SkipError && !r.req.WholeRecords && !errors.As(err, &f)
 }
 
-// refuseElement counts an element that is left out.
+// refuseElement counts a skipped element.
 func (r *runner) refuseElement(err error) {
 	if r.trace != nil {
 		r.trace.refused(err)
@@ -84,8 +84,8 @@ func (r *runner) undo(err error) error {
 	return err
 }
 
-// store makes a row of the object that the processors left: the listed columns are
-// converted, the variables read, the table found, and the row written.
+// store makes a row from the object after the processors: it converts the listed columns, reads the variables,
+// finds the table, and writes the row.
 func (r *runner) store() (*dest, error) {
 	rec := r.rec
 	r.conv.text = r.conv.text[:0]
@@ -103,7 +103,7 @@ func (r *runner) store() (*dest, error) {
 		switch {
 		case r.conv.loss == lossNone:
 		case i == r.p.timeAt && r.conv.loss == lossUnit:
-			r.timeCut = true // counted once, with what the table's column may cut
+			r.timeCut = true // counted once, together with digits that the table's column cannot hold
 		default:
 			r.noteLoss(r.conv.loss, c.column.Name)
 		}
@@ -175,7 +175,7 @@ func (r *runner) readVariables(o *value.Fields) bool {
 		}
 		v := o.PeekAt(i)
 		if v.IsNull() || r.p.flatten && v.Kind() == value.Object && r.req.MaxNestedLevels > 1 {
-			continue // not set, or to be spread like any other object
+			continue // not set, or an ordinary object
 		}
 		if !found {
 			found = true
@@ -183,7 +183,7 @@ func (r *runner) readVariables(o *value.Fields) bool {
 		}
 		text, ok := r.conv.string(v)
 		if v.Kind() == value.Float {
-			text = r.conv.json(v) // as svc_identity has it
+			text = r.conv.json(v) // like svc_identity
 		}
 		if !ok {
 			continue
@@ -235,13 +235,13 @@ func (r *runner) recordTime(rec *processor.Record) (int64, error) {
 	return r.nowIn(), nil
 }
 
-// nowIn returns the time of a record that names none, in r.timeUnit.
+// nowIn returns the time for a record without a time, in r.timeUnit.
 func (r *runner) nowIn() int64 {
 	t, _ := convertTime(r.moment(), schema.TimestampNanosecond, r.timeUnit)
 	return t
 }
 
-// storeRow writes the row; after an error the caller drops it.
+// storeRow writes the row. After an error the caller must drop it.
 func (r *runner) storeRow(d *dest, rec *processor.Record) error {
 	row := d.rows.Rows()
 	if r.p.flatten {
@@ -267,7 +267,7 @@ func (r *runner) storeRow(d *dest, rec *processor.Record) error {
 	return d.end(t)
 }
 
-// putListed writes a value that was converted to the type t.
+// putListed writes a value that was converted to type t.
 func (d *dest) putListed(col *column.Col, row int, v *cell, t schema.Type) error {
 	if col.Type == t {
 		switch {
@@ -289,9 +289,8 @@ func (d *dest) putListed(col *column.Col, row int, v *cell, t schema.Type) error
 	return d.store(col, row, v)
 }
 
-// storeRest writes the fields that no list names, each with the type of its value. The
-// table's guesses are in the order of the keys, as the fields are, so that both are gone
-// through side by side.
+// storeRest writes the fields that are not listed, each with the type of its value. The guesses and the fields are
+// sorted by key, so both are traversed in parallel.
 func (r *runner) storeRest(d *dest, o *value.Fields, row int) error {
 	fields := o.Peek()
 	if len(d.guess) > maxGuesses+len(fields) {
@@ -301,7 +300,7 @@ func (r *runner) storeRest(d *dest, o *value.Fields, row int) error {
 	for i := range fields {
 		f := &fields[i]
 		if f.Value.IsNull() {
-			continue // first of all: fields without a value must not make guesses
+			continue // checked first, because fields without a value must not create guesses
 		}
 		for at < len(d.guess) && d.guess[at].key != f.Key && d.guess[at].key < f.Key {
 			at++
@@ -342,7 +341,7 @@ func (r *runner) storeRest(d *dest, o *value.Fields, row int) error {
 	return nil
 }
 
-// skips reports whether a field is not a column of its own.
+// skips reports whether a field does not become a column.
 func (r *runner) skips(key string) bool {
 	return key == r.timeName || variableOf(bytesOf(key)) >= 0 || r.p.consumed[key]
 }

@@ -9,12 +9,12 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// template is a table suffix with places for the values of fields: _${app}_${dc}.
+// template is a table suffix with references to fields: _${app}_${dc}.
 type template struct {
 	parts []part
 }
 
-// part is a piece of text, or of a field if it has a name.
+// part is literal text, or a reference to a field if it has a name.
 type part struct {
 	text  string
 	field processor.Name
@@ -45,8 +45,8 @@ func compileTemplate(n *document.Node, names *processor.Names) *template {
 	return t
 }
 
-// append appends the suffix of a record, which is empty if any field of it is absent or
-// neither a string nor an integer.
+// append appends the suffix for a record. The suffix is empty if one of its fields is missing or neither a string
+// nor an integer.
 func (t *template) append(dst []byte, rec *processor.Record) []byte {
 	from := len(dst)
 	for i := range t.parts {

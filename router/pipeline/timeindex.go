@@ -26,7 +26,7 @@ type TimeIndex struct {
 	Unit schema.Type
 
 	format *timefmt.Format // nil for epoch
-	// warning says what the pattern probably does otherwise than it was meant; "": nothing.
+	// warning describes what the pattern does instead of the probable intention; "": none.
 	warning string
 }
 
@@ -99,18 +99,18 @@ func ParseTimeIndex(text string) (*TimeIndex, error) {
 	return ti, nil
 }
 
-// moment is a time as a record has it: in the unit of its field, and nanoseconds beyond.
+// moment is a time in the unit of its field, plus nanoseconds.
 type moment struct {
 	value int64
-	// rest is 0 or more, and less than a unit.
+	// rest is the nanoseconds, from 0 to less than a unit.
 	rest int64
-	// cut means that there were digits below nanoseconds.
+	// cut says that digits below nanoseconds were dropped.
 	cut bool
 }
 
 // parse reads a string value.
 func (ti *TimeIndex) parse(b []byte) (moment, error) {
-	// Neither callee keeps the string, so it need not be a copy.
+	// The called functions do not keep the string, so no copy is needed.
 	s := unsafe.String(unsafe.SliceData(b), len(b))
 	if ti.format == nil {
 		m, ok := parseEpoch(s, ti.Unit)
@@ -128,8 +128,8 @@ func (ti *TimeIndex) parse(b []byte) (moment, error) {
 	return moment{value: v}, nil
 }
 
-// number reads a JSON number with a fraction or exponent, by the fewest digits that make the double
-// f: those that were written, if there were at most 15.
+// number converts a JSON number with a fraction or an exponent. It uses the shortest digits for the double f, which
+// are those that were written if there were at most 15.
 func (ti *TimeIndex) number(f float64) (moment, error) {
 	m, ok := parseEpoch(strconv.FormatFloat(f, 'f', -1, 64), ti.Unit)
 	if !ok {
@@ -172,7 +172,7 @@ func parseEpoch(s string, unit schema.Type) (m moment, ok bool) {
 	return m, true
 }
 
-// want says what the field may hold.
+// want describes the valid values of the field.
 func (ti *TimeIndex) want() string {
 	if ti.format == nil {
 		return "a number, or a string holding one"
@@ -206,7 +206,7 @@ func convertTime(v int64, from, to schema.Type) (_ int64, ok bool) {
 	return p, timeInRange(p, to)
 }
 
-// finer reports whether v has digits below the unit to, which convertTime cuts.
+// finer reports whether v has digits below the unit to, which convertTime drops.
 func finer(v int64, from, to schema.Type) bool {
 	if from == to {
 		return false
@@ -215,8 +215,8 @@ func finer(v int64, from, to schema.Type) bool {
 	return f > t && v%(f/t) != 0
 }
 
-// convertMoment is convertTime of v and rest nanoseconds more, which are less than a unit of
-// from. over means that digits of rest are below the unit to.
+// convertMoment is convertTime for v plus rest nanoseconds, which are less than a unit of from. over says that rest
+// has digits below the unit to.
 func convertMoment(v, rest int64, from, to schema.Type) (_ int64, over, ok bool) {
 	f, t := from.UnitsPerSecond(), to.UnitsPerSecond()
 	if rest == 0 || t <= f {
@@ -226,7 +226,7 @@ func convertMoment(v, rest int64, from, to schema.Type) (_ int64, over, ok bool)
 	per := int64(1e9) / t
 	more := rest / per
 	if v < 0 {
-		// The next unit may be in range where this one is not.
+		// The next unit may be in range although this one is not.
 		v, more = v+1, more-t/f
 	}
 	v, ok = convertTime(v, from, to)

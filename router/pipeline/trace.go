@@ -13,23 +13,23 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// tracer writes down the way of the record under way.
+// tracer records the processing of the current record.
 type tracer struct {
 	wanted func(index int) bool // nil: all
 	room   int                  // for texts
-	whole  bool                 // the steps of the record under way are told
+	whole  bool                 // whether the steps of the current record are described
 
 	record RecordTrace
-	was    value.Value // before the step
+	was    value.Value // the record before the step
 	since  time.Time   // when the step began
-	at     *runner     // that took the record last
+	at     *runner     // the runner that processed the record last
 }
 
 func stepName(i int, name string) string { return "processors[" + strconv.Itoa(i) + "] " + name }
 
 func jsonOf(v value.Value) string { return string(value.AppendJSON(nil, v)) }
 
-// maxTracedRows is the most rows of one record that are told.
+// maxTracedRows bounds the traced rows of one record.
 const maxTracedRows = 1000
 
 func newTracer(q *Request) *tracer {
@@ -40,7 +40,7 @@ func newTracer(q *Request) *tracer {
 	return t
 }
 
-// take returns the text if there is room for it.
+// take returns the text if it fits the size limit, otherwise "".
 func (t *tracer) take(text string) string {
 	if len(text) > t.room {
 		t.record.Cut, t.room = true, 0
@@ -50,7 +50,7 @@ func (t *tracer) take(text string) string {
 	return text
 }
 
-// show returns the record v as JSON if there is room for it.
+// show returns the record v in JSON if it fits the size limit, otherwise "".
 func (t *tracer) show(v value.Value) string {
 	if t.room == 0 { // it may be long
 		t.record.Cut = true
@@ -61,7 +61,7 @@ func (t *tracer) show(v value.Value) string {
 
 func (t *tracer) begin(r *runner, text []byte) {
 	t.record = RecordTrace{Index: r.records}
-	if len(text) > t.room { // it is not copied first
+	if len(text) > t.room { // this avoids copying it first
 		t.record.Cut = true
 	} else {
 		t.record.Input = t.take(string(text))
@@ -101,7 +101,7 @@ func (t *tracer) note(r *runner, step string) {
 	})
 }
 
-// variables notes that the variables are taken out of the record.
+// variables records that the variables are removed from the record.
 func (t *tracer) variables(r *runner, v value.Value) {
 	if !t.whole {
 		return
@@ -123,7 +123,7 @@ func withoutVariables(v value.Value) value.Value {
 	return rest
 }
 
-// compare reports how the fields of an object differ from the fields before.
+// compare sets the differences between the fields of an object before and after the step.
 func (s *StepTrace) compare(was, is *value.Fields) {
 	if was == nil || is == nil {
 		return
@@ -146,7 +146,7 @@ func (s *StepTrace) compare(was, is *value.Fields) {
 	}
 }
 
-// row notes the row that was just written to d.
+// row records the row that was just written to d.
 func (t *tracer) row(r *runner, d *dest) {
 	t.at = r
 	if len(t.record.Rows) == maxTracedRows {
@@ -163,7 +163,7 @@ func (t *tracer) row(r *runner, d *dest) {
 	t.record.Rows = append(t.record.Rows, row)
 }
 
-// dropped returns the fields of a record that a list of all columns leaves out.
+// dropped returns the fields of a record that are not in a list of all columns.
 func (p *Pipeline) dropped(v value.Value) (names []string) {
 	fields := v.Object()
 	if p.OpenSchema() || fields == nil {
@@ -199,8 +199,7 @@ func (t *tracer) end(r *runner, err error) {
 	t.record, t.was = RecordTrace{}, value.Value{}
 }
 
-// refused notes that one of the rows that the record would become is left out; the last such
-// error is kept.
+// refused records that one of the rows of the record is left out. The last such error is kept.
 func (t *tracer) refused(err error) { t.record.Error = t.explain(err) }
 
 func (t *tracer) explain(err error) *StepError {

@@ -12,8 +12,8 @@ import (
 // maxListed bounds the columns of a transform list.
 const maxListed = 4096
 
-// compileTransform compiles the transform list at n; an empty one counts as none. texts has the
-// fields that are texts after the processors.
+// compileTransform compiles the transform list at n. An empty list counts as none. texts has the fields that are
+// texts after the processors.
 func (p *Pipeline) compileTransform(n *document.Node, o Options, texts map[string]string) {
 	var index *document.Node // of the time index
 	byName := map[string]*document.Node{}
@@ -71,14 +71,13 @@ func (p *Pipeline) compileTransform(n *document.Node, o Options, texts map[strin
 		other.Fault("the column %s is the time index that is added when none is listed; give it `index: timestamp`, or "+
 			"another name", o.TimestampColumn)
 	}
-	// Version 1: the time of processing, unless the record has a time of that name.
+	// In version 1 it is the time of processing, unless the record has a time with that name.
 	p.timeName, p.timeField = o.TimestampColumn, p.names.Name(o.TimestampColumn)
 	p.timePlace = len(p.columns)
 }
 
-// warnOfTimeText warns of a time index whose field stays the text that a processor of the kind by
-// makes; "": it does not, as far as is known. Whoever writes the type epoch expects such a text, of
-// a number.
+// warnOfTimeText warns of a time index whose field is still the text that a processor of kind by has made; "": it
+// is not known to be a text. With the type epoch, a text of a number is expected.
 func warnOfTimeText(m *document.Map, pair processor.FieldPair, by string) {
 	if typ := m.String("type", ""); by == "" || strings.HasPrefix(strings.ToLower(strings.TrimSpace(typ)), "epoch") {
 		return
@@ -88,7 +87,7 @@ func warnOfTimeText(m *document.Map, pair processor.FieldPair, by string) {
 		"for other forms add a `date` processor for the field", by, processor.Cut(pair.In))
 }
 
-// compileColumn reads all of an element of the list but its fields.
+// compileColumn reads an element of the list, except its fields.
 func (p *Pipeline) compileColumn(m *document.Map) (c *listed, isIndex bool) {
 	c = &listed{column: schema.Column{Semantic: schema.Field, Type: schema.String}}
 	if n := m.Get("type"); n == nil {
@@ -146,7 +145,7 @@ var typeWords = map[string]schema.Type{
 	"string": schema.String, "json": schema.JSON,
 }
 
-// columnType reads the type of a transform: int32, or epoch, ms. why is the fault.
+// columnType parses the type of a transform, for example int32, or epoch, ms. why is the fault.
 func columnType(text string) (t schema.Type, why string) {
 	word, unit, hasUnit := strings.Cut(strings.ToLower(strings.TrimSpace(text)), ",")
 	word, unit = strings.TrimSpace(word), strings.TrimSpace(unit)

@@ -9,36 +9,36 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-// node is a key at a place in the records: below its parent, the root being the record
-// itself. It knows the column of its values and which key followed it last time.
+// node is a key at a place in the records, below its parent. The root is the record itself. It caches the column of
+// its values and the key that followed last time.
 type node struct {
-	guess jsonscan.Guess // none of a key that must be escaped
+	guess jsonscan.Guess // zero for a key with escapes
 
 	next *node // the sibling that followed last time
-	// others are siblings that followed at other times, where records have several shapes.
+	// others are siblings that followed at other times, because records may have several shapes.
 	others  [maxOthers]*node
 	nothers uint8
 	first   *node // the child that came first last time
 	stamp   uint64
 
-	col  *column.Col // where values go; nil until the first one
-	want valueKind   // the kind of value that goes there as it is; 0: look closer
+	col  *column.Col // column of the values; nil until the first one
+	want valueKind   // the kind of values that it can hold unchanged; 0: check
 	kind nodeKind
 
 	key    []byte // decoded
 	parent *node
-	level  int // segments of its name
-	length int // bytes of its name
+	level  int // number of segments in its name
+	length int // length of its name in bytes
 	hash   uint64
-	kids   []*node // open addressing, at most half full
+	kids   []*node // hash table with open addressing, at most half full
 	nkids  int
 }
 
-// maxOthers bounds the siblings that are tried behind a wrong guess. Each costs less
-// than the look-up that it may save.
+// maxOthers bounds the siblings that are tried after a wrong guess. Each try is cheaper than the look-up that it
+// may save.
 const maxOthers = 6
 
-// followed notes that kid came after n.
+// followed records that kid came after n.
 func (n *node) followed(kid *node) {
 	old := n.next
 	n.next = kid
@@ -57,7 +57,7 @@ func (n *node) followed(kid *node) {
 	}
 }
 
-// other returns which of the siblings that followed n before has the key at pos, or nil.
+// other returns the sibling that followed n before and has the key at pos, or nil.
 func (n *node) other(src []byte, pos int) *node {
 	for _, o := range n.others[:n.nothers] {
 		if o.guess.At(src, pos) {
@@ -67,20 +67,20 @@ func (n *node) other(src []byte, pos int) *node {
 	return nil
 }
 
-// The trie starts anew when it has this many nodes or bytes of keys. It bounds what
-// records with ever new keys can make us keep.
+// The trie starts anew when it has this many nodes or bytes of keys. This bounds the memory for records with ever
+// new keys.
 const (
 	maxTrieNodes = 1 << 15
 	maxTrieBytes = 8 << 20
 )
 
-// trie holds the nodes of one destination. Its memory is kept from request to request.
+// trie has the nodes of one destination. Its memory is kept between requests.
 type trie struct {
 	root  *node
 	seed  maphash.Seed
 	slabs [][]node
 	used  int
-	bytes []byte // chunk that keys are copied to
+	bytes []byte // block to which keys are copied
 	size  int    // bytes of all keys
 }
 
@@ -105,7 +105,7 @@ func (t *trie) alloc() *node {
 	return n
 }
 
-// keep copies b and more to memory that lives until reset.
+// keep copies b and more to memory that stays until reset.
 func (t *trie) keep(b []byte, more string) []byte {
 	n := len(b) + len(more)
 	t.size += n
@@ -117,7 +117,7 @@ func (t *trie) keep(b []byte, more string) []byte {
 	return t.bytes[from:len(t.bytes):len(t.bytes)]
 }
 
-// child returns parent's child by that key; fresh means that it was made now.
+// child returns parent's child with that key. fresh says that it was just created.
 func (t *trie) child(parent *node, key []byte) (n *node, fresh bool) {
 	h := maphash.Bytes(t.seed, key)
 	if mask := uint64(len(parent.kids) - 1); len(parent.kids) > 0 {
@@ -178,7 +178,7 @@ func (n *node) appendName(dst []byte) []byte {
 	return append(dst, n.key...)
 }
 
-// compareNodes orders nodes by their segments, as columns of one record are ordered.
+// compareNodes compares nodes by their segments. Columns of one record are sorted in this order.
 func compareNodes(a, b *node) int {
 	pa, pb := a, b
 	for pa.level > pb.level {
@@ -196,7 +196,7 @@ func compareNodes(a, b *node) int {
 	return bytes.Compare(pa.key, pb.key)
 }
 
-// setColumn makes col the node's column.
+// setColumn sets the node's column.
 func (n *node) setColumn(col *column.Col) {
 	n.col = col
 	switch col.Type {

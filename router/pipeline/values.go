@@ -13,15 +13,15 @@ const (
 	kindInt
 	kindFloat
 	kindBool
-	kindText // JSON text of an array or an object, which is a string
+	kindText // JSON text of an array or an object, stored as a string
 	kindNull
 	kindTime
-	kindJSON // JSON text of an array or an object, which stays JSON
-	kindUint // integer beyond int64, in cell.i as the bits of a uint64
-	kindBig  // integer that neither uint64 nor float64 holds exactly, as its digits
+	kindJSON // JSON text of an array or an object, stored as JSON
+	kindUint // integer outside int64, in cell.i as the bits of a uint64
+	kindBig  // integer that neither uint64 nor float64 represents exactly, as its digits
 )
 
-// columnType returns the type that a value gives to a new column.
+// columnType returns the type of a new column for a value of this kind.
 func (k valueKind) columnType() schema.Type {
 	switch k {
 	case kindInt:
@@ -40,7 +40,7 @@ func (k valueKind) columnType() schema.Type {
 	return schema.String
 }
 
-// cell is one value of a record, on its way into a column.
+// cell is one value of a record that is being stored.
 type cell struct {
 	kind  valueKind
 	i     int64 // kindInt; kindBool: 0 or 1; kindTime: in unit

@@ -10,11 +10,11 @@ import (
 	"cordwood/proto/schema"
 )
 
-// The variables: top-level fields that are taken out of a record before it is stored.
+// The variables: top-level fields that are removed from a record before it is stored.
 const (
 	varAutoCreate = iota
 	varTTL
-	varTableTTL // alias of varTTL, which wins
+	varTableTTL // alias of varTTL, which takes precedence
 	varAppendMode
 	varMergeMode
 	varPhysicalTable
@@ -47,7 +47,7 @@ var variableOptions = [varCount]string{
 	varOnTypeConflict: schema.OptionOnTypeConflict,
 }
 
-// variableOf returns the variable that a top-level key names, or -1.
+// variableOf returns the variable for a top-level key, or -1.
 func variableOf(key []byte) int {
 	if len(key) < 7 || string(key[:4]) != "svc_" {
 		return -1
@@ -60,7 +60,7 @@ func variableOf(key []byte) int {
 	return -1
 }
 
-// variables are the texts of the variables that one record sets.
+// variables has the texts of the variables that one record sets.
 type variables struct {
 	set  [varCount]bool
 	text [varCount][]byte
@@ -68,7 +68,7 @@ type variables struct {
 
 func (v *variables) any() bool { return v.set != [varCount]bool{} }
 
-// refused returns the error for a record that may not set variables itself.
+// refused returns the error for a record that must not set variables.
 func (v *variables) refused() error {
 	for i, set := range v.set {
 		if set {
@@ -79,7 +79,7 @@ func (v *variables) refused() error {
 	return nil
 }
 
-// optionSet is one combination of table options.
+// optionSet is a combination of table options.
 type optionSet struct {
 	key      string // equal for equal sets
 	options  map[string]string
@@ -87,7 +87,7 @@ type optionSet struct {
 	instant  bool
 }
 
-// hintOptions keeps of the hints those that are options, normalised.
+// hintOptions returns the hints that are options, normalised.
 func hintOptions(hints map[string]string) (map[string]string, error) {
 	if len(hints) == 0 {
 		return nil, nil
@@ -107,7 +107,7 @@ func hintOptions(hints map[string]string) (map[string]string, error) {
 	return options, nil
 }
 
-// noOptions is the set of requests that say nothing; it never changes.
+// noOptions is the set for requests without options. It never changes.
 var noOptions = sync.OnceValues(func() (*optionSet, error) { return makeOptionSet(nil) })
 
 func newOptionSet(options map[string]string) (*optionSet, error) {

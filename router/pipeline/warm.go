@@ -2,10 +2,9 @@ package pipeline
 
 import "strings"
 
-// A request of a few rows costs less to scan than to prepare for: the trie learns its
-// keys, and every column is looked up in the table and made. So svc_identity keeps the
-// home of a request, with its columns and the trie that points to them, for the next
-// request that would make the same.
+// For a request with a few rows, the preparation costs more than scanning the rows: the trie learns the keys, and
+// every column is looked up in the table and created. So svc_identity keeps the home of a request, with its columns
+// and the trie that refers to them, for the next request with the same home.
 
 func (s *sink) warmth() warmth {
 	w := warmth{
@@ -18,7 +17,7 @@ func (s *sink) warmth() warmth {
 	return w
 }
 
-// cool returns the request's home if it can serve another request, emptied; else nil.
+// cool returns the request's home, emptied, if another request can use it; otherwise nil.
 func (r *identity) cool() *dest {
 	d := r.home
 	if d == nil || d.err != nil || d.parts != nil || d.existing == nil || d.opts != r.base || r.trie.full(r.maxNodes) {
@@ -29,11 +28,11 @@ func (r *identity) cool() *dest {
 	}
 	for _, c := range d.rows.Cols() {
 		if c.Widened() {
-			return nil // and so will the table's column be
+			return nil // the table's column will change in the same way
 		}
 		if c.FirstRow() >= 0 {
 			if have := d.existing.Column(c.Name); have == nil || have.ID != c.ID {
-				return nil // new to the table, which is now another version
+				return nil // new to the table, which has now another version
 			}
 		}
 	}
@@ -44,8 +43,8 @@ func (r *identity) cool() *dest {
 	return d
 }
 
-// rewarm makes the warm dest the home of the request that has begun, if it is what the
-// request would make, and reports whether it did.
+// rewarm uses the warm dest as the home of the current request, if it equals the one that the request would create.
+// It reports whether it did.
 func (r *identity) rewarm() bool {
 	d := r.warm
 	r.warm = nil

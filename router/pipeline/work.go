@@ -8,8 +8,8 @@ import (
 	"cordwood/router/vrl/fn"
 )
 
-// What the work on a record may be: as much as a program may do on its own, and more for
-// records that are long. Reading a record and storing its row takes some steps too.
+// The limits of the work on a record: as much as a program may do alone, and more for long records. Reading a
+// record and storing its row takes some steps too.
 const (
 	stepsPerByte       = 100 // of the request
 	recordStepsPerByte = 16
@@ -17,10 +17,10 @@ const (
 	bytesPerStep       = 8
 )
 
-// ticks is the number of records after which tick asks whether the request is over.
+// ticks is the number of records between two checks whether the request has ended.
 const ticks = 256
 
-// tick is called for each record. It returns an error when the request is over.
+// tick is called for each record. It returns an error if the request has ended.
 func (s *sink) tick() error {
 	if s.untick--; s.untick >= 0 || s.req.Ended == nil {
 		return nil
@@ -32,8 +32,8 @@ func (s *sink) tick() error {
 	return nil
 }
 
-// ended returns the error of a request that ended, for the reason that Ended gave, or that took
-// too much work.
+// ended returns the error for a request that has ended, for the reason from Ended, or because it took too much
+// work.
 func (s *sink) ended(err error) error {
 	at := s.top().records
 	switch {

@@ -2,7 +2,7 @@ package processor
 
 import "strings"
 
-// compileKeyValue: key_value reads pairs of keys and values. All values are strings.
+// compileKeyValue: key_value parses pairs of keys and values. All values are strings.
 //
 //	field_split:     text between pairs; default any white space
 //	value_split:     text between key and value; default =

@@ -3,12 +3,12 @@ package processor
 // Kind is a processor that a pipeline may name.
 type Kind struct {
 	Name string
-	// Compile reads the options. It notes what is wrong with them in o, whereupon the
-	// Apply is not used and may be nil.
+	// Compile reads the options. If they are invalid, it notes the faults in o. The Apply is then not used and may be
+	// nil.
 	Compile func(o *Options) Apply
 }
 
-// kinds is every processor, by name.
+// kinds has all processors, sorted by name.
 var kinds = []Kind{
 	{"cmcd", compileCMCD},
 	{"csv", compileCSV},
@@ -36,7 +36,7 @@ var kinds = []Kind{
 	{"vrl", compileVRL},
 }
 
-// Find returns the processor of that name.
+// Find returns the processor with that name.
 func Find(name string) (Kind, bool) {
 	for _, k := range kinds {
 		if k.Name == name {
@@ -55,8 +55,8 @@ func KindNames() []string {
 	return names
 }
 
-// ownFieldsOnly has the processors that change no fields but those that they name in Options: the
-// fields of their lists and those that they declare. Others may change any field.
+// ownFieldsOnly has the processors that only change fields named in their options: the fields of their lists and
+// those that they declare. Other processors may change any field.
 var ownFieldsOnly = map[string]bool{
 	"csv": true, "date": true, "decolorize": true, "digest": true, "dissect": true, "epoch": true,
 	"filter": true, "gsub": true, "letter": true, "regex": true, "urlencoding": true,

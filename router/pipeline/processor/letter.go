@@ -29,7 +29,7 @@ func compileLetter(o *Options) Apply {
 	})
 }
 
-// lower appends s in lower case to dst, or says that s is so already.
+// lower appends s in lower case to dst. If s is already in lower case, it appends nothing and returns true.
 func lower(dst []byte, s string) ([]byte, bool) {
 	for i := range len(s) {
 		if c := s[i]; c >= 'A' && c <= 'Z' {
@@ -59,8 +59,8 @@ func capital(dst []byte, s string) ([]byte, bool) {
 	return append(utf8.AppendRune(dst, up), s[n:]...), true
 }
 
-// mapLetters appends s to dst with f of its characters from byte from on. Bytes that are
-// not UTF-8 stay as they are.
+// mapLetters appends s to dst. From byte from on, it replaces each character by the result of f. Bytes that are not
+// UTF-8 stay unchanged.
 func mapLetters(dst []byte, s string, from int, f func(rune) rune) []byte {
 	dst = append(dst, s[:from]...)
 	for i := from; i < len(s); {

@@ -10,9 +10,9 @@ import (
 // matcher finds the groups of a regular expression.
 type matcher struct {
 	re    *regexp.Regexp
-	quick *quick.Program // nil if the pattern is not for it
-	wide  *regexp.Regexp // for texts that are not all ASCII; nil if re is for these too
-	// What the expression costs: see pattern.Measure.
+	quick *quick.Program // nil if it does not support the pattern
+	wide  *regexp.Regexp // for texts that are not ASCII; nil: re is used for these too
+	// The cost of the expression: see pattern.Measure.
 	instructions int
 	loose        bool
 }
@@ -23,7 +23,7 @@ func newMatcher(re *regexp.Regexp) matcher {
 	return m
 }
 
-// on returns the form of the expression for s, and whether the quick matcher may be asked.
+// on returns the form of the expression for s, and whether the quick matcher may be used.
 func (m *matcher) on(s string) (re *regexp.Regexp, mayQuick bool) {
 	if m.wide != nil && !onlyASCII(s) {
 		return m.wide, false
@@ -31,13 +31,11 @@ func (m *matcher) on(s string) (re *regexp.Regexp, mayQuick bool) {
 	return m.re, m.quick != nil
 }
 
-// fewPlaces is the number of places that find room on the stack, as var few
-// [fewPlaces]int; places := m.find(s, few[:]).
+// fewPlaces is the number of positions that fit on the stack: var few [fewPlaces]int; places := m.find(s, few[:]).
 const fewPlaces = 2 * fewCaptures
 
-// find returns the places of the leftmost match in s and of its groups, two numbers each,
-// -1 for groups that took no part; nil if there is no match. few is memory for them if it
-// is large enough.
+// find returns the positions of the leftmost match in s and of its groups: two numbers for each, -1 for groups that
+// took no part; nil: there is no match. It uses few for them if it is large enough.
 func (m *matcher) find(s string, few []int) []int {
 	re, mayQuick := m.on(s)
 	if mayQuick {

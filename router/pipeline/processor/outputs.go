@@ -2,9 +2,8 @@ package processor
 
 import "cordwood/router/vrl/value"
 
-// EachStringWith is EachString for processors that prepare something for every field of
-// the list, such as the names of the fields that they write. prepare is called once for
-// each.
+// EachStringWith is EachString for processors that prepare data for each field of the list, such as the names of
+// the fields that they write. prepare is called once for each.
 func (fs Fields) EachStringWith(prepare func(fl Field) func(rec *Record, s string) error) Apply {
 	steps := make([]Apply, len(fs.List))
 	for i, fl := range fs.List {
@@ -25,8 +24,8 @@ func (fs Fields) EachStringWith(prepare func(fl Field) func(rec *Record, s strin
 	}
 }
 
-// spread takes the fields that a processor finds in a text. They become fields of the
-// record; but where the field list gives a new name, members of an object of that name.
+// spread receives the fields that a processor finds in a text. They become fields of the record or, if the field
+// list gives a new name, members of an object with that name.
 type spread struct {
 	rec    *Record
 	fl     *Field
@@ -34,8 +33,7 @@ type spread struct {
 	into   *value.Fields
 }
 
-// spread begins to take what is found in the field fl. Until done, nothing else may be
-// done with the record.
+// spread starts a spread for the field fl. The record must not be used otherwise until done is called.
 func (r *Record) spread(fl *Field, prefix string) spread {
 	s := spread{rec: r, fl: fl, prefix: prefix}
 	if fl.Renamed {
@@ -46,8 +44,7 @@ func (r *Record) spread(fl *Field, prefix string) spread {
 	return s
 }
 
-// add takes a field. If two have the same name, the later one counts. It replaces a field that the
-// record has.
+// add adds a field. If a name is repeated, the last one counts. It replaces an existing field of the record.
 func (s *spread) add(key string, v value.Value) {
 	if s.prefix != "" {
 		b := append(s.rec.Scratch[:0], s.prefix...)

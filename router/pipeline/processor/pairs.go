@@ -9,38 +9,37 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// pairSyntax is how a text of pairs, key and value, is written.
+// pairSyntax is the syntax of a text with pairs of keys and values.
 type pairSyntax struct {
-	fieldSplit string // between pairs; "": any white space
+	fieldSplit string // separates pairs; "": any white space
 	valueSplit string
-	// closing has for each byte that may begin a quoted key or value the one that ends
-	// it, and 0 for all others.
+	// closing has, for each byte that may open a quoted key or value, the byte that closes it. It is 0 for all others.
 	closing [256]byte
-	// unescape appends a quoted text that has backslashes to dst.
+	// unescape appends a quoted text with backslashes to dst, without the escapes.
 	unescape func(dst []byte, s string) []byte
 }
 
-// pair is one pair of a text. A key alone has no value.
+// pair is one pair in a text. It may have only a key.
 type pair struct {
 	key, value             quotable
 	given                  bool
 	keyQuoted, valueQuoted bool
 }
 
-// quotable is a key or value, without its quotation marks.
+// quotable is a key or value without its quotation marks.
 type quotable struct {
 	text    string
-	escaped bool // it has backslashes to be removed
+	escaped bool // whether it has escapes
 }
 
-// pairScanner reads a text pair by pair, in one pass.
+// pairScanner reads the pairs of a text in one pass.
 type pairScanner struct {
 	*pairSyntax
 	rest     string
-	unclosed [4]uint64 // the quotation marks, as a set, that nothing closes in rest
+	unclosed [4]uint64 // set of the quotation marks that are not closed in rest
 }
 
-// next returns the next pair; false at the end. Parts without a key are passed over.
+// next returns the next pair. At the end it returns false. It skips parts without a key.
 func (p *pairScanner) next() (found pair, ok bool) {
 	for {
 		if p.fieldSplit == "" {
@@ -73,9 +72,8 @@ func (p *pairScanner) next() (found pair, ok bool) {
 	}
 }
 
-// quoted reads a quoted text at the start of rest, which the end of the pair or the text
-// after must follow. If it reads none, n is where one ends to which something is
-// attached, or 0.
+// quoted reads a quoted text at the start of rest, if the end of the pair or the text after follows it. If there is
+// none, n is the end of a quoted text that is followed directly by other text, or 0.
 func (p *pairScanner) quoted(after string) (q quotable, n int, ok bool) {
 	if p.rest == "" {
 		return q, 0, false
@@ -110,7 +108,7 @@ func (p *pairScanner) atField(s string) bool {
 	return strings.HasPrefix(s, p.fieldSplit)
 }
 
-// untilField returns the length of rest[from:] up to the end of the pair.
+// untilField returns the number of bytes from rest[from] to the end of the pair.
 func (p *pairScanner) untilField(from int) int {
 	s := p.rest[from:]
 	if p.fieldSplit == "" {
@@ -127,7 +125,7 @@ func (p *pairScanner) untilField(from int) int {
 	return len(s)
 }
 
-// untilSplit returns the length of rest[from:] up to the end of the key.
+// untilSplit returns the number of bytes from rest[from] to the end of the key.
 func (p *pairScanner) untilSplit(from int) int {
 	n := p.untilField(from)
 	if i := strings.Index(p.rest[from:from+n], p.valueSplit); i >= 0 {
@@ -147,7 +145,7 @@ func trimSpaceLeft(s string) string {
 	return s
 }
 
-// pairOptions is what the processors of pairs have in common.
+// pairOptions has the common options of the processors for pairs.
 type pairOptions struct {
 	fields             Fields
 	prefix             string
@@ -182,7 +180,7 @@ func nameSet(o *Options, key string) map[string]bool {
 	return set
 }
 
-// apply returns the processor that reads pairs written as syntax says.
+// apply returns a processor that parses pairs in the syntax.
 func (p pairOptions) apply(syntax *pairSyntax) Apply {
 	return p.fields.EachString(func(rec *Record, fl *Field, s string) error {
 		out := rec.spread(fl, p.prefix)
@@ -237,7 +235,7 @@ func unescapeMarks(dst []byte, s string) []byte {
 	return dst
 }
 
-// unescapeAll resolves escapes as JSON and Go write them.
+// unescapeAll decodes escapes of JSON and Go.
 func unescapeAll(dst []byte, s string) []byte {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -274,8 +272,8 @@ func unescapeAll(dst []byte, s string) []byte {
 	return dst
 }
 
-// unescapeUnicode reads the four hexadecimal digits after \u, and the second half of a
-// surrogate pair. It returns how much it has read; 0 if there are no digits.
+// unescapeUnicode decodes the four hexadecimal digits after \u, and the second half of a surrogate pair. It returns
+// the number of bytes read; 0 if the digits are missing.
 func unescapeUnicode(s string) (rune, int) {
 	hex := func(s string) (rune, bool) {
 		if len(s) < 4 {

@@ -1,30 +1,29 @@
-// Package processor has the processors of pipelines: each changes the fields of one
-// record, one step in the list of a pipeline.
+// Package processor has the processors of pipelines. Each processor is one step in the list of a pipeline and
+// changes the fields of one record.
 //
-// A processor is a file: its Compile function reads and checks the options that a
-// pipeline gives it, once, and returns an Apply that runs for each record. To add one,
-// write the file with its test beside it, and enter it in kinds.go.
+// Each processor is in a file. Its Compile function reads and checks the options once, and returns an Apply that
+// runs for each record. To add a processor, write a file and its test, and add it to kinds.go.
 //
-// What a processor is not: it knows no table, no type of a column and no other
-// processor, and it decides nothing about what becomes of a record that it fails on.
+// A processor does not know tables, types of columns or other processors. It does not decide what happens to a
+// record on which it fails.
 //
-// An Apply is immutable and is run by many goroutines at once; what changes is in the
-// Record, which belongs to one.
+// An Apply is immutable and is run by many goroutines concurrently. State is in the Record, which belongs to one
+// goroutine.
 package processor
 
 import "cordwood/router/pipeline/document"
 
-// Apply changes a record. Its error, best made by Record.Fail, is one of the record.
+// Apply changes a record. Its error, usually from Record.Fail, concerns the record.
 type Apply func(rec *Record) error
 
-// Env is what processors may use beside the record. Its zero value offers nothing.
+// Env has resources for processors. The zero value has none.
 type Env struct {
-	// GeoIPDatabase is the path of a database of places of addresses; "": none, and
-	// the processor geoip is refused.
+	// GeoIPDatabase is the path of a database with locations of addresses; "": there is none, and the processor geoip
+	// is refused.
 	GeoIPDatabase string
 }
 
-// Options are the options of one processor in a pipeline, and what its Compile needs.
+// Options has the options of one processor in a pipeline, and other data for its Compile.
 type Options struct {
 	*document.Map
 
@@ -35,14 +34,13 @@ type Options struct {
 	list  *List
 }
 
-// Name returns the name of a field that the processor reads or writes, known when the
-// pipeline is compiled.
+// Name returns a field name known at compile time.
 func (o *Options) Name(text string) Name { return o.names.Name(text) }
 
-// TimeField is a field that a processor fills with a time.
+// TimeField is a field in which a processor stores a time.
 type TimeField struct {
 	Name string
-	// Unit is the unit in seconds^-1, as 1000 for milliseconds.
+	// Unit is the number of units in a second, for example 1000 for milliseconds.
 	Unit int64
 	// IgnoreMissing says that records may lack the field.
 	IgnoreMissing bool
@@ -59,22 +57,21 @@ type Step struct {
 // List is the compiled processors of a pipeline.
 type List struct {
 	Steps []Step
-	// Times are the fields that date and epoch processors fill, in order.
+	// Times are the fields that date and epoch processors set, in order.
 	Times []TimeField
-	// Texts has the fields that are known to be texts after all processors, and the kind of the
-	// processor that made each.
+	// Texts has the fields that are certainly texts after all processors, and the kind of the processor that set each.
 	Texts map[string]string
 }
 
-// DeclareTimes says that the processor fills the fields with times of a resolution of
-// unit per second. A pipeline without a transform list takes its time index from that.
+// DeclareTimes declares that the processor sets the fields to times with unit units per second. A pipeline without
+// a transform list chooses its time index from these fields.
 func (o *Options) DeclareTimes(fs Fields, unit int64) {
 	for _, f := range fs.List {
 		o.list.Times = append(o.list.Times, TimeField{f.Out.Text, unit, fs.IgnoreMissing})
 	}
 }
 
-// DeclareTexts says that the processor gives the fields texts, wherever it gives them a value.
+// DeclareTexts declares that the processor sets the fields only to texts.
 func (o *Options) DeclareTexts(names ...string) {
 	if o.list.Texts == nil {
 		o.list.Texts = map[string]string{}

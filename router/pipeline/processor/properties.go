@@ -7,8 +7,7 @@ import (
 	"cordwood/proto/nearest"
 )
 
-// properties reads the option properties, a list of some of the names; without it all are
-// meant.
+// properties reads the option properties, which lists some of the names. If it is missing, all names are returned.
 func (o *Options) properties(names []string) []string {
 	n := o.Get("properties")
 	if n == nil {
@@ -35,7 +34,7 @@ func (o *Options) properties(names []string) []string {
 	return chosen
 }
 
-// propertyNames returns the names of the fields that the properties of the field fl go to.
+// propertyNames returns the names of the fields for the properties of the field fl.
 func (o *Options) propertyNames(fl Field, properties []string) []Name {
 	names := make([]Name, len(properties))
 	for i, p := range properties {

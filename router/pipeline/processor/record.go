@@ -9,14 +9,14 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// Name is the name of a field that is known when a pipeline is compiled. Looking it up
-// in a record starts where it was found the last time.
+// Name is a field name known at compile time. A look-up in a record starts at the index at which the name was found
+// last.
 type Name struct {
 	Text string
 	slot int
 }
 
-// Names numbers the names of one pipeline.
+// Names numbers the field names of a pipeline.
 type Names struct {
 	slots map[string]int
 	list  []string
@@ -40,18 +40,16 @@ func (n *Names) Name(text string) Name {
 // List returns all names, in the order of their numbers.
 func (n *Names) List() []string { return n.list }
 
-// Record is a record on its way through the processors of one pipeline. Its memory is
-// used again for the next record.
+// Record is a record that is being processed by one pipeline. Its memory is reused for the next record.
 type Record struct {
-	// Value is the record: an object, but after a vrl processor perhaps an array; null
-	// means that it is dropped.
+	// Value is the record. It is an object, but a vrl processor may make it an array. null means that the record is
+	// dropped.
 	Value value.Value
 	// Quiet says that the texts of errors will not be read.
 	Quiet bool
-	// Work bounds the time and memory that the record takes; see Spend and Reserve.
+	// Work bounds the time and memory for the record; see Spend and Reserve.
 	Work *fn.Meter
-	// Scratch is memory for a processor to build a text in; it holds nothing from one
-	// use to the next.
+	// Scratch is a buffer in which a processor can build a text. Its content is not kept between uses.
 	Scratch []byte
 
 	hints []int
@@ -63,8 +61,7 @@ type Record struct {
 // caller to set.
 func NewRecord(names *Names) *Record { return &Record{hints: make([]int, len(names.list))} }
 
-// Get returns the value of a field. It is for looking at: to put a container in another
-// place as well, call its Share.
+// Get returns the value of a field for reading. To store a container elsewhere too, call its Share.
 func (r *Record) Get(n Name) (value.Value, bool) {
 	o := r.Value.Object()
 	if o == nil {
@@ -75,8 +72,8 @@ func (r *Record) Get(n Name) (value.Value, bool) {
 	return v, ok
 }
 
-// Set gives a field a value. Strings must stay as they are until the record is stored:
-// parts of other strings of the record do, and so does what Text and TextOf return.
+// Set sets the value of a field. Strings must not change until the record is stored. Parts of other strings of the
+// record and results of Text and TextOf do not.
 func (r *Record) Set(n Name, v value.Value) {
 	o := r.Value.MutObject()
 	if o == nil {
@@ -85,22 +82,22 @@ func (r *Record) Set(n Name, v value.Value) {
 	r.hints[n.slot] = o.SetHint(n.Text, v, r.hints[n.slot])
 }
 
-// SetKey is Set for a name that a record brings.
+// SetKey is Set for a name that is not known at compile time.
 func (r *Record) SetKey(key string, v value.Value) {
 	if o := r.Value.MutObject(); o != nil {
 		o.Set(key, v)
 	}
 }
 
-// Delete removes a field, if it is there.
+// Delete removes a field, if it exists.
 func (r *Record) Delete(n Name) {
 	if o := r.Value.MutObject(); o != nil {
 		o.Delete(n.Text)
 	}
 }
 
-// blockSize is the size of the pieces in which memory for texts is taken. They are
-// never used twice, so that texts stay valid for as long as anything refers to them.
+// blockSize is the size of the blocks in which memory for texts is allocated. They are never reused, so texts stay
+// valid as long as something refers to them.
 const blockSize = 16 << 10
 
 // Text returns a copy of b as a string value.
@@ -119,10 +116,10 @@ func (r *Record) TextOf(b []byte) string {
 	return unsafe.String(unsafe.SliceData(r.block[from:]), len(b))
 }
 
-// errQuiet stands for every error while Quiet.
+// errQuiet replaces every error while Quiet is set.
 var errQuiet = &Error{Reason: "failed"}
 
-// Fail returns the error of a processor that failed on the value v of a field.
+// Fail returns the error for a processor that failed on the value v of a field.
 func (r *Record) Fail(field string, v value.Value, format string, args ...any) error {
 	if r.Quiet {
 		return errQuiet
@@ -134,8 +131,9 @@ func (r *Record) Fail(field string, v value.Value, format string, args ...any) e
 	return e
 }
 
-// Missing returns the error for a field that a record lacks. It names a field that has the wanted name behind a
-// prefix: the processor regex stores its groups so, and whoever wrote the pattern may expect the bare name.
+// Missing returns the error for a missing field. If the record has a field with the name after a prefix, the error
+// suggests it, because the processor regex adds such prefixes, and the author of the pattern may expect the plain
+// name.
 func (r *Record) Missing(field string) error {
 	if o := r.Value.Object(); o != nil && !r.Quiet && o.Len() <= maxFieldsForHint {
 		for _, f := range o.Peek() {
@@ -147,14 +145,14 @@ func (r *Record) Missing(field string) error {
 	return r.Fail(field, value.None, "missing field")
 }
 
-// The hint of a missing field costs little: larger records and longer names have none.
+// The limits that keep this suggestion cheap: larger records and longer names get none.
 const (
 	maxFieldsForHint = 100
 	maxHintedField   = 100
 )
 
-// WrongType returns the error for a field of a kind that the processor cannot read;
-// want says what it can, as in a string.
+// WrongType returns the error for a field of the wrong type. want describes the supported types, for example "a
+// string".
 func (r *Record) WrongType(field string, v value.Value, want string) error {
 	if r.Quiet {
 		return errQuiet
@@ -172,5 +170,5 @@ func article(k value.Kind) string {
 	return "a " + k.String()
 }
 
-// errNotMap returns the error of a processor that meets an array that vrl made of a record.
+// errNotMap returns the error for a processor that gets an array which vrl has made from a record.
 func (r *Record) errNotMap() error { return r.Fail("", r.Value, "the record must be map") }

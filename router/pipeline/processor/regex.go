@@ -8,7 +8,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// compileRegex: regex takes the named groups of patterns as fields.
+// compileRegex: regex extracts the named groups of patterns as fields.
 //
 //	pattern: a regular expression in RE2 syntax
 //	patterns: a list of them; if both are given, patterns follow pattern
@@ -40,7 +40,7 @@ func compileRegex(o *Options) Apply {
 	})
 }
 
-// extractor takes the groups of patterns out of one field.
+// extractor extracts the groups of patterns from one field.
 type extractor struct {
 	outputs  captures
 	patterns []groupPattern
@@ -52,7 +52,7 @@ type groupPattern struct {
 	groups []group
 }
 
-// group is a named group: its number, and the place of its text among the outputs.
+// group is the number of a named group, and the index of its text in the outputs.
 type group struct{ number, place int }
 
 func newExtractor(o *Options, prefix string, patterns []*regexp.Regexp) *extractor {
@@ -108,8 +108,8 @@ func (e *extractor) apply(rec *Record, s string) error {
 	return nil
 }
 
-// namedGroups reports whether the pattern at n has named groups. One of two groups of the
-// same name would never be seen and is a fault.
+// namedGroups reports whether the pattern at n has named groups. Two groups with the same name are a fault, because
+// one of them would be lost.
 func namedGroups(n *document.Node, re *regexp.Regexp) bool {
 	names := re.SubexpNames()
 	named := false

@@ -9,7 +9,7 @@ import (
 	"cordwood/router/pipeline/document"
 )
 
-// The most that a regular expression may be, as text and compiled.
+// The limits of a regular expression, as text and compiled.
 const (
 	maxPatternBytes        = 16 << 10
 	maxPatternInstructions = 20_000
@@ -18,15 +18,15 @@ const (
 // maxInstructions bounds the instructions of all patterns of a pipeline.
 const (
 	maxInstructions = 250_000
-	// BytesPerInstruction is how much memory an instruction takes, about: it stands in two
-	// forms of the pattern, and in the program of the quick matcher.
+	// BytesPerInstruction is the approximate memory of an instruction. It exists in two forms of the pattern, and in
+	// the program of the quick matcher.
 	BytesPerInstruction = 150
-	// refusedInstructions is what a pattern or program counts as that is refused.
+	// refusedInstructions is the number of instructions charged for a refused pattern or program.
 	refusedInstructions = maxInstructions / 64
 )
 
-// affordable reports whether the patterns of a document, with one more at n of so many
-// instructions, are within bounds. It notes a fault at the first that is not.
+// affordable reports whether the patterns of a document, including one at n with the given number of instructions,
+// are within the limit. It notes a fault for the first one that is not.
 func affordable(n *document.Node, instructions int) bool {
 	before := n.Spend(0)
 	if before > maxInstructions {
@@ -40,9 +40,8 @@ func affordable(n *document.Node, instructions int) bool {
 	return true
 }
 
-// CompileRegex compiles an RE2 pattern that stands at n, of bounded size, also together
-// with all others of the document. What is wrong
-// with it is noted at n, and the result nil.
+// CompileRegex compiles the RE2 pattern at n. Its size, and the size of all patterns of the document, are limited.
+// If it has a fault, the fault is noted at n, and the result is nil.
 func CompileRegex(n *document.Node, pattern string) *regexp.Regexp {
 	if !affordable(n, 0) {
 		return nil

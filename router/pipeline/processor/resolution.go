@@ -2,8 +2,8 @@ package processor
 
 import "strings"
 
-// Resolution returns the units per second that a resolution's name stands for, in any case:
-// s, sec and second, ms, milli and millisecond, and so on to nanoseconds.
+// Resolution returns the units per second for the name of a resolution, ignoring case: s, sec and second, ms, milli
+// and millisecond, and so on to nanoseconds.
 func Resolution(name string) (perSecond int64, ok bool) {
 	switch strings.ToLower(name) {
 	case "s", "sec", "second":

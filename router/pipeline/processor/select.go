@@ -12,8 +12,7 @@ const (
 	variableCount  = 8
 )
 
-// variableFields are the fields that tell how a record is to be stored. They are not data,
-// and so select keeps them.
+// variableFields are the fields that say how a record is stored. They are not data, so select keeps them.
 var variableFields = [variableCount]string{
 	"svc_auto_create_table", "svc_append_mode", "svc_merge_mode", "svc_physical_table",
 	"svc_skip_wal", "svc_table_suffix", "svc_table_ttl", "svc_ttl",
@@ -85,7 +84,7 @@ func compileSelect(o *Options) Apply {
 	}
 }
 
-// appendVariables appends the fields of o that have one of the names of variables.
+// appendVariables appends the fields of o that are variables with one of the names.
 func appendVariables(dst []value.Field, o *value.Fields, names []string) []value.Field {
 	at, _ := o.Find(variablePrefix)
 	fields := o.Peek()[at:]

@@ -6,13 +6,12 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// compileSimpleExtract: simple_extract takes a value out of an object.
+// compileSimpleExtract: simple_extract extracts a value from an object.
 //
 //	key: names of members joined by dots, as in a.b.c; "" (default) is the object itself
 //
-// What is not there becomes null. Only objects are entered, no arrays. The field itself
-// must be an object, so that null is not a missing field but an error; with an empty key it
-// may be anything but null.
+// A missing value becomes null. Only objects are searched, not arrays. The field itself must be an object, so null
+// is an error and does not count as missing. With an empty key, it may be anything except null.
 func compileSimpleExtract(o *Options) Apply {
 	fields := o.Fields()
 	var path value.Path

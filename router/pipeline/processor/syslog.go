@@ -9,7 +9,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// compileSyslog: syslog reads messages as RFC 5424 and RFC 3164 have them.
+// compileSyslog: syslog parses messages in the formats of RFC 5424 and RFC 3164.
 //
 //	format:   auto (default), rfc5424 or rfc3164; auto takes a priority followed by a
 //	          version, as in <34>1, for RFC 5424
@@ -24,9 +24,8 @@ import (
 // msgid and structured_data, an object with an object for each element. The field itself
 // stays, unless its name is one of these, as message often is.
 //
-// Of RFC 3164 the many variants are read too: without priority, as in files; without
-// host; with a year, a fraction of the second or a time of RFC 3339; without tag. What
-// has neither a priority nor a time is an error.
+// Many variants of RFC 3164 are supported: without a priority, as in files; without a host; with a year, a fraction
+// of a second or a time of RFC 3339; without a tag. A message with neither a priority nor a time is an error.
 func compileSyslog(o *Options) Apply {
 	fields := o.Fields()
 	p := &syslog.Parser{Now: time.Now, Zone: time.UTC}
@@ -64,7 +63,7 @@ func compileSyslog(o *Options) Apply {
 	})
 }
 
-// spreadSyslog adds what the message has, in the order of the names.
+// spreadSyslog adds the parts of the message, sorted by name.
 func spreadSyslog(out spread, m *syslog.Message, data value.Value) {
 	text := func(key, s string) {
 		if s != "" {
@@ -94,7 +93,7 @@ func spreadSyslog(out spread, m *syslog.Message, data value.Value) {
 	out.done()
 }
 
-// structuredData returns the object of all elements; None if there are none.
+// structuredData returns an object with all elements; None if there are none.
 func structuredData(rec *Record, d syslog.Data) value.Value {
 	if d.IsEmpty() {
 		return value.None

@@ -8,20 +8,20 @@ import (
 	"sync"
 )
 
-// The classes \d, \w and \s with all characters of Unicode, as the inside of a class. None
-// ends in a single character, which a following - would make a range.
+// The classes \d, \w and \s with all Unicode characters, in the syntax inside a class. None ends with a single
+// character, because a following - would make it a range.
 const (
 	wideDigit = `\p{Nd}`
 	wideWord  = `\x{200c}\x{200d}\p{L}\p{M}\p{Nl}\p{Nd}\p{Pc}`
 	wideSpace = `\x{85}\s\v\p{Z}`
 )
 
-// maxWide is how many of these classes a pattern may have: each takes several kilobytes.
+// maxWide bounds how many of these classes a pattern may have, because each takes several kilobytes.
 const maxWide = 128
 
-// widen returns the form of a compiled pattern for texts that are not all ASCII, in which
-// \d, \w, \s and their opposites go by Unicode. It is nil if re itself will do: the
-// pattern has none of these classes, or more than maxWide. The groups are the same.
+// widen returns the form of a compiled pattern for texts that are not ASCII, in which \d, \w, \s and their
+// opposites include Unicode. It is nil if re can be used: the pattern has none of these classes, or more than
+// maxWide. The groups are the same.
 func widen(re *regexp.Regexp) *regexp.Regexp {
 	text, count := widePattern(re.String())
 	if count == 0 || count > maxWide {
@@ -34,8 +34,7 @@ func widen(re *regexp.Regexp) *regexp.Regexp {
 	return wide
 }
 
-// widePattern writes a pattern with the classes of Unicode in place of the classes of ASCII, and
-// counts them.
+// widePattern replaces the ASCII classes in a pattern by Unicode classes, and counts them.
 func widePattern(pattern string) (text string, count int) {
 	var b strings.Builder
 	inClass := false
@@ -63,7 +62,7 @@ func widePattern(pattern string) (text string, count int) {
 			inClass = false
 		case !inClass && s[0] == '[':
 			inClass = true
-			// A bracket that comes first closes nothing.
+			// A bracket at the start does not close the class.
 			rest := strings.TrimPrefix(s[1:], "^")
 			size = len(s) - len(strings.TrimPrefix(rest, "]"))
 		}
@@ -73,7 +72,7 @@ func widePattern(pattern string) (text string, count int) {
 	return b.String(), count
 }
 
-// wideClass returns what stands for an escape such as \w; empty for other escapes.
+// wideClass returns the replacement for an escape such as \w; empty for other escapes.
 func wideClass(escape byte, inClass bool) string {
 	var in string
 	switch escape {
@@ -107,8 +106,7 @@ var (
 	wideNotSpace = sync.OnceValue(func() string { return opposite(wideSpace) })
 )
 
-// opposite returns the inside of a class of all characters that are not in another one, range
-// by range: a class cannot hold the opposite of one.
+// opposite returns the complement of a class, range by range, because a class cannot contain a negated class.
 func opposite(in string) string {
 	tree, err := syntax.Parse("[^"+in+"]", syntax.Perl)
 	if err != nil {
@@ -126,7 +124,7 @@ func opposite(in string) string {
 	return b.String()
 }
 
-// onlyASCII reports whether s is nothing but ASCII.
+// onlyASCII reports whether s is ASCII.
 func onlyASCII(s string) bool {
 	for len(s) >= 8 {
 		if (s[0]|s[1]|s[2]|s[3]|s[4]|s[5]|s[6]|s[7])&0x80 != 0 {

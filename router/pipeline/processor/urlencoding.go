@@ -12,8 +12,8 @@ import (
 //
 //	method: decode (default) or encode
 //
-// encode leaves letters, digits and - _ . ~ of ASCII as they are and writes every other
-// byte as %XX, a space as %20. decode leaves a + as it is, and a % without two hexadecimal digits behind it.
+// encode keeps ASCII letters, digits and - _ . ~ and writes every other byte as %XX, a space as %20. decode keeps a
+// +, and a % that is not followed by two hexadecimal digits.
 func compileURLEncoding(o *Options) Apply {
 	fields := o.Fields()
 	if o.Choice("method", "decode", "encode") == "encode" {
@@ -44,7 +44,7 @@ func compileURLEncoding(o *Options) Apply {
 
 var errNotUTF8 = errors.New("the decoded text is not UTF-8")
 
-// appendEscaped appends s to dst with percent escapes, or says that s needs none.
+// appendEscaped appends s to dst with percent escapes. If s needs none, it appends nothing and returns true.
 func appendEscaped(dst []byte, s string) ([]byte, bool) {
 	i := 0
 	for i < len(s) && isUnreserved(s[i]) {
@@ -73,8 +73,8 @@ func isUnreserved(c byte) bool {
 	return c == '-' || c == '_' || c == '.' || c == '~'
 }
 
-// appendUnescaped appends s to dst with its percent escapes decoded, or says that s has
-// none.
+// appendUnescaped appends s to dst with its percent escapes decoded. If s has none, it appends nothing and returns
+// true.
 func appendUnescaped(dst []byte, s string) ([]byte, bool) {
 	changed := false
 	for {

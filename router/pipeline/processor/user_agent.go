@@ -6,15 +6,14 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// compileUserAgent: user_agent tells from the header of that name which program sent a
-// request.
+// compileUserAgent: user_agent parses the User-Agent header of a request.
 //
 //	properties: list of what to take; default all: name and version of the program, os
 //	            and os_version, device, type (desktop, mobile, tablet or bot) and url, which
 //	            bots give
 //
-// Each that can be told goes to <field>_<property>, or <new name>_<property> if the field
-// list gives one. A text that is empty or - gives nothing. The field itself stays.
+// Each known property goes to <field>_<property>, or to <new name>_<property> if the field list gives a new name.
+// An empty text or - gives no properties. The field itself stays.
 func compileUserAgent(o *Options) Apply {
 	properties := o.properties(userAgentProperties)
 	return o.Fields().EachStringWith(func(fl Field) func(*Record, string) error {
@@ -23,7 +22,7 @@ func compileUserAgent(o *Options) Apply {
 			if s == "" || s == "-" {
 				return nil
 			}
-			// No program says in more than that who it is.
+			// Longer user agents contain no further information.
 			agent := useragent.Parse(s[:min(len(s), maxUserAgent)])
 			for i, p := range properties {
 				if text := userAgentProperty(&agent, p); text != "" {

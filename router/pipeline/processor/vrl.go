@@ -25,7 +25,7 @@ func compileVRL(o *Options) Apply {
 	}
 	program, _, err := vrl.Compile(source, vrl.Options{})
 	if err != nil {
-		at.Spend(refusedInstructions) // compiling it took time anyway
+		at.Spend(refusedInstructions) // compiling it has taken time nevertheless
 		vrlFaults(at, err)
 		return nil
 	}
@@ -67,11 +67,11 @@ func compileVRL(o *Options) Apply {
 	}
 }
 
-// maxVRLFindings is how many findings of a program are shown.
+// maxVRLFindings bounds the findings of a program that are shown.
 const maxVRLFindings = 10
 
-// vrlFaults notes why a program does not compile, as 'cordwood vrl check' shows it, with the lines
-// of the document as well as the lines of the program.
+// vrlFaults notes why a program does not compile, in the format of 'cordwood vrl check', with the lines of the
+// document and of the program.
 func vrlFaults(at *document.Node, err error) {
 	list := (*vrl.Diagnostics)(nil)
 	if !errors.As(err, &list) {
@@ -87,7 +87,8 @@ func vrlFaults(at *document.Node, err error) {
 	}
 }
 
-// onLine gives the error of a record the line of the document on which the program failed, if that is known.
+// onLine sets the line of a record's error to the line of the document on which the program failed, if that is
+// known.
 func onLine(failed error, at *document.Node, err error) error {
 	e, why := (*Error)(nil), (*vrl.Error)(nil)
 	if errors.As(failed, &e) && errors.As(err, &why) && why.Line > 0 {
@@ -96,11 +97,11 @@ func onLine(failed error, at *document.Node, err error) error {
 	return failed
 }
 
-// maxVRLError is how much of a program's error is told: it may hold all of a field.
+// maxVRLError bounds the length of a program's error, because it may contain the whole text of a field.
 const maxVRLError = 256
 
-// regexIn finds a place in values of kind k that is known to hold a regular expression,
-// perhaps beside none. Values about which nothing is known do not count: records come without.
+// regexIn finds a place in values of kind k that may contain a regular expression. Values about which nothing is
+// known do not count, because records do not contain any.
 func regexIn(k kind.Kind) (path string, found bool) {
 	if fields := k.Object(); fields != nil {
 		for _, f := range fields.Known() {
@@ -119,7 +120,7 @@ func regexIn(k kind.Kind) (path string, found bool) {
 	return "", k.Has(kind.RegexBit) && k.Within(kind.RegexBit|kind.NullBit|kind.UndefinedBit)
 }
 
-// metadata returns the metadata of the record for a program: none.
+// metadata returns the metadata of the record for a program, which is empty.
 func (r *Record) metadata() *value.Value {
 	if r.meta.Len() > 0 || r.meta.IsNull() {
 		r.meta = value.NewObject(value.MakeFields(0))

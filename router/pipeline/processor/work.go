@@ -8,11 +8,11 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// What a record may take is bounded by Record.Work, which all processors of the pipeline
-// share with the programs in it. The helpers of Fields charge for the length of what they
-// hand to a processor; a processor that does more than look at it charges for the rest.
+// Record.Work bounds the work on a record. All processors of the pipeline and the programs in it share it. The
+// helpers of Fields charge for the length of the values that they pass to a processor. A processor that does more
+// than read them must charge for the rest.
 
-// Spend takes n steps off the budget of the record. It fails if there are not so many left.
+// Spend takes n steps from the budget of the record. It returns an error if there are not enough.
 func (r *Record) Spend(n int) error {
 	if r.Work == nil || r.Work.Spend(n) {
 		return nil
@@ -20,8 +20,8 @@ func (r *Record) Spend(n int) error {
 	return r.Fail("", value.None, "the record needs too much time: its budget of steps is used up")
 }
 
-// Reserve takes n bytes off the budget of the record, before a processor makes something whose
-// size the record decides. It fails if there are not so many left.
+// Reserve takes n bytes from the budget of the record. A processor calls it before it creates something whose size
+// depends on the record. It returns an error if there are not enough.
 func (r *Record) Reserve(n int) error {
 	if r.Work == nil || r.Work.Reserve(n) {
 		return nil
@@ -29,7 +29,7 @@ func (r *Record) Reserve(n int) error {
 	return r.Fail("", value.None, "the record needs too much memory: its budget of bytes is used up")
 }
 
-// vanished returns the count of numbers other than 0 that became the float 0; nil if they are not counted.
+// vanished returns the counter of nonzero numbers that became the float 0; nil: they are not counted.
 func (r *Record) vanished() *int {
 	if r.Work == nil {
 		return nil
@@ -37,14 +37,14 @@ func (r *Record) vanished() *int {
 	return &r.Work.Vanished
 }
 
-// NoteVanished counts a number other than 0 that became the float 0.
+// NoteVanished counts a nonzero number that became the float 0.
 func (r *Record) NoteVanished() {
 	if n := r.vanished(); n != nil {
 		*n++
 	}
 }
 
-// spendOn takes off the budget what it costs to look at all of a value.
+// spendOn takes the cost of reading all of a value from the budget.
 func (r *Record) spendOn(v value.Value) error {
 	switch v.Kind() {
 	case value.String:
@@ -58,16 +58,16 @@ func (r *Record) spendOn(v value.Value) error {
 	return nil
 }
 
-// fieldSize is about what a field of an object takes that is found in a text.
+// fieldSize is the approximate memory of a field that is found in a text.
 const fieldSize = 120
 
-// matchSize is about what the place of a match takes in a list.
+// matchSize is the approximate memory of the position of a match in a list.
 const matchSize = 64
 
-// largeText is the length from which a new text of a field is charged.
+// largeText is the length from which on a new text is charged.
 const largeText = 1 << 10
 
-// spendOnSet takes off the budget what it costs to put a field into a record that has many.
+// spendOnSet takes the cost of adding a field to a record with many fields from the budget.
 func (r *Record) spendOnSet() error {
 	const many, perStep = 256, 16
 	if n := r.Value.Len(); n > many {
@@ -76,13 +76,13 @@ func (r *Record) spendOnSet() error {
 	return nil
 }
 
-// spendOnMatch takes the cost of looking for one match in s off the budget of the record.
+// spendOnMatch takes the cost of searching s for one match from the budget of the record.
 func (m *matcher) spendOnMatch(rec *Record, s string) error {
 	return rec.Spend(pattern.Cost(len(s), m.instructions))
 }
 
-// spendOnMatches is spendOnMatch for all matches in s. A loose pattern, whose cost does not
-// follow from the lengths, is searched for in a long text here and given up if that is slow.
+// spendOnMatches is spendOnMatch for all matches in s. The cost of a loose pattern does not follow from the
+// lengths. So in a long text the search is tried here first, and aborted if it is slow.
 func (m *matcher) spendOnMatches(rec *Record, s string) error {
 	if err := m.spendOnMatch(rec, s); err != nil || !m.loose {
 		return err
@@ -107,7 +107,7 @@ func (m *matcher) spendOnMatches(rec *Record, s string) error {
 	}
 }
 
-// noteGrok counts a number whose fraction or digits grok lost.
+// noteGrok counts a number whose fraction or digits grok dropped.
 func (r *Record) noteGrok(fraction, digits bool) {
 	switch {
 	case r.Work == nil:

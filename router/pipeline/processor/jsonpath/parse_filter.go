@@ -10,7 +10,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// unicode reads uXXXX behind a backslash, and the second half of a surrogate pair.
+// unicode parses uXXXX after a backslash, and the second half of a surrogate pair.
 func (r *reader) unicode() (rune, error) {
 	c, err := r.hex4()
 	if err != nil || !utf16.IsSurrogate(c) {
@@ -78,7 +78,7 @@ func (r *reader) joined(op string, part func() (test, error), join func([]test) 
 	}
 }
 
-// basic reads an expression in parentheses, a comparison or a test.
+// basic parses an expression in parentheses, a comparison or a test.
 func (r *reader) basic() (test, error) {
 	start := r.pos
 	negated := r.take("!")
@@ -148,8 +148,8 @@ func (r *reader) comparable(o operand) error {
 	return nil
 }
 
-// term reads a term, which may be an operand of a comparison, a test by itself, or both. The operand or the test
-// is nil if it cannot be used as such.
+// term parses a term, which may be an operand of a comparison, a test, or both. If it cannot be an operand or a
+// test, that result is nil.
 func (r *reader) term() (operand, test, error) {
 	switch c := r.peek(); {
 	case c == '@' || c == '$':
