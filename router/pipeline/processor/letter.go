@@ -29,7 +29,7 @@ func compileLetter(o *Options) Apply {
 	})
 }
 
-// lower appends s in lower case to dst. If s is already in lower case, it appends nothing and returns true.
+// lower appends s in lower case to dst. If s is already in lower case, it appends nothing and returns false.
 func lower(dst []byte, s string) ([]byte, bool) {
 	for i := range len(s) {
 		if c := s[i]; c >= 'A' && c <= 'Z' {

@@ -44,7 +44,7 @@ func compileURLEncoding(o *Options) Apply {
 
 var errNotUTF8 = errors.New("the decoded text is not UTF-8")
 
-// appendEscaped appends s to dst with percent escapes. If s needs none, it appends nothing and returns true.
+// appendEscaped appends s to dst with percent escapes. If s needs none, it appends nothing and returns false.
 func appendEscaped(dst []byte, s string) ([]byte, bool) {
 	i := 0
 	for i < len(s) && isUnreserved(s[i]) {
