@@ -64,7 +64,7 @@ func readAssets(from fs.FS, entry string, form func(contentType string, plain []
 	if err != nil {
 		return nil, err
 	}
-	sources[styleSheet] = sheet
+	sources[styleSheet] = shorten(sheet)
 	atFirst, err := joinStyles(sources, firstStyles)
 	if err != nil {
 		return nil, err

@@ -28,10 +28,16 @@ export function Sum({ stores }) {
     ${
       hits &&
       !hidden &&
-      html`<${Histogram} hits=${hits} hidden=${hide} zone=${prefs.zone.value} height=${narrow ? 58 : 72} byLevel=${state.by === 'level'}
+      html`<${Histogram} hits=${hits} hidden=${hide} zone=${prefs.zone.value} height=${narrow ? 58 : 72} byLevel=${levelsOf(explore)}
       onZoom=${(/** @type {string} */ from, /** @type {string} */ to) => explore.set({ from, to, row: '' })}
       onCompare=${(/** @type {string} */ afrom, /** @type {string} */ ato) => explore.set({ view: 'compare', afrom, ato })} />`
     }`;
+}
+
+/** How the bars have the colours of levels. @param {Explore} explore @returns {boolean | 'status'} */
+function levelsOf(explore) {
+  if (explore.state.value.by !== 'level') return false;
+  return explore.shape.value.scheme === 'status' ? 'status' : true;
 }
 
 /** The values of the bars: a click shows only one of them, a click with Alt hides it. @param {{explore: Explore, hide: string[], hidden: boolean}} props */
@@ -48,7 +54,7 @@ function Legend({ explore, hide, hidden }) {
       } else if (s.value !== null && name !== 'other') void explore.only(clauseFor(by, name, ':'));
     };
     return html`<button class="text" data-ui=${`legend-${name}`} aria-pressed=${!hide.includes(name)} title="Show only this. With Alt: hide it" onClick=${choose}><i
-      style=${{ background: colourOf(s.value, place, by === 'level') }}></i>${name}<b>${formatCount(s.counts.reduce((a, b) => a + b, 0))}</b></button>`;
+      style=${{ background: colourOf(s.value, place, levelsOf(explore)) }}></i>${name}<b>${formatCount(s.counts.reduce((a, b) => a + b, 0))}</b></button>`;
   })}</span>`;
 }
 

@@ -15,9 +15,10 @@ const palette = ['accent', 'number', 'ink-3', 'bar-info', 'string', 'line-2', 'e
  * The colour of a series: that of its level, else one by its place.
  * @param {unknown} value
  * @param {number} place
- * @param {boolean} [byLevel]
+ * @param {boolean | 'status'} [byLevel] status: levels are those of HTTP, where others are requests that went well
  */
 export function colourOf(value, place, byLevel = true) {
+  if (byLevel === 'status' && value === 'other') return 'var(--bar-info)';
   if (value === null || value === 'other') return 'var(--bar-none)';
   return byLevel && levels.includes(String(value)) ? `var(--bar-${value})` : `var(--${palette[place % palette.length]})`;
 }
@@ -28,7 +29,7 @@ export function colourOf(value, place, byLevel = true) {
  * @param {string[]} props.hidden values that are not drawn
  * @param {string} props.zone
  * @param {number} props.height
- * @param {boolean} props.byLevel
+ * @param {boolean | 'status'} props.byLevel
  * @param {(from: string, to: string) => void} props.onZoom
  * @param {(from: string, to: string) => void} [props.onCompare]
  */
@@ -140,7 +141,7 @@ function Brush({ from, to, count, text, onZoom, onCompare }) {
 /**
  * @param {number[]} ends
  * @param {{value: unknown, place: number}[]} shown
- * @param {boolean} byLevel
+ * @param {boolean | 'status'} byLevel
  */
 function gradient(ends, shown, byLevel) {
   const stops = ends.map((end, i) => `${colourOf(shown[i].value, shown[i].place, byLevel)} 0 ${end}px`);
