@@ -28,8 +28,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}),
 	}
 	m.refused = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "cordwood_meta_refused_nodes_total", Help: "Starts of nodes that the metadata group refused here: a " +
-			"data folder that is older than the cluster knows it, a removed node, a program that is too old.",
+		Name: "cordwood_meta_refused_nodes_total", Help: "Starts of nodes that the metadata group refused " +
+			"because of an outdated data folder, a removed node or a program that is too old.",
 	})
 	m.register(m.commands, m.watches, m.refused)
 	return m

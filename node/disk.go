@@ -52,7 +52,7 @@ func (n *node) watchDisk() error {
 	}
 	d.refused = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "cordwood_disk_writes_refused_total",
-		Help: "Requests with rows refused because the disk is full up to its reserve.",
+		Help: "Requests with rows that were refused because the free disk space was below the reserve.",
 	})
 	gauge := func(name, help string, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
@@ -61,21 +61,22 @@ func (n *node) watchDisk() error {
 		return fmt.Errorf("ask for the room on the disk of %s: %w", d.path, err)
 	}
 	n.registry.MustRegister(d.refused,
-		gauge("cordwood_disk_free_bytes", "Room on the disk of the data folder.", func() float64 {
+		gauge("cordwood_disk_free_bytes", "Free space on the disk of the data folder.", func() float64 {
 			return float64(d.free.Load())
 		}),
 		gauge("cordwood_disk_total_bytes", "Size of the disk of the data folder.", func() float64 {
 			return float64(d.total.Load())
 		}),
-		gauge("cordwood_disk_reserve_bytes", "Room below which no rows are taken.", func() float64 {
+		gauge("cordwood_disk_reserve_bytes", "Free disk space below which rows are refused.", func() float64 {
 			return float64(d.keep())
 		}),
-		gauge("cordwood_disk_full", "1 while no rows are taken because the disk is full up to its reserve.", func() float64 {
-			if d.space() == store.SpaceFull {
-				return 1
-			}
-			return 0
-		}),
+		gauge("cordwood_disk_full", "1 while rows are refused because the free disk space is below the reserve.",
+			func() float64 {
+				if d.space() == store.SpaceFull {
+					return 1
+				}
+				return 0
+			}),
 	)
 	n.disk = d
 	n.trouble.disk.Store(d)

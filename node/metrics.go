@@ -16,7 +16,7 @@ func newRegistry(v Version) *prometheus.Registry {
 	r := prometheus.NewRegistry()
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "cordwood_build_info", Help: "Always 1; the labels tell what this process was built from.",
+		Name: "cordwood_build_info", Help: "Always 1; the labels show the version and commit of this process.",
 		ConstLabels: prometheus.Labels{"version": v.Version, "commit": v.Commit, "go": v.Go},
 	})
 	info.Set(1)
@@ -28,7 +28,7 @@ func newRegistry(v Version) *prometheus.Registry {
 func (n *node) observe() {
 	n.registry.MustRegister(n.lines,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "cordwood_node_ready", Help: "1 while the node serves; else /ready says what it waits for.",
+			Name: "cordwood_node_ready", Help: "1 while the node is ready; otherwise /ready gives the reason.",
 		}, func() float64 {
 			if len(n.unready()) > 0 {
 				return 0
@@ -70,11 +70,12 @@ func newCallMetrics(reg prometheus.Registerer) *callMetrics {
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cordwood_rpc_calls_total",
 			Help: "Calls between nodes, and of roles of one process, that were answered here, by method and gRPC " +
-				"status. Writes and queries within one process are no such calls.",
+				"status. Writes and queries within one process are not counted.",
 		}, []string{"method", "code"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "cordwood_rpc_call_seconds",
-			Help:    "Time that such calls took, by method; without streams, which last as long as their readers want.",
+			Name: "cordwood_rpc_call_seconds",
+			Help: "Duration of calls between nodes, by method, without streams, which last as long as their " +
+				"readers want.",
 			Buckets: prometheus.ExponentialBuckets(0.0002, 4, 10),
 		}, []string{"method"}),
 	}

@@ -26,8 +26,8 @@ func (n *node) openReach() {
 	})
 	metapb.RegisterPeerServer(n.rpc.server, n.reach)
 	n.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "cordwood_node_unreachable", Help: "1 while most of the other nodes that this one reaches say that " +
-			"they cannot reach its port: it leads nothing that others can lead.",
+		Name: "cordwood_node_unreachable", Help: "1 while most of the nodes that this node can reach report " +
+			"that they cannot reach its port; the node then transfers its leaderships.",
 	}, func() float64 {
 		if n.reach.Unreachable() {
 			return 1

@@ -36,7 +36,7 @@ func (n *node) openTracing() error {
 	}
 	failures := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "cordwood_node_trace_export_failures_total",
-		Help: "Times that spans could not be sent to the collector; there only while traces are on.",
+		Help: "How often spans could not be sent to the collector; present only while traces are on.",
 	})
 	n.registry.MustRegister(failures)
 	ctx := context.Background()

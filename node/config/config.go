@@ -235,7 +235,7 @@ type Query struct {
 	KeptMemory ByteSize
 	// TempLimit bounds the temporary files of queries. Default 8GiB.
 	TempLimit ByteSize
-	// Nice is how much queries give way to ingestion for the CPU, 0 to 19. Default 5.
+	// Nice is how much lower the CPU priority of queries is than that of ingestion, 0 to 19. Default 5.
 	Nice int
 	// KillGrace is how long a query may continue after its end; then its process is killed.
 	// Default 2s.
@@ -270,7 +270,7 @@ type Disk struct {
 	// WriteDeadline is how long one write to a log may take before the process ends.
 	// Default 10s.
 	WriteDeadline time.Duration
-	// ScrubInterval is how often every segment is read through to find damage; 0: never.
+	// ScrubInterval is how often every segment is read to find damage; 0: never.
 	// Default 24h.
 	ScrubInterval time.Duration
 	// ScrubRate is how many bytes a second that reads; 0: never. Default 8MiB.

@@ -176,7 +176,7 @@ func (k *Kind) usage() string {
 			form += ", " + other + "://…"
 		}
 	}
-	return fmt.Sprintf("address for %s, %s, usually with port %d; several are separated by commas; none: off",
+	return fmt.Sprintf("address for %s, %s, usually with port %d; separate several addresses by commas; off by default",
 		k.What, form, k.Port)
 }
 

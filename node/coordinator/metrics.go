@@ -22,30 +22,30 @@ type metrics struct {
 
 var (
 	underReplicatedDesc = prometheus.NewDesc("cordwood_cluster_under_replicated_shards",
-		"Shards with fewer replicas on nodes that answer and are not stopping than they are to have. "+
-			"New ones that start do not count.", nil, nil)
+		"Shards that have fewer replicas than configured on nodes that answer and are not stopping. "+
+			"New shards that are starting are not counted.", nil, nil)
 	toleranceDesc = prometheus.NewDesc("cordwood_cluster_failure_tolerance",
-		"How many more nodes may fail, in the worst case, until a shard or the metadata group stops; negative: one has. "+
-			"Nodes that are stopping count as missing.", nil, nil)
+		"How many more nodes may fail in the worst case before a shard or the metadata group stops; negative if "+
+			"one has stopped already. Nodes that are stopping count as missing.", nil, nil)
 	unavailableDesc = prometheus.NewDesc("cordwood_cluster_unavailable_shards",
-		"Shards that can be neither written nor read: they have no leader, and not for an election of some seconds. "+
-			"New ones that start do not count.", nil, nil)
+		"Shards that can be neither written nor read, because they have had no leader for longer than an election "+
+			"takes. New shards that are starting are not counted.", nil, nil)
 	operationsDesc = prometheus.NewDesc("cordwood_cluster_operations",
-		"Operations that are remembered, by kind and state: running, done, failed or cancelled.",
+		"Recorded operations, by kind and state: running, done, failed or cancelled.",
 		[]string{"kind", "state"}, nil)
 	nodesDownDesc = prometheus.NewDesc("cordwood_cluster_nodes_down",
-		"Nodes that do not answer, but those that were emptied.", nil, nil)
+		"Nodes that do not answer, except nodes that were emptied.", nil, nil)
 	nodesDesc  = prometheus.NewDesc("cordwood_cluster_nodes", "Nodes of the cluster.", nil, nil)
 	shardsDesc = prometheus.NewDesc("cordwood_cluster_shards", "Shards of the cluster.", nil, nil)
 	oldestDesc = prometheus.NewDesc("cordwood_cluster_operation_oldest_age_seconds",
 		"Age of the oldest operation that has not ended; 0 if there is none.", nil, nil)
 	epochDesc = prometheus.NewDesc("cordwood_cluster_table_epoch_max",
-		"Highest epoch of all tables: how often the table that went to other shards most often did so, and 1 before.", nil,
+		"Highest epoch of all tables. A table begins with epoch 1, and each change of its shards adds 1.", nil,
 		nil)
 	movedTablesDesc = prometheus.NewDesc("cordwood_cluster_tables_several_placements",
 		"Tables with rows on shards that no longer take their writes.", nil, nil)
 	coordinatesDesc = prometheus.NewDesc("cordwood_cluster_coordinates", "1 on the node that coordinates the cluster, "+
-		"which has the other metrics of this kind; 0 on others with the role meta.", nil, nil)
+		"0 on other nodes with the role meta. Only the coordinating node has the other metrics of the cluster.", nil, nil)
 )
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -56,11 +56,11 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		}, []string{"kind"}),
 		done: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cordwood_cluster_operations_ended_total",
-			Help: "Operations that ended here, by kind and state: done, failed or cancelled.",
+			Help: "Operations that ended while this node coordinated, by kind and state: done, failed or cancelled.",
 		}, []string{"kind", "state"}),
 		fails: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cordwood_cluster_steps_failed_total",
-			Help: "Calls for steps of operations that failed and are made again, by kind of operation and step.",
+			Help: "Failed calls for steps of operations, which are repeated, by kind of operation and step.",
 		}, []string{"kind", "step"}),
 	}
 	for _, kind := range []string{operation.ShardMove, operation.ReplicaRepair, operation.ReplicaRebuild} {

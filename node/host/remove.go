@@ -157,7 +157,7 @@ func (h *Host) register(r prometheus.Registerer) {
 		return len(h.failed)
 	})
 	gauge("cordwood_node_unknown_shards",
-		"Folders of shards that the cluster does not place on this node; they are left alone.", func() int {
+		"Folders of shards that the cluster does not place on this node; the node does not change them.", func() int {
 			return len(h.unknown)
 		})
 	r.MustRegister(h.metrics...)

@@ -39,13 +39,13 @@ func Explanations() []Explanation {
 		{Unknown, bug, readLog, RetryKeyed},
 		{
 			Unsupported, "cordwood does not do this: a statement, a type, a compression, an authentication scheme",
-			"Read the message; it names what to use instead where there is something", RetryNever,
+			"Read the message; it names an alternative if there is one", RetryNever,
 		},
 		{Unexpected, bug, readLog, RetryKeyed},
 		{Internal, bug, readLog, RetryKeyed},
 		{
 			InvalidArguments, "the request is wrong: a parameter, a header, the body, a record, an option, a value",
-			"Correct what the message names. For records see [my batch is " +
+			"Correct the fault that the message names. For records see [my batch is " +
 				"refused](troubleshooting.md#my-batch-is-refused)", RetryNever,
 		},
 		{
@@ -53,7 +53,8 @@ func Explanations() []Explanation {
 			"Give the client a longer time limit", RetryKeyed,
 		},
 		{
-			IllegalState, "not possible in the present state, for example an operation that has already ended",
+			IllegalState, "the request is not possible in the present state, for example because an operation " +
+				"has already ended",
 			"Read the message; look at `cordwood cluster status`", RetryNever,
 		},
 		{
@@ -63,7 +64,7 @@ func Explanations() []Explanation {
 		{
 			DeadlineExceeded,
 			"the time limit of the request (`x-svc-timeout`) was reached, usually while waiting for another node",
-			"Send it again; if it lasts, look at `cordwood cluster status`", RetryKeyed,
+			"Send it again; if the error persists, look at `cordwood cluster status`", RetryKeyed,
 		},
 		{Suspended, unused, noAdvice, RetryLater},
 		{
@@ -79,59 +80,63 @@ func Explanations() []Explanation {
 			QueryTimeout, "the statement reached its time limit",
 			"Narrow the time range, or ask for more time with `x-svc-timeout` (up to `--query-max-timeout`)", RetryNever,
 		},
-		{TableAlreadyExists, "a table of that name exists", "Use `CREATE TABLE IF NOT EXISTS`, or another name", RetryNever},
+		{TableAlreadyExists, "a table of this name exists", "Use `CREATE TABLE IF NOT EXISTS`, or another name", RetryNever},
 		{
 			TableNotFound, "the table does not exist in this database",
 			"Check the name (names are case-sensitive) and the database (`db`, `x-svc-db-name`): `SHOW TABLES FROM db`",
 			RetryNever,
 		},
-		{ColumnNotFound, "the table has no such column", "`DESCRIBE table`. A column exists once a record with it " +
-			"was stored. Quote names with dots or capitals: `\"http.port\"`", RetryNever},
-		{ColumnExists, "the table has a column of that name", "Use `ADD COLUMN IF NOT EXISTS`, or another name", RetryNever},
+		{ColumnNotFound, "the table has no such column", "Look at the columns with `DESCRIBE table`. A column " +
+			"exists when a record with it has been stored. Quote names with dots or capitals: `\"http.port\"`", RetryNever},
+		{ColumnExists, "the table has a column of this name", "Use `ADD COLUMN IF NOT EXISTS`, or another name", RetryNever},
 		{
 			DatabaseNotFound, "the database does not exist",
-			"`CREATE DATABASE name`: ingestion creates tables, not databases", RetryNever,
+			"Run `CREATE DATABASE name`, because ingestion creates tables, but not databases", RetryNever,
 		},
-		{ShardNotFound, "the shard does not exist", "`cordwood shard list`", RetryNever},
+		{ShardNotFound, "the shard does not exist", "Run `cordwood shard list` to see the shards", RetryNever},
 		{ShardAlreadyExists, unused, noAdvice, RetryNever},
 		{ShardReadonly, unused, noAdvice, RetryLater},
 		{
 			ShardNotReady,
 			"a shard, or the metadata group, has no leader at the moment, or the node is starting or stopping",
-			"Wait; an election takes about three seconds. If it lasts, `cordwood cluster status` names the nodes to " +
-				"start", RetryLater,
+			"Wait; an election takes about three seconds. If the error persists, `cordwood cluster status` " +
+				"names the nodes to start", RetryLater,
 		},
 		{
 			ShardBusy, "the shard takes rows as fast as it can",
-			"Wait for `Retry-After`. If it lasts: fewer requests at a time, `partitions` for the table, more nodes", RetryLater,
+			"Wait for `Retry-After`. If the error persists, send fewer requests at the same time, set " +
+				"`partitions` of the table, or add nodes", RetryLater,
 		},
 		{
 			TableUnavailable, "the table is moving to another shard, is being restored, or a file of it is damaged",
-			"Wait; for a restore, until it is complete. [A damaged file](recovery.md#a-damaged-segment), which the " +
-				"message names, does not mend itself on a single server: the status is 500 there", RetryLater,
+			"Wait until the move or the restore is complete. If the message names a [damaged " +
+				"file](recovery.md#a-damaged-segment), a cluster with replicas repairs it; on a single server " +
+				"the status is 500, and you have to restore the file", RetryLater,
 		},
 		{
-			DatabaseAlreadyExists, "a database of that name exists",
+			DatabaseAlreadyExists, "a database of this name exists",
 			"Use `CREATE DATABASE IF NOT EXISTS`, or another name", RetryNever,
 		},
 		{
-			StorageUnavailable, "the disk is full (below `--disk-reserve`), fails, or a file is damaged",
-			"[A full disk](recovery.md#a-full-disk), [a damaged file](recovery.md#a-damaged-segment)", RetryLater,
+			StorageUnavailable, "the free disk space is below `--disk-reserve`, the disk fails, or a file is " +
+				"damaged",
+			"See [a full disk](recovery.md#a-full-disk) and [a damaged segment](recovery.md#a-damaged-segment)", RetryLater,
 		},
 		{
-			RequestOutdated, "the request is about an earlier state: a table or an operation was changed in between",
+			RequestOutdated, "the request refers to an earlier state, because a table or an operation was " +
+				"changed in the meantime",
 			"Look at the present state and send the request again", RetryNever,
 		},
 		{
 			ShardUnreachable, "the node that has the shard does not answer",
-			"Wait; if it lasts, `cordwood cluster status` names the node", RetryLater,
+			"Wait; if the error persists, `cordwood cluster status` names the node", RetryLater,
 		},
 		{
-			RuntimeResourcesExhausted, "the query needs more memory than is allowed, or than is free now",
-			"Narrow the time range or group by fewer values; `--query-memory`", RetryLater,
+			RuntimeResourcesExhausted, "the query needs more memory than is allowed or free",
+			"Narrow the time range, group by fewer values, or raise `--query-memory`", RetryLater,
 		},
-		{RateLimited, "too many requests, queries, tails, new tables or sign-ins at a time, or a body that arrives " +
-			"too slowly", "Wait for `Retry-After`; send fewer or smaller requests at a time", RetryLater},
+		{RateLimited, "too many requests, queries, tails, new tables or sign-ins at the same time, or a body " +
+			"that arrives too slowly", "Wait for `Retry-After`, and send fewer or smaller requests", RetryLater},
 		{
 			UserNotFound, "the user does not exist", "Check the name; the server reads its user file again on SIGHUP",
 			RetryNever,

@@ -91,7 +91,7 @@ func New(cfg Config) (*Reader, error) {
 	}
 	inFlight := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "cordwood_http_bodies_in_flight_bytes",
-		Help: "Bytes of request bodies, and of the rows made of them, reserved and not yet released.",
+		Help: "Memory that is reserved for request bodies and for the rows made from them, in bytes.",
 	}, func() float64 { return float64(r.budget.used.Load()) })
 	for _, c := range []prometheus.Collector{r.refused, inFlight} {
 		if err := cfg.Registerer.Register(c); err != nil {

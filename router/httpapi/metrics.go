@@ -49,7 +49,8 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16),
 		}, []string{"route"}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "cordwood_http_panics_total", Help: "Requests that a bug in this program ended.",
+			Name: "cordwood_http_panics_total", Help: "Requests that failed because of a bug in this program (a " +
+				"panic).",
 		}),
 	}
 	for _, c := range []prometheus.Collector{m.requests, m.seconds, m.panics} {

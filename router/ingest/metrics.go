@@ -116,23 +116,24 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			"Records that a filter, or a program whose result is null or an empty list, dropped, by database and protocol.",
 			"db"),
 		expired: counter("cordwood_ingest_expired_rows_total",
-			"Rows of log ingestion that were older than the ttl of their table when they came, by database and protocol.", "db"),
+			"Ingested rows that were older than the ttl of their table when they arrived, by database and "+
+				"protocol.", "db"),
 		rejects: counter("cordwood_ingest_rejects_stored_total",
 			"Skipped records that were kept in svc_private.rejects, by protocol."),
 		failed: counter("cordwood_ingest_failed_total",
 			"Log requests refused or failed, by protocol and stage: parameters, disk, busy, body, pipeline, write.", "stage"),
 		keyed: counter("cordwood_ingest_keyed_requests_total",
-			"Log requests that had a key, as by the header Idempotency-Key, by protocol."),
-		repeated: counter("cordwood_ingest_repeated_bodies_total", "Log bodies that the same sender sent again within 2 "+
-			"minutes, by a protocol of another system: the answer may have been lost, or equal bodies are meant."),
-		again: counter("cordwood_ingest_repeated_records_total", "Records that came again and were left out, because the "+
-			"table has them already, by protocol."),
+			"Log requests with a key, for example in the header Idempotency-Key, by protocol."),
+		repeated: counter("cordwood_ingest_repeated_bodies_total", "Log bodies that the same sender sent twice within 2 "+
+			"minutes, by protocol of another system. Either the answer was lost, or the sender has equal bodies."),
+		again: counter("cordwood_ingest_repeated_records_total", "Repeated records that were left out because the table "+
+			"has them already, by protocol."),
 		cut: counter("cordwood_ingest_cut_records_total",
-			"Records that were longer than their protocol allows, and were cut off there, by protocol."),
+			"Records that were longer than their protocol allows and were therefore cut, by protocol."),
 		stages: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "cordwood_ingest_stage_seconds",
-			Help: "Time of the stages of log requests: body (read and decompressed), pipeline (records parsed and made " +
-				"rows), write (schema ensured, rows stored), by protocol.",
+			Help: "Time of the stages of log requests: body (read and decompress it), pipeline (parse records " +
+				"and make rows), write (create missing tables and columns, store rows), by protocol.",
 			Buckets: prometheus.ExponentialBuckets(0.0001, 2, 18),
 		}, []string{"stage", "protocol"}),
 		dbs: labels.NewLimit(maxDatabaseLabels),

@@ -102,7 +102,8 @@ func New[P any](cfg Config[P]) (*Cache[P], error) {
 
 func (c *Cache[P]) register(reg prometheus.Registerer) error {
 	c.compiled = prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "cordwood_pipelines_compiled_total", Help: "Stored pipelines compiled for use, without uploads.",
+		Name: "cordwood_pipelines_compiled_total", Help: "Stored pipelines that were compiled for use; uploads " +
+			"are not counted.",
 	})
 	c.failed = prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "cordwood_pipelines_failed_total", Help: "Stored pipelines that could not be read or compiled.",
@@ -115,7 +116,7 @@ func (c *Cache[P]) register(reg prometheus.Registerer) error {
 		Name: "cordwood_pipelines_cached", Help: "Compiled pipelines in memory.",
 	}, func() float64 { n, _ := c.held(); return float64(n) })
 	bytes := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "cordwood_pipelines_cached_bytes", Help: "Memory of compiled pipelines, about.",
+		Name: "cordwood_pipelines_cached_bytes", Help: "Approximate memory of compiled pipelines.",
 	}, func() float64 { _, b := c.held(); return float64(b) })
 	if reg == nil {
 		return nil

@@ -24,7 +24,8 @@ func newMetrics(reg prometheus.Registerer, g *turns.Gate) (*metrics, error) {
 			Name: "cordwood_sql_statements_total", Help: "SQL statements run, by kind and error code (0: success).",
 		}, []string{"kind", "code"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "cordwood_sql_seconds", Help: "Time that SQL statements took, the writing of the answer included, by kind.",
+			Name: "cordwood_sql_seconds", Help: "Duration of SQL statements, including the time to write the " +
+				"answer, by kind.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
 		}, []string{"kind"}),
 	}
@@ -35,7 +36,7 @@ func newMetrics(reg prometheus.Registerer, g *turns.Gate) (*metrics, error) {
 		Name: "cordwood_sql_running", Help: "SELECT statements that run now.",
 	}, func() float64 { running, _ := g.Counts(); return float64(running) })
 	waiting := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "cordwood_sql_waiting", Help: "SELECT statements that wait for their turn.",
+		Name: "cordwood_sql_waiting", Help: "SELECT statements that wait for a slot.",
 	}, func() float64 { _, waiting := g.Counts(); return float64(waiting) })
 	for _, c := range []prometheus.Collector{m.statements, m.seconds, running, waiting} {
 		if err := reg.Register(c); err != nil {

@@ -35,36 +35,37 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Name: "cordwood_write_batches_total", Help: "Batches that shards acknowledged.",
 		}),
 		bytes: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "cordwood_write_encoded_bytes_total", Help: "Bytes of the batches that shards acknowledged, encoded.",
+			Name: "cordwood_write_encoded_bytes_total", Help: "Encoded bytes of the batches that shards " +
+				"acknowledged.",
 		}),
 		schemas: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cordwood_write_schema_changes_total",
 			Help: "Commands for new tables and columns, by result: ok, conflict or error.",
 		}, []string{"result"}),
 		partial: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "cordwood_write_partial_total", Help: "Requests that were stored in part, by whether they have a key (yes " +
-				"or no); the repetition of those that have none doubles rows.",
+			Name: "cordwood_write_partial_total", Help: "Requests that were stored in part, by whether they " +
+				"have a key (yes or no). If a request without a key is repeated, rows are stored twice.",
 		}, []string{"key"}),
 		recalls: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "cordwood_write_recalled_batches_total",
-			Help: "Batches of requests with a key that a shard which took their table's writes before has stored.",
+			Help: "Batches with a key that a former shard of their table had already stored.",
 		}),
 	}
 	m.types = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cordwood_write_type_conflicts_total",
-		Help: "What became of values whose type was not their column's, by kind: columns of integers that became Float64 " +
-			"(widened), values that were put aside as text (aside), values that were converted (cast). " +
-			"Those that were refused count as skipped records or failed requests.",
+		Help: "Values whose type differed from the type of their column, by kind: columns of integers that " +
+			"became Float64 (widened), values that were put aside as text (aside), values that were converted " +
+			"(cast). Refused values count as skipped records or failed requests.",
 	}, []string{"kind"})
 	m.ensure = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    "cordwood_write_schema_seconds",
-		Help:    "Time that a command for new tables and columns took; requests that need none have no part in it.",
+		Help:    "Duration of commands for new tables and columns.",
 		Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16),
 	})
 	m.tables = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cordwood_write_table_bytes_total",
-		Help: "Bytes of encoded batches that shards acknowledged, by table: of the first 200 tables that were written to " +
-			"here, and of all others together.",
+		Help: "Bytes of encoded batches that shards acknowledged, by table, for the first 200 tables that this " +
+			"router writes to; all other tables share one series.",
 	}, []string{"db", "table"})
 	m.limit, m.others = labels.NewLimit(maxTableLabels), m.tables.WithLabelValues(labels.Others, labels.Others)
 	for _, result := range []string{"ok", "conflict", "error"} {

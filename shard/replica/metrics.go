@@ -88,7 +88,7 @@ type raftCollector struct{ r *Replica }
 
 var (
 	leaderDesc    = raftDesc("leader", "1 if this member leads its group.")
-	knowsDesc     = raftDesc("leader_known", "1 if this member knows who leads its group.")
+	knowsDesc     = raftDesc("leader_known", "1 if this member knows the leader of its group.")
 	termDesc      = raftDesc("term", "Term of the group, as this member knows it; it increases with every election.")
 	lastDesc      = raftDesc("last_index", "Index of the last entry of this member's log.")
 	committedDesc = raftDesc("commit_index", "Index of the last entry that this member knows to be committed.")

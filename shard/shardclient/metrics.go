@@ -21,7 +21,7 @@ func newMetrics(reg prometheus.Registerer, c *Client) *metrics {
 		}),
 		retries: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cordwood_shardclient_retries_total",
-			Help: "Tries of writes that were repeated, by reason: UNREACHABLE, or what the shard answered.",
+			Help: "Repeated attempts of writes, by reason: UNREACHABLE, or the answer of the shard.",
 		}, []string{"reason"}),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "cordwood_shardclient_write_seconds", Help: "Duration of writes to shards, retries included.",
@@ -35,7 +35,7 @@ func newMetrics(reg prometheus.Registerer, c *Client) *metrics {
 	if reg != nil {
 		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "cordwood_shardclient_queue_bytes",
-			Help: "Bytes of writes that are on their way to shards or wait for their turn.",
+			Help: "Bytes of writes that are being sent to shards or wait to be sent.",
 		}, func() float64 { return float64(c.load()) }))
 		reg.MustRegister(m.writes, m.bytes, m.retries, m.seconds)
 	}

@@ -58,7 +58,8 @@ func NewMetrics(cfg *Config, reg prometheus.Registerer) *Metrics {
 	m.QueueSeconds = histogram("cordwood_shard_queue_seconds",
 		"Time that the oldest write of an entry waited in the leader's queue.", short)
 	m.CommitSeconds = histogram("cordwood_shard_commit_seconds",
-		"Time from the proposal of an entry of writes until it is on a majority and applied; on the leader.", short)
+		"Time from the proposal of a log entry with writes until it is on a majority and applied, measured on "+
+			"the leader.", short)
 	m.ApplySeconds = histogram("cordwood_shard_apply_seconds", "Duration of the apply of one entry of writes.", short)
 	m.compactSeconds = histogram("cordwood_shard_compaction_seconds", "Duration of a completed compaction.",
 		prometheus.ExponentialBuckets(0.01, 2, 14))

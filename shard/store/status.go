@@ -176,7 +176,7 @@ func (st *Status) gauges(gauge func(name, help string, value func() float64)) {
 		}))
 	gauge("cordwood_shard_flush_debt_bytes", "Memory of memtables that are frozen and not yet in segments.",
 		locked(func() float64 { return float64(tb.Mem.size() - tb.Mem.bytes) }))
-	gauge("cordwood_shard_tables", "Tables that the shard has definitions of.",
+	gauge("cordwood_shard_tables", "Tables whose definitions the shard has.",
 		locked(func() float64 { return float64(len(tb.State.Tables)) }))
 	gauge("cordwood_shard_segment_bytes", "Bytes of live segments.", locked(func() float64 {
 		var n int64

@@ -47,7 +47,7 @@ func newMetrics(protocol string, reg prometheus.Registerer) (*metrics, error) {
 		}),
 		batches: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: prefix + "batches", Help: "Batches of messages of the protocol " + protocol +
-				" that are filled or stored now.",
+				" that are being filled or stored.",
 		}),
 	}
 	var err error

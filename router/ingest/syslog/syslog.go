@@ -49,7 +49,7 @@ func New(cfg Config) (*Server, error) {
 	var err error
 	cut := sockdoor.Register(cfg.Registerer, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "cordwood_syslog_cut_total",
-		Help: "Messages of syslog that were longer than 256 KiB, and were cut off there.",
+		Help: "Syslog messages that were longer than 256 KiB and were therefore cut.",
 	}), &err)
 	if err != nil {
 		return nil, fmt.Errorf("syslog: %w", err)

@@ -25,8 +25,8 @@ type metrics struct {
 func newMetrics(reg prometheus.Registerer, w *Worker) (*metrics, error) {
 	m := &metrics{restarts: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cordwood_query_worker_restarts_total",
-		Help: "Query workers that ended and were replaced: by crash, memory (the system gave no more), stuck (a query did " +
-			"not stop), start (it could not start).",
+		Help: "Query workers that ended and were replaced, by reason: crash, memory (the system gave no more), " +
+			"stuck (a query did not stop), start (it could not start).",
 	}, []string{"reason"})}
 	for _, reason := range []string{reasonCrash, reasonMemory, reasonStuck, reasonStart} {
 		m.restarts.WithLabelValues(reason)
@@ -91,7 +91,7 @@ func newMetrics(reg prometheus.Registerer, w *Worker) (*metrics, error) {
 		m.restarts, m.refusals, m.pages, m.evicted, m.parts,
 		gauge("cordwood_query_running", "Queries that are running in the query worker.",
 			func() float64 { running, _ := w.queries.Counts(); return float64(running) }),
-		gauge("cordwood_query_waiting", "Queries that wait for their turn at the query worker.",
+		gauge("cordwood_query_waiting", "Queries that wait for a slot of the query worker.",
 			func() float64 { _, waiting := w.queries.Counts(); return float64(waiting) }),
 		gauge("cordwood_query_memory_limit_bytes", "Maximum memory of all queries of this node together.",
 			func() float64 { return float64(w.cfg.MemoryLimit) }),

@@ -19,19 +19,20 @@ func newQueryMetrics(reg prometheus.Registerer) *queryMetrics {
 	m := &queryMetrics{
 		split: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cordwood_query_split_total",
-			Help: "Statements over several nodes that each node ran over its own rows, by kind: " +
-				"aggregate, pairs (values of each group, counted), project (arguments of aggregates), top, limit, " +
+			Help: "Statements that were split over several nodes, by kind: aggregate, pairs (values of each " +
+				"group with their counts), project (arguments of aggregates), top, limit, " +
 				"distinct or rows.",
 		}, []string{"kind"}),
 		hauled: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "cordwood_query_hauled_total",
 			Help: "Statements over several nodes whose rows were fetched from the other nodes, by reason: join, form (of the " +
 				"statement, such as WITH or UNION), subquery, window, volatile (functions such as random), function, " +
-				"aggregate, sort, names, type, refused, large (partial results), failed. EXPLAIN says more.",
+				"aggregate, sort, names, type, refused, large (partial results), failed. EXPLAIN gives details.",
 		}, []string{"reason"}),
 		bytes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "cordwood_query_partial_bytes_total",
-			Help: "Bytes of partial results that nodes, this one included, returned for statements asked here.",
+			Help: "Bytes of partial results that nodes, including this one, returned for statements that this " +
+				"node coordinates.",
 		}),
 	}
 	for _, kind := range query.SplitKinds {
