@@ -82,7 +82,7 @@ func (q *localQuery) RecvMsg(m any) error {
 	select {
 	case chunk := <-q.chunks:
 		out.Reset()
-		out.ArrowIpc, out.Partial = chunk.ArrowIpc, chunk.Partial
+		out.ArrowIpc, out.Partial, out.Stages = chunk.ArrowIpc, chunk.Partial, chunk.Stages
 		return nil
 	case <-q.done:
 	case <-q.ctx.Done():
@@ -131,7 +131,7 @@ func (a *localAnswer) SetTrailer(metadata.MD)      {}
 // Send hands a chunk on. The service may use the chunk's memory again, so it is copied.
 func (a *localAnswer) Send(chunk *shardpb.QueryChunk) error {
 	_ = a.SendHeader(nil) // never fails
-	out := &shardpb.QueryChunk{ArrowIpc: bytes.Clone(chunk.ArrowIpc), Partial: chunk.Partial}
+	out := &shardpb.QueryChunk{ArrowIpc: bytes.Clone(chunk.ArrowIpc), Partial: chunk.Partial, Stages: chunk.Stages}
 	select {
 	case a.query.chunks <- out:
 		return nil

@@ -1879,7 +1879,9 @@ type QueryRequest struct {
 	QueryId string `protobuf:"bytes,22,opt,name=query_id,json=queryId,proto3" json:"query_id,omitempty"`
 	// Not empty for a part whose sql only counts the rows of its table: the name of the column of its answer. A node that
 	// knows the number does not run sql.
-	CountAs       string `protobuf:"bytes,23,opt,name=count_as,json=countAs,proto3" json:"count_as,omitempty"`
+	CountAs string `protobuf:"bytes,23,opt,name=count_as,json=countAs,proto3" json:"count_as,omitempty"`
+	// The answer to a part ends with a message that says how long its stages took.
+	Stages        bool `protobuf:"varint,24,opt,name=stages,proto3" json:"stages,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2012,6 +2014,13 @@ func (x *QueryRequest) GetCountAs() string {
 	return ""
 }
 
+func (x *QueryRequest) GetStages() bool {
+	if x != nil {
+		return x.Stages
+	}
+	return false
+}
+
 type ShardNodes struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ShardId       uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
@@ -2069,7 +2078,9 @@ type QueryChunk struct {
 	// Next bytes of the Arrow IPC stream.
 	ArrowIpc []byte `protobuf:"bytes,1,opt,name=arrow_ipc,json=arrowIpc,proto3" json:"arrow_ipc,omitempty"`
 	// What was left out, for allow_partial; in the first message only.
-	Partial       []string `protobuf:"bytes,2,rep,name=partial,proto3" json:"partial,omitempty"`
+	Partial []string `protobuf:"bytes,2,rep,name=partial,proto3" json:"partial,omitempty"`
+	// In a last message, if the request asks for it.
+	Stages        *PartStages `protobuf:"bytes,3,opt,name=stages,proto3" json:"stages,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2118,6 +2129,68 @@ func (x *QueryChunk) GetPartial() []string {
 	return nil
 }
 
+func (x *QueryChunk) GetStages() *PartStages {
+	if x != nil {
+		return x.Stages
+	}
+	return nil
+}
+
+// PartStages says how long a node took for a part of a query.
+type PartStages struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Until it had the rows: for its shards to be ready, and for views of them.
+	GatherNanos int64 `protobuf:"varint,1,opt,name=gather_nanos,json=gatherNanos,proto3" json:"gather_nanos,omitempty"`
+	// To run the statement, with waiting for a turn.
+	RunNanos      int64 `protobuf:"varint,2,opt,name=run_nanos,json=runNanos,proto3" json:"run_nanos,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PartStages) Reset() {
+	*x = PartStages{}
+	mi := &file_shardpb_shard_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PartStages) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PartStages) ProtoMessage() {}
+
+func (x *PartStages) ProtoReflect() protoreflect.Message {
+	mi := &file_shardpb_shard_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PartStages.ProtoReflect.Descriptor instead.
+func (*PartStages) Descriptor() ([]byte, []int) {
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *PartStages) GetGatherNanos() int64 {
+	if x != nil {
+		return x.GatherNanos
+	}
+	return 0
+}
+
+func (x *PartStages) GetRunNanos() int64 {
+	if x != nil {
+		return x.RunNanos
+	}
+	return 0
+}
+
 type TailRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	ShardId uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
@@ -2137,7 +2210,7 @@ type TailRequest struct {
 
 func (x *TailRequest) Reset() {
 	*x = TailRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[30]
+	mi := &file_shardpb_shard_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2149,7 +2222,7 @@ func (x *TailRequest) String() string {
 func (*TailRequest) ProtoMessage() {}
 
 func (x *TailRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[30]
+	mi := &file_shardpb_shard_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2162,7 +2235,7 @@ func (x *TailRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailRequest.ProtoReflect.Descriptor instead.
 func (*TailRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{30}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TailRequest) GetShardId() uint32 {
@@ -2227,7 +2300,7 @@ type TailChunk struct {
 
 func (x *TailChunk) Reset() {
 	*x = TailChunk{}
-	mi := &file_shardpb_shard_proto_msgTypes[31]
+	mi := &file_shardpb_shard_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2239,7 +2312,7 @@ func (x *TailChunk) String() string {
 func (*TailChunk) ProtoMessage() {}
 
 func (x *TailChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[31]
+	mi := &file_shardpb_shard_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2252,7 +2325,7 @@ func (x *TailChunk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TailChunk.ProtoReflect.Descriptor instead.
 func (*TailChunk) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{31}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TailChunk) GetArrowIpc() []byte {
@@ -2283,7 +2356,7 @@ type StatsRequest struct {
 
 func (x *StatsRequest) Reset() {
 	*x = StatsRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[32]
+	mi := &file_shardpb_shard_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2295,7 +2368,7 @@ func (x *StatsRequest) String() string {
 func (*StatsRequest) ProtoMessage() {}
 
 func (x *StatsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[32]
+	mi := &file_shardpb_shard_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2308,7 +2381,7 @@ func (x *StatsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsRequest.ProtoReflect.Descriptor instead.
 func (*StatsRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{32}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *StatsRequest) GetSegments() bool {
@@ -2341,7 +2414,7 @@ type StatsResponse struct {
 
 func (x *StatsResponse) Reset() {
 	*x = StatsResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[33]
+	mi := &file_shardpb_shard_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2353,7 +2426,7 @@ func (x *StatsResponse) String() string {
 func (*StatsResponse) ProtoMessage() {}
 
 func (x *StatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[33]
+	mi := &file_shardpb_shard_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2366,7 +2439,7 @@ func (x *StatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatsResponse.ProtoReflect.Descriptor instead.
 func (*StatsResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{33}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *StatsResponse) GetShards() []*ShardStats {
@@ -2408,7 +2481,7 @@ type ShardStats struct {
 
 func (x *ShardStats) Reset() {
 	*x = ShardStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[34]
+	mi := &file_shardpb_shard_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2420,7 +2493,7 @@ func (x *ShardStats) String() string {
 func (*ShardStats) ProtoMessage() {}
 
 func (x *ShardStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[34]
+	mi := &file_shardpb_shard_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2433,7 +2506,7 @@ func (x *ShardStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStats.ProtoReflect.Descriptor instead.
 func (*ShardStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{34}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ShardStats) GetShardId() uint32 {
@@ -2596,7 +2669,7 @@ type TableStats struct {
 
 func (x *TableStats) Reset() {
 	*x = TableStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[35]
+	mi := &file_shardpb_shard_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2608,7 +2681,7 @@ func (x *TableStats) String() string {
 func (*TableStats) ProtoMessage() {}
 
 func (x *TableStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[35]
+	mi := &file_shardpb_shard_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2621,7 +2694,7 @@ func (x *TableStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableStats.ProtoReflect.Descriptor instead.
 func (*TableStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{35}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *TableStats) GetTableId() uint64 {
@@ -2669,7 +2742,7 @@ type SegmentStats struct {
 
 func (x *SegmentStats) Reset() {
 	*x = SegmentStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[36]
+	mi := &file_shardpb_shard_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2681,7 +2754,7 @@ func (x *SegmentStats) String() string {
 func (*SegmentStats) ProtoMessage() {}
 
 func (x *SegmentStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[36]
+	mi := &file_shardpb_shard_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2694,7 +2767,7 @@ func (x *SegmentStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentStats.ProtoReflect.Descriptor instead.
 func (*SegmentStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{36}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SegmentStats) GetTableId() uint64 {
@@ -2767,7 +2840,7 @@ type OperationStats struct {
 
 func (x *OperationStats) Reset() {
 	*x = OperationStats{}
-	mi := &file_shardpb_shard_proto_msgTypes[37]
+	mi := &file_shardpb_shard_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2779,7 +2852,7 @@ func (x *OperationStats) String() string {
 func (*OperationStats) ProtoMessage() {}
 
 func (x *OperationStats) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[37]
+	mi := &file_shardpb_shard_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2792,7 +2865,7 @@ func (x *OperationStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OperationStats.ProtoReflect.Descriptor instead.
 func (*OperationStats) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{37}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *OperationStats) GetId() uint64 {
@@ -2865,7 +2938,7 @@ type PinRequest struct {
 
 func (x *PinRequest) Reset() {
 	*x = PinRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[38]
+	mi := &file_shardpb_shard_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2877,7 +2950,7 @@ func (x *PinRequest) String() string {
 func (*PinRequest) ProtoMessage() {}
 
 func (x *PinRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[38]
+	mi := &file_shardpb_shard_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2890,7 +2963,7 @@ func (x *PinRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinRequest.ProtoReflect.Descriptor instead.
 func (*PinRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{38}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *PinRequest) GetShardId() uint32 {
@@ -2936,7 +3009,7 @@ type PinResponse struct {
 
 func (x *PinResponse) Reset() {
 	*x = PinResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[39]
+	mi := &file_shardpb_shard_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2948,7 +3021,7 @@ func (x *PinResponse) String() string {
 func (*PinResponse) ProtoMessage() {}
 
 func (x *PinResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[39]
+	mi := &file_shardpb_shard_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2961,7 +3034,7 @@ func (x *PinResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinResponse.ProtoReflect.Descriptor instead.
 func (*PinResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{39}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *PinResponse) GetPinId() uint64 {
@@ -3025,7 +3098,7 @@ type TableMerging struct {
 
 func (x *TableMerging) Reset() {
 	*x = TableMerging{}
-	mi := &file_shardpb_shard_proto_msgTypes[40]
+	mi := &file_shardpb_shard_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3037,7 +3110,7 @@ func (x *TableMerging) String() string {
 func (*TableMerging) ProtoMessage() {}
 
 func (x *TableMerging) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[40]
+	mi := &file_shardpb_shard_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3050,7 +3123,7 @@ func (x *TableMerging) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableMerging.ProtoReflect.Descriptor instead.
 func (*TableMerging) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{40}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *TableMerging) GetTableId() uint64 {
@@ -3078,7 +3151,7 @@ type MergeEra struct {
 
 func (x *MergeEra) Reset() {
 	*x = MergeEra{}
-	mi := &file_shardpb_shard_proto_msgTypes[41]
+	mi := &file_shardpb_shard_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3090,7 +3163,7 @@ func (x *MergeEra) String() string {
 func (*MergeEra) ProtoMessage() {}
 
 func (x *MergeEra) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[41]
+	mi := &file_shardpb_shard_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3103,7 +3176,7 @@ func (x *MergeEra) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MergeEra.ProtoReflect.Descriptor instead.
 func (*MergeEra) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{41}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *MergeEra) GetBefore() uint64 {
@@ -3133,7 +3206,7 @@ type ExpiredRows struct {
 
 func (x *ExpiredRows) Reset() {
 	*x = ExpiredRows{}
-	mi := &file_shardpb_shard_proto_msgTypes[42]
+	mi := &file_shardpb_shard_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3145,7 +3218,7 @@ func (x *ExpiredRows) String() string {
 func (*ExpiredRows) ProtoMessage() {}
 
 func (x *ExpiredRows) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[42]
+	mi := &file_shardpb_shard_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3158,7 +3231,7 @@ func (x *ExpiredRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpiredRows.ProtoReflect.Descriptor instead.
 func (*ExpiredRows) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{42}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ExpiredRows) GetTableId() uint64 {
@@ -3210,7 +3283,7 @@ type PinnedSegment struct {
 
 func (x *PinnedSegment) Reset() {
 	*x = PinnedSegment{}
-	mi := &file_shardpb_shard_proto_msgTypes[43]
+	mi := &file_shardpb_shard_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3222,7 +3295,7 @@ func (x *PinnedSegment) String() string {
 func (*PinnedSegment) ProtoMessage() {}
 
 func (x *PinnedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[43]
+	mi := &file_shardpb_shard_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3235,7 +3308,7 @@ func (x *PinnedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PinnedSegment.ProtoReflect.Descriptor instead.
 func (*PinnedSegment) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{43}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *PinnedSegment) GetId() uint64 {
@@ -3345,7 +3418,7 @@ type SegmentColumn struct {
 
 func (x *SegmentColumn) Reset() {
 	*x = SegmentColumn{}
-	mi := &file_shardpb_shard_proto_msgTypes[44]
+	mi := &file_shardpb_shard_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3357,7 +3430,7 @@ func (x *SegmentColumn) String() string {
 func (*SegmentColumn) ProtoMessage() {}
 
 func (x *SegmentColumn) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[44]
+	mi := &file_shardpb_shard_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3370,7 +3443,7 @@ func (x *SegmentColumn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentColumn.ProtoReflect.Descriptor instead.
 func (*SegmentColumn) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{44}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SegmentColumn) GetId() uint32 {
@@ -3427,7 +3500,7 @@ type SegmentTable struct {
 
 func (x *SegmentTable) Reset() {
 	*x = SegmentTable{}
-	mi := &file_shardpb_shard_proto_msgTypes[45]
+	mi := &file_shardpb_shard_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3439,7 +3512,7 @@ func (x *SegmentTable) String() string {
 func (*SegmentTable) ProtoMessage() {}
 
 func (x *SegmentTable) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[45]
+	mi := &file_shardpb_shard_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3452,7 +3525,7 @@ func (x *SegmentTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SegmentTable.ProtoReflect.Descriptor instead.
 func (*SegmentTable) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{45}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *SegmentTable) GetTableId() uint64 {
@@ -3495,7 +3568,7 @@ type ReadSegmentRequest struct {
 
 func (x *ReadSegmentRequest) Reset() {
 	*x = ReadSegmentRequest{}
-	mi := &file_shardpb_shard_proto_msgTypes[46]
+	mi := &file_shardpb_shard_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3507,7 +3580,7 @@ func (x *ReadSegmentRequest) String() string {
 func (*ReadSegmentRequest) ProtoMessage() {}
 
 func (x *ReadSegmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[46]
+	mi := &file_shardpb_shard_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3520,7 +3593,7 @@ func (x *ReadSegmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSegmentRequest.ProtoReflect.Descriptor instead.
 func (*ReadSegmentRequest) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{46}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ReadSegmentRequest) GetShardId() uint32 {
@@ -3561,7 +3634,7 @@ type ReadSegmentResponse struct {
 
 func (x *ReadSegmentResponse) Reset() {
 	*x = ReadSegmentResponse{}
-	mi := &file_shardpb_shard_proto_msgTypes[47]
+	mi := &file_shardpb_shard_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3573,7 +3646,7 @@ func (x *ReadSegmentResponse) String() string {
 func (*ReadSegmentResponse) ProtoMessage() {}
 
 func (x *ReadSegmentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_shardpb_shard_proto_msgTypes[47]
+	mi := &file_shardpb_shard_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3586,7 +3659,7 @@ func (x *ReadSegmentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadSegmentResponse.ProtoReflect.Descriptor instead.
 func (*ReadSegmentResponse) Descriptor() ([]byte, []int) {
-	return file_shardpb_shard_proto_rawDescGZIP(), []int{47}
+	return file_shardpb_shard_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ReadSegmentResponse) GetData() []byte {
@@ -3735,7 +3808,7 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\vmore_shards\x18\a \x03(\rR\n" +
 	"moreShards\x12\x19\n" +
 	"\bleft_out\x18\b \x03(\rR\aleftOutB\x11\n" +
-	"\x0f_expired_before\"\xc8\x03\n" +
+	"\x0f_expired_before\"\xe0\x03\n" +
 	"\fQueryRequest\x12\x10\n" +
 	"\x03sql\x18\x01 \x01(\tR\x03sql\x12\x1a\n" +
 	"\bdatabase\x18\x02 \x01(\tR\bdatabase\x122\n" +
@@ -3751,15 +3824,21 @@ const file_shardpb_shard_proto_rawDesc = "" +
 	"\x05share\x18\x14 \x01(\tR\x05share\x12\x12\n" +
 	"\x04part\x18\x15 \x01(\bR\x04part\x12\x19\n" +
 	"\bquery_id\x18\x16 \x01(\tR\aqueryId\x12\x19\n" +
-	"\bcount_as\x18\x17 \x01(\tR\acountAs\"B\n" +
+	"\bcount_as\x18\x17 \x01(\tR\acountAs\x12\x16\n" +
+	"\x06stages\x18\x18 \x01(\bR\x06stages\"B\n" +
 	"\n" +
 	"ShardNodes\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12\x19\n" +
-	"\bnode_ids\x18\x02 \x03(\tR\anodeIds\"C\n" +
+	"\bnode_ids\x18\x02 \x03(\tR\anodeIds\"w\n" +
 	"\n" +
 	"QueryChunk\x12\x1b\n" +
 	"\tarrow_ipc\x18\x01 \x01(\fR\barrowIpc\x12\x18\n" +
-	"\apartial\x18\x02 \x03(\tR\apartial\"\xf3\x01\n" +
+	"\apartial\x18\x02 \x03(\tR\apartial\x122\n" +
+	"\x06stages\x18\x03 \x01(\v2\x1a.cordwood.shard.PartStagesR\x06stages\"L\n" +
+	"\n" +
+	"PartStages\x12!\n" +
+	"\fgather_nanos\x18\x01 \x01(\x03R\vgatherNanos\x12\x1b\n" +
+	"\trun_nanos\x18\x02 \x01(\x03R\brunNanos\"\xf3\x01\n" +
 	"\vTailRequest\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12-\n" +
 	"\x04name\x18\x02 \x01(\v2\x19.cordwood.shard.TableNameR\x04name\x12,\n" +
@@ -3925,7 +4004,7 @@ func file_shardpb_shard_proto_rawDescGZIP() []byte {
 }
 
 var file_shardpb_shard_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_shardpb_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 48)
+var file_shardpb_shard_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_shardpb_shard_proto_goTypes = []any{
 	(MergeRule)(0),                    // 0: cordwood.shard.MergeRule
 	(ChangeReplicasRequest_Change)(0), // 1: cordwood.shard.ChangeReplicasRequest.Change
@@ -3959,96 +4038,98 @@ var file_shardpb_shard_proto_goTypes = []any{
 	(*QueryRequest)(nil),              // 29: cordwood.shard.QueryRequest
 	(*ShardNodes)(nil),                // 30: cordwood.shard.ShardNodes
 	(*QueryChunk)(nil),                // 31: cordwood.shard.QueryChunk
-	(*TailRequest)(nil),               // 32: cordwood.shard.TailRequest
-	(*TailChunk)(nil),                 // 33: cordwood.shard.TailChunk
-	(*StatsRequest)(nil),              // 34: cordwood.shard.StatsRequest
-	(*StatsResponse)(nil),             // 35: cordwood.shard.StatsResponse
-	(*ShardStats)(nil),                // 36: cordwood.shard.ShardStats
-	(*TableStats)(nil),                // 37: cordwood.shard.TableStats
-	(*SegmentStats)(nil),              // 38: cordwood.shard.SegmentStats
-	(*OperationStats)(nil),            // 39: cordwood.shard.OperationStats
-	(*PinRequest)(nil),                // 40: cordwood.shard.PinRequest
-	(*PinResponse)(nil),               // 41: cordwood.shard.PinResponse
-	(*TableMerging)(nil),              // 42: cordwood.shard.TableMerging
-	(*MergeEra)(nil),                  // 43: cordwood.shard.MergeEra
-	(*ExpiredRows)(nil),               // 44: cordwood.shard.ExpiredRows
-	(*PinnedSegment)(nil),             // 45: cordwood.shard.PinnedSegment
-	(*SegmentColumn)(nil),             // 46: cordwood.shard.SegmentColumn
-	(*SegmentTable)(nil),              // 47: cordwood.shard.SegmentTable
-	(*ReadSegmentRequest)(nil),        // 48: cordwood.shard.ReadSegmentRequest
-	(*ReadSegmentResponse)(nil),       // 49: cordwood.shard.ReadSegmentResponse
-	(*schemapb.Table)(nil),            // 50: cordwood.schema.Table
-	(schemapb.Type)(0),                // 51: cordwood.schema.Type
-	(schemapb.Semantic)(0),            // 52: cordwood.schema.Semantic
+	(*PartStages)(nil),                // 32: cordwood.shard.PartStages
+	(*TailRequest)(nil),               // 33: cordwood.shard.TailRequest
+	(*TailChunk)(nil),                 // 34: cordwood.shard.TailChunk
+	(*StatsRequest)(nil),              // 35: cordwood.shard.StatsRequest
+	(*StatsResponse)(nil),             // 36: cordwood.shard.StatsResponse
+	(*ShardStats)(nil),                // 37: cordwood.shard.ShardStats
+	(*TableStats)(nil),                // 38: cordwood.shard.TableStats
+	(*SegmentStats)(nil),              // 39: cordwood.shard.SegmentStats
+	(*OperationStats)(nil),            // 40: cordwood.shard.OperationStats
+	(*PinRequest)(nil),                // 41: cordwood.shard.PinRequest
+	(*PinResponse)(nil),               // 42: cordwood.shard.PinResponse
+	(*TableMerging)(nil),              // 43: cordwood.shard.TableMerging
+	(*MergeEra)(nil),                  // 44: cordwood.shard.MergeEra
+	(*ExpiredRows)(nil),               // 45: cordwood.shard.ExpiredRows
+	(*PinnedSegment)(nil),             // 46: cordwood.shard.PinnedSegment
+	(*SegmentColumn)(nil),             // 47: cordwood.shard.SegmentColumn
+	(*SegmentTable)(nil),              // 48: cordwood.shard.SegmentTable
+	(*ReadSegmentRequest)(nil),        // 49: cordwood.shard.ReadSegmentRequest
+	(*ReadSegmentResponse)(nil),       // 50: cordwood.shard.ReadSegmentResponse
+	(*schemapb.Table)(nil),            // 51: cordwood.schema.Table
+	(schemapb.Type)(0),                // 52: cordwood.schema.Type
+	(schemapb.Semantic)(0),            // 53: cordwood.schema.Semantic
 }
 var file_shardpb_shard_proto_depIdxs = []int32{
 	4,  // 0: cordwood.shard.QueriesResponse.queries:type_name -> cordwood.shard.RunningQuery
 	28, // 1: cordwood.shard.DescribeRequest.tables:type_name -> cordwood.shard.QueryTable
 	9,  // 2: cordwood.shard.DescribeResponse.columns:type_name -> cordwood.shard.AnswerColumn
-	50, // 3: cordwood.shard.HandOverRequest.table:type_name -> cordwood.schema.Table
+	51, // 3: cordwood.shard.HandOverRequest.table:type_name -> cordwood.schema.Table
 	30, // 4: cordwood.shard.HandOverRequest.nodes:type_name -> cordwood.shard.ShardNodes
 	1,  // 5: cordwood.shard.ChangeReplicasRequest.change:type_name -> cordwood.shard.ChangeReplicasRequest.Change
-	50, // 6: cordwood.shard.DefineTablesRequest.tables:type_name -> cordwood.schema.Table
+	51, // 6: cordwood.shard.DefineTablesRequest.tables:type_name -> cordwood.schema.Table
 	18, // 7: cordwood.shard.CheckKeysRequest.keys:type_name -> cordwood.shard.BatchKey
-	50, // 8: cordwood.shard.ScanRequest.table:type_name -> cordwood.schema.Table
-	50, // 9: cordwood.shard.WriteRequest.tables:type_name -> cordwood.schema.Table
+	51, // 8: cordwood.shard.ScanRequest.table:type_name -> cordwood.schema.Table
+	51, // 9: cordwood.shard.WriteRequest.tables:type_name -> cordwood.schema.Table
 	25, // 10: cordwood.shard.AnalyzeResponse.tables:type_name -> cordwood.shard.TableName
 	25, // 11: cordwood.shard.QueryTable.name:type_name -> cordwood.shard.TableName
-	50, // 12: cordwood.shard.QueryTable.table:type_name -> cordwood.schema.Table
+	51, // 12: cordwood.shard.QueryTable.table:type_name -> cordwood.schema.Table
 	28, // 13: cordwood.shard.QueryRequest.tables:type_name -> cordwood.shard.QueryTable
 	30, // 14: cordwood.shard.QueryRequest.nodes:type_name -> cordwood.shard.ShardNodes
-	25, // 15: cordwood.shard.TailRequest.name:type_name -> cordwood.shard.TableName
-	50, // 16: cordwood.shard.TailRequest.table:type_name -> cordwood.schema.Table
-	36, // 17: cordwood.shard.StatsResponse.shards:type_name -> cordwood.shard.ShardStats
-	37, // 18: cordwood.shard.ShardStats.tables:type_name -> cordwood.shard.TableStats
-	38, // 19: cordwood.shard.ShardStats.segments:type_name -> cordwood.shard.SegmentStats
-	39, // 20: cordwood.shard.ShardStats.operations:type_name -> cordwood.shard.OperationStats
-	45, // 21: cordwood.shard.PinResponse.segments:type_name -> cordwood.shard.PinnedSegment
-	44, // 22: cordwood.shard.PinResponse.expired:type_name -> cordwood.shard.ExpiredRows
-	42, // 23: cordwood.shard.PinResponse.merging:type_name -> cordwood.shard.TableMerging
-	43, // 24: cordwood.shard.TableMerging.eras:type_name -> cordwood.shard.MergeEra
-	0,  // 25: cordwood.shard.MergeEra.rule:type_name -> cordwood.shard.MergeRule
-	46, // 26: cordwood.shard.PinnedSegment.columns:type_name -> cordwood.shard.SegmentColumn
-	47, // 27: cordwood.shard.PinnedSegment.tables:type_name -> cordwood.shard.SegmentTable
-	51, // 28: cordwood.shard.SegmentColumn.type:type_name -> cordwood.schema.Type
-	52, // 29: cordwood.shard.SegmentColumn.semantic:type_name -> cordwood.schema.Semantic
-	23, // 30: cordwood.shard.ShardService.Write:input_type -> cordwood.shard.WriteRequest
-	26, // 31: cordwood.shard.ShardService.Analyze:input_type -> cordwood.shard.AnalyzeRequest
-	29, // 32: cordwood.shard.ShardService.Query:input_type -> cordwood.shard.QueryRequest
-	32, // 33: cordwood.shard.ShardService.Tail:input_type -> cordwood.shard.TailRequest
-	34, // 34: cordwood.shard.ShardService.Stats:input_type -> cordwood.shard.StatsRequest
-	40, // 35: cordwood.shard.ShardService.Pin:input_type -> cordwood.shard.PinRequest
-	48, // 36: cordwood.shard.ShardService.ReadSegment:input_type -> cordwood.shard.ReadSegmentRequest
-	12, // 37: cordwood.shard.ShardService.ChangeReplicas:input_type -> cordwood.shard.ChangeReplicasRequest
-	14, // 38: cordwood.shard.ShardService.ReadBarrier:input_type -> cordwood.shard.ReadBarrierRequest
-	16, // 39: cordwood.shard.ShardService.DefineTables:input_type -> cordwood.shard.DefineTablesRequest
-	19, // 40: cordwood.shard.ShardService.CheckKeys:input_type -> cordwood.shard.CheckKeysRequest
-	21, // 41: cordwood.shard.ShardService.Scan:input_type -> cordwood.shard.ScanRequest
-	10, // 42: cordwood.shard.ShardService.HandOver:input_type -> cordwood.shard.HandOverRequest
-	2,  // 43: cordwood.shard.ShardService.Queries:input_type -> cordwood.shard.QueriesRequest
-	5,  // 44: cordwood.shard.ShardService.KillQuery:input_type -> cordwood.shard.KillQueryRequest
-	7,  // 45: cordwood.shard.ShardService.Describe:input_type -> cordwood.shard.DescribeRequest
-	24, // 46: cordwood.shard.ShardService.Write:output_type -> cordwood.shard.WriteResponse
-	27, // 47: cordwood.shard.ShardService.Analyze:output_type -> cordwood.shard.AnalyzeResponse
-	31, // 48: cordwood.shard.ShardService.Query:output_type -> cordwood.shard.QueryChunk
-	33, // 49: cordwood.shard.ShardService.Tail:output_type -> cordwood.shard.TailChunk
-	35, // 50: cordwood.shard.ShardService.Stats:output_type -> cordwood.shard.StatsResponse
-	41, // 51: cordwood.shard.ShardService.Pin:output_type -> cordwood.shard.PinResponse
-	49, // 52: cordwood.shard.ShardService.ReadSegment:output_type -> cordwood.shard.ReadSegmentResponse
-	13, // 53: cordwood.shard.ShardService.ChangeReplicas:output_type -> cordwood.shard.ChangeReplicasResponse
-	15, // 54: cordwood.shard.ShardService.ReadBarrier:output_type -> cordwood.shard.ReadBarrierResponse
-	17, // 55: cordwood.shard.ShardService.DefineTables:output_type -> cordwood.shard.DefineTablesResponse
-	20, // 56: cordwood.shard.ShardService.CheckKeys:output_type -> cordwood.shard.CheckKeysResponse
-	22, // 57: cordwood.shard.ShardService.Scan:output_type -> cordwood.shard.ScanResponse
-	11, // 58: cordwood.shard.ShardService.HandOver:output_type -> cordwood.shard.HandOverResponse
-	3,  // 59: cordwood.shard.ShardService.Queries:output_type -> cordwood.shard.QueriesResponse
-	6,  // 60: cordwood.shard.ShardService.KillQuery:output_type -> cordwood.shard.KillQueryResponse
-	8,  // 61: cordwood.shard.ShardService.Describe:output_type -> cordwood.shard.DescribeResponse
-	46, // [46:62] is the sub-list for method output_type
-	30, // [30:46] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	32, // 15: cordwood.shard.QueryChunk.stages:type_name -> cordwood.shard.PartStages
+	25, // 16: cordwood.shard.TailRequest.name:type_name -> cordwood.shard.TableName
+	51, // 17: cordwood.shard.TailRequest.table:type_name -> cordwood.schema.Table
+	37, // 18: cordwood.shard.StatsResponse.shards:type_name -> cordwood.shard.ShardStats
+	38, // 19: cordwood.shard.ShardStats.tables:type_name -> cordwood.shard.TableStats
+	39, // 20: cordwood.shard.ShardStats.segments:type_name -> cordwood.shard.SegmentStats
+	40, // 21: cordwood.shard.ShardStats.operations:type_name -> cordwood.shard.OperationStats
+	46, // 22: cordwood.shard.PinResponse.segments:type_name -> cordwood.shard.PinnedSegment
+	45, // 23: cordwood.shard.PinResponse.expired:type_name -> cordwood.shard.ExpiredRows
+	43, // 24: cordwood.shard.PinResponse.merging:type_name -> cordwood.shard.TableMerging
+	44, // 25: cordwood.shard.TableMerging.eras:type_name -> cordwood.shard.MergeEra
+	0,  // 26: cordwood.shard.MergeEra.rule:type_name -> cordwood.shard.MergeRule
+	47, // 27: cordwood.shard.PinnedSegment.columns:type_name -> cordwood.shard.SegmentColumn
+	48, // 28: cordwood.shard.PinnedSegment.tables:type_name -> cordwood.shard.SegmentTable
+	52, // 29: cordwood.shard.SegmentColumn.type:type_name -> cordwood.schema.Type
+	53, // 30: cordwood.shard.SegmentColumn.semantic:type_name -> cordwood.schema.Semantic
+	23, // 31: cordwood.shard.ShardService.Write:input_type -> cordwood.shard.WriteRequest
+	26, // 32: cordwood.shard.ShardService.Analyze:input_type -> cordwood.shard.AnalyzeRequest
+	29, // 33: cordwood.shard.ShardService.Query:input_type -> cordwood.shard.QueryRequest
+	33, // 34: cordwood.shard.ShardService.Tail:input_type -> cordwood.shard.TailRequest
+	35, // 35: cordwood.shard.ShardService.Stats:input_type -> cordwood.shard.StatsRequest
+	41, // 36: cordwood.shard.ShardService.Pin:input_type -> cordwood.shard.PinRequest
+	49, // 37: cordwood.shard.ShardService.ReadSegment:input_type -> cordwood.shard.ReadSegmentRequest
+	12, // 38: cordwood.shard.ShardService.ChangeReplicas:input_type -> cordwood.shard.ChangeReplicasRequest
+	14, // 39: cordwood.shard.ShardService.ReadBarrier:input_type -> cordwood.shard.ReadBarrierRequest
+	16, // 40: cordwood.shard.ShardService.DefineTables:input_type -> cordwood.shard.DefineTablesRequest
+	19, // 41: cordwood.shard.ShardService.CheckKeys:input_type -> cordwood.shard.CheckKeysRequest
+	21, // 42: cordwood.shard.ShardService.Scan:input_type -> cordwood.shard.ScanRequest
+	10, // 43: cordwood.shard.ShardService.HandOver:input_type -> cordwood.shard.HandOverRequest
+	2,  // 44: cordwood.shard.ShardService.Queries:input_type -> cordwood.shard.QueriesRequest
+	5,  // 45: cordwood.shard.ShardService.KillQuery:input_type -> cordwood.shard.KillQueryRequest
+	7,  // 46: cordwood.shard.ShardService.Describe:input_type -> cordwood.shard.DescribeRequest
+	24, // 47: cordwood.shard.ShardService.Write:output_type -> cordwood.shard.WriteResponse
+	27, // 48: cordwood.shard.ShardService.Analyze:output_type -> cordwood.shard.AnalyzeResponse
+	31, // 49: cordwood.shard.ShardService.Query:output_type -> cordwood.shard.QueryChunk
+	34, // 50: cordwood.shard.ShardService.Tail:output_type -> cordwood.shard.TailChunk
+	36, // 51: cordwood.shard.ShardService.Stats:output_type -> cordwood.shard.StatsResponse
+	42, // 52: cordwood.shard.ShardService.Pin:output_type -> cordwood.shard.PinResponse
+	50, // 53: cordwood.shard.ShardService.ReadSegment:output_type -> cordwood.shard.ReadSegmentResponse
+	13, // 54: cordwood.shard.ShardService.ChangeReplicas:output_type -> cordwood.shard.ChangeReplicasResponse
+	15, // 55: cordwood.shard.ShardService.ReadBarrier:output_type -> cordwood.shard.ReadBarrierResponse
+	17, // 56: cordwood.shard.ShardService.DefineTables:output_type -> cordwood.shard.DefineTablesResponse
+	20, // 57: cordwood.shard.ShardService.CheckKeys:output_type -> cordwood.shard.CheckKeysResponse
+	22, // 58: cordwood.shard.ShardService.Scan:output_type -> cordwood.shard.ScanResponse
+	11, // 59: cordwood.shard.ShardService.HandOver:output_type -> cordwood.shard.HandOverResponse
+	3,  // 60: cordwood.shard.ShardService.Queries:output_type -> cordwood.shard.QueriesResponse
+	6,  // 61: cordwood.shard.ShardService.KillQuery:output_type -> cordwood.shard.KillQueryResponse
+	8,  // 62: cordwood.shard.ShardService.Describe:output_type -> cordwood.shard.DescribeResponse
+	47, // [47:63] is the sub-list for method output_type
+	31, // [31:47] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_shardpb_shard_proto_init() }
@@ -4058,14 +4139,14 @@ func file_shardpb_shard_proto_init() {
 	}
 	file_shardpb_shard_proto_msgTypes[19].OneofWrappers = []any{}
 	file_shardpb_shard_proto_msgTypes[26].OneofWrappers = []any{}
-	file_shardpb_shard_proto_msgTypes[30].OneofWrappers = []any{}
+	file_shardpb_shard_proto_msgTypes[31].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_shardpb_shard_proto_rawDesc), len(file_shardpb_shard_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   48,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

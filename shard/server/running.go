@@ -50,6 +50,8 @@ type runningQuery struct {
 	phase       atomic.Pointer[string]
 	parts, done atomic.Uint32
 	bytes       atomic.Int64
+	// gatherAt and runAt are how long after begun the phases of these names began, in nanoseconds; 0: they did not.
+	gatherAt, runAt atomic.Int64
 }
 
 // killedError is the cause with which KILL ends a query.
@@ -92,7 +94,22 @@ func (r *running) enter(ctx context.Context, req *shardpb.QueryRequest) (_ conte
 }
 
 // Enter notes what the query does now.
-func (q *runningQuery) Enter(phase string) { q.phase.Store(&phase) }
+func (q *runningQuery) Enter(phase string) {
+	q.phase.Store(&phase)
+	switch phase {
+	case phaseGather:
+		q.gatherAt.Store(int64(time.Since(q.begun)))
+	case phaseRun:
+		q.runAt.Store(int64(time.Since(q.begun)))
+	}
+}
+
+// stages returns how long the phases of a part took that ends now.
+func (q *runningQuery) stages() *shardpb.PartStages {
+	return &shardpb.PartStages{
+		GatherNanos: q.runAt.Load() - q.gatherAt.Load(), RunNanos: int64(time.Since(q.begun)) - q.runAt.Load(),
+	}
+}
 
 // Asks notes that other nodes are asked for a number of parts.
 func (q *runningQuery) Asks(parts int) {

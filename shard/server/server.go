@@ -149,7 +149,11 @@ func (s *server) Query(req *shardpb.QueryRequest, stream grpc.ServerStreamingSer
 	defer leave()
 	out := newLively(stream)
 	defer out.end()
-	return errs.ToGRPC(q.ended(ctx, s.query(ctx, q, req, watched{out, q})))
+	err := s.query(ctx, q, req, watched{out, q})
+	if err == nil && req.Part && req.Stages {
+		err = out.Send(&shardpb.QueryChunk{Stages: q.stages()})
+	}
+	return errs.ToGRPC(q.ended(ctx, err))
 }
 
 // query answers a query that is listed.

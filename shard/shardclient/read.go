@@ -152,6 +152,9 @@ func stream[T any, P rows[T]](ctx context.Context, c *Client, a readRequest,
 			rest: P(first).GetArrowIpc(), end: err, partial: P(first).GetPartial(),
 			next: func() ([]byte, error) {
 				m, err := receive(p, messages)
+				if of, ok := any(m).(staged); ok && of.GetStages() != nil {
+					r.stages = of.GetStages()
+				}
 				return P(m).GetArrowIpc(), err
 			},
 		}
@@ -268,7 +271,14 @@ type streamReader struct {
 	end    error
 	// partial is what the answer lacks, for a request that allowed it.
 	partial []string
+	stages  *shardpb.PartStages
 }
+
+// staged is a message that may say how long the stages of a part took.
+type staged interface{ GetStages() *shardpb.PartStages }
+
+// Stages says how long the stages of a part took, once the answer has been read, if the request asked for it; else nil.
+func (r *streamReader) Stages() *shardpb.PartStages { return r.stages }
 
 // Partial lists what the answer lacks, for a request that allowed it.
 func (r *streamReader) Partial() []string { return r.partial }

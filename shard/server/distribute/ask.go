@@ -43,7 +43,7 @@ func (d *Statement) request(p *part) *shardpb.QueryRequest {
 	}
 	return &shardpb.QueryRequest{
 		Sql: cmp.Or(p.sql, d.split.Worker), Database: d.req.Database, Part: true, Share: d.req.Share,
-		QueryId: d.id, CountAs: countAs,
+		QueryId: d.id, CountAs: countAs, Stages: d.split.Explain != "",
 		AllowPartial: d.req.AllowPartial, AnyReplica: d.req.AnyReplica, MaxStalenessNanos: d.req.MaxStalenessNanos,
 		Unchecked: d.req.Unchecked,
 		Tables: []*shardpb.QueryTable{{
@@ -97,6 +97,9 @@ func (d *Statement) fill(ctx context.Context, p *part) error {
 		return err
 	}
 	p.streams, p.bytes = streams, buf.Len()
+	if of, ok := r.(interface{ Stages() *shardpb.PartStages }); ok {
+		p.stages = of.Stages()
+	}
 	for _, stream := range streams {
 		d.frontier.add(stream)
 	}

@@ -39,6 +39,7 @@ func (d *Statement) Note() string {
 		fmt.Fprintf(&b, "\ncounted by their hashes: %d hashes", d.sentHashes)
 	}
 	if d.asked > 0 {
+		fmt.Fprintf(&b, "\nthe statement was split in %s", d.planned.Round(10*time.Microsecond))
 		fmt.Fprintf(&b, "\nall nodes had answered after %s: %d bytes", d.asked.Round(100*time.Microsecond), d.bytes.Load())
 	}
 	for _, p := range d.parts {
@@ -51,6 +52,13 @@ func (d *Statement) Note() string {
 			fmt.Fprintf(&b, ", the %d largest groups are enough", d.split.Best.Rows)
 		case p.sql != "" && !d.counted:
 			b.WriteString(", asked again for rows that are not behind those of others")
+		}
+		if st := p.stages; st != nil {
+			fmt.Fprintf(&b, "\n  rows found in %s, statement run in %s",
+				time.Duration(st.GatherNanos).Round(10*time.Microsecond), time.Duration(st.RunNanos).Round(10*time.Microsecond))
+		}
+		if p.reads != "" {
+			b.WriteString("\n  reads " + p.reads)
 		}
 	}
 	return b.String()

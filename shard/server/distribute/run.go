@@ -34,6 +34,9 @@ func (d *Statement) Run(ctx context.Context, out Answer) (done bool, err error) 
 		}
 		d.asked = time.Since(begin)
 	}
+	if d.split.Explain != "" {
+		d.explainParts(ctx)
+	}
 	return d.finish(ctx)
 }
 

@@ -29,8 +29,8 @@ type Statement struct {
 	bytes   atomic.Int64
 	// frontier is set for statements for the first rows by time, and nil for others.
 	frontier *frontier
-	// asked is the time until all nodes had answered.
-	asked time.Duration
+	// planned is the time that it took to split the statement, asked the time until all nodes had answered.
+	planned, asked time.Duration
 	// counted reports that the distinct values were counted by their hashes, and number is the result. The nodes sent
 	// sentHashes hashes.
 	counted    bool
@@ -54,6 +54,9 @@ type part struct {
 	streams [][]byte
 	bytes   int
 	took    time.Duration
+	// reads is what the node reads, and stages how long its stages took, for EXPLAIN.
+	reads  string
+	stages *shardpb.PartStages
 }
 
 // TakeApart prepares a query whose rows lie on other nodes as well; id identifies the query on all nodes. It returns
@@ -65,9 +68,11 @@ func (n *Nodes) TakeApart(ctx context.Context, req *shardpb.QueryRequest, id str
 		return nil, nil
 	}
 	ctx, span := tracing.Start(ctx, "split query")
+	begin := time.Now()
 	d := &Statement{nodes: n, req: req, id: id, progress: progress}
 	var err error
 	d.split, err = n.split(ctx, req)
+	d.planned = time.Since(begin)
 	span.End(err)
 	if err != nil {
 		return nil, err

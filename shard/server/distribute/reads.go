@@ -1,0 +1,84 @@
+package distribute
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"golang.org/x/sync/errgroup"
+
+	"cordwood/proto/errs"
+)
+
+// For EXPLAIN, each node is asked what it reads for its part: its engine knows which segments and row groups are left
+// out, and why.
+
+// maxReads bounds the answer to such a question, in bytes.
+const maxReads = 1 << 20
+
+// explainParts asks the nodes what they read. A node that does not answer has the reason in its place.
+func (d *Statement) explainParts(ctx context.Context) {
+	var group errgroup.Group
+	group.SetLimit(partsAtATime)
+	for _, p := range d.parts {
+		group.Go(func() error {
+			reads, err := d.explainPart(ctx, p)
+			if err != nil {
+				reads = "what it reads is not known: " + errs.From(err).Msg
+			}
+			p.reads = reads
+			return nil
+		})
+	}
+	_ = group.Wait() // no function fails
+}
+
+// explainPart returns what EXPLAIN of the statement for nodes says of the segments of a node.
+func (d *Statement) explainPart(ctx context.Context, p *part) (string, error) {
+	req := d.request(&part{shards: p.shards})
+	req.Sql, req.CountAs, req.Stages = "EXPLAIN "+req.Sql, "", false
+	r, err := d.nodes.cfg.Ask(ctx, req)
+	if err != nil {
+		return "", err
+	}
+	defer r.Close()
+	answer, err := io.ReadAll(io.LimitReader(r, maxReads))
+	if err != nil {
+		return "", err
+	}
+	streams, err := cutStreams(answer)
+	if err != nil {
+		return "", err
+	}
+	var reads []string
+	for _, stream := range streams {
+		err := eachBatch(stream, func(rec arrow.RecordBatch) error {
+			keys, ok := rec.Column(0).(*array.String)
+			if !ok || rec.NumCols() < 2 {
+				return errStream
+			}
+			for i := range keys.Len() {
+				if keys.Value(i) == "segments" {
+					reads = append(reads, d.readsOf(rec.Column(1).ValueStr(i)))
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return "", err
+		}
+	}
+	return strings.Join(reads, "; "), nil
+}
+
+// readsOf returns what EXPLAIN of a node says of segments in one line, without the name of the table.
+func (d *Statement) readsOf(segments string) string {
+	lines := strings.Split(segments, "\n")
+	for i, line := range lines {
+		line = strings.TrimPrefix(strings.TrimSpace(line), d.split.Table.String()+": ")
+		lines[i] = strings.Replace(line, "answered without the plan below", "answered without DuckDB", 1)
+	}
+	return strings.Join(lines, "; ")
+}
