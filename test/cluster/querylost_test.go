@@ -395,3 +395,46 @@ func (s *spread) left(t *testing.T, user *Node) (ids []int) {
 	}
 	return ids
 }
+
+// TestTableReplacedDuringQueries drops a table and makes another one of its name while statements wait for a node, and
+// then kills the node, so that rows are asked for once more. Each answer is that of one of the two tables, or an error.
+func TestTableReplacedDuringQueries(t *testing.T) {
+	t.Parallel()
+	s := newSpread(t, 3, 240_000, "--query-threads", "1", "--query-max-concurrent", "64")
+	user := s.Nodes[0]
+	before, after := idsFrom(s.rows), idsFrom(5000)
+	victim := s.leading(t, user)
+	answers := s.during(t, user, victim, func() {
+		user.Rows(t, "DROP TABLE spread")
+		user.Rows(t, spreadTable)
+		s.rows = 0
+		s.addThrough(t, user, len(after))
+		victim.Kill()
+	})
+	ofFirst, ofSecond, failed := 0, 0, 0
+	for _, a := range answers {
+		if a.Status != 200 || a.Header.Get("x-svc-partial") != "" {
+			failed++
+			if a.Status != 200 && a.Status != 503 && a.Header.Get("x-svc-err-code") != "4001" {
+				t.Errorf("%s: %d %.300s", a.statement.sql, a.Status, a.Body)
+			}
+			continue
+		}
+		rows, err := rowsOf(a.Answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch first, second := a.statement.check(rows, before), a.statement.check(rows, after); {
+		case second == nil:
+			ofSecond++
+		case first == nil:
+			ofFirst++
+		default:
+			t.Errorf("the answer is of neither table: %v; %v", first, second)
+		}
+	}
+	t.Logf("%d answers are of the first table, %d of the second, %d are errors or partial", ofFirst, ofSecond, failed)
+	if ofFirst+ofSecond == 0 {
+		t.Error("no statement was answered")
+	}
+}

@@ -17,6 +17,10 @@ type spread struct {
 	rows int
 }
 
+// spreadTable makes the table spread.
+const spreadTable = "CREATE TABLE spread (ts TIMESTAMP(3) TIME INDEX, id BIGINT, host STRING, v BIGINT, m STRING) " +
+	"WITH (append_mode='true', partitions='6')"
+
 // newSpread starts a cluster with so many rows or some more in the table spread, which has the columns ts, id (from
 // 0), host (seven values), v and m, a text that hardly occurs twice.
 func newSpread(t testing.TB, replication, rows int, args ...string) *spread {
@@ -29,8 +33,7 @@ func fillSpread(t testing.TB, c *Cluster, rows int) *spread {
 	t.Helper()
 	c.Start()
 	s := &spread{c, 0}
-	c.Nodes[0].Rows(t, "CREATE TABLE spread (ts TIMESTAMP(3) TIME INDEX, id BIGINT, host STRING, v BIGINT, m STRING) "+
-		"WITH (append_mode='true', partitions='6')")
+	c.Nodes[0].Rows(t, spreadTable)
 	// Shards are chosen by chance.
 	for s.add(t, rows); !s.everywhere(t); s.add(t, spreadBody) {
 		if s.rows > rows+20*spreadBody {
@@ -61,15 +64,20 @@ func (s *spread) add(t testing.TB, rows int) {
 	t.Helper()
 	for rows > 0 {
 		n := min(rows, spreadBody)
-		a, err := s.Nodes[s.rows/spreadBody%len(s.Nodes)].Do("POST",
-			"/v1/ingest?pipeline_name=svc_identity&table=spread&custom_time_index=ts;epoch;ms",
-			bytes.NewReader(spreadRows(s.rows, n)), "Content-Type", "application/x-ndjson")
-		if err != nil || a.Status != 200 {
-			t.Fatalf("ingest: %v, %v", a, err)
-		}
-		s.rows += n
+		s.addThrough(t, s.Nodes[s.rows/spreadBody%len(s.Nodes)], n)
 		rows -= n
 	}
+}
+
+// addThrough adds rows by one request to a node.
+func (s *spread) addThrough(t testing.TB, through *Node, rows int) {
+	t.Helper()
+	a, err := through.Do("POST", "/v1/ingest?pipeline_name=svc_identity&table=spread&custom_time_index=ts;epoch;ms",
+		bytes.NewReader(spreadRows(s.rows, rows)), "Content-Type", "application/x-ndjson")
+	if err != nil || a.Status != 200 {
+		t.Fatalf("ingest: %v, %v", a, err)
+	}
+	s.rows += rows
 }
 
 // spreadRows returns rows of the table spread.

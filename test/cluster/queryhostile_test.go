@@ -1,0 +1,133 @@
+package cluster
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+var highWaterLine = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
+
+// mostMemory returns the most memory that a process has had, in bytes; 0 if it is gone.
+func mostMemory(pid int) int64 {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	m := highWaterLine.FindSubmatch(b)
+	if err != nil || m == nil {
+		return 0
+	}
+	kb, _ := strconv.ParseInt(string(m[1]), 10, 64)
+	return kb << 10
+}
+
+// numbered returns so many texts made of a format and the numbers from 0.
+func numbered(n int, format string) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf(format, i)
+	}
+	return strings.Join(list, ", ")
+}
+
+// TestHostileSizesOverNodes sends statements whose groups, values, rows or texts are as many as they can be, over three
+// nodes with little memory, and a thousand dashboards at once. Each is answered, or refused with a reason; the memory
+// of servers and query processes stays bounded, and nothing is left of them.
+func TestHostileSizesOverNodes(t *testing.T) {
+	t.Parallel()
+	const queryMemory = 128 << 20
+	s := newSpread(t, 1, 480_000, "--query-threads", "1", "--query-memory", fmt.Sprint(queryMemory))
+	user := s.Nodes[0]
+	idle := map[*Node]int64{}
+	goroutines := map[*Node]float64{}
+	for _, n := range s.Nodes {
+		n.Rows(t, "SELECT count(*) FROM spread")
+		idle[n], goroutines[n] = mostMemory(n.Pid()), n.metric(t, "go_goroutines")
+	}
+	for _, q := range []struct {
+		name, sql string
+		refusal   string // with 400; empty: it is answered, or fails for lack of memory
+	}{
+		{"groups", "SELECT m, count(*) FROM spread GROUP BY m", ""},
+		{"first groups", "SELECT m, count(*) AS n FROM spread GROUP BY m ORDER BY n DESC, m LIMIT 10", ""},
+		{"pairs", "SELECT host, count(DISTINCT m), median(id) FROM spread GROUP BY host", ""},
+		{"distinct texts of 1 KB", "SELECT count(DISTINCT repeat(m, 16)) FROM spread", ""},
+		{"a limit of 1e9", "SELECT m FROM spread ORDER BY m LIMIT 1000000000", ""},
+		{"a limit of 1e9 of the newest", "SELECT * FROM spread ORDER BY ts DESC LIMIT 1000000000", ""},
+		{"8,000 columns", "SELECT " + numbered(8000, "max(v + %d)") + " FROM spread", ""},
+		{"10,000 columns", "SELECT " + numbered(10_000, "max(v + %d)") + " FROM spread", "at most 8192"},
+		{"200 levels", "SELECT max(" + strings.Repeat("(", 200) + "v" + strings.Repeat(" + 1)", 200) + ") FROM spread", ""},
+		{"900 levels", "SELECT " + strings.Repeat("(", 900) + "v" + strings.Repeat(" + 1)", 900) + " FROM spread", "nested"},
+		{"30,000 in a list", "SELECT count(*) FROM spread WHERE id IN (" + numbered(30_000, "%d") + ")", ""},
+		{"100,000 in a list", "SELECT count(*) FROM spread WHERE id IN (" + numbered(100_000, "%d") + ")", "262144"},
+		{"one list", "SELECT list(m) FROM spread", ""},
+		{"one text", "SELECT string_agg(m, ',' ORDER BY id) FROM spread", ""},
+	} {
+		begin := time.Now()
+		a, err := user.Do("POST", "/v1/sql", strings.NewReader(q.sql), "Content-Type", "application/sql",
+			"x-svc-timeout", "2m")
+		if err != nil {
+			t.Fatalf("%s: %v", q.name, err)
+		}
+		t.Logf("%s: status %d, %d bytes, %s", q.name, a.Status, len(a.Body), time.Since(begin).Round(time.Millisecond))
+		code := a.Header.Get("x-svc-err-code")
+		switch {
+		case q.refusal != "":
+			if a.Status != 400 || !strings.Contains(string(a.Body), q.refusal) {
+				t.Errorf("%s: %d %.300s, want %q", q.name, a.Status, a.Body, q.refusal)
+			}
+		case a.Status != 200 && (a.Status != 503 || code != "6000"):
+			t.Errorf("%s: %d %.300s", q.name, a.Status, a.Body)
+		}
+	}
+	const dashboards = 1000
+	var wg sync.WaitGroup
+	var answered, busy, other atomic.Int64
+	for i := range dashboards {
+		wg.Go(func() {
+			a, err := s.Nodes[i%3].Do("GET", "/v1/sql?sql="+url.QueryEscape(fmt.Sprintf(
+				"SELECT host, count(*), max(v) FROM spread WHERE v > %d GROUP BY host", i%10)), nil)
+			switch {
+			case err == nil && a.Status == 200:
+				answered.Add(1)
+			case err == nil && a.Status == 503 && a.Header.Get("Retry-After") != "":
+				busy.Add(1)
+			default:
+				other.Add(1)
+			}
+		})
+	}
+	wg.Wait()
+	t.Logf("%d dashboards were answered, %d may try again", answered.Load(), busy.Load())
+	if other.Load() > 0 || answered.Load() == 0 {
+		t.Errorf("%d dashboards were answered, %d were refused without a time to try again", answered.Load(), other.Load())
+	}
+	s.awaitIdle(t)
+	s.wantNoFiles(t)
+	for _, n := range s.Nodes {
+		// The partial results of a query have 64 MiB, those of all 256 MiB.
+		if most := mostMemory(n.Pid()); most > idle[n]+512<<20 {
+			t.Errorf("server %s had %d MiB, and %d before", n.Name, most>>20, idle[n]>>20)
+		}
+		for _, pid := range n.workers() {
+			// What functions allocate past the engine's limit has 512 MiB.
+			if most := mostMemory(pid); most > queryMemory+512<<20+128<<20 {
+				t.Errorf("a query process of %s had %d MiB", n.Name, most>>20)
+			}
+		}
+		Eventually(t, 30*time.Second, func() error {
+			if now := n.metric(t, "go_goroutines"); now > goroutines[n]+60 {
+				return fmt.Errorf("node %s has %v goroutines, and had %v", n.Name, now, goroutines[n])
+			}
+			return nil
+		})
+	}
+	if got := fmt.Sprint(user.Rows(t, "SELECT count(*) FROM spread")); got != fmt.Sprintf("[[%d]]", s.rows) {
+		t.Errorf("afterwards: %s rows", got)
+	}
+}
