@@ -209,3 +209,37 @@ func TestCopyRows(t *testing.T) {
 	b.click(`[data-ui=copy-ndjson]`)
 	b.until(`window.copied.split('\n').length === 5 && JSON.parse(window.copied.split('\n')[0]).host === 'web-1'`)
 }
+
+// TestPanes makes the fields wider and the row narrower, and closes the fields; the browser keeps that.
+func TestPanes(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(50)...)
+	b := open(t, s.url+"/dashboard/explore?t=app")
+	b.until(loaded)
+	key := func(side, key string) {
+		t.Helper()
+		b.until(`document.querySelector('[data-ui=splitter-` + side + `]')`)
+		eval[bool](b, `(document.querySelector('[data-ui=splitter-`+side+`]').dispatchEvent(
+			new KeyboardEvent('keydown', {key: `+quote(key)+`, bubbles: true})), true)`)
+	}
+	key("left", "ArrowRight")
+	b.until(`document.querySelector('.fieldlist').offsetWidth === 272`)
+	b.click(`[data-ui=row]`)
+	key("right", "ArrowRight")
+	b.until(`document.querySelector('.detail').offsetWidth === 396`)
+	b.press("Escape")
+	b.until(`!document.querySelector('.detail')`)
+	drag := func(event string, x int) {
+		t.Helper()
+		eval[bool](b, `((e) => { e.setPointerCapture = () => {}; e.dispatchEvent(new PointerEvent('pointer`+event+
+			`', {clientX: `+quote(x)+`, bubbles: true})); return true })(document.querySelector('[data-ui=splitter-left]'))`)
+	}
+	drag("down", 272)
+	drag("move", 60)
+	b.until(`document.querySelector('.fieldlist').offsetWidth === 0`)
+	b = open(t, s.url+"/dashboard/explore?t=app")
+	b.until(loaded + ` && document.querySelector('.fieldlist').offsetWidth === 0`)
+	b.click(`[data-ui=show-fields]`)
+	b.until(`document.querySelector('.fieldlist').offsetWidth === 272`)
+	eval[bool](b, `(localStorage.clear(), true)`)
+}

@@ -13,8 +13,8 @@ const views = [
   ['compare', 'Compare', 'D'],
 ];
 
-/** @param {{stores: import('../main.js').Stores, onFields: () => void}} props */
-export function ListHead({ stores, onFields }) {
+/** @param {{stores: import('../main.js').Stores, onFields: () => void, fieldsHidden: boolean}} props */
+export function ListHead({ stores, onFields, fieldsHidden }) {
   const { explore } = stores;
   const state = explore.state.value;
   return html`<div class="head"><div class="tabs" role="group" aria-label="View">${views.map(
@@ -26,7 +26,7 @@ export function ListHead({ stores, onFields }) {
       html`<button class="text go" data-ui="new-rows" onClick=${() => (explore.clearPicked(), explore.run({ again: true }))}>↑ ${formatCount(explore.newer.value.value.total)} new rows</button>`
     }
     ${explore.begin.value && html`<button class="text go" data-ui="from-begin" onClick=${() => (explore.set({ row: '' }, { replace: true }), explore.run({ again: true }))}>The list begins at this row: from the begin</button>`}
-    <button class="text fields-button" data-ui="show-fields" onClick=${onFields}>Fields</button>
+    <button class=${`text ${fieldsHidden ? '' : 'fields-button'}`} data-ui="show-fields" onClick=${onFields}>Fields</button>
     ${
       state.view === 'rows' &&
       html`<${ColumnsMenu} explore=${explore} /><button class="text wide" aria-pressed=${state.wrap} data-ui="wrap" title="W" onClick=${() => explore.set({ wrap: state.wrap ? '' : '1' }, { replace: true })}>${state.wrap ? 'One line' : 'Wrap'}</button>

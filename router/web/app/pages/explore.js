@@ -14,6 +14,7 @@ import { RangePicker, TablePicker } from '../components/pickers.js';
 import { RowDifferences } from '../components/rowdiff.js';
 import { Rows } from '../components/rows.js';
 import { SavedMenu, ShareMenu } from '../components/share.js';
+import { Splitter } from '../components/splitter.js';
 import { SearchBox } from '../components/search.js';
 import { copyText } from '../components/copy.js';
 import { ErrorPanel, Missing, Progress, Skeleton } from '../components/states.js';
@@ -135,7 +136,11 @@ function Panes({ stores }) {
   const dim = explore.first.since.value > 0 && answer ? 'dim' : '';
   const facets = explore.facets.value.value;
   const [fieldsOpen, setFields] = useState(false);
-  return html`<div class=${`panes ${opened ? '' : 'no-detail'} ${fieldsOpen ? 'fields-open' : ''}`}>
+  const [left, right] = [widthOf(prefs.fieldsWidth.value, 256), widthOf(prefs.detailWidth.value, 412)];
+  const hidden = prefs.fieldsShown.value === 'no';
+  return html`<div class=${`panes ${opened ? '' : 'no-detail'} ${hidden ? 'no-fields' : ''} ${fieldsOpen ? 'fields-open' : ''}`} style=${{ '--left': `${left}px`, '--right': `${right}px` }}>
+    ${!hidden && html`<${Splitter} side="left" width=${left} least=${180} most=${600} label="Width of the fields" onWidth=${(/** @type {number} */ w) => (prefs.fieldsWidth.value = String(w))} onClose=${() => (prefs.fieldsShown.value = 'no')} />`}
+    ${opened && html`<${Splitter} side="right" width=${right} least=${280} most=${900} label="Width of the row" onWidth=${(/** @type {number} */ w) => (prefs.detailWidth.value = String(w))} onClose=${() => explore.open(null)} />`}
     <${FieldList} onClose=${() => setFields(false)} fields=${explore.fields.value.value?.fields ?? []} useful=${explore.usefulFields().map((/** @type {{name: string}} */ f) => f.name)}
       chosen=${state.cols} open=${explore.openFields.value} facets=${facets?.fields ?? []} exact=${facets?.exact !== false}
       text=${state.q} level=${shape.level} onToggle=${explore.toggleField} onColumn=${explore.toggleColumn}
@@ -143,7 +148,7 @@ function Panes({ stores }) {
     ${
       state.view === 'context' && state.row
         ? html`<${ContextPane} stores=${stores} />`
-        : html`<section class=${`pane list ${dim}`} aria-label="Rows"><${ListHead} stores=${stores} onFields=${() => setFields(true)} />
+        : html`<section class=${`pane list ${dim}`} aria-label="Rows"><${ListHead} stores=${stores} onFields=${() => (setFields(true), (prefs.fieldsShown.value = 'yes'))} fieldsHidden=${hidden} />
       ${
         state.view === 'patterns'
           ? html`<${Patterns} stores=${stores} />`
@@ -184,4 +189,14 @@ function Panes({ stores }) {
     }
     ${!opened && explore.opened.error.value && html`<section class="pane detail" aria-label="Row"><${ErrorPanel} latest=${explore.opened} what="The row" /></section>`}
   </div>`;
+}
+
+/**
+ * Reads a width that was kept.
+ * @param {string} kept
+ * @param {number} initial
+ */
+function widthOf(kept, initial) {
+  const width = Number(kept);
+  return width >= 100 && width <= 1000 ? width : initial;
 }

@@ -15,6 +15,9 @@ export function createPrefs(storage) {
     density: kept('density', 'normal'),
     singleKeys: kept('keys', 'on'),
     table: kept('table', ''),
+    fieldsWidth: kept('fields-width', '256'), // pixels
+    detailWidth: kept('detail-width', '412'),
+    fieldsShown: kept('fields-shown', 'yes'),
     history: list('history'),
     /** The texts whose patterns are shown, of tables without a message: table=field, the one chosen last first. */
     patternFields: list('pattern-fields'),
