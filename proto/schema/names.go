@@ -38,13 +38,16 @@ func DeletedColumn() Column {
 const (
 	PrivateDatabase     = "svc_private"
 	InformationDatabase = "information_schema"
+	// CatalogDatabase has PostgreSQL's catalog.
+	CatalogDatabase = "pg_catalog"
 	// DefaultDatabase exists from the beginning and is the database of requests that name none.
 	DefaultDatabase = "public"
 )
 
 // ReservedDatabase reports whether name is a database of the server's own.
 func ReservedDatabase(name string) bool {
-	return strings.EqualFold(name, PrivateDatabase) || strings.EqualFold(name, InformationDatabase)
+	return strings.EqualFold(name, PrivateDatabase) || strings.EqualFold(name, InformationDatabase) ||
+		strings.EqualFold(name, CatalogDatabase)
 }
 
 // CheckTableName checks that a table may have the name: a letter, `_`, `:` or `-`,

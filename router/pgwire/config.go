@@ -24,12 +24,15 @@ import (
 	"cordwood/router/access"
 	"cordwood/router/httpapi/auth"
 	"cordwood/router/query"
+	"cordwood/router/query/pgcatalog"
 )
 
 // Service runs statements; *query.Service is one.
 type Service interface {
 	Execute(ctx context.Context, req query.Request, each func(context.Context, query.Result) error) error
 	Describe(ctx context.Context, sql string, req query.Request, types []string) (*query.Description, error)
+	// Catalog returns what PostgreSQL's catalog is made from.
+	Catalog(catalog, user string) *pgcatalog.Source
 	// Table returns a table for the caller of ctx.
 	Table(ctx context.Context, database, name string) (*schema.Table, error)
 }

@@ -131,10 +131,10 @@ var escapes = map[byte]byte{'\\': '\\', '\n': 'n', '\r': 'r', '\t': 't', '\b': '
 func (o *copyOut) appendEscaped(dst, v []byte) []byte {
 	for _, b := range v {
 		switch {
-		case b == o.f.delimiter:
-			dst = append(dst, '\\', b)
 		case b <= '\r' || b == '\\':
 			dst = appendControl(dst, b)
+		case b == o.f.delimiter:
+			dst = append(dst, '\\', b)
 		default:
 			dst = append(dst, b)
 		}

@@ -29,6 +29,7 @@ import (
 	"cordwood/router/access"
 	"cordwood/router/httpapi/auth"
 	"cordwood/router/query"
+	"cordwood/router/query/pgcatalog"
 	"cordwood/router/query/statement"
 )
 
@@ -131,6 +132,13 @@ func (s *fakeService) Table(_ context.Context, database, name string) (*schema.T
 		{Name: "b", Type: schema.Binary},
 	}}
 	return t.Index(), nil
+}
+
+func (s *fakeService) Catalog(catalog, user string) *pgcatalog.Source {
+	return &pgcatalog.Source{
+		Catalog: catalog, User: user, Databases: []string{"public", "shop"},
+		Tables: func(string) []*schema.Table { return nil },
+	}
 }
 
 func (s *fakeService) last() query.Request {

@@ -165,7 +165,7 @@ func (c *conn) describeQuery(p *prepared) error {
 	for i, col := range d.Columns {
 		p.columns[i] = column{name: col.Name, typ: value.OfEngine(col.Type)}
 	}
-	c.refine(p.cmd.text, d.Tables, p.columns)
+	c.refine(p.cmd.text, p.columns)
 	return nil
 }
 
@@ -190,7 +190,11 @@ func (c *conn) describe(p *prepared, text string) (*query.Description, error) {
 	defer cancel(nil)
 	ctx, end := c.caller(ctx, func(err error) { cancel(err) })
 	defer end()
-	return c.srv.cfg.Service.Describe(ctx, c.rewritten(text).Text, c.request(), types)
+	r, err := c.rewritten(text)
+	if err != nil {
+		return nil, err
+	}
+	return c.srv.cfg.Service.Describe(ctx, r.Text, c.request(), types)
 }
 
 // describeInsert has parameters be of the types of the columns that they go to.
@@ -267,7 +271,11 @@ func (c *conn) describeRows(p *prepared, st statement.Statement) error {
 
 // parse reads a statement of package query, after it has been rewritten.
 func (c *conn) parse(text string) (statement.Statement, error) {
-	list, err := statement.Parse(c.rewritten(text).Text)
+	r, err := c.rewritten(text)
+	if err != nil {
+		return nil, err
+	}
+	list, err := statement.Parse(r.Text)
 	if err != nil {
 		return nil, err
 	}
@@ -280,7 +288,7 @@ func (c *conn) parse(text string) (statement.Statement, error) {
 // request returns a request with what the session says.
 func (c *conn) request() query.Request {
 	req := query.Request{
-		Database: c.session.schema(), Timeout: c.session.timeout(),
+		Database: c.session.schema(), Catalog: c.session.database, Timeout: c.session.timeout(),
 		AllowPartial: c.session.get("cordwood.allow_partial") == "on",
 	}
 	if d, err := parseSpan(c.session.get("cordwood.max_staleness")); err == nil {
@@ -295,7 +303,10 @@ func (c *conn) placed(err error, cmd *command, text string) error {
 	if errs.CodeOf(err) == errs.Unknown && !errors.As(err, new(*Error)) {
 		return e
 	}
-	r := c.rewritten(text)
+	r, rerr := c.rewritten(text)
+	if rerr != nil {
+		return e
+	}
 	if at := e.placeOf(r.Text); at >= 0 && text == cmd.text {
 		e.Position = characters(cmd.text, r.Origin(at))
 	}

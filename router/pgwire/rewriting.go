@@ -1,9 +1,140 @@
 package pgwire
 
-import "cordwood/router/pgwire/rewrite"
+import (
+	"errors"
+	"strings"
+
+	"cordwood/proto/schema"
+	"cordwood/router/pgwire/rewrite"
+	"cordwood/router/pgwire/value"
+	"cordwood/router/query/pgcatalog"
+)
 
 // rewritten returns a statement in the words of the engine.
-func (c *conn) rewritten(text string) rewrite.Result { return rewrite.Rewrite(text) }
+func (c *conn) rewritten(text string) (rewrite.Result, error) {
+	res, err := rewrite.Rewrite(text, c.rewriteSession())
+	var own *rewrite.Error
+	if errors.As(err, &own) {
+		return res, failure(own.State, "%s", own.Text)
+	}
+	return res, err
+}
+
+// rewriteSession returns what statements may ask of the session.
+func (c *conn) rewriteSession() *rewrite.Session {
+	s := c.session
+	path := s.databases()
+	if len(path) == 0 {
+		path = []string{schema.DefaultDatabase}
+	}
+	source := func() *pgcatalog.Source { return c.srv.cfg.Service.Catalog(s.database, s.user) }
+	find := func(database, name string) (int64, bool) {
+		for _, t := range source().TablesOf(database) {
+			if t.Name == name {
+				return pgcatalog.TableOID(t), true
+			}
+		}
+		return 0, false
+	}
+	return &rewrite.Session{
+		Catalog: s.database, Path: path, User: s.user, Version: c.srv.cfg.Version, PID: c.pid, Setting: s.lookUp,
+		Settings: func() (all [][2]string) {
+			for _, name := range s.names() {
+				all = append(all, [2]string{displayName(name), s.show(name)})
+			}
+			return all
+		},
+		HasTable: func(name string) bool {
+			_, ok := find(path[0], name)
+			return ok
+		},
+		Relation: func(database, name string) (int64, bool) {
+			if database != "" {
+				return find(database, name)
+			}
+			for _, d := range path {
+				if oid, ok := find(d, name); ok {
+					return oid, true
+				}
+			}
+			return 0, false
+		},
+		SchemaOID: func(name string) int64 { return pgcatalog.SchemaOID(name, source().Databases) },
+	}
+}
+
+// applySets sets what calls of set_config ask for.
+func (c *conn) applySets(sets []rewrite.Set) error {
+	for _, set := range sets {
+		name, val, err := c.session.check(set.Name, set.Value)
+		switch {
+		case err != nil:
+			return err
+		case name == "":
+		case set.Local && c.session.state != outside:
+			c.session.local[name] = val
+		case !set.Local:
+			c.session.values[name] = val
+		}
+	}
+	return nil
+}
+
+// catalogColumns has the types of columns of the catalog whose names say what they are.
+var catalogColumns = func() map[string]*value.Type {
+	m := map[string]*value.Type{}
+	for _, t := range pgcatalog.Tables {
+		for _, col := range t.Columns {
+			typ := value.ByOID(uint32(pgcatalog.TypeOID(col.Type)))
+			if old, twice := m[col.Name]; twice && old != typ {
+				typ = nil
+			}
+			m[col.Name] = typ
+		}
+	}
+	return m
+}()
 
 // refine gives columns the names and types that PostgreSQL would.
-func (c *conn) refine(text string, tables []string, columns []column) {}
+func (c *conn) refine(text string, columns []column) {
+	items := rewrite.Items(text)
+	stars, before := 0, len(items)
+	for i, item := range items {
+		if item.Star {
+			stars++
+			before = min(before, i)
+		}
+	}
+	fits := stars == 0 && len(items) == len(columns) || stars == 1 && len(items)-1 <= len(columns)
+	for i := range columns {
+		var item rewrite.Item
+		switch after := len(columns) - i; {
+		case !fits:
+		case i < before:
+			item = items[i]
+		case stars == 1 && after <= len(items)-1-before:
+			item = items[len(items)-after]
+		}
+		columns[i].refine(item, strings.Contains(text, "pg_"))
+	}
+}
+
+// refine gives a column the name and the type of an expression of the select list.
+func (col *column) refine(item rewrite.Item, catalog bool) {
+	if item.Name != "" {
+		col.name = item.Name
+	}
+	if item.Local && col.typ.OID == value.TimestampTZ.OID {
+		col.typ = value.Timestamp
+	}
+	known := catalogColumns[col.name]
+	if !catalog || known == nil {
+		return
+	}
+	if known.OID == value.OID.OID && col.typ.OID == value.Int8.OID || col.typ.OID == value.Text.OID &&
+		(known.OID == value.Name.OID || known.OID == value.Char.OID || known.OID == value.Regproc.OID) ||
+		known.OID == value.Int2.OID && col.typ.OID == value.Int4.OID ||
+		known.Elem() != nil && known.Elem().OID != value.Text.OID && col.typ.OID == value.ArrayOf(value.Int8).OID {
+		col.typ = known
+	}
+}

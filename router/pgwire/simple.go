@@ -126,11 +126,18 @@ func (c *conn) run(cmd *command) (*outcome, error) {
 		s.at = 1
 		return cmd.session(c, s)
 	}
-	st, err := c.parse(cmd.text)
+	r, err := c.rewritten(cmd.text)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.applySets(r.Sets); err != nil {
+		return nil, err
+	}
+	list, err := statement.Parse(r.Text)
 	if err != nil {
 		return nil, c.placed(err, cmd, cmd.text)
 	}
-	return c.runParsed(cmd, st)
+	return c.runParsed(cmd, list[0])
 }
 
 // runParsed has package query carry out a statement.
@@ -159,7 +166,7 @@ func (c *conn) runParsed(cmd *command, st statement.Statement) (*outcome, error)
 			c.setCurrent(nil)
 			return nil, err
 		}
-		c.refine(cmd.text, nil, cur.columns)
+		c.refine(cmd.text, cur.columns)
 		return &outcome{tag: tagOf(st, cmd.verb), rows: cur}, nil
 	}
 	err, cause := x.end()

@@ -71,6 +71,8 @@ type Request struct {
 	Texts []string
 	// Database is the database of names without one; empty: public.
 	Database string
+	// Catalog is what system tables call the one catalog; empty: svc.
+	Catalog string
 	// Limit is the most rows of each statement, if Limited is set.
 	Limit   uint64
 	Limited bool

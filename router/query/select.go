@@ -44,7 +44,7 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 	ctx, span = tracing.Start(ctx, "query shards")
 	defer func() { span.End(err) }()
 	stream, missing, err := r.follow(ctx, req, func() (*stream, []string, error) {
-		tables, missing, err := r.queryTables(ctx, q.Text, analysis.Tables)
+		tables, missing, err := r.queryTables(ctx, q.Text, req, analysis.Tables)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -113,11 +113,13 @@ func (r *reader) follow(ctx context.Context, req *Request,
 
 // queryTables finds each table that a statement reads, and says what their rows lack
 // because a node does not answer.
-func (r *reader) queryTables(ctx context.Context, sql string,
+func (r *reader) queryTables(ctx context.Context, sql string, req *Request,
 	names []*shardpb.TableName,
 ) (tables []*shardpb.QueryTable, missing []string, err error) {
 	out := make([]*shardpb.QueryTable, 0, len(names))
-	facts := &facts{names: r.names, shards: r.shards, ctx: ctx, system: systemTables, needSizes: true}
+	facts := &facts{
+		names: r.names, shards: r.shards, ctx: ctx, system: systemTables, needSizes: true, catalog: req.catalogName(),
+	}
 	for _, name := range names {
 		if t, err := findSystemTable(name.Database, name.Name); err == nil && len(names) > 1 {
 			facts.least = max(facts.least, t.stats)

@@ -34,6 +34,11 @@ var systemTables = []*systemTable{
 // findSystemTable finds a system table. Its name is not case-sensitive.
 func findSystemTable(database, name string) (*systemTable, error) {
 	var names []string
+	if strings.EqualFold(database, schema.CatalogDatabase) {
+		if t := catalogTable(name); t != nil {
+			return t, nil
+		}
+	}
 	for _, t := range systemTables {
 		if !strings.EqualFold(t.database, database) {
 			continue
@@ -184,6 +189,8 @@ type facts struct {
 	shards Shards
 	ctx    context.Context
 	system []*systemTable
+	// catalog is the name of the one catalog that there is.
+	catalog string
 	// filter is what the statement asks of table_schema and table_name. Rows that do not
 	// fit it may be left out: the engine would do that.
 	filter statement.Filter

@@ -1,11 +1,16 @@
 package query
 
 import (
+	"cmp"
+
 	"cordwood/proto/schema"
 )
 
 // catalogName is the one catalog.
 const catalogName = "svc"
+
+// catalogName returns what the client calls the one catalog.
+func (r *Request) catalogName() string { return cmp.Or(r.Catalog, catalogName) }
 
 // engineName is the engine that SHOW CREATE TABLE names.
 const engineName = "mito"
@@ -20,11 +25,11 @@ var schemataTable = &systemTable{
 	rows: func(f *facts, w *rowWriter) error {
 		for _, name := range f.names.databaseNames() {
 			if schema.ReservedDatabase(name) {
-				w.add(catalogName, name, nil, "", nil)
+				w.add(f.catalog, name, nil, "", nil)
 				continue
 			}
 			if d, ok := f.meta().Database(name); ok {
-				w.add(catalogName, name, orNull(d.Options[schema.OptionTTL]), optionsText(d.Options), d.CreatedUnixNano)
+				w.add(f.catalog, name, orNull(d.Options[schema.OptionTTL]), optionsText(d.Options), d.CreatedUnixNano)
 			}
 		}
 		return nil
@@ -79,14 +84,14 @@ var tablesTable = &systemTable{
 					ttl = d.Options[schema.OptionTTL]
 				}
 				s := sizes[t.ID]
-				w.add(catalogName, t.Database, t.Name, baseTable, t.ID, engineName, t.Version, t.Writable().ShardID, s.rows,
+				w.add(f.catalog, t.Database, t.Name, baseTable, t.ID, engineName, t.Version, t.Writable().ShardID, s.rows,
 					s.bytes,
 					orNull(ttl), options, orNull(t.Options[schema.OptionComment]), t.CreatedUnixNano)
 			}
 		}
 		for _, t := range f.system {
 			def := t.schema()
-			w.add(catalogName, t.database, t.name, systemView, def.ID, nil, def.Version, nil, nil, nil, nil, "", nil, nil)
+			w.add(f.catalog, t.database, t.name, systemView, def.ID, nil, def.Version, nil, nil, nil, nil, "", nil, nil)
 		}
 		return nil
 	},
@@ -103,19 +108,19 @@ var columnsTable = &systemTable{
 	rows: func(f *facts, w *rowWriter) error {
 		for _, d := range f.databases() {
 			for _, t := range f.tables(d.Name) {
-				addColumns(w, t)
+				addColumns(w, f.catalog, t)
 			}
 		}
 		for _, t := range f.system {
-			addColumns(w, t.schema())
+			addColumns(w, f.catalog, t.schema())
 		}
 		return nil
 	},
 }
 
-func addColumns(w *rowWriter, t *schema.Table) {
+func addColumns(w *rowWriter, catalog string, t *schema.Table) {
 	for i, c := range t.Columns {
-		w.add(catalogName, t.Database, t.Name, c.Name, i+1, orNull(defaultText(c)), nullText(c),
+		w.add(catalog, t.Database, t.Name, c.Name, i+1, orNull(defaultText(c)), nullText(c),
 			c.Type.String(), c.Type.SQL(), columnKey(c), c.Semantic.String())
 	}
 }

@@ -102,7 +102,7 @@ NULL 5 node-drain running "" 1 NULL 0 0 NULL cluster b "" 0 NULL ann
 func TestSystemTablesWithANodeDown(t *testing.T) {
 	w := newWorld(t)
 	ask := func() ([]string, error) {
-		_, missing, err := w.reader.queryTables(t.Context(), "SELECT * FROM svc_private.shards",
+		_, missing, err := w.reader.queryTables(t.Context(), "SELECT * FROM svc_private.shards", &Request{},
 			[]*shardpb.TableName{{Database: "svc_private", Name: "shards"}})
 		return missing, err
 	}
@@ -120,9 +120,10 @@ func TestSystemTablesWithANodeDown(t *testing.T) {
 	if missing, err := ask(); err != nil || len(missing) != 2 {
 		t.Errorf("nobody answers: missing %v, error %v", missing, err)
 	}
-	_, _, err := w.reader.queryTables(t.Context(), "SELECT * FROM information_schema.tables", []*shardpb.TableName{
-		{Database: "information_schema", Name: "tables"},
-	})
+	_, _, err := w.reader.queryTables(t.Context(), "SELECT * FROM information_schema.tables", &Request{},
+		[]*shardpb.TableName{
+			{Database: "information_schema", Name: "tables"},
+		})
 	if errs.CodeOf(err) != errs.ShardUnreachable {
 		t.Errorf("sizes that no node reports: %v", err)
 	}

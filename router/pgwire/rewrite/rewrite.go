@@ -1,10 +1,422 @@
 package rewrite
 
+import (
+	"slices"
+	"sort"
+	"strings"
+
+	"cordwood/proto/schema"
+	"cordwood/router/query/pgcatalog"
+	"cordwood/router/query/statement"
+)
+
+// Session is what a statement may ask of the session.
+type Session struct {
+	// Catalog is the database that the client connected to, in PostgreSQL's sense; Path the schemas of names without
+	// one, the first counts.
+	Catalog string
+	Path    []string
+	User    string
+	Version string
+	PID     uint32
+	// Setting returns a parameter of the session, and Settings all of them by name.
+	Setting  func(name string) (string, bool)
+	Settings func() [][2]string
+	// HasTable reports whether the first schema of the path has a table.
+	HasTable func(name string) bool
+	// Relation returns the OID of a table; an empty schema means the path.
+	Relation func(schema, name string) (int64, bool)
+	// SchemaOID returns the OID of a schema; 0: there is none.
+	SchemaOID func(name string) int64
+}
+
 // Result is a statement that was rewritten.
-type Result struct{ Text string }
+type Result struct {
+	Text string
+	// Sets are the settings that calls of set_config set.
+	Sets []Set
 
-// Rewrite r
-func Rewrite(text string) Result { return Result{text} }
+	places []place
+}
 
-// Origin returns o
-func (r Result) Origin(at int) int { return at }
+// Set is a setting that a statement sets.
+type Set struct {
+	Name, Value string
+	Local       bool
+}
+
+// place says where a token of the new text begins in the client's.
+type place struct{ at, origin int }
+
+// Origin returns the offset in the client's text of an offset in the new one.
+func (r *Result) Origin(at int) int {
+	i := sort.Search(len(r.places), func(i int) bool { return r.places[i].at > at })
+	if i == 0 {
+		return at
+	}
+	return r.places[i-1].origin
+}
+
+// tok is a token with what stands before it.
+type tok struct {
+	kind      statement.TokenKind
+	pre, text string
+	val       string
+	at        int
+}
+
+func (t tok) word(kw string) bool {
+	return t.kind == statement.TokenWord && strings.EqualFold(t.val, kw)
+}
+func (t tok) sym(s string) bool { return t.kind == statement.TokenSymbol && t.val == s }
+func (t tok) isName() bool      { return t.kind == statement.TokenWord || t.kind == statement.TokenName }
+
+// rewriter rewrites one statement.
+type rewriter struct {
+	s    *Session
+	sets []Set
+	err  error
+	// tableoid says that the statement names it.
+	tableoid bool
+	out      []tok
+	in       []tok
+	i        int
+}
+
+// Error is something that a statement names and that there is not.
+type Error struct{ State, Text string }
+
+func (e *Error) Error() string { return e.Text }
+
+// Rewrite returns a statement in the words of the engine.
+func Rewrite(text string, s *Session) (Result, error) {
+	if sql := recorded(text); sql != "" {
+		text = sql
+	}
+	toks := tokens(text)
+	r := &rewriter{s: s}
+	r.tableoid = slices.ContainsFunc(toks, func(t tok) bool { return t.word("tableoid") })
+	var out []tok
+	switch {
+	case len(toks) > 0 && toks[0].kind == statement.TokenWord && defining[strings.ToUpper(toks[0].val)]:
+		return Result{Text: text}, nil
+	case len(toks) > 0 && toks[0].word("INSERT"):
+		out = r.values(toks)
+	default:
+		out = r.all(withoutLocks(toks))
+	}
+	if r.err != nil {
+		return Result{Text: text}, r.err
+	}
+	res := Result{Sets: r.sets}
+	var b strings.Builder
+	for _, t := range out {
+		b.WriteString(t.pre)
+		res.places = append(res.places, place{b.Len(), t.at})
+		b.WriteString(t.text)
+	}
+	res.Text = b.String()
+	return res, nil
+}
+
+func tokens(text string) []tok {
+	list := statement.Tokens(text)
+	out := make([]tok, 0, len(list))
+	end := 0
+	for _, t := range list {
+		if t.Kind == statement.TokenComment {
+			continue // it becomes part of what stands before the next token
+		}
+		out = append(out, tok{t.Kind, text[end:t.From], text[t.From:t.To], t.Value, t.From})
+		end = t.To
+	}
+	return out
+}
+
+// withoutLocks leaves FOR UPDATE and FOR SHARE at the end out.
+func withoutLocks(toks []tok) []tok {
+	for i := len(toks) - 2; i >= 0 && i > len(toks)-8; i-- {
+		if toks[i].word("FOR") && (toks[i+1].word("UPDATE") || toks[i+1].word("SHARE") || toks[i+1].word("NO") ||
+			toks[i+1].word("KEY")) {
+			return toks[:i]
+		}
+	}
+	return toks
+}
+
+// all rewrites tokens, which may be a part of the statement.
+func (r *rewriter) all(in []tok) []tok {
+	saved := *r
+	r.in, r.i, r.out = in, 0, nil
+	for r.i < len(r.in) && r.err == nil {
+		if !r.rule() {
+			r.push(r.in[r.i])
+			r.i++
+		}
+	}
+	out := r.out
+	r.in, r.i, r.out = saved.in, saved.i, saved.out
+	return out
+}
+
+// at returns the token that is so far ahead.
+func (r *rewriter) at(n int) tok {
+	if r.i+n < len(r.in) && r.i+n >= 0 {
+		return r.in[r.i+n]
+	}
+	return tok{kind: statement.TokenComment}
+}
+
+// last returns the last token that was written.
+func (r *rewriter) last() tok {
+	if len(r.out) == 0 {
+		return tok{kind: statement.TokenComment}
+	}
+	return r.out[len(r.out)-1]
+}
+
+func (r *rewriter) push(t tok) { r.out = append(r.out, t) }
+
+// raw writes a text in the place of tokens, the first of which is t.
+func (r *rewriter) raw(t tok, text string) {
+	r.push(tok{kind: made, pre: t.pre, text: text, val: text, at: t.at})
+}
+
+// rule applies the first rule that fits here.
+func (r *rewriter) rule() bool {
+	t := r.at(0)
+	switch {
+	case t.sym("::"):
+		return r.cast()
+	case t.kind == statement.TokenText:
+		return r.literal()
+	case t.kind == statement.TokenWord && !r.last().sym("."):
+		return r.words()
+	}
+	return false
+}
+
+// words applies the rules that begin with a word.
+func (r *rewriter) words() bool {
+	t := r.at(0)
+	switch strings.ToUpper(t.val) {
+	case "COLLATE":
+		return r.collate()
+	case "OPERATOR":
+		return r.operator()
+	case "ANY", "ALL", "SOME":
+		return r.quantified()
+	case "CAST":
+		return r.castCall()
+	case "PG_CATALOG":
+		if r.at(1).sym(".") && r.at(2).isName() {
+			return r.qualified()
+		}
+	case "INFORMATION_SCHEMA":
+		if r.at(1).sym(".") && r.at(2).isName() {
+			return r.information()
+		}
+	case "TIMESTAMPTZ", "TIMESTAMP":
+		return r.typedMoment()
+	}
+	if r.at(1).sym("(") {
+		return r.call(0)
+	}
+	if text, ok := r.bareWord(t); ok {
+		r.raw(t, text)
+		r.i++
+		return true
+	}
+	return r.relation(0)
+}
+
+// qualified drops pg_catalog in front of functions, and finds tables behind it.
+func (r *rewriter) qualified() bool {
+	if r.at(3).sym("(") {
+		if r.call(2) {
+			return true
+		}
+		next := r.at(2)
+		next.pre = r.at(0).pre
+		r.push(next)
+		r.i += 3
+		return true
+	}
+	return r.relation(2)
+}
+
+// pg_settings and others are made of the session.
+func (r *rewriter) sessionTable(name string) (string, bool) {
+	if name != "pg_settings" {
+		return "", false
+	}
+	rows := make([]string, 0, 64)
+	for _, s := range r.s.Settings() {
+		rows = append(rows, "("+schema.QuoteLiteral(s[0])+", "+schema.QuoteLiteral(s[1])+")")
+	}
+	return "(SELECT name, setting, NULL::VARCHAR AS unit, 'Cordwood' AS category, '' AS short_desc, " +
+		"NULL::VARCHAR AS extra_desc, 'user' AS context, 'string' AS vartype, 'default' AS source, " +
+		"NULL::VARCHAR AS min_val, NULL::VARCHAR AS max_val, NULL::VARCHAR[] AS enumvals, setting AS boot_val, " +
+		"setting AS reset_val, NULL::VARCHAR AS sourcefile, NULL::INTEGER AS sourceline, false AS pending_restart " +
+		"FROM (VALUES " + strings.Join(rows, ", ") + ") AS s(name, setting))", true
+}
+
+// relation writes the name of a table of the catalog, whose name is n tokens ahead.
+func (r *rewriter) relation(n int) bool {
+	first, t := r.at(0), r.at(n)
+	name := strings.ToLower(t.val)
+	text, session := "", false
+	table := pgcatalog.Find(name)
+	if n > 0 || strings.HasPrefix(name, "pg_") {
+		text, session = r.sessionTable(name)
+	}
+	if table == nil && !session || n == 0 && (!strings.HasPrefix(name, "pg_") || !r.inFrom() || r.s.HasTable(t.val)) {
+		return false
+	}
+	after := r.at(n + 1)
+	if after.sym(".") || after.sym("(") {
+		if n == 0 {
+			return false
+		}
+		t.pre = first.pre // a column: pg_catalog.pg_class.oid
+		r.push(t)
+		r.i += n + 1
+		return true
+	}
+	if !session {
+		text = tableText(table, r.tableoid)
+	}
+	if strings.HasPrefix(text, "(") && !r.aliased(n+1) {
+		text += " AS " + name
+	}
+	r.raw(first, text)
+	r.i += n + 1
+	return true
+}
+
+// inFrom reports whether a table may stand here.
+func (r *rewriter) inFrom() bool {
+	last := r.last()
+	if last.word("FROM") && r.withinCall() {
+		return false // as in trim(both from x)
+	}
+	switch {
+	case last.sym(","):
+		return r.inTables()
+	case last.sym("("):
+		i := len(r.out) - 1
+		for i > 0 && r.out[i].sym("(") {
+			i--
+		}
+		return r.out[i].word("FROM") || r.out[i].word("JOIN") || r.out[i].sym(",")
+	}
+	return last.word("FROM") || last.word("JOIN") || last.word("TABLE") || last.word("ONLY")
+}
+
+// inTables reports whether what is written last belongs to the tables of FROM.
+func (r *rewriter) inTables() bool {
+	depth := 0
+	for i := len(r.out) - 1; i >= 0; i-- {
+		t := r.out[i]
+		switch {
+		case t.sym(")") || t.sym("]"):
+			depth++
+		case t.sym("(") || t.sym("["):
+			if depth--; depth < 0 {
+				return false
+			}
+		case depth > 0 || t.kind != statement.TokenWord:
+		case t.word("FROM"), t.word("JOIN"):
+			return true
+		case t.word("SELECT"), t.word("WHERE"), t.word("BY"), t.word("ON"), t.word("HAVING"), t.word("VALUES"):
+			return false
+		}
+	}
+	return false
+}
+
+// withinCall reports whether what is written last is within a function that has FROM among its arguments.
+func (r *rewriter) withinCall() bool {
+	depth := 0
+	for i := len(r.out) - 1; i > 0; i-- {
+		switch t := r.out[i]; {
+		case t.sym(")"):
+			depth++
+		case t.sym("(") && depth > 0:
+			depth--
+		case t.sym("("):
+			before := r.out[i-1]
+			return before.word("trim") || before.word("substring") || before.word("extract") || before.word("overlay") ||
+				before.word("position")
+		case depth == 0 && t.word("SELECT"):
+			return false
+		}
+	}
+	return false
+}
+
+// afterTable are the words that follow a table and are no alias.
+var afterTable = map[string]bool{
+	"WHERE": true, "JOIN": true, "LEFT": true, "RIGHT": true, "INNER": true, "OUTER": true, "FULL": true, "CROSS": true,
+	"ON": true, "ORDER": true, "GROUP": true, "LIMIT": true, "UNION": true, "HAVING": true, "USING": true, "NATURAL": true,
+	"EXCEPT": true, "INTERSECT": true, "OFFSET": true, "FETCH": true, "FOR": true, "WINDOW": true, "TABLESAMPLE": true,
+}
+
+// aliased reports whether an alias stands n tokens ahead.
+func (r *rewriter) aliased(n int) bool {
+	t := r.at(n)
+	return t.word("AS") || t.kind == statement.TokenName ||
+		t.kind == statement.TokenWord && !afterTable[strings.ToUpper(t.val)]
+}
+
+// tableText returns what a table of the catalog is written as. Lists are stored as texts.
+func tableText(t *pgcatalog.Table, tableoid bool) string {
+	name := pgcatalog.Database + "." + t.Name
+	if !t.Lists() && !tableoid {
+		return name
+	}
+	var columns []string
+	for _, c := range t.Columns {
+		text := `"` + c.Name + `"`
+		if elem := c.Type.Element(); elem != "" {
+			text = "CAST(" + text + " AS " + elem + "[]) AS " + text
+		}
+		columns = append(columns, text)
+	}
+	if tableoid {
+		columns = append(columns, "CAST("+itoa(t.OID)+" AS BIGINT) AS tableoid")
+	}
+	return "(SELECT " + strings.Join(columns, ", ") + " FROM " + name + ")"
+}
+
+// collate leaves the collations out that are the only ones.
+func (r *rewriter) collate() bool {
+	n := 1
+	if r.at(1).word("pg_catalog") && r.at(2).sym(".") {
+		n = 3
+	}
+	switch t := r.at(n); strings.ToLower(t.val) {
+	case "default", "c", "posix", "ucs_basic":
+		r.i += n + 1
+		return true
+	}
+	return false
+}
+
+// operator writes OPERATOR(pg_catalog.~) as ~.
+func (r *rewriter) operator() bool {
+	if !r.at(1).sym("(") || !r.at(2).word("pg_catalog") || !r.at(3).sym(".") {
+		return false
+	}
+	n := 4
+	text := ""
+	for ; r.at(n).kind == statement.TokenSymbol && !r.at(n).sym(")"); n++ {
+		text += r.at(n).text
+	}
+	if !r.at(n).sym(")") || text == "" {
+		return false
+	}
+	r.raw(r.at(0), text)
+	r.i += n + 1
+	return true
+}

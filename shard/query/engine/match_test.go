@@ -161,6 +161,7 @@ func TestMatches(t *testing.T) {
 		"WITH c AS (SELECT msg AS m FROM t) SELECT count(*) FROM c WHERE matches(m, e'reset\\trefused')":    "1",
 		"SELECT count(*) FROM t WHERE msg ~ 'con.*ref' AND msg ~ '^c'":                                      "1",
 		"SELECT count(*) FROM t WHERE msg ~* '^CONN' AND msg !~ 'reset' AND msg !~* 'DIS|nope'":             "1",
+		"SELECT CASE 'ab' ~ 'b' OR false WHEN true THEN 1 WHEN false THEN 2 END":                            "1",
 		"SELECT count(*) FROM t WHERE msg !~ 'o'":                                                           "2",
 		"SELECT count(*) FROM t WHERE NOT msg ~ 'o' OR NOT (msg ~ 'o')":                                     "2",
 		"SELECT 'a\nb' ~ 'b', 'abc' ~ 'b|x', 'abc' ~ '^b', 'ABC' ~* 'b', NULL ~ 'x', " +

@@ -3,6 +3,7 @@ package sql
 import (
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 
 	"cordwood/proto/errs"
@@ -46,6 +47,9 @@ func (st *Statement) Rewrite(sources []string, shadowed map[string]string, more 
 
 // apply builds r.sql.
 func (r *Rewritten) apply() error {
+	// The parser repeats the operand of CASE x WHEN … for each WHEN, so the same edit may come several times.
+	sort.SliceStable(r.Edits, func(i, k int) bool { return r.Edits[i].From < r.Edits[k].From })
+	r.Edits = slices.Compact(r.Edits)
 	text := applyEdits(r.st.SQL, r.Edits)
 	done := 0
 	for _, e := range r.Edits {

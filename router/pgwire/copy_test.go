@@ -1,0 +1,97 @@
+package pgwire
+
+import (
+	"encoding/hex"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestCopyOut writes rows in each format.
+func TestCopyOut(t *testing.T) {
+	c := start(t).connect(t, "")
+	for sql, want := range map[string]string{
+		"COPY (SELECT 2) TO STDOUT":                                                       "1\trow 1\n2\trow 2\n",
+		"COPY logs TO STDOUT WITH (FORMAT csv, HEADER)":                                   "n,t\n1,row 1\n",
+		"COPY (SELECT 1) TO STDOUT CSV DELIMITER ';' FORCE QUOTE *":                       "\"1\";\"row 1\"\n",
+		"COPY (SELECT 1) TO STDOUT WITH (FORMAT csv, DELIMITER ' ', QUOTE '''')":          "1 'row 1'\n",
+		"COPY (SELECT 10) TO STDOUT (DELIMITER 'r', NULL 'nothing')":                      "10rnothing\n",
+		"COPY logs (n, t) TO STDOUT WITH (FORMAT csv, HEADER, FORCE_QUOTE (t), NULL '-')": "n,t\n1,\"row 1\"\n",
+	} {
+		var out strings.Builder
+		if _, err := c.CopyTo(t.Context(), &out, sql); err != nil || !strings.HasSuffix(out.String(), want) {
+			t.Errorf("%s: %q %v, want %q", sql, out.String(), err, want)
+		}
+	}
+	var out strings.Builder
+	if _, err := c.CopyTo(t.Context(), &out, "COPY (SELECT 1) TO STDOUT (FORMAT binary)"); err != nil ||
+		hex.EncodeToString([]byte(out.String())) != hex.EncodeToString([]byte(binaryHead))+
+			"0002000000080000000000000001"+"00000005726f772031"+"ffff" {
+		t.Errorf("%x %v", out.String(), err)
+	}
+}
+
+// TestCopyIn reads rows in each format, and stores nothing of a batch with a bad row.
+func TestCopyIn(t *testing.T) {
+	binary := binaryHead + "\x00\x02" + "\x00\x00\x00\x08\x00\x00\x00\x00\x00\x00\x00\x07" +
+		"\x00\x00\x00\x03a\tb" + "\x00\x02\xff\xff\xff\xff\x00\x00\x00\x00" + "\xff\xff"
+	for _, tt := range []struct {
+		sql, data, state string
+		want             [][]string
+	}{
+		{
+			"COPY logs (n, host, b) FROM STDIN", "7\ta\\tb\t\\N\n\\N\t\t\\\\x00ff\n\\.\n", "",
+			[][]string{{"'7'", "'a\tb'", "NULL"}, {"NULL", "''", "x'00ff'"}},
+		},
+		{
+			"COPY logs (n, host) FROM STDIN CSV HEADER", "n,host\n1,\"a\"\"b\nc\"\n2,\n", "",
+			[][]string{{"'1'", "'a\"b\nc'"}, {"'2'", "NULL"}},
+		},
+		{
+			"COPY logs (n, host) FROM STDIN (FORMAT binary)", binary, "",
+			[][]string{{"'7'", "'a\tb'"}, {"NULL", "''"}},
+		},
+		{"COPY logs (n, host) FROM STDIN CSV", "1,a,b\n", "22P04", nil},
+		{"COPY logs (n, host) FROM STDIN CSV", "1\n", "22P04", nil},
+		{"COPY logs (n, host) FROM STDIN CSV", "1,\"a", "22P04", nil},
+		{"COPY logs (n, host) FROM STDIN", "1\t\xff\n", "22021", nil},
+		{"COPY logs FROM STDIN (FORMAT binary)", "nonsense that is long enough", "22P04", nil},
+		{"COPY logs (n, host) FROM STDIN (FORMAT binary)", binary[:len(binary)-8], "22P04", nil},
+		{"COPY logs (nope) FROM STDIN", "", "42703", nil},
+		{"COPY nope FROM STDIN", "", "42P01", nil},
+		{"COPY logs FROM '/etc/passwd'", "", "0A000", nil},
+		{"COPY logs FROM PROGRAM 'x'", "", "0A000", nil},
+		{"COPY logs FROM STDIN (FORMAT xml)", "", "22023", nil},
+		{"COPY logs FROM STDIN (ON_ERROR ignore)", "", "0A000", nil},
+	} {
+		f := start(t)
+		c := f.connect(t, "")
+		_, err := c.CopyFrom(t.Context(), strings.NewReader(tt.data), tt.sql)
+		if state(err) != tt.state {
+			t.Errorf("%s: %v, want %s", tt.sql, err, tt.state)
+		}
+		if d := cmp.Diff(tt.want, f.service.rows()); d != "" {
+			t.Errorf("%s: %s", tt.sql, d)
+		}
+		if rows, _, err := exec(t, c, "SELECT 1"); err != nil || len(rows) != 1 {
+			t.Errorf("%s: afterwards %v", tt.sql, err)
+		}
+	}
+}
+
+// TestCopyInBatches stores many rows in batches.
+func TestCopyInBatches(t *testing.T) {
+	f := start(t)
+	c := f.connect(t, "")
+	rows := strings.NewReader(strings.Repeat("1\tx\n", 25_000))
+	tag, err := c.CopyFrom(t.Context(), rows, "COPY logs (n, host) FROM STDIN")
+	if err != nil || tag.RowsAffected() != 25_000 || len(f.service.rows()) != 25_000 {
+		t.Fatal(tag, err, len(f.service.rows()))
+	}
+	f.service.mu.Lock()
+	defer f.service.mu.Unlock()
+	if n := len(f.service.requests); n != 3 {
+		t.Errorf("%d batches", n)
+	}
+}

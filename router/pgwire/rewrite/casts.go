@@ -1,0 +1,432 @@
+package rewrite
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"cordwood/proto/schema"
+	"cordwood/router/pgwire/value"
+	"cordwood/router/query/pgcatalog"
+	"cordwood/router/query/statement"
+)
+
+// made is the kind of what rules write.
+const made = statement.TokenKind(100)
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+// engineTypes are the types that the engine calls otherwise.
+var engineTypes = map[string]string{
+	"name": "VARCHAR", "bpchar": "VARCHAR", "char": "VARCHAR", "xid": "VARCHAR", "cid": "VARCHAR", "inet": "VARCHAR",
+	"cidr": "VARCHAR", "macaddr": "VARCHAR", "regrole": "VARCHAR", "oid": "BIGINT", "xid8": "BIGINT", "jsonb": "JSON",
+	"bytea": "BLOB", "int2vector": "VARCHAR", "oidvector": "VARCHAR", "text": "VARCHAR", "int2": "SMALLINT",
+	"int4": "INTEGER", "int8": "BIGINT", "float4": "FLOAT", "float8": "DOUBLE", "timestamptz": "TIMESTAMP",
+	"timestamp": "TIMESTAMP", "citext": "VARCHAR", "unknown": "VARCHAR", "money": "DECIMAL(18,2)", "aclitem": "VARCHAR",
+	"pg_node_tree": "VARCHAR", "sql_identifier": "VARCHAR", "character_data": "VARCHAR", "cardinal_number": "INTEGER",
+	"yes_or_no": "VARCHAR", "information_schema.sql_identifier": "VARCHAR",
+}
+
+// cast is a type behind :: or AS, and how many tokens it takes.
+type castType struct {
+	name  string // as PostgreSQL calls it
+	text  string // as the engine does
+	size  int
+	array bool
+}
+
+// readType reads the type that begins n tokens ahead.
+func (r *rewriter) readType(n int) (t castType, ok bool) {
+	from := n
+	for (r.at(n).word("pg_catalog") || r.at(n).word("information_schema")) && r.at(n+1).sym(".") {
+		n += 2
+	}
+	head := r.at(n)
+	if !head.isName() {
+		return t, false
+	}
+	t.name = strings.ToLower(head.val)
+	t.text = head.text
+	n++
+	switch {
+	case t.name == "character" && r.at(n).word("varying"):
+		t.name, t.text, n = "varchar", "VARCHAR", n+1
+	case t.name == "double" && r.at(n).word("precision"):
+		t.name, t.text, n = "float8", "DOUBLE", n+1
+	}
+	if r.at(n).sym("(") {
+		end := r.closing(n)
+		if end < 0 {
+			return t, false
+		}
+		if t.name == "numeric" || t.name == "decimal" {
+			for k := n; k <= end; k++ {
+				t.text += r.at(k).text
+			}
+		}
+		n = end + 1
+	}
+	if (r.at(n).word("with") || r.at(n).word("without")) && r.at(n+1).word("time") && r.at(n+2).word("zone") {
+		if t.name == "timestamp" && r.at(n).word("with") {
+			t.name = "timestamptz"
+		} else if t.name == "time" && r.at(n).word("with") {
+			t.name, t.text = "timetz", "TIME WITH TIME ZONE"
+		}
+		n += 3
+	}
+	if text := engineTypes[t.name]; text != "" {
+		t.text = text
+	}
+	for r.at(n).sym("[") && r.at(n+1).sym("]") {
+		t.array = true
+		t.text += "[]"
+		n += 2
+	}
+	t.size = n - from
+	return t, true
+}
+
+// closing returns how far ahead the bracket closes that opens n tokens ahead; -1: it does not.
+func (r *rewriter) closing(n int) int {
+	depth := 0
+	for ; r.i+n < len(r.in); n++ {
+		switch t := r.at(n); {
+		case t.sym("(") || t.sym("["):
+			depth++
+		case t.sym(")") || t.sym("]"):
+			if depth--; depth == 0 {
+				return n
+			}
+		}
+	}
+	return -1
+}
+
+// cast rewrites ::type.
+func (r *rewriter) cast() bool {
+	t, ok := r.readType(1)
+	if !ok {
+		return false
+	}
+	first := r.at(0)
+	operand := r.operand()
+	if len(operand) == 0 {
+		return false
+	}
+	r.out = r.out[:len(r.out)-len(operand)]
+	r.i += 1 + t.size
+	r.write(operand, t, first)
+	return true
+}
+
+// castCall rewrites CAST(x AS type).
+func (r *rewriter) castCall() bool {
+	if !r.at(1).sym("(") {
+		return false
+	}
+	end := r.closing(1)
+	for n := end - 1; n > 2; n-- {
+		if !r.at(n).word("AS") {
+			continue
+		}
+		t, ok := r.readType(n + 1)
+		if !ok || n+1+t.size != end {
+			return false
+		}
+		first := r.at(0)
+		inner := r.all(r.in[r.i+2 : r.i+n])
+		r.i += end + 1
+		if len(inner) > 0 {
+			inner[0].pre = ""
+		}
+		operand := inner
+		if len(inner) > 1 {
+			operand = append(append([]tok{{kind: made, text: "(", val: "(", at: first.at}}, inner...),
+				tok{kind: made, text: ")", val: ")", at: first.at})
+		}
+		if len(operand) > 0 {
+			operand[0].pre = first.pre
+		}
+		r.write(operand, t, tok{at: first.at})
+		return true
+	}
+	return false
+}
+
+// write writes a cast of an operand.
+func (r *rewriter) write(operand []tok, t castType, at tok) {
+	text := ""
+	literal := len(operand) == 1 && operand[0].kind == statement.TokenText
+	if literal {
+		text = operand[0].val
+	}
+	first := operand[0]
+	switch {
+	case strings.HasPrefix(t.name, "reg") && t.name != "regrole" && !t.array:
+		switch {
+		case literal && strings.HasPrefix(t.name, "regproc") && !r.at(0).sym("::"):
+			_, name := splitName(text) // columns of this type hold names
+			r.raw(first, quote(name))
+			return
+		case literal:
+			r.raw(first, r.regLiteral(t.name, text))
+			return
+		}
+		r.raw(first, regText(t.name, joined(operand)))
+		return
+	case literal && (t.name == "timestamptz" || t.name == "timestamp") && !t.array:
+		if moment, err := value.MomentLiteral(text); err == nil {
+			r.raw(first, moment)
+			return
+		}
+	case literal && t.array:
+		if list, ok := listLiteral(text); ok {
+			r.raw(first, "CAST("+list+" AS "+t.text+")")
+			return
+		}
+	case literal && t.name == "bytea" && strings.HasPrefix(text, `\x`):
+		r.raw(first, "from_hex("+schema.QuoteLiteral(text[2:])+")")
+		return
+	case t.name == "timestamptz" && isParameter(operand):
+		t.text = "TIMESTAMP_NS"
+	}
+	r.out = append(r.out, operand...)
+	r.push(tok{kind: statement.TokenSymbol, text: "::", val: "::", at: at.at})
+	r.push(tok{kind: made, text: t.text, val: t.text, at: at.at})
+}
+
+func isParameter(operand []tok) bool { return len(operand) == 2 && operand[0].sym("$") }
+
+func joined(list []tok) string {
+	var b strings.Builder
+	for i, t := range list {
+		if i > 0 {
+			b.WriteString(t.pre)
+		}
+		b.WriteString(t.text)
+	}
+	return b.String()
+}
+
+// operand returns the tokens at the end of what was written that a cast applies to.
+func (r *rewriter) operand() []tok {
+	i := len(r.out)
+	for i > 0 {
+		switch t := r.out[i-1]; {
+		case t.kind == made && i > 1 && r.out[i-2].sym("::"):
+			i -= 2
+			continue
+		case t.sym(")") || t.sym("]"):
+			open := t.sym("]")
+			i = r.opening(i - 1)
+			if i > 0 && (open || r.out[i-1].isName() && !notCalled[strings.ToUpper(r.out[i-1].val)]) {
+				continue
+			}
+			return r.out[i:]
+		case t.isName() || t.kind == statement.TokenNumber || t.kind == statement.TokenText || t.kind == made:
+			i--
+			for i > 1 && r.out[i-1].sym(".") && r.out[i-2].isName() {
+				i -= 2
+			}
+			if i > 0 && r.out[i-1].sym("$") {
+				i--
+			}
+			return r.out[i:]
+		default:
+			return r.out[i:]
+		}
+	}
+	return r.out[i:]
+}
+
+// notCalled are words in front of parentheses that are no functions.
+var notCalled = map[string]bool{
+	"IN": true, "AND": true, "OR": true, "NOT": true, "WHERE": true, "ON": true, "SELECT": true, "FROM": true,
+	"WHEN": true, "THEN": true, "ELSE": true, "AS": true, "BY": true, "HAVING": true, "CASE": true, "JOIN": true,
+	"LIKE": true, "BETWEEN": true, "IS": true, "DISTINCT": true, "VALUES": true, "UNION": true, "LIMIT": true,
+}
+
+// opening returns the index of the bracket that the one at i closes.
+func (r *rewriter) opening(i int) int {
+	depth := 0
+	for ; i >= 0; i-- {
+		switch t := r.out[i]; {
+		case t.sym(")") || t.sym("]") || t.kind == made && t.text == ")":
+			depth++
+		case t.sym("(") || t.sym("[") || t.kind == made && t.text == "(":
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return 0
+}
+
+// regLiteral returns the OID that a literal of a reg type means.
+func (r *rewriter) regLiteral(typ, text string) string {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return "CAST(" + itoa(n) + " AS BIGINT)"
+	}
+	oid, found := r.lookUp(typ, text)
+	if !found && r.err == nil {
+		states := map[string]string{"regclass": "42P01", "regproc": "42883", "regprocedure": "42883"}
+		state := states[typ]
+		if state == "" {
+			state = "42704"
+		}
+		what := map[string]string{"42P01": "relation", "42883": "function", "42704": "type"}[state]
+		r.err = &Error{state, what + ` "` + text + `" does not exist`}
+	}
+	return "CAST(" + itoa(oid) + " AS BIGINT)"
+}
+
+// lookUp returns the OID of a name.
+func (r *rewriter) lookUp(typ, text string) (int64, bool) {
+	schemaName, name := splitName(text)
+	switch typ {
+	case "regclass":
+		if schemaName == pgcatalog.Database || schemaName == "" {
+			if t := pgcatalog.Find(name); t != nil {
+				return t.OID, true
+			}
+		}
+		return r.s.Relation(schemaName, name)
+	case "regtype":
+		oid := pgcatalog.TypeByName(strings.ToLower(name))
+		if oid == 0 && pgcatalog.Find(name) != nil {
+			oid = pgcatalog.Find(name).OID // the type of its rows
+		}
+		return oid, oid != 0
+	case "regnamespace":
+		oid := r.s.SchemaOID(name)
+		return oid, oid != 0
+	}
+	name, _, _ = strings.Cut(name, "(")
+	oid := pgcatalog.FunctionOID(strings.ToLower(name))
+	return oid, oid != 0
+}
+
+// splitName takes a name with or without a schema apart.
+func splitName(text string) (schemaName, name string) {
+	var parts []string
+	var part strings.Builder
+	inside := false
+	for _, c := range text {
+		switch {
+		case c == '"':
+			inside = !inside
+		case c == '.' && !inside:
+			parts = append(parts, part.String())
+			part.Reset()
+		default:
+			part.WriteRune(c)
+		}
+	}
+	name = part.String()
+	if len(parts) > 0 {
+		schemaName = parts[len(parts)-1]
+	}
+	return schemaName, name
+}
+
+// regText returns the name for an OID that an expression has. Numbers that are none stay numbers.
+func regText(typ, operand string) string {
+	table, column := "pg_class", "relname"
+	switch typ {
+	case "regtype":
+		return "CASE WHEN TRY_CAST(" + operand + " AS BIGINT) IS NULL THEN (SELECT CAST(cordwood_t.oid AS VARCHAR) FROM " +
+			"pg_catalog.pg_type AS cordwood_t WHERE cordwood_t.typname = CAST(" + operand + " AS VARCHAR)) ELSE " +
+			formatType(operand, "NULL") + " END"
+	case "regnamespace":
+		table, column = "pg_namespace", "nspname"
+	case "regproc", "regprocedure":
+		table, column = "pg_proc", "proname"
+	}
+	return "coalesce((SELECT any_value(cordwood_t." + column + ") FROM pg_catalog." + table + " AS cordwood_t WHERE " +
+		"cordwood_t.oid = TRY_CAST(" + operand + " AS BIGINT)), CAST(" + operand + " AS VARCHAR))"
+}
+
+// listLiteral returns the list of a text such as {a,b}.
+func listLiteral(text string) (string, bool) {
+	literal, err := value.Literal(value.ArrayOf(value.Text), value.FormatText, []byte(text))
+	if err != nil || !strings.HasPrefix(strings.TrimSpace(text), "{") {
+		return "", false
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(literal, "CAST("), " AS VARCHAR[])"), true
+}
+
+var numbersOnly = regexp.MustCompile(`^\{-?[0-9]+(,-?[0-9]+)*\}$`)
+
+// literal rewrites a text that is compared with a list, and U&, B and X in front of one.
+func (r *rewriter) literal() bool {
+	t := r.at(0)
+	if r.at(1).sym("::") || !strings.HasPrefix(t.val, "{") {
+		return false
+	}
+	last := r.last()
+	if numbersOnly.MatchString(t.val) && (last.sym("=") || last.sym(">")) {
+		r.raw(t, "["+strings.Trim(t.val, "{}")+"]")
+		r.i++
+		return true
+	}
+	return false
+}
+
+// typedMoment rewrites TIMESTAMPTZ '…' and TIMESTAMP WITH TIME ZONE '…'.
+func (r *rewriter) typedMoment() bool {
+	t, ok := r.readType(0)
+	if !ok || t.array || r.at(t.size).kind != statement.TokenText {
+		return false
+	}
+	literal, err := value.MomentLiteral(r.at(t.size).val)
+	if err != nil || t.name != "timestamptz" {
+		return false
+	}
+	r.raw(r.at(0), literal)
+	r.i += t.size + 1
+	return true
+}
+
+// quantified rewrites x = ANY(list) and x <> ALL(list), which the engine cannot have in outer joins.
+func (r *rewriter) quantified() bool {
+	if !r.at(1).sym("(") {
+		return false
+	}
+	end := r.closing(1)
+	if end < 0 || r.at(2).word("SELECT") || r.at(2).word("WITH") || r.at(2).word("VALUES") || r.at(2).sym("$") {
+		return false
+	}
+	all := r.at(0).word("ALL")
+	saved := len(r.out)
+	not := false
+	switch {
+	case !all && r.last().sym("="):
+		r.out = r.out[:len(r.out)-1]
+	case all && r.last().sym(">") && len(r.out) > 1 && r.out[len(r.out)-2].sym("<"):
+		r.out, not = r.out[:len(r.out)-2], true
+	default:
+		return false
+	}
+	operand := r.operand()
+	if len(operand) == 0 {
+		r.out = r.out[:saved]
+		return false
+	}
+	text := joined(operand)
+	r.out = r.out[:len(r.out)-len(operand)]
+	inner := r.in[r.i+2 : r.i+end]
+	list := ""
+	if len(inner) == 1 && inner[0].kind == statement.TokenText {
+		list, _ = listLiteral(inner[0].val)
+	}
+	if list == "" {
+		list = joined(r.all(inner))
+	}
+	call := "list_contains(" + list + ", " + text + ")"
+	if not {
+		call = "(NOT " + call + ")"
+	}
+	r.raw(operand[0], call)
+	r.i += end + 1
+	return true
+}

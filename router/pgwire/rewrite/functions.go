@@ -1,0 +1,376 @@
+package rewrite
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"cordwood/proto/schema"
+	"cordwood/router/query/pgcatalog"
+	"cordwood/router/query/statement"
+)
+
+// expand returns what a call of a function is written as. args are texts that were rewritten; ok is false if the call
+// stays.
+type expand func(r *rewriter, args []string) (text string, ok bool)
+
+// text always returns the same text.
+func text(s string) expand { return func(*rewriter, []string) (string, bool) { return s, true } }
+
+// with puts the arguments into the places of %1, %2 ….
+func with(template string, needed int) expand {
+	return func(_ *rewriter, args []string) (string, bool) {
+		if len(args) < needed {
+			return "", false
+		}
+		out := template
+		for i := len(args); i > 0; i-- {
+			out = strings.ReplaceAll(out, "%"+strconv.Itoa(i), "("+args[i-1]+")")
+		}
+		return out, true
+	}
+}
+
+// renamed calls another function.
+func renamed(name string) expand {
+	return func(_ *rewriter, args []string) (string, bool) {
+		return name + "(" + strings.Join(args, ", ") + ")", true
+	}
+}
+
+const nullText = "CAST(NULL AS VARCHAR)"
+
+// functions are PostgreSQL's functions that the engine lacks.
+var functions map[string]expand
+
+func init() { // not in the declaration, because some rewrite others
+	functions = map[string]expand{
+		"current_database": func(r *rewriter, _ []string) (string, bool) { return quote(r.s.Catalog), true },
+		"current_catalog":  func(r *rewriter, _ []string) (string, bool) { return quote(r.s.Catalog), true },
+		"current_schema":   func(r *rewriter, _ []string) (string, bool) { return quote(first(r.s.Path)), true },
+		"current_schemas":  currentSchemas,
+		"version":          func(r *rewriter, _ []string) (string, bool) { return quote(r.version()), true },
+		"pg_backend_pid":   func(r *rewriter, _ []string) (string, bool) { return itoa(int64(r.s.PID)), true },
+		"current_setting":  currentSetting,
+		"set_config":       setConfig,
+		"to_regclass":      toReg("regclass"),
+		"to_regtype":       toReg("regtype"),
+		"to_regproc":       toReg("regproc"),
+		"to_regnamespace":  toReg("regnamespace"),
+		"format_type":      formatTypeCall,
+		"pg_get_userbyid":  userByID,
+		"quote_ident": with(`CASE WHEN regexp_full_match(%1, '[a-z_][a-z0-9_]*') THEN %1 ELSE '"' || replace(%1, `+
+			`'"', '""') || '"' END`, 1),
+		"quote_literal":   with(`('''' || replace(%1::VARCHAR, '''', '''''') || '''')`, 1),
+		"parse_ident":     with(`string_split(replace(%1, '"', ''), '.')`, 1),
+		"array_upper":     with("nullif(len(%1), 0)", 1),
+		"array_lower":     with("CASE WHEN len(%1) > 0 THEN 1 END", 1),
+		"array_ndims":     with("CASE WHEN len(%1) > 0 THEN 1 END", 1),
+		"pg_get_expr":     with("CAST(%1 AS VARCHAR)", 1),
+		"pg_get_indexdef": indexDefinition,
+		"pg_get_constraintdef": with("(SELECT any_value(cordwood_d.definition) FROM pg_catalog.cordwood_definitions "+
+			"AS cordwood_d "+
+			"WHERE cordwood_d.oid = %1)", 1),
+		"obj_description": with("(SELECT any_value(cordwood_d.description) FROM pg_catalog.pg_description AS cordwood_d "+
+			"WHERE cordwood_d.objoid = %1 AND cordwood_d.objsubid = 0)", 1),
+		"pg_encoding_to_char":    with("CASE %1 WHEN 6 THEN 'UTF8' ELSE '' END", 1),
+		"pg_char_to_encoding":    text("6"),
+		"pg_table_is_visible":    visible,
+		"pg_tablespace_location": text("''"),
+		"pg_database_size": text("(SELECT coalesce(CAST(sum(cordwood_d.bytes) AS BIGINT), 0) FROM " +
+			"pg_catalog.cordwood_sizes " +
+			"AS cordwood_d)"),
+		"pg_get_function_result":             text("'text'"),
+		"pg_get_function_arguments":          text("''"),
+		"pg_get_function_identity_arguments": text("''"),
+		"pg_is_in_recovery":                  text("FALSE"),
+		"pg_relation_is_publishable":         text("FALSE"),
+		"pg_is_other_temp_schema":            text("FALSE"),
+		"row_security_active":                text("FALSE"),
+		"pg_my_temp_schema":                  text("CAST(0 AS BIGINT)"),
+		"txid_current":                       text("CAST(1 AS BIGINT)"),
+		"pg_current_xact_id":                 text("CAST(1 AS BIGINT)"),
+		"pg_postmaster_start_time":           text("now()"),
+		"pg_conf_load_time":                  text("now()"),
+		"clock_timestamp":                    text("now()"),
+		"statement_timestamp":                text("now()"),
+		"transaction_timestamp":              text("now()"),
+		"date_bin":                           with("time_bucket(%1, %2, %3)", 3),
+		"json_agg":                           renamed("json_group_array"),
+		"jsonb_agg":                          renamed("json_group_array"),
+		"json_build_object":                  renamed("json_object"),
+		"jsonb_build_object":                 renamed("json_object"),
+		"json_build_array":                   renamed("json_array"),
+		"jsonb_build_array":                  renamed("json_array"),
+		"json_object_agg":                    renamed("json_group_object"),
+		"jsonb_object_agg":                   renamed("json_group_object"),
+		"jsonb_array_length":                 renamed("json_array_length"),
+		"jsonb_typeof":                       renamed("json_type"),
+		"jsonb_extract_path":                 renamed("json_extract_path"),
+		"jsonb_extract_path_text":            renamed("json_extract_path_text"),
+		"to_jsonb":                           renamed("to_json"),
+		"btrim":                              renamed("trim"),
+		"time_bucket":                        timeBucket,
+		"to_char":                            toChar,
+		"to_timestamp":                       toTimestamp,
+	}
+	for name := range strings.FieldsSeq(`pg_type_is_visible pg_function_is_visible pg_operator_is_visible
+		pg_opclass_is_visible pg_opfamily_is_visible pg_collation_is_visible pg_conversion_is_visible
+		pg_ts_config_is_visible pg_ts_dict_is_visible pg_statistics_obj_is_visible`) {
+		functions[name] = with("(%1 IS NOT NULL)", 1)
+	}
+	for name := range strings.FieldsSeq(`has_database_privilege has_schema_privilege has_table_privilege
+		has_column_privilege has_any_column_privilege has_function_privilege has_sequence_privilege has_type_privilege
+		has_language_privilege has_tablespace_privilege has_foreign_data_wrapper_privilege has_server_privilege
+		pg_has_role`) {
+		functions[name] = text("TRUE")
+	}
+	for name := range strings.FieldsSeq(`pg_get_viewdef pg_get_functiondef pg_get_function_sqlbody pg_get_triggerdef
+		pg_get_ruledef pg_get_partkeydef pg_get_statisticsobjdef pg_get_statisticsobjdef_columns
+		pg_get_statisticsobjdef_expressions pg_get_serial_sequence col_description shobj_description inet_client_addr
+		inet_server_addr pg_get_partition_constraintdef pg_relation_filepath`) {
+		functions[name] = text(nullText)
+	}
+	for name := range strings.FieldsSeq(`pg_table_size pg_relation_size pg_total_relation_size pg_indexes_size`) {
+		functions[name] = with("coalesce((SELECT any_value(cordwood_d.bytes) FROM pg_catalog.cordwood_sizes AS cordwood_d "+
+			"WHERE cordwood_d.oid = %1), 0)", 1)
+	}
+	for _, name := range []string{"inet_client_port", "inet_server_port"} {
+		functions[name] = text("CAST(NULL AS INTEGER)")
+	}
+}
+
+func quote(s string) string { return schema.QuoteLiteral(s) }
+
+func first(list []string) string {
+	if len(list) == 0 {
+		return schema.DefaultDatabase
+	}
+	return list[0]
+}
+
+func (r *rewriter) version() string {
+	return "PostgreSQL 15.0 (cordwood " + r.s.Version + ") on x86_64-pc-linux-gnu"
+}
+
+// bareWord returns what words without parentheses mean.
+func (r *rewriter) bareWord(t tok) (string, bool) {
+	if r.at(1).sym(".") || r.last().word("AS") {
+		return "", false
+	}
+	switch strings.ToLower(t.val) {
+	case "current_user", "session_user", "current_role":
+		return quote(r.s.User), true
+	case "current_catalog":
+		return quote(r.s.Catalog), true
+	case "current_schema":
+		return quote(first(r.s.Path)), true
+	}
+	return "", false
+}
+
+// call rewrites a call whose name is n tokens ahead.
+func (r *rewriter) call(n int) bool {
+	name := strings.ToLower(r.at(n).val)
+	switch {
+	case r.inFrom() && !r.last().sym("(") && !r.last().sym(",") && r.rowFunction(n, name):
+		return true
+	case r.last().sym(",") && r.inTables() && r.rowFunction(n, name):
+		return true
+	}
+	f := functions[name]
+	if f == nil {
+		return false
+	}
+	end := r.closing(n + 1)
+	if end < 0 {
+		return false
+	}
+	args := r.arguments(n+2, end)
+	out, ok := f(r, args)
+	if !ok {
+		return false
+	}
+	r.raw(r.at(0), out)
+	r.i += end + 1
+	return true
+}
+
+// arguments returns the arguments between two places, rewritten.
+func (r *rewriter) arguments(from, end int) (args []string) {
+	depth, begin := 0, from
+	add := func(to int) {
+		if to > begin {
+			list := r.all(r.in[r.i+begin : r.i+to])
+			args = append(args, joined(list))
+		}
+	}
+	for n := from; n < end; n++ {
+		switch t := r.at(n); {
+		case t.sym("(") || t.sym("["):
+			depth++
+		case t.sym(")") || t.sym("]"):
+			depth--
+		case t.sym(",") && depth == 0:
+			add(n)
+			begin = n + 1
+		}
+	}
+	add(end)
+	return args
+}
+
+// literalOf returns the text of a literal.
+func literalOf(arg string) (string, bool) {
+	list := statement.Tokens(arg)
+	if len(list) == 1 && list[0].Kind == statement.TokenText {
+		return list[0].Value, true
+	}
+	if len(list) == 3 && list[0].Kind == statement.TokenText && list[1].Value == "::" {
+		return list[0].Value, true
+	}
+	return "", false
+}
+
+func currentSchemas(r *rewriter, args []string) (string, bool) {
+	var names []string
+	if len(args) == 1 && strings.EqualFold(args[0], "true") {
+		names = append(names, quote(pgcatalog.Database))
+	}
+	for _, s := range r.s.Path {
+		names = append(names, quote(s))
+	}
+	return "CAST([" + strings.Join(names, ", ") + "] AS VARCHAR[])", true
+}
+
+func currentSetting(r *rewriter, args []string) (string, bool) {
+	if len(args) == 0 {
+		return "", false
+	}
+	if name, ok := literalOf(args[0]); ok {
+		v, known := r.s.Setting(strings.ToLower(name))
+		switch {
+		case known:
+			return quote(v), true
+		case len(args) > 1 && strings.EqualFold(args[1], "true"):
+			return nullText, true
+		}
+		r.err = &Error{"42704", fmt.Sprintf("unrecognized configuration parameter %q", name)}
+		return "NULL", true
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "CASE lower(%s)", args[0])
+	for _, s := range r.s.Settings() {
+		fmt.Fprintf(&b, " WHEN %s THEN %s", quote(strings.ToLower(s[0])), quote(s[1]))
+	}
+	return b.String() + " END", true
+}
+
+func setConfig(r *rewriter, args []string) (string, bool) {
+	if len(args) != 3 {
+		return "", false
+	}
+	name, ok := literalOf(args[0])
+	val, ok2 := literalOf(args[1])
+	if !ok || !ok2 {
+		return "", false
+	}
+	r.sets = append(r.sets, Set{name, val, strings.EqualFold(args[2], "true")})
+	return quote(val), true
+}
+
+// toReg looks a name up; one that there is not is null.
+func toReg(typ string) expand {
+	return func(r *rewriter, args []string) (string, bool) {
+		if len(args) != 1 {
+			return "", false
+		}
+		name, ok := literalOf(args[0])
+		if !ok {
+			return "", false
+		}
+		if oid, found := r.lookUp(typ, name); found {
+			return "CAST(" + itoa(oid) + " AS BIGINT)", true
+		}
+		return "CAST(NULL AS BIGINT)", true
+	}
+}
+
+func formatTypeCall(_ *rewriter, args []string) (string, bool) {
+	if len(args) != 2 {
+		return "", false
+	}
+	return formatType(args[0], args[1]), true
+}
+
+// formatType returns the name of the type that an expression has the OID of.
+func formatType(oid, mod string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "CASE CAST((%s) AS BIGINT)", oid)
+	for _, t := range pgcatalog.Types {
+		spoken := quote(t.Spoken)
+		if t.Name == "numeric" && !strings.EqualFold(mod, "NULL") {
+			spoken = fmt.Sprintf("CASE WHEN (%[1]s) > 4 THEN 'numeric(' || CAST(((%[1]s) - 4) // 65536 AS VARCHAR) || ',' || "+
+				"CAST(((%[1]s) - 4) %% 65536 AS VARCHAR) || ')' ELSE 'numeric' END", mod)
+		}
+		fmt.Fprintf(&b, " WHEN %d THEN %s", t.OID, spoken)
+		if t.Array != 0 {
+			fmt.Fprintf(&b, " WHEN %d THEN %s", t.Array, quote(t.Spoken+"[]"))
+		}
+	}
+	fmt.Fprintf(&b, " ELSE CASE WHEN (%s) IS NOT NULL THEN '???' END END", oid)
+	return b.String()
+}
+
+func userByID(r *rewriter, args []string) (string, bool) {
+	if len(args) != 1 {
+		return "", false
+	}
+	return fmt.Sprintf("CASE (%s) WHEN %d THEN %s WHEN %d THEN %s ELSE 'unknown' END", args[0], pgcatalog.OwnerOID,
+		quote(pgcatalog.Owner), pgcatalog.UserOID, quote(r.s.User)), true
+}
+
+func indexDefinition(_ *rewriter, args []string) (string, bool) {
+	if len(args) == 0 {
+		return "", false
+	}
+	whole := fmt.Sprintf("(SELECT any_value(cordwood_d.definition) FROM pg_catalog.cordwood_definitions AS cordwood_d "+
+		"WHERE cordwood_d.oid = (%s))", args[0])
+	if len(args) == 1 || args[1] == "0" {
+		return whole, true
+	}
+	return fmt.Sprintf("CASE WHEN (%s) = 0 THEN %s ELSE (SELECT any_value(cordwood_a.attname) FROM "+
+		"pg_catalog.pg_attribute "+
+		"AS cordwood_a WHERE cordwood_a.attrelid = (%s) AND cordwood_a.attnum = (%s)) END", args[1], whole, args[0],
+		args[1]), true
+}
+
+// visible says that tables of the search path, and those of the catalog, are found without a schema.
+func visible(r *rewriter, args []string) (string, bool) {
+	if len(args) != 1 {
+		return "", false
+	}
+	oids := []string{"11"}
+	for _, name := range r.s.Path {
+		oids = append(oids, itoa(r.s.SchemaOID(name)))
+	}
+	return fmt.Sprintf("((%s) IN (SELECT cordwood_c.oid FROM pg_catalog.pg_class AS cordwood_c WHERE "+
+		"cordwood_c.relnamespace IN (%s)))", args[0], strings.Join(oids, ", ")), true
+}
+
+// timeBucket takes widths in seconds, as Grafana writes them.
+func timeBucket(_ *rewriter, args []string) (string, bool) {
+	if len(args) < 2 {
+		return "", false
+	}
+	width, ok := literalOf(args[0])
+	seconds, err := strconv.ParseFloat(strings.TrimSuffix(width, "s"), 64)
+	if !ok || err != nil || !strings.HasSuffix(width, "s") || seconds <= 0 || seconds > 1e9 {
+		return "", false
+	}
+	unit, n := "seconds", int64(seconds)
+	if seconds != float64(n) {
+		unit, n = "milliseconds", int64(seconds*1000)
+	}
+	return fmt.Sprintf("time_bucket(INTERVAL '%d %s', %s)", n, unit, strings.Join(args[1:], ", ")), true
+}

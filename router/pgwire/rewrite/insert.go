@@ -1,0 +1,72 @@
+package rewrite
+
+import (
+	"strings"
+
+	"cordwood/router/pgwire/value"
+	"cordwood/router/query/statement"
+)
+
+// defining are the first words of statements that are written in our words already.
+var defining = map[string]bool{
+	"CREATE": true, "ALTER": true, "DROP": true, "SHOW": true, "DESC": true, "DESCRIBE": true, "TRUNCATE": true,
+	"KILL": true,
+}
+
+// values rewrites an INSERT, whose values are literals: casts behind them, and types in front of them, are left out.
+func (r *rewriter) values(in []tok) []tok {
+	r.in, r.i, r.out = in, 0, nil
+	for r.i < len(r.in) {
+		t := r.at(0)
+		switch {
+		case t.sym("::"):
+			typ, ok := r.readType(1)
+			if !ok {
+				r.push(t)
+				r.i++
+				continue
+			}
+			r.i += 1 + typ.size
+			r.valueOf(typ.name)
+		case t.kind == statement.TokenWord && r.typedLiteral():
+		default:
+			r.push(t)
+			r.i++
+		}
+	}
+	return r.out
+}
+
+// valueOf rewrites the literal that was written last, for a cast to a type.
+func (r *rewriter) valueOf(typ string) {
+	n := len(r.out) - 1
+	if n < 0 || r.out[n].kind != statement.TokenText {
+		return
+	}
+	f := value.ByOID(map[string]uint32{"timestamptz": 1184, "timestamp": 1114, "bytea": 17, "bool": 16}[typ])
+	if f == nil {
+		return
+	}
+	if v, err := value.Store(f, value.FormatText, []byte(r.out[n].val)); err == nil {
+		r.out[n].text = v.SQL()
+	}
+}
+
+// typedLiteral drops a type in front of a literal, as in TIMESTAMP '…'.
+func (r *rewriter) typedLiteral() bool {
+	switch strings.ToUpper(r.at(0).val) {
+	case "TIMESTAMP", "TIMESTAMPTZ", "DATE", "TIME":
+	default:
+		return false
+	}
+	typ, ok := r.readType(0)
+	if !ok || r.at(typ.size).kind != statement.TokenText {
+		return false
+	}
+	t := r.at(typ.size)
+	t.pre = r.at(0).pre
+	r.push(t)
+	r.i += typ.size + 1
+	r.valueOf(typ.name)
+	return true
+}

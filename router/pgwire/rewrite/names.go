@@ -1,0 +1,283 @@
+package rewrite
+
+import (
+	"strings"
+
+	"cordwood/router/query/statement"
+)
+
+// Item is an expression of a select list.
+type Item struct {
+	// Name is what PostgreSQL calls the column; empty: it is not known, as of a star.
+	Name string
+	// Column is the name of the column that the expression is, and nothing else.
+	Column string
+	// Star says that it stands for any number of columns.
+	Star bool
+	// Local says that the value is a time without a zone.
+	Local bool
+}
+
+// Items returns the select list of a statement, as far as it can be told; nil: it cannot.
+func Items(text string) []Item {
+	toks := tokens(text)
+	begin := selectAt(toks)
+	if begin < 0 {
+		return nil
+	}
+	if toks[min(begin, len(toks)-1)].word("ALL") {
+		begin++
+	}
+	if begin < len(toks) && toks[begin].word("DISTINCT") {
+		if begin++; begin < len(toks) && toks[begin].word("ON") {
+			return nil
+		}
+	}
+	var items []Item
+	depth, from := 0, begin
+	for i := begin; i <= len(toks); i++ {
+		end := i == len(toks)
+		if !end {
+			t := toks[i]
+			switch {
+			case t.sym("(") || t.sym("["):
+				depth++
+			case t.sym(")") || t.sym("]"):
+				depth--
+			}
+			end = depth < 0 || depth == 0 && endsList(toks, i)
+			if !end && (depth != 0 || !t.sym(",")) {
+				continue
+			}
+		}
+		if i > from {
+			items = append(items, itemOf(toks[from:i]))
+		}
+		if end {
+			return items
+		}
+		from = i + 1
+	}
+	return items
+}
+
+// endsList reports whether a word ends a select list. FROM in EXTRACT and the like is within parentheses.
+func endsList(toks []tok, i int) bool {
+	if toks[i].kind != statement.TokenWord || i > 0 && toks[i-1].sym(".") {
+		return false
+	}
+	switch strings.ToUpper(toks[i].val) {
+	case "FROM", "WHERE", "GROUP", "ORDER", "LIMIT", "UNION", "EXCEPT", "INTERSECT", "HAVING", "WINDOW", "OFFSET", "FETCH":
+		return i == 0 || !toks[i-1].word("DISTINCT") && !toks[i-1].word("AS")
+	}
+	return false
+}
+
+// selectAt returns the index behind the SELECT of the statement; -1: there is none.
+func selectAt(toks []tok) int {
+	depth := 0
+	for i, t := range toks {
+		switch {
+		case i == 0 && t.word("SELECT"):
+			return 1
+		case i == 0 && !t.word("WITH"):
+			return -1
+		case t.sym("("):
+			depth++
+		case t.sym(")"):
+			depth--
+		case depth == 0 && t.word("SELECT"):
+			return i + 1
+		}
+	}
+	return -1
+}
+
+// itemOf names an expression as PostgreSQL does.
+func itemOf(toks []tok) Item {
+	var item Item
+	if n := len(toks); n > 1 && toks[n-1].isName() {
+		before := toks[n-2]
+		if before.word("AS") || !before.sym(".") && !before.sym("::") && before.kind != statement.TokenSymbol &&
+			(before.isName() && !isOperatorWord(before) || before.kind == statement.TokenText ||
+				before.kind == statement.TokenNumber) || before.sym(")") || before.sym("]") {
+			if !strings.EqualFold(toks[n-1].val, "END") && !isOperatorWord(toks[n-1]) {
+				item.Name = toks[n-1].val
+				toks = toks[:n-1]
+				if len(toks) > 1 && before.word("AS") {
+					toks = toks[:len(toks)-1]
+				}
+				item.Local = isLocal(toks)
+				return item
+			}
+		}
+	}
+	item.Local = isLocal(toks)
+	if len(toks) > 0 && toks[len(toks)-1].sym("*") && (len(toks) == 1 || toks[len(toks)-2].sym(".")) ||
+		toks[0].sym("*") {
+		item.Star = true
+		return item
+	}
+	item.Name, item.Column = figure(toks)
+	return item
+}
+
+// isOperatorWord reports whether a word may stand between operands.
+func isOperatorWord(t tok) bool {
+	if t.kind != statement.TokenWord {
+		return false
+	}
+	switch strings.ToUpper(t.val) {
+	case "AND", "OR", "NOT", "IS", "IN", "LIKE", "ILIKE", "BETWEEN", "NULL", "TRUE", "FALSE", "ZONE", "TIME", "AT",
+		"COLLATE", "ESCAPE", "SIMILAR", "TO", "PRECISION", "VARYING":
+		return true
+	}
+	return false
+}
+
+// isLocal reports whether an expression is … AT TIME ZONE 'x' or timezone(…).
+func isLocal(toks []tok) bool {
+	zones := 0
+	for i := 0; i+2 < len(toks); i++ {
+		if toks[i].word("AT") && toks[i+1].word("TIME") && toks[i+2].word("ZONE") {
+			zones++
+		}
+	}
+	if n := len(toks); n > 4 && zones == 1 && toks[n-4].word("AT") && toks[n-2].word("ZONE") {
+		return true
+	}
+	return len(toks) > 3 && toks[0].word("timezone") && toks[1].sym("(")
+}
+
+// figure returns the name of an expression without an alias, and the column that it is.
+func figure(toks []tok) (name, column string) {
+	const unknown = "?column?"
+	n := len(toks)
+	if castAt := lastCast(toks); castAt >= 0 {
+		inner, _ := figure(toks[:castAt])
+		if inner != unknown && inner != "" {
+			return inner, ""
+		}
+		return castName(toks[castAt+1:]), ""
+	}
+	if n == 0 {
+		return unknown, ""
+	}
+	if toks[0].isName() {
+		k := 1
+		for k+1 < n && toks[k].sym(".") && toks[k+1].isName() {
+			k += 2
+		}
+		switch {
+		case k == n:
+			return wordName(toks, k)
+		case toks[k].sym("(") && closes(toks, k) == n-1, toks[k].sym("(") && overAt(toks, closes(toks, k)+1):
+			return callName(toks[k-1]), ""
+		case toks[k].sym("[") && toks[0].word("ARRAY"):
+			return "array", ""
+		}
+		if toks[0].word("CASE") && toks[n-1].word("END") {
+			return "case", ""
+		}
+	}
+	if toks[0].sym("(") && closes(toks, 0) == n-1 {
+		if n > 2 && (toks[1].word("SELECT") || toks[1].word("WITH")) {
+			if items := Items(joined(toks[1 : n-1])); len(items) == 1 && items[0].Name != "" {
+				return items[0].Name, ""
+			}
+			return unknown, ""
+		}
+		return figure(toks[1 : n-1])
+	}
+	return unknown, ""
+}
+
+// wordName names a column, or a word that is none.
+func wordName(toks []tok, k int) (name, column string) {
+	last := toks[k-1]
+	if k == 1 && last.kind == statement.TokenWord {
+		switch strings.ToLower(last.val) {
+		case "true", "false":
+			return "bool", ""
+		case "null":
+			return "?column?", ""
+		}
+	}
+	return last.val, last.val
+}
+
+// callName names a call for its function.
+func callName(t tok) string {
+	name := strings.ToLower(t.val)
+	switch name {
+	case "cast", "try_cast":
+		return ""
+	case "extract", "date_part":
+		return name
+	}
+	return name
+}
+
+// overAt reports whether OVER or FILTER follows a call.
+func overAt(toks []tok, i int) bool {
+	return i > 0 && i < len(toks) && (toks[i].word("OVER") || toks[i].word("FILTER"))
+}
+
+// closes returns where the bracket closes that opens at i; -1: it does not.
+func closes(toks []tok, i int) int {
+	depth := 0
+	for ; i < len(toks); i++ {
+		switch {
+		case toks[i].sym("(") || toks[i].sym("["):
+			depth++
+		case toks[i].sym(")") || toks[i].sym("]"):
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// lastCast returns the index of the :: that the expression ends in; -1: it does not end in one.
+func lastCast(toks []tok) int {
+	depth := 0
+	for i := len(toks) - 1; i > 0; i-- {
+		switch t := toks[i]; {
+		case t.sym(")") || t.sym("]"):
+			depth++
+		case t.sym("(") || t.sym("["):
+			depth--
+		case depth == 0 && t.sym("::"):
+			return i
+		case depth == 0 && t.kind == statement.TokenSymbol && !t.sym("."):
+			return -1
+		case depth == 0 && t.kind != statement.TokenSymbol && !t.isName() && t.kind != statement.TokenNumber:
+			return -1
+		}
+	}
+	return -1
+}
+
+// castNames are PostgreSQL's names of types in pg_type.
+var castNames = map[string]string{
+	"int": "int4", "integer": "int4", "bigint": "int8", "smallint": "int2", "boolean": "bool", "double": "float8",
+	"real": "float4", "decimal": "numeric", "character": "bpchar", "string": "text",
+}
+
+func castName(toks []tok) string {
+	for len(toks) > 2 && toks[1].sym(".") {
+		toks = toks[2:]
+	}
+	if len(toks) == 0 {
+		return "?column?"
+	}
+	name := strings.ToLower(toks[0].val)
+	if name == "character" && len(toks) > 1 && toks[1].word("varying") {
+		return "varchar"
+	}
+	if known := castNames[name]; known != "" {
+		return known
+	}
+	return name
+}

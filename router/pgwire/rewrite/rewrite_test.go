@@ -1,0 +1,184 @@
+package rewrite
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"cordwood/router/query/statement"
+)
+
+func session() *Session {
+	return &Session{
+		Catalog: "mydb", Path: []string{"public"}, User: "ann", Version: "1", PID: 7,
+		Setting: func(name string) (string, bool) {
+			return map[string]string{"search_path": "public"}[name], name == "search_path"
+		},
+		Settings: func() [][2]string { return [][2]string{{"search_path", "public"}} },
+		HasTable: func(name string) bool { return name == "pg_own" },
+		Relation: func(schema, name string) (int64, bool) {
+			return 268435457, name == "logs" && (schema == "" || schema == "public")
+		},
+		SchemaOID: func(string) int64 { return 2200 },
+	}
+}
+
+// TestRules rewrites each spelling of PostgreSQL, and leaves all else as it is.
+func TestRules(t *testing.T) {
+	for in, want := range map[string]string{
+		"SELECT a::text, 'x::text', \"a::text\"":                           "SELECT a::VARCHAR, 'x::text', \"a::text\"",
+		"SELECT a::pg_catalog.int4 -- ::text":                              "SELECT a::INTEGER",
+		"SELECT CAST(a AS pg_catalog.name)":                                "SELECT a::VARCHAR",
+		"SELECT CAST(a + 1 AS oid)":                                        "SELECT (a + 1)::BIGINT",
+		"SELECT 'logs'::regclass":                                          "SELECT CAST(268435457 AS BIGINT)",
+		"SELECT 'pg_class'::regclass::oid":                                 "SELECT CAST(1259 AS BIGINT)::BIGINT",
+		"SELECT a OPERATOR(pg_catalog.~) '^x$' COLLATE pg_catalog.default": "SELECT a ~ '^x$'",
+		"SELECT version()": "SELECT 'PostgreSQL 15.0 (cordwood 1) " +
+			"on x86_64-pc-linux-gnu'",
+		"SELECT pg_catalog.current_database(), current_user, t.current_user": "SELECT 'mydb', 'ann', t.current_user",
+		"SELECT a = ANY('{1,2}')": "SELECT list_contains(['1','2'], a)",
+		"SELECT a = ANY(b.c), a <> ALL(ARRAY[1])": "SELECT list_contains(b.c, a), (NOT " +
+			"list_contains(ARRAY[1], a))",
+		"SELECT a = ANY(SELECT 1)":                     "SELECT a = ANY(SELECT 1)",
+		"SELECT '{a,\"b,c\"}'::text[]":                 "SELECT CAST(['a','b,c'] AS VARCHAR[])",
+		"SELECT '2026-01-05 10:00:00+02'::timestamptz": "SELECT TIMESTAMP_NS '2026-01-05 08:00:00'",
+		"SELECT TIMESTAMP WITH TIME ZONE '2026-01-05'": "SELECT TIMESTAMP_NS '2026-01-05 00:00:00'",
+		"SELECT x::timestamptz, $1::timestamptz":       "SELECT x::TIMESTAMP, $1::TIMESTAMP_NS",
+		"SELECT time_bucket('60.000s', ts)":            "SELECT time_bucket(INTERVAL '60 seconds', ts)",
+		"SELECT to_char(ts, 'YYYY-MM-DD HH24:MI')":     "SELECT strftime(ts, '%Y-%m-%d %H:%M')",
+		"SELECT * FROM generate_series(1, 3) s":        "SELECT * FROM generate_series(1, 3) AS s(s)",
+		"SELECT * FROM a, unnest(x) AS y":              "SELECT * FROM a, unnest(x) AS y(y)",
+		"SELECT * FROM current_schema()": "SELECT * FROM (SELECT 'public' AS " +
+			"current_schema) AS current_schema",
+		"SELECT * FROM t, string_to_array(x, ',') s": "SELECT * FROM t, (SELECT " +
+			"string_to_array(x, ',') AS s) AS s",
+		"SELECT trim(both '\"' from pg_get_expr(a, b))": "SELECT trim(both '\"' from CAST((a) AS " +
+			"VARCHAR))",
+		"SELECT oid FROM pg_am":                  "SELECT oid FROM pg_catalog.pg_am",
+		"SELECT pg_am.oid FROM pg_catalog.pg_am": "SELECT pg_am.oid FROM pg_catalog.pg_am",
+		"SELECT * FROM pg_own":                   "SELECT * FROM pg_own",
+		"SELECT 1 FROM t FOR UPDATE":             "SELECT 1 FROM t",
+		"SELECT 'pg_class', pg_class FROM logs":  "SELECT 'pg_class', pg_class FROM logs",
+		"SELECT 1 -- '{1}'::int[]":               "SELECT 1",
+		"INSERT INTO t VALUES ('2026-01-05 10:00:00+02'::timestamptz, '\\x00'::bytea, 't'::bool, 1::int)": "INSERT INTO t " +
+			"VALUES ('2026-01-05 08:00:00', x'00', 'true', 1)",
+		"INSERT INTO t VALUES (TIMESTAMP '2026-01-05 10:00:00')": "INSERT INTO t VALUES ('2026-01-05 10:00:00')",
+		"CREATE TABLE t (name text)":                             "CREATE TABLE t (name text)",
+	} {
+		got, err := Rewrite(in, session())
+		if err != nil || strings.TrimSpace(got.Text) != want {
+			t.Errorf("%s\n got %s %v\nwant %s", in, got.Text, err, want)
+		}
+	}
+}
+
+// TestUnknownNames are errors with the state that PostgreSQL has for them.
+func TestUnknownNames(t *testing.T) {
+	for in, want := range map[string]string{
+		"SELECT 'nope'::regclass": "42P01", "SELECT 'nope'::regtype": "42704", "SELECT 'nope'::regproc::oid": "42883",
+		"SELECT current_setting('nope')": "42704",
+	} {
+		_, err := Rewrite(in, session())
+		var e *Error
+		if !errors.As(err, &e) || e.State != want {
+			t.Errorf("%s: %v", in, err)
+		}
+	}
+}
+
+// TestOrigin maps positions back to the client's text.
+func TestOrigin(t *testing.T) {
+	in := "SELECT version(), nope"
+	got, err := Rewrite(in, session())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at := got.Origin(strings.Index(got.Text, "nope")); at != strings.Index(in, "nope") {
+		t.Errorf("position %d", at)
+	}
+}
+
+// TestItems names columns as PostgreSQL does.
+func TestItems(t *testing.T) {
+	for in, want := range map[string]string{
+		"SELECT 1, 'a', a, t.b, count(*), max(x) AS m, a + 1, c d":                "?column? ?column? a b count m ?column? d",
+		"SELECT a::text, 1::int, '1'::pg_catalog.numeric, CASE WHEN a THEN 1 END": "a int4 numeric case",
+		"SELECT *, a FROM t":                              "* a",
+		"SELECT t.*, (SELECT x FROM y), ARRAY[1], true":   "* x array bool",
+		"WITH q AS (SELECT 1 AS z) SELECT z FROM q":       "z",
+		"SELECT extract(epoch from ts), \"Na\"\"me\"":     "extract Na\"me",
+		"SELECT a IS NULL, NOT b, a LIKE 'x', -1":         "?column? ?column? ?column? ?column?",
+		"SELECT sum(a) OVER (ORDER BY b), coalesce(a, 1)": "sum coalesce",
+		"VALUES (1)": "",
+	} {
+		var names []string
+		for _, item := range Items(in) {
+			if item.Star {
+				names = append(names, "*")
+			} else {
+				names = append(names, item.Name)
+			}
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%s: %q, want %q", in, got, want)
+		}
+	}
+}
+
+// TestGuess says of what type a parameter is by what stands beside it.
+func TestGuess(t *testing.T) {
+	for in, want := range map[string]uint32{
+		"SELECT $1 + 1": 23, "SELECT 1.5 * $1": 701, "SELECT host || $1": 25, "SELECT 1 LIMIT $1": 20,
+		"SELECT 1 WHERE $1": 16, "SELECT $1": 25,
+	} {
+		places, _, err := Places(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := Guess(in, places, 1); got != want {
+			t.Errorf("%s: %d, want %d", in, got, want)
+		}
+	}
+}
+
+// FuzzRewrite rewrites anything: no panic, and quotes and brackets stay balanced if they were.
+func FuzzRewrite(f *testing.F) {
+	for _, seed := range []string{
+		"SELECT 'a'::regclass::oid", "SELECT CAST(a AS pg_catalog.text)", "SELECT a = ANY('{1}')", "SELECT * FROM " +
+			"unnest(x) y, z",
+		"SELECT (information_schema._pg_expandarray(i.indkey)).n FROM pg_index i", "INSERT INTO t VALUES ('x'::bytea)",
+		"SELECT pg_catalog.format_type(a, b) FROM pg_class c WHERE c.tableoid = 1 FOR UPDATE", "SELECT ::", "SELECT ( [ :: x",
+		"SELECT * FROM information_schema.columns", "SELECT x COLLATE \"C\"", "SELECT a OPERATOR(pg_catalog.",
+	} {
+		f.Add(seed)
+	}
+	balance := func(text string) (n int, whole bool) {
+		for _, t := range statement.Tokens(text) {
+			switch t.Value {
+			case "(", "[":
+				if t.Kind == statement.TokenSymbol {
+					n++
+				}
+			case ")", "]":
+				if t.Kind == statement.TokenSymbol {
+					n--
+				}
+			}
+			if t.Kind == statement.TokenUnfinished || n < 0 {
+				return n, false
+			}
+		}
+		return n, n == 0
+	}
+	f.Fuzz(func(t *testing.T, in string) {
+		Items(in)
+		_, _ = Split(in)
+		got, err := Rewrite(in, session())
+		if _, whole := balance(in); err != nil || !whole {
+			return
+		}
+		if n, whole := balance(got.Text); !whole {
+			t.Fatalf("%q becomes %q: %d brackets are open", in, got.Text, n)
+		}
+	})
+}

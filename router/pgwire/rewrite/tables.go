@@ -1,0 +1,277 @@
+package rewrite
+
+import (
+	"fmt"
+	"strings"
+)
+
+// keywords are those that pg_get_keywords returns.
+const keywords = `all:R analyse:R analyze:R and:R any:R array:R as:R asc:R between:C both:R by:U case:R cast:R collate:R
+	column:R constraint:R copy:U create:R cross:T current_date:R current_time:R current_timestamp:R current_user:R
+	default:R delete:U desc:R distinct:R do:R drop:U else:R end:R except:R exists:C explain:U false:R fetch:R filter:U
+	for:R foreign:R from:R full:T grant:R group:R having:R ilike:T in:R index:U inner:T insert:U intersect:R interval:C
+	into:R is:T isnull:T join:T key:U lateral:R leading:R left:T like:T limit:R localtime:R localtimestamp:R natural:T
+	not:R notnull:T null:R offset:R on:R only:R or:R order:R outer:T over:U overlaps:T partition:U pivot:R primary:R
+	qualify:R references:R returning:R right:T rows:U schema:U select:R session_user:R set:U similar:T some:R symmetric:R
+	table:R then:R to:R trailing:R true:R truncate:U union:R unique:R unpivot:R update:U user:R using:R values:C
+	variadic:R when:R where:R window:R with:R`
+
+// rowFunction rewrites a function in FROM that is no table function of the engine.
+func (r *rewriter) rowFunction(n int, name string) bool {
+	switch name {
+	case "generate_series", "unnest":
+		return r.setFunction(n, name)
+	case "pg_get_keywords":
+		end := r.closing(n + 1)
+		if end < 0 {
+			return false
+		}
+		classes := map[string]string{
+			"R": "reserved", "U": "unreserved", "T": "reserved (can be function or type name)",
+			"C": "unreserved (cannot be function or type name)",
+		}
+		var rows []string
+		for k := range strings.FieldsSeq(keywords) {
+			word, class, _ := strings.Cut(k, ":")
+			rows = append(rows, fmt.Sprintf("(%s, %s, TRUE, %[2]s, '')", quote(word), quote(classes[class])))
+		}
+		text := "(SELECT * FROM (VALUES " + strings.Join(rows, ", ") +
+			") AS k(word, catcode, barelabel, catdesc, baredesc))"
+		if !r.aliased(end + 1) {
+			text += " AS pg_get_keywords"
+		}
+		r.raw(r.at(0), text)
+		r.i += end + 1
+		return true
+	}
+	if functions[name] == nil && name != "string_to_array" {
+		return false
+	}
+	end := r.closing(n + 1)
+	if end < 0 {
+		return false
+	}
+	head := r.at(0)
+	call := joined(r.all(r.in[r.i+n : r.i+end+1]))
+	alias := name
+	r.i += end + 1
+	if r.at(0).word("AS") {
+		r.i++
+	}
+	if t := r.at(0); t.isName() && !afterTable[strings.ToUpper(t.val)] {
+		alias = t.text
+		r.i++
+	}
+	r.raw(head, "(SELECT "+call+" AS "+alias+") AS "+alias)
+	return true
+}
+
+// setFunction names the column of generate_series and unnest as its alias, as PostgreSQL does.
+func (r *rewriter) setFunction(n int, name string) bool {
+	end := r.closing(n + 1)
+	if end < 0 {
+		return false
+	}
+	k := end + 1
+	if r.at(k).word("AS") {
+		k++
+	}
+	alias := r.at(k)
+	if !alias.isName() || afterTable[strings.ToUpper(alias.val)] {
+		if n == 0 {
+			return false
+		}
+		alias = tok{text: name}
+		k = end
+	} else if r.at(k + 1).sym("(") {
+		if n == 0 {
+			return false
+		}
+		head := r.at(0)
+		call := joined(r.all(r.in[r.i+n : r.i+end+1]))
+		r.i += end + 1
+		r.raw(head, call)
+		return true
+	}
+	head := r.at(0)
+	inner := joined(r.all(r.in[r.i+n+2 : r.i+end]))
+	r.i += k + 1
+	r.raw(head, name+"("+inner+") AS "+alias.text+"("+alias.text+")")
+	return true
+}
+
+// information rewrites the tables of information_schema, which PostgreSQL has with other columns.
+func (r *rewriter) information() bool {
+	name := strings.ToLower(r.at(2).val)
+	if name == "_pg_expandarray" && r.at(3).sym("(") {
+		return r.expandArray()
+	}
+	if r.at(3).sym(".") {
+		return false
+	}
+	text := r.informationTable(name)
+	if text == "" {
+		return false
+	}
+	if !r.aliased(3) {
+		text += " AS " + name
+	}
+	r.raw(r.at(0), text)
+	r.i += 3
+	return true
+}
+
+// expandArray rewrites (information_schema._pg_expandarray(x)).n, .x, and the call alone.
+func (r *rewriter) expandArray() bool {
+	end := r.closing(3)
+	if end < 0 {
+		return false
+	}
+	arg := joined(r.all(r.in[r.i+4 : r.i+end]))
+	if r.last().sym("(") && r.at(end+1).sym(")") && r.at(end+2).sym(".") {
+		field := strings.ToLower(r.at(end + 3).val)
+		head := r.last()
+		r.out = r.out[:len(r.out)-1]
+		text := "unnest(" + arg + ")"
+		if field == "n" {
+			text = "generate_subscripts(" + arg + ", 1)"
+		}
+		r.raw(head, text)
+		r.i += end + 4
+		return true
+	}
+	r.raw(r.at(0), "unnest(list_transform("+arg+", (cordwood_x, cordwood_n) -> {'x': cordwood_x, 'n': cordwood_n}))")
+	r.i += end + 1
+	return true
+}
+
+// emptyViews are tables of information_schema of which there is nothing, with some of their columns.
+var emptyViews = map[string]string{
+	"views": "table_catalog table_schema table_name view_definition check_option is_updatable is_insertable_into " +
+		"is_trigger_updatable is_trigger_deletable is_trigger_insertable_into",
+	"referential_constraints": "constraint_catalog constraint_schema constraint_name unique_constraint_catalog " +
+		"unique_constraint_schema unique_constraint_name match_option update_rule delete_rule",
+	"check_constraints": "constraint_catalog constraint_schema constraint_name check_clause",
+	"routines": "specific_catalog specific_schema specific_name routine_catalog routine_schema routine_name " +
+		"routine_type " +
+		"data_type type_udt_name routine_definition external_language",
+	"parameters": "specific_catalog specific_schema specific_name ordinal_position parameter_mode parameter_name " +
+		"data_type",
+	"sequences": "sequence_catalog sequence_schema sequence_name data_type start_value minimum_value maximum_value " +
+		"increment cycle_option",
+	"domains":       "domain_catalog domain_schema domain_name data_type domain_default",
+	"element_types": "object_catalog object_schema object_name object_type collection_type_identifier data_type",
+	"triggers": "trigger_catalog trigger_schema trigger_name event_manipulation event_object_schema " +
+		"event_object_table",
+	"sql_features":      "feature_id feature_name sub_feature_id sub_feature_name is_supported comments",
+	"column_privileges": "grantor grantee table_catalog table_schema table_name column_name privilege_type is_grantable",
+	"role_table_grants": "grantor grantee table_catalog table_schema table_name privilege_type is_grantable " +
+		"with_hierarchy",
+	"role_column_grants": "grantor grantee table_catalog table_schema table_name column_name privilege_type is_grantable",
+	"foreign_tables":     "foreign_table_catalog foreign_table_schema foreign_table_name foreign_server_catalog",
+	"user_defined_types": "user_defined_type_catalog user_defined_type_schema user_defined_type_name",
+}
+
+// informationTable returns a query for a table of information_schema; empty: it stays.
+func (r *rewriter) informationTable(name string) string {
+	catalog := quote(r.s.Catalog)
+	if columns, ok := emptyViews[name]; ok {
+		var list []string
+		for c := range strings.FieldsSeq(columns) {
+			list = append(list, nullText+" AS "+c)
+		}
+		return "(SELECT " + strings.Join(list, ", ") + " LIMIT 0)"
+	}
+	switch name {
+	case "schemata":
+		return "(SELECT " + catalog + " AS catalog_name, cordwood_n.nspname AS schema_name, 'svc' AS schema_owner, " +
+			nulls("default_character_set_catalog", "default_character_set_schema", "default_character_set_name", "sql_path") +
+			", cordwood_s.ttl, cordwood_s.options, cordwood_s.create_time FROM pg_catalog.pg_namespace AS cordwood_n " +
+			"LEFT JOIN " +
+			"information_schema.schemata AS cordwood_s ON cordwood_s.schema_name = cordwood_n.nspname)"
+	case "tables":
+		return "(SELECT " + catalog + " AS table_catalog, cordwood_t.table_schema, cordwood_t.table_name, CASE " +
+			"cordwood_t.table_type WHEN 'SYSTEM VIEW' THEN 'VIEW' ELSE cordwood_t.table_type END AS table_type, " +
+			nulls("self_referencing_column_name", "reference_generation", "user_defined_type_catalog",
+				"user_defined_type_schema", "user_defined_type_name") + ", 'YES' AS is_insertable_into, 'NO' AS is_typed, " +
+			nulls("commit_action") + ", cordwood_t.table_id, cordwood_t.engine, cordwood_t.version, cordwood_t.shard_id, " +
+			"cordwood_t.rows, cordwood_t.bytes, cordwood_t.ttl, cordwood_t.options, cordwood_t.table_comment, " +
+			"cordwood_t.create_time FROM information_schema.tables AS cordwood_t)"
+	case "columns":
+		return r.columnsTable(catalog)
+	case "table_constraints":
+		return "(SELECT " + catalog + " AS constraint_catalog, n.nspname AS constraint_schema, c.conname AS " +
+			"constraint_name, " +
+			catalog + " AS table_catalog, n.nspname AS table_schema, t.relname AS table_name, 'PRIMARY KEY' AS " +
+			"constraint_type, 'NO' AS is_deferrable, 'NO' AS initially_deferred, 'YES' AS enforced " + constraints + ")"
+	case "key_column_usage", "constraint_column_usage":
+		return "(SELECT " + catalog + " AS constraint_catalog, n.nspname AS constraint_schema, c.conname AS " +
+			"constraint_name, " +
+			catalog + " AS table_catalog, n.nspname AS table_schema, t.relname AS table_name, a.attname AS column_name, " +
+			"CAST(a.attnum AS INTEGER) AS ordinal_position, CAST(NULL AS INTEGER) AS position_in_unique_constraint " +
+			constraints + " JOIN pg_catalog.pg_attribute AS a ON a.attrelid = c.conindid)"
+	case "table_privileges":
+		return "(SELECT 'svc' AS grantor, " + quote(r.s.User) + " AS grantee, " + catalog + " AS table_catalog, " +
+			"cordwood_t.table_schema, cordwood_t.table_name, 'SELECT' AS privilege_type, 'NO' AS is_grantable, 'YES' AS " +
+			"with_hierarchy FROM information_schema.tables AS cordwood_t)"
+	case "enabled_roles", "applicable_roles":
+		return "(SELECT " + quote(r.s.User) + " AS role_name, " + quote(r.s.User) + " AS grantee, 'NO' AS is_grantable)"
+	case "character_sets":
+		return "(SELECT " + nulls("character_set_catalog", "character_set_schema") + ", 'UTF8' AS character_set_name, " +
+			"'UCS' " +
+			"AS character_repertoire, 'UTF8' AS form_of_use, " + catalog + " AS default_collate_catalog, 'pg_catalog' AS " +
+			"default_collate_schema, 'C' AS default_collate_name)"
+	case "collations":
+		return "(SELECT " + catalog + " AS collation_catalog, 'pg_catalog' AS collation_schema, 'C' AS collation_name, " +
+			"'NO PAD' AS pad_attribute)"
+	}
+	return ""
+}
+
+const constraints = "FROM pg_catalog.pg_constraint AS c JOIN pg_catalog.pg_class AS t ON t.oid = c.conrelid " +
+	"JOIN pg_catalog.pg_namespace AS n ON n.oid = c.connamespace"
+
+func nulls(names ...string) string {
+	list := make([]string, len(names))
+	for i, n := range names {
+		list[i] = nullText + " AS " + n
+	}
+	return strings.Join(list, ", ")
+}
+
+// columnsTable is information_schema.columns with PostgreSQL's columns first, and ours behind them.
+func (r *rewriter) columnsTable(catalog string) string {
+	const c = "cordwood_c."
+	number := func(name string) string { return "CAST(NULL AS INTEGER) AS " + name }
+	return "(SELECT " + catalog + " AS table_catalog, " + c + "table_schema, " + c + "table_name, " + c + "column_name, " +
+		"CAST(" + c + "ordinal_position AS INTEGER) AS ordinal_position, " + c + "column_default, " +
+		"upper(" + c + "is_nullable) AS is_nullable, " + formatType("cordwood_a.atttypid", "NULL") + " AS data_type, " +
+		number("character_maximum_length") + ", " + number("character_octet_length") + ", " +
+		"CASE cordwood_a.atttypid WHEN 21 THEN 16 WHEN 23 THEN 32 WHEN 20 THEN 64 WHEN 700 THEN 24 WHEN 701 THEN 53 END AS " +
+		"numeric_precision, CASE WHEN cordwood_a.atttypid IN (20, 21, 23, 700, 701) THEN 2 END AS numeric_precision_radix, " +
+		"CASE WHEN cordwood_a.atttypid IN (20, 21, 23) THEN 0 END AS numeric_scale, CASE WHEN cordwood_a.atttypid = " +
+		"1184 THEN " +
+		"6 END AS datetime_precision, " + nulls("interval_type") + ", " + number("interval_precision") + ", " +
+		nulls("character_set_catalog", "character_set_schema", "character_set_name", "collation_catalog",
+			"collation_schema", "collation_name", "domain_catalog", "domain_schema", "domain_name") + ", " + catalog +
+		" AS udt_catalog, 'pg_catalog' AS udt_schema, cordwood_y.typname AS udt_name, " +
+		nulls("scope_catalog", "scope_schema", "scope_name") + ", " + number("maximum_cardinality") + ", CAST(" + c +
+		"ordinal_position AS VARCHAR) AS dtd_identifier, 'NO' AS is_self_referencing, 'NO' AS is_identity, " +
+		nulls("identity_generation", "identity_start", "identity_increment", "identity_maximum", "identity_minimum") +
+		", 'NO' AS identity_cycle, 'NEVER' AS is_generated, " + nulls("generation_expression") + ", 'YES' AS is_updatable, " +
+		c + "column_type, " + c + "column_key, " + c + "semantic_type FROM information_schema.columns AS cordwood_c " +
+		"JOIN pg_catalog.pg_namespace AS cordwood_n ON cordwood_n.nspname = " + c + "table_schema " +
+		"JOIN pg_catalog.pg_class AS cordwood_t ON cordwood_t.relname = " + c + "table_name AND cordwood_t.relnamespace = " +
+		"cordwood_n.oid JOIN pg_catalog.pg_attribute AS cordwood_a ON cordwood_a.attrelid = cordwood_t.oid AND " +
+		"cordwood_a.attname = " + c + "column_name JOIN pg_catalog.pg_type AS cordwood_y ON cordwood_y.oid = " +
+		"cordwood_a.atttypid)"
+}
+
+// recorded returns our statement for one that the rules cannot carry over; empty: there is none.
+func recorded(text string) string {
+	if strings.Contains(text, "pg_catalog.pg_publication_rel pr ON p.oid = pr.prpubid") &&
+		strings.Contains(text, "pg_catalog.generate_series(0, pg_catalog.array_upper(pr.prattrs") {
+		return "SELECT " + nullText + " AS pubname, " + nullText + `, ` + nullText + " LIMIT 0" // psql's \d: there are none
+	}
+	return ""
+}

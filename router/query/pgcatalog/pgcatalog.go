@@ -1,0 +1,198 @@
+// Package pgcatalog makes the rows of PostgreSQL's catalog, pg_catalog, from the metadata: clients of PostgreSQL's
+// protocol ask it which databases, tables, columns and types there are.
+//
+// A database of cordwood is a schema of PostgreSQL. OIDs are the same on all nodes and after restarts: those of
+// PostgreSQL for its own objects, and numbers made of ids for others. All functions are pure.
+package pgcatalog
+
+import (
+	"hash/fnv"
+	"slices"
+	"strings"
+
+	"cordwood/proto/schema"
+)
+
+// Database is the database that the tables are in.
+const Database = schema.CatalogDatabase
+
+// Type is the type of a column of the catalog.
+type Type string
+
+// The types, by the letters of the specifications of tables.
+const (
+	OID     Type = "o"
+	Name    Type = "n"
+	Text    Type = "t"
+	Bool    Type = "b"
+	Int2    Type = "s"
+	Int4    Type = "i"
+	Int8    Type = "l"
+	Char    Type = "c"
+	Regproc Type = "r"
+	Moment  Type = "z"
+	// The types of lists, which are stored as texts such as [1,2].
+	OIDs      Type = "o[]"
+	Texts     Type = "t[]"
+	Int2s     Type = "s[]"
+	Chars     Type = "c[]"
+	Vector    Type = "v"
+	OIDVector Type = "V"
+)
+
+// Element returns the engine's type of the elements of a list; empty: t is none.
+func (t Type) Element() string {
+	switch t {
+	case OIDs, Int2s, Vector, OIDVector:
+		return "BIGINT"
+	case Texts, Chars:
+		return "VARCHAR"
+	}
+	return ""
+}
+
+// Column is a column of the catalog.
+type Column struct {
+	Name string
+	Type Type
+}
+
+// Stored returns the type in which the values are stored.
+func (c Column) Stored() schema.Type {
+	switch c.Type {
+	case OID, Int8:
+		return schema.Int64
+	case Bool:
+		return schema.Boolean
+	case Int2, Int4:
+		return schema.Int32
+	case Moment:
+		return schema.TimestampNanosecond
+	}
+	return schema.String
+}
+
+// Table is a table of the catalog.
+type Table struct {
+	Name    string
+	OID     int64
+	Columns []Column
+	// Sizes says that the rows need the sizes of tables.
+	Sizes bool
+	rows  func(s *Source, add func(values ...any)) error
+}
+
+// Rows adds the rows.
+func (t *Table) Rows(s *Source, add func(values ...any)) error {
+	if t.rows == nil {
+		return nil
+	}
+	return t.rows(s, add)
+}
+
+// Lists reports whether a column of the table is a list.
+func (t *Table) Lists() bool {
+	return slices.ContainsFunc(t.Columns, func(c Column) bool { return c.Type.Element() != "" })
+}
+
+// Size is what is stored of a table.
+type Size struct{ Rows, Bytes int64 }
+
+// Source is what the rows are made from.
+type Source struct {
+	// Catalog is what the client calls the database that it is connected to.
+	Catalog string
+	User    string
+	// Databases are all databases, those of the server included.
+	Databases []string
+	// Tables are the tables of a database.
+	Tables func(database string) []*schema.Table
+	// System are the tables of the server's own databases.
+	System []*schema.Table
+	Sizes  func() (map[uint64]Size, error)
+}
+
+// TablesOf returns the tables of a database, those of the server included.
+func (s *Source) TablesOf(database string) []*schema.Table {
+	if !schema.ReservedDatabase(database) {
+		return s.Tables(database)
+	}
+	var out []*schema.Table
+	for _, t := range s.System {
+		if t.Database == database {
+			out = append(out, t)
+		}
+	}
+	return append(out, s.Tables(database)...)
+}
+
+// Find returns a table by its name, in any case; nil: there is none.
+func Find(name string) *Table { return byName[strings.ToLower(name)] }
+
+// The first OIDs of what has an id.
+const (
+	tableOIDs    = 0x10000000
+	indexOIDs    = 0x40000000
+	databaseOIDs = 0x50000000
+	systemOIDs   = 0x60000000
+	most         = 1<<28 - 1
+	// OwnerOID is the owner of everything, UserOID the user of the session.
+	OwnerOID = 10
+	UserOID  = 16384
+	// Owner is the name of the owner.
+	Owner = "svc"
+)
+
+// SchemaOID returns the OID of a database as a schema. all are the names of all of them.
+func SchemaOID(name string, all []string) int64 {
+	switch name {
+	case Database:
+		return 11
+	case schema.DefaultDatabase:
+		return 2200
+	case schema.InformationDatabase:
+		return 13000
+	}
+	taken := map[int64]bool{}
+	for _, other := range all {
+		h := fnv.New32a()
+		_, _ = h.Write([]byte(other)) // never fails
+		oid := databaseOIDs + int64(h.Sum32()&most)
+		for taken[oid] {
+			oid++
+		}
+		taken[oid] = true
+		if other == name {
+			return oid
+		}
+	}
+	return 0
+}
+
+// TableOID returns the OID of a table, system tables included.
+func TableOID(t *schema.Table) int64 {
+	if schema.ReservedDatabase(t.Database) && t.ID >= 1<<62 {
+		return systemOIDs + int64(t.ID&most)
+	}
+	return tableOIDs + int64(t.ID&most)
+}
+
+// indexOID returns the OID of the primary key of a table.
+func indexOID(t *schema.Table) int64 { return indexOIDs + int64(t.ID&most) }
+
+// keyOf returns the numbers of the columns of the primary key: tags and the time index, if the table has tags.
+func keyOf(t *schema.Table) (key []int) {
+	tags := false
+	for i, c := range t.Columns {
+		if c.Semantic == schema.Tag {
+			tags = true
+		}
+		if c.Semantic == schema.Tag || c.Semantic == schema.Timestamp {
+			key = append(key, i+1)
+		}
+	}
+	if !tags {
+		return nil
+	}
+	return key
+}

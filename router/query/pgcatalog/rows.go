@@ -1,0 +1,332 @@
+package pgcatalog
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cordwood/proto/schema"
+)
+
+// list writes numbers as a list.
+func list(numbers []int) string {
+	texts := make([]string, len(numbers))
+	for i, n := range numbers {
+		texts[i] = strconv.Itoa(n)
+	}
+	return "[" + strings.Join(texts, ",") + "]"
+}
+
+// same returns a list of one number again and again.
+func same(n, times int) []int { return slices.Repeat([]int{n}, times) }
+
+// schemas returns all schemas: databases, and pg_catalog.
+func (s *Source) schemas() []string {
+	all := slices.Clone(s.Databases)
+	if !slices.Contains(all, Database) {
+		all = append(all, Database)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func (s *Source) schemaOID(name string) int64 { return SchemaOID(name, s.Databases) }
+
+// each calls f for each table, those of the server included.
+func (s *Source) each(f func(t *schema.Table)) {
+	for _, d := range s.Databases {
+		for _, t := range s.Tables(d) {
+			f(t)
+		}
+	}
+	for _, t := range s.System {
+		f(t)
+	}
+}
+
+func namespaceRows(s *Source, add func(...any)) error {
+	for _, name := range s.schemas() {
+		add(s.schemaOID(name), name, OwnerOID, nil)
+	}
+	return nil
+}
+
+// catalogs returns the names of PostgreSQL's databases: the one of the session, and all of cordwood.
+func (s *Source) catalogs() []string {
+	var all []string
+	for _, d := range s.Databases {
+		if !schema.ReservedDatabase(d) {
+			all = append(all, d)
+		}
+	}
+	if s.Catalog != "" && !slices.Contains(all, s.Catalog) {
+		all = append(all, s.Catalog)
+	}
+	return all
+}
+
+func databaseRows(s *Source, add func(...any)) error {
+	for _, name := range s.catalogs() {
+		oid := s.schemaOID(name)
+		if oid == 0 {
+			oid = 5
+		}
+		add(oid, name, OwnerOID, 6, "c", false, true, -1, 0, 1, 1663, "C.UTF-8", "C.UTF-8", nil, nil, nil)
+	}
+	return nil
+}
+
+func classRows(s *Source, add func(...any)) error {
+	row := func(oid int64, name string, ns, am int64, kind string, columns int, index bool) {
+		add(oid, name, ns, 0, 0, OwnerOID, am, 0, 0, 0, -1, 0, 0, index, false, "p", kind, columns, 0, false, false, false,
+			false, false, true, "d", false, 0, 0, 0, nil, nil, nil)
+	}
+	s.each(func(t *schema.Table) {
+		kind, am := "r", int64(2)
+		if t.ID >= 1<<62 {
+			kind, am = "v", 0
+		}
+		key := keyOf(t)
+		row(TableOID(t), t.Name, s.schemaOID(t.Database), am, kind, len(t.Columns), key != nil)
+		if key != nil {
+			row(indexOID(t), t.Name+"_pkey", s.schemaOID(t.Database), 403, "i", len(key), false)
+		}
+	})
+	for _, t := range Tables {
+		row(t.OID, t.Name, 11, 0, "v", len(t.Columns), false)
+	}
+	return nil
+}
+
+func attributeRows(s *Source, add func(...any)) error {
+	row := func(rel int64, name string, typ int64, mod, num int, notNull, hasDefault bool) {
+		length, ok := lengths[typ]
+		if !ok {
+			length = -1
+		}
+		add(rel, name, typ, -1, length, num, 0, -1, mod, length > 0 && length <= 8, "i", "p", "", notNull, hasDefault,
+			false, "", "", false, true, 0, collationOf(typ), nil, nil, nil, nil)
+	}
+	s.each(func(t *schema.Table) {
+		for i, c := range t.Columns {
+			typ, mod := typeOf(c.Type)
+			row(TableOID(t), c.Name, typ, mod, i+1, c.NotNull || c.Semantic == schema.Timestamp, c.Default != nil)
+		}
+		for i, n := range keyOf(t) {
+			c := t.Columns[n-1]
+			typ, mod := typeOf(c.Type)
+			row(indexOID(t), c.Name, typ, mod, i+1, false, false)
+		}
+	})
+	for _, t := range Tables {
+		for i, c := range t.Columns {
+			row(t.OID, c.Name, catalogTypes[c.Type], -1, i+1, false, false)
+		}
+	}
+	return nil
+}
+
+// collationOf returns the collation of a type: texts have the default one.
+func collationOf(typ int64) int64 {
+	switch typ {
+	case 25, 1042, 1043, 1009:
+		return 100
+	case 19:
+		return 950
+	}
+	return 0
+}
+
+func indexRows(s *Source, add func(...any)) error {
+	s.each(func(t *schema.Table) {
+		if key := keyOf(t); key != nil {
+			n := len(key)
+			add(indexOID(t), TableOID(t), n, n, true, false, true, false, true, false, true, false, true, true, false,
+				list(key), list(same(0, n)), list(same(0, n)), list(same(0, n)), nil, nil)
+		}
+	})
+	return nil
+}
+
+func constraintRows(s *Source, add func(...any)) error {
+	s.each(func(t *schema.Table) {
+		if key := keyOf(t); key != nil {
+			add(indexOID(t)+1<<27, t.Name+"_pkey", s.schemaOID(t.Database), "p", false, false, true, TableOID(t), 0,
+				indexOID(t), 0, 0, " ", " ", " ", true, 0, true, list(key), nil, nil, nil, nil, nil, nil)
+		}
+	})
+	return nil
+}
+
+// definitionRows are the texts of indexes and constraints, for functions.
+func definitionRows(s *Source, add func(...any)) error {
+	s.each(func(t *schema.Table) {
+		key := keyOf(t)
+		if key == nil {
+			return
+		}
+		names := make([]string, len(key))
+		for i, n := range key {
+			names[i] = schema.QuoteIdent(t.Columns[n-1].Name)
+		}
+		columns := "(" + strings.Join(names, ", ") + ")"
+		add(indexOID(t), fmt.Sprintf("CREATE UNIQUE INDEX %s ON %s.%s USING btree %s", schema.QuoteIdent(t.Name+"_pkey"),
+			schema.QuoteIdent(t.Database), schema.QuoteIdent(t.Name), columns))
+		add(indexOID(t)+1<<27, "PRIMARY KEY "+columns)
+	})
+	return nil
+}
+
+// sizeRows are the sizes of tables, for functions.
+func sizeRows(s *Source, add func(...any)) error {
+	sizes, err := s.Sizes()
+	if err != nil {
+		return err
+	}
+	s.each(func(t *schema.Table) {
+		if size, ok := sizes[t.ID]; ok {
+			add(TableOID(t), size.Rows, size.Bytes)
+		}
+	})
+	return nil
+}
+
+func attrdefRows(s *Source, add func(...any)) error {
+	s.each(func(t *schema.Table) {
+		for i, c := range t.Columns {
+			if c.Default != nil {
+				add(TableOID(t)+int64(i)<<40, TableOID(t), i+1, *c.Default)
+			}
+		}
+	})
+	return nil
+}
+
+func descriptionRows(s *Source, add func(...any)) error {
+	s.each(func(t *schema.Table) {
+		if text := t.Options[schema.OptionComment]; text != "" {
+			add(TableOID(t), 1259, 0, text)
+		}
+	})
+	return nil
+}
+
+func typeRows(_ *Source, add func(...any)) error {
+	for _, t := range Types {
+		kind, delim := "b", ","
+		if t.Category == "P" {
+			kind = "p"
+		}
+		elem := int64(0)
+		switch t.Name {
+		case "int2vector":
+			elem = 21
+		case "oidvector":
+			elem = 26
+		case "name":
+			elem = 18
+		}
+		byValue := t.Len > 0 && t.Len <= 8
+		add(t.OID, t.Name, 11, OwnerOID, t.Len, byValue, kind, t.Category, t.Category == "B" || t.Name == "text", true,
+			delim, 0, "-", elem, t.Array, t.Name+"in", t.Name+"out", t.Name+"recv", t.Name+"send", "-", "-", "-", "i", "p",
+			false, 0, -1, 0, collationOf(t.OID), nil, nil, nil)
+		if t.Array != 0 {
+			add(t.Array, "_"+t.Name, 11, OwnerOID, -1, false, "b", "A", false, true, delim, 0, "array_subscript_handler",
+				t.OID, 0, "array_in", "array_out", "array_recv", "array_send", "-", "-", "array_typanalyze", "i", "x", false, 0,
+				-1, 0, collationOf(t.OID), nil, nil, nil)
+		}
+	}
+	return nil
+}
+
+// functions are those that clients look for.
+var functions = []string{
+	"array_in", "array_out", "array_recv", "array_send", "now", "count", "sum", "avg", "min", "max", "lower", "upper",
+	"length", "coalesce", "date_trunc", "time_bucket", "matches", "matches_term", "version", "current_schema",
+	"current_database", "current_setting", "generate_series", "unnest", "regexp_replace", "strftime", "epoch_ns",
+}
+
+// FunctionOID returns the OID of a function; 0: there is none.
+func FunctionOID(name string) int64 {
+	if i := slices.Index(functions, name); i >= 0 {
+		return 750 + int64(i)
+	}
+	return 0
+}
+
+func procRows(_ *Source, add func(...any)) error {
+	for i, name := range functions {
+		kind := "f"
+		if slices.Contains([]string{"count", "sum", "avg", "min", "max"}, name) {
+			kind = "a"
+		}
+		add(750+int64(i), name, 11, OwnerOID, 12, 1, 0, 0, "-", kind, false, false, false, false, "s", "s", 0, 0, 25, "[]",
+			nil, nil, nil, nil, nil, "", nil, nil, nil, nil)
+	}
+	return nil
+}
+
+func roleRows(s *Source, add func(...any)) error {
+	row := func(oid int64, name string) {
+		add(name, false, true, false, false, true, false, -1, "********", nil, false, nil, oid)
+	}
+	row(OwnerOID, Owner)
+	if s.User != "" && s.User != Owner {
+		row(UserOID, s.User)
+	}
+	return nil
+}
+
+func userRows(s *Source, add func(...any)) error {
+	return roleRows(s, func(v ...any) { add(v[0], v[12], false, false, false, false, "********", nil, nil) })
+}
+
+func authidRows(s *Source, add func(...any)) error {
+	return roleRows(s, func(v ...any) {
+		add(v[12], v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[10], v[7], nil, nil)
+	})
+}
+
+func tableViewRows(s *Source, add func(...any)) error {
+	s.each(func(t *schema.Table) {
+		if t.ID < 1<<62 {
+			add(t.Database, t.Name, Owner, nil, keyOf(t) != nil, false, false, false)
+		}
+	})
+	return nil
+}
+
+func indexViewRows(s *Source, add func(...any)) error {
+	defs := map[int64]string{}
+	_ = definitionRows(s, func(v ...any) { defs[v[0].(int64)] = v[1].(string) }) // it has no error
+	s.each(func(t *schema.Table) {
+		if keyOf(t) != nil {
+			add(t.Database, t.Name, t.Name+"_pkey", nil, defs[indexOID(t)])
+		}
+	})
+	return nil
+}
+
+func statRows(s *Source, add func(...any)) error {
+	sizes, err := s.Sizes()
+	if err != nil {
+		return err
+	}
+	s.each(func(t *schema.Table) {
+		if t.ID < 1<<62 {
+			add(TableOID(t), t.Database, t.Name, 0, 0, nil, nil, 0, 0, 0, 0, sizes[t.ID].Rows, 0)
+		}
+	})
+	return nil
+}
+
+// fixedRows returns rows that are always the same.
+func fixedRows(rows ...[]any) func(*Source, func(...any)) error {
+	return func(_ *Source, add func(...any)) error {
+		for _, r := range rows {
+			add(r...)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,66 @@
+package query
+
+import (
+	"cordwood/proto/schema"
+	"cordwood/router/access"
+	"cordwood/router/query/pgcatalog"
+)
+
+// catalogTables are the tables of PostgreSQL's catalog by name. They are not listed among the other system tables.
+var catalogTables = func() map[string]*systemTable {
+	m := map[string]*systemTable{}
+	for i, t := range pgcatalog.Tables {
+		st := &systemTable{id: 1000 + uint64(i), database: schema.CatalogDatabase, name: t.Name}
+		for _, c := range t.Columns {
+			st.columns = append(st.columns, schema.Column{Name: c.Name, Type: c.Stored()})
+		}
+		if t.Sizes {
+			st.stats = statsTables
+		}
+		st.rows = func(f *facts, w *rowWriter) error {
+			return t.Rows(f.catalogSource(), func(values ...any) { w.add(values...) })
+		}
+		m[t.Name] = st
+	}
+	return m
+}()
+
+// catalogTable returns a table of PostgreSQL's catalog; nil: there is none.
+func catalogTable(name string) *systemTable {
+	if t := pgcatalog.Find(name); t != nil {
+		return catalogTables[t.Name]
+	}
+	return nil
+}
+
+// catalogSource returns what the rows of the catalog are made from.
+func (f *facts) catalogSource() *pgcatalog.Source {
+	s := &pgcatalog.Source{
+		Catalog: f.catalog, User: access.From(f.ctx).User, Databases: f.names.databaseNames(), Tables: f.meta().Tables,
+		Sizes: func() (map[uint64]pgcatalog.Size, error) {
+			sizes, err := f.sizes()
+			out := make(map[uint64]pgcatalog.Size, len(sizes))
+			for id, size := range sizes {
+				out[id] = pgcatalog.Size{Rows: size.rows, Bytes: size.bytes}
+			}
+			return out, err
+		},
+	}
+	for _, t := range f.system {
+		s.System = append(s.System, t.schema())
+	}
+	return s
+}
+
+// Catalog returns what PostgreSQL's catalog is made from, for the caller of a session. catalog is what the client calls
+// the database that it is connected to.
+func (s *Service) Catalog(catalog, user string) *pgcatalog.Source {
+	f := &facts{names: s.names, shards: s.reader.shards, system: systemTables, catalog: catalog}
+	out := &pgcatalog.Source{
+		Catalog: catalog, User: user, Databases: s.names.databaseNames(), Tables: s.names.meta.Tables,
+	}
+	for _, t := range f.system {
+		out.System = append(out.System, t.schema())
+	}
+	return out
+}

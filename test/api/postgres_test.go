@@ -1,0 +1,220 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"cordwood/test/cluster"
+)
+
+var updateShapes = flag.Bool("update-shapes", false, "write testdata/postgres/shapes.txt anew")
+
+// postgres starts a server with a port for clients of PostgreSQL, and connects to it.
+func postgres(t *testing.T) *pgx.Conn {
+	t.Helper()
+	addr := cluster.FreeAddr(t)
+	n := cluster.New(t, "--pg-addr", addr)
+	n.Start()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	c, err := pgx.Connect(ctx, "postgres://svc@"+addr+"/public?sslmode=disable")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close(context.Background()) })
+	return c
+}
+
+var statementHead = regexp.MustCompile(`^-- @(\d+) ([^\n]*?)(?: \| (\[.*\]))?\n`)
+
+// TestRecordedStatements sends what clients of PostgreSQL send on their own, and compares the names and types of
+// columns,
+// and whether there are rows, with what is expected.
+func TestRecordedStatements(t *testing.T) {
+	t.Parallel()
+	c := postgres(t)
+	pc := c.PgConn()
+	run := func(sql string) ([]*pgconn.Result, error) { return pc.Exec(t.Context(), sql).ReadAll() }
+	if _, err := run("CREATE TABLE logs (ts TIMESTAMP(9) TIME INDEX, host TEXT, status BIGINT, took DOUBLE, " +
+		"message TEXT, " +
+		"extra JSON) WITH (append_mode='true'); CREATE TABLE k (ts TIMESTAMP(9) TIME INDEX, id BIGINT DEFAULT 5, v TEXT, " +
+		"PRIMARY KEY (id)) WITH (comment='a table')"); err != nil {
+		t.Fatal(err)
+	}
+	oid := func(name string) string {
+		r, err := run("SELECT '" + name + "'::regclass::oid")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(r[0].Rows[0][0])
+	}
+	replace := strings.NewReplacer("16384", oid("logs"), "16389", oid("k"))
+	text, err := os.ReadFile("testdata/postgres/statements.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	for entry := range strings.SplitSeq(string(text[strings.Index(string(text), "-- @"):]), "\n;;\n") {
+		m := statementHead.FindStringSubmatch(entry)
+		if m == nil {
+			continue
+		}
+		sql := replace.Replace(entry[len(m[0]):])
+		if strings.HasPrefix(sql, "DECLARE") {
+			sql = "BEGIN;" + sql // as the client does
+		}
+		if strings.HasPrefix(sql, "CLOSE") {
+			sql += ";COMMIT"
+		}
+		var last *pgconn.Result
+		if m[3] != "" {
+			var values []string
+			if err := json.Unmarshal([]byte(m[3]), &values); err != nil {
+				t.Fatal(err)
+			}
+			params := make([][]byte, len(values))
+			for i, v := range values {
+				params[i] = []byte(v)
+			}
+			last = pc.ExecParams(t.Context(), sql, params, nil, nil, nil).Read()
+			err = last.Err
+		} else {
+			var results []*pgconn.Result
+			if results, err = run(sql); len(results) > 0 {
+				last = results[len(results)-1]
+			}
+		}
+		fmt.Fprintf(&got, "@%s %s: %s\n", m[1], m[2], shape(last, err))
+	}
+	const golden = "testdata/postgres/shapes.txt"
+	if *updateShapes {
+		if err := os.WriteFile(golden, []byte(got.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got.String(), "\n")); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+}
+
+// shape says what an answer looks like.
+func shape(r *pgconn.Result, err error) string {
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	if r == nil {
+		return "nothing"
+	}
+	var columns []string
+	for _, f := range r.FieldDescriptions {
+		columns = append(columns, fmt.Sprintf("%s:%d", f.Name, f.DataTypeOID))
+	}
+	rows := "no rows"
+	if len(r.Rows) > 0 {
+		rows = "rows"
+	}
+	return strings.TrimSpace(rows + " " + strings.Join(columns, " "))
+}
+
+// TestPostgresTypes writes rows by each way, and reads them again.
+func TestPostgresTypes(t *testing.T) {
+	t.Parallel()
+	c := postgres(t)
+	ctx := t.Context()
+	exec := func(sql string, args ...any) {
+		t.Helper()
+		if _, err := c.Exec(ctx, sql, args...); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+	exec("CREATE TABLE v (ts TIMESTAMP(9) TIME INDEX, i BIGINT, f DOUBLE, s TEXT, b BOOLEAN, r BLOB, u BIGINT UNSIGNED) " +
+		"WITH (append_mode='true')")
+	moment := time.Date(2026, 1, 5, 10, 0, 0, 123456000, time.UTC)
+	exec("INSERT INTO v VALUES ($1, $2, $3, $4, $5, $6, $7)", moment, int64(9223372036854775807), 0.1, "it's", true,
+		[]byte{0, 255}, "18446744073709551615")
+	n, err := c.CopyFrom(ctx, pgx.Identifier{"v"}, []string{"ts", "i", "s"}, pgx.CopyFromRows([][]any{
+		{moment.Add(time.Second), int64(-1), "a\tb\\"}, {moment.Add(2 * time.Second), nil, nil},
+	}))
+	if err != nil || n != 2 {
+		t.Fatal(n, err)
+	}
+	var at time.Time
+	var i int64
+	var f float64
+	var s string
+	var b bool
+	var r []byte
+	var u uint64
+	if err := c.QueryRow(ctx, "SELECT * FROM v WHERE ts = $1 AND i = ANY($2)", moment, []int64{1, 9223372036854775807}).
+		Scan(&at, &i, &f, &s, &b, &r, &u); err != nil {
+		t.Fatal(err)
+	}
+	if !at.Equal(moment) || i != 9223372036854775807 || f != 0.1 || s != "it's" || !b || string(r) != "\x00\xff" ||
+		u != 18446744073709551615 {
+		t.Error(at, i, f, s, b, r, u)
+	}
+	var out strings.Builder
+	if _, err := c.PgConn().CopyTo(ctx, &out, "COPY (SELECT i, s FROM v ORDER BY ts OFFSET 1) TO STDOUT"); err != nil ||
+		out.String() != "-1\ta\\tb\\\\\n\\N\t\\N\n" {
+		t.Errorf("%q %v", out.String(), err)
+	}
+	var list []string
+	var id [16]byte
+	var span time.Duration
+	if err := c.QueryRow(ctx, "SELECT ['a', NULL, 'b,c'][3:3], uuid '2d89ebe6-1e13-47e5-803a-b81c87660b66', "+
+		"INTERVAL 90 SECOND").
+		Scan(&list, &id, &span); err != nil || list[0] != "b,c" || id[0] != 0x2d || span != 90*time.Second {
+		t.Error(list, id, span, err)
+	}
+	// Many rows, fetched step by step in a transaction.
+	tx, err := c.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(ctx, "DECLARE c CURSOR FOR SELECT * FROM range(100000) AS t(n)"); err != nil {
+		t.Fatal(err)
+	}
+	sum, count := int64(0), 0
+	for {
+		rows, err := tx.Query(ctx, "FETCH 30000 FROM c")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := 0
+		for rows.Next() {
+			var n int64
+			if err := rows.Scan(&n); err != nil {
+				t.Fatal(err)
+			}
+			sum += n
+			got++
+		}
+		if rows.Err() != nil {
+			t.Fatal(rows.Err())
+		}
+		if count += got; got == 0 {
+			break
+		}
+	}
+	if count != 100000 || sum != 4999950000 {
+		t.Error(count, sum)
+	}
+	if err := tx.Commit(ctx); err != nil {
+		t.Error(err)
+	}
+}
