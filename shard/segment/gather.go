@@ -46,6 +46,9 @@ type gathered struct {
 func (g *gathered) reset(plain bool, rows int) {
 	g.all = rows
 	g.Values.Reset()
+	if plain == (cap(g.Data) < cap(g.spareData)) { // a dictionary needs less
+		g.Data, g.Ends, g.spareData, g.spareEnds = g.spareData[:0], g.spareEnds[:0], g.Data[:0], g.Ends[:0]
+	}
 	g.plain = plain
 	g.Dict = !plain
 	g.dict.reset()

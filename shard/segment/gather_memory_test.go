@@ -1,0 +1,42 @@
+package segment
+
+import (
+	"bytes"
+	"encoding/binary"
+	"testing"
+
+	"cordwood/proto/column"
+	"cordwood/proto/schema"
+)
+
+// TestLongTextsAreGatheredInPlace: once there is memory for the texts of a row group, that of the next file takes no
+// more, although a dictionary is tried first in each file.
+func TestLongTextsAreGatheredInPlace(t *testing.T) {
+	const rows, size = 5000, 1000
+	v := &column.View{Type: schema.String, Encoding: column.Plain, Rows: rows, Data: make([]byte, rows*size)}
+	for i := range rows {
+		v.Offsets = binary.LittleEndian.AppendUint32(v.Offsets, uint32(i*size))
+		binary.LittleEndian.PutUint32(v.Data[i*size:], uint32(i))
+	}
+	v.Offsets = binary.LittleEndian.AppendUint32(v.Offsets, rows*size)
+	runs := []run{{row: 0, n: rows / 2}, {row: rows / 2, n: rows / 2}}
+	var g gathered
+	file := func() {
+		for group := range 2 {
+			g.reset(group > 0, rows)
+			g.add(schema.String, []*column.View{v}, runs)
+			g.finish()
+			if !bytes.Equal(g.Data, v.Data) || len(g.Ends) != rows {
+				t.Fatalf("%d bytes, %d texts", len(g.Data), len(g.Ends))
+			}
+		}
+	}
+	file()
+	before := g.footprint()
+	for range 3 {
+		file()
+	}
+	if got := g.footprint(); got > before+before/8 || got > 2*rows*size {
+		t.Errorf("%d bytes of memory, %d after the first file, for %d bytes of texts", got, before, rows*size)
+	}
+}
