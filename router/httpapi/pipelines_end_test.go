@@ -27,27 +27,24 @@ func busyRecords(n int) string {
 
 const busyURL = "/v1/ingest?table=t&pipeline_name=busy&skip_error=true"
 
-// A request's time limit ends the work of its pipeline, which would take a minute on a fast machine. What is soon
-// enough is measured by how long this machine, under its load, takes for a part of the work.
+// A request's time limit ends the work of its pipeline, which would take more than four minutes on a fast machine. How long
+// it takes until it has ended depends on what else the machine does, and is not measured.
 func TestTimeoutEndsThePipeline(t *testing.T) {
 	f := newPipelineFixture(t, func(c *Config) { c.PipelineSteps = 1 << 60 })
 	f.put(t, "busy", busyPipeline)
-	const part, whole = 20, 5000
-	start := time.Now()
-	if w := f.call("POST", busyURL, busyRecords(part), "Content-Type", "application/x-ndjson"); w.Code != http.StatusOK {
-		t.Fatalf("status %d: %s", w.Code, w.Body)
-	}
-	half := time.Since(start) * whole / part / 2
-	f.writer.calls = 0
+	body := busyRecords(20_000)
 	for _, more := range []string{"", "&on_reject=store"} {
-		start = time.Now()
-		w := f.call("POST", busyURL+more, busyRecords(whole), "Content-Type", "application/x-ndjson", "x-svc-timeout",
-			"200ms")
-		if w.Code != http.StatusRequestTimeout || f.writer.calls != 0 {
-			t.Errorf("status %d, %d writes: %s", w.Code, f.writer.calls, w.Body)
-		}
-		if d := time.Since(start); d > half {
-			t.Errorf("it took %s, and all of the work takes about %s", d, 2*half)
+		answer := make(chan *httptest.ResponseRecorder, 1)
+		go func() {
+			answer <- f.call("POST", busyURL+more, body, "Content-Type", "application/x-ndjson", "x-svc-timeout", "200ms")
+		}()
+		select {
+		case w := <-answer:
+			if w.Code != http.StatusRequestTimeout || f.writer.calls != 0 {
+				t.Errorf("status %d, %d writes: %s", w.Code, f.writer.calls, w.Body)
+			}
+		case <-time.After(2 * time.Minute):
+			t.Fatal("the pipeline goes on")
 		}
 	}
 	w := f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=busy", busyRecords(10), "Content-Type",
