@@ -35,6 +35,8 @@ type client struct {
 	seldom bool
 	// often: it is also tried with a server that is killed five times.
 	often bool
+	// hindered: it is also tried with three nodes of which two stop for a time, so that nothing can be written.
+	hindered bool
 	// perKill is how many records the client may lose each time the server is killed: those of requests under way, if
 	// it sends again only if it cannot connect, and not if a connection breaks.
 	perKill int
@@ -126,6 +128,9 @@ func run(t *testing.T, table []client, send func(c *client, s *server, j job) er
 			}
 			if c.often {
 				t.Run("killed often", c.killedOften)
+			}
+			if c.hindered {
+				t.Run("blocked", c.blocked)
 			}
 		})
 	}

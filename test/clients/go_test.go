@@ -94,7 +94,7 @@ var goClients = []client{
 	},
 	{
 		name: "otlploghttp", send: byHTTP, table: "records", mark: markOfOTLP, at: "timestamp", columns: ofOTLP,
-		again: itself, doubles: true,
+		again: itself, doubles: true, hindered: true,
 	},
 }
 

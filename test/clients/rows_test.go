@@ -27,6 +27,12 @@ func often(c client) client {
 	return c
 }
 
+// hindered has a client tried with nodes that cannot write for a time, too.
+func hindered(c client) client {
+	c.hindered = true
+	return c
+}
+
 // otlp is an exporter of OpenTelemetry. Its protocol has no key.
 func otlp(name string, door func(*server) string, again again) client {
 	return client{
@@ -37,10 +43,10 @@ func otlp(name string, door func(*server) string, again again) client {
 
 var nodeClients = []client{
 	documents("elasticsearch-7-bulk", programs, false),
-	often(documents("elasticsearch-8-bulk", programs, false)),
+	hindered(often(documents("elasticsearch-8-bulk", programs, false))),
 	documents("elasticsearch-9-bulk", programs, false),
 	documents("elasticsearch-7-helper", programs, true),
-	documents("elasticsearch-8-helper", itself, true),
+	hindered(documents("elasticsearch-8-helper", itself, true)),
 	documents("elasticsearch-9-helper", itself, true),
 	{
 		name: "pino-elasticsearch", door: (*server).elasticAddr, table: "shop",
@@ -67,13 +73,13 @@ var nodeClients = []client{
 		columns: `app = 'shop' AND line LIKE 'a record%' AND level = LEVEL`,
 	},
 	{
-		name: "splunk-logging", door: (*server).splunkAddr, table: "web", often: true,
+		name: "splunk-logging", door: (*server).splunkAddr, table: "web", often: true, hindered: true,
 		mark: `"event.message.mark"`, again: programs, doubles: true,
 		columns: `"event.message.text" = 'a record' AND "event.severity" = LEVEL AND host = 'web1' AND source = 'shop'`,
 	},
 	{
 		name: "fluent-org-logger", door: (*server).fluentAddr, table: "fluent_logs", mark: "mark",
-		columns: ofFluentd, again: programs, doubles: true, socket: true, often: true,
+		columns: ofFluentd, again: programs, doubles: true, socket: true, often: true, hindered: true,
 	},
 	{
 		name: "fluent-logger", door: (*server).fluentAddr, table: "fluent_logs", mark: "mark",
@@ -101,6 +107,46 @@ var nodeClients = []client{
 		name: "winston-syslog", door: (*server).syslogAddr, table: "syslog", mark: markInText,
 		columns: ofSyslog + ` AND appname = 'shop'`, again: nobody,
 	},
+	documents("opensearch-bulk", programs, false),
+	documents("opensearch-helper", programs, true),
+	documents("elasticsearch-16-bulk", programs, false),
+	{
+		name: "splunk-bunyan-logger", door: (*server).splunkAddr, table: "splunk_logs",
+		mark: `"event.message.mark"`, again: nobody,
+		columns: `"event.message.msg" = 'a record' AND "event.severity" = LEVEL`,
+	},
+	{
+		name: "winston-splunk-httplogger", door: (*server).splunkAddr, table: "web",
+		mark: `"event.message.meta.mark"`, again: nobody,
+		columns: `"event.message.msg" = 'a record' AND "event.severity" = LEVEL AND source = 'shop'`,
+	},
+	{
+		name: "winston-log2gelf", door: (*server).gelfAddr, table: "gelf_logs", mark: "mark", again: nobody,
+		columns: `message = 'a record' AND host = 'web1' AND service = 'shop'`, // its levels are winston's
+	},
+	{
+		name: "winston-log2gelf-http", door: (*server).usersAddr, table: "gelf_logs", mark: "mark", again: nobody,
+		columns: `message = 'a record' AND host = 'web1' AND service = 'shop'`,
+	},
+	{
+		name: "syslog-client-tcp", door: (*server).syslogAddr, table: "syslog", mark: markInText, again: nobody,
+		columns: ofSyslog + ` AND appname = 'shop' AND hostname = 'web1'`,
+	},
+	{
+		name: "syslog-client-udp", door: (*server).syslogAddr, table: "syslog", mark: markInText, again: nobody,
+		columns: ofSyslog + ` AND hostname = 'web1'`, datagrams: true,
+	},
+	{
+		name: "pino-syslog", door: (*server).syslogAddr, table: "syslog", mark: "message->>'mark'", again: nobody,
+		columns: `message->>'msg' = 'a record' AND severity = CASE WHEN MARK % 10 = 0 THEN 'err' ELSE 'info' END AND
+			appname = 'shop'`,
+	},
+	{
+		name: "pino-socket", door: (*server).syslogAddr, table: "syslog", mark: "message->>'mark'", again: nobody,
+		columns: `message->>'msg' = 'a record' AND severity IS NULL`, // lines of JSON are kept whole
+	},
+	otlp("pino-opentelemetry-transport", (*server).otlpAddr, nobody),
+	otlp("winston-otel", (*server).otlpAddr, itself),
 	otlp("otlp-proto", (*server).otlpAddr, itself),
 	otlp("otlp-http", (*server).otlpAddr, itself),
 	otlp("otlp-grpc", (*server).callsAddr, nobody),
@@ -111,7 +157,7 @@ var pythonClients = []client{
 	often(documents("elasticsearch-8-bulk", programs, false)),
 	documents("elasticsearch-9-bulk", programs, false),
 	documents("elasticsearch-7-streaming", programs, true),
-	documents("elasticsearch-8-streaming", programs, true),
+	hindered(documents("elasticsearch-8-streaming", programs, true)),
 	documents("elasticsearch-9-streaming", programs, true),
 	{
 		name: "logging-loki", door: (*server).lokiAddr, table: "loki_logs",
@@ -132,7 +178,27 @@ var pythonClients = []client{
 		name: "datadog-api-client", door: (*server).datadogAddr, table: "datadog_logs", mark: "mark",
 		columns: ofDatadog, again: programs, doubles: true,
 	},
-	often(otlp("otlp-grpc", (*server).callsAddr, itself)),
+	documents("opensearch-bulk", programs, false),
+	documents("opensearch-streaming", programs, true),
+	documents("elasticsearch-9-parallel", programs, false),
+	documents("elasticsearch-9-async", programs, false),
+	{
+		name: "loki-logger-handler", door: (*server).lokiAddr, table: "loki_logs", mark: "line->>'mark'", again: nobody,
+		columns: `app = 'shop' AND line->>'message' = 'a record' AND lower(line->>'level') = LEVEL`, seldom: true,
+	},
+	{
+		name: "splunk-hec-handler", door: (*server).splunkAddr, table: "web", mark: `"event.mark"`, again: nobody,
+		columns: `"event.text" = 'a record' AND lower("event.log_level") = LEVEL AND host = 'web1' AND source = 'shop'`,
+	},
+	{
+		name: "rfc5424-logging-handler", door: (*server).syslogAddr, table: "syslog", mark: markInText, again: nobody,
+		columns: ofSyslog + ` AND appname = 'shop' AND structured_data->'shop@1'->>'a' = 'b'`,
+	},
+	{
+		name: "fluent-logger-async", door: (*server).fluentAddr, table: "fluent_logs", mark: "mark", again: nobody,
+		columns: ofFluentd,
+	},
+	hindered(often(otlp("otlp-grpc", (*server).callsAddr, itself))),
 	otlp("otlp-http", (*server).otlpAddr, itself), // it sends once again after a connection was cut
 	{
 		name: "syslog-udp", door: (*server).syslogAddr, table: "syslog", mark: markInText,
@@ -164,7 +230,7 @@ var pythonClients = []client{
 var javaClients = []client{
 	{
 		name: "loki4j", door: (*server).lokiAddr, table: "loki_logs", mark: "structured_metadata->>'mark'",
-		again: itself, often: true, perKill: 100, // a batch
+		again: itself, often: true, hindered: true, perKill: 100, // a batch
 		columns: `app = 'shop' AND line = 'a record' AND lower(level) = LEVEL`, doubles: true,
 	},
 	{

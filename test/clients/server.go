@@ -32,11 +32,20 @@ type server struct {
 	ended <-chan struct{}
 	log   string
 	// The addresses of the ports: calls is that of OTLP by gRPC.
-	users, elasticsearch, loki, splunk, otlp, calls, datadog, syslog, gelf, forward string
+	users, rpc, elasticsearch, loki, splunk, otlp, calls, datadog, syslog, gelf, forward string
 }
 
 // start starts a server with further flags, which ends with the test. Without CORDWOOD_BIN the test is skipped.
 func start(t testing.TB, flags ...string) *server {
+	t.Helper()
+	s := prepare(t)
+	s.args = append(s.args, flags...)
+	s.run()
+	return s
+}
+
+// prepare returns a server that is not started yet.
+func prepare(t testing.TB) *server {
 	t.Helper()
 	bin := os.Getenv("CORDWOOD_BIN")
 	if bin == "" {
@@ -45,20 +54,19 @@ func start(t testing.TB, flags ...string) *server {
 	s := &server{t: t, bin: bin, log: filepath.Join(t.TempDir(), "log")}
 	// An address of its own on this machine: no client that connects elsewhere can take its ports.
 	ip := fmt.Sprintf("127.%d.%d.%d", 192+rand.IntN(32), rand.IntN(256), 1+rand.IntN(254))
+	s.rpc = ip + ":4001"
 	s.users, s.loki, s.splunk, s.otlp, s.calls = ip+":4000", ip+":3100", ip+":8088", ip+":4318", ip+":4317"
 	s.elasticsearch, s.datadog = ip+":9200", ip+":8282"
 	s.syslog, s.gelf, s.forward = ip+":5514", ip+":12201", ip+":24224"
 	s.args = []string{
 		"serve", "--data-dir", filepath.Join(t.TempDir(), "data"), "--shards", "1", "--http-addr", s.users,
-		"--rpc-addr", ip + ":4001",
+		"--rpc-addr", s.rpc,
 		"--elasticsearch-addr", s.elasticsearch,
 		"--loki-addr", s.loki, "--splunk-addr", s.splunk, "--otlp-http-addr", s.otlp, "--otlp-grpc-addr", s.calls,
 		"--datadog-addr", s.datadog,
 		"--syslog-addr", "udp://" + s.syslog + ",tcp://" + s.syslog, "--gelf-addr", "udp://" + s.gelf + ",tcp://" + s.gelf,
 		"--forward-addr", "tcp://" + s.forward,
 	}
-	s.args = append(s.args, flags...)
-	s.run()
 	t.Cleanup(func() {
 		s.end(syscall.SIGKILL)
 		if t.Failed() {

@@ -4,6 +4,7 @@ import { datadog } from './datadog.mjs'
 import { elasticsearch } from './elasticsearch.mjs'
 import { loki } from './loki.mjs'
 import { opentelemetry } from './opentelemetry.mjs'
+import { more } from './more.mjs'
 import { others } from './others.mjs'
 
 const [client, first, last, address, pause] = [process.argv[2], ...process.argv.slice(3).map((a, i) => (i === 2 ? a : Number(a)))]
@@ -42,4 +43,4 @@ const job = {
   },
 }
 
-await { ...datadog, ...elasticsearch, ...loki, ...opentelemetry, ...others }[client](job)
+await { ...datadog, ...elasticsearch, ...loki, ...opentelemetry, ...more, ...others }[client](job)

@@ -192,7 +192,98 @@ def datadog():
             insist(lambda: LogsApi(api).submit_log(HTTPLog(items), content_encoding="gzip"))
 
 
+def opensearch(kind):
+    import opensearchpy
+
+    to = opensearchpy.OpenSearch(f"http://{address}", max_retries=20, retry_on_timeout=True)
+    if kind == "bulk":
+        for batch in batches():
+            insist(lambda: opensearchpy.helpers.bulk(to, [document(mark, _id=f"m{mark}") for mark in batch]))
+    else:
+        for batch in batches():
+            insist(lambda: all(ok for ok, _ in opensearchpy.helpers.streaming_bulk(to, map(document, batch), max_retries=20, initial_backoff=0.2, max_backoff=1)))
+
+
+def parallel():
+    import elasticsearch9
+    from elasticsearch9 import helpers
+
+    to = elasticsearch9.Elasticsearch(f"http://{address}", max_retries=20, retry_on_timeout=True)
+    for batch in batches():  # of documents with ids
+        insist(lambda: all(ok for ok, _ in helpers.parallel_bulk(to, [document(mark, _id=f"m{mark}") for mark in batch], thread_count=1)))
+
+
+def asynchronous():
+    import asyncio
+
+    import elasticsearch9
+    from elasticsearch9 import helpers
+
+    async def send():
+        async with elasticsearch9.AsyncElasticsearch(f"http://{address}", max_retries=20, retry_on_timeout=True) as to:
+            for batch in batches():
+                for left in range(100, -1, -1):
+                    try:
+                        await helpers.async_bulk(to, [document(mark, _id=f"m{mark}") for mark in batch])
+                        break
+                    except Exception as e:
+                        if not left:
+                            raise
+                        print(f"again: {e}", file=sys.stderr)
+                        await asyncio.sleep(0.3)
+
+    asyncio.run(send())
+
+
+def loki_handler():
+    from loki_logger_handler.loki_logger_handler import LokiLoggerHandler
+
+    handler = LokiLoggerHandler(url=f"http://{address}/loki/api/v1/push", labels={"app": "shop"}, timeout=1)
+    logger.addHandler(handler)
+    log()
+    time.sleep(3)
+
+
+def splunk_hec():
+    from splunk_hec_handler import SplunkHecHandler
+
+    handler = SplunkHecHandler(host, "ship:SECRET", port=int(port), proto="http", index="web", sourcetype="_json", source="shop", hostname="web1")
+    logger.addHandler(handler)
+    for mark in marks():
+        logger.log(logging.ERROR if mark % 10 == 0 else logging.INFO, {"mark": mark, "text": "a record"})
+
+
+def rfc5424():
+    from rfc5424logging import Rfc5424SysLogHandler
+
+    handler = Rfc5424SysLogHandler(address=(host, int(port)), socktype=socket.SOCK_STREAM, appname="shop", structured_data={"shop@1": {"a": "b"}})
+    handler.setFormatter(logging.Formatter("mark=%(mark)d %(message)s"))
+    logger.addHandler(handler)
+    log()
+    handler.close()
+
+
+def fluent_async():
+    from fluent import asynchandler
+
+    to = asynchandler.FluentHandler("shop.cart", host=host, port=int(port), nanosecond_precision=True, queue_maxsize=5000)
+    from fluent.handler import FluentRecordFormatter
+
+    to.setFormatter(FluentRecordFormatter({"mark": "%(mark)d", "level": "%(levelname)s", "message": "%(message)s"}))
+    logger.addHandler(to)
+    log()
+    to.close()
+
+
 {
+    "opensearch-bulk": lambda: opensearch("bulk"),
+    "opensearch-streaming": lambda: opensearch("streaming_bulk"),
+    "elasticsearch-9-parallel": parallel,
+    "elasticsearch-9-async": asynchronous,
+    "loki-logger-handler": loki_handler,
+    "splunk-hec-handler": splunk_hec,
+    "rfc5424-logging-handler": rfc5424,
+    "fluent-logger-async": fluent_async,
     "datadog-api-client": datadog,
     "elasticsearch-7-bulk": lambda: elasticsearch(7, "bulk"),
     "elasticsearch-8-bulk": lambda: elasticsearch(8, "bulk"),
