@@ -27,8 +27,8 @@ func busyRecords(n int) string {
 
 const busyURL = "/v1/ingest?table=t&pipeline_name=busy&skip_error=true"
 
-// A request's time limit ends the work of its pipeline, which would take more than four minutes on a fast machine. How long
-// it takes until it has ended depends on what else the machine does, and is not measured.
+// A request's time limit ends the work of its pipeline, which would take more than four minutes on a fast machine. How
+// long it takes until it has ended depends on what else the machine does, and is not measured.
 func TestTimeoutEndsThePipeline(t *testing.T) {
 	f := newPipelineFixture(t, func(c *Config) { c.PipelineSteps = 1 << 60 })
 	f.put(t, "busy", busyPipeline)
