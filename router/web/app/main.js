@@ -142,7 +142,7 @@ function afterFirstRows(load) {
   if (place.page.value !== 'explore' || explore.state.value.tables.length === 0) return load();
   const most = setTimeout(go, 2000);
   const stop = effect(() => {
-    if (explore.first.value.value || explore.first.error.value || explore.fields.error.value) queueMicrotask(go);
+    if (explore.first.value.value || explore.first.error.value || explore.fields.error.value) requestAnimationFrame(() => setTimeout(go)); // once they are drawn
   });
   let gone = false;
   function go() {
