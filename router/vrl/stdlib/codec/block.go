@@ -223,8 +223,8 @@ const lz4Problem = "unable to decode value with lz4 block decoder: "
 var decodeLZ4 = &fn.Function{
 	Name:  "decode_lz4",
 	Group: fn.Codec,
-	Doc: "Decompresses LZ4 data: frames, if the string starts as one, and else a block. How long a block's content is " +
-		"may be told by four bytes before it, the lowest first.",
+	Doc: "Decompresses LZ4 data: frames, if the string starts as one, and else a block. Four bytes before a " +
+		"block, the lowest first, may contain the length of its content.",
 	Params: []fn.Param{
 		fn.ValueParam("The compressed bytes."),
 		{

@@ -121,7 +121,7 @@ var encodeBase64 = &fn.Function{
 var decodeBase64 = &fn.Function{
 	Name:  "decode_base64",
 	Group: fn.Codec,
-	Doc:   "Decodes Base64 to bytes. Padding at the end may be there or not.",
+	Doc:   "Decodes Base64 to bytes. Padding at the end is optional.",
 	Params: []fn.Param{
 		fn.ValueParam("The Base64 text."),
 		base64Charset,
@@ -267,8 +267,8 @@ func percent(f *fn.Frame, s string, set byteSet) (value.Value, bool) {
 var decodePercent = &fn.Function{
 	Name:  "decode_percent",
 	Group: fn.Codec,
-	Doc: "Replaces each percent sign that two hexadecimal digits follow by the byte that they stand for. What is not " +
-		"UTF-8 then becomes U+FFFD.",
+	Doc: "Replaces each percent sign and the two hexadecimal digits after it with the byte that they encode. " +
+		"Bytes that are not valid UTF-8 then become U+FFFD.",
 	Params:  []fn.Param{fn.ValueParam("The string to decode.")},
 	Returns: kind.String,
 	Examples: []fn.Example{

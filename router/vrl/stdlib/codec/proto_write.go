@@ -20,8 +20,7 @@ var encodeProto = &fn.Function{
 	Name:  "encode_proto",
 	Group: fn.Codec,
 	Doc: "Writes an object as a message in protocol buffer format by its descriptor. " +
-		"Fields that the type does not have, " +
-		"and those that are null, are left out.",
+		"Fields that the type does not have, and fields that are null, are left out.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The object.", Kind: kind.Any, Borrow: true},
 		protoParams[0], protoParams[1],

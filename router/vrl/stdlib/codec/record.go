@@ -225,8 +225,8 @@ var encodeKeyValue = &fn.Function{
 var encodeLogfmt = &fn.Function{
 	Name:  "encode_logfmt",
 	Group: fn.Codec,
-	Doc: "Writes an object as logfmt: as encode_key_value does, with true as the key alone and without fields that " +
-		"are false.",
+	Doc: "Writes an object as logfmt, like encode_key_value. A field that is true is written as its key alone, " +
+		"and a field that is false is left out.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The object.", Kind: kind.Object, Borrow: true},
 		fieldsOrdering,

@@ -260,8 +260,8 @@ var toString = &fn.Function{
 var toRegex = &fn.Function{
 	Name:  "to_regex",
 	Group: fn.Coerce,
-	Doc: "Makes a regular expression of the string. A pattern that is known when the program is written is better " +
-		"given as r'…': it is then checked and compiled once.",
+	Doc: "Makes a regular expression of the string. If you know the pattern when you write the program, write " +
+		"r'…' instead, which is checked and compiled only once.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The pattern.", Kind: kind.String},
 	},

@@ -30,8 +30,8 @@ func expect(name string, k value.Kind, full kind.Kind, source, event, result str
 		Name:  name,
 		Group: fn.Type,
 		Doc: "Returns the value if it is of the kind " + k.String() +
-			" and fails otherwise. Nothing is converted; the call " +
-			"tells the compiler what kind the value is of.",
+			" and fails otherwise. The value is not converted; the call tells the compiler the kind of the " +
+			"value.",
 		Params:   []fn.Param{{Name: "value", Doc: "The value to check.", Kind: kind.Any}},
 		Returns:  full,
 		Fallible: true,
@@ -111,7 +111,7 @@ var isEmpty = &fn.Function{
 var isJSON = &fn.Function{
 	Name:  "is_json",
 	Group: fn.Type,
-	Doc:   "Returns whether the whole string is a JSON text, and one of a certain kind if that is asked for.",
+	Doc:   "Returns whether the whole string is a JSON text, and optionally whether it is of a certain kind.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The text.", Kind: kind.String, Borrow: true},
 		{
@@ -173,10 +173,9 @@ func jsonVariant(s string) string {
 }
 
 var isNullish = &fn.Function{
-	Name:  "is_nullish",
-	Group: fn.Type,
-	Doc: "Returns whether the value says nothing: null, the string \"-\", and strings that are empty or all " +
-		"white space.",
+	Name:    "is_nullish",
+	Group:   fn.Type,
+	Doc:     "Returns whether the value is null, the string \"-\", or a string that is empty or only white space.",
 	Params:  []fn.Param{{Name: "value", Doc: "The value to look at.", Kind: kind.Any, Borrow: true}},
 	Returns: kind.Boolean,
 	Examples: []fn.Example{
@@ -193,7 +192,7 @@ var tagTypesExternally = &fn.Function{
 	Name:  "tag_types_externally",
 	Group: fn.Type,
 	Doc: "Puts each scalar into an object that names its kind: string, integer, float, boolean, timestamp or regex. " +
-		"Containers are done value by value; null stays null.",
+		"In objects and arrays, each value is treated in this way; null stays null.",
 	Params: []fn.Param{{Name: "value", Doc: "The value to tag.", Kind: kind.Any}},
 	Deep:   true,
 	Examples: []fn.Example{
@@ -235,8 +234,8 @@ func tagTypes(f *fn.Frame, v value.Value) (value.Value, bool) {
 var typeDef = &fn.Function{
 	Name:  "type_def",
 	Group: fn.Type,
-	Doc: "Returns what the compiler knows of the kind of the value, as an object with a field for each kind that it may " +
-		"be of. It is for finding out why a program does not compile.",
+	Doc: "Returns the kinds that the compiler expects for the value, as an object with a field for each " +
+		"possible kind. Use it to find out why a program does not compile.",
 	Params: []fn.Param{{Name: "value", Doc: "The expression whose kind is returned.", Kind: kind.Any, Borrow: true}},
 	Examples: []fn.Example{
 		{Title: "a number", Source: `type_def(42)`, Result: `{"integer":true}`},

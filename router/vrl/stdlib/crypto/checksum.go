@@ -69,7 +69,7 @@ var xxHash = &fn.Function{
 	Name:  "xxhash",
 	Group: fn.Checksum,
 	Doc: "Returns an xxHash of the string: an integer, which may be negative if it has 64 bits, or decimal digits if it " +
-		"has 128. It is fast and no protection against forgery.",
+		"has 128. It is fast, but does not protect against forgery.",
 	Params: []fn.Param{
 		fn.ValueParam("What to hash."),
 		{

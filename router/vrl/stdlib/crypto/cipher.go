@@ -89,8 +89,8 @@ func cipherParams(name, doc string) []fn.Param {
 	}
 }
 
-const cipherDoc = " With a mode that authenticates (SIV, POLY1305), decrypting what was tampered with fails; " +
-	"other modes do not notice. The function random_bytes makes initialization vectors."
+const cipherDoc = " With a mode that authenticates (SIV, POLY1305), decrypting fails if the bytes were changed; " +
+	"other modes do not notice changes. The function random_bytes makes initialization vectors."
 
 var encrypt = &fn.Function{
 	Name:     "encrypt",
@@ -119,7 +119,7 @@ var encrypt = &fn.Function{
 var decrypt = &fn.Function{
 	Name:     "decrypt",
 	Group:    fn.Cryptography,
-	Doc:      "Decrypts what encrypt made." + cipherDoc,
+	Doc:      "Decrypts bytes that encrypt has encrypted." + cipherDoc,
 	Params:   cipherParams("ciphertext", "What to decrypt."),
 	Returns:  kind.String,
 	Fallible: true,

@@ -206,7 +206,7 @@ var seaHash = &fn.Function{
 	Name:  "seahash",
 	Group: fn.Cryptography,
 	Doc: "Returns the SeaHash of the string, 64 bits, as an integer, which may be negative. " +
-		"It is fast and no protection against forgery.",
+		"It is fast, but does not protect against forgery.",
 	Params:  []fn.Param{fn.ValueParam("What to hash.")},
 	Returns: kind.Integer,
 	Examples: []fn.Example{

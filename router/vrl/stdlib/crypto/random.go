@@ -16,7 +16,7 @@ import (
 var randomBool = &fn.Function{
 	Name:    "random_bool",
 	Group:   fn.Random,
-	Doc:     "Returns true or false, either as likely.",
+	Doc:     "Returns true or false at random, each with the same probability.",
 	Returns: kind.Boolean,
 	Examples: []fn.Example{
 		{Title: "a coin", Source: `random_bool()`, Any: true},

@@ -45,7 +45,7 @@ func chargeCopy(f *fn.Frame, n int) bool { return f.Spend(n/16) && f.Reserve(n*v
 var appendArrays = &fn.Function{
 	Name:  "append",
 	Group: fn.Array,
-	Doc:   "Returns the elements of one array followed by those of another.",
+	Doc:   "Returns the elements of one array followed by the elements of another array.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The first array.", Kind: kind.Array},
 		{Name: "items", Doc: "The array to follow.", Kind: kind.Array},
@@ -181,8 +181,9 @@ var chunks = &fn.Function{
 var zip = &fn.Function{
 	Name:  "zip",
 	Group: fn.Array,
-	Doc: "Turns arrays into an array of arrays: of the first elements of all, of the second elements, and so on as far " +
-		"as the shortest goes. The arrays are the two arguments, or the elements of the only one.",
+	Doc: "Combines arrays into an array of arrays: the first contains the first elements of all arrays, the " +
+		"second contains the second elements, and so on, up to the length of the shortest array. The arrays are " +
+		"the two arguments, or the elements of a single argument.",
 	Params: []fn.Param{
 		{Name: "array_0", Doc: "The first array, or an array of all arrays.", Kind: kind.Array},
 		{Name: "array_1", Doc: "The second array.", Kind: kind.Array, Optional: true},

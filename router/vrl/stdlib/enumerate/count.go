@@ -74,7 +74,8 @@ var strlen = &fn.Function{
 var includes = &fn.Function{
 	Name:  "includes",
 	Group: fn.Enumerate,
-	Doc:   "Returns whether the array has an element that is the same as the item, in kind too: 1 and 1.0 differ.",
+	Doc: "Returns whether the array has an element that is equal to the item and has the same kind: 1 and 1.0 " +
+		"differ.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The array.", Kind: kind.Array, Borrow: true},
 		{Name: "item", Doc: "What to look for.", Kind: kind.Any, Borrow: true},
@@ -158,7 +159,7 @@ var tally = &fn.Function{
 var unique = &fn.Function{
 	Name:   "unique",
 	Group:  fn.Enumerate,
-	Doc:    "Drops elements of the array that are the same, in kind too, as one before them.",
+	Doc:    "Removes elements of the array that are equal to an earlier element and have the same kind.",
 	Params: []fn.Param{{Name: "value", Doc: "The array.", Kind: kind.Array}},
 	Deep:   true,
 	Examples: []fn.Example{
@@ -249,8 +250,8 @@ func hasSame(list []value.Value, x value.Value) bool {
 var matchArray = &fn.Function{
 	Name:  "match_array",
 	Group: fn.Enumerate,
-	Doc: "Returns whether the regular expression matches some element of the array, or all. " +
-		"What is not a string does not match.",
+	Doc: "Returns whether the regular expression matches one element of the array, or all of them. Elements " +
+		"that are not strings do not match.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The array.", Kind: kind.Array, Borrow: true},
 		{Name: "pattern", Doc: "The regular expression.", Kind: kind.Regex},

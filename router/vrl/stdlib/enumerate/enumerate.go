@@ -26,7 +26,7 @@ var length = &fn.Function{
 var mapValues = &fn.Function{
 	Name:  "map_values",
 	Group: fn.Enumerate,
-	Doc:   "Puts the result of the closure in the place of each value of an object or array.",
+	Doc:   "Replaces each value of an object or array with the result of the closure.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The object or array.", Kind: kind.Or(kind.Object, kind.Array)},
 		{
@@ -73,7 +73,7 @@ func mapOver(f *fn.Frame, v value.Value, recursive bool, body *fn.Body) (value.V
 var filter = &fn.Function{
 	Name:   "filter",
 	Group:  fn.Enumerate,
-	Doc:    "Returns the object or array with those values only for which the closure results in true.",
+	Doc:    "Returns the object or array with only the values for which the closure returns true.",
 	Params: []fn.Param{{Name: "value", Doc: "The object or array.", Kind: kind.Or(kind.Object, kind.Array)}},
 	Closure: &fn.Closure{
 		Params: keyAndValue,
@@ -175,8 +175,8 @@ var forEach = &fn.Function{
 var mapKeys = &fn.Function{
 	Name:  "map_keys",
 	Group: fn.Enumerate,
-	Doc: "Puts the result of the closure in the place of each key of an object. If two keys become the same, " +
-		"the value of the later one counts.",
+	Doc: "Replaces each key of an object with the result of the closure. If two keys become equal, the value of " +
+		"the later key is kept.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The object.", Kind: kind.Object},
 		{

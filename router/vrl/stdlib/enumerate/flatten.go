@@ -17,9 +17,9 @@ var separatorParam = fn.Param{
 var flatten = &fn.Function{
 	Name:  "flatten",
 	Group: fn.Enumerate,
-	Doc: "Makes one level of all. The fields of objects inside an object get keys that are joined of the keys " +
-		"on the way " +
-		"to them; empty objects inside vanish, arrays stay. Of an array, the arrays inside are replaced by their elements.",
+	Doc: "Flattens nested values. The fields of objects inside an object get keys that are joined from all keys " +
+		"on their path; empty inner objects are removed, and arrays stay. In an array, inner arrays are replaced " +
+		"with their elements.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The object or array.", Kind: kind.Or(kind.Object, kind.Array)},
 		separatorParam,
@@ -115,7 +115,7 @@ func (x *flattener) object(prefix string, o *value.Fields, top bool) bool {
 var unflatten = &fn.Function{
 	Name:  "unflatten",
 	Group: fn.Enumerate,
-	Doc: "Splits keys at the separator and makes objects inside objects of them: the opposite of flatten. Where a key " +
+	Doc: "Splits keys at the separator and makes nested objects from them: the opposite of flatten. If a key " +
 		"has both a value and further keys below it, the value is lost.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The object.", Kind: kind.Object},
@@ -216,9 +216,8 @@ func (x *unflattener) field(key string, parts []part, depth int) (value.Value, b
 var compact = &fn.Function{
 	Name:  "compact",
 	Group: fn.Enumerate,
-	Doc: "Drops what is empty from an object or array. What is inside is compacted first, and so may become " +
-		"empty by it. " +
-		"Each kind of emptiness can be switched off.",
+	Doc: "Removes empty values from an object or array. Inner objects and arrays are compacted first, and may " +
+		"become empty by this. Options control which kinds of empty values are removed.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The object or array.", Kind: kind.Or(kind.Object, kind.Array)},
 		switchParam("recursive", "Whether objects and arrays inside are compacted too.", true),

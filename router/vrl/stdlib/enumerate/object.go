@@ -109,9 +109,9 @@ func mergeObjects(f *fn.Frame, to, from value.Value, deep bool) (value.Value, bo
 var fromEntries = &fn.Function{
 	Name:  "from_entries",
 	Group: fn.Object,
-	Doc: "Makes an object of an array of objects, each of which holds a key and a value. The field with the key may be " +
-		"named key, Key, name or Name: the first that is neither null nor false counts; the field with the value is " +
-		"value or Value. A value that is missing is null.",
+	Doc: "Makes an object of an array of objects, each of which holds a key and a value. The key is the first " +
+		"of the fields key, Key, name and Name that is neither null nor false. The value is the field value or " +
+		"Value; a missing value is null.",
 	Params:  []fn.Param{{Name: "value", Doc: "The array of entries.", Kind: kind.Array}},
 	Returns: kind.Object,
 	Errors:  []string{"an entry is not an object", "a key is not a string"},
@@ -205,9 +205,9 @@ func keyKind(k kind.Kind) kind.Kind {
 var objectFromArray = &fn.Function{
 	Name:  "object_from_array",
 	Group: fn.Object,
-	Doc: "Makes an object of an array of pairs, which are arrays of a key and a value, or of an array of values and one " +
-		"of keys. What has null as key is left out, and so is what has no partner in the other array; a pair without a " +
-		"value has null.",
+	Doc: "Makes an object from an array of pairs, each of which is an array of a key and a value, or from an " +
+		"array of values and an array of keys. Pairs with the key null are left out, and so are elements without " +
+		"a counterpart in the other array. A pair without a value gets the value null.",
 	Params: []fn.Param{
 		{Name: "values", Doc: "The pairs, or the values if there are keys.", Kind: kind.Array},
 		{Name: "keys", Doc: "The keys.", Kind: kind.Array, Optional: true},
@@ -259,10 +259,9 @@ var objectFromArray = &fn.Function{
 var unnest = &fn.Function{
 	Name:  "unnest",
 	Group: fn.Object,
-	Doc: "Returns an array of copies of the event (or of the variable that the path starts from), one for each " +
-		"element of " +
-		"the array that the path leads to, with the element in the place of that array. Assigned to the event it makes " +
-		"several events of one.",
+	Doc: "Returns an array with a copy of the event (or of the variable at the start of the path) for each " +
+		"element of the array at the path. In each copy, the element replaces this array. If you assign the " +
+		"result to the event, one event becomes several.",
 	Params: []fn.Param{
 		{Name: "path", Doc: "The path to the array.", Kind: kind.Array, Target: true},
 	},

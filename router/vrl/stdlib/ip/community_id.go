@@ -24,9 +24,8 @@ const (
 var communityID = &fn.Function{
 	Name:  "community_id",
 	Group: fn.String,
-	Doc: "Returns the Community ID (version 1) of a network flow: a hash of its addresses, ports and protocol " +
-		"that is the " +
-		"same in both directions, by which records of different tools can be joined.",
+	Doc: "Returns the Community ID (version 1) of a network flow: a hash of its addresses, ports and protocol, " +
+		"which is the same in both directions. You can use it to join records of different tools.",
 	Params: []fn.Param{
 		{Name: "source_ip", Doc: "The source address.", Kind: kind.String},
 		{Name: "destination_ip", Doc: "The destination address.", Kind: kind.String},

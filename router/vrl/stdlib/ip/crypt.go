@@ -60,7 +60,7 @@ var encryptIP = &fn.Function{
 var decryptIP = &fn.Function{
 	Name:     "decrypt_ip",
 	Group:    fn.IP,
-	Doc:      "Decrypts what encrypt_ip made of an IP address.",
+	Doc:      "Decrypts an IP address that encrypt_ip has encrypted.",
 	Params:   ipCryptParams("The encrypted address."),
 	Returns:  kind.String,
 	Fallible: true,

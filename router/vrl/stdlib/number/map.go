@@ -17,8 +17,8 @@ const (
 var haversine = &fn.Function{
 	Name:  "haversine",
 	Group: fn.Map,
-	Doc: "Returns the distance between two points on the Earth, taken as a sphere, and the bearing, in degrees from " +
-		"north, at which one sees the second from the first.",
+	Doc: "Returns the distance between two points on the Earth, which is treated as a sphere, and the bearing " +
+		"from the first point to the second, in degrees from north.",
 	Params: []fn.Param{
 		{Name: "latitude1", Doc: "The latitude of the first point, in degrees.", Kind: kind.Float},
 		{Name: "longitude1", Doc: "The longitude of the first point.", Kind: kind.Float},

@@ -177,7 +177,8 @@ var formatNumber = &fn.Function{
 var modulo = &fn.Function{
 	Name:  "mod",
 	Group: fn.Number,
-	Doc:   "Returns the remainder of a division whose quotient is cut to an integer. It has the sign of the dividend.",
+	Doc: "Returns the remainder of a division whose quotient is truncated to an integer. It has the sign of the " +
+		"dividend.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The dividend.", Kind: kind.Number},
 		{Name: "modulus", Doc: "The divisor.", Kind: kind.Number},

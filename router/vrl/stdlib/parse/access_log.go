@@ -324,7 +324,7 @@ var apacheFormats = map[string]struct {
 var parseApacheLog = &fn.Function{
 	Name:  "parse_apache_log",
 	Group: fn.Parse,
-	Doc:   "Parses a line that Apache httpd logged. Fields that are a dash are left out.",
+	Doc:   "Parses a line of a log of Apache httpd. Fields that are a dash are left out.",
 	Params: []fn.Param{
 		fn.ValueParam("The line."),
 		{

@@ -317,8 +317,8 @@ var parseAWSVPCFlowLog = &fn.Function{
 var parseAWSCloudWatch = &fn.Function{
 	Name:  "parse_aws_cloudwatch_log_subscription_message",
 	Group: fn.Parse,
-	Doc: "Parses what AWS CloudWatch Logs delivers to a subscription: JSON that says where the events are from, " +
-		"and the events.",
+	Doc: "Parses a message that AWS CloudWatch Logs sends to a subscription: JSON with the origin of the " +
+		"events, and the events.",
 	Params: []fn.Param{
 		fn.ValueParam("The message."),
 	},

@@ -201,9 +201,8 @@ func halfFloat(h uint16) float64 {
 var parseCBOR = &fn.Function{
 	Name:  "parse_cbor",
 	Group: fn.Parse,
-	Doc: "Parses an item of CBOR (RFC 8949). Strings of bytes become strings, tags are passed over, undefined is " +
-		"null, and " +
-		"integers beyond 64 bits become floats. What follows the item is passed over.",
+	Doc: "Parses an item of CBOR (RFC 8949). Byte strings become strings, tags are ignored, undefined becomes " +
+		"null, and integers beyond 64 bits become floats. Data after the item is ignored.",
 	Params:   []fn.Param{fn.ValueParam("The bytes of the item.")},
 	Returns:  kind.JSON,
 	Fallible: true,

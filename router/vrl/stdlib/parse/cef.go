@@ -166,7 +166,7 @@ var parseCEF = &fn.Function{
 	Name:  "parse_cef",
 	Group: fn.Parse,
 	Doc: "Parses a message in ArcSight's Common Event Format: the seven parts of its header, and the keys and values of " +
-		"its extension, all strings. Text before the header is passed over.",
+		"its extension, all strings. Text before the header is ignored.",
 	Params: []fn.Param{
 		fn.ValueParam("The message."),
 		{

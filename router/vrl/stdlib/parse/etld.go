@@ -126,8 +126,9 @@ func runETLD(f *fn.Frame, host string, plus int64, list suffixList) (value.Value
 var parseETLD = &fn.Function{
 	Name:  "parse_etld",
 	Group: fn.Parse,
-	Doc: "Finds the effective top-level domain of a host: the public suffix, such as `co.uk`, under which names are " +
-		"registered, and that suffix with some labels before it. A host under no known suffix ends in its last label.",
+	Doc: "Finds the effective top-level domain of a host: the public suffix, such as `co.uk`, under which names " +
+		"are registered, and this suffix with some labels before it. If a host has no known suffix, its last " +
+		"label is used as the suffix.",
 	Params: []fn.Param{
 		fn.ValueParam("The host."),
 		{

@@ -14,10 +14,9 @@ const grokFailed = "unable to parse input with grok pattern"
 var parseGrok = &fn.Function{
 	Name:  "parse_grok",
 	Group: fn.Parse,
-	Doc: "Searches the text with a grok pattern, a regular expression in which `%{NAME:field}` stands for a " +
-		"pattern of the " +
-		"built-in library and puts what it matches into a field, a string. Fields that took no part are left out. " +
-		"Library names are those that Logstash users know.",
+	Doc: "Searches the text with a grok pattern. A grok pattern is a regular expression in which " +
+		"`%{NAME:field}` means a pattern of the built-in library, and stores the matching text in a field. " +
+		"Fields that do not match are left out. The library has the same names as the library of Logstash.",
 	Params: []fn.Param{
 		fn.ValueParam("The text."),
 		{Name: "pattern", Doc: "The pattern.", Kind: kind.String, Constant: true},

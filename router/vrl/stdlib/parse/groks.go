@@ -191,8 +191,8 @@ func insertGrok(out *value.Value, p value.Path, v value.Value) {
 var parseGroks = &fn.Function{
 	Name:  "parse_groks",
 	Group: fn.Parse,
-	Doc: "Matches the whole text with grok rules as Datadog writes them, the first that matches, and returns its " +
-		"fields. A " +
+	Doc: "Matches the whole text with grok rules in Datadog's notation, and returns the fields of the first " +
+		"rule that matches. A " +
 		"rule is a regular expression with elements `%{matcher:field:filter}`; fields may be paths, values for the " +
 		"same field " +
 		"become an array, and empty ones are left out.",

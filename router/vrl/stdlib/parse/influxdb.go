@@ -145,9 +145,8 @@ func influxNumber(s string) (float64, bool) {
 var parseInfluxDB = &fn.Function{
 	Name:  "parse_influxdb",
 	Group: fn.Parse,
-	Doc: "Parses lines of InfluxDB's line protocol into an array of metrics, one for each field: " +
-		"its name is those of the " +
-		"measurement and the field, and its value a gauge.",
+	Doc: "Parses lines of InfluxDB's line protocol into an array of metrics, one for each field. The name of a " +
+		"metric consists of the names of the measurement and the field, and its value is a gauge.",
 	Params: []fn.Param{fn.ValueParam("The lines. Empty ones and those that start with # are passed over.")},
 	Returns: kind.ArrayAll(kind.ObjectOf(
 		kind.Field{Name: "name", Kind: kind.String}, kind.Field{Name: "kind", Kind: kind.String},

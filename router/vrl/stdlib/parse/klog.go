@@ -88,9 +88,8 @@ var googleKind = kind.ObjectOf(
 var parseKlog = &fn.Function{
 	Name:  "parse_klog",
 	Group: fn.Parse,
-	Doc: "Parses a line that klog wrote, the logger of Kubernetes. Its time has no year: " +
-		"it is taken to be of this year, " +
-		"or of the last one if it is of December and this is January.",
+	Doc: "Parses a line of klog, the logger of Kubernetes. Its time has no year: it gets the present year, or " +
+		"the last year if the time is in December and it is now January.",
 	Params:   []fn.Param{fn.ValueParam("The line.")},
 	Returns:  googleKind,
 	Fallible: true,
@@ -113,7 +112,7 @@ var parseKlog = &fn.Function{
 var parseGlog = &fn.Function{
 	Name:     "parse_glog",
 	Group:    fn.Parse,
-	Doc:      "Parses a line that glog wrote, Google's logger for C++.",
+	Doc:      "Parses a line of glog, Google's logger for C++.",
 	Params:   []fn.Param{fn.ValueParam("The line.")},
 	Returns:  googleKind,
 	Fallible: true,

@@ -249,7 +249,7 @@ var nginxFormats = map[string]lineParser{
 var parseNginxLog = &fn.Function{
 	Name:  "parse_nginx_log",
 	Group: fn.Parse,
-	Doc:   "Parses a line that nginx logged. A user, and most other fields, that are a dash are left out.",
+	Doc:   "Parses a line of a log of nginx. If the user or one of most other fields is a dash, it is left out.",
 	Params: []fn.Param{
 		fn.ValueParam("The line."),
 		{

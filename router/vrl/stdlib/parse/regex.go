@@ -109,7 +109,8 @@ var regexParams = []fn.Param{
 	{Name: "pattern", Doc: "The regular expression.", Kind: kind.Regex},
 	{
 		Name: "numeric_groups",
-		Doc: "Whether groups are also under their numbers; the whole match is `0`. A group that took no part in the match " +
+		Doc: "Whether the result also has the groups by their numbers; the whole match is `0`. A group that " +
+			"does not take part in the match " +
 			"is left out, and those after it move up.",
 		Kind: kind.Boolean, Optional: true, Default: value.NewBool(false),
 	},

@@ -105,10 +105,10 @@ var syslogKind = kind.ObjectOf(
 var parseSyslog = &fn.Function{
 	Name:  "parse_syslog",
 	Group: fn.Parse,
-	Doc: "Parses a syslog message of RFC 5424, or of RFC 3164 and its many variants. What the message does not have is " +
-		"left out. Each element of structured data becomes an object under its id. A time without a year is taken to be of " +
-		"this year, or of the last one if it is of December and this is January; one without an offset is in the zone " +
-		"of the run.",
+	Doc: "Parses a syslog message of RFC 5424, or of RFC 3164 and its many variants. Fields that the message " +
+		"does not have are left out. Each element of structured data becomes an object under its id. A time " +
+		"without a year gets the present year, or the last year if the time is in December and it is now " +
+		"January. A time without an offset is in the time zone of the run.",
 	Params:   []fn.Param{fn.ValueParam("The message.")},
 	Returns:  syslogKind,
 	Fallible: true,

@@ -225,7 +225,8 @@ func decodeForm(s string) string {
 var parseInt = &fn.Function{
 	Name:  "parse_int",
 	Group: fn.Parse,
-	Doc: "Parses an integer. Without a base the text tells it: `0b` is binary, `0o` or a leading zero octal, `0x` " +
+	Doc: "Parses an integer. Without an argument for the base, the prefix of the text determines it: `0b` is " +
+		"binary, `0o` or a leading zero octal, `0x` " +
 		"hexadecimal, anything else decimal.",
 	Params: []fn.Param{
 		fn.ValueParam("The text."),

@@ -24,8 +24,9 @@ var knownPorts = map[string]int64{"ftp": 21, "http": 80, "https": 443, "ws": 80,
 var parseURL = &fn.Function{
 	Name:  "parse_url",
 	Group: fn.Parse,
-	Doc: "Parses a URL as browsers do (the WHATWG URL standard): hosts are lowered and in Punycode, paths without dots, " +
-		"and the default port of a scheme is left out. Of query parameters with the same name the last one counts.",
+	Doc: "Parses a URL as browsers do (the WHATWG URL standard): hosts are in lower case and in Punycode, paths " +
+		"have no dot segments, and the default port of a scheme is left out. If several query parameters have " +
+		"the same name, the last one is kept.",
 	Params: []fn.Param{
 		fn.ValueParam("The URL, with its scheme."),
 		{

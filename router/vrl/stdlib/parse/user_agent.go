@@ -346,8 +346,8 @@ func agentResult(enriched bool) kind.Kind {
 var parseUserAgent = &fn.Function{
 	Name:  "parse_user_agent",
 	Group: fn.Parse,
-	Doc: "Finds out which browser, operating system and kind of device a user agent is of. " +
-		"What is not known is null. Kinds " +
+	Doc: "Finds out the browser, the operating system and the kind of device of a user agent. Unknown fields " +
+		"are null. Kinds " +
 		"of devices are pc, smartphone, appliance and crawler.",
 	Params: []fn.Param{
 		fn.ValueParam("The user agent."),

@@ -175,8 +175,8 @@ var parseXML = &fn.Function{
 	Name:  "parse_xml",
 	Group: fn.Parse,
 	Doc: "Parses an XML document into an object under the name of the root element. " +
-		"An element of nothing but text is its " +
-		"text; any other is an object of its attributes and what it holds, where elements of the same name are an array. " +
+		"An element with only text becomes this text. Any other element becomes an object with its attributes " +
+		"and its content, in which elements with the same name are an array. " +
 		"Prefixes of namespaces are dropped, entities that XML itself does not define are errors.",
 	Params: []fn.Param{
 		fn.ValueParam("The document."),

@@ -172,7 +172,7 @@ func readYAML(f *fn.Frame, s string) (v value.Value, err error) {
 var parseYAML = &fn.Function{
 	Name:  "parse_yaml",
 	Group: fn.Parse,
-	Doc: "Parses a YAML document by the core schema of YAML 1.2, of which JSON is a part. " +
+	Doc: "Parses a YAML document by the core schema of YAML 1.2, which includes JSON. " +
 		"Keys that are not strings become " +
 		"strings.",
 	Params:   []fn.Param{fn.ValueParam("The document.")},

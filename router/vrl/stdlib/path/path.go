@@ -9,7 +9,7 @@ import (
 var del = &fn.Function{
 	Name:  "del",
 	Group: fn.Path,
-	Doc:   "Removes what the path leads to and returns it. If there is nothing it returns null.",
+	Doc:   "Removes the field or element at the path and returns it. If there is none, it returns null.",
 	Params: []fn.Param{
 		{Name: "target", Doc: "The path to remove.", Kind: kind.Any, Target: true},
 		{
@@ -81,8 +81,8 @@ var exists = &fn.Function{
 var get = &fn.Function{
 	Name:  "get",
 	Group: fn.Path,
-	Doc: "Returns the value that a path made at run time leads to, or null if it leads nowhere. Where the path is known " +
-		"when the program is written, .a.b[0] says the same and cannot fail.",
+	Doc: "Returns the value at a path that is computed at run time, or null if there is none. If you know the " +
+		"path when you write the program, write .a.b[0] instead, which cannot fail.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The object or array to look into.", Kind: kind.Or(kind.Object, kind.Array)},
 		pathParam,
@@ -169,9 +169,9 @@ func containers(k kind.Kind) kind.Kind { return k.Only(kind.ObjectBit | kind.Arr
 var remove = &fn.Function{
 	Name:  "remove",
 	Group: fn.Path,
-	Doc: "Returns the value without what a path made at run time leads to. The value itself does not change; " +
-		"del removes " +
-		"from the event or a variable by a path known when the program is written.",
+	Doc: "Returns a copy of the value without the field or element at a path that is computed at run time. The " +
+		"value itself does not change. If you know the path when you write the program, use del, which removes a " +
+		"field from the event or a variable.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The object or array.", Kind: kind.Or(kind.Object, kind.Array)},
 		pathParam,
@@ -212,8 +212,8 @@ var remove = &fn.Function{
 var set = &fn.Function{
 	Name:  "set",
 	Group: fn.Path,
-	Doc: "Returns the value with other data at a path made at run time. What is missing on the way is made; the value " +
-		"itself does not change.",
+	Doc: "Returns a copy of the value with other data at a path that is computed at run time. Missing objects " +
+		"and arrays on the path are created. The value itself does not change.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The object or array.", Kind: kind.Or(kind.Object, kind.Array)},
 		pathParam,

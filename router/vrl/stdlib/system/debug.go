@@ -42,7 +42,7 @@ var assert = &fn.Function{
 var assertEq = &fn.Function{
 	Name:  "assert_eq",
 	Group: fn.Debug,
-	Doc:   "Returns true if the values are the same, in kind too, and fails otherwise.",
+	Doc:   "Returns true if the values are equal and have the same kind, and fails otherwise.",
 	Params: []fn.Param{
 		{Name: "left", Doc: "A value.", Kind: kind.Any},
 		{Name: "right", Doc: "The value that it must be.", Kind: kind.Any},
@@ -75,8 +75,8 @@ const maxLogged = 8 << 10
 var logValue = &fn.Function{
 	Name:  "log",
 	Group: fn.Debug,
-	Doc: "Writes the value to the log of the host. A call writes at most once in its window of time; " +
-		"what it would write meanwhile is counted only.",
+	Doc: "Writes the value to the log of the host. A call writes at most once in its time window; further " +
+		"messages in the window are only counted.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "What to write. Texts of more than 8 KiB are cut.", Kind: kind.Any, Borrow: true},
 		{

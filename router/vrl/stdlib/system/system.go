@@ -107,7 +107,7 @@ const lookupTimeout = 5 * time.Second
 var reverseDNS = &fn.Function{
 	Name:  "reverse_dns",
 	Group: fn.System,
-	Doc: "Returns the name that the name service has for an IP address. The program waits for the answer, " +
+	Doc: "Returns the name of an IP address in the domain name system (DNS). The program waits for the answer, " +
 		"up to 5 seconds.",
 	Params:   []fn.Param{{Name: "value", Doc: "The address.", Kind: kind.String}},
 	Returns:  kind.String,

@@ -14,8 +14,8 @@ import (
 var shannonEntropy = &fn.Function{
 	Name:  "shannon_entropy",
 	Group: fn.String,
-	Doc: "Returns the entropy of the string in bits for each of its symbols: 0 if all are the same, more the more they " +
-		"differ. Names made at random have more than those made by people.",
+	Doc: "Returns the entropy of the string in bits per symbol. It is 0 if all symbols are the same, and higher " +
+		"if they differ more. Random names have a higher entropy than names that people choose.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The string.", Kind: kind.String},
 		{
@@ -108,8 +108,8 @@ func sortedCounts[K comparable](n map[K]int) []int {
 var stripANSI = &fn.Function{
 	Name:  "strip_ansi_escape_codes",
 	Group: fn.String,
-	Doc: "Removes what a terminal does not show as text: escape sequences, such as those for colours, and control " +
-		"characters except line ends and tabs.",
+	Doc: "Removes escape sequences, such as sequences for colours, and control characters except line ends and " +
+		"tabs.",
 	Params:  []fn.Param{{Name: "value", Doc: "The string.", Kind: kind.String}},
 	Returns: kind.String,
 	Examples: []fn.Example{

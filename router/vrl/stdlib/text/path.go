@@ -48,8 +48,8 @@ func splitLast(s string) (parent, last string, ok bool) {
 var basename = &fn.Function{
 	Name:  "basename",
 	Group: fn.String,
-	Doc: "Returns the last component of a Unix path. Slashes at the end do not count; where there is no name, as in / " +
-		"and .., the result is null.",
+	Doc: "Returns the last component of a Unix path. Slashes at the end are ignored. If there is no name, as in " +
+		"/ and .., the result is null.",
 	Params:   []fn.Param{{Name: "value", Doc: "The path.", Kind: kind.String}},
 	Returns:  kind.Or(kind.String, kind.Null),
 	Fallible: true,
@@ -97,8 +97,8 @@ var dirname = &fn.Function{
 var splitPath = &fn.Function{
 	Name:  "split_path",
 	Group: fn.String,
-	Doc: "Splits a Unix path into its components. A slash in front is the first of them; further slashes, and \".\" " +
-		"inside the path, are left out.",
+	Doc: "Splits a Unix path into its components. A leading slash is the first component. Further slashes, and " +
+		"\".\" inside the path, are left out.",
 	Params:  []fn.Param{{Name: "value", Doc: "The path.", Kind: kind.String}},
 	Returns: kind.ArrayAll(kind.String),
 	Examples: []fn.Example{

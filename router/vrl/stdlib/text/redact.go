@@ -19,9 +19,9 @@ import (
 var redact = &fn.Function{
 	Name:  "redact",
 	Group: fn.String,
-	Doc: "Replaces what must not be seen in a string, or in all strings of an object or array. " +
-		"What that is, the filters " +
-		"say: regular expressions; the name us_social_security_number; or objects with a type, which is that name or " +
+	Doc: "Replaces secret text in a string, or in all strings of an object or array. The filters determine " +
+		"which text is replaced. They are regular expressions; the name us_social_security_number; or objects with a " +
+		"type, which is that name or " +
 		"pattern, the latter with a list of patterns, regular expressions or strings. The redactor is full (the text " +
 		"[REDACTED] is put in the place), sha2 or sha3 (a hash), or an object with one of these as type, or text. An " +
 		"object of type text has a replacement; sha2 and sha3 may have a variant, such as SHA-256, and an encoding, " +

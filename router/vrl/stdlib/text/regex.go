@@ -211,7 +211,7 @@ func groupNumber(re *pattern.Regex, name string) int {
 var replaceWith = &fn.Function{
 	Name:  "replace_with",
 	Group: fn.String,
-	Doc: "Replaces each match of the regular expression by what the closure makes of it. The closure gets an object: " +
+	Doc: "Replaces each match of the regular expression with the result of the closure. The closure gets an object: " +
 		"string is the match, captures an array of its groups, and each named group is a field of its own. A group that " +
 		"took no part in the match is null.",
 	Params: []fn.Param{
@@ -301,8 +301,9 @@ func matchObject(s string, names []string, loc []int) value.Value {
 var sieve = &fn.Function{
 	Name:  "sieve",
 	Group: fn.String,
-	Doc: "Keeps what the regular expression matches and drops all else. What is dropped may leave a mark, one for a " +
-		"single byte and one for several in a row; nothing is left of what is dropped at the end.",
+	Doc: "Keeps the text that the regular expression matches and removes all other text. Optional texts replace " +
+		"the removed bytes: one for a single byte, and one for several successive bytes. Text that is removed at " +
+		"the end is not replaced.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The string.", Kind: kind.String},
 		{Name: "permitted_characters", Doc: "What to keep.", Kind: kind.Regex},

@@ -123,7 +123,7 @@ var caseSensitive = fn.Param{
 var containsAll = &fn.Function{
 	Name:  "contains_all",
 	Group: fn.String,
-	Doc:   "Returns whether the string contains every one of the others.",
+	Doc:   "Returns whether the string contains all of the other strings.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The string to search.", Kind: kind.String},
 		{Name: "substrings", Doc: "The strings to search for.", Kind: kind.Array, Borrow: true},
