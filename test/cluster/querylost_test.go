@@ -207,7 +207,8 @@ func (s *spread) during(t *testing.T, user, victim *Node, broken func()) (out []
 			wg.Go(func() {
 				st := &spreadStatements[i]
 				begin := time.Now()
-				a, err := user.Do("POST", fmt.Sprintf("/v1/sql?allow_partial=%t&sql=%s", partial, url.QueryEscape(st.sql)), nil)
+				a, err := user.Do("POST", fmt.Sprintf("/v1/sql?allow_partial=%t&sql=%s", partial, url.QueryEscape(st.sql)), nil,
+					"x-svc-timeout", "3m")
 				if err != nil {
 					t.Error(err)
 					return
@@ -232,7 +233,13 @@ func (s *spread) during(t *testing.T, user, victim *Node, broken func()) (out []
 			last, same = text, 0
 		}
 		if same++; main < 2*len(spreadStatements) || same < 5 {
-			return fmt.Errorf("%d statements are under way: %v", main, all)
+			mu.Lock()
+			defer mu.Unlock()
+			early := ""
+			for _, a := range out {
+				early += fmt.Sprintf("; %s: %d %.100s", a.statement.name, a.Status, a.Body)
+			}
+			return fmt.Errorf("%d statements are under way: %v; answered: %s", main, all, early)
 		}
 		return nil
 	})
