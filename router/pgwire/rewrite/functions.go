@@ -287,13 +287,28 @@ func toReg(typ string) expand {
 		}
 		name, ok := literalOf(args[0])
 		if !ok {
-			return "", false
+			return regOID(typ, args[0]), true
 		}
 		if oid, found := r.lookUp(typ, name); found {
 			return "CAST(" + itoa(oid) + " AS BIGINT)", true
 		}
 		return "CAST(NULL AS BIGINT)", true
 	}
+}
+
+// regOID returns the OID of a name that an expression has.
+func regOID(typ, operand string) string {
+	table, column := "pg_class", "relname"
+	switch typ {
+	case "regtype":
+		table, column = "pg_type", "typname"
+	case "regnamespace":
+		table, column = "pg_namespace", "nspname"
+	case "regproc":
+		table, column = "pg_proc", "proname"
+	}
+	return "(SELECT any_value(cordwood_t.oid) FROM pg_catalog." + table + " AS cordwood_t WHERE cordwood_t." + column +
+		" = CAST(" + operand + " AS VARCHAR))"
 }
 
 func formatTypeCall(_ *rewriter, args []string) (string, bool) {

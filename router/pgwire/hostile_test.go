@@ -1,0 +1,148 @@
+package pgwire
+
+import (
+	"io"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// TestSlowReader holds little memory for a client that does not take its rows, and cuts it off in time.
+func TestSlowReader(t *testing.T) {
+	f := start(t, func(c *Config) { c.StallTime = 500 * time.Millisecond })
+	r := f.raw(t)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	r.send(t, &pgproto3.Query{String: "SELECT -1"})
+	if _, err := io.CopyN(io.Discard, r, 64<<10); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return f.count() == 0 && f.service.open.Load() == 0 })
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 16<<20 {
+		t.Errorf("%d bytes are held", grown)
+	}
+}
+
+// TestMalformed ends connections whose messages no client of the protocol sends, and no others.
+func TestMalformed(t *testing.T) {
+	f := start(t)
+	good := f.connect(t, "")
+	for name, bytes := range map[string]string{
+		"an unknown type":     "z\x00\x00\x00\x04",
+		"a short length":      "Q\x00\x00\x00\x03",
+		"a negative length":   "Q\xff\xff\xff\xff",
+		"a query too long":    "Q\x7f\xff\xff\xff",
+		"a query without end": "Q\x00\x00\x00\x05a",
+		"a password":          "p\x00\x00\x00\x05\x00",
+		"a bind without end":  "B\x00\x00\x00\x06a\x00",
+		"a bind of counts":    "B\x00\x00\x00\x08\x00\x00\xff\xff",
+		"a describe of x":     "D\x00\x00\x00\x06x\x00",
+		"an empty parse":      "P\x00\x00\x00\x04",
+		"an empty execute":    "E\x00\x00\x00\x04",
+	} {
+		r := f.raw(t)
+		if _, err := r.Write([]byte(bytes)); err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Join(r.until(t, "ErrorResponse"), ",")
+		if !strings.HasSuffix(got, "08P01") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	for name, bytes := range map[string]string{
+		"HTTP":                 "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+		"version 2":            "\x00\x00\x00\x08\x00\x02\x00\x00",
+		"no user":              "\x00\x00\x00\x09\x00\x03\x00\x00\x00",
+		"no end":               "\x00\x00\x00\x0c\x00\x03\x00\x00user",
+		"a cancel of nobody":   "\x00\x00\x00\x10\x04\xd2\x16\x2e\x00\x00\x00\x01\x00\x00\x00\x02",
+		"a length of nothing":  "\x00\x00\x00\x00",
+		"a message before all": "Q\x00\x00\x00\x0dSELECT 1\x00",
+		"TLS without ALPN":     "\x16\x03\x01\x00\x05hello",
+	} {
+		nc, err := net.Dial("tcp", f.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		if _, err := nc.Write([]byte(bytes)); err != nil {
+			t.Fatal(err)
+		}
+		if err := nc.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, nc); err != nil && !strings.Contains(err.Error(), "reset") {
+			t.Errorf("%s: the connection stays open: %v", name, err)
+		}
+	}
+	if rows, _, err := exec(t, good, "SELECT 1"); err != nil || len(rows) != 1 {
+		t.Errorf("another connection: %v", err)
+	}
+}
+
+// TestManyConnections lets a thousand clients come at once: some are served, the others told.
+func TestManyConnections(t *testing.T) {
+	f := start(t, func(c *Config) { c.MaxConnections, c.MaxPerAddress = 50, 50 })
+	var mu sync.Mutex
+	served, refused := 0, 0
+	var wg sync.WaitGroup
+	for range 1000 {
+		wg.Go(func() {
+			c, err := f.dial("")
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				refused++
+				return
+			}
+			served++
+			_ = c.Conn().Close()
+		})
+	}
+	wg.Wait()
+	if served == 0 || served+refused != 1000 {
+		t.Errorf("%d served, %d refused", served, refused)
+	}
+	waitFor(t, func() bool { return f.count() == 0 })
+	f.connect(t, "")
+}
+
+// FuzzSession sends anything to a session: it ends, or answers what comes next.
+func FuzzSession(f *testing.F) {
+	f.Add([]byte("Q\x00\x00\x00\x0dSELECT 1\x00"))
+	f.Add([]byte("P\x00\x00\x00\x11\x00SELECT $1\x00\x00\x00" +
+		"B\x00\x00\x00\x0e\x00\x00\x00\x00\x00\x01\xff\xff\xff\xff\x00\x00"))
+	f.Add([]byte("Q\x00\x00\x00\x19COPY logs FROM STDIN\x00d\x00\x00\x00\x081\ta\nc\x00\x00\x00\x04"))
+	f.Add([]byte("Q\x00\x00\x00\x20BEGIN; DECLARE c CURSOR FOR\x00S\x00\x00\x00\x04"))
+	server := start(f)
+	f.Fuzz(func(t *testing.T, in []byte) {
+		if strings.Contains(strings.ToLower(string(in)), "wait") || strings.Contains(string(in), "-") {
+			return // statements of the fake service that do not end
+		}
+		nc, err := net.Dial("tcp", server.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		if err := nc.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		begin := []byte("\x00\x00\x00\x12\x00\x03\x00\x00user\x00ann\x00\x00")
+		if _, err := nc.Write(append(begin, in...)); err != nil {
+			return
+		}
+		if tcp, ok := nc.(*net.TCPConn); ok {
+			_ = tcp.CloseWrite()
+		}
+		if _, err := io.Copy(io.Discard, nc); err != nil && !strings.Contains(err.Error(), "reset") {
+			t.Fatalf("%q: the connection hangs: %v", in, err)
+		}
+	})
+}
