@@ -115,7 +115,7 @@ var isJSON = &fn.Function{
 	Params: []fn.Param{
 		{Name: "value", Doc: "The text.", Kind: kind.String, Borrow: true},
 		{
-			Name: "variant", Doc: "What the text must hold at the top.", Kind: kind.String, Optional: true, Constant: true,
+			Name: "variant", Doc: "The type of the outermost value.", Kind: kind.String, Optional: true, Constant: true,
 			Enum: []fn.Enum{
 				{Value: "object", Doc: "an object"},
 				{Value: "array", Doc: "an array"},

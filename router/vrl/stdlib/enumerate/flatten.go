@@ -10,7 +10,7 @@ import (
 )
 
 var separatorParam = fn.Param{
-	Name: "separator", Doc: "What is between the parts of a key.", Kind: kind.String, Optional: true,
+	Name: "separator", Doc: "The separator between the parts of a key.", Kind: kind.String, Optional: true,
 	Default: value.NewString("."),
 }
 

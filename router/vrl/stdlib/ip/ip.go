@@ -213,7 +213,7 @@ var ipSubnet = &fn.Function{
 		fn.ValueParam("The address."),
 		{
 			Name: "subnet",
-			Doc:  "How many leading bits the network has, as `/24`, or a mask, as `255.255.255.0`.",
+			Doc:  "The number of leading bits of the network, such as `/24`, or a mask, such as `255.255.255.0`.",
 			Kind: kind.String,
 		},
 	},

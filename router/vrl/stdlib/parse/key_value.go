@@ -261,11 +261,11 @@ var parseKeyValue = &fn.Function{
 	Params: []fn.Param{
 		fn.ValueParam("The line."),
 		{
-			Name: "key_value_delimiter", Doc: "What is between a key and its value.", Kind: kind.String, Optional: true,
+			Name: "key_value_delimiter", Doc: "The separator between a key and its value.", Kind: kind.String, Optional: true,
 			Default: value.NewString("="),
 		},
 		{
-			Name: "field_delimiter", Doc: "What is between two pairs. One blank stands for any number of them.",
+			Name: "field_delimiter", Doc: "The separator between two pairs. One blank matches any number of blanks.",
 			Kind: kind.String, Optional: true, Default: value.NewString(" "),
 		},
 		{

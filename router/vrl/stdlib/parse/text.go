@@ -78,7 +78,7 @@ var parseCSV = &fn.Function{
 	Params: []fn.Param{
 		fn.ValueParam("The CSV text."),
 		{
-			Name: "delimiter", Doc: "What is between fields: one byte.", Kind: kind.String, Optional: true,
+			Name: "delimiter", Doc: "The separator of fields: one byte.", Kind: kind.String, Optional: true,
 			Default: value.NewString(","),
 		},
 	},

@@ -308,11 +308,11 @@ var sieve = &fn.Function{
 		{Name: "value", Doc: "The string.", Kind: kind.String},
 		{Name: "permitted_characters", Doc: "What to keep.", Kind: kind.Regex},
 		{
-			Name: "replace_single", Doc: "The mark of a single byte.", Kind: kind.String, Optional: true,
+			Name: "replace_single", Doc: "The text that replaces a single byte.", Kind: kind.String, Optional: true,
 			Default: value.NewString(""),
 		},
 		{
-			Name: "replace_repeated", Doc: "The mark of several bytes in a row.", Kind: kind.String, Optional: true,
+			Name: "replace_repeated", Doc: "The text that replaces several successive bytes.", Kind: kind.String, Optional: true,
 			Default: value.NewString(""),
 		},
 	},

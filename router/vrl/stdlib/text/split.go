@@ -19,7 +19,7 @@ var split = &fn.Function{
 		"an empty string at both ends.",
 	Params: []fn.Param{
 		{Name: "value", Doc: "The string to split.", Kind: kind.String},
-		{Name: "pattern", Doc: "What is between the pieces: a string, or a regular expression.", Kind: textOrRegex},
+		{Name: "pattern", Doc: "The separator of the pieces: a string or a regular expression.", Kind: textOrRegex},
 		{
 			Name: "limit",
 			Doc:  "The most pieces to make; the last is all the rest. None are made if it is 0 or negative.",
