@@ -106,7 +106,7 @@ func setOptions(a *metapb.AlterTable, t *schema.Table, set []statement.Option) e
 	}
 	if _, set := options[schema.OptionMergeMode]; !set && options[schema.OptionAppendMode] == "true" &&
 		t.MergeMode() != schema.MergeLastRow {
-		// A table that keeps every row merges none.
+		// A table that keeps every row does not merge rows.
 		options[schema.OptionMergeMode] = schema.MergeLastRow
 	}
 	a.Change = &metapb.AlterTable_SetOptions{SetOptions: &metapb.SetOptions{Options: options}}

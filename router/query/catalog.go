@@ -28,8 +28,8 @@ func (s *Service) Tables(ctx context.Context, database string) ([]*schema.Table,
 	return s.names.meta.Tables(database), nil
 }
 
-// CheckCondition refuses a condition that a client gives as the text of a parameter, if it is not one on the columns
-// of a table of the database alone.
+// CheckCondition refuses a condition in a client's parameter that is not a condition on the columns of a single
+// table.
 func (s *Service) CheckCondition(ctx context.Context, database, where string) error {
 	if err := statement.CheckCondition(where); err != nil {
 		return errs.Wrap(errs.InvalidSyntax, err, "where")
@@ -53,15 +53,15 @@ type Segment struct {
 	MinTime, MaxTime int64
 }
 
-// Extent is what a table holds, as reported by the leaders of its shards.
+// Extent is the size of a table, as reported by the leaders of its shards.
 type Extent struct {
 	Segments []Segment
 	// Rows counts the rows in segments and in memory.
 	Rows int64
 }
 
-// Extents returns the extent of each table by its id. What a shard that does not answer holds is left out: the
-// numbers are estimates, and rows come and go meanwhile.
+// Extents returns the extent of each table by its id. Shards that do not answer are left out. The numbers are
+// estimates, because rows change meanwhile.
 func (s *Service) Extents(ctx context.Context, tables []*schema.Table) (map[uint64]*Extent, error) {
 	req := &shardpb.StatsRequest{Segments: true}
 	out := map[uint64]*Extent{}

@@ -20,8 +20,7 @@ import (
 
 // Meta is the part of the metadata client that a Service needs.
 type Meta interface {
-	// Propose puts a command through the metadata log; what it changed is in the local
-	// view before it returns.
+	// Propose sends a command through the metadata log. When it returns, its changes are in the local view.
 	Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Result, error)
 	// Fresh waits until the local view holds all that was acknowledged before the call.
 	Fresh(ctx context.Context) error
@@ -33,7 +32,7 @@ type Meta interface {
 	Shards() []*metapb.Shard
 	Nodes() []*metapb.Node
 	Operations() []*metapb.Operation
-	// Status asks the leader of the metadata group how the cluster is.
+	// Status asks the leader of the metadata group for the state of the cluster.
 	Status(ctx context.Context) (*metapb.StatusResponse, error)
 	// EachPipelineText reads every version of every pipeline.
 	EachPipelineText(ctx context.Context, f func(p *metapb.PipelineVersion, source []byte) error) error
@@ -42,28 +41,28 @@ type Meta interface {
 // Shards is the part of the shard client that a Service needs.
 type Shards interface {
 	Analyze(ctx context.Context, req *shardpb.AnalyzeRequest) (*shardpb.AnalyzeResponse, error)
-	// DefineTables puts definitions into a shard's log.
+	// DefineTables adds definitions to a shard's log.
 	DefineTables(ctx context.Context, shard uint32, tables []*schemapb.Table) error
 	// Query answers with an Arrow IPC stream, which must be closed.
 	Query(ctx context.Context, req *shardpb.QueryRequest) (io.ReadCloser, error)
 	Stats(ctx context.Context, req *shardpb.StatsRequest) ([]*shardpb.ShardStats, error)
 	// Describe returns the columns of the answer to a SELECT.
 	Describe(ctx context.Context, req *shardpb.DescribeRequest) (*shardpb.DescribeResponse, error)
-	// Queries lists what runs on all nodes. What is known is returned beside an error.
+	// Queries lists the running queries on all nodes. If it returns an error, it still returns what is known.
 	Queries(ctx context.Context) ([]*shardpb.RunningQuery, error)
-	// KillQuery ends what runs of a query on all nodes, and returns how many calls that were.
+	// KillQuery ends a query on all nodes, and returns how many calls it ended.
 	KillQuery(ctx context.Context, req *shardpb.KillQueryRequest) (killed int, err error)
 }
 
 // Writer is the write path, for INSERT and DELETE.
 type Writer interface {
 	Write(ctx context.Context, out *pipeline.Output) (write.Result, error)
-	// WriteKeyed is Write of rows that are left out if they were stored under the key before.
-	// The zero key is none.
+	// WriteKeyed is Write, but leaves out rows that were stored under the key before. The zero key means that there is
+	// no key.
 	WriteKeyed(ctx context.Context, out *pipeline.Output, key write.Key) (write.Result, error)
 }
 
-// Config says what a Service works with, and its limits.
+// Config has the parts, settings and limits of a Service.
 type Config struct {
 	Meta   Meta
 	Shards Shards
@@ -86,15 +85,14 @@ type Config struct {
 	MaxWait time.Duration
 	// MaxColumns bounds the columns of a table. The default value is 4096.
 	MaxColumns int
-	// Writable returns why rows are refused, for lack of room on a disk. The default
-	// value refuses none.
+	// Writable returns the reason why rows are refused because a disk is full. By default rows are not refused.
 	Writable func() error
 	// Now is the clock. The default value is time.Now.
 	Now func() time.Time
 
-	// Logger takes what an operator should know. The default value discards it.
+	// Logger logs what an operator should know. By default nothing is logged.
 	Logger *slog.Logger
-	// Registerer takes the metrics. The default value is none.
+	// Registerer registers the metrics. By default they are not registered.
 	Registerer prometheus.Registerer
 }
 

@@ -26,8 +26,8 @@ const (
 // delete finds the rows that the condition names and writes a deletion for each identity,
 // piece by piece. It returns how many there were.
 //
-// What it deletes are the rows that are there when it begins; a row that is written with
-// one of these identities while it runs goes too, or comes to stay, as the writes fall.
+// It deletes the rows that exist when it begins. A row with one of these identities that is written while it runs
+// is either deleted or kept, depending on the order of the writes.
 func (s *Service) delete(ctx context.Context, st *statement.Delete, req *Request) (Result, error) {
 	database := req.Database
 	t, err := s.names.writable(st.Name, database)
@@ -98,8 +98,8 @@ func keyTable(t *schema.Table) *schema.Table {
 	return k.Index()
 }
 
-// deletable runs the query for the identities that are to be deleted. The engine sees the
-// key columns only, so it refuses a condition on other columns.
+// deletable queries the identities to delete. The engine has only the key columns, so it refuses conditions on
+// other columns.
 func (r *reader) deletable(ctx context.Context, t *schema.Table, where string, req *Request,
 	unchecked bool,
 ) (*stream, error) {
@@ -124,7 +124,7 @@ func (r *reader) deletable(ctx context.Context, t *schema.Table, where string, r
 	return stream, nil
 }
 
-// explainKeys says which columns a condition may name.
+// explainKeys returns an error that names the columns which a condition may use.
 func explainKeys(t *schema.Table, where string, err error) error {
 	if errs.CodeOf(err) != errs.ColumnNotFound {
 		return err
@@ -152,7 +152,7 @@ func keyNames(t *schema.Table) string {
 	return "the tags " + strings.Join(tags, ", ") + " and " + index
 }
 
-// deletion is a DELETE under way.
+// deletion is a DELETE in progress.
 type deletion struct {
 	writer Writer
 	table  *schema.Table
@@ -177,7 +177,7 @@ func (d *deletion) begin() {
 	d.mark = d.rows.Add(schema.DeletedColumn())
 }
 
-// add puts the identities of a batch into the piece, and sends it when it is full.
+// add adds the identities of a batch to the piece, and sends the piece when it is full.
 func (d *deletion) add(ctx context.Context, rec arrow.RecordBatch) error {
 	for row := range int(rec.NumRows()) {
 		if d.rows == nil {
@@ -262,7 +262,7 @@ func integerAt(from arrow.Array, row int) (v int64, ok bool) {
 	return v, true
 }
 
-// setCell puts a value of an answer into a column, which has the same type.
+// setCell copies a value of an answer to a column of the same type.
 func setCell(col *column.Col, at int, from arrow.Array, row int) error {
 	if from.IsNull(row) {
 		col.SetNull(at)

@@ -8,11 +8,11 @@ import (
 	"cordwood/router/access"
 )
 
-// Description is what is known of a SELECT without running it.
+// Description is what is known about a SELECT before it runs.
 type Description struct {
 	// Columns are those of its answer.
 	Columns []AnswerColumn
-	// Parameters are the engine's types of $1, $2 and so on; empty: nothing says what they are.
+	// Parameters are the engine's types of $1, $2 and so on; empty: not known.
 	Parameters []string
 	// Tables are the tables that it reads, as "database.table".
 	Tables []string
@@ -25,8 +25,8 @@ type AnswerColumn struct {
 	Type string
 }
 
-// Describe describes a SELECT, which may have parameters $1, $2 and so on, for the caller of ctx. types are the
-// engine's types of parameters; empty ones are found out, if the statement says what they are.
+// Describe describes a SELECT, which may have parameters $1, $2 and so on, for the caller in ctx. types are the
+// engine's types of parameters. Empty ones are inferred from the statement, if possible.
 func (s *Service) Describe(ctx context.Context, sql string, req Request, types []string) (*Description, error) {
 	if err := access.From(ctx).Require(access.Need{Privilege: access.Select, Action: "describe a query"}); err != nil {
 		return nil, err

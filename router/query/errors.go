@@ -25,15 +25,15 @@ func storedBefore(err error) error {
 	return err
 }
 
-// unread returns the error of a statement that needs metadata which this node cannot have now.
+// unread returns the error for a statement that needs metadata which this node cannot read now.
 func unread(behind error, what string) error {
 	e := errs.Wrap(errs.ShardNotReady, behind, "%s", what).WithRetryAfter(time.Second)
 	e.Code, e.Leader, e.Reason = errs.ShardNotReady, "", "" // nothing was changed
 	return e
 }
 
-// unsure changes an error that says that something does not exist: a node that cannot read
-// the metadata does not know that.
+// unsure changes an error which says that something does not exist, because a node that cannot read the metadata
+// does not know that.
 func unsure(err, behind error) error {
 	if behind == nil || err == nil {
 		return err
@@ -46,14 +46,14 @@ func unsure(err, behind error) error {
 	return err
 }
 
-// explain makes an error that came about because time was up, or the client went away, say so.
+// explain returns an error that names the cause if time was up or the client disconnected.
 func explain(ctx context.Context, st statement.Statement, err error, after time.Duration) error {
 	switch {
 	case err == nil:
 		return nil
 	case !st.Rows() && errs.ReasonOf(err) == errs.OutcomeUnknown &&
 		errs.From(err).Status() == http.StatusServiceUnavailable:
-		return err // rows may have been written: that must be said, whatever else is so
+		return err // rows may have been written, which is more important than the cause
 	case errors.Is(ctx.Err(), context.DeadlineExceeded) || timeIsUp(ctx, err):
 		advice := "ask for less, or allow more by the header x-svc-timeout"
 		switch e := errs.From(err); e.Code {
@@ -73,8 +73,7 @@ func explain(ctx context.Context, st statement.Statement, err error, after time.
 	return errs.Wrap(errs.Internal, err, "run SQL")
 }
 
-// lostRight returns why ctx was cancelled, if that was because the user may no longer do what is
-// done in it.
+// lostRight returns the reason why ctx was cancelled, if it was because the user lost the right.
 func lostRight(ctx context.Context) error {
 	switch cause := context.Cause(ctx); errs.CodeOf(cause) {
 	case errs.AccessDenied, errs.UserPasswordMismatch:
@@ -83,8 +82,8 @@ func lostRight(ctx context.Context) error {
 	return nil
 }
 
-// timeIsUp reports whether err comes from another process that got the deadline along, and noticed
-// its end a little earlier.
+// timeIsUp reports whether err comes from another process that has the same deadline and noticed its end slightly
+// earlier.
 func timeIsUp(ctx context.Context, err error) bool {
 	switch errs.CodeOf(err) {
 	case errs.QueryTimeout:

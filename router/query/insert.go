@@ -20,8 +20,8 @@ import (
 // insertRounds bounds how often an INSERT follows its table to a new schema.
 const insertRounds = 3
 
-// insert puts the rows on the write path. They are stored when it returns, once if the
-// request has a key. It returns the same warnings as ingestion.
+// insert stores rows through the write path. When it returns, they are stored. If the request has a key, they are
+// stored once. It returns the same warnings as ingestion.
 func (s *Service) insert(ctx context.Context, st *statement.Insert, req *Request) (Result, error) {
 	if err := s.cfg.Writable(); err != nil {
 		return Result{}, errs.Wrap(errs.StorageUnavailable, err, "INSERT INTO %s", st.Name)
@@ -42,7 +42,7 @@ func (s *Service) insert(ctx context.Context, st *statement.Insert, req *Request
 		}
 		ttl := s.names.ttl(t)
 		if ttl.Instant {
-			return Result{}, nil // such a table takes rows and throws them away
+			return Result{}, nil // such a table discards its rows
 		}
 		table := &pipeline.TableRows{Database: t.Database, Table: t.Name, Existing: t, NoCreate: true, Rows: rows}
 		if limit, ok := ttl.ExpiredBefore(now, t.TimeIndex().Type); ok {
@@ -94,7 +94,7 @@ type insertColumn struct {
 	col  *column.Col
 }
 
-// insertRows makes the typed rows, the time index first, and counts what they do not hold as it was written.
+// insertRows makes typed rows, with the time index first. It counts values that are changed when stored.
 func insertRows(t *schema.Table, st *statement.Insert, now time.Time,
 	suggest bool,
 ) (rows *column.Builder, changed pipeline.Changes, err error) {
@@ -132,8 +132,8 @@ func insertRows(t *schema.Table, st *statement.Insert, now time.Time,
 	return b, changed, nil
 }
 
-// insertColumns pairs the columns of the table with the values of a row, the time
-// index first. Columns that get nothing but null are left out.
+// insertColumns pairs the columns of the table with the values of a row, the time index first. Columns with only
+// null are left out.
 func insertColumns(t *schema.Table, st *statement.Insert, suggest bool) ([]insertColumn, error) {
 	from := make(map[string]int, len(t.Columns))
 	if st.Columns == nil {
@@ -186,7 +186,7 @@ func defaultOf(c *schema.Column) statement.Literal {
 	}
 	l, err := statement.ParseLiteral(*c.Default)
 	if err != nil || l.Kind == statement.Default {
-		return statement.Literal{} // a default that CREATE TABLE would not have let in
+		return statement.Literal{} // CREATE TABLE would have refused this default
 	}
 	return l
 }

@@ -17,18 +17,18 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-// value is a literal turned into what a column of one type holds.
+// value is a literal converted to the type of a column.
 type value struct {
 	null bool
 	i    int64 // integers, booleans, timestamps
 	f    float64
 	s    string // texts and bytes
-	// changed is what the column does not hold as it was written.
+	// changed counts values that the column cannot hold exactly.
 	changed pipeline.Changes
 }
 
-// valueOf turns a literal into a value of the type. What is lost by that is counted in the value.
-// now is the clock, whose zone applies to texts of times that name none.
+// valueOf converts a literal to a value of the type. The value counts what is lost. now is the clock. Its zone
+// applies to times without a zone.
 func valueOf(l statement.Literal, t schema.Type, now time.Time) (value, error) {
 	switch {
 	case l.Kind == statement.Null:
@@ -57,8 +57,8 @@ func valueOf(l statement.Literal, t schema.Type, now time.Time) (value, error) {
 	return value{}, mismatch(l, t, "")
 }
 
-// jsonValue is JSON as ingestion stores it. What the engine cannot read, such as an escape of half
-// a character, must not come into a column.
+// jsonValue is JSON in the form that ingestion stores. Text that the engine cannot read, such as an escaped lone
+// surrogate, must not be stored.
 func jsonValue(l statement.Literal) (value, error) {
 	if !utf8.ValidString(l.Text) {
 		return value{}, mismatch(l, schema.JSON, "; it is not valid UTF-8")
@@ -75,7 +75,7 @@ func jsonValue(l statement.Literal) (value, error) {
 	return value{s: string(out), changed: pipeline.Changes{Repeated: w.Repeated, Lone: w.Lone, Vanished: w.Vanished}}, nil
 }
 
-// mismatch says that the literal is not a value of the type.
+// mismatch returns the error for a literal that is not a value of the type.
 func mismatch(l statement.Literal, t schema.Type, hint string) error {
 	shown := l.SQL()
 	if len(shown) > 80 {
@@ -121,7 +121,8 @@ func integerValue(l statement.Literal, t schema.Type) (value, error) {
 	return value{}, mismatch(l, t, "; write an integer")
 }
 
-// wholeNumber reads an integer with a fraction or an exponent, such as 2.0 and 1e3, within the range of a type.
+// wholeNumber parses a whole number written with a fraction or an exponent, such as 2.0 and 1e3, in the range of a
+// type.
 func wholeNumber(text string, t schema.Type) (int64, bool) {
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || f != math.Trunc(f) || math.Abs(f) >= 1<<53 {
@@ -146,7 +147,7 @@ func floatValue(l statement.Literal, t schema.Type) (value, error) {
 	if err != nil {
 		return value{}, mismatch(l, t, "; write a number")
 	}
-	// Digits alone are meant exactly, as an id is; a fraction or an exponent says that they are not.
+	// A number with digits only is meant exactly, for example an id. A fraction or an exponent shows that it is not.
 	if n, ok := new(big.Int).SetString(strings.TrimSpace(l.Text), 10); ok && !math.IsInf(f, 0) {
 		if g, _ := new(big.Float).SetFloat64(f).Int(nil); g.Cmp(n) != 0 {
 			return value{}, mismatch(l, t, fmt.Sprintf(", which would make it %s; write %s.0 if it may be rounded", g, n))
@@ -224,8 +225,8 @@ func timeOf(l statement.Literal, t schema.Type, when time.Time) (value, error) {
 	return value{i: i}, nil
 }
 
-// defaultLiteral checks the literal of a DEFAULT clause and returns the text by which
-// it is stored: a number, true, false, now() or a text in quotes.
+// defaultLiteral checks the literal of a DEFAULT clause. It returns the text to store: a number, true, false, now()
+// or a text in quotes.
 func defaultLiteral(l statement.Literal, t schema.Type) (string, error) {
 	if l.Kind == statement.Now {
 		if !t.IsTimestamp() {

@@ -15,21 +15,22 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// Lookup asks for the texts of a column of a table: those from Low to below High, of rows from Since to Until.
+// Lookup selects texts in a column of a table: those from Low (included) to High (excluded), in rows from Since to
+// Until.
 type Lookup struct {
 	Database, Table, Column string
 	Low, High               string
-	// Since and Until are in nanoseconds since 1970; both are included. 0: there is no such bound.
+	// Since and Until are in nanoseconds since 1970, and both are included. 0 means no bound.
 	Since, Until int64
 	// Limit bounds the texts.
 	Limit int
 }
 
-// Lookup returns texts that rows have in a column, for the server itself, without a check of rights. A table or a
-// column that does not exist, and a column of another type, have none.
+// Lookup returns texts that the rows of a table have in a column. It is for the server itself, so it checks no
+// rights. If the table or the column does not exist, or the column has another type, it returns none.
 func (s *Service) Lookup(ctx context.Context, q Lookup) ([]string, error) {
 	ctx = access.With(ctx, &access.Caller{Sender: access.Everybody()})
-	behind, _ := s.names.fresh(ctx, oldIsFine) // without an error
+	behind, _ := s.names.fresh(ctx, oldIsFine) // an error cannot occur here
 	t, ok := s.names.meta.Table(q.Database, q.Table)
 	switch {
 	case !ok && behind != nil:
@@ -64,7 +65,7 @@ func (s *Service) Lookup(ctx context.Context, q Lookup) ([]string, error) {
 		return nil, nil // it was dropped meanwhile
 	}
 	if err != nil && errs.From(err).Status() == http.StatusBadRequest {
-		err = errs.New(errs.Internal, "look for texts of column %s: %s", q.Column, err) // the client has no part in it
+		err = errs.New(errs.Internal, "look for texts of column %s: %s", q.Column, err) // the fault is not the client's
 	}
 	return out, err
 }

@@ -47,8 +47,8 @@ func modifiedIndex(t *schema.Table, m *statement.ModifyColumn) (*metapb.ModifyIn
 	return change, nil
 }
 
-// modifyType gives a column a wider type. If the metadata do not know that its integers fit, all rows are
-// looked at: see catalog.ModifyColumn for why none is missed.
+// modifyType changes a column to a wider type. If the metadata does not know that all its integers fit, all rows
+// are checked. catalog.ModifyColumn explains why none is missed.
 func (s *Service) modifyType(ctx context.Context, st *statement.AlterTable, database string) error {
 	t, err := s.names.writable(st.Name, database)
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *Service) modifyType(ctx context.Context, st *statement.AlterTable, data
 	if err != nil {
 		return err
 	}
-	// From here on, shards take rows only of writers that say before what would not fit.
+	// From here on, shards only accept rows from writers that announce values which would not fit.
 	for _, shard := range begun.Shards() {
 		if err := s.cfg.Shards.DefineTables(ctx, shard, []*schemapb.Table{begun.ToProto()}); err != nil {
 			return errs.Wrap(errs.TableUnavailable, err, "tell shard %d of the change", shard)
@@ -99,7 +99,7 @@ func (s *Service) modifyType(ctx context.Context, st *statement.AlterTable, data
 	return err
 }
 
-// cannotBecome returns the error of a type that is not wider; it says which ones are.
+// cannotBecome returns the error for a type that is not wider. It lists the wider types.
 func cannotBecome(t *schema.Table, c *schema.Column, to schema.Type) error {
 	wider := ""
 	for _, w := range schema.Types() {
@@ -117,7 +117,7 @@ func cannotBecome(t *schema.Table, c *schema.Column, to schema.Type) error {
 		t.Database, t.Name, to, c.Type, wider[1:])
 }
 
-// modify takes a step, and returns the table as it is then.
+// modify makes one step, and returns the table after it.
 func (s *Service) modify(ctx context.Context, t *schema.Table, change *metapb.ModifyColumn,
 	step metapb.ModifyColumn_Step,
 ) (*schema.Table, error) {

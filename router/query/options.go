@@ -21,7 +21,7 @@ func optionMap(list []statement.Option) (map[string]string, error) {
 	return options, nil
 }
 
-// optionKey returns the option's own name, or key itself if there is no such option.
+// optionKey returns the canonical name of an option, or key itself if there is no such option.
 func optionKey(key string) string {
 	if name, ok := schema.OptionName(strings.ToLower(key)); ok {
 		return name

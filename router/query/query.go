@@ -1,15 +1,14 @@
-// Package query runs SQL for clients: it classifies statements, answers the ones that define and
-// describe databases and tables from the metadata, puts small inserts on the write path, and has
-// the engine of a shard node run everything that reads rows.
+// Package query runs SQL for clients. It classifies statements, answers statements that define and describe
+// databases and tables from the metadata, sends small inserts through the write path, and lets the engine of a
+// shard node run statements that read rows.
 //
 // It does not parse SELECT, nor evaluate anything: package statement knows our own
 // statements, the engine its own. What it adds to a SELECT is the list of tables that
 // the statement may see: the rows of a shard with the moment before which they have
 // expired, or, for a system table, rows made on the spot.
 //
-// A Service is made once and has no goroutines of its own and nothing to close.
-// Execute may be called concurrently. How many SELECTs run at a time is bounded; a
-// few more wait, others are refused.
+// A Service is created once, starts no goroutines and has nothing to close. Execute may be called concurrently. The
+// number of concurrent SELECTs is limited. A few more wait, and others are refused.
 package query
 
 import (
@@ -66,8 +65,8 @@ func newGate(cfg Config) *turns.Gate {
 type Request struct {
 	// Statements come from statement.Parse.
 	Statements []statement.Statement
-	// Texts are what statement.Texts makes of the same text, for the log of changes. Without
-	// them its lines lack the statements.
+	// Texts is the result of statement.Texts for the same text, for the log of changes. Without it, the log lines have
+	// no statements.
 	Texts []string
 	// Database is the database of names without one; empty: public.
 	Database string
@@ -76,44 +75,42 @@ type Request struct {
 	// Limit is the most rows of each statement, if Limited is set.
 	Limit   uint64
 	Limited bool
-	// AllowPartial leaves out what cannot be read instead of failing; Result.Partial
-	// lists it.
+	// AllowPartial leaves out what cannot be read instead of failing. Result.Partial lists it.
 	AllowPartial bool
-	// MaxStaleness, if not 0, lets any replica answer whose rows are no older than that, and
-	// does not wait for what other routers changed of tables.
+	// MaxStaleness, if not 0, allows any replica to answer whose rows are at most that old, and does not wait for
+	// other routers' changes of tables.
 	MaxStaleness time.Duration
-	// Timezone is the zone of times that name none, up to a SET TIME ZONE among the statements; empty: UTC.
+	// Timezone is the zone of times without a zone, until a SET TIME ZONE among the statements; empty: UTC.
 	Timezone string
-	// Timeout bounds all statements together, with what the client takes to read the
-	// answer; 0: Config.Timeout.
+	// Timeout bounds all statements together, including the time in which the client reads the answer; 0:
+	// Config.Timeout.
 	Timeout time.Duration
 
-	// Key is what the client calls the request by, so that the rows of each INSERT are stored
-	// once however often it is sent; Execute adds the user. The zero Key is none.
+	// Key is the client's key for the request, so that the rows of each INSERT are stored once, however often the
+	// request is sent. Execute adds the user. The zero Key means that there is no key.
 	Key write.Key
 
 	// statement is the index of the statement that runs.
 	statement int
-	// behind is why the statement that runs may not see what other nodes changed of tables.
+	// behind is the reason why the current statement may not see other nodes' changes of tables.
 	behind error
 }
 
-// Result is what one statement brought about.
+// Result is the result of one statement.
 type Result struct {
-	// Rows is nil unless the statement answers with rows. It is valid until the
-	// function that it was given to returns.
+	// Rows is nil if the statement returns no rows. It is valid until the function that receives it returns.
 	Rows format.Rows
-	// Partial lists what is missing from Rows, if Request.AllowPartial was set, and what
-	// system tables do not know because a node does not answer.
+	// Partial lists what is missing from Rows if Request.AllowPartial was set, and what system tables lack because a
+	// node does not answer.
 	Partial []string
-	// AffectedRows counts what INSERT stored.
+	// AffectedRows is the number of rows that INSERT stored.
 	AffectedRows int64
-	// Warnings are what the client should know although all went well.
+	// Warnings are for the client, although the statement succeeded.
 	Warnings []string
 }
 
-// Table returns a table of a client's as it is after what other nodes changed before, as far as this node can read
-// that. The error, for a table or database that does not exist, is the error of a statement about it.
+// Table returns a client's table after all changes that other nodes have acknowledged, as far as this node can read
+// them. If the table or database does not exist, it returns the same error as a statement.
 func (s *Service) Table(ctx context.Context, database, name string) (*schema.Table, error) {
 	if _, err := s.names.fresh(ctx, oldIsFine); err != nil {
 		return nil, err
@@ -121,8 +118,8 @@ func (s *Service) Table(ctx context.Context, database, name string) (*schema.Tab
 	return s.names.findTable(database, name, mayReadNames(access.From(ctx)))
 }
 
-// Execute runs the statements in order, for the caller of ctx (package access), and hands each result to
-// each. It stops at the first error, its own or one that each returns; what statements before it changed stays changed.
+// Execute runs the statements in order for the caller in ctx (package access), and passes each result to each. It
+// stops at the first error, its own or from each. The changes of earlier statements remain.
 //
 // After an error of reason OutcomeUnknown rows may have been stored, by the statement that
 // failed or by those before it: only a request with a key may be sent again.
@@ -145,7 +142,7 @@ func (s *Service) Execute(ctx context.Context, req Request, each func(context.Co
 	if len(req.Statements) == 0 {
 		return s.names.findDatabase(req.Database, mayReadNames(access.From(ctx)))
 	}
-	// Nothing is done of a text that does what its sender may not.
+	// If the caller lacks a right for any statement, none of them runs.
 	caller := access.From(ctx)
 	if req.Key != (write.Key{}) {
 		req.Key.User = caller.User
@@ -205,7 +202,7 @@ func permit(caller *access.Caller, st statement.Statement, database string) erro
 	return caller.Require(need)
 }
 
-// record writes down what became of a statement, if it changes something.
+// record logs the result of a statement, if the statement changes something.
 func (s *Service) record(ctx context.Context, req *Request, i int, err error) {
 	need, changes := NeedOf(req.Statements[i], req.Database)
 	if !changes {

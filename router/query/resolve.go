@@ -15,15 +15,15 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// names finds databases and tables, and what holds for them, in this node's copy of the metadata.
+// names finds databases and tables, and their settings, in this node's copy of the metadata.
 type names struct {
 	meta Meta
-	// now is the clock by which rows expire.
+	// now is the clock for the expiry of rows.
 	now func() time.Time
 }
 
-// mayReadNames reports whether errors may suggest names that a statement did not give: a user who
-// may only write learns no names.
+// mayReadNames reports whether errors may suggest names that are not in the statement. A user who may only write
+// must not learn names.
 func mayReadNames(caller *access.Caller) bool {
 	return caller.May(access.Need{Privilege: access.Select, Action: "read names"})
 }
@@ -116,17 +116,17 @@ func (n names) databaseNames() []string {
 func (n names) expiredBefore(t *schema.Table) (int64, bool) {
 	ttl := n.ttl(t)
 	if ttl.Instant {
-		return math.MaxInt64, true // what was written before it was set, too
+		return math.MaxInt64, true // it also applies to rows written before it was set
 	}
 	return ttl.ExpiredBefore(n.now(), t.TimeIndex().Type)
 }
 
-// ttl returns the table's own ttl, else its database's.
+// ttl returns the table's own ttl or, if it has none, its database's.
 func (n names) ttl(t *schema.Table) schema.TTL {
 	return schema.EffectiveTTL(t.Options[schema.OptionTTL], n.databaseTTL(t.Database))
 }
 
-// databaseTTL returns the text of a database's ttl, or nothing.
+// databaseTTL returns the text of a database's ttl, or "".
 func (n names) databaseTTL(name string) string {
 	if d, ok := n.meta.Database(name); ok {
 		return d.Options[schema.OptionTTL]
@@ -134,8 +134,8 @@ func (n names) databaseTTL(name string) string {
 	return ""
 }
 
-// queryTable returns a table as a request to a shard node describes it: with all shards that may hold rows
-// of it, even if by an earlier placement.
+// queryTable describes a table for a request to a shard node, with all shards that may have rows of it, also from
+// earlier placements.
 func (n names) queryTable(name *shardpb.TableName, t *schema.Table, def *schemapb.Table) *shardpb.QueryTable {
 	shards := t.Shards()
 	qt := &shardpb.QueryTable{Name: name, Table: def, ShardId: shards[0], MoreShards: shards[1:]}
@@ -145,8 +145,8 @@ func (n names) queryTable(name *shardpb.TableName, t *schema.Table, def *schemap
 	return qt
 }
 
-// internalTable finds a table with rows of its own in a database of the server's, such
-// as svc_private.rejects. It may be read like any table, but not changed.
+// internalTable finds a stored table in a database of the server, such as svc_private.rejects. It can be read like
+// any table but not changed.
 func (n names) internalTable(database, name string) (*schema.Table, bool) {
 	if !strings.EqualFold(database, schema.PrivateDatabase) {
 		return nil, false

@@ -12,14 +12,14 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// newQueryID returns the id by which a query is listed and ended on all nodes.
+// newQueryID returns an id with which a query is listed and ended on all nodes.
 func newQueryID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
 }
 
-// others is what it takes to see and end the queries of others.
+// others is the right to see and end the queries of other users.
 var others = access.Row{Privilege: access.Drop, Action: "see and end queries of others"}
 
 // queriesOf returns the share whose queries a caller may see and end; empty: all queries.
@@ -30,7 +30,7 @@ func queriesOf(ctx context.Context) (share string, err error) {
 		return "", nil
 	}
 	if share = caller.KnownShare(); share == "" {
-		return "", refused // what nobody is known for is nobody's own
+		return "", refused // if the caller is not known, no query is their own
 	}
 	return share, nil
 }
@@ -93,7 +93,7 @@ func (s *Service) kill(ctx context.Context, st *statement.Kill, _ *Request) (Res
 	return Result{AffectedRows: 1}, nil
 }
 
-// describeQuery answers with the columns of a query's answer.
+// describeQuery answers with the columns of a query's result.
 func describeQuery(ctx context.Context, s *Service, st statement.Statement, req *Request, each resultFunc) error {
 	d, err := s.reader.describe(ctx, st.(*statement.DescribeQuery).Text, req, nil)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// reader has the engines of shard nodes run what reads rows.
+// reader lets the engines of shard nodes run statements that read rows.
 type reader struct {
 	names
 	shards Shards
@@ -30,7 +30,7 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 		return err
 	}
 	defer leave()
-	id := newQueryID() // the same, however often it is asked
+	id := newQueryID() // the same id for every try
 	stage, span := tracing.Start(ctx, "analyze")
 	analysis, err := r.shards.Analyze(stage, &shardpb.AnalyzeRequest{
 		Sql: q.Text, Database: req.Database,
@@ -73,7 +73,7 @@ func (r *reader) query(ctx context.Context, q *statement.Query, req *Request, ea
 	return each(ctx, Result{Rows: stream, Partial: partial})
 }
 
-// ask sends a query, and returns its answer once that has begun.
+// ask sends a query, and returns its answer when the answer has begun.
 func (r *reader) ask(ctx context.Context, qr *shardpb.QueryRequest) (*stream, error) {
 	body, err := r.shards.Query(ctx, qr)
 	if err != nil {
@@ -90,9 +90,9 @@ func (r *reader) ask(ctx context.Context, qr *shardpb.QueryRequest) (*stream, er
 // followTries is how often a query follows tables whose rows have gone elsewhere.
 const followTries = 5
 
-// follow has a query asked once more, with the tables as they are then, if one of them has
-// another id by now, because it was truncated, or its rows were handed over to other shards,
-// or if this node could not read the metadata and a shard knows that the table was changed.
+// follow repeats a query with the current tables if one of them has another id by now: because it was truncated,
+// because its rows moved to other shards, or because this node could not read the metadata and a shard knows a
+// newer table.
 func (r *reader) follow(ctx context.Context, req *Request,
 	ask func() (*stream, []string, error),
 ) (*stream, []string, error) {
@@ -111,8 +111,8 @@ func (r *reader) follow(ctx context.Context, req *Request,
 	}
 }
 
-// queryTables finds each table that a statement reads, and says what their rows lack
-// because a node does not answer.
+// queryTables finds the tables that a statement reads. It also returns what their rows lack because a node does not
+// answer.
 func (r *reader) queryTables(ctx context.Context, sql string, req *Request,
 	names []*shardpb.TableName,
 ) (tables []*shardpb.QueryTable, missing []string, err error) {

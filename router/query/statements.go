@@ -15,11 +15,11 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// kind says what is particular to one type of statement.
+// kind describes one type of statement.
 type kind struct {
-	// Row is the right that it needs, what it does in words, and whether it is logged.
+	// Row has the right that the statement needs, a description of its action, and whether it is logged.
 	access.Row
-	// metadata is what it needs to know of changes that other nodes made.
+	// metadata says how much the statement needs to know about other nodes' changes.
 	metadata freshness
 	// stores is set if it stores rows, which a second run would store again.
 	stores bool
@@ -30,7 +30,7 @@ type kind struct {
 // handler carries out a statement of one type, and hands the result to each.
 type handler func(ctx context.Context, s *Service, st statement.Statement, req *Request, each resultFunc) error
 
-// resultFunc takes the result of a statement.
+// resultFunc receives the result of a statement.
 type resultFunc = func(ctx context.Context, res Result) error
 
 // kinds has a row for each type of statement: the rights that it needs, and the function that executes it. A type
@@ -110,19 +110,20 @@ func reads(action string, object access.ObjectKind) access.Row {
 	return access.Row{Privilege: access.Select, Action: action, Object: object}
 }
 
-// logged returns the right of a statement that changes an object, which goes to the log of changes.
+// logged returns the right for a statement that changes an object. It is logged.
 func logged(p access.Privilege, action string, object access.ObjectKind) access.Row {
 	return access.Row{Privilege: p, Action: action, Object: object, Changes: true}
 }
 
-// NeedOf returns what a statement needs, and whether it is a change that is logged. database
-// is the one of names that are written without a database.
+// NeedOf returns what a statement needs, and whether it is a change that is logged. database is the database of
+// names without one.
 func NeedOf(st statement.Statement, database string) (n access.Need, changes bool) {
 	row := kinds[reflect.TypeOf(st)].Row
 	return row.Need(objectOf(st, database)), row.Changes
 }
 
-// objectOf returns what a statement names. A query names its tables only to the engine.
+// objectOf returns the object that a statement names. For a query it names none, because only the engine knows its
+// tables.
 func objectOf(st statement.Statement, database string) access.Object {
 	table := func(n statement.Name) access.Object {
 		return access.Object{Database: cmp.Or(n.Database, database, schema.DefaultDatabase), Name: n.Table}
@@ -163,7 +164,7 @@ func runQuery(ctx context.Context, s *Service, st statement.Statement, req *Requ
 	return s.reader.query(ctx, st.(*statement.Query), req, each)
 }
 
-// setTimeZone sets the time zone of the statements behind it.
+// setTimeZone sets the time zone of the following statements.
 func setTimeZone(ctx context.Context, _ *Service, st statement.Statement, req *Request, each resultFunc) error {
 	name := st.(*statement.SetTimeZone).Zone
 	if _, err := zone.Load(name); err != nil {
@@ -188,9 +189,8 @@ func show[S statement.Statement](rowsOf func(d describer, st S, database string)
 	}
 }
 
-// define returns the handler of a statement that is one command of the metadata. The command is
-// nil if there is nothing to do. warnings, which may be nil, returns before the change what its
-// author may not expect.
+// define returns the handler for a statement that becomes one metadata command. If the command is nil, there is
+// nothing to do. warnings, which may be nil, returns warnings before the change is made.
 func define[S statement.Statement](
 	command func(d definer, st S, database string) (*metapb.Command, error), warnings func(d definer, st S,
 		database string) []string,
@@ -207,7 +207,7 @@ func define[S statement.Statement](
 	})
 }
 
-// change returns the handler of a statement that answers with a count.
+// change returns the handler for a statement that returns a count.
 func change[S statement.Statement](do func(s *Service, ctx context.Context, st S,
 	req *Request) (Result, error),
 ) handler {
@@ -220,7 +220,7 @@ func change[S statement.Statement](do func(s *Service, ctx context.Context, st S
 	}
 }
 
-// propose puts a command through the metadata log, unless it is nil.
+// propose sends a command through the metadata log, unless it is nil.
 func (s *Service) propose(ctx context.Context, cmd *metapb.Command) error {
 	if cmd == nil {
 		return nil

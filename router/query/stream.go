@@ -9,8 +9,8 @@ import (
 	"cordwood/proto/errs"
 )
 
-// stream reads the Arrow IPC stream of a query. It remembers the error of the
-// connection, which the IPC reader may hide behind one of its own.
+// stream reads the Arrow IPC stream of a query. It keeps the error of the connection, because the IPC reader may
+// replace it.
 type stream struct {
 	src io.ReadCloser
 	err error
@@ -52,10 +52,10 @@ func (s *stream) close() {
 	if s.Reader != nil {
 		s.Reader.Release()
 	}
-	_ = s.src.Close() // ends the query; nothing is to be done about an error
+	_ = s.src.Close() // ends the query; an error does not matter
 }
 
-// readerOnly hides the methods of the record reader that Read stands beside.
+// readerOnly hides the methods of the record reader that conflict with Read.
 type readerOnly struct{ s *stream }
 
 func (r readerOnly) Read(p []byte) (int, error) { return r.s.Read(p) }

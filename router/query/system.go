@@ -21,7 +21,7 @@ type systemTable struct {
 	database, name string
 	columns        []schema.Column
 	rows           func(f *facts, w *rowWriter) error
-	// stats is how much it asks of the shards, if anything.
+	// stats is how much it needs to know from the shards.
 	stats statsNeed
 }
 
@@ -123,8 +123,8 @@ type rowWriter struct {
 // uses reports whether the statement reads a column.
 func (w *rowWriter) uses(name string) bool { return !slices.Contains(w.unused, name) }
 
-// add adds a row. Its values are in the order of the columns: string, int64, int,
-// uint32, uint64, bool or nil, as the column's type wants.
+// add adds a row. Its values are in the order of the columns: string, int64, int, uint32, uint64, bool or nil,
+// according to the column's type.
 func (w *rowWriter) add(values ...any) {
 	if w.b.Rows() == 0 && len(w.cols) == 0 {
 		for _, c := range w.def.Columns {
@@ -182,30 +182,30 @@ func (w *rowWriter) flush() {
 	w.cols = w.cols[:0]
 }
 
-// facts is what the system tables of one statement are made from. What takes a call
-// to the shards is asked for once, and only if a table needs it.
+// facts has the data from which the system tables of one statement are made. Data from the shards is requested
+// once, and only if a table needs it.
 type facts struct {
 	names  names
 	shards Shards
 	ctx    context.Context
 	system []*systemTable
-	// catalog is the name of the one catalog that there is.
+	// catalog is the name of the only catalog.
 	catalog string
-	// filter is what the statement asks of table_schema and table_name. Rows that do not
-	// fit it may be left out: the engine would do that.
+	// filter is the statement's condition on table_schema and table_name. Rows that do not match may be left out,
+	// because the engine removes them anyway.
 	filter statement.Filter
 	// sizes are needed: the statement may show rows or bytes of a table.
 	needSizes bool
-	// least is the most that any table of the statement asks of the shards, so that they
-	// are asked once.
+	// least is the maximum of what the tables of the statement need from the shards, so that the shards are asked
+	// once.
 	least statsNeed
 
 	stats map[statsNeed][]*shardpb.ShardStats
-	// missing is what rows lack because a node does not answer, in words.
+	// missing describes what rows lack because a node does not answer.
 	missing []string
 }
 
-// statsNeed is how much is asked of the shards.
+// statsNeed is how much data is requested from the shards.
 type statsNeed int
 
 const (
@@ -241,10 +241,10 @@ func (f *facts) tables(database string) []*schema.Table {
 	return out
 }
 
-// maxStatsTables is up to how many tables are asked for by their ids.
+// maxStatsTables is the number of tables up to which tables are requested by id.
 const maxStatsTables = 1000
 
-// shardStats asks all shards for their sizes and their state.
+// shardStats requests the sizes and the state of all shards.
 func (f *facts) shardStats(need statsNeed) ([]*shardpb.ShardStats, error) {
 	need = max(need, f.least)
 	for n := need; n <= statsSegments; n++ {
@@ -266,15 +266,13 @@ func (f *facts) shardStats(need statsNeed) ([]*shardpb.ShardStats, error) {
 	}
 	stats, err := f.shards.Stats(f.ctx, req)
 	if err != nil {
-		// What the other nodes know is worth more than nothing, if they know of all shards
-		// it is everything.
+		// A partial result is better than none. If the other nodes know all shards, it is even complete.
 		if f.ctx.Err() != nil || len(stats) == 0 && need > statsTotals {
 			return nil, err
 		}
 		f.noteMissing(stats, err)
 	}
-	// Otherwise nodes that do not answer are listed as such: showing them is what these tables
-	// are for.
+	// Otherwise nodes that do not answer are shown as such, because this is the purpose of these tables.
 	if f.stats == nil {
 		f.stats = map[statsNeed][]*shardpb.ShardStats{}
 	}
@@ -296,8 +294,8 @@ func (f *facts) noteMissing(stats []*shardpb.ShardStats, err error) {
 	}
 }
 
-// leaders returns one element for each shard: what its leader reports, or else the replica that is
-// furthest.
+// leaders returns one element for each shard: the report of its leader or, without one, of the most advanced
+// replica.
 func (f *facts) leaders(need statsNeed) (map[uint32]*shardpb.ShardStats, error) {
 	all, err := f.shardStats(need)
 	if err != nil {
@@ -322,7 +320,7 @@ func moment(name string) schema.Column {
 	return schema.Column{Name: name, Type: schema.TimestampNanosecond}
 }
 
-// orNull returns nil for an empty text, else s.
+// orNull returns nil for an empty text, otherwise s.
 func orNull(s string) any {
 	if s == "" {
 		return nil

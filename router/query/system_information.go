@@ -36,7 +36,7 @@ var schemataTable = &systemTable{
 	},
 }
 
-// size is what the shards know of a table.
+// size is the size of a table as known by the shards.
 type size struct{ rows, bytes int64 }
 
 // sizes sums rows and bytes by table id.

@@ -11,8 +11,8 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// nodesTable is svc_private.cluster_nodes. What only the leader of the metadata knows is
-// null if none answers.
+// nodesTable is svc_private.cluster_nodes. Values that only the leader of the metadata group knows are null if
+// there is no leader.
 var nodesTable = &systemTable{
 	id: 4, database: schema.PrivateDatabase, name: "cluster_nodes",
 	columns: []schema.Column{
@@ -63,7 +63,7 @@ var nodesTable = &systemTable{
 	},
 }
 
-// nodeState returns what is to become of a node, or that it does not answer.
+// nodeState returns the planned state of a node, or that it does not answer.
 func nodeState(n *metapb.Node, r *metapb.NodeStatus) any {
 	switch {
 	case r.GetDown():

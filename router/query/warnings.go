@@ -10,7 +10,7 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// The warnings of a statement say what it does, if it is carried out, that its author may not expect.
+// Warnings describe unexpected effects of a statement.
 
 // alterTableWarnings returns the warnings of ALTER TABLE.
 func (d definer) alterTableWarnings(st *statement.AlterTable, database string) []string {
@@ -32,7 +32,7 @@ func (d definer) alterTableWarnings(st *statement.AlterTable, database string) [
 		schema.EffectiveTTL(changedTTL(own, st.Set, st.Unset), of), "table "+t.Database+"."+t.Name)...)
 }
 
-// zeroWarnings says that a ttl of 0, or an empty one, does not remove rows.
+// zeroWarnings warns that a ttl of 0, or an empty one, does not remove rows.
 func zeroWarnings(options []statement.Option) []string {
 	for _, o := range options {
 		if optionKey(o.Key) == schema.OptionTTL && schema.ZeroTTL(o.Value) {
@@ -62,7 +62,7 @@ func (d definer) alterDatabaseWarnings(st *statement.AlterDatabase, _ string) []
 		"the tables of database "+st.Database+" without a ttl of their own")...)
 }
 
-// changedTTL returns what a text of the option ttl becomes.
+// changedTTL returns the new value of the option ttl.
 func changedTTL(text string, set []statement.Option, unset []string) string {
 	for _, o := range set {
 		if optionKey(o.Key) == schema.OptionTTL {
@@ -83,7 +83,7 @@ func optionGiven(list []statement.Option, name string) bool {
 	return slices.ContainsFunc(list, func(o statement.Option) bool { return optionKey(o.Key) == name })
 }
 
-// optionOf returns the value that a statement gives an option, "" if none.
+// optionOf returns the value of an option in a statement; "" if it is not set.
 func optionOf(list []statement.Option, name string) (value string) {
 	for _, o := range list {
 		if optionKey(o.Key) == name {
@@ -93,7 +93,7 @@ func optionOf(list []statement.Option, name string) (value string) {
 	return value
 }
 
-// expiryWarnings says what another ttl makes of the rows that are stored.
+// expiryWarnings describes the effect of a changed ttl on stored rows.
 func expiryWarnings(before, after schema.TTL, of string) []string {
 	const sometime = 1_000_000_000 // any moment does
 	limit, expire := after.ExpiredBefore(time.Unix(sometime, 0), schema.TimestampSecond)
@@ -128,8 +128,8 @@ func (d definer) createTableWarnings(table *statement.CreateTable, database stri
 	return append(zeroWarnings(table.Options), d.mergeWarnings(table, database)...)
 }
 
-// mergeWarnings says that a table merges rows, if its definition does not, and that it merges all of the same time
-// if it has no primary key.
+// mergeWarnings warns that a table merges rows although its definition does not say so, and that it merges all rows
+// with the same time if it has no primary key.
 func (d definer) mergeWarnings(table *statement.CreateTable, database string) []string {
 	columns, err := tableColumns(table)
 	if optionGiven(table.Options, schema.OptionMergeMode) && d.appends(table, database) {
@@ -159,7 +159,7 @@ func (d definer) appends(st *statement.CreateTable, database string) bool {
 	return err == nil && cmd.GetCreateTable().GetTable().GetOptions()[schema.OptionAppendMode] == "true"
 }
 
-// typeWarnings says that a column, which is added if it does not exist, exists with another type.
+// typeWarnings warns that a column in ADD COLUMN IF NOT EXISTS exists with another type.
 func typeWarnings(t *schema.Table, def *statement.ColumnDef) []string {
 	have := t.Column(def.Name)
 	if typ, err := schema.ParseType(def.Type); err != nil || typ == have.Type {
@@ -169,7 +169,7 @@ func typeWarnings(t *schema.Table, def *statement.ColumnDef) []string {
 		def.Name, t.Database, t.Name, have.Type)}
 }
 
-// defaultWarnings says that the rows that exist do not show the default of a column that is added.
+// defaultWarnings warns that existing rows do not get the default of a new column.
 func defaultWarnings(t *schema.Table, def *statement.ColumnDef) []string {
 	c, err := addedColumn(t, def)
 	if err != nil || c.Default == nil || c.NotNull {
@@ -183,7 +183,7 @@ func defaultWarnings(t *schema.Table, def *statement.ColumnDef) []string {
 		t.Database, t.Name, c.Name, def.Default.SQL(), why)}
 }
 
-// indexWarnings says that an index takes the place of one of another kind.
+// indexWarnings warns that an index replaces one of another kind.
 func indexWarnings(t *schema.Table, m *statement.ModifyColumn) []string {
 	c := t.Column(m.Name)
 	if c == nil || c.Index == nil || m.SetIndex == nil {

@@ -1,5 +1,5 @@
-// Package budget says how many rows a request would read, from the bounds of the files that hold them, and which part
-// of them is read in place of all, so that the answer comes in time.
+// Package budget estimates how many rows a request would read, from the bounds of the files that contain them. If
+// that is too many, it chooses a part to read instead, so that the answer comes in time.
 //
 // A sample is slices of time that are spread evenly over the rows. It is read as any other rows, by conditions on the
 // time. All numbers are estimates: rows are taken to lie evenly between the first and the last time of their file.
@@ -61,7 +61,7 @@ func Estimate(s *scope.Scope, extents map[uint64]*query.Extent) Read {
 type piece struct {
 	from, to time.Time
 	rows     int64
-	// share is the part of them that lies in the range.
+	// share is the part of them that is in the range.
 	share float64
 }
 
@@ -113,7 +113,7 @@ func Slices(s *scope.Scope, extents map[uint64]*query.Extent, want int64) (condi
 	return conditions, len(conditions) > 0
 }
 
-// edge is a moment at which the density of the rows changes.
+// edge is a time at which the density of the rows changes.
 type edge struct {
 	at     time.Time
 	change float64 // rows per nanosecond
@@ -194,14 +194,14 @@ const (
 	maxKnown = 500_000
 )
 
-// NewExtents returns Extents of what ask answers.
+// NewExtents returns Extents that caches the results of ask.
 func NewExtents(ask func(ctx context.Context, tables []*schema.Table) (map[uint64]*query.Extent, error),
 	now func() time.Time,
 ) *Extents {
 	return &Extents{ask: ask, now: now, known: lru.New[uint64, known](maxKnown)}
 }
 
-// Of returns what each table holds, by its id.
+// Of returns the extent of each table by its id.
 func (e *Extents) Of(ctx context.Context, tables []*schema.Table) (map[uint64]*query.Extent, error) {
 	out := map[uint64]*query.Extent{}
 	var unknown []*schema.Table

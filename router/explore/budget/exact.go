@@ -7,13 +7,13 @@ import (
 	"cordwood/proto/errs"
 )
 
-// The time that exact counts may take before they are estimated: by default, and at most.
+// The time after which exact counts are replaced by estimates: the default and the maximum.
 const (
 	usualBudget = 1500 * time.Millisecond
 	maxBudget   = time.Minute
 )
 
-// Time returns how long exact counts may take that ask for so many milliseconds; nil: that do not say it.
+// Time returns how long exact counts may take, given the milliseconds in a request; nil: the request does not say.
 func Time(millis *int64) (time.Duration, error) {
 	switch {
 	case millis == nil:

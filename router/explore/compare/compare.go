@@ -1,4 +1,5 @@
-// Package compare says in which fields two sets of rows differ: how far the shares of their values lie apart.
+// Package compare finds the fields in which two sets of rows differ, by the difference between the shares of their
+// values.
 package compare
 
 import (
@@ -28,9 +29,9 @@ const (
 	MaxFields = 64
 	// MaxTop bounds the values of a field that are listed.
 	MaxTop = 100
-	// FewRows is below how many rows of a set nothing much follows from a difference.
+	// FewRows is the number of rows of a set below which differences mean little.
 	FewRows = 30
-	// alike is the distance below which fields count as the same.
+	// alike is the distance below which fields count as equal.
 	alike = 0.02
 	// together is how many fields are counted in one scan.
 	together = 16
@@ -138,7 +139,7 @@ func Compare(ctx context.Context, a, b *scope.Scope, known *fields.Service, req 
 	part, ok := budget.Slices(&both, extents, budget.SampleRows)
 	late := !req.Exact && ok && rows > budget.MaxExact
 	switch {
-	case req.Exact || !ok: // there is no sample to fall back to
+	case req.Exact || !ok: // there is no sample to use instead
 		err = count(ctx)
 	case !late:
 		late, err = budget.Try(ctx, req.Budget, count)
@@ -230,7 +231,8 @@ func (c *comparer) choose(about *fields.Answer) (list []*field, unique []string,
 	return list, unique, nil
 }
 
-// from returns FROM with the rows of both sets: a and b say in which of them a row is, f0 and so on are fields.
+// from returns a FROM clause with the rows of both sets. a and b say which set a row belongs to. The fields are
+// named f0, f1 and so on.
 func (c *comparer) from(list []*field) string {
 	var parts []string
 	for i, t := range c.a.Tables {
@@ -317,7 +319,7 @@ func (f *field) add(value json.RawMessage, a, b int64, of *Answer) {
 
 func share(n, of int64) float64 { return float64(n) / float64(max(of, 1)) }
 
-// divergence is what one value adds to the Jensen-Shannon divergence.
+// divergence returns the contribution of one value to the Jensen-Shannon divergence.
 func divergence(p, q float64) float64 {
 	m := (p + q) / 2
 	d := 0.0
@@ -349,7 +351,7 @@ func (c *comparer) countValues(ctx context.Context, list []*field, out *Answer) 
 		" GROUP BY GROUPING SETS (" + strings.Join(sets, ", ") + ")"
 	return c.a.Run(ctx, sql, func(rec arrow.RecordBatch) error {
 		for row := range int(rec.NumRows()) {
-			// The first field is the highest bit; a bit says that the row is not of the field.
+			// The first field is the highest bit. A bit says that the row does not belong to the field.
 			of := 1<<len(list) - 1 - number(rec.Column(0), row)
 			for i, f := range list {
 				if of != 1<<(len(list)-1-i) {

@@ -112,7 +112,7 @@ func (c *counter) group(ctx context.Context, list []*field, wheres map[uint64]st
 			return errs.New(errs.Internal, "count values: the answer has the types %s", rec.Schema())
 		}
 		for i, f := range list {
-			// The first field is the highest bit; a bit says that the row is not of the field.
+			// The first field is the highest bit. A bit says that the row does not belong to the field.
 			of := int64(1)<<len(list) - 1 - int64(1)<<(len(list)-1-i)
 			err := to[f.name].addAll(rec.Column(2+i), rec.Column(1), func(row int) bool { return grouping.Value(row) == of })
 			if err != nil {
@@ -169,7 +169,7 @@ func (t *tally) addAll(a, counts arrow.Array, is func(row int) bool) error {
 	return nil
 }
 
-// field returns what was counted.
+// field returns the counts of a field.
 func (t *tally) field(name string) Field {
 	f := Field{Name: name, Filled: t.filled, Distinct: t.distinct, Values: []Value{}, Other: t.filled}
 	f.Values = append(f.Values, t.top...)
@@ -210,7 +210,7 @@ func (v *values) Pop() any {
 // bins is how many parts the numbers are counted in.
 const bins = 20
 
-// stats says how the numbers of a field lie. NaN and infinities are left out.
+// stats returns the distribution of a field's numbers. NaN and infinities are left out.
 func (c *counter) stats(ctx context.Context, f *field) (*Stats, error) {
 	from, names := c.from([]*field{f}, f.wheres)
 	number := "CAST(" + names[0] + " AS DOUBLE)"
@@ -250,7 +250,7 @@ func (c *counter) stats(ctx context.Context, f *field) (*Stats, error) {
 	literal := func(f float64) string {
 		return "CAST('" + strconv.FormatFloat(f, 'g', -1, 64) + "' AS DOUBLE)"
 	}
-	// Each is halved first, since the difference of two numbers may be none.
+	// Each is halved first, because the difference of two numbers may overflow.
 	width := (high/2 - low/2) / bins
 	bin := "CAST(least(" + strconv.Itoa(bins-1) + ", floor((" + number + " / 2 - " + literal(low/2) + ") / " +
 		literal(width) + ")) AS INTEGER)"

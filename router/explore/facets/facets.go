@@ -29,7 +29,7 @@ type Request struct {
 	Top    int
 	// Exclude leaves out a field's own conditions in the search while its values are counted.
 	Exclude bool
-	// Exact has nothing estimated; else an exact count may take Budget.
+	// Exact forbids estimates. Otherwise an exact count may take up to Budget.
 	Exact  bool
 	Budget time.Duration
 }
@@ -41,7 +41,8 @@ type Value struct {
 	Cut   int             `json:"cut,omitempty"`
 }
 
-// Stats says how numbers lie: the quartiles, and how many lie in each of equal parts from the least to the largest.
+// Stats is the distribution of numbers: the quartiles, and the counts in equal intervals from the smallest to the
+// largest.
 type Stats struct {
 	Min  json.RawMessage `json:"min"`
 	P25  float64         `json:"p25"`
@@ -51,7 +52,7 @@ type Stats struct {
 	Bins []int64         `json:"bins"`
 }
 
-// Field is what was counted of a field.
+// Field has the counts of a field.
 type Field struct {
 	Name string `json:"name"`
 	// Filled counts rows with a value, Distinct different values.
@@ -141,8 +142,9 @@ func Count(ctx context.Context, s *scope.Scope, known *fields.Service, req Reque
 	return c.run(ctx, rows, sample)
 }
 
-// run counts exactly if the rows are few, or no search has to look at each of them; else, or if that takes too long,
-// a sample, whose conditions are by the id of a table. Without a sample there is nothing but to count exactly.
+// run counts exactly if there are few rows, or if no search has to read each of them. Otherwise, or if that takes
+// too long, it counts a sample, whose conditions are listed by table id. Without a sample, it always counts
+// exactly.
 func (c *counter) run(ctx context.Context, rows int64, sample map[uint64]string) (*Answer, error) {
 	var a *Answer
 	count := func(ctx context.Context) (err error) {
@@ -245,8 +247,8 @@ func (c *counter) resolve(name string) (*field, error) {
 	return f, nil
 }
 
-// from returns what follows SELECT and names in a statement about some fields, which are called f0 and so on: FROM with
-// the rows of all tables. names are what to select them by.
+// from returns the FROM clause for a statement about some fields, which are named f0, f1 and so on, with the rows
+// of all tables. names are the expressions that select the fields.
 func (c *counter) from(list []*field, wheres map[uint64]string) (from string, names []string) {
 	where := func(t *scope.Table) string {
 		condition := t.Condition

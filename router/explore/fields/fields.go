@@ -1,4 +1,5 @@
-// Package fields says what the columns of tables are for and how they are filled, from the newest rows of each table.
+// Package fields describes the purpose and the content of the columns of tables, judging by the newest rows of each
+// table.
 //
 // What it learned of a table is kept for a minute. A Service may be used concurrently.
 package fields
@@ -24,7 +25,7 @@ import (
 )
 
 const (
-	// sampled is how many of the newest rows are looked at, and sampledBytes how many bytes of their values at most.
+	// sampled is how many of the newest rows are examined, and sampledBytes bounds the bytes of their values.
 	sampled      = 1000
 	sampledBytes = 64 << 20
 	// MaxFields bounds the fields of an answer.
@@ -51,7 +52,7 @@ type Field struct {
 	JSONPaths []string `json:"json_paths,omitempty"`
 }
 
-// Answer is what is known of the columns of a scope.
+// Answer is what is known about the columns of a scope.
 type Answer struct {
 	Fields []Field `json:"fields"`
 	// Time is the time index, and Levels how levels are recognised.
@@ -74,7 +75,7 @@ func New(now func() time.Time) *Service {
 	return &Service{now: now, kept: lru.New[uint64, *sample](maxKept)}
 }
 
-// sample is what was learned of a table. It is immutable.
+// sample is what is known about a table. It is immutable.
 type sample struct {
 	version uint32
 	until   time.Time
@@ -83,7 +84,7 @@ type sample struct {
 	last    time.Time
 }
 
-// column is what was learned of a column.
+// column is what is known about a column.
 type column struct {
 	filled int
 	values map[uint64]struct{}
@@ -122,7 +123,7 @@ func (f *Service) Of(ctx context.Context, s *scope.Scope) (*Answer, error) {
 	return a, nil
 }
 
-// add returns what is known of a column of two tables.
+// add combines what is known about a column in two tables.
 func add(a, b *column) *column {
 	if a == nil {
 		return b
@@ -177,7 +178,7 @@ func (a *Answer) fill(all map[string]*column, rows int) {
 	}
 }
 
-// rounded has so many digits as the sample says something about.
+// rounded rounds to as many digits as the sample supports.
 func rounded(f float64) float64 { return math.Round(f*10000) / 10000 }
 
 // roleOrder is the order of the roles among the first fields.
@@ -220,7 +221,7 @@ func CheckOnce(names []string) error {
 	return nil
 }
 
-// sample looks at the newest rows of a table, or remembers what it saw.
+// sample examines the newest rows of a table, or returns a cached result.
 func (f *Service) sample(ctx context.Context, s *scope.Scope, t *scope.Table) (*sample, error) {
 	f.mu.Lock()
 	have, ok := f.kept.Get(t.Def.ID)
@@ -279,7 +280,7 @@ func look(ctx context.Context, s *scope.Scope, t *scope.Table) (*sample, error) 
 	return out, err
 }
 
-// look looks at n values, and returns how many bytes they have.
+// look examines n values, and returns how many bytes they have.
 func (c *column) look(a arrow.Array, n int, isJSON bool) (bytes int) {
 	if a.NullN() == n {
 		return 0

@@ -12,7 +12,8 @@ import (
 	"cordwood/router/explore/scope"
 )
 
-// The bounds of the paths of a JSON column: how many, how deep, how long, and in how long texts they are looked for.
+// The limits of paths in a JSON column: their number, depth and length, and the length of the texts that are
+// searched for them.
 const (
 	maxPaths     = 100
 	maxPathDepth = 4

@@ -28,7 +28,7 @@ const (
 type groups struct {
 	// level: the groups are the levels.
 	level bool
-	// none: all rows are one group.
+	// whether all rows are one group
 	none   bool
 	values []json.RawMessage
 	// cases are the conditions of the values, by the id of a table.
@@ -91,7 +91,7 @@ func newLevels(s *scope.Scope) *groups {
 	return g
 }
 
-// expression returns SQL of the group of a row of t; empty: there is only one group.
+// expression returns the SQL expression for the group of a row of t; empty: there is only one group.
 func (g *groups) expression(t *scope.Table) string {
 	if g.none {
 		return ""
@@ -120,7 +120,7 @@ func (g *groups) of(a arrow.Array, row int) int {
 	return otherGroup
 }
 
-// series returns the counts: levels in their order, values by how many they are, then what is other and null.
+// series returns the counts: levels in their order, values by frequency, then other values and null.
 func (g *groups) series(counts map[int][]int64, buckets int) []Series {
 	out := []Series{}
 	if g.none {
@@ -174,7 +174,7 @@ func frequent(ctx context.Context, s *scope.Scope, req *Request, extents map[uin
 	for _, t := range s.Tables {
 		expr, _, has, err := t.Columns.Value(req.By)
 		if err != nil || !has {
-			continue // newGroups says so
+			continue // newGroups has reported it
 		}
 		sql := "SELECT " + expr + ", count(*) FROM " + t.From() +
 			s.Where(t, sampled[t.Def.ID], expr+" IS NOT NULL") + " GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT " +

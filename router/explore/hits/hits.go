@@ -33,14 +33,14 @@ type Request struct {
 	// By is a field, or level; empty: all rows are one series.
 	By  string
 	Top int
-	// Zone is the time zone by which buckets of an hour and more begin, by its IANA name; empty: UTC.
+	// Zone is the IANA name of the time zone in which buckets of an hour or more begin; empty: UTC.
 	Zone string
-	// Exact has nothing estimated; else an exact count may take Budget.
+	// Exact forbids estimates. Otherwise an exact count may take up to Budget.
 	Exact  bool
 	Budget time.Duration
 }
 
-// Series are the counts of one value in all buckets. Other is set for what has no series of its own.
+// Series has the counts of one value in all buckets. Other is set for values without their own series.
 type Series struct {
 	Value  json.RawMessage `json:"value"`
 	Other  bool            `json:"other,omitempty"`
@@ -56,7 +56,7 @@ type Answer struct {
 	StepMillis int64 `json:"step_ms"`
 	// Times are the begins of the buckets.
 	Times []string `json:"times"`
-	// Cut says that the range begins within the first bucket, or ends within the last one.
+	// Cut says whether the range begins inside the first bucket or ends inside the last one.
 	Cut    Cut      `json:"cut"`
 	Series []Series `json:"series"`
 	Total  int64    `json:"total"`
@@ -65,7 +65,7 @@ type Answer struct {
 	SampledRows, SampledOf int64 `json:"-"`
 }
 
-// Cut says which buckets the range cuts.
+// Cut says which buckets are incomplete because of the range.
 type Cut struct {
 	First bool `json:"first"`
 	Last  bool `json:"last"`
@@ -76,7 +76,7 @@ type counter struct {
 	scope  *scope.Scope
 	req    *Request
 	bounds []time.Time
-	// part is the length of what the engine counts.
+	// part is the length of the intervals that the engine counts.
 	part time.Duration
 	// share is the part of the rows that is counted.
 	share  float64
@@ -116,7 +116,7 @@ func Count(ctx context.Context, s *scope.Scope, req Request) (*Answer, error) {
 	return c.answer(step), nil
 }
 
-// run counts exactly, or else a part of each bucket.
+// run counts exactly or, if that is not possible, a part of each bucket.
 func (c *counter) run(ctx context.Context) error {
 	extents, err := c.scope.Extents(ctx)
 	if err != nil {
@@ -147,11 +147,11 @@ func (c *counter) choose(ctx context.Context, extents map[uint64]*query.Extent) 
 	return err
 }
 
-// count asks each table.
+// count queries each table.
 func (c *counter) count(ctx context.Context) error {
 	for _, t := range c.scope.Tables {
 		group := c.groups.expression(t)
-		// Division rounds toward 0, so times before 1970 are moved behind it.
+		// Division rounds towards 0, so times before 1970 are shifted.
 		shift := int64(0)
 		nanos := "epoch_ns(" + scope.Ident(t.Def.TimeIndex().Name) + ")"
 		if c.scope.Range.From.Unix() < 0 {

@@ -20,7 +20,7 @@ var steps = func() []time.Duration {
 	add(time.Second, 1, 2, 5, 10, 15, 30)
 	add(time.Minute, 1, 2, 5, 10, 15, 30)
 	add(time.Hour, 1, 2, 3, 6, 12)
-	// Beyond a week it doubles, up to what no range needs.
+	// Beyond a week it doubles, up to more than any range needs.
 	add(day, 1, 7, 14, 28, 56, 112, 224, 448, 896, 1792, 3584, 7168, 14336, 28672)
 	return out
 }()
@@ -28,7 +28,7 @@ var steps = func() []time.Duration {
 // MaxBuckets bounds the buckets of an answer.
 const MaxBuckets = 400
 
-// stepOf returns the step that a request asks for, or the smallest one with which the range has few enough buckets.
+// stepOf returns the step in a request, or the smallest step with which the range has few enough buckets.
 func stepOf(r scope.Range, buckets int, text string) (time.Duration, error) {
 	span := r.To.Sub(r.From)
 	if text == "" {

@@ -5,18 +5,19 @@ import (
 	"strings"
 )
 
-// Hole stands in a pattern for what differs.
+// Hole replaces the differing words in a pattern.
 const Hole = "⟨*⟩"
 
-// The bounds of merging: how many words of a mask choose the group in which it is compared, how many patterns a group
-// has, and how long a mask may be to be compared, in words.
+// The limits of merging: how many words of a mask select its group, how many patterns a group has, and how many
+// words a mask may have.
 const (
 	prefixWords = 2
 	maxGroup    = 100
 	maxWords    = 200
 )
 
-// tree merges masks that differ in one or two words, and no more than half of them. It is not safe for concurrent use.
+// tree merges masks that differ in one or two words, but in at most half of their words. It is not safe for
+// concurrent use.
 type tree[T any] struct {
 	groups map[string][]*pattern[T]
 	all    []*pattern[T]
@@ -31,7 +32,7 @@ type pattern[T any] struct {
 // text returns the pattern.
 func (p *pattern[T]) text() string { return strings.Join(p.words, " ") }
 
-// find returns the pattern of a mask; nil: it has none yet.
+// find returns the pattern of a mask; nil: there is none yet.
 func (t *tree[T]) find(words []string) *pattern[T] {
 	var best *pattern[T]
 	fewest := maxDiffering + 1
@@ -43,7 +44,7 @@ func (t *tree[T]) find(words []string) *pattern[T] {
 	return best
 }
 
-// maxDiffering is in how many words masks of one pattern differ at most.
+// maxDiffering bounds the number of words in which masks of one pattern differ.
 const maxDiffering = 2
 
 // add returns the pattern of a mask, to which it makes the mask belong; nil: there are too many like it.
@@ -73,14 +74,14 @@ func (t *tree[T]) add(mask string) *pattern[T] {
 	return p
 }
 
-// groupOf returns the group of a mask: the number of its words, and the first of them.
+// groupOf returns the group of a mask: its number of words, and the first words.
 func groupOf(words []string) string {
 	first := words[:min(len(words), prefixWords)]
 	var b strings.Builder
 	b.WriteByte(byte(len(words)))
 	b.WriteByte(byte(len(words) >> 8))
 	for i, w := range first {
-		// With few words, the second one may be what differs.
+		// If there are few words, the second one may be the differing one.
 		if strings.Contains(w, Hole) || i > 0 && len(words) < 2*prefixWords {
 			w = Hole
 		}
@@ -90,7 +91,7 @@ func groupOf(words []string) string {
 	return b.String()
 }
 
-// differing returns in how many words two masks of one length differ. What is a hole already does not count.
+// differing returns the number of words in which two masks of the same length differ. Holes are not counted.
 func differing(a, b []string) int {
 	n := 0
 	for i, w := range a {

@@ -1,5 +1,6 @@
-// Package patterns finds what the texts of a field have in common: numbers, addresses and the like are masked by the
-// engine, which counts the masks; masks that differ in one or two words are merged here, the most frequent first.
+// Package patterns finds common patterns in the texts of a field. The engine masks numbers, addresses and similar
+// parts, and counts the masks. This package merges masks that differ in one or two words, the most frequent ones
+// first.
 package patterns
 
 import (
@@ -29,7 +30,7 @@ const (
 	MaxLimit = 200
 	// maxMasks bounds the masks that are merged.
 	maxMasks = 20_000
-	// textChars is how many characters of a text are looked at.
+	// textChars is how many characters of a text are used.
 	textChars = 500
 	// sparks is how many parts of the range have a count.
 	sparks = 24
@@ -37,7 +38,7 @@ const (
 	exampleBytes = 1024
 )
 
-// masked matches what differs between texts of one kind: quoted texts, UUIDs, times, addresses, hexadecimal numbers and
+// masked matches the variable parts of texts: quoted texts, UUIDs, times, addresses, hexadecimal numbers and
 // numbers.
 const masked = `"[^"]*"|\B'[^']*'\B|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}` +
 	`|\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)?(?:Z|[+-]\d\d:?\d\d)?|\d\d:\d\d:\d\d(?:[.,]\d+)?` +
@@ -50,7 +51,7 @@ type Request struct {
 	Limit int
 	// Before counts the texts of the range before, too, which is as long.
 	Before bool
-	// Exact has nothing estimated; else an exact count may take Budget.
+	// Exact forbids estimates. Otherwise an exact count may take up to Budget.
 	Exact  bool
 	Budget time.Duration
 }
@@ -62,11 +63,11 @@ type Example struct {
 	Text  string `json:"text"`
 }
 
-// Pattern is what some texts have in common.
+// Pattern is a common pattern of some texts.
 type Pattern struct {
 	Pattern string `json:"pattern"`
 	Count   int64  `json:"count"`
-	// Before counts the texts of the range before; nil: it was not asked for.
+	// Before counts the texts of the preceding range; nil: not requested.
 	Before *int64           `json:"before"`
 	Levels map[string]int64 `json:"levels"`
 	First  string           `json:"first"`
@@ -134,10 +135,10 @@ func Find(ctx context.Context, s *scope.Scope, req Request) (*Answer, error) {
 	return a, err
 }
 
-// countInTime counts exactly or, if that takes too long, a sample; sampled reports that.
+// countInTime counts exactly or, if that takes too long, a sample. sampled says that it counted a sample.
 func (f *finder) countInTime(ctx context.Context, rows int64) (sampled bool, err error) {
 	part, ok := budget.Slices(f.scope, f.extents, budget.SampleRows)
-	if f.req.Exact || !ok { // there is no sample to fall back to
+	if f.req.Exact || !ok { // there is no sample to use instead
 		return false, f.count(ctx)
 	}
 	if rows <= budget.MaxExact {

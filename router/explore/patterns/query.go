@@ -13,8 +13,9 @@ const maxQueryPhrases = 3
 // bareName matches the names that a search text has without quotes.
 var bareName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*$`)
 
-// queryOf returns a search text that finds the texts of a pattern: phrases between its holes, then a regex.
-// whole: the pattern has the end of the texts; words: a search looks for words in the field.
+// queryOf returns a search text that finds the texts of a pattern: phrases between the holes, then a regular
+// expression. whole says that the pattern includes the end of the texts. words says that a search finds words in
+// the field.
 func queryOf(field, pattern string, whole, words bool) string {
 	name := field
 	if !bareName.MatchString(field) {
@@ -37,12 +38,12 @@ func queryOf(field, pattern string, whole, words bool) string {
 	return strings.Join(append(out, name+":~"+quote(re, false)), " ")
 }
 
-// phrases returns the longest texts between holes that are whole words.
+// phrases returns the longest texts between holes that consist of whole words.
 func phrases(parts []string) []string {
 	var out []string
 	for i, part := range parts {
 		words := strings.Fields(part)
-		// A word next to a hole may be a part of one.
+		// A word next to a hole may be only a part of a word.
 		if i > 0 && !strings.HasPrefix(part, " ") && len(words) > 0 {
 			words = words[1:]
 		}
@@ -59,7 +60,7 @@ func phrases(parts []string) []string {
 	return out[:min(len(out), maxQueryPhrases)]
 }
 
-// quote puts a text in double quotes as search texts have it; in a regular expression a backslash stays as it is.
+// quote puts a text in double quotes for a search text. In a regular expression, backslashes stay unchanged.
 func quote(text string, backslashes bool) string {
 	if backslashes {
 		text = strings.ReplaceAll(text, `\`, `\\`)

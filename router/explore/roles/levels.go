@@ -8,12 +8,12 @@ import (
 	"cordwood/proto/schema"
 )
 
-// Scheme is how a column says the level.
+// Scheme is the way in which a column expresses the level.
 type Scheme string
 
 // The schemes.
 const (
-	// Text: words, as error or WARN.
+	// Text: words, for example error or WARN.
 	Text Scheme = "text"
 	// OTel: the numbers 1 to 24 of OpenTelemetry, four for each level.
 	OTel Scheme = "otel"
@@ -25,13 +25,13 @@ const (
 	Status Scheme = "status"
 )
 
-// Names are the levels, the worst first. A value that means none of them is of the level Other.
+// Names are the levels, the worst first. All other values have the level Other.
 var Names = []string{"fatal", "error", "warn", "info", "debug", "trace"}
 
 // Other is the level of values that are not in Names.
 const Other = "other"
 
-// words are the spellings of each level, in lower case.
+// words has the spellings of each level, in lower case.
 var words = map[string][]string{
 	"fatal": {"fatal", "crit", "critical", "emerg", "emergency", "alert", "panic"},
 	"error": {"error", "err", "severe"},
@@ -55,12 +55,12 @@ var numbers = map[Scheme]map[string]span{
 	Status: {"error": {500, 599}, "warn": {400, 499}},
 }
 
-// Levels is how a table says the level of its rows.
+// Levels describes how a table expresses the level of its rows.
 type Levels struct {
 	Column *schema.Column
 	Scheme Scheme
-	// Number is the column of numbers that counts if Column, of words, is null or empty. It is as OTel says;
-	// nil: there is none.
+	// Number is a column of numbers that is used if Column, which has words, is null or empty. Its numbers are those
+	// of OpenTelemetry; nil: there is none.
 	Number *schema.Column
 }
 
@@ -96,7 +96,7 @@ func schemeOf(name string) Scheme {
 	return Syslog
 }
 
-// Parse returns the level that a word means, in any case.
+// Parse returns the level for a word, ignoring case.
 func Parse(word string) (level string, ok bool) {
 	word = strings.ToLower(word)
 	if word == Other {
@@ -129,7 +129,8 @@ func (l *Levels) Condition(levels []string, ident func(string) string) string {
 	return orAll(append(conditions, "("+unsaid+" AND "+orAll(number)+")"))
 }
 
-// Expression returns SQL of the level of a row: one of Names or Other, null if the row says none.
+// Expression returns the SQL expression for the level of a row: one of Names or Other, or null if the row has no
+// level.
 func (l *Levels) Expression(ident func(string) string) string {
 	var b strings.Builder
 	b.WriteString("CASE")
@@ -143,7 +144,7 @@ func (l *Levels) Expression(ident func(string) string) string {
 	return b.String()
 }
 
-// said returns SQL that is true for the rows that say any level.
+// said returns an SQL condition for the rows that have a level.
 func (l *Levels) said(ident func(string) string) string {
 	said := ident(l.Column.Name) + " IS NOT NULL"
 	if l.Number != nil {

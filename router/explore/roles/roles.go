@@ -1,8 +1,8 @@
-// Package roles says what the columns of a table of logs are for: which one holds the level, which ones the
-// message, texts of errors, the trace and the source. It uses their names, since logs of all programs
-// end up with the same few. It also says which values of a column mean which level.
+// Package roles determines the purpose of the columns of a table of logs: which column has the level, and which
+// ones have the message, error texts, the trace and the source. It uses the column names, because logs of all
+// programs use the same few names. It also maps the values of a column to levels.
 //
-// It reads nothing and keeps nothing: its functions are pure and may be called concurrently.
+// It does not read data and has no state. Its functions are pure and may be called concurrently.
 package roles
 
 import (
@@ -11,7 +11,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// Role is what a column is for.
+// Role is the purpose of a column.
 type Role string
 
 // The roles. Most columns have none.
@@ -25,7 +25,7 @@ const (
 	Source  Role = "source"
 )
 
-// The names by which columns are known, the first that a table has wins. Case does not count.
+// The names of columns for each role. The first one that a table has is used. Case is ignored.
 var (
 	levelNames = []string{
 		"level", "severity", "severity_text", "log.level", "log_level", "detected_level", "lvl", "levelname", "loglevel",

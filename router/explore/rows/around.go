@@ -15,7 +15,7 @@ import (
 	"cordwood/router/query/format"
 )
 
-// The bounds of a row that is asked for alone: of all of its values, and of a text if they are larger.
+// The limits of a row that is requested alone: of all its values, and of each text if they are larger.
 const (
 	maxRowBytes  = 8 << 20
 	maxTextBytes = 1 << 20
@@ -90,7 +90,7 @@ type AroundRequest struct {
 	Before, After int
 	// Same are the columns whose values the rows share with the row; nil: the column of the source.
 	Same []string
-	// Cursors ask for further rows, of the sides that have one.
+	// Cursors request further rows on the sides that have a cursor.
 	Cursors *Cursors
 	Now     time.Time
 }
@@ -202,7 +202,7 @@ func sameAs(rec arrow.RecordBatch, row int, names []string) ([]string, error) {
 	return out, nil
 }
 
-// maxIdentified bounds the rows that are looked at for their ids.
+// maxIdentified bounds the rows that are read to find an id.
 const maxIdentified = 10_000
 
 // Identify hands the ids of rows of t that meet a condition to each, with their text in a column, until that returns

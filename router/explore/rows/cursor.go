@@ -19,8 +19,8 @@ const cursorLife = time.Hour
 // maxCursor bounds the text of a cursor, in bytes.
 const maxCursor = 1024
 
-// cursor is a place between two rows, and the search that it belongs to. A forged cursor reads rows that the
-// search finds, from another place: it gives no right.
+// cursor is a position between two rows, and the search to which it belongs. A forged cursor only reads rows that
+// the search would find from another position, so it gives no rights.
 type cursor struct {
 	issued time.Time
 	newest bool
@@ -99,7 +99,7 @@ func decodeCursor(text string) (*cursor, error) {
 	return c, nil
 }
 
-// reader takes a cursor apart.
+// reader parses a cursor.
 type reader struct {
 	b      []byte
 	failed bool
@@ -133,7 +133,7 @@ func (r *reader) fixed() (v uint64) {
 	return v
 }
 
-// time reads a time that texts of SQL can say.
+// time reads a time that SQL text can express.
 func (r *reader) time() time.Time {
 	sec, nanos := r.varint(), r.uvarint()
 	const first, last = -62_135_596_800, 9_300_000_000_000

@@ -18,7 +18,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// shape is what becomes of the values of rows.
+// shape says how the values of rows are formatted.
 type shape struct {
 	// most bounds a text, in bytes; it is cut at a character.
 	most int

@@ -1,9 +1,9 @@
 // Package rows reads rows page by page: rows in the order of their time, a row by its id, and the rows around it.
 //
-// Rows have an order of their own, the same on every router: by time, then by a hash of their names and values, then by
-// table. A page is some rows of this order, and a cursor is a place in it, so that no row that existed at the first
-// page comes twice or is missed, whatever is stored meanwhile. Rows that are equal in all of these are distinguished by
-// numbers.
+// Rows have a total order, which is the same on every router: by time, then by a hash of their names and values,
+// then by table. A page has rows in this order, and a cursor is a position in it. So no row that existed at the
+// first page is repeated or missed, whatever is stored meanwhile. Rows that are equal in all of these are
+// distinguished by numbers.
 //
 // What is held in memory is bounded by the bytes of a page (pageBytes), not by the rows that are read for it.
 package rows
@@ -34,7 +34,7 @@ type Row struct {
 	place
 }
 
-// place is where a row stands in the order of rows.
+// place is the position of a row in the order of rows.
 type place struct {
 	at    time.Time
 	hash  uint64

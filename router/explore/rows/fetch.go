@@ -33,7 +33,8 @@ func (f *fetcher) where(t *scope.Table, conditions ...string) string {
 // bytes bounds the encoded rows that are held of one table.
 func (f *fetcher) bytes() int { return pageBytes / len(f.scope.Tables) }
 
-// fetch returns the first n rows of t after a place; fewer if they are large, but at least one if there is any.
+// fetch returns the first n rows of t after a place. If they are large, it returns fewer, but at least one if there
+// is any.
 func (f *fetcher) fetch(ctx context.Context, t *scope.Table, after *cursor, n int) (list, error) {
 	var out []*Row
 	bound := "TRUE"
@@ -58,7 +59,7 @@ func (f *fetcher) fetch(ctx context.Context, t *scope.Table, after *cursor, n in
 	if complete {
 		return list{append(out, rows...), true}, nil
 	}
-	// The rows of the last time may not be all of it, and they are not in their order.
+	// The rows of the last time may be incomplete, and are not sorted.
 	last := rows[len(rows)-1].at
 	k := slices.IndexFunc(rows, func(r *Row) bool { return r.at.Equal(last) })
 	out = append(out, rows[:k]...)
@@ -113,7 +114,7 @@ func (f *fetcher) fetchOrdered(ctx context.Context, t *scope.Table, bound string
 	return rows, complete, nil
 }
 
-// arrange puts rows that are in the order of time into their whole order, and numbers equal ones.
+// arrange sorts rows that are sorted only by time into their total order, and numbers equal rows.
 func (f *fetcher) arrange(rows []*Row) {
 	slices.SortStableFunc(rows, func(a, b *Row) int { return compare(a.place, b.place, f.newest) })
 	for i := 1; i < len(rows); i++ {
@@ -123,14 +124,15 @@ func (f *fetcher) arrange(rows []*Row) {
 	}
 }
 
-// fetchTime returns the first n rows after a place that have the same time, and whether there are no others of this
-// time. It reads all of them, and holds the ones that it returns.
+// fetchTime returns the first n rows after a place that have the same time, and whether there are no others with
+// this time. It reads all of them, and keeps only those that it returns.
 func (f *fetcher) fetchTime(ctx context.Context, t *scope.Table, after *place,
 	n int,
 ) (rows []*Row, complete bool, err error) {
 	h := &farthest{newest: f.newest, most: f.bytes()}
 	complete = true
-	// equal counts the rows that equal the one at the place: as many as its number come before it, or are it.
+	// equal counts the rows that are equal to the one at the place. As many as its number come before it, or are this
+	// row.
 	equal := 0
 	sql := "SELECT * FROM " + t.From() + f.where(t, t.Compare("=", after.at))
 	err = f.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error {
@@ -179,7 +181,7 @@ type farthest struct {
 	held, most int
 }
 
-// full reports whether another row takes the place of one.
+// full reports whether a further row must replace one.
 func (h *farthest) full(n int) bool { return len(h.rows) >= n || h.held > h.most }
 
 // Len implements heap.Interface.

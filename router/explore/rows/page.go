@@ -13,7 +13,8 @@ import (
 type Request struct {
 	Limit  int
 	Newest bool
-	// Cursor is where an earlier page ended; At a time or the id of a row to begin with. One of them is set at most.
+	// Cursor is the end of an earlier page. At is a time, or the id of a row, at which the page begins. At most one of
+	// them is set.
 	Cursor, At string
 	// Columns are the columns to show; nil: all.
 	Columns []string
@@ -27,7 +28,7 @@ type Page struct {
 	Next string
 }
 
-// Read returns a page of the rows of s. A cursor brings the range of the first page with it, and sets the range of s.
+// Read returns a page of the rows of s. A cursor contains the range of the first page, and sets the range of s.
 func Read(ctx context.Context, s *scope.Scope, req Request) (*Page, error) {
 	if req.Limit < 1 || req.Limit > MaxLimit {
 		return nil, errs.New(errs.InvalidArguments, "limit is %d: it must be from 1 to %d", req.Limit, MaxLimit)
@@ -100,7 +101,7 @@ func before(t time.Time, newest bool) *cursor {
 	return &cursor{last: place{at: t.Add(-1)}, whole: true}
 }
 
-// list is the rows of one table after a place. Unless it is complete, more may follow the last of them.
+// list has rows of one table after a place. Unless it is complete, more rows may follow the last one.
 type list struct {
 	rows     []*Row
 	complete bool

@@ -1,8 +1,8 @@
-// Package scope says which rows a request of a page for logs is about: the tables, the time, the search text and the
-// condition. It finds the tables, makes SQL of the rest, and has that run as any other query: by the service that runs
-// the SQL of clients, with its rights, limits and places.
+// Package scope resolves which rows a request of the page for logs concerns: the tables, the time, the search text
+// and the condition. It finds the tables and converts the rest to SQL. The service that runs the SQL of clients
+// runs it too, with the same rights, limits and places.
 //
-// A Scope belongs to one request. It keeps what the answers of its queries lack.
+// A Scope belongs to one request. It records what is missing in the answers to its queries.
 package scope
 
 import (
@@ -37,13 +37,13 @@ type Request struct {
 	// Query is a search text, Where a condition in SQL; both must hold.
 	Query string `json:"query"`
 	Where string `json:"where"`
-	// AllowPartial leaves out what cannot be read.
+	// AllowPartial leaves out rows that cannot be read.
 	AllowPartial bool `json:"allow_partial"`
 	// Consistency is linear or any, as for SQL; empty: linear.
 	Consistency string `json:"consistency"`
-	// Exact has nothing estimated.
+	// Exact forbids estimates.
 	Exact bool `json:"exact"`
-	// BudgetMillis is how long an exact count may take before it is estimated.
+	// BudgetMillis is how long an exact count may take before an estimate replaces it.
 	BudgetMillis *int64 `json:"budget_ms"`
 	// MaxValueBytes bounds the texts of rows.
 	MaxValueBytes *int `json:"max_value_bytes"`

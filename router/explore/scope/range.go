@@ -11,7 +11,7 @@ import (
 // Range is the time of the rows: from From on, before To. A zero From means the time of the first row.
 type Range struct{ From, To time.Time }
 
-// The first and the last moment that texts of SQL can say.
+// The first and the last time that SQL text can express.
 var (
 	earliest = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)
 	latest   = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
@@ -65,7 +65,7 @@ func ParseTime(text string) (time.Time, bool) {
 	return t, err == nil && !t.Before(earliest) && !t.After(latest)
 }
 
-// parseDuration reads 90m, 1h30m, and the words of a table's ttl, as 7d. Its bound is a time before now.
+// parseDuration parses 90m, 1h30m, and the form of a table's ttl, for example 7d. It stands for a time before now.
 func parseDuration(text string) (time.Duration, bool) {
 	const most = 200 * 365 * 24 * time.Hour
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 && d <= most {
@@ -78,7 +78,7 @@ func parseDuration(text string) (time.Duration, bool) {
 // ParseSpan reads a duration: 90m, 1h30m, 7d.
 func ParseSpan(text string) (time.Duration, bool) { return parseDuration(text) }
 
-// Ceil returns the first moment at or after t that a type of times can say.
+// Ceil returns the first time at or after t that a timestamp type can express.
 func Ceil(t time.Time, typ schema.Type) time.Time {
 	unit := time.Second / time.Duration(typ.UnitsPerSecond())
 	if low := t.Truncate(unit); low.Before(t) {
@@ -87,7 +87,7 @@ func Ceil(t time.Time, typ schema.Type) time.Time {
 	return t
 }
 
-// holds reports whether a column of nanoseconds can say t; others can say every time.
+// holds reports whether a column of nanoseconds can express t. Other columns can express every time.
 func holds(t time.Time, typ schema.Type) bool {
 	return typ != schema.TimestampNanosecond || t.Year() >= 1678 && t.Year() <= 2261
 }
@@ -97,8 +97,8 @@ func Literal(t time.Time) string {
 	return schema.QuoteLiteral(t.UTC().Format("2006-01-02 15:04:05.999999999"))
 }
 
-// Compare returns SQL that compares the time index of a table with t, which need not be a time that its type can
-// say. op is <, <=, >, >= or =.
+// Compare returns SQL that compares the time index of a table with t, even if its type cannot express t. op is <,
+// <=, >, >= or =.
 func (t *Table) Compare(op string, at time.Time) string {
 	column := t.Def.TimeIndex()
 	if !holds(at, column.Type) {

@@ -14,10 +14,10 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// ErrStop is what a function given to Run returns to have the query end early, without an error.
+// ErrStop is returned by a function passed to Run to end the query early without an error.
 var ErrStop = errors.New("scope: enough rows")
 
-// maxSQL is the longest statement that the engine takes, in bytes.
+// maxSQL is the longest statement that the engine accepts, in bytes.
 const maxSQL = 256 << 10
 
 // Run runs a SELECT and hands each batch of its rows to each, with the batch valid until that returns.
@@ -54,7 +54,7 @@ func (s *Scope) Run(ctx context.Context, sql string, each func(arrow.RecordBatch
 	})
 }
 
-// Extents returns what each table holds, by its id.
+// Extents returns the extent of each table by its id.
 func (s *Scope) Extents(ctx context.Context) (map[uint64]*query.Extent, error) {
 	tables := make([]*schema.Table, len(s.Tables))
 	for i, t := range s.Tables {
@@ -63,7 +63,8 @@ func (s *Scope) Extents(ctx context.Context) (map[uint64]*query.Extent, error) {
 	return s.source.Extents(ctx, tables)
 }
 
-// BeginAtFirstRow has a range without a begin begin at the first row of the tables; if there is none, at its end.
+// BeginAtFirstRow sets the missing start of a range to the first row of the tables. If there is no row, it sets it
+// to the end of the range.
 func (s *Scope) BeginAtFirstRow(ctx context.Context) error {
 	if !s.Range.From.IsZero() {
 		return nil

@@ -23,7 +23,7 @@ func Ident(name string) string { return search.Ident(name) }
 type Table struct {
 	Def     *schema.Table
 	Columns *search.Columns
-	// Condition is what its rows must meet beside the time; TRUE: nothing.
+	// Condition is the condition for the rows, without the time; TRUE: all rows.
 	Condition string
 }
 
@@ -34,7 +34,7 @@ type Scope struct {
 	Range    Range
 	// Query is the search text, parsed.
 	Query *search.Query
-	// Partial lists what the queries so far left out.
+	// Partial lists what was missing in the answers to queries so far.
 	Partial []string
 
 	req     Request
@@ -42,8 +42,8 @@ type Scope struct {
 	timeout time.Duration
 }
 
-// Resolve finds the tables of a request and reads the rest of it. now is the time of the request, and timeout the
-// time limit of each query; 0: the service's own.
+// Resolve finds the tables of a request and parses the rest of it. now is the time of the request, and timeout the
+// time limit of each query; 0: the service's default.
 func Resolve(ctx context.Context, source Source, req Request, now time.Time, timeout time.Duration) (*Scope, error) {
 	s := &Scope{Database: req.DB, req: req, source: source, timeout: timeout}
 	if s.Database = strings.TrimPrefix(s.Database, "svc-"); s.Database == "" {
@@ -161,7 +161,7 @@ func tooMany(n int) error {
 	return errs.New(errs.InvalidArguments, "tables are %d, and at most %d are searched together", n, MaxTables)
 }
 
-// matches reports whether name is like a pattern, in which a star stands for any characters.
+// matches reports whether name matches a pattern, in which a star stands for any characters.
 func matches(pattern, name string) bool {
 	parts := strings.Split(pattern, "*")
 	first, last := parts[0], parts[len(parts)-1]
@@ -206,7 +206,8 @@ func (s *Scope) Times(t *Table) string {
 	return Join(from, t.Compare("<", s.Range.To))
 }
 
-// Where returns WHERE with all conditions of the scope on the rows of t, and more; empty: there are none.
+// Where returns a WHERE clause with all conditions of the scope for the rows of t, and further ones; empty: there
+// are none.
 func (s *Scope) Where(t *Table, more ...string) string {
 	return WhereAll(append([]string{t.Condition, s.Times(t)}, more...)...)
 }
@@ -275,7 +276,8 @@ func (s *Scope) mixed() map[string]bool {
 	return mixed
 }
 
-// asText returns what makes texts of those columns of t, besides its time, that have values of another class elsewhere.
+// asText returns SQL that converts those columns of t to text that have values of another class in other tables.
+// The time is excluded.
 func (t *Table) asText(mixed map[string]bool) string {
 	var casts []string
 	for i := range t.Def.Columns {
@@ -306,7 +308,7 @@ func (s *Scope) commonTime() string {
 	return name
 }
 
-// columnLike returns the column with a name in any letter case; nil: there is none.
+// columnLike returns the column with a name, ignoring case; nil: there is none.
 func (t *Table) columnLike(name string) *schema.Column {
 	for i := range t.Def.Columns {
 		if strings.EqualFold(t.Def.Columns[i].Name, name) {
@@ -316,7 +318,7 @@ func (t *Table) columnLike(name string) *schema.Column {
 	return nil
 }
 
-// short returns the name of t for a reader who knows the database.
+// short returns the name of t without the database, if it is the scope's database.
 func (s *Scope) short(t *Table) string {
 	if t.Def.Database == schema.DefaultDatabase {
 		return Ident(t.Def.Name)
@@ -324,8 +326,8 @@ func (s *Scope) short(t *Table) string {
 	return t.From()
 }
 
-// Conditions returns what the rows of the tables must meet beside the time, for people: the condition of the first
-// table, and of the others if theirs differ.
+// Conditions returns the conditions for the rows of the tables without the time, for people: the condition of the
+// first table, and those of other tables if they differ.
 func (s *Scope) Conditions() string {
 	first := s.Tables[0].Condition
 	for _, t := range s.Tables[1:] {
@@ -353,7 +355,7 @@ func (s *Scope) MaxValueBytes() (int, error) {
 	return *n, nil
 }
 
-// Fingerprint returns a hash of what decides which rows the scope has, beside the range.
+// Fingerprint returns a hash of everything that determines the rows of the scope, except the range.
 func (s *Scope) Fingerprint() uint64 {
 	h := xxhash.New()
 	parts := []string{s.Database, s.req.Query, strings.TrimSpace(s.req.Where)}
@@ -366,7 +368,7 @@ func (s *Scope) Fingerprint() uint64 {
 	return h.Sum64()
 }
 
-// NoField returns the error of a field that no table has; what is the member of the request that names it.
+// NoField returns the error for a field that no table has. what is the member of the request that names it.
 func (s *Scope) NoField(what, name string) error {
 	var names []string
 	for _, t := range s.Tables {

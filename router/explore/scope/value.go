@@ -22,8 +22,8 @@ func Cut(text string, n int) string {
 	return text[:n]
 }
 
-// ValueJSON returns a value as JSON; null for null. Texts are cut to so many bytes; whole is the length of one that
-// was, else 0.
+// ValueJSON returns a value as JSON. Texts are cut to most bytes. If a text was cut, whole is its full length,
+// otherwise 0.
 func ValueJSON(a arrow.Array, row, most int) (text json.RawMessage, whole int) {
 	if format.IsNull(a, row) {
 		return json.RawMessage("null"), 0
@@ -41,8 +41,8 @@ func ValueJSON(a arrow.Array, row, most int) (text json.RawMessage, whole int) {
 // maxLiteral bounds the texts that become literals again, in bytes.
 const maxLiteral = 8 << 10
 
-// ValueLiteral returns a value, which is not null, as SQL that is compared with the column it comes from. ok is false
-// if it cannot be compared, or is too long.
+// ValueLiteral returns a value, which is not null, as an SQL literal for comparison with its column. If it cannot
+// be compared, or is too long, ok is false.
 func ValueLiteral(a arrow.Array, row int) (sql string, ok bool) {
 	if texts := format.Text(a); texts != nil {
 		s := texts(row)

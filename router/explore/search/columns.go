@@ -16,7 +16,7 @@ import (
 type Columns struct {
 	table *schema.Table
 	roles roles.Columns
-	// texts are the columns in which a word without a field is looked for.
+	// texts are the columns in which a word without a field is searched for.
 	texts []*schema.Column
 	// among: the table is one of several that are searched together.
 	among bool
@@ -25,9 +25,9 @@ type Columns struct {
 // TableField is the field that is the name of the table, where several tables are searched together.
 const TableField = "_table"
 
-// NewColumns returns the columns of t. message names the column of messages; empty: the one of the table's option
-// message_column, else the one that package roles finds. Without a column of messages, words are looked for in every
-// text column.
+// NewColumns returns the columns of t. message is the name of the column with messages. If it is empty, the table's
+// option message_column is used or, if that is not set, the column that package roles finds. If there is no such
+// column, words are searched for in every text column.
 func NewColumns(t *schema.Table, message string) *Columns {
 	c := &Columns{table: t, roles: roles.Of(t, cmp.Or(message, t.Options[schema.OptionMessageColumn]))}
 	if c.roles.Message != nil {
@@ -52,25 +52,25 @@ func (c *Columns) Among() *Columns {
 // Roles returns the columns by their roles.
 func (c *Columns) Roles() *roles.Columns { return &c.roles }
 
-// Value returns SQL of the value of a field, and its type, as a search resolves the name; found is false if the
-// table has no such field. The error is that it may be one of several columns.
+// Value returns the SQL expression for the value of a field, and its type. It resolves the name as a search does.
+// If the table has no such field, found is false. It returns an error if the name may mean several columns.
 func (c *Columns) Value(name string) (expr string, typ schema.Type, found bool, err error) {
 	t, found, err := c.find(name, span{0, 0})
 	return t.expr, t.typ, found, err
 }
 
-// Words reports whether a search looks for words in a field, and does not compare the whole value.
+// Words reports whether a search in a field looks for words instead of comparing the whole value.
 func (c *Columns) Words(name string) bool {
 	t, found, err := c.find(name, span{0, 0})
 	return found && err == nil && t.words
 }
 
-// target is what the name of a field means in a table.
+// target is the meaning of a field name in a table.
 type target struct {
 	// expr is its value in SQL, of type typ. What is inside of a JSON column has type String.
 	expr string
 	typ  schema.Type
-	// words: a value is looked for as a word, not compared.
+	// words says that a value is searched for as a word and not compared.
 	words bool
 	// levels, if set: the field is the level.
 	levels *roles.Levels
@@ -95,7 +95,8 @@ func (c *Columns) of(col *schema.Column) target {
 	return t
 }
 
-// find returns what name means, and whether it means anything. The error says that it may mean several columns.
+// find returns the meaning of name, and whether it has one. It returns an error if the name may mean several
+// columns.
 func (c *Columns) find(name string, at span) (t target, found bool, err error) {
 	if c.among && name == TableField { // also if one of the tables has a column of this name
 		return target{expr: schema.QuoteLiteral(c.table.Name), typ: schema.String}, true, nil
@@ -132,7 +133,7 @@ func (c *Columns) find(name string, at span) (t target, found bool, err error) {
 		fmt.Sprintf("%s may be any of %s: write the whole name", excerpt(name), strings.Join(shown, ", ")))
 }
 
-// inside returns what name means as a path into a JSON column.
+// inside returns the meaning of name as a path into a JSON column.
 func (c *Columns) inside(name string) (target, bool) {
 	for i := len(name) - 1; i > 0; i-- {
 		if name[i] != '.' {
@@ -185,7 +186,7 @@ func unknown(name string, at span, tables []*Columns) error {
 	return report(errs.ColumnNotFound, at, near, msg+asText)
 }
 
-// reserved are words that cannot name a column without quotes.
+// reserved are words that need quotes as the name of a column.
 var reserved = strings.Fields(`all analyse analyze and any array as asc asymmetric both case cast check collate column
 constraint create default deferrable desc describe distinct do else end except false fetch for foreign from group having
 in initially intersect into lambda lateral leading limit not null offset on only or order pivot placing primary qualify

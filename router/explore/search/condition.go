@@ -7,12 +7,12 @@ import (
 	"cordwood/router/explore/roles"
 )
 
-// Condition returns SQL that is true for the rows of c that q finds, and that is made of columns and literals
-// only; "TRUE" if that is all rows. among are the tables that are searched together with c: a field that only
-// they have is null in the rows of c.
+// Condition returns an SQL condition for the rows of c that q finds. It uses only columns and literals. If q finds
+// all rows, it is "TRUE". among are the tables that are searched together with c. A field that only they have is
+// null in the rows of c.
 //
-// The error is an *errs.Error of code ColumnNotFound or InvalidSyntax; its cause, an *Error, says which part of
-// the text it is about.
+// The error is an *errs.Error of code ColumnNotFound or InvalidSyntax. Its cause, an *Error, has the position in
+// the text.
 func (q *Query) Condition(c *Columns, among ...*Columns) (string, error) {
 	k := compiler{columns: c, among: append([]*Columns{c}, among...)}
 	sql, err := k.node(q.root, false)
@@ -25,11 +25,12 @@ func (q *Query) Condition(c *Columns, among ...*Columns) (string, error) {
 type compiler struct {
 	columns *Columns
 	among   []*Columns
-	// written counts the bytes of conditions on texts: a word may become one condition on each of thousands of columns.
+	// written counts the bytes of conditions on texts, because a word may become a condition on each of thousands of
+	// columns.
 	written int
 }
 
-// maxSQL bounds the conditions that the words of a text become, in bytes.
+// maxSQL bounds the conditions for the words of a text, in bytes.
 const maxSQL = 256 << 10
 
 // expr is a condition in SQL. One that is OR of others is in parentheses.
@@ -40,7 +41,7 @@ const (
 	never  expr = "FALSE"
 )
 
-// node compiles n, or its opposite: negation is pushed down to the leaves, which know what to do about nulls.
+// node compiles n or its negation. The negation is passed down to the leaves, which handle nulls correctly.
 func (k *compiler) node(n node, negate bool) (expr, error) {
 	switch n := n.(type) {
 	case all:
@@ -87,7 +88,7 @@ func disjoin(parts []expr) expr {
 	return e
 }
 
-// combine joins conditions. One that is neutral says nothing; one that decides says all.
+// combine joins conditions. A condition equal to neutral is left out. If one equals decides, the result is decides.
 func combine(parts []expr, operator string, neutral, decides expr) expr {
 	var kept []string
 	for _, e := range parts {
@@ -137,7 +138,8 @@ func (k *compiler) text(v value, columns []*schema.Column, negate bool) (expr, e
 	return joined(parts, negate), nil
 }
 
-// maxTexts bounds the columns in which one word is looked for: the engine takes no more conditions in one list.
+// maxTexts bounds the columns in which one word is searched for, because the engine limits the conditions in one
+// list.
 const maxTexts = 1000
 
 func tooManyTexts(v value) error {
@@ -194,7 +196,7 @@ func (k *compiler) absent(f field, negate bool) (expr, error) {
 	return "", unknown(f.name, f.at, k.among)
 }
 
-// asWord returns the text of a condition as it was typed: user=ann of a line of pairs is a word.
+// asWord returns the original text of a condition, because in a line of pairs user=ann is a word.
 func asWord(f field) value {
 	return value{span: f.span, form: quoted, text: f.raw}
 }
@@ -241,7 +243,7 @@ func levelCondition(t target, f field) (sql string, ok bool, err error) {
 	return t.levels.Condition(names, Ident), true, nil
 }
 
-// nullness returns the SQL whose null says that a condition on t is null.
+// nullness returns an SQL expression that is null if a condition on t is null.
 func nullness(t target, yes string) string {
 	if t.levels.Number == nil {
 		return t.expr

@@ -1,5 +1,5 @@
-// Package search is the language in which people look for rows: words, "phrases", begin*, ~regexes,
-// field:value, levels, ranges, -not and OR. It becomes a condition in SQL, which is always shown.
+// Package search is the language in which people search for rows: words, "phrases", prefix*, ~regexes, field:value,
+// levels, ranges, -not and OR. A search becomes an SQL condition, which is always shown.
 //
 //	query  = and { "OR" and }
 //	and    = unary { [ "AND" ] unary }
@@ -10,15 +10,15 @@
 //	op     = ":" | "="
 //	value  = text | pre* | "~" text | ">" n | ">=" n | "<" n | "<=" n | a ".." b | "*"
 //
-// A word ends at white space or a parenthesis. OR, AND and NOT are operators in upper case only; NOT binds
-// more tightly than AND, AND more tightly than OR. An empty text finds every row.
+// A word ends at white space or a parenthesis. OR, AND and NOT are operators in upper case only. NOT binds more
+// tightly than AND, and AND more tightly than OR. An empty text finds every row.
 //
 // Parse reads a text, with no table in mind. Query.Condition then resolves its fields in the columns of a
 // table. Values of the text reach SQL as literals only. A negated condition holds for every row that the
 // condition itself does not find, so also for rows without a value.
 //
-// cases.json holds texts with what becomes of them. The page's own parser, which colours and completes, is
-// held to the same file.
+// cases.json has texts with their results. The page's own parser, for highlighting and completion, is tested with
+// the same file.
 //
 // All functions are pure and may be called concurrently.
 package search

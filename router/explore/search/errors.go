@@ -6,27 +6,26 @@ import (
 	"cordwood/proto/errs"
 )
 
-// An Error says what is wrong with a text, and where. It is the cause of an *errs.Error, and found by
-// errors.As.
+// An Error describes a fault in a text and its position. It is the cause of an *errs.Error, and errors.As finds it.
 type Error struct {
 	// Offset and Length are the part of the text, in bytes.
 	Offset, Length int
-	// Nearest are the names that a field may have been meant to be, the likeliest first.
+	// Nearest are the names of fields that may have been meant, the most similar first.
 	Nearest []string
 
 	msg string
 }
 
-// Error returns what is wrong.
+// Error returns the description of the fault.
 func (e *Error) Error() string { return e.msg }
 
 // Part returns the part of the text that is wrong, in bytes.
 func (e *Error) Part() (offset, length int) { return e.Offset, e.Length }
 
-// Candidates returns the names that a field may have been meant to be.
+// Candidates returns the names of fields that may have been meant.
 func (e *Error) Candidates() []string { return e.Nearest }
 
-// asText ends the errors of what may have been meant as text.
+// asText is the advice at the end of errors for parts that may have been meant as text.
 const asText = `; put it in double quotes to search for it as text`
 
 // wrong returns an error of the syntax.
@@ -39,7 +38,7 @@ func report(code errs.Code, at span, nearest []string, msg string) error {
 	return errs.Wrap(code, e, "search text at byte %d", at.from)
 }
 
-// excerpt shortens what a client sent, for a message.
+// excerpt shortens a client's text for a message.
 func excerpt(s string) string {
 	const most = 60
 	if len(s) <= most {

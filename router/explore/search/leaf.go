@@ -47,8 +47,7 @@ func (p *parser) leaf() (node, error) {
 	return text{at, wordValue(word, at)}, nil
 }
 
-// otherOperator returns what to write in place of an operator of another language that is in a word, and "" if there
-// is none.
+// otherOperator returns the replacement for another language's operator in a word, or "" if there is none.
 func otherOperator(word string) string {
 	switch {
 	case strings.Contains(word, "&&"), word == "&":
@@ -65,8 +64,9 @@ func otherOperator(word string) string {
 	return ""
 }
 
-// namesField reports whether the part of word before i is the name of a field. A word that begins with a digit, as
-// 12:30, one as http://x, and one that ends in the operator are texts. rest follows the word.
+// namesField reports whether the part of word before i is the name of a field. A word that starts with a digit,
+// such as 12:30, a word such as http://x, and a word that ends with the operator are texts. rest is the text after
+// the word.
 func namesField(word string, i int, rest string) bool {
 	after := word[i+1:]
 	if after == "" && !strings.HasPrefix(rest, "(") {
@@ -75,7 +75,7 @@ func namesField(word string, i int, rest string) bool {
 	return (word[0] < '0' || word[0] > '9') && !strings.HasPrefix(after, "//")
 }
 
-// wordValue returns what a word is without its field.
+// wordValue returns the value of a word without its field.
 func wordValue(word string, at span) value {
 	v := value{span: at, text: word}
 	switch {
@@ -87,7 +87,7 @@ func wordValue(word string, at span) value {
 	return v
 }
 
-// condition reads what follows the name of a field: an operator and its values.
+// condition parses the part after the name of a field: an operator and its values.
 func (p *parser) condition(name string, at span) (node, error) {
 	f := field{at: at, name: name, exact: p.src[p.at] == '='}
 	if name == "*" {
@@ -173,7 +173,7 @@ func first(s string) rune {
 	return r
 }
 
-// operator takes the operator of a comparison; empty: there is none.
+// operator parses the operator of a comparison; empty: there is none.
 func (p *parser) operator() string {
 	for _, op := range []string{">=", "<=", ">", "<"} {
 		if strings.HasPrefix(p.src[p.at:], op) {
@@ -185,7 +185,7 @@ func (p *parser) operator() string {
 	return ""
 }
 
-// bound reads what a value is compared with: a word or a text in double quotes.
+// bound parses the bound of a comparison: a word or a text in double quotes.
 func (p *parser) bound(name string) (string, error) {
 	v, err := p.literal(name)
 	if err == nil && v.text == "" {
@@ -194,7 +194,7 @@ func (p *parser) bound(name string) (string, error) {
 	return v.text, err
 }
 
-// literal reads a word or a text in double quotes as it stands.
+// literal parses a word or a text in double quotes literally.
 func (p *parser) literal(name string) (value, error) {
 	v := value{span: span{p.at, p.wordEnd(p.at)}}
 	if p.peek('"') {
@@ -247,7 +247,7 @@ func (p *parser) upper(name string, begin int, from string) (value, error) {
 	return value{span: span{begin, p.at}, form: between, lower: from, upper: to}, err
 }
 
-// regex reads a regular expression: a word or a text in double quotes behind a tilde.
+// regex parses a regular expression after a tilde: a word or a text in double quotes.
 func (p *parser) regex(name string) (value, error) {
 	begin := p.at
 	p.at++

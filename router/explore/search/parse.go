@@ -12,8 +12,8 @@ const (
 	MaxDepth = 20
 )
 
-// Parse reads a search text. The error is an *errs.Error of code InvalidSyntax; its cause, an *Error, says where
-// the text is wrong.
+// Parse parses a search text. The error is an *errs.Error of code InvalidSyntax. Its cause, an *Error, has the
+// position.
 func Parse(src string) (*Query, error) {
 	if len(src) > MaxBytes {
 		return nil, wrong(span{MaxBytes, len(src)}, "it has %d bytes, and at most %d are allowed", len(src), MaxBytes)
@@ -51,7 +51,7 @@ func invalid(src string) int {
 	return -1
 }
 
-// parser reads a text from at on. Whatever reads a part leaves at behind the white space that follows it.
+// parser parses a text from position at. Each method that parses a part also skips the white space after it.
 type parser struct {
 	src    string
 	at     int
@@ -72,7 +72,7 @@ func (p *parser) skipSpace() {
 	p.at = len(p.src) - len(rest)
 }
 
-// wordEnd returns where the word that begins at from ends: at white space or a parenthesis.
+// wordEnd returns the end of the word at from, which is white space or a parenthesis.
 func (p *parser) wordEnd(from int) int {
 	n := strings.IndexFunc(p.src[from:], func(r rune) bool { return isSpace(r) || r == '(' || r == ')' })
 	if n < 0 {
@@ -85,7 +85,7 @@ func (p *parser) token(at span, kind Kind, field string) {
 	p.tokens = append(p.tokens, Token{Offset: at.from, Length: at.to - at.from, Kind: kind, Field: field})
 }
 
-// keyword takes an operator of that name, if it is next.
+// keyword accepts an operator with that name.
 func (p *parser) keyword(name string) bool {
 	end := p.wordEnd(p.at)
 	if p.src[p.at:end] != name {
@@ -205,7 +205,7 @@ func (p *parser) group(depth int) (node, error) {
 	return n, p.closeGroup(open)
 }
 
-// closeGroup takes the parenthesis that closes the one at open.
+// closeGroup accepts the parenthesis that closes the one at open.
 func (p *parser) closeGroup(open int) error {
 	if !p.peek(')') {
 		return wrong(span{open, open + 1}, "the parenthesis is not closed")

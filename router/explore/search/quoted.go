@@ -2,8 +2,8 @@ package search
 
 import "strings"
 
-// quotes reads a text in double quotes, in which \" is a quote and \\ a backslash. Any other backslash is a
-// backslash. In a regular expression both backslashes of \\ stay, since they mean one there.
+// quotes parses a text in double quotes, in which \" is a quote and \\ a backslash. Any other backslash is an
+// ordinary character. In a regular expression, \\ stays unchanged, because it means a backslash there.
 func (p *parser) quotes(regex bool) (string, error) {
 	begin := p.at
 	var b strings.Builder
@@ -25,7 +25,7 @@ func (p *parser) quotes(regex bool) (string, error) {
 	return "", wrong(span{begin, len(p.src)}, `the double quote is not closed; write \" for a quote in a text`)
 }
 
-// endOfQuoted checks that a text in double quotes ends where a word would.
+// endOfQuoted checks that a text in double quotes is followed by the end of a word.
 func (p *parser) endOfQuoted() error {
 	if end := p.wordEnd(p.at); end > p.at {
 		return wrong(span{p.at, end}, "a blank is missing between the closing quote and %s", excerpt(p.src[p.at:end]))

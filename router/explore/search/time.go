@@ -7,7 +7,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// layouts are the forms of a time, as it is typed. A fraction of a second may follow any second.
+// layouts are the supported formats of a time. Seconds may have a fraction.
 var layouts = []string{
 	"2006-01-02T15:04:05Z07:00", "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02",
 }
@@ -68,7 +68,8 @@ func cmpText(v value) string {
 // unit returns how long the unit of the column's type is.
 func (t target) unit() time.Duration { return time.Second / time.Duration(t.typ.UnitsPerSecond()) }
 
-// moment reads a time, and returns it rounded down to the unit of the column, and whether that changed nothing.
+// moment parses a time. It returns the time rounded down to the unit of the column, and whether rounding changed
+// nothing.
 func (t target) moment(f field, v value, s string) (low time.Time, exact bool, err error) {
 	at, ok := parseTime(s)
 	if !ok {

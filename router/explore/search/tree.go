@@ -2,14 +2,14 @@ package search
 
 // A Query is a text that was parsed. It is immutable.
 type Query struct {
-	// Text is what was parsed.
+	// Text is the original text.
 	Text string
 	// Tokens are the parts of the text in order, without white space.
 	Tokens []Token
 	root   node
 }
 
-// Kind is what a part of a text is, for coloured display.
+// Kind is the kind of a part of a text, for highlighting.
 type Kind string
 
 // The kinds of tokens.
@@ -18,13 +18,13 @@ const (
 	KindPhrase   Kind = "phrase"
 	KindRegex    Kind = "regex"
 	KindField    Kind = "field"
-	KindOperator Kind = "operator" // : and =, and what stands before the bound of a comparison
+	KindOperator Kind = "operator" // : and =, and the operator before the bound of a comparison
 	KindValue    Kind = "value"
 	KindKeyword  Kind = "keyword" // AND, OR, NOT and the hyphen
 	KindParen    Kind = "paren"
 )
 
-// A Token is a part of the text: Length bytes from Offset on. Field is the field that a value is of, as it
+// A Token is a part of the text: Length bytes from Offset on. Field is the field to which a value belongs, as it
 // was typed.
 type Token struct {
 	Offset int    `json:"offset"`
@@ -48,7 +48,7 @@ type anyOf []node
 // not holds if its node does not.
 type not struct{ of node }
 
-// text is looked for in the message.
+// text is searched for in the message.
 type text struct {
 	span
 	value
@@ -62,7 +62,7 @@ type field struct {
 	at     span // of the name
 	exact  bool // by =, not :
 	values []value
-	raw    string // the whole condition as it was typed
+	raw    string // the whole condition as typed
 }
 
 // form is how a value is compared.
@@ -78,7 +78,7 @@ const (
 	present // * alone
 )
 
-// A value is what a field is compared with.
+// A value is a value with which a field is compared.
 type value struct {
 	span
 	form form
@@ -90,8 +90,8 @@ type value struct {
 	upper string
 }
 
-// Without returns the query without its conditions on a field that stand at the top level, where each of them must
-// hold. The field is named as the columns are; a query may call it otherwise.
+// Without returns the query without its conditions on a field, as far as they are at the top level, where all of
+// them must hold. The field has the name of its column, but the query may use another name.
 func (q *Query) Without(c *Columns, field string) *Query {
 	list, several := q.root.(all)
 	if !several {

@@ -118,7 +118,7 @@ func (t target) ofText(v value, negate bool) (expr, error) {
 	return oneOf(t.expr, []string{schema.QuoteLiteral(v.text)}, negate), nil
 }
 
-// orderedText compares a text: as a number with numbers, else by its characters.
+// orderedText compares a text: with numbers as a number, otherwise by its characters.
 func (t target) orderedText(v value, negate bool) (expr, error) {
 	if isNumber(v.lower) && (v.form == compare || isNumber(v.upper)) {
 		t.expr = "TRY_CAST(" + t.expr + " AS DOUBLE)"

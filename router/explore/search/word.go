@@ -9,7 +9,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// word returns SQL that is true where the text of column has v in it.
+// word returns an SQL condition that is true if the text of column contains v.
 func word(column string, v value) (string, error) {
 	switch {
 	case v.form == regex:
@@ -28,7 +28,7 @@ func word(column string, v value) (string, error) {
 	return "matches_term(" + column + ", " + schema.QuoteLiteral(v.text) + ")", nil
 }
 
-// inWords reports whether words consist of r. A text without any such character is looked for as it stands.
+// inWords reports whether r can be part of a word. A text without such characters is searched for literally.
 func inWords(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // phrase writes a text as a phrase of the query language of matches.
@@ -36,15 +36,15 @@ func phrase(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// The expressions, in RE2's syntax, for the ends of a word and for a star in it.
+// The expressions, in RE2 syntax, for the ends of a word and for a star in a word.
 const (
 	beforeWord = `(^|[^\pL\pN])`
 	afterWord  = `($|[^\pL\pN])`
 	inWord     = `[\pL\pN]*`
 )
 
-// wordPattern returns SQL that is true where a word of column is like a pattern. The beginning of a word is left
-// to the filters of words.
+// wordPattern returns an SQL condition that is true if a word of column matches a pattern. The filters of words
+// check the start of a word.
 func wordPattern(column, pattern string) string {
 	begin, rest, _ := strings.Cut(pattern, "*")
 	other := func(r rune) bool { return !inWords(r) }

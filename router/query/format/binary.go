@@ -19,7 +19,7 @@ func writeArrow(w io.Writer, rows Rows) (err error) {
 	iw := ipc.NewWriter(w, ipc.WithSchema(rows.Schema()))
 	defer func() {
 		if err != nil {
-			// The stream must not look complete: no Close, which would write its end.
+			// The stream must not look complete, so Close is not called, which would write its end.
 			return
 		}
 		err = iw.Close()
@@ -35,8 +35,7 @@ func writeArrow(w io.Writer, rows Rows) (err error) {
 	return rows.Err()
 }
 
-// A row group ends when it has taken in so many rows or bytes of Arrow data. It is
-// what the writer holds in memory.
+// The limits of a row group in rows and in bytes of Arrow data. The writer keeps one row group in memory.
 const (
 	parquetGroupRows  = 1 << 18
 	parquetGroupBytes = 32 << 20

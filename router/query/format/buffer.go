@@ -35,13 +35,13 @@ func (b *Budget) give(n int64) {
 	b.used -= n
 }
 
-// chunkBytes is the size of the pieces that a Buffer is made of.
+// chunkBytes is the size of the pieces of a Buffer.
 const chunkBytes = 256 << 10
 
 var chunks = sync.Pool{New: func() any { return new([chunkBytes]byte) }}
 
-// Buffer collects an answer that cannot be streamed, within a budget. It belongs
-// to one goroutine. Release gives its memory back.
+// Buffer collects an answer that cannot be streamed, within a budget. It belongs to one goroutine. Release frees
+// its memory.
 type Buffer struct {
 	budget  *Budget
 	chunks  []*[chunkBytes]byte
@@ -52,7 +52,7 @@ type Buffer struct {
 // NewBuffer returns an empty buffer within the budget.
 func NewBuffer(budget *Budget) *Buffer { return &Buffer{budget: budget} }
 
-// Append adds a copy of p, or returns an error that says what to do instead.
+// Append adds a copy of p. If there is not enough memory, it returns an error with advice.
 func (b *Buffer) Append(p []byte) error {
 	for len(p) > 0 {
 		if len(b.chunks) == 0 || b.last == chunkBytes {
@@ -84,7 +84,7 @@ func (b *Buffer) grow() error {
 	return nil
 }
 
-// replace puts p in the place of what stands at a position.
+// replace overwrites the bytes at a position with p.
 func (b *Buffer) replace(at int64, p string) {
 	for i := range len(p) {
 		k := at + int64(i)
@@ -117,7 +117,7 @@ func (b *Buffer) WriteTo(w io.Writer) (int64, error) {
 	return n, nil
 }
 
-// Release empties the buffer and gives its memory back.
+// Release empties the buffer and frees its memory.
 func (b *Buffer) Release() {
 	b.budget.give(int64(len(b.chunks)) * chunkBytes)
 	for _, c := range b.chunks {

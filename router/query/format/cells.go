@@ -8,7 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 )
 
-// maxSafe is the largest integer up to which every reader of JSON that knows doubles only reads all of them exactly.
+// maxSafe is the largest integer up to which all integers are exact in a double, and so for every JSON reader.
 const maxSafe = 1<<53 - 1
 
 // Cell appends the JSON of the value of a row.
@@ -23,7 +23,7 @@ func SafeCell(a arrow.Array) Cell {
 // IsNull reports whether a value is null.
 func IsNull(a arrow.Array, row int) bool { return isNull(a, row) }
 
-// Text returns the texts of a column, nil if it has none.
+// Text returns a function that returns the texts of a column; nil if it has none.
 func Text(a arrow.Array) func(row int) string {
 	switch a := a.(type) {
 	case *array.String:
@@ -78,8 +78,8 @@ func isInteger(t arrow.DataType) bool {
 	return ok && d.GetScale() == 0
 }
 
-// JSONCell returns the cell of a column as JSON has it: integers are exact, times RFC 3339, NaN and infinities null.
-// The row must not be null.
+// JSONCell returns a function that appends values of a column as JSON: integers exactly, times in RFC 3339, NaN and
+// infinities as null. The row must not be null.
 func JSONCell(a arrow.Array) Cell { return Cell(cellOf(a, style{quote: true, times: true})) }
 
 // TextCell returns the cell of a column as plain text, without quotes. The row must not be null.

@@ -6,8 +6,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// writeCSV writes lines as RFC 4180 has them, which end in \r\n. A null is nothing, an empty text is
-// "", timestamps are RFC 3339 as in NDJSON, nested values are JSON.
+// writeCSV writes lines in the format of RFC 4180, which end with \r\n. A null is empty, an empty text is "",
+// timestamps are in RFC 3339 as in NDJSON, and nested values are JSON.
 func writeCSV(o *output, rows Rows, names, types bool) error {
 	fields := rows.Schema().Fields()
 	if names {

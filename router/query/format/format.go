@@ -1,13 +1,11 @@
-// Package format writes the rows of a query as the bytes that a client asked for.
+// Package format writes the rows of a query in the requested format.
 //
-// Rows come as Arrow record batches. Every format but svcdb_v1 streams: memory
-// does not grow with the result, except the row group under way in parquet and
-// the first rows in table, both bounded. svcdb_v1 has its head at its end and an
-// error shape of its own, so it is collected in a Buffer of bounded size.
+// Rows arrive as Arrow record batches. All formats except svcdb_v1 stream: memory does not grow with the result.
+// Only parquet keeps the current row group, and table the first rows; both are limited. svcdb_v1 has its header at
+// the end and its own form of errors, so it is collected in a Buffer of limited size.
 //
-// Values are appended to byte slices straight from the column buffers, with no
-// boxing. The package knows neither HTTP nor where the rows come from. Nothing
-// here is safe for concurrent use, except that different writers are independent.
+// Values are appended to byte slices directly from the column buffers. The package does not know HTTP or the source
+// of the rows. Different writers may be used concurrently, but each one belongs to one goroutine.
 package format
 
 import (
@@ -82,13 +80,13 @@ type Rows interface {
 	Err() error
 }
 
-// Flusher is implemented by a destination that wants to know when a batch is
-// complete, to hand on what it holds back.
+// Flusher is implemented by a destination that must be told when a batch is complete, so that it can flush its own
+// buffer.
 type Flusher interface{ Flush() error }
 
-// Write writes all rows to w in a streaming format, so any but SvcdbV1, and
-// returns how many there were. Nothing is written before the first batch has come,
-// so an error until then leaves w untouched. w sees few and large writes.
+// Write writes all rows to w in a streaming format, which is any except SvcdbV1, and returns their number. It
+// writes nothing before the first batch has arrived, so an earlier error leaves w untouched. It makes few and large
+// writes.
 func Write(w io.Writer, f Format, rows Rows) (n int64, err error) { return write(w, f, rows, false) }
 
 // WriteSafe is Write for readers whose numbers are doubles: in NDJSON, integers beyond ±(2^53−1), NaN and infinities
@@ -152,7 +150,7 @@ func newOutput(w io.Writer) *output {
 	return &output{w: w, buf: make([]byte, 0, flushBytes+flushBytes/4)}
 }
 
-// spill writes what is there, if it is much.
+// spill writes the buffer if it is large.
 func (o *output) spill() error {
 	if len(o.buf) < flushBytes {
 		return nil
@@ -187,8 +185,8 @@ func flush(w io.Writer) error {
 	return nil
 }
 
-// uniqueNames returns the column names, with _1, _2 … after a name that came before:
-// a JSON object or a Parquet file cannot hold the same name twice.
+// uniqueNames returns the column names, with _1, _2 … after repeated names, because a JSON object or a Parquet file
+// cannot have the same name twice.
 func uniqueNames(s *arrow.Schema) []string {
 	names := make([]string, s.NumFields())
 	taken := make(map[string]bool, len(names))

@@ -114,10 +114,10 @@ func appendRecords(b *Buffer, rows Rows, safe bool) (n int64, err error) {
 	return n, err
 }
 
-// The engine's sum of integers has 38 digits, because it may be beyond 64 bits. It hardly ever is, and few clients
-// of svcdb_v1 know decimal numbers: where all values of an answer fit into 64 bits, their type is called Int64.
+// The engine's sum of integers has 38 digits, because it may exceed 64 bits. It rarely does, and few clients of
+// svcdb_v1 support decimals. If all values of an answer fit into 64 bits, the type is therefore named Int64.
 //
-// int64Type takes as much room as the name of the wide type; JSON allows blanks there.
+// int64Type has the same length as the name of the wide type. JSON allows spaces there.
 const int64Type = `"Int64"           `
 
 // isSum reports whether a column has the type of such a sum.
@@ -126,7 +126,7 @@ func isSum(f arrow.Field) bool {
 	return ok && d.Precision == 38 && d.Scale == 0
 }
 
-// sumType is where the type of such a column stands in an answer.
+// sumType is the position of such a column's type in an answer.
 type sumType struct {
 	column int
 	at     int64

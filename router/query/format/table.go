@@ -11,8 +11,8 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// The widths of a table come from its first rows: so many, or fewer if they take
-// so many bytes. A later cell that is wider pushes the rest of its line to the right.
+// The widths of a table are determined by its first rows, up to a number of rows and bytes. A wider cell in a later
+// row moves the rest of its line to the right.
 const (
 	tableSampleRows  = 1000
 	tableSampleBytes = 1 << 20
@@ -74,7 +74,7 @@ type table struct {
 	started bool
 }
 
-// add takes a line: into the sample at first, later straight to the output.
+// add adds a line, at first to the sample, later directly to the output.
 func (t *table) add(line []string) error {
 	if t.started {
 		t.line(line)

@@ -113,7 +113,7 @@ func appendSeconds(dst []byte, sec, nanos int64) []byte {
 	return dst
 }
 
-// append2 writes 0 ≤ v < 100 with two digits; more as it is.
+// append2 writes 0 ≤ v < 100 with two digits, and larger numbers unchanged.
 func append2(dst []byte, v int64) []byte {
 	if v >= 100 {
 		return strconv.AppendInt(dst, v, 10)
@@ -123,8 +123,8 @@ func append2(dst []byte, v int64) []byte {
 
 // appendDate writes the day, counted from 1970-01-01, in the Gregorian calendar.
 func appendDate(dst []byte, day int64) []byte {
-	// Days are counted from 0000-03-01 in eras of 400 years; March comes first, so
-	// that the leap day is the last of its year.
+	// Days are counted from 0000-03-01 in eras of 400 years. A year starts in March, so that the leap day is its last
+	// day.
 	z := day + 719468
 	era := floorDiv(z, 146097)
 	doe := z - era*146097

@@ -7,8 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// TypeKey is the key of Arrow field metadata that names a column's type where
-// Arrow has none for it, as Json.
+// TypeKey is the key in the metadata of an Arrow field for a type that Arrow lacks, for example Json.
 const TypeKey = "cordwood.type"
 
 // TypeName returns the type of a result column as clients see it.
@@ -68,7 +67,7 @@ func dataTypeName(t arrow.DataType) string {
 		}
 		return dataTypeName(t.StorageType())
 	}
-	return "String" // what has no form of its own is written as text
+	return "String" // other types are written as text
 }
 
 func unitName(u arrow.TimeUnit) string {
@@ -83,7 +82,7 @@ func unitName(u arrow.TimeUnit) string {
 	return "Nanosecond"
 }
 
-// rightAligned reports whether values of the type stand to the right in a table.
+// rightAligned reports whether values of the type are aligned to the right in a table.
 func rightAligned(t arrow.DataType) bool {
 	if _, ok := t.(arrow.DecimalType); ok {
 		return true

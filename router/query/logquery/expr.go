@@ -11,9 +11,9 @@ import (
 // expr is an expression as SQL.
 type expr struct {
 	sql    string
-	column string // the column that it is; "": it is none
+	column string // the column, if the expression is only a column; otherwise ""
 	alias  string
-	// aggregate says that it is one of many rows; by are what its rows are grouped by.
+	// aggregate says that it is an aggregate. by are the groups of its rows.
 	aggregate bool
 	by        []string
 }

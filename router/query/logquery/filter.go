@@ -7,7 +7,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// variant reads an object with one member, or a text, which is a variant without a value.
+// variant parses an object with one member, or a text, which is a variant without a value.
 func variant(what string, text []byte) (name string, value json.RawMessage, err error) {
 	if trimmed := strings.TrimSpace(string(text)); strings.HasPrefix(trimmed, `"`) {
 		if err := json.Unmarshal(text, &name); err != nil {
@@ -33,7 +33,7 @@ func list(what string, text json.RawMessage) ([]json.RawMessage, error) {
 	return out, nil
 }
 
-// join joins conditions; empty is what none of them is.
+// join joins conditions. If there are none, it returns empty.
 func join(conditions []string, by, empty string) string {
 	if len(conditions) == 0 {
 		return empty

@@ -1,5 +1,6 @@
-// Package logquery makes a SELECT of a structured query, the JSON that /v1/logs takes: a table, a time, conditions,
-// columns and a limit. What it makes is run as any text of SQL, with its rights and limits.
+// Package logquery converts a structured query to a SELECT. A structured query is the JSON that /v1/logs accepts: a
+// table, a time range, conditions, columns and a limit. The SELECT is run like any SQL text, with the same rights
+// and limits.
 //
 // All functions are pure and safe for concurrent use.
 package logquery
@@ -28,10 +29,10 @@ const (
 	maxNodes = 10_000
 )
 
-// defaultFetch is how many rows a query asks for that does not say it.
+// defaultFetch is the default number of rows of a query.
 const defaultFetch = 1000
 
-// Lookup finds a table. Its error is that there is none.
+// Lookup finds a table. It returns an error if there is none.
 type Lookup func(database, table string) (*schema.Table, error)
 
 // query is the form of a query.
@@ -68,9 +69,9 @@ func IsQuery(beginning []byte) bool {
 	return found && slices.Contains(Keys, string(name))
 }
 
-// Compile returns the SELECT of a query. database is used for a table without one, and now is the end of a span of time
-// that has none. Errors have code InvalidArguments, ColumnNotFound, Unsupported for parts of the reference's language
-// that are not supported, or come from lookup.
+// Compile returns the SELECT for a query. database is the database of a table without one. now is the end of a time
+// range without one. Errors have code InvalidArguments, ColumnNotFound, Unsupported for parts of the language that
+// are not supported, or come from lookup.
 func Compile(text []byte, database string, lookup Lookup, now time.Time) (string, error) {
 	var q query
 	if err := decode(text, &q); err != nil {
@@ -96,7 +97,7 @@ func Compile(text []byte, database string, lookup Lookup, now time.Time) (string
 	return c.compile(&q, database, now)
 }
 
-// decode reads a JSON value of a known form, and nothing behind it.
+// decode decodes a JSON value of a known type. Nothing may follow the value.
 func decode(text []byte, to any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -190,8 +191,8 @@ func (c *compiler) compile(q *query, database string, now time.Time) (string, er
 	return out.String(), nil
 }
 
-// selected returns what the query selects: its columns and expressions. If one of them is an aggregate, the others are
-// the groups.
+// selected returns the select list of the query: its columns and expressions. If one of them is an aggregate, the
+// others are the groups.
 func (c *compiler) selected(q *query) (items, groups []string, aggregated bool, err error) {
 	for _, name := range q.Columns {
 		column, err := c.column(name)

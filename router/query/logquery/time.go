@@ -109,8 +109,7 @@ func (c *compiler) timeCondition(f *timeFilter, now time.Time) ([]string, error)
 	return nil, nil
 }
 
-// rangeOf returns the first and the last moment that a column holds, in whole seconds, within what texts of SQL can
-// say.
+// rangeOf returns the first and the last time, in whole seconds, that both a column and SQL text can express.
 func rangeOf(t schema.Type) (first, last time.Time) {
 	first = time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)
 	last = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)

@@ -16,12 +16,11 @@ import (
 const (
 	// flushEvery is how long rows are held back to be sent together.
 	flushEvery = 100 * time.Millisecond
-	// writeWait is how long a client may take for one piece of an answer that is
-	// complete and only has to be sent.
+	// writeWait is how long a client may take for one piece of an answer that is complete.
 	writeWait = time.Minute
 )
 
-// answer is the way of bytes to the client. The headers go with the first byte.
+// answer writes an answer to the client. It sends the headers with the first byte.
 type answer struct {
 	h      *Handler
 	w      http.ResponseWriter
@@ -59,8 +58,8 @@ func (a *answer) setFilename() {
 	}
 }
 
-// deadline bounds the writes that follow; zero lifts the bound. Not every connection
-// has deadlines, and there is nothing to be done about that.
+// deadline bounds the following writes; zero removes the bound. Some connections have no deadlines, and nothing can
+// replace them.
 func (a *answer) deadline(t time.Time) { _ = a.rc.SetWriteDeadline(t) }
 
 // Write implements io.Writer.
@@ -83,7 +82,7 @@ func (a *answer) Flush() error {
 	return a.rc.Flush()
 }
 
-// affectedRows returns the one row for a statement that has none, in formats that know rows only.
+// affectedRows returns the single row for a statement without rows, for formats that only have rows.
 func affectedRows(n int64) format.Rows {
 	s := arrow.NewSchema([]arrow.Field{{Name: "affectedrows", Type: arrow.PrimitiveTypes.Int64}}, nil)
 	b := array.NewInt64Builder(memory.DefaultAllocator)

@@ -1,9 +1,9 @@
-// Package sqlhttp is the handler of /v1/sql, and of the structured queries at /v1/logs, which become SQL: it reads
-// what a request asks for, has router/query run it, and writes the rows in the format that the client wants.
+// Package sqlhttp is the handler of /v1/sql, and of the structured queries at /v1/logs, which become SQL. It parses
+// a request, calls router/query, and writes the rows in the requested format.
 //
-// It does not authenticate, route or shape errors: router/httpapi does, and lends its functions by Config. Format
-// svcdb_v1 is sent when all of it is there, so an error in the last row is still an error with its status. The other
-// formats stream; an error after their first byte breaks the connection off, which every client sees as an
+// It does not authenticate, route or format errors. router/httpapi does this, and provides functions in Config.
+// Format svcdb_v1 is sent when it is complete, so an error in the last row still becomes an error with its status.
+// The other formats stream. An error after their first byte aborts the connection, which every client sees as an
 // incomplete answer: no last chunk, no Arrow end mark, no Parquet footer.
 //
 // A Handler has no goroutines of its own and nothing to close. It may be used concurrently.
@@ -31,14 +31,13 @@ type Executor interface {
 	Execute(ctx context.Context, req query.Request, each func(context.Context, query.Result) error) error
 }
 
-// Config is what a Handler works with.
+// Config has the settings of a Handler.
 type Config struct {
 	// Service runs the statements. Required.
 	Service Executor
 	// WriteError answers a request with an error. Required.
 	WriteError func(w http.ResponseWriter, r *http.Request, err error)
-	// Named is a text that answers r, with nodes called by their names. The default value
-	// changes nothing.
+	// Named replaces ids of nodes in a text for the answer to r by their names. By default nothing is replaced.
 	Named func(r *http.Request, text string) string
 	// Start returns the time at which r arrived. By default it is the time at which the handler was called.
 	Start func(r *http.Request) time.Time
@@ -46,8 +45,8 @@ type Config struct {
 	// allows MaxTextBytes each.
 	Bodies *body.Reader
 
-	// Timeout is how long a body may take to arrive, of a request that names no time
-	// limit. The default value is 30 s.
+	// Timeout bounds the time in which a body must arrive, if the request sets no time limit. The default value is 30
+	// s.
 	Timeout time.Duration
 	// MaxTextBytes bounds a text of SQL. The default value is 16 MiB.
 	MaxTextBytes int64
@@ -57,7 +56,7 @@ type Config struct {
 	// MaxResultTotal bounds all such answers together. The default value is 512 MiB.
 	MaxResultTotal int64
 
-	// Logger takes answers that were broken off. The default value discards them.
+	// Logger logs answers that were aborted. By default nothing is logged.
 	Logger *slog.Logger
 }
 
@@ -160,7 +159,7 @@ func onlyReads(r *http.Request, statements []statement.Statement) error {
 	return nil
 }
 
-// check refuses before anything is run what the format cannot hold.
+// check refuses statements whose result the format cannot express, before anything runs.
 func (h *Handler) check(r *http.Request, in *input) error {
 	reading := 0
 	for _, st := range in.query.Statements {
@@ -222,8 +221,8 @@ func (h *Handler) collect(a *answer, r *http.Request, in *input) error {
 	return err
 }
 
-// stream answers in any other format. A text without a statement that answers with
-// rows gets one row that says how many were affected.
+// stream answers in a streaming format. If no statement returns rows, the answer has one row with the number of
+// affected rows.
 func (h *Handler) stream(a *answer, r *http.Request, in *input) error {
 	var affected int64
 	rows := false

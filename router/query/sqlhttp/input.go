@@ -226,7 +226,7 @@ type stopBody struct {
 	rc *http.ResponseController
 }
 
-// Stop lets reads of the body fail.
+// Stop makes reads of the body fail.
 func (b stopBody) Stop() { _ = b.rc.SetReadDeadline(time.Unix(1, 0)) }
 
 // readBody reads a form, or SQL, within the time limit even if the client stops sending.
@@ -245,8 +245,8 @@ func (h *Handler) readBody(a *answer, r *http.Request, p *parameters, limit time
 	}
 	data, release, err := h.cfg.Bodies.Read(r)
 	if err != nil && limited && !time.Now().Before(deadline) && errs.CodeOf(err) != errs.RateLimited {
-		// The deadline stays: the server reads what is left of a body before it sends
-		// the answer, and would wait for it without end.
+		// The deadline stays, because the server reads the rest of a body before it sends the answer, and would wait
+		// without end.
 		return &errs.Error{Code: errs.QueryTimeout, Err: err, Msg: fmt.Sprintf(
 			"the statement was not there after %s; send it faster, or allow more by the header x-svc-timeout", limit)}
 	}
@@ -294,7 +294,7 @@ func (h *Handler) readBody(a *answer, r *http.Request, p *parameters, limit time
 	return nil
 }
 
-// database returns the first that is not empty. The catalog svc may stand before a name.
+// database returns the first name that is not empty. The catalog svc may precede a name.
 func database(names ...string) string {
 	for _, name := range names {
 		if name != "" {
@@ -319,8 +319,8 @@ func timeout(text string) (time.Duration, error) {
 	return 0, errs.New(errs.InvalidArguments, "Invalid x-svc-timeout: %.40q is not a duration; write it as 30s", text)
 }
 
-// How old rows of consistency=any may be: by default, at least and at most. Leaders inform their
-// replicas each second of what was acknowledged.
+// The staleness of rows with consistency=any: default, minimum and maximum. Each second, leaders tell their
+// replicas what was acknowledged.
 const defaultStaleness, minStaleness, maxStaleness = 10 * time.Second, 2 * time.Second, 24 * time.Hour
 
 // staleness reads how old rows may be; 0: everything that was acknowledged is shown.

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// headerPartial lists, in any format, what an answer lacks that was allowed to be partial.
+	// headerPartial lists what is missing from a partial answer, in any format.
 	headerPartial  = "x-svc-partial"
 	headerWarnings = "x-svc-warnings"
 )
@@ -18,7 +18,7 @@ const (
 // maxPartialHeader bounds that list, in bytes.
 const maxPartialHeader = 4096
 
-// named calls nodes by their names in what an answer lacks.
+// named replaces ids of nodes by their names in the list of missing parts.
 func (h *Handler) named(r *http.Request, partial []string) []string {
 	if h.cfg.Named == nil {
 		return partial
@@ -30,7 +30,7 @@ func (h *Handler) named(r *http.Request, partial []string) []string {
 	return out
 }
 
-// tellPartial says in the header what is missing.
+// tellPartial sets the header that lists what is missing.
 func tellPartial(w http.ResponseWriter, partial []string) {
 	if len(partial) == 0 {
 		return
@@ -45,7 +45,7 @@ func tellPartial(w http.ResponseWriter, partial []string) {
 // maxWarnings bounds the warnings of an answer: each INSERT of a text may have some.
 const maxWarnings = 20
 
-// tellWarnings says in headers, in any format, what the client should know although all went well.
+// tellWarnings sets headers with warnings, in any format. The statements succeeded nevertheless.
 func tellWarnings(w http.ResponseWriter, warnings []string) {
 	h := w.Header()
 	for _, text := range warnings {
@@ -70,7 +70,7 @@ func headerText(text string) string {
 	}, words.ASCII(text))
 }
 
-// appendPartial says it in the header and in the answer.
+// appendPartial lists what is missing in the header and in the answer.
 func appendPartial(w http.ResponseWriter, buf *format.Buffer, partial []string) error {
 	if len(partial) == 0 {
 		return nil

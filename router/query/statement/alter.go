@@ -53,7 +53,8 @@ func (p *parser) modifyColumn() *ModifyColumn {
 	return m
 }
 
-// fixed stops at what ALTER TABLE cannot change of a column: whether it may be null, its default, its place.
+// fixed refuses changes of a column that ALTER TABLE does not support: whether it may be null, its default, its
+// position.
 func (p *parser) fixed(column string) bool {
 	what := ""
 	switch {
@@ -72,7 +73,7 @@ func (p *parser) fixed(column string) bool {
 	return true
 }
 
-// alterColumn reads c TYPE type or c SET DATA TYPE type, as other systems say it.
+// alterColumn parses c TYPE type or c SET DATA TYPE type, which other systems use.
 func (p *parser) alterColumn() *ModifyColumn {
 	m := &ModifyColumn{Name: p.name("a column name")}
 	if p.err == nil && !p.accept("TYPE") && !p.accept("SET", "DATA", "TYPE") {
@@ -139,8 +140,8 @@ func (p *parser) alter() Statement {
 	return s
 }
 
-// refuseIndex stops at [FULLTEXT] INDEX [name] (c), as other systems say it in CREATE TABLE and ALTER TABLE … ADD; a
-// column may have these names, too.
+// refuseIndex refuses [FULLTEXT] INDEX [name] (c), which other systems use in CREATE TABLE and ALTER TABLE … ADD. A
+// column may have such a name, too.
 func (p *parser) refuseIndex() bool {
 	save, kind, said := *p, "FULLTEXT", ""
 	if p.isIndexKind() {

@@ -1,7 +1,6 @@
-// Package statement reads the SQL statements that are ours rather than the engine's: statements
-// that define and describe databases and tables, and small inserts. It splits a text into
-// statements, says which ones the engine must run, and refuses by name what would let a client
-// touch the host.
+// Package statement parses the SQL statements that the router handles itself: statements that define and describe
+// databases and tables, and small inserts. It splits a text into statements, finds those that the engine must run,
+// and refuses statements that would let a client access the host.
 //
 // It does not know which databases and tables exist: names are as written,
 // types and options are checked by the package that executes the statement. All functions
@@ -16,8 +15,7 @@ import (
 
 // Statement is one of the types of this package that have a method Rows.
 type Statement interface {
-	// Rows reports whether the statement reads and answers with rows; the others
-	// change something and answer with a count.
+	// Rows reports whether the statement returns rows. Other statements change something and return a count.
 	Rows() bool
 }
 
@@ -167,7 +165,7 @@ type Delete struct {
 	Where string
 }
 
-// LiteralKind says what a literal is.
+// LiteralKind is the kind of a literal.
 type LiteralKind uint8
 
 // The kinds of literal.
@@ -207,8 +205,8 @@ func (l Literal) SQL() string {
 // Rows implements Statement.
 func (*Query) Rows() bool { return true }
 
-// SetTimeZone says in which zone times of the statements behind it in the same text are meant that name
-// none; an empty Zone is UTC.
+// SetTimeZone sets the zone of times without a zone in the following statements of the same text. An empty Zone is
+// UTC.
 type SetTimeZone struct{ Zone string }
 
 // Rows implements Statement.

@@ -90,8 +90,8 @@ func (p *parser) statement(at piece) Statement {
 	return nil
 }
 
-// setTimeZone reads SET TIME ZONE 'zone' and SET time_zone = 'zone', also with SESSION or LOCAL. It returns nil, and
-// takes nothing, if another setting is meant.
+// setTimeZone parses SET TIME ZONE 'zone' and SET time_zone = 'zone', also with SESSION or LOCAL. For another
+// setting, it returns nil and consumes nothing.
 func (p *parser) setTimeZone() Statement {
 	save := *p
 	p.advance()
@@ -115,11 +115,11 @@ func (p *parser) setTimeZone() Statement {
 	return st
 }
 
-// explain passes EXPLAIN on if what it explains is the engine's.
+// explain leaves EXPLAIN to the engine if the explained statement is the engine's.
 func (p *parser) explain(at piece) Statement {
 	p.accept("ANALYZE")
 	if p.acceptSym("(") {
-		// Options of the engine: (ANALYZE, FORMAT json), or the statement in parentheses.
+		// Options of the engine, such as (ANALYZE, FORMAT json), or the statement in parentheses.
 		if p.tok.kind == word && !engineWords[strings.ToUpper(p.tok.val)] {
 			for p.tok.kind != eof && !p.acceptSym(")") {
 				p.advance()

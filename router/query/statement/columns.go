@@ -12,8 +12,8 @@ func (p *parser) isIndexKind() bool {
 	return p.tok.is("FULLTEXT") || p.tok.is("INVERTED") || p.tok.is("SKIPPING")
 }
 
-// tableElement reads one column, or a TIME INDEX or PRIMARY KEY clause. A column
-// may be called time or primary, so the clauses are known by what follows.
+// tableElement parses one column, or a TIME INDEX or PRIMARY KEY clause. A column may be named time or primary, so
+// the next tokens decide.
 func (p *parser) tableElement(s *CreateTable) {
 	at := p.tok
 	switch {
@@ -42,7 +42,7 @@ func (p *parser) tableElement(s *CreateTable) {
 	}
 }
 
-// noConstraints are the words that begin a constraint of a column in other systems.
+// noConstraints are the words that start a column constraint in other systems.
 var noConstraints = []string{"COMMENT", "REFERENCES", "CHECK", "COLLATE", "GENERATED", "AS", "UNIQUE", "FIRST", "AFTER"}
 
 // column reads name type [constraints].
@@ -100,7 +100,7 @@ func (p *parser) index() *IndexDef {
 	return x
 }
 
-// typeWords are the words that a type of several words continues with.
+// typeWords are the words that may follow in the name of a type.
 var typeWords = map[string]bool{
 	"UNSIGNED": true, "SIGNED": true, "PRECISION": true, "VARYING": true, "WITH": true, "WITHOUT": true, "ZONE": true,
 	"LOCAL": true,

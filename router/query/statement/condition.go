@@ -12,9 +12,8 @@ import (
 // maxCondition bounds the text of a condition, in bytes.
 const maxCondition = 64 << 10
 
-// CheckCondition checks that src can stand between the parentheses of WHERE (…) and
-// nowhere else: it is not empty, its quotes and comments end, its parentheses match, and
-// it does not end the statement. What it says is for the engine to judge.
+// CheckCondition checks that src can only be a condition between the parentheses of WHERE (…): it is not empty, its
+// quotes and comments end, its parentheses match, and it does not end the statement. The engine checks its content.
 func CheckCondition(src string) error {
 	if len(src) > maxCondition {
 		return errs.New(errs.InvalidArguments, "the condition has %d bytes, at most %d are allowed", len(src), maxCondition)
@@ -46,13 +45,12 @@ func CheckCondition(src string) error {
 	}
 }
 
-// aloneHead is what stands before a condition in Alone.
+// aloneHead is the text before a condition in Alone.
 const aloneHead = "SELECT ["
 
-// Alone returns a statement that the engine parses only if src, which is put between parentheses
-// elsewhere, is expressions there, too: brackets hold nothing else, and what closes a parenthesis
-// that it did not open does not fit between them. CheckCondition decides by our lexer what a
-// condition is, this by the engine's.
+// Alone returns a statement that the engine parses only if src consists of expressions. Brackets allow nothing
+// else, and a parenthesis that closes one outside of src does not fit between them. CheckCondition checks a
+// condition with our lexer, and this function with the engine's.
 func Alone(src string) string { return aloneHead + src + "\n]" }
 
 // InAlone makes the position in an error of the engine about Alone(src) one in src.
@@ -60,8 +58,8 @@ func InAlone(err error) error { return InCondition(err, len(aloneHead)) }
 
 var position = regexp.MustCompile(`\(position (\d+)\)$`)
 
-// InCondition makes the position in an error of the engine, in the statement made of a
-// condition, one in the condition itself, which begins at offset from of the statement.
+// InCondition converts the position in an engine error from the statement to the condition in it, which begins at
+// offset from.
 func InCondition(err error, from int) error {
 	e := (*errs.Error)(nil)
 	if !errors.As(err, &e) {
@@ -80,8 +78,8 @@ func InCondition(err error, from int) error {
 	return &shifted
 }
 
-// Names lists the words and quoted names of src that could name a column, each once, in
-// the order of appearance and as they are written: without quotes, but in their case.
+// Names lists the words and quoted names in src that could name a column, without duplicates, in order of
+// appearance, without quotes and in their original case.
 func Names(src string) []string {
 	l := lexer{src: src}
 	var names []string
@@ -105,8 +103,7 @@ func containsFold(names []string, name string) bool {
 	return false
 }
 
-// HasQuery reports whether a query stands in src, in parentheses: conditions that are
-// computed row by row have none.
+// HasQuery reports whether src contains a query in parentheses. Conditions that are computed row by row must not.
 func HasQuery(src string) bool {
 	l := lexer{src: src}
 	opened := false

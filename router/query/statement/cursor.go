@@ -7,8 +7,8 @@ import (
 	"cordwood/proto/errs"
 )
 
-// cursor goes over the tokens of one statement, and reads what many statements have: names, lists, literals,
-// options. The first error sticks: after it every method does nothing, and tok is the end.
+// cursor reads the tokens of one statement, and parses common parts: names, lists, literals, options. After the
+// first error every method does nothing, and tok is the end.
 type cursor struct {
 	src  string
 	end  int
@@ -36,12 +36,12 @@ func (p *cursor) stop(err error) {
 	p.tok = token{kind: eof, from: p.end, to: p.end}
 }
 
-// expected stops with an error that names what should stand where tok is.
+// expected reports an error that names what was expected at tok.
 func (p *cursor) expected(what string) {
 	p.stop(syntaxError(p.src, p.tok.from, "expected %s %s", what, near(p.src, p.tok)))
 }
 
-// accept takes the keywords, if they all follow one another here.
+// accept consumes the keywords if all of them follow.
 func (p *cursor) accept(keywords ...string) bool {
 	save := *p
 	for _, kw := range keywords {
@@ -135,7 +135,7 @@ func (p *cursor) names(what string) []string {
 	return p.namesAfterParenthesis(what)
 }
 
-// namesAfterParenthesis is names with the opening parenthesis taken.
+// namesAfterParenthesis is names after the opening parenthesis has been consumed.
 func (p *cursor) namesAfterParenthesis(what string) (names []string) {
 	p.list(func() { names = append(names, p.name(what)) })
 	return names
@@ -255,8 +255,7 @@ func (p *cursor) optionKeys() (list []string) {
 	return list
 }
 
-// changes reads k=v, … of SET. The word NULL for a value unsets the option; one statement either
-// sets or unsets.
+// changes parses k=v, … of SET. NULL as a value unsets the option. One statement either sets or unsets.
 func (p *cursor) changes() (set []Option, unset []string) {
 	for p.err == nil {
 		o := p.option()

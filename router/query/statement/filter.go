@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Filter is what a query asks of the columns table_schema and table_name, as far as that is
-// certain. Rows that do not fit it are not in the answer; rows that fit may not be either.
+// Filter is the condition of a query on the columns table_schema and table_name, as far as it is certain. Rows that
+// do not match are not in the answer. Rows that match may not be in it either.
 type Filter struct{ Schema, Table *Match }
 
-// Match is a condition on a name. A nil Match lets all names through.
+// Match is a condition on a name. A nil Match accepts all names.
 type Match struct {
 	names []string
 	like  *string
@@ -34,16 +34,15 @@ func (m *Match) Fits(name string) bool {
 	return slices.Contains(m.names, name)
 }
 
-// Words that make a query more than SELECT … FROM t WHERE a AND b, or change what AND joins.
+// Words that show that a query is more than SELECT … FROM t WHERE a AND b, or that change what AND joins.
 var notPlain = strings.Fields(
 	"WITH UNION INTERSECT EXCEPT JOIN OR NOT CASE BETWEEN LATERAL PIVOT UNPIVOT COLLATE SEMI ANTI ASOF POSITIONAL")
 
 // afterWhere are the words that end a WHERE clause.
 var afterWhere = strings.Fields("GROUP ORDER LIMIT OFFSET HAVING WINDOW QUALIFY USING FETCH")
 
-// TableFilter reads the filter of a query. It understands SELECT … FROM one table WHERE
-// conditions joined by AND, of the forms column = 'text', column IN ('text', …) and column
-// LIKE 'pattern'; of all else it says nothing.
+// TableFilter returns the filter of a query. It understands SELECT … FROM one table WHERE with conditions joined by
+// AND, in the forms column = 'text', column IN ('text', …) and column LIKE 'pattern'. It ignores everything else.
 func TableFilter(sql string) Filter {
 	tokens := plainWhere(sql)
 	var f Filter
@@ -60,7 +59,7 @@ func TableFilter(sql string) Filter {
 	return f
 }
 
-// plainWhere returns the tokens of the WHERE clause of a plain query, else none.
+// plainWhere returns the tokens of the WHERE clause of a plain query, or none for other queries.
 func plainWhere(sql string) []token {
 	l := lexer{src: sql}
 	var p plainSelect
@@ -85,7 +84,7 @@ type plainSelect struct {
 	ended                         bool // the clause WHERE
 }
 
-// take takes the next token. It returns false if the statement is of another form.
+// take handles the next token. It returns false if the statement has another form.
 func (p *plainSelect) take(t token) bool {
 	p.depth += t.nesting()
 	wheres := p.wheres
@@ -120,7 +119,7 @@ func (p *plainSelect) count(up string) bool {
 	return true
 }
 
-// conjuncts cuts a clause at those AND that stand outside parentheses.
+// conjuncts splits a clause at each AND outside parentheses.
 func conjuncts(tokens []token) [][]token {
 	var out [][]token
 	depth, from := 0, 0
@@ -148,10 +147,10 @@ func condition(c []token) (column string, m *Match) {
 	return c[0].val, comparison(c[1:])
 }
 
-// names reports whether a token may be the name of a column.
+// names reports whether a token may be a column name.
 func (t token) names() bool { return t.kind == word || t.kind == quoted }
 
-// comparison reads what stands behind the column of a condition; m is nil for what TableFilter does not understand.
+// comparison parses the part of a condition after the column. If TableFilter does not support it, m is nil.
 func comparison(c []token) (m *Match) {
 	if len(c) == 2 && c[1].kind == text {
 		switch {
@@ -195,8 +194,8 @@ func (t token) nesting() int {
 	return 0
 }
 
-// Like reports whether the name matches the LIKE pattern: % is any text, _ any character,
-// and a backslash takes the meaning from what follows.
+// Like reports whether the name matches the LIKE pattern: % is any text, _ any character, and a backslash escapes
+// the next character.
 func Like(pattern, name string) bool {
 	p, s := []rune(pattern), []rune(name)
 	i, j := 0, 0
@@ -228,12 +227,12 @@ func Like(pattern, name string) bool {
 	return i == len(p)
 }
 
-// plainWords are words of a query that name nothing.
+// plainWords are words in a query that are not names.
 var plainWords = strings.Fields("SELECT FROM WHERE AND OR NOT LIKE ILIKE IN IS NULL ORDER GROUP BY ASC DESC NULLS " +
 	"FIRST LAST LIMIT OFFSET COUNT MIN MAX DISTINCT")
 
-// OnlyUses reports whether a query names nothing but the columns listed and, as
-// database.table, the table; in particular not all columns by *. False says nothing.
+// OnlyUses reports whether a query only names the listed columns and, as database.table, the table. In particular,
+// it does not select all columns with *. False means only that this is not certain.
 func OnlyUses(sql string, names []string) bool {
 	l := lexer{src: sql}
 	var before [2]token // the last two

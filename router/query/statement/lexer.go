@@ -19,7 +19,7 @@ const (
 	quoted       // "name" or `name`
 	text         // 'text', e'text', $$text$$
 	number       // 12, 1.5, 1e9, 0xff
-	symbol       // everything else: one character, or ::
+	symbol       // other characters: one character, or ::
 	comment      // only inside the lexer
 	unknown      // a quote or comment that does not end
 )
@@ -30,26 +30,25 @@ type token struct {
 	from, to int
 	// val is the decoded name or text; the token as written for the other kinds.
 	val string
-	// fault says why a text holds an escape that the engine refuses, too; empty if none does.
+	// fault describes an escape in the text that the engine also refuses; empty: there is none.
 	fault string
 }
 
-// is reports whether t is the keyword kw, which is given in upper case.
+// is reports whether t is the keyword kw. kw is in upper case.
 func (t token) is(kw string) bool { return t.kind == word && strings.EqualFold(t.val, kw) }
 
 // sym reports whether t is the symbol s.
 func (t token) sym(s string) bool { return t.kind == symbol && t.val == s }
 
-// lexer cuts a text into tokens. It follows the engine's rules for what a quote
-// or comment is, so that both see a statement end at the same place: e'…' knows
-// backslashes, $tag$…$tag$ knows nothing, block comments nest.
+// lexer splits a text into tokens. It follows the engine's rules for quotes and comments, so that both see the same
+// end of a statement: e'…' has backslash escapes, $tag$…$tag$ has none, and block comments nest.
 type lexer struct {
 	src string
 	pos int
 }
 
-// next returns the next token that is not a comment. A quote or block comment that
-// does not end is an error, and so is an escape that the engine does not take.
+// next returns the next token that is not a comment. An unterminated quote or block comment is an error, and so is
+// an escape that the engine refuses.
 func (l *lexer) next() (token, error) {
 	for {
 		t := l.scan()
@@ -105,7 +104,7 @@ func (l *lexer) scan() token {
 	return l.token(symbol, from)
 }
 
-// skipSpace goes to the next token.
+// skipSpace skips to the next token.
 func (l *lexer) skipSpace() {
 	for l.pos < len(l.src) {
 		r, size := utf8.DecodeRuneInString(l.src[l.pos:])
@@ -116,7 +115,7 @@ func (l *lexer) skipSpace() {
 	}
 }
 
-// lineComment reads to the end of the line. A carriage return ends the comment, too, as it does for the engine.
+// lineComment reads to the end of the line. A carriage return ends the comment too, as in the engine.
 func (l *lexer) lineComment(from int) token {
 	if i := strings.IndexAny(l.src[from:], "\r\n"); i >= 0 {
 		l.pos = from + i + 1
@@ -168,7 +167,7 @@ func (l *lexer) quote(from, open int, q byte, k kind, backslash bool) token {
 	return token{kind: unknown, from: from, to: l.pos, val: what}
 }
 
-// escapeFault says what is wrong with an escape that stands for b; empty: nothing is.
+// escapeFault describes what is wrong with an escape for the byte b; empty: nothing.
 func escapeFault(escape string, b byte) string {
 	switch {
 	case escape == `\u` || escape == `\U`:
@@ -179,9 +178,8 @@ func escapeFault(escape string, b byte) string {
 	return ""
 }
 
-// unescape returns the byte of an escape, and the length of the escape
-// behind its backslash: a letter, one to three octal digits, or x and one or two
-// hexadecimal digits. Any other character is the character itself.
+// unescape returns the byte of an escape, and the length of the escape after its backslash: a letter, one to three
+// octal digits, or x and one or two hexadecimal digits. Any other character stands for itself.
 func unescape(s string) (b byte, length int) {
 	switch s[0] {
 	case 'n':
@@ -259,8 +257,8 @@ func (l *lexer) blockComment(from int) token {
 	return token{kind: unknown, from: from, to: l.pos, val: "comment"}
 }
 
-// number reads what looks like a number, and letters that follow at once; the caller decides
-// whether it is one.
+// number reads text that looks like a number, and letters directly after it. The caller checks whether it is a
+// number.
 func (l *lexer) number(from int) token {
 	digit := isDigit
 	if rest := l.src[from:]; len(rest) > 2 && rest[0] == '0' && rest[1]|0x20 == 'x' && isHex(rest[2]) {
@@ -281,7 +279,7 @@ func (l *lexer) number(from int) token {
 	return l.token(number, from)
 }
 
-// hasExponent reports whether an exponent follows. Without a digit behind it, a minus may begin a comment.
+// hasExponent reports whether an exponent follows. If no digit follows a minus, it may start a comment.
 func hasExponent(rest string, digit func(byte) bool) bool {
 	if len(rest) < 2 || rest[0]|0x20 != 'e' {
 		return false
@@ -312,7 +310,7 @@ func syntaxError(src string, pos int, format string, args ...any) error {
 		line, column, fmt.Sprintf(format, args...))
 }
 
-// near shows the token at which a statement went wrong.
+// near returns the token at which a statement is faulty, for an error.
 func near(src string, t token) string {
 	if t.kind == eof {
 		return "at the end of the statement"

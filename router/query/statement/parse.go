@@ -4,9 +4,8 @@ import (
 	"cordwood/proto/errs"
 )
 
-// Parse reads every statement of src. Nothing is returned unless all of them are
-// well formed, as far as it is known here: the engine parses its own.
-// A text of nothing but space and comments is an error.
+// Parse parses all statements of src. It returns nothing unless all of them are well formed, as far as this package
+// can check. The engine parses its own statements. A text with only white space and comments is an error.
 func Parse(src string) ([]Statement, error) {
 	pieces, err := split(src)
 	if err != nil {

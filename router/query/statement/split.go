@@ -12,8 +12,8 @@ const maxStatements = 1000
 // piece is one statement of a text: src[from:to], without its semicolon.
 type piece struct{ from, to int }
 
-// split cuts src at the semicolons that stand outside quotes and comments. Pieces
-// of nothing but space and comments are left out.
+// split splits src at semicolons outside quotes and comments. Pieces with only white space and comments are left
+// out.
 func split(src string) ([]piece, error) {
 	l := lexer{src: src}
 	var pieces []piece
@@ -44,10 +44,9 @@ func split(src string) ([]piece, error) {
 	}
 }
 
-// Cut cuts the first statement, without its semicolon, off a text. Semicolons in quotes
-// and comments do not end a statement. complete is false if there is no semicolon: then
-// all of the text is the statement. A quote or comment that does not end reaches to the
-// end of the text.
+// Cut returns the first statement of a text, without its semicolon, and the rest. Semicolons in quotes and comments
+// do not end a statement. If there is no semicolon, complete is false, and the whole text is the statement. An
+// unterminated quote or comment extends to the end of the text.
 func Cut(text string) (statement, rest string, complete bool) {
 	l := lexer{src: text}
 	for {
@@ -61,7 +60,7 @@ func Cut(text string) (statement, rest string, complete bool) {
 	}
 }
 
-// IsBlank reports whether a statement holds nothing but white space and comments.
+// IsBlank reports whether a statement has only white space and comments.
 func IsBlank(statement string) bool {
 	l := lexer{src: statement}
 	for {

@@ -1,6 +1,6 @@
 package statement
 
-// TokenKind says what a Token is.
+// TokenKind is the kind of a Token.
 type TokenKind uint8
 
 const (
@@ -25,13 +25,12 @@ type Token struct {
 	Kind TokenKind
 	// From and To are offsets into the text.
 	From, To int
-	// Value is the content of a TokenText or TokenName, and other tokens as written; of a
-	// TokenUnfinished it says what does not end.
+	// Value is the content of a TokenText or TokenName, and the original text of other tokens. For a TokenUnfinished
+	// it says what is not terminated.
 	Value string
 }
 
-// Tokens cuts a text into tokens by the rules by which statements are read. White space is in
-// between.
+// Tokens splits a text into tokens, with the same rules as for parsing statements. White space is between them.
 func Tokens(src string) []Token {
 	kinds := [...]TokenKind{
 		word: TokenWord, quoted: TokenName, text: TokenText, number: TokenNumber,
