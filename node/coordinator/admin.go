@@ -209,7 +209,7 @@ func (a *Admin) Cancel(ctx context.Context, id uint64) (*clusterapi.Answer, erro
 		}
 		i := slices.IndexFunc(snap.Operations, func(op *metapb.Operation) bool { return op.Id == id })
 		if i < 0 {
-			return nil, errs.New(errs.InvalidArguments, "there is no operation %d: it never was, or is forgotten",
+			return nil, errs.New(errs.InvalidArguments, "there is no operation %d: it never existed, or is no longer stored",
 				id).WithStatus(http.StatusNotFound)
 		}
 		op := snap.Operations[i]

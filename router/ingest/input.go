@@ -110,7 +110,7 @@ func (s *Sink) JSON(doc []byte) error {
 	}
 	err := s.run.ScanLine(doc)
 	if e := (*jsonscan.Error)(nil); errors.As(err, &e) {
-		return s.malformed(doc, errs.New(errs.InvalidArguments, "the record is no valid JSON: %s at column %d",
+		return s.malformed(doc, errs.New(errs.InvalidArguments, "the record is not valid JSON: %s at column %d",
 			e.Message(), e.Offset+1))
 	}
 	return err

@@ -83,7 +83,7 @@ func (s *Service) modifyType(ctx context.Context, st *statement.AlterTable, data
 	// From here on, shards only accept rows from writers that announce values which would not fit.
 	for _, shard := range begun.Shards() {
 		if err := s.cfg.Shards.DefineTables(ctx, shard, []*schemapb.Table{begun.ToProto()}); err != nil {
-			return errs.Wrap(errs.TableUnavailable, err, "tell shard %d of the change", shard)
+			return errs.Wrap(errs.TableUnavailable, err, "inform shard %d of the change", shard)
 		}
 	}
 	found, beyond, err := s.reader.beyondDouble(ctx, begun, c.Name)

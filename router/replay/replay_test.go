@@ -194,7 +194,7 @@ func TestCheck(t *testing.T) {
 		{Request{Kind: "procesor"}, "kind procesor: use "},
 		{Request{OnReject: "keep"}, "use drop or store"},
 		{Request{Limit: -1}, "want 0 or more"},
-		{Request{Since: "soon"}, `since: "soon" is no time`},
+		{Request{Since: "soon"}, `since: "soon" is not a time`},
 		{Request{IDs: make([]string, MaxIDs+1)}, "at most 1000"},
 		{Request{ToTable: "9"}, "9"},
 	} {

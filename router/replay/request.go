@@ -118,7 +118,7 @@ func ParseTime(text string) (time.Time, error) {
 			return at.UTC(), nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("%.64q is no time: write it like 2024-07-04 08:31:00", text)
+	return time.Time{}, fmt.Errorf("%.64q is not a time: write it as 2024-07-04 08:31:00", text)
 }
 
 // Progress is the progress of a replay.
@@ -157,7 +157,7 @@ type End struct {
 }
 
 // errNoPipeline is the reason why a record cannot be sent.
-var errNoPipeline = errors.New("the record came through no pipeline: name one as to_pipeline")
+var errNoPipeline = errors.New("the record did not come through a pipeline: set to_pipeline")
 
 // decode reads a row that a Backend returned.
 func decode(line []byte, to any) error {

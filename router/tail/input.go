@@ -149,7 +149,7 @@ func (h *Handler) requests(ctx context.Context, in *input) (*schema.Table, []*sh
 	ttl := h.ttl(t)
 	if ttl.Instant {
 		return nil, nil, errs.New(errs.InvalidArguments,
-			"table %s.%s has ttl='instant': its rows are thrown away as they come, so there is nothing to follow", t.Database,
+			"table %s.%s has ttl='instant': its rows are discarded as they arrive, so there is nothing to follow", t.Database,
 			t.Name)
 	}
 	where, err := in.condition(t)

@@ -239,7 +239,7 @@ func (t *target) unfit(e *errs.Error) error {
 // does not run it again, or the table changes each time, the client may retry.
 func (t *target) changing(why string) error {
 	return &schemaChanged{final: errs.New(errs.TableUnavailable,
-		"table %s has just been made or changed, and the rows are for the table as it was; retry: %s", t.name(), why).
+		"table %s has just been created or changed, and the rows are for its earlier definition; retry: %s", t.name(), why).
 		WithRetryAfter(time.Second)}
 }
 

@@ -51,8 +51,8 @@ func (h Handlers) Operation(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	exchange.WriteError(w, r, errs.New(errs.InvalidArguments, "there is no operation %d: it never was, or is forgotten",
-		id).WithStatus(http.StatusNotFound))
+	exchange.WriteError(w, r, errs.New(errs.InvalidArguments,
+		"there is no operation %d: it never existed, or is no longer stored", id).WithStatus(http.StatusNotFound))
 }
 
 // maxRequest bounds the body of a request, in bytes.

@@ -68,7 +68,7 @@ func Functions(w http.ResponseWriter, r *http.Request) { answerConstant(w, r, vr
 func answerConstant(w http.ResponseWriter, r *http.Request, body func() ([]byte, error)) {
 	out, err := body()
 	if err != nil {
-		exchange.WriteError(w, r, errs.Wrap(errs.Internal, err, "describe what pipelines have"))
+		exchange.WriteError(w, r, errs.Wrap(errs.Internal, err, "describe pipelines"))
 		return
 	}
 	exchange.WriteJSON(w, http.StatusOK, out)

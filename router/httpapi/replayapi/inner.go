@@ -18,7 +18,7 @@ type inner struct {
 }
 
 // errInnerClosed ends an inner request whose answer is no longer read.
-var errInnerClosed = errors.New("the answer is not read any more")
+var errInnerClosed = errors.New("the answer is no longer read")
 
 // innerHeaders are the headers that identify a client and decide its rights and limits.
 var innerHeaders = []string{

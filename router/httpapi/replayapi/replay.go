@@ -58,7 +58,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case h.running <- struct{}{}:
 		defer func() { <-h.running }()
 	default:
-		exchange.WriteError(w, r, errs.New(errs.RateLimited, "%d replays are under way, the most at a time", maxReplays).
+		exchange.WriteError(w, r, errs.New(errs.RateLimited, "%d replays are running, which is the maximum", maxReplays).
 			WithStatus(http.StatusTooManyRequests).WithRetryAfter(5*time.Second))
 		return
 	}

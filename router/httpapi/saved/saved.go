@@ -67,7 +67,7 @@ func pathNames(r *http.Request) (kind, name string, err error) {
 		name, err = url.PathUnescape(vars["name"])
 	}
 	if err != nil || name == "" {
-		return "", "", errs.New(errs.InvalidArguments, "the path names nothing: write /v1/saved/KIND/NAME")
+		return "", "", errs.New(errs.InvalidArguments, "the path has no name: write /v1/saved/KIND/NAME")
 	}
 	return kind, name, nil
 }
@@ -155,8 +155,8 @@ func condition(r *http.Request) (uint64, error) {
 	text, quoted := strings.CutSuffix(strings.TrimPrefix(match, `"`), `"`)
 	version, err := strconv.ParseUint(text, 10, 63)
 	if none != "" || !quoted || err != nil || version == 0 {
-		return 0, errs.New(errs.InvalidArguments, "say what is changed: If-Match with the version in quotes, as the header "+
-			"ETag has it, or, for what is new, If-None-Match: *")
+		return 0, errs.New(errs.InvalidArguments, "give the version to change: If-Match with the version in quotes, as the "+
+			"header ETag has it, or If-None-Match: * for a new value")
 	}
 	return version, nil
 }
@@ -260,7 +260,7 @@ func (h *Handlers) Delete(x *exchange.Exchange, r *http.Request) ([]byte, error)
 		return nil, conditionError(err)
 	}
 	if result.GetSaved() == nil {
-		return nil, errors.New("the metadata deleted nothing and did not say so")
+		return nil, errors.New("the metadata group deleted nothing but reported success")
 	}
 	return appendValue(nil, result.GetSaved(), nil), nil
 }

@@ -109,7 +109,7 @@ func (in *input) give(to *ingest.Sink) error {
 	}
 	err := jsonwalk.Values(in.body, in.log, in.malformed)
 	if syntax := (*jsonscan.Error)(nil); errors.As(err, &syntax) {
-		return errs.New(errs.InvalidArguments, "the body is no array of logs: %v", err)
+		return errs.New(errs.InvalidArguments, "the body is not an array of logs: %v", err)
 	}
 	if err == nil && !in.read && in.n > 0 {
 		err = errs.New(errs.InvalidArguments, "the body has no logs: send an array of JSON objects")
@@ -120,7 +120,7 @@ func (in *input) give(to *ingest.Sink) error {
 // malformed handles a line that is not JSON.
 func (in *input) malformed(line []byte, err error) error {
 	in.n++
-	return in.sink.Refuse(line, errs.New(errs.InvalidArguments, "the log is no valid JSON: %v", err))
+	return in.sink.Refuse(line, errs.New(errs.InvalidArguments, "the log is not valid JSON: %v", err))
 }
 
 // log reads a log and passes it to the pipeline.

@@ -88,7 +88,7 @@ func (b *reader) read(body []byte) ([]operation, error) {
 			}
 			if op, err = b.operation(line); err != nil {
 				return nil, errs.New(errs.InvalidArguments,
-					"line %d of the body is no command such as {\"create\":{\"_index\":\"logs\"}}: %s", number, err)
+					"line %d of the body is not a command such as {\"create\":{\"_index\":\"logs\"}}: %s", number, err)
 			}
 		}
 		for op.verb != verbDelete && len(op.document) == 0 && len(body) > 0 {
@@ -329,7 +329,7 @@ func (d *Door) Document(w http.ResponseWriter, r *http.Request) {
 				len(op.index), maxIndex)
 		}
 		if len(op.document) == 0 || op.document[0] != '{' {
-			return nil, errs.New(errs.InvalidArguments, "the body is no JSON object")
+			return nil, errs.New(errs.InvalidArguments, "the body is not a JSON object")
 		}
 		return []operation{op}, nil
 	}, answerDocument)

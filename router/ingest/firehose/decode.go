@@ -69,9 +69,9 @@ func (in *input) readBody(text []byte) error {
 	case errors.As(err, &e):
 		return err
 	case err != nil:
-		return errs.New(errs.InvalidArguments, "the body is no delivery of Firehose: %v", err)
+		return errs.New(errs.InvalidArguments, "the body is not a Firehose delivery: %v", err)
 	case !found:
-		return errs.New(errs.InvalidArguments, `the body is no delivery of Firehose: it has no "records"`)
+		return errs.New(errs.InvalidArguments, `the body is not a Firehose delivery: it has no "records"`)
 	}
 	if err := in.grow(body.Pad); err != nil {
 		return err

@@ -15,7 +15,7 @@ const (
 )
 
 var (
-	errMalformed = errors.New("what came is no MessagePack, or nested too deep")
+	errMalformed = errors.New("the data is not MessagePack, or is nested too deep")
 	errTooLarge  = errors.New("a message is longer than 64 MiB, or than a third of --http-inflight-limit")
 )
 

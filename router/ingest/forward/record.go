@@ -15,7 +15,7 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-var errNoRecord = errs.New(errs.InvalidArguments, "the record is no map of at most %d levels", maxDepth)
+var errNoRecord = errs.New(errs.InvalidArguments, "the record is not a map with at most %d levels", maxDepth)
 
 // textBytes is how much memory for texts is allocated at a time.
 const textBytes = 64 << 10

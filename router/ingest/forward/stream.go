@@ -239,7 +239,7 @@ func (s *sender) flush() error {
 
 var (
 	errInflated = errors.New(
-		"the entries of a message have more than 64 MiB, or than a third of --http-inflight-limit, decompressed")
+		"the decompressed entries of a message are larger than 64 MiB, or than a third of --http-inflight-limit")
 	errPacked = errors.New("the entries of a message cannot be decompressed")
 )
 

@@ -67,7 +67,7 @@ func split(body []byte, add func(message []byte) error) error {
 		case failed != nil:
 			return failed
 		case err != nil:
-			return errs.New(errs.InvalidArguments, "the body is no array of GELF messages: %v", err)
+			return errs.New(errs.InvalidArguments, "the body is not an array of GELF messages: %v", err)
 		case !w.AtEnd():
 			return errs.New(errs.InvalidArguments, "the body has more than an array of GELF messages")
 		}

@@ -68,7 +68,7 @@ func (m *message) fields(repeated *int) ([]value.Field, int64, error) {
 	}
 	v, err := value.ParseJSON(text, value.JSONOptions{Exact: true, Repeated: repeated})
 	if err != nil {
-		return nil, 0, errs.New(errs.InvalidArguments, "the message is no JSON: %v", err)
+		return nil, 0, errs.New(errs.InvalidArguments, "the message is not JSON: %v", err)
 	}
 	if v.Kind() != value.Object {
 		return nil, 0, errNoObject

@@ -254,5 +254,5 @@ func atEnd(err error) error {
 // malformed returns the error for a body that is not in the export format.
 func malformed(format string, args ...any) error {
 	return errs.New(errs.InvalidArguments, "the body cannot be read as entries of a journal: "+format+
-		"; what came before is stored", args...)
+		"; the entries before it are stored", args...)
 }

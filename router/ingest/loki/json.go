@@ -85,7 +85,8 @@ func readPairs(w *jsonwalk.Walker, to *pairs) error {
 	})
 }
 
-var errEntry = errors.New(`an entry is no list such as ["1700000000000000000","a line"], with the time in nanoseconds`)
+var errEntry = errors.New(
+	`an entry is not a list such as ["1700000000000000000","a line"], with the time in nanoseconds`)
 
 // eachValue reads the entries in a stream's values, which must be valid JSON. If a value is not an entry, it calls
 // bad with its text.

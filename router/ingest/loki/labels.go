@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-var errLabels = errors.New(`the labels of a stream are no text such as {app="web", env="test"}`)
+var errLabels = errors.New(`the labels of a stream are not a text such as {app="web", env="test"}`)
 
 // parseLabels calls each for each label in a text such as {app="web", env="test"}. Values without escapes point
 // into text.

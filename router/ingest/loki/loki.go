@@ -188,20 +188,20 @@ func (d *Door) decode(call *httpdoor.Call, isJSON bool, block *[]byte) ([]byte, 
 	}
 	n, err := s2.DecodedLen(body)
 	if err != nil {
-		return nil, errs.New(errs.InvalidArguments, "the body is no snappy block: %v; Loki's protobuf form is always in one",
-			err)
+		return nil, errs.New(errs.InvalidArguments,
+			"the body is not a snappy block: %v; Loki's protobuf form is always in one", err)
 	}
 	if n > maxExpansion*len(body)+64 {
-		return nil, errs.New(errs.InvalidArguments, "the body is no snappy block: its %d bytes cannot become %d, as it says",
-			len(body), n)
+		return nil, errs.New(errs.InvalidArguments,
+			"the body is not a snappy block: its %d bytes cannot become %d, as it says", len(body), n)
 	}
 	if err := call.Inflate(int64(n)); err != nil {
 		return nil, err
 	}
 	out, err := s2.Decode((*block)[:0], body)
 	if err != nil {
-		return nil, errs.New(errs.InvalidArguments, "the body is no snappy block: %v; Loki's protobuf form is always in one",
-			err)
+		return nil, errs.New(errs.InvalidArguments,
+			"the body is not a snappy block: %v; Loki's protobuf form is always in one", err)
 	}
 	*block = out
 	return out, nil
@@ -270,7 +270,7 @@ const (
 func checkLabels(labels *pairs) error {
 	if labels.n > maxLabels {
 		return errs.New(errs.InvalidArguments,
-			"the stream has %d labels, and at most %d are allowed: send what varies as structured metadata",
+			"the stream has %d labels, and at most %d are allowed: send varying values as structured metadata",
 			labels.n, maxLabels)
 	}
 	for _, l := range labels.list {
@@ -288,10 +288,10 @@ func checkLabels(labels *pairs) error {
 }
 
 var errTime = errs.New(errs.InvalidArguments,
-	"the time is out of the range of nanoseconds in 64 bits, which is 1677 to 2262")
+	"the time is out of range: 64 bits of nanoseconds cover the years 1677 to 2262")
 
 var errMetadata = errs.New(errs.InvalidArguments,
-	"the entry has more than %d pieces of structured metadata: send them in its line, as JSON", maxMetadata)
+	"the entry has more than %d items of structured metadata: send them in its line, as JSON", maxMetadata)
 
 // hidden reports whether a label is internal to Loki, such as __path__.
 func hidden(name []byte) bool {

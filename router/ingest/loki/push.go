@@ -58,7 +58,7 @@ type entry struct {
 	metadata          pairs
 }
 
-var errProto = errors.New("the body is no protobuf message of logproto.PushRequest")
+var errProto = errors.New("the body is not a protobuf message of logproto.PushRequest")
 
 // next removes the first field from a message. At the end of the message, ok is false.
 func next(msg *[]byte, f *protowalk.Field) (ok bool, err error) {

@@ -183,7 +183,7 @@ func withTimeout(r *http.Request) (*http.Request, context.CancelFunc, error) {
 	n, err := strconv.ParseUint(text[:len(text)-1], 10, 63)
 	if !ok || err != nil || len(text) > most+1 {
 		return r, func() {}, errs.New(errs.InvalidArguments,
-			"grpc-timeout %q is no time: want up to %d digits and a unit, as 10S", clip(text), most)
+			"grpc-timeout %q is not a time: expected up to %d digits and a unit, for example 10S", clip(text), most)
 	}
 	x := exchange.Of(r)
 	// The longest timeout, 99,999,999 hours, exceeds a Duration.

@@ -78,7 +78,7 @@ func TestGRPC(t *testing.T) {
 	answer, err = client.Export(ctx, export(whole(), &logs.LogRecord{TimeUnixNano: 1 << 63}),
 		grpc.UseCompressor(gzip.Name))
 	if err != nil || answer.GetPartialSuccess().GetRejectedLogRecords() != 1 ||
-		!strings.Contains(answer.GetPartialSuccess().GetErrorMessage(), "beyond 2262") {
+		!strings.Contains(answer.GetPartialSuccess().GetErrorMessage(), "after 2262") {
 		t.Fatalf("%v %v", answer, err)
 	}
 	for table, column := range map[string]string{"public.opentelemetry_logs": "body", "shop.other": "t"} {
@@ -225,7 +225,7 @@ func TestGRPCFrames(t *testing.T) {
 			status: "3",
 			text:   "more than one message",
 		},
-		"no protobuf":             {body: frame(0, []byte("\x0a\xff")), status: "3", text: "no protobuf"},
+		"no protobuf":             {body: frame(0, []byte("\x0a\xff")), status: "3", text: "not a protobuf"},
 		"compressed by nothing":   {body: frame(1, good), status: "3", text: "set grpc-encoding"},
 		"compressed by something": {body: frame(1, good), headers: []string{"grpc-encoding", "snappy"}, status: "12"},
 		"no gzip":                 {body: frame(1, good), headers: []string{"grpc-encoding", "gzip"}, status: "3"},

@@ -164,7 +164,7 @@ func (r *record) readJSON(raw []byte, s *scope) error {
 	r.raw = raw
 	var eventName []byte
 	if raw[0] != '{' {
-		return errors.New("the record is no object")
+		return errors.New("the record is not an object")
 	}
 	err := eachMember(raw, func(w *jsonwalk.Walker, key string) (err error) {
 		if w.Null() {

@@ -171,7 +171,7 @@ func TestBodiesAndTimes(t *testing.T) {
 	for contentType, body := range forms(t, q) {
 		d, st := door(t)
 		w := send(d, contentType, body)
-		if w.Code != 200 || !strings.Contains(w.Body.String(), "record 3: its time is beyond 2262") {
+		if w.Code != 200 || !strings.Contains(w.Body.String(), "record 3: its time is after 2262") {
 			t.Errorf("%s: answer %d %q", contentType, w.Code, w.Body)
 		}
 		if contentType == typeProto {
@@ -246,8 +246,8 @@ func TestBadBodies(t *testing.T) {
 		status            int
 		text              string
 	}{
-		{"no protobuf", typeProto, []byte("\x0a\xff"), 400, "no protobuf"},
-		{"cut off", typeProto, good[:len(good)-1], 400, "no protobuf"},
+		{"no protobuf", typeProto, []byte("\x0a\xff"), 400, "not a protobuf"},
+		{"cut off", typeProto, good[:len(good)-1], 400, "not a protobuf"},
 		{"no JSON", typeJSON, []byte(`{"resourceLogs":[`), 400, ""},
 		{"another JSON", typeJSON, []byte(`{"streams":[]}`), 400, `no list \"resourceLogs\"`},
 		{"another type", "text/plain", nil, 415, "Content-Type"},

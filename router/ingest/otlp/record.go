@@ -88,11 +88,11 @@ func (r *record) moment() (ns int64, ok bool, err error) {
 }
 
 var (
-	errTime     = errors.New("its time is beyond 2262, the last year that nanoseconds in 64 bits hold")
-	errObserved = errors.New("its observed time is beyond 2262, the last year that nanoseconds in 64 bits hold")
+	errTime     = errors.New("its time is after 2262, the last year that 64 bits of nanoseconds can express")
+	errObserved = errors.New("its observed time is after 2262, the last year that 64 bits of nanoseconds can express")
 	errLong     = errors.New("its attributes take more than 16 MiB as JSON")
 	errDepth    = errors.New("its attributes or its body are nested too deep")
-	errProto    = errors.New("the body is no protobuf message ExportLogsServiceRequest")
+	errProto    = errors.New("the body is not a protobuf message ExportLogsServiceRequest")
 )
 
 // maxAttributes bounds the attributes of a record, a scope or a resource, in bytes of JSON.

@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// ErrMalformed says that the bytes are no protobuf message.
-var ErrMalformed = errors.New("the bytes are no protobuf message")
+// ErrMalformed says that the bytes are not a protobuf message.
+var ErrMalformed = errors.New("the bytes are not a protobuf message")
 
 // Field is a field of a message: Data of bytes, or the Bits of a number. Fields of other kinds have neither.
 type Field struct {

@@ -145,7 +145,7 @@ func parseCapture(text string, at int) (capture, error) {
 	case rest == "->":
 		c.padded = true
 	case strings.HasPrefix(rest, "->"):
-		return c, fmt.Errorf("in %s at byte %d, -> must stand directly before the }", shown, at)
+		return c, fmt.Errorf("in %s at byte %d, -> must be directly before the }", shown, at)
 	case strings.HasPrefix(rest, "-"):
 		return c, fmt.Errorf("in %s at byte %d, a single - is not allowed; padding is ->", shown, at)
 	case rest != "":

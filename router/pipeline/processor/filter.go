@@ -69,7 +69,7 @@ func filterTargets(o *Options, fold bool) textSet {
 		}
 	}
 	if len(set.texts) == 0 && n.Faults() == faults {
-		n.Fault("there is no text but empty ones in targets")
+		n.Fault("targets contains only empty texts")
 	}
 	return set
 }

@@ -28,10 +28,10 @@ func TestFilter(t *testing.T) {
 
 		{"no field", `{targets: [x]}`, ``, `!"field" or "fields" is required`},
 		{"no targets", `field: a`, ``, `!"targets" is required`},
-		{"empty targets", `{field: a, targets: []}`, ``, `!filter.targets: there is no text`},
+		{"empty targets", `{field: a, targets: []}`, ``, `!filter.targets: targets contains only empty texts`},
 		{
 			"only empty targets", `{field: a, targets: ["", ""]}`, ``,
-			`!filter.targets: there is no text but empty ones in targets`,
+			`!filter.targets: targets contains only empty texts`,
 		},
 		{"targets type", `{field: a, targets: x}`, ``, `!filter.targets: expected a list, found the string "x"`},
 		{"target type", `{field: a, targets: [1]}`, ``, `!line 1: filter.targets[0]: expected a string, found the integer 1`},

@@ -29,7 +29,7 @@ func compileGeoIP(o *Options) Apply {
 	language := o.String("language", "en")
 	fields := o.Fields()
 	if o.Env.GeoIPDatabase == "" {
-		o.Fault("geoip needs a database of places, and none is configured on this server; the operator has to name its file")
+		o.Fault("geoip needs a database of locations, but none is configured on this server; the operator must set its file")
 		return nil
 	}
 	db, err := maxminddb.Open(o.Env.GeoIPDatabase)

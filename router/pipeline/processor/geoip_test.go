@@ -78,7 +78,7 @@ func TestGeoIP(t *testing.T) {
 		{env, runCase{"no field", `{}`, ``, `!"field" or "fields" is required`}},
 		{
 			Env{},
-			runCase{"no database", `field: ip`, ``, `!geoip needs a database of places, and none is configured on this server`},
+			runCase{"no database", `field: ip`, ``, `!geoip needs a database of locations, but none is configured`},
 		},
 		{
 			Env{GeoIPDatabase: filepath.Join(t.TempDir(), "none")},

@@ -334,7 +334,8 @@ func staleness(consistency, most string) (time.Duration, error) {
 	case "any":
 	default:
 		return 0, errs.New(errs.InvalidArguments,
-			"parameter consistency is %.40q: it must be linear, which shows all that was acknowledged, or any", consistency)
+			"parameter consistency is %.40q: it must be linear, which returns everything that was acknowledged, or any",
+			consistency)
 	}
 	if most == "" {
 		return defaultStaleness, nil

@@ -12,7 +12,7 @@ func Parse(src string) ([]Statement, error) {
 		return nil, err
 	}
 	if len(pieces) == 0 {
-		return nil, errs.New(errs.InvalidSyntax, "the SQL text is empty: it holds no statement")
+		return nil, errs.New(errs.InvalidSyntax, "the SQL text is empty: it contains no statement")
 	}
 	statements := make([]Statement, len(pieces))
 	for i, p := range pieces {

@@ -65,38 +65,38 @@ const (
 	readOnly // contains a specifier that can only be read
 )
 
-// LocalPolicy says how a local time is read that a change of the clocks has made
-// ambiguous or has skipped.
+// LocalPolicy selects how to read a local time that is ambiguous or skipped because
+// the clocks changed.
 type LocalPolicy uint8
 
 const (
-	// LocalReject makes such a time an error.
+	// LocalReject reports an error for such a time.
 	LocalReject LocalPolicy = iota
-	// LocalEarlier takes the offset in force before the clocks changed: the first of
-	// two instants, and for a skipped time the instant that a clock never changed
-	// would show it at.
+	// LocalEarlier uses the offset from before the clocks changed. An ambiguous time
+	// becomes the first of its two instants. A skipped time is read as if the clocks had
+	// not changed.
 	LocalEarlier
 )
 
-// ParseOptions says how a text is read that does not say all by itself.
-// The zero value reads texts without an offset as UTC and forgives nothing.
+// ParseOptions controls how a text with missing or ambiguous fields is read.
+// The zero value reads texts without an offset as UTC and fills in no missing fields.
 type ParseOptions struct {
 	// Zone is the zone of a text without an offset; nil is UTC.
 	Zone *time.Location
 	// RequireOffset refuses a text that gives neither an offset nor Unix seconds.
 	RequireOffset bool
-	// FillTime takes an hour and a minute that the pattern does not have as 0, so
+	// FillTime sets the hour and minute to 0 if the pattern does not have them, so
 	// that "%Y-%m-%d" reads as midnight.
 	FillTime bool
-	// Local says what to do with ambiguous and skipped local times.
+	// Local selects how to read ambiguous and skipped local times.
 	Local LocalPolicy
 }
 
 // MaxPattern is the longest pattern, in bytes.
 const MaxPattern = 4 << 10
 
-// Compile compiles a pattern. The error is a *PatternError that names the specifier
-// which is unknown or incomplete, and where it is, or says that the pattern is too long.
+// Compile compiles a pattern. The error is a *PatternError. It gives the unknown or
+// incomplete specifier and its position, or says that the pattern is too long.
 func Compile(pattern string) (*Format, error) {
 	if len(pattern) > MaxPattern {
 		return nil, fmt.Errorf("time pattern of %d bytes, at most %d are allowed", len(pattern), MaxPattern)
@@ -107,21 +107,21 @@ func Compile(pattern string) (*Format, error) {
 // String returns the pattern that f was compiled from.
 func (f *Format) String() string { return f.pattern }
 
-// HasOffset reports whether a text of this pattern fixes an instant by itself, by an
-// offset (%z and its kin, %+) or as Unix seconds (%s).
+// HasOffset reports whether a text of this pattern determines an instant without a
+// zone, because it has an offset (%z and its variants, %+) or Unix seconds (%s).
 func (f *Format) HasOffset() bool { return f.flags&hasOffset != 0 || f.fields&setOf(fTimestamp) != 0 }
 
-// HasZoneName reports whether the pattern holds %Z, which carries no offset.
+// HasZoneName reports whether the pattern contains %Z, which gives no offset.
 func (f *Format) HasZoneName() bool { return f.flags&hasZoneName != 0 }
 
 // HasDate reports whether the pattern has the fields that determine a date.
 func (f *Format) HasDate() bool { return f.fields.determineDate() }
 
-// HasTime reports whether the pattern has the fields that determine hour and minute.
+// HasTime reports whether the pattern has the fields that determine the hour and the minute.
 func (f *Format) HasTime() bool { return f.fields.determineTime() }
 
-// Parse reads the whole of text as one time, in UTC. The error is a *ParseError.
-// It does not keep text, even in an error.
+// Parse reads the whole text as one time, in UTC. The error is a *ParseError.
+// Neither the result nor the error refers to the text.
 func (f *Format) Parse(text string, o ParseOptions) (time.Time, error) {
 	sec, nsec, err := f.ParseUnix(text, o)
 	if err != nil {
@@ -130,8 +130,8 @@ func (f *Format) Parse(text string, o ParseOptions) (time.Time, error) {
 	return time.Unix(sec, int64(nsec)).UTC(), nil
 }
 
-// ParseUnix is Parse with the result as seconds since 1970 and the nanoseconds, 0 to
-// 999,999,999, after them.
+// ParseUnix is like Parse, but returns the seconds since 1970 and the remaining
+// nanoseconds, 0 to 999,999,999.
 func (f *Format) ParseUnix(text string, o ParseOptions) (sec int64, nsec int32, err error) {
 	sec, nsec, fail := f.parse(text, &o)
 	if fail.reason != ok {
@@ -140,8 +140,8 @@ func (f *Format) ParseUnix(text string, o ParseOptions) (sec int64, nsec int32, 
 	return sec, nsec, nil
 }
 
-// ParseNano is Parse with the result in nanoseconds since 1970. Times outside the
-// years 1677 to 2262, which do not fit, are errors.
+// ParseNano is like Parse, but returns nanoseconds since 1970. It reports an error for
+// times outside the years 1677 to 2262, which do not fit.
 func (f *Format) ParseNano(text string, o ParseOptions) (int64, error) {
 	sec, nsec, fail := f.parse(text, &o)
 	if fail.reason == ok {
@@ -155,14 +155,14 @@ func (f *Format) ParseNano(text string, o ParseOptions) (int64, error) {
 	return 0, f.parseError(text, fail)
 }
 
-// TryUnix is ParseUnix for those who try several patterns: a text that does not
-// match costs no allocation either.
+// TryUnix is like ParseUnix, but does not allocate memory for a text that does not
+// match. It is for callers that try several patterns.
 func (f *Format) TryUnix(text string, o ParseOptions) (sec int64, nsec int32, matched bool) {
 	sec, nsec, fail := f.parse(text, &o)
 	return sec, nsec, fail.reason == ok
 }
 
-// unixNano joins seconds and nanoseconds if the result fits.
+// unixNano returns the time in nanoseconds if it fits.
 func unixNano(sec int64, nsec int32) (int64, bool) {
 	const limit = math.MaxInt64 / int64(time.Second)
 	if sec < -limit-1 || sec > limit {

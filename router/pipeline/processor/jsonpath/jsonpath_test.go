@@ -95,7 +95,7 @@ func TestSelect(t *testing.T) {
 		{`$[?1]`, ``, `!expected a comparison, found ']'`},
 		{`$[?@.a == ]`, ``, `!expected a path`},
 		{`$[?(@.a]`, ``, `!expected ), found ']'`},
-		{`$[?!@.a == 1]`, ``, `!! stands before a test or parentheses`},
+		{`$[?!@.a == 1]`, ``, `!! must be followed by a test or parentheses`},
 		{`$[?@.* == 1]`, ``, `!only a value can be compared`},
 		{`$[?length(@.*) == 1]`, ``, `!only a value can be compared`},
 		{`$[?length(@)]`, ``, `!expected a comparison`},

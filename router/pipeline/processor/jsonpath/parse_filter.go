@@ -109,7 +109,7 @@ func (r *reader) basic() (test, error) {
 			}
 		case negated:
 			r.pos = start
-			return nil, r.fail("! stands before a test or parentheses")
+			return nil, r.fail("! must be followed by a test or parentheses")
 		default:
 			return r.comparison(op, o)
 		}
