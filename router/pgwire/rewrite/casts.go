@@ -156,7 +156,8 @@ func (r *rewriter) castCall() bool {
 // write writes a cast of an operand.
 func (r *rewriter) write(operand []tok, t castType, at tok) {
 	text := ""
-	literal := len(operand) == 1 && operand[0].kind == statement.TokenText
+	literal := len(operand) == 1 && operand[0].kind == statement.TokenText &&
+		!strings.HasPrefix(operand[0].val, "$cordwood parameter ") // which only stands in for a value
 	if literal {
 		text = operand[0].val
 	}
