@@ -250,7 +250,7 @@ func TestRecovery(t *testing.T) {
 		{
 			name:   "the manifest is damaged in the middle",
 			change: flip(at("MANIFEST"), 40),
-			err:    "manifest DIR/MANIFEST is corrupt at offset 16",
+			err:    "manifest DIR/MANIFEST is damaged at offset 16",
 		},
 		{
 			name:   "the manifest's last edit is damaged",

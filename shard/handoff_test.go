@@ -153,26 +153,26 @@ func TestHandOverEnds(t *testing.T) {
 				w.t.Fatal(err)
 			}
 		}, "was dropped"},
-		{"given up", func(w *mergeWorld) {
+		{"cancelled", func(w *mergeWorld) {
 			d := proto.CloneOf(w.def)
 			d.Version, d.Handoff = d.Version+1, nil
 			if _, err := w.shard(1).Seal(wait(w.t), []*schemapb.Table{d}); err != nil {
 				w.t.Fatal(err)
 			}
-		}, "given up"},
-		{"merges in another way", func(w *mergeWorld) {
+		}, "cancelled"},
+		{"merges the merge mode", func(w *mergeWorld) {
 			d := proto.CloneOf(w.def)
 			d.Version, d.Options = d.Version+1, map[string]string{"append_mode": "false", "merge_mode": "last_non_null"}
 			if _, err := w.shard(1).Seal(wait(w.t), []*schemapb.Table{d}); err != nil {
 				w.t.Fatal(err)
 			}
-		}, "in another way"},
+		}, "the merge mode"},
 		{"the copy is dropped", func(w *mergeWorld) {
 			if err := w.shard(3).DropTable(wait(w.t), w.def.Handoff.TableId); err != nil {
 				w.t.Fatal(err)
 			}
 			w.write()
-		}, "does not take rows of the copy"},
+		}, "the shard refuses it"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newMergeWorld(t, 3, "last_row")

@@ -36,7 +36,7 @@ func TestNotReady(t *testing.T) {
 	}
 	err = scan(wait(t), s, &shardpb.ScanRequest{Table: def(1)})
 	if errs.CodeOf(err) != errs.ShardNotReady || !strings.Contains(err.Error(),
-		"it has no leader, and got none within 250ms") || strings.Contains(err.Error(), "deadline") {
+		"it has had no leader for 250ms") || strings.Contains(err.Error(), "deadline") {
 		t.Errorf("%v", err)
 	}
 }

@@ -192,7 +192,7 @@ func TestUnstorableDefinitions(t *testing.T) {
 			})
 		}},
 		{`time index "ts" has type Int64`, func(p *schemapb.Table) { p.Columns[0].Type = schemapb.Type_TYPE_INT64 }},
-		{`column "m" has id 2, which is not its own`, func(p *schemapb.Table) { p.Columns[2].Id = 2 }},
+		{`column "m" has the id 2, which another column has too`, func(p *schemapb.Table) { p.Columns[2].Id = 2 }},
 		{`column "m" has the unknown type 268`, func(p *schemapb.Table) { p.Columns[2].Type = 268 }},
 		{"at most 30000 can be stored", func(p *schemapb.Table) {
 			for i := range uint32(rules.MaxColumns) {

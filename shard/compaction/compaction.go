@@ -1,13 +1,11 @@
-// Package compaction rewrites segments: it merges small ones into large ones, leaves
-// out what is dead, and joins the rows of one identity of tables that merge rows.
+// Package compaction rewrites segments: it merges small ones into large ones, leaves out dead rows,
+// and joins rows of one identity in tables that merge rows.
 //
-// Pick says which segments, by their sizes and places in time; Run merges the rows of
-// segments, which are sorted, as a stream. Neither knows the manifest: the shard makes
-// the output live and the inputs dead in one edit, and removes the files of inputs when
-// they are not read any more.
+// Pick chooses the segments by their sizes and times. Run merges the rows of segments, which are
+// sorted, as a stream. Neither knows the manifest: the shard makes the output live and the inputs
+// dead in one edit, and removes the files of inputs when they are no longer read.
 //
-// Run works in the goroutine of its caller and keeps to a Limiter. It may be called
-// concurrently.
+// Run works in the goroutine of its caller and observes a Limiter. It may be called concurrently.
 package compaction
 
 import (
@@ -29,45 +27,45 @@ type Input struct {
 	Path string
 }
 
-// Table is what Run must know of a table whose rows are to be kept.
+// Table describes a table whose rows are to be kept.
 type Table struct {
 	Def *schema.Table
-	// Merge is how rows of the output merge with others. The rows of the inputs merge in the same way,
-	// unless Modes gives another way for the input of an order. With Modes there are no rows of the
-	// table that are older, and merge.
+	// Merge is the merge mode of the output's rows. The rows of the inputs are merged in the same
+	// way, unless Modes returns another mode for the input of an order. If Modes is set, there are
+	// no older rows of the table, and the rows are merged.
 	Merge query.Merge
 	Modes func(order uint64) query.Merge
 	// Before and Order: rows with a time index below Before have expired in segments of
 	// an order below Order.
 	Before int64
 	Order  uint64
-	// DropDeleted leaves out the marks of deletions: there is nothing older.
+	// DropDeleted leaves out marks of deletions, because there are no older rows.
 	DropDeleted bool
-	// Own gives the table a segment of its own although the inputs are shared.
+	// Own gives the table its own segment although the inputs are shared.
 	Own bool
 }
 
 // Job is a compaction.
 type Job struct {
 	Config segment.Config
-	// Inputs are by rising order. Either all are of one table, or all are shared.
+	// Inputs are in ascending order. Either all belong to one table, or all are shared.
 	Inputs []Input
 	// Table returns nil for a table whose rows are dead.
 	Table func(id uint64) *Table
-	// Abandoned is called with ids from Config.NextID that will get no file.
+	// Abandoned is called with ids from Config.NextID for which no file is written.
 	Abandoned func(id uint64)
-	// PieceRows, if it is not 0, is how many rows a file of one table may have before the
-	// next row group goes into another file, of the same order. The table must append.
+	// PieceRows, if not 0, is the maximum number of rows of a file of one table. After it, the next
+	// row group goes into another file with the same order. The table must be in append mode.
 	PieceRows int64
 	// Limiter may be nil.
 	Limiter *Limiter
-	// emit takes the rows instead of files: see Rows.
+	// emit receives the rows instead of files: see Rows.
 	emit func(batches []*column.Batch, rows []segment.RowRef) error
 }
 
-// Rows gives emit the rows of the one table of the inputs that job.Table knows, as Run
-// would write them: by tags and time, in pieces. What emit is given is its own until it
-// returns. Nothing is written.
+// Rows passes to emit the rows of the one table of the inputs that job.Table knows, as Run would
+// write them: sorted by tags and time, in pieces. emit may use its arguments until it returns. No
+// file is written.
 func Rows(ctx context.Context, job Job, emit func(batches []*column.Batch, rows []segment.RowRef) error) (err error) {
 	job.emit = emit
 	r := &run{job: job, ctx: ctx, pacer: job.Limiter.pacer(), res: &Result{}, tables: map[uint64]*Table{}}
@@ -88,26 +86,26 @@ func Rows(ctx context.Context, job Job, emit func(batches []*column.Batch, rows 
 	return nil
 }
 
-// Result is what a compaction did.
+// Result describes a completed compaction.
 type Result struct {
-	// Segments are the new segments; none if all rows are dead.
+	// Segments are the new segments. There are none if all rows are dead.
 	Segments          []segment.Meta
 	RowsIn, RowsOut   int64
-	RowsCopied        int64 // of RowsOut, in row groups that were copied as they were
+	RowsCopied        int64 // part of RowsOut: rows in row groups that were copied without decoding
 	BytesIn, BytesOut int64
 }
 
-// readBytes is about how much of the inputs is in memory as batches.
+// readBytes is the approximate size of the inputs that are in memory as batches.
 const (
 	readBytes   = 16 << 20
 	minReadRows = 128
 	maxReadRows = 8192
-	// inflated is by how much rows in memory are taken to be larger than in a file.
+	// inflated is the assumed ratio of the size of rows in memory to their size in a file.
 	inflated = 8
 )
 
-// Run writes the rows of the inputs that are not dead to new segments, whose names are
-// not yet durable. After an error none of their files is left.
+// Run writes the live rows of the inputs to new segments, whose names are not yet durable. After an
+// error it removes its files.
 func Run(ctx context.Context, job Job) (res *Result, err error) {
 	r := &run{job: job, ctx: ctx, pacer: job.Limiter.pacer(), res: &Result{}, tables: map[uint64]*Table{}}
 	defer func() {
@@ -116,7 +114,7 @@ func Run(ctx context.Context, job Job) (res *Result, err error) {
 		}
 		fault := recover()
 		if fault != nil {
-			defer panic(fault) // once no file is left
+			defer panic(fault) // after the files have been removed
 		} else if err == nil {
 			return
 		}
@@ -149,17 +147,17 @@ type run struct {
 	pacer   *pacer
 	res     *Result
 	tables  map[uint64]*Table
-	cursors []*cursor // by rising order
+	cursors []*cursor // in ascending order
 	outputs []*output
 
-	batches []*column.Batch // that rows point to
-	bytes   int64           // of those batches that came since begin
-	modes   []query.Merge   // of the batches, if the table has Modes
+	batches []*column.Batch // batches to which rows refer
+	bytes   int64           // size of the batches that were added since begin
+	modes   []query.Merge   // merge modes of the batches, if the table has Modes
 	rows    []segment.RowRef
 	id      *merge.Identity
 }
 
-// abort gives a file up.
+// abort abandons a file.
 func (r *run) abort(o *output) error {
 	w := o.w
 	o.w = nil
@@ -167,7 +165,7 @@ func (r *run) abort(o *output) error {
 	return w.Abort()
 }
 
-// write writes the rows of a table, and ends the file after its last one.
+// write writes the rows of a table, and completes the file after its last one.
 func (r *run) write(t placed) (err error) {
 	o := t.out
 	if o.w == nil {
@@ -187,7 +185,7 @@ func (r *run) write(t placed) (err error) {
 	return r.finish(o)
 }
 
-// finish completes the file that is being written.
+// finish completes the current file.
 func (r *run) finish(o *output) error {
 	m, err := o.w.Finish()
 	if err != nil {
@@ -201,8 +199,7 @@ func (r *run) finish(o *output) error {
 	return nil
 }
 
-// cut begins another file if the one that is being written has enough rows. There must be
-// rows to follow.
+// cut starts another file if the current one has enough rows. More rows must follow.
 func (r *run) cut(o *output) error {
 	if r.job.PieceRows == 0 || o.Shared || o.rows < r.job.PieceRows {
 		return nil
@@ -213,7 +210,7 @@ func (r *run) cut(o *output) error {
 	return r.create(o)
 }
 
-// create begins a file; if it cannot be made its id is given back.
+// create starts a file. If that fails, it returns the file's id.
 func (r *run) create(o *output) error {
 	cfg, id := r.job.Config, uint64(0)
 	cfg.NextID = func() uint64 { id = r.job.Config.NextID(); return id }
@@ -268,12 +265,12 @@ func (r *run) table(def *schema.Table, o *output) error {
 	return r.flush(def, t, o)
 }
 
-// full reports whether it is time to write the rows that are merged.
+// full reports whether the merged rows should be written now.
 func (r *run) full(cursors int) bool {
 	return len(r.rows) >= maxReadRows || len(r.batches) >= 4*cursors+4 || r.bytes >= readBytes
 }
 
-// begin forgets the batches that no cursor is at.
+// begin drops the batches that no cursor uses.
 func (r *run) begin(t *Table, list []*cursor) {
 	r.id.Reset()
 	clear(r.batches)
@@ -283,10 +280,10 @@ func (r *run) begin(t *Table, list []*cursor) {
 			r.point(t, c)
 		}
 	}
-	r.bytes = 0 // those have to be in memory in any case
+	r.bytes = 0 // the cursors' batches have to be in memory in any case
 }
 
-// point makes the batch of a cursor one that rows can point to.
+// point adds the batch of a cursor to the batches to which rows can refer.
 func (r *run) point(t *Table, c *cursor) {
 	c.at = uint32(len(r.batches))
 	r.batches = append(r.batches, c.b)
@@ -297,8 +294,8 @@ func (r *run) point(t *Table, c *cursor) {
 	r.id.Add(c.b)
 }
 
-// least returns the cursors at the least row and at the one after it; of equal rows the
-// one of the lower order comes first. second is nil if there is only one cursor.
+// least returns the cursors at the least row and at the one after it. Of equal rows, the one with
+// the lower order comes first. second is nil if there is only one cursor.
 func (r *run) least(list []*cursor) (first, second *cursor) {
 	for _, c := range list {
 		switch {
@@ -313,8 +310,8 @@ func (r *run) least(list []*cursor) (first, second *cursor) {
 	return first, second
 }
 
-// take takes rows from a cursor as long as they come before the rows of the second,
-// and reports whether it has more rows of the table.
+// take takes rows from a cursor as long as they come before the rows of the second. It reports
+// whether the cursor has more rows of the table.
 func (r *run) take(c, second *cursor, t *Table) (more bool, err error) {
 	table := c.b.TableID
 	var limit segment.RowRef

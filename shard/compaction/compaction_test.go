@@ -98,8 +98,9 @@ func job(cfg segment.Config, t *Table, metas []segment.Meta) Job {
 	return j
 }
 
-// TestCopiedGroups merges segments that overlap in time, a little or not, of which some
-// rows have expired: with row groups copied or not, all that is left is there, in order.
+// TestCopiedGroups merges segments whose times overlap a little or not at all, and in which some
+// rows have expired. Whether row groups are copied or not, the output must have all live rows in
+// order.
 func TestCopiedGroups(t *testing.T) {
 	copied, decoded := int64(0), int64(0)
 	for seed := range uint64(40) {
@@ -157,7 +158,7 @@ func TestCopiedGroups(t *testing.T) {
 			if m.Order != metas[len(metas)-1].Order {
 				t.Errorf("seed %d: order %d, want %d", seed, m.Order, metas[len(metas)-1].Order)
 			}
-			// No piece continues for longer than the row group that fills it.
+			// No file exceeds its maximum by more than the row group that fills it.
 			if most := j.PieceRows + 63; j.PieceRows > 0 && m.Rows > most {
 				t.Errorf("seed %d: a file of %d rows, cut at %d", seed, m.Rows, j.PieceRows)
 			}
@@ -181,8 +182,8 @@ func TestCopiedGroups(t *testing.T) {
 	}
 }
 
-// TestMergeOfDamage: a byte that has changed in an input is found, wherever it is, whether
-// row groups are copied or merged: the input goes, and nothing could find it later.
+// TestMergeOfDamage checks that a changed byte in an input is found wherever it is, whether row
+// groups are copied or merged. Afterwards the input is removed, so nothing could find it later.
 func TestMergeOfDamage(t *testing.T) {
 	for _, overlap := range []int64{0, 100} {
 		r := rand.New(rand.NewPCG(1, 1))
@@ -215,7 +216,7 @@ func TestMergeOfDamage(t *testing.T) {
 			if names, err := disk.ReadDir("d"); err != nil || len(names) != 2 {
 				t.Fatalf("files after the error: %v, %v", names, err)
 			}
-			flip(t, disk, path, at) // and back
+			flip(t, disk, path, at) // restore the byte
 		}
 		if _, err := Run(context.Background(), job(cfg, &Table{Def: table}, metas)); err != nil {
 			t.Errorf("overlap %d, sound files: %v", overlap, err)
@@ -242,7 +243,7 @@ func flip(t *testing.T, fsys vfs.FS, path string, at int64) {
 	}
 }
 
-// BenchmarkRun merges eight segments of a busy table, written one after the other.
+// BenchmarkRun merges eight consecutive segments of a busy table.
 func BenchmarkRun(b *testing.B) {
 	for _, overlap := range []int64{0, 5000} {
 		b.Run(fmt.Sprintf("overlap=%d", overlap), func(b *testing.B) {
@@ -272,8 +273,8 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
-// TestLargeRows merges rows most of which are short and some a million times as long: what
-// is in memory at a time is bounded by its bytes.
+// TestLargeRows merges rows of which most are short and some are a million times as long. The
+// memory in use must be limited by bytes.
 func TestLargeRows(t *testing.T) {
 	cfg := segment.Config{FS: vfs.OS, Dir: t.TempDir()}
 	id := uint64(0)
@@ -286,7 +287,7 @@ func TestLargeRows(t *testing.T) {
 		for i := range 4000 {
 			text := fmt.Sprintf("%08d", 2*i+n)
 			if i%100 == 50 {
-				text += strings.Repeat("x", 1<<20) // a few bytes in the file
+				text += strings.Repeat("x", 1<<20) // it takes only a few bytes in the file
 			}
 			ts.SetInt(i, 0)
 			msg.SetString(i, text)

@@ -17,21 +17,20 @@ import (
 type cursor struct {
 	in   Input
 	meta *segment.Meta
-	r    *segment.Reader // nil before the first row is read, and after the last
-	// lazy means that it may wait: the rows of its file are all of one table and need not
-	// be compared with other rows by anything but their times, or there are no other rows.
+	r    *segment.Reader // nil before the first row is read and after the last
+	// lazy means that reading may be delayed: all rows of its file belong to one table and are
+	// compared with other rows only by their times, or there are no other rows.
 	lazy bool
-	// waits means that its next row was not read: it has the time from, and nothing has
-	// to be read before its turn comes. next is the row group that begins with it, if it
-	// is known.
+	// waits means that its next row, with the time from, has not been read, and nothing has to be
+	// read before its turn comes. next is the row group that starts with it, if that is known.
 	waits bool
 	from  int64
 	next  *segment.Group
-	chunk int // rows to read at once
+	chunk int // number of rows to read at once
 	b     *column.Batch
 	times *column.View
 	row   int
-	at    uint32 // of b among the run's batches
+	at    uint32 // index of b in the run's batches
 }
 
 func (r *run) open() error {
@@ -63,9 +62,9 @@ func (r *run) open() error {
 	return nil
 }
 
-// begins opens an input. The whole file is checked before: copied row groups are not looked at
-// again, filters and indexes not at all, and the file is removed, so a change by the disk would
-// never be noticed.
+// begins opens an input after checking the whole file. Copied row groups are not checked again, and
+// filters and indexes are never read. Since the file is removed afterwards, damage would never be
+// noticed later.
 func (r *run) begins(c *cursor) (err error) {
 	if err := segment.Check(r.job.Config.FS, filepath.Dir(c.in.Path), c.meta, true); err != nil {
 		return err
@@ -74,7 +73,7 @@ func (r *run) begins(c *cursor) (err error) {
 	return err
 }
 
-// close lets go of what the reader holds.
+// close releases the reader's memory and file.
 func (c *cursor) close() error {
 	if c.r == nil {
 		return nil
@@ -84,10 +83,9 @@ func (c *cursor) close() error {
 	return err
 }
 
-// advance has a cursor that waits, and whose turn has come, go on: it learns which row
-// group is next, leaves it out, copies it, or reads its first rows. second is the cursor
-// at the least row of the others, if there are any. The cursor is done if it neither waits
-// nor has rows afterwards.
+// advance continues a waiting cursor whose turn has come. It determines the next row group and
+// skips it, copies it, or reads its first rows. second is the cursor at the least row of the
+// others, if there are any. If the cursor neither waits nor has rows afterwards, it is done.
 func (r *run) advance(c, second *cursor, t *Table, list []*cursor, o *output) error {
 	if c.next == nil {
 		if c.r == nil {
@@ -97,7 +95,7 @@ func (r *run) advance(c, second *cursor, t *Table, list []*cursor, o *output) er
 		}
 		if g, ok := c.r.NextGroup(); ok && g.Timed {
 			c.next, c.from = &g, g.MinTime
-			return nil // it may not be its turn any more
+			return nil // it may no longer be its turn
 		}
 	} else {
 		g := c.next
@@ -118,7 +116,8 @@ func (r *run) advance(c, second *cursor, t *Table, list []*cursor, o *output) er
 	return nil
 }
 
-// mayCopy reports whether the next row group of an input can go into the output as it is.
+// mayCopy reports whether the next row group of an input can be copied to the output without
+// decoding.
 func (r *run) mayCopy(c, second *cursor, g *segment.Group, t *Table, o *output) bool {
 	if c.meta.Order < t.Order && g.MinTime < t.Before || !o.w.CanCopy(c.r) {
 		return false
@@ -131,12 +130,13 @@ func (r *run) mayCopy(c, second *cursor, g *segment.Group, t *Table, o *output) 
 	if t.Merge != query.Append || t.Modes != nil || second != nil && g.MaxTime >= second.ref().Time {
 		return false
 	}
-	// Neither it nor what ends before it is to be a small row group: queries pay for each.
+	// Neither this row group nor the one that would end before it should be small, because queries
+	// pay for each row group.
 	staged := o.w.Staged() + len(r.rows)
 	return g.Rows >= int64(o.w.GroupRows()/2) && (staged == 0 || staged >= o.w.GroupRows()/4)
 }
 
-// copy copies a row group behind the rows that are merged.
+// copy copies a row group after the merged rows.
 func (r *run) copy(c *cursor, g *segment.Group, t *Table, list []*cursor, o *output) error {
 	if err := r.flush(o.table(t), t, o); err != nil {
 		return err
@@ -153,8 +153,8 @@ func (r *run) copy(c *cursor, g *segment.Group, t *Table, list []*cursor, o *out
 	return r.pacer.pause(r.ctx, g.Rows*r.res.BytesIn/max(r.res.RowsIn, 1))
 }
 
-// load reads the next rows of an input; a cursor may wait instead once it comes to the
-// next row group.
+// load reads the next rows of an input. At the start of the next row group, the cursor may wait
+// instead.
 func (r *run) load(c *cursor) error {
 	for {
 		if c.lazy && c.b != nil {
@@ -177,7 +177,7 @@ func (r *run) load(c *cursor) error {
 		}
 		times := b.Column(t.Def.TimeIndex().ID)
 		if times == nil {
-			return fmt.Errorf("compact %s: rows of table %d have no time index", segment.FileName(c.meta.ID), b.TableID)
+			return fmt.Errorf("compact segment %s: rows of table %d have no time index", segment.FileName(c.meta.ID), b.TableID)
 		}
 		c.b, c.row, c.times = b, 0, times
 		if !r.expired(c, t) {
@@ -194,7 +194,7 @@ func (r *run) expired(c *cursor, t *Table) bool {
 	return c.meta.Order < t.Order && c.times.Int(c.row) < t.Before
 }
 
-// skip goes to the next row of the batch that has not expired, or to its end.
+// skip moves to the next row of the batch that has not expired, or to the end of the batch.
 func (r *run) skip(c *cursor, t *Table) error {
 	for c.row < c.b.Rows && r.expired(c, t) {
 		c.row++

@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// Limiter bounds the compactions of a node: one at a time, with a share of one CPU and
-// a rate of bytes. It may be used concurrently; New makes it.
+// Limiter limits the compactions of a node: one at a time, with a share of one CPU and a rate of
+// bytes. It may be used concurrently. NewLimiter creates it.
 type Limiter struct {
 	running chan struct{}
 	share   float64
 	rate    int64
 }
 
-// NewLimiter returns a Limiter by which a compaction works for a share of the time,
-// between 0 and 1, and writes at most so many bytes a second; 0 means no limit.
+// NewLimiter returns a Limiter with which a compaction works for a share of the time, between 0 and
+// 1, and writes at most rate bytes a second; 0 means no limit.
 func NewLimiter(share float64, bytesPerSecond int64) *Limiter {
 	return &Limiter{running: make(chan struct{}, 1), share: share, rate: bytesPerSecond}
 }
 
-// Begin waits until no other compaction runs. End must be called afterwards.
+// Begin waits until no other compaction runs. The caller must call End afterwards.
 func (l *Limiter) Begin(ctx context.Context) error {
 	select {
 	case l.running <- struct{}{}:
@@ -29,22 +29,22 @@ func (l *Limiter) Begin(ctx context.Context) error {
 	}
 }
 
-// End lets the next compaction begin.
+// End lets the next compaction start.
 func (l *Limiter) End() { <-l.running }
 
-// pacer makes one compaction keep the limits.
+// pacer makes one compaction observe the limits.
 type pacer struct {
 	l     *Limiter
-	start time.Time // of the work since the last pause
+	start time.Time // start of the work since the last pause
 	bytes int64     // written since then
 }
 
 func (l *Limiter) pacer() *pacer { return &pacer{l: l, start: time.Now()} }
 
-// minPause is the shortest pause: shorter ones are put together.
+// minPause is the minimum length of a pause. Shorter pauses are combined.
 const minPause = 5 * time.Millisecond
 
-// pause waits after some work that wrote so many bytes.
+// pause waits if necessary, after work that wrote n bytes.
 func (p *pacer) pause(ctx context.Context, bytes int64) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (p *pacer) pause(ctx context.Context, bytes int64) error {
 		rest = max(rest, time.Duration(float64(p.bytes)/float64(p.l.rate)*float64(time.Second))-worked)
 	}
 	if rest < minPause {
-		return nil // the work goes on being counted
+		return nil // count further work before pausing
 	}
 	timer := time.NewTimer(rest)
 	defer timer.Stop()

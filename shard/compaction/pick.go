@@ -6,36 +6,36 @@ import (
 	"time"
 )
 
-// The policy. DESIGN.md of shard has the reasons.
+// The policy. The DESIGN.md of shard gives the reasons.
 const (
 	// Fan is how many neighbours of a tier are merged.
 	Fan = 8
-	// maxInputs is the most segments that one compaction merges.
+	// maxInputs is the maximum number of segments that one compaction merges.
 	maxInputs = 64
-	// BigBytes is the smallest size at which a segment is not merged any more, and about
-	// the largest that one becomes.
+	// BigBytes is the size at which a segment is no longer merged, and approximately the maximum
+	// size of a merged segment.
 	BigBytes = 256 << 20
-	// DropShare: a segment that must stay in one piece is written anew once one row of so
-	// many is in a row group that has expired. Each byte of a segment that expires over a long time is
-	// then written about four times more; of a segment that expires within a flush interval, never.
+	// DropShare determines when a segment that must stay in one piece is rewritten: when one of
+	// DropShare rows is in an expired row group. If a segment expires over a long time, each byte
+	// is then rewritten about four times; if it expires within a flush interval, never.
 	DropShare = 8
-	// Pieces is into about how many segments another one is cut when its first row group
-	// has expired, so that most of them go whole when their time comes. One of them is cut
-	// again if need be: each byte is written about twice more, however long it takes.
+	// Pieces is the approximate number of segments into which a segment is cut when its first row
+	// group has expired, so that most pieces can be removed as a whole. A piece may be cut again.
+	// So each byte is rewritten about twice, however long it takes.
 	Pieces = 16
-	// restBytes is the smallest size at which a segment is not merged at the end of a day. The
-	// segments of a busy table are that large after one merge: every byte would be written once more,
-	// only to halve a small number of files.
+	// restBytes is the size from which a segment is not merged at the end of a day. The segments of
+	// a busy table have this size after one merge. Merging them would rewrite every byte only to
+	// halve a small number of files.
 	restBytes = 64 << 20
 	// settleTime is how long after the end of a partition its last segments are merged.
 	settleTime = 2 * time.Hour
 )
 
-// tiers are the sizes below which segments are of a tier: each is Fan times the one
-// before, so that what is merged goes up a tier and every byte is written once in each.
+// tiers are the upper size limits of the tiers. Each is Fan times the previous one, so a merged
+// segment moves up a tier and every byte is written once in each tier.
 var tiers = [...]int64{64 << 10, 512 << 10, 4 << 20, 32 << 20, BigBytes}
 
-// Group is what segments must have in common to be merged: the table, or, if Table is 0, the
+// Group is what segments must have in common to be merged: the table, or if Table is 0, the
 // physical table whose tables share them.
 type Group struct {
 	Table              uint64
@@ -47,21 +47,21 @@ type Segment struct {
 	ID, Order   uint64
 	Bytes, Rows int64
 	Group       Group
-	// Day is the first day of the partition of time that it lies in, Days its length.
+	// Day is the first day of its time partition, Days the length of the partition.
 	Day, Days int64
-	// MinTime and MaxTime bound its rows.
+	// MinTime and MaxTime are the bounds of its rows' times.
 	MinTime, MaxTime time.Time
-	// DeadRows is about how many of its rows are dead. Where they are row groups, Droppable
-	// is set: the others need only be copied. If it may also be cut into pieces, Cut is set,
-	// and one dead row group is enough.
+	// DeadRows is the approximate number of its dead rows. If these are whole row groups, Droppable
+	// is set, because the others need only be copied. If the segment may also be cut into pieces,
+	// Cut is set, and one dead row group is sufficient.
 	DeadRows       int64
 	Droppable, Cut bool
 	// Stale reports that the segment lacks an index that its table has now.
 	Stale bool
-	// Overdue means that all rows of one of its tables expired a good while ago.
+	// Overdue means that all rows of one of its tables expired a considerable time ago.
 	Overdue bool
-	// MaxSpan, if it is not 0, is the longest time that a segment that is made of it should
-	// cover: one that covers more would be cut again before long.
+	// MaxSpan, if not 0, is the maximum time span of a segment that is made from it. A segment with
+	// a longer span would soon be cut again.
 	MaxSpan time.Duration
 }
 
@@ -70,10 +70,10 @@ type partition struct {
 	day, days int64
 }
 
-// Pick returns the segments to be merged next, by rising order, and nil if there are
-// none; debt is the size in bytes of all that should be. allowed reports whether segments
-// may be merged; they are neighbours in order among the segments of their group and
-// partition.
+// Pick returns the segments to be merged next, in ascending order, or nil if there are none. debt
+// is the total size in bytes of all segments that should be merged. allowed reports whether
+// segments may be merged; its arguments are neighbours in order among the segments of their group
+// and partition.
 func Pick(segments []Segment, now time.Time, allowed func([]Segment) bool) (picked []Segment, debt int64) {
 	parts := map[partition][]Segment{}
 	for _, s := range segments {
@@ -100,8 +100,8 @@ func Pick(segments []Segment, now time.Time, allowed func([]Segment) bool) (pick
 	return picked, debt
 }
 
-// stale returns the smallest segment that lacks an index; nil if there is none. It is written
-// anew when there is nothing else to do, so it is no debt.
+// stale returns the smallest segment that lacks an index, or nil. It is rewritten when there is
+// nothing else to do, so it is not counted as debt.
 func stale(segments []Segment) (picked []Segment) {
 	for i := range segments {
 		if s := &segments[i]; s.Stale &&
@@ -112,8 +112,8 @@ func stale(segments []Segment) (picked []Segment) {
 	return picked
 }
 
-// longest returns the run, or, if that may not be merged, a half of it, or a half of that
-// that may; nil if there is none. What stands in the way may be between two of them only.
+// longest returns the run if it may be merged, or otherwise a half of it, or half of a half, and so
+// on, or nil if there is none. Two of its segments may be the only obstacle.
 func longest(run []Segment, allowed func([]Segment) bool) []Segment {
 	if allowed(run) {
 		return run
@@ -127,8 +127,8 @@ func longest(run []Segment, allowed func([]Segment) bool) []Segment {
 	return longest(run[len(run)/2:], allowed)
 }
 
-// better reports whether a is to be merged before b: the most files for the fewest bytes,
-// which is what queries gain from it.
+// better reports whether a should be merged before b: queries gain most from the largest number of
+// files for the fewest bytes.
 func better(a, b []Segment) bool {
 	if b == nil {
 		return true
@@ -147,8 +147,8 @@ func size(list []Segment) (bytes int64) {
 	return bytes
 }
 
-// runs returns what should be merged of the segments of a partition, which are sorted
-// by order: disjoint runs of neighbours.
+// runs returns the disjoint runs of neighbours to be merged among the segments of a partition,
+// which are sorted by order.
 func runs(list []Segment, now time.Time) (out [][]Segment) {
 	end := time.Unix((list[0].Day+list[0].Days)*86400, 0)
 	closed := now.Sub(end) > settleTime
@@ -159,12 +159,12 @@ func runs(list []Segment, now time.Time) (out [][]Segment) {
 			used[i] = true
 		}
 	}
-	least := int64(0) // of the tier
+	least := int64(0) // lower limit of the tier
 	for _, limit := range tiers {
 		for from := 0; from < len(list); {
 			to := reach(list, used, from, limit)
 			next := max(to, from+1)
-			// Smaller ones are taken along only if they lie between.
+			// Smaller segments are included only if they lie between.
 			n := 0
 			for i := from; i < to; i++ {
 				if list[i].Bytes >= least {
@@ -185,11 +185,11 @@ func runs(list []Segment, now time.Time) (out [][]Segment) {
 		least = limit
 	}
 	if closed {
-		// Nothing more is to be expected: one file, unless that rewrites much for little.
+		// No further segments are expected: make one file, unless that rewrites much for little.
 		for from := 0; from < len(list); {
 			to := reach(list, used, from, restBytes)
 			for to-from >= 2 && !worthwhile(list[from:to]) {
-				// Leave out what is at the end and large.
+				// Leave out the large segment at the end.
 				if list[from].Bytes > list[to-1].Bytes {
 					from++
 				} else {
@@ -210,7 +210,7 @@ func runs(list []Segment, now time.Time) (out [][]Segment) {
 	return out
 }
 
-// rewrite reports whether a segment is to be written anew without its dead rows.
+// rewrite reports whether a segment is rewritten to remove its dead rows.
 func (s *Segment) rewrite() bool {
 	if s.DeadRows > 0 && (s.Cut || s.Overdue) {
 		return true
@@ -222,8 +222,8 @@ func (s *Segment) rewrite() bool {
 	return s.DeadRows > 0 && share*s.DeadRows >= s.Rows
 }
 
-// reach returns the end of the longest run from there on of segments smaller than limit
-// that may be merged.
+// reach returns the end of the longest run, from from on, of segments smaller than limit that may
+// be merged.
 func reach(list []Segment, used []bool, from int, limit int64) int {
 	to, bytes := from, int64(0)
 	lo, hi, longest := list[from].MinTime, list[from].MaxTime, list[from].MaxSpan
@@ -249,8 +249,8 @@ func reach(list []Segment, used []bool, from int, limit int64) int {
 	return to
 }
 
-// worthwhile reports whether merging the last segments of a partition does not rewrite a
-// large one for the sake of small ones.
+// worthwhile reports whether merging the last segments of a partition is worth it. It is not if a
+// large segment would be rewritten because of small ones.
 func worthwhile(run []Segment) bool {
 	largest := int64(0)
 	for i := range run {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// list makes segments of one table and day of sizes in MiB, by rising order.
+// list returns segments of one table and day with sizes in MiB, in ascending order.
 func list(sizes ...float64) []Segment {
 	var out []Segment
 	for i, mib := range sizes {
@@ -110,13 +110,13 @@ func TestPick(t *testing.T) {
 	}
 }
 
-// TestAmplification lets a table be flushed for a long time: how often is a byte
-// written, and how many segments are left?
+// TestAmplification flushes a table for a long time and checks how often each byte is written, and
+// how many segments are left.
 func TestAmplification(t *testing.T) {
 	for _, test := range []struct {
 		flush    float64 // MiB
 		flushes  int     // a day
-		most     float64 // times that a byte is written by compactions
+		most     float64 // how often compactions write a byte
 		segments int     // after three days
 	}{{20, 500, 1.1, 220}, {15.5, 500, 1.1, 220}, {0.1, 288, 3.5, 15}, {4, 288, 2.2, 30}, {64, 50, 0.1, 150}} {
 		var live []Segment

@@ -13,9 +13,9 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// TestFaultsOfPieces fails each operation of the disk in turn while a file is cut into
-// pieces: after the error none of them is left and every id is given back, so that the
-// input, which stays, has each row once.
+// TestFaultsOfPieces makes each disk operation fail in turn while a file is cut into pieces. After
+// the error no piece is left and every id is returned, so that the input, which stays, has each row
+// once.
 func TestFaultsOfPieces(t *testing.T) {
 	boom := errors.New("boom")
 	for n := 1; ; n++ {
@@ -42,7 +42,7 @@ func TestFaultsOfPieces(t *testing.T) {
 		res, err := Run(context.Background(), j)
 		if err == nil {
 			if fail.Hit() {
-				continue // what it was, nothing depends on it
+				continue // as it was; nothing depends on it
 			}
 			sum := int64(0)
 			for _, m := range res.Segments {

@@ -13,9 +13,9 @@ import (
 type output struct {
 	segment.Spec
 	order uint64
-	last  uint64          // table
+	last  uint64          // id of its last table
 	w     *segment.Writer // while it is being written
-	rows  int64           // that it has so far
+	rows  int64           // number of its rows so far
 }
 
 // table returns the definition with which rows of a table are written.
@@ -28,15 +28,15 @@ func (o *output) table(t *Table) *schema.Table {
 	return t.Def
 }
 
-// placed is a table and the file that its rows go to.
+// placed is a table and the file for its rows.
 type placed struct {
 	segment.TableColumns
 	out *output
 }
 
-// plan says which files are written, and which table goes where. Tables ascend, so that
-// the inputs are read once, front to back; a shared file may have to wait while a table
-// gets a file of its own.
+// plan says which files are written, and which table goes into which. Tables ascend, so that the
+// inputs are read once from front to back. A shared file may have to wait while a table gets its
+// own file.
 func (r *run) plan() (tables []placed) {
 	ids := make([]uint64, 0, len(r.tables))
 	for id, t := range r.tables {
@@ -97,7 +97,7 @@ func (r *run) columns(id uint64, t *Table) (columns []uint32, slots []slot, orde
 			continue
 		}
 		order = m.Order
-		for _, c := range m.ColumnsOf(t.Def, nil) { // which of several does not matter: ids do
+		for _, c := range m.ColumnsOf(t.Def, nil) { // any of several is right, because ids identify columns
 			def := byID(t.Def, c.ID)
 			if c.ID == schema.DeletedColumnID && t.Merge != query.Append {
 				deleted := schema.DeletedColumn()

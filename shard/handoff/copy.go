@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// roundPause is the time between rounds that found little.
+	// roundPause is the pause between rounds that copied little.
 	roundPause = 500 * time.Millisecond
-	// shortRound is how long a round may take for the copy to count as caught up: writes
-	// wait for about as long in the last one.
+	// shortRound is how long a round may take for the copy to count as caught up. Writes wait for
+	// about that long during the last round.
 	shortRound = 500 * time.Millisecond
-	// orphanAfter is how long a copy continues without a question about it. After that no coordinator
-	// carries it out any more, and the table's segments are not compacted meanwhile.
+	// orphanAfter is how long a copy continues if no one asks for its progress. After that no
+	// coordinator is managing it, and the table's segments should be compacted again.
 	orphanAfter = 10 * time.Minute
 )
 
-// tableCopy is the copy of one table, by this replica and this process. Whoever asks for it anew
-// after either has changed must take another id for it.
+// tableCopy is the copy of one table by this replica in this process. After either has changed, a
+// new copy must get another id.
 type tableCopy struct {
 	of     *Copies
 	table  uint64
@@ -33,8 +33,8 @@ type tableCopy struct {
 	cancel func()
 	source *store.CopySource // until the copy has ended
 
-	// The round under way, and where it continues.
-	given   *rules.Definition // by the caller
+	// The current round, and where it continues.
+	given   *rules.Definition // the definition that the caller gave
 	through uint64            // the highest order of the segments that were read
 	merge   query.Merge
 	eras    int
@@ -44,7 +44,7 @@ type tableCopy struct {
 	asked time.Time
 	nodes map[uint32][]string
 	state State
-	done  chan struct{} // closed when it is complete, or failed
+	done  chan struct{} // closed when the copy is complete or has failed
 }
 
 // ended reports whether the copy is complete, or failed.
@@ -57,14 +57,14 @@ func (h *tableCopy) ended() bool {
 	}
 }
 
-// run copies the table and notes how that ended.
+// run copies the table and records the result.
 func (h *tableCopy) run(ctx context.Context) {
 	cfg := &h.of.cfg
-	ended := cfg.Operations.Begin("handoff", fmt.Sprintf("table %d to %d shards", h.table, len(h.copy.Shards)), 0)
+	ended := cfg.Operations.Begin("handoff", fmt.Sprintf("copy table %d to %d shards", h.table, len(h.copy.Shards)), 0)
 	err := h.rounds(ctx)
 	ended(err)
 	if err == nil {
-		cfg.Logger.Info("the rows of a table were copied to other shards", "table", h.table, "copy", h.copy.ID, "shards",
+		cfg.Logger.Info("copied the rows of a table to other shards", "table", h.table, "copy", h.copy.ID, "shards",
 			h.copy.Shards)
 	} else if !errors.Is(err, context.Canceled) {
 		cfg.Logger.Warn("could not copy the rows of a table to other shards", "table", h.table, "copy",
@@ -78,10 +78,10 @@ func (h *tableCopy) run(ctx context.Context) {
 	cfg.Store.Compactor.WakeCompactor()
 }
 
-// errGivenUp ends a copy that will not take the place of the table.
-var errGivenUp = errors.New("the handoff was given up")
+// errGivenUp ends a copy that will not replace the table.
+var errGivenUp = errors.New("the handoff was cancelled")
 
-// rounds copies until the copy has everything.
+// rounds copies rounds until the copy has everything.
 func (h *tableCopy) rounds(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -113,7 +113,7 @@ func (h *tableCopy) rounds(ctx context.Context) error {
 		orphan := time.Since(h.asked) > orphanAfter
 		h.mu.Unlock()
 		if orphan {
-			return fmt.Errorf("nobody has asked for it in %s", orphanAfter)
+			return fmt.Errorf("no coordinator has asked for its progress for %s", orphanAfter)
 		}
 		if !soon {
 			continue
@@ -128,8 +128,8 @@ func (h *tableCopy) rounds(ctx context.Context) error {
 	}
 }
 
-// closed reports whether the log says that the shard takes no more rows of the table until
-// the copy has taken its place.
+// closed reports whether the log says that the shard takes no more rows of the table until the copy
+// has replaced it.
 func (h *tableCopy) closed() (bool, error) {
 	d, dropped := h.source.Definition()
 	if dropped {
@@ -144,7 +144,7 @@ func (h *tableCopy) closed() (bool, error) {
 	return d.Writable().Closed, nil
 }
 
-// cause returns what ended ctx, if that is why err came.
+// cause returns why ctx ended, if that is why err occurred.
 func cause(ctx context.Context, err error) error {
 	if c := context.Cause(ctx); c != nil && !errors.Is(c, context.Canceled) {
 		return c

@@ -1,18 +1,18 @@
-// Package handoff copies the rows of a table into other shards: round by round, into another
-// table there, until the shard takes no more rows of the table and the copy has all of them.
-// The coordinator of the cluster begins copies, asks how far they are, and ends them; which of the
-// two tables is read and written is not known here.
+// Package handoff copies the rows of a table to other shards, in rounds, into another table there. It
+// continues until the shard takes no more rows of the table and the copy has all of them. The
+// coordinator of the cluster starts copies, asks for their progress, and ends them. This package does
+// not know which of the two tables is read and written.
 //
 //	round 1     flush, then all rows; of a table that merges them, one row of each identity
-//	round 2 …   flush, then what was written since, deletions included
-//	last round  begun after the log said that the table is closed
+//	round 2 …   flush, then what was written since, including deletions
+//	last round  starts after the log said that the table is closed
 //
-// Rounds follow each other in the copy's log, so what is later here is later there. Every
-// row is in the segments of exactly one round: a flush gives its segments a higher order than
-// those before it, and the table's segments are not compacted in the meantime. Every batch is
-// appended once by its number: so a table that keeps every row has each of them once.
+// Rounds follow each other in the copy's log, so rows that are later here are later there. Every row is
+// in the segments of exactly one round: a flush gives its segments a higher order than earlier ones, and
+// the table's segments are not compacted meanwhile. Every batch is appended once, because its number
+// identifies it. So a table that keeps every row has each of them once.
 //
-// handoff.go has the copies of a shard, copy.go the rounds of one, rows.go reads the rows of a
+// handoff.go has the copies of a shard, copy.go the rounds of a copy, rows.go reads the rows of a
 // round, and send.go sends them.
 package handoff
 

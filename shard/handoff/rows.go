@@ -12,8 +12,8 @@ import (
 	"cordwood/shard/store"
 )
 
-// round sends the rows of the segments that are new since the last one; all of the first
-// one. In a table that merges rows this is one row of each identity.
+// round sends the rows of the segments that were added since the last round, or of all segments in
+// the first round. For a table that merges rows, it sends one row of each identity.
 func (h *tableCopy) round(ctx context.Context, first bool) error {
 	job, live, err := h.job(first)
 	defer func() {
@@ -63,7 +63,7 @@ func (h *tableCopy) round(ctx context.Context, first bool) error {
 	return err
 }
 
-// eachAlone returns a job for each segment if the table keeps every row: nothing has to be
+// eachAlone returns a job for each segment if the table keeps every row. Then nothing has to be
 // compared, and the memory does not grow with the number of segments.
 func eachAlone(job *compaction.Job, t *compaction.Table) []*compaction.Job {
 	if t.Merge != query.Append || t.Modes != nil {
@@ -78,15 +78,16 @@ func eachAlone(job *compaction.Job, t *compaction.Table) []*compaction.Job {
 	return out
 }
 
-// job returns what is to be read: the segments, each with a reference, by rising order.
+// job returns what is to be read: the segments in ascending order, each with a reference.
 func (h *tableCopy) job(first bool) (job *compaction.Job, live []*store.LiveSegment, err error) {
 	t := h.source.Since(h.through, first)
 	live = t.Segments
 	if t.Dropped {
 		return nil, live, store.TableGone(h.of.cfg.ShardID, h.table)
 	}
-	// What lies here merges by the definition that the shard has, and the copy is to do
-	// alike: it hears of a newer one as this shard does, or when it is the table.
+	// The rows here are merged by the shard's definition, and the copy must be merged in the same
+	// way. The copy learns of a newer definition when this shard does, or when it becomes the
+	// table.
 	d := t.Def
 	if d == nil {
 		d = h.given
@@ -96,7 +97,7 @@ func (h *tableCopy) job(first bool) (job *compaction.Job, live []*store.LiveSegm
 		h.merge, h.eras = d.Merge, len(t.Eras)
 	case h.merge != d.Merge || h.eras != len(t.Eras):
 		return nil, live,
-			fmt.Errorf("table %q came to merge its rows in another way: it has to be handed over from the beginning", d.Name)
+			fmt.Errorf("the merge mode of table %q changed: it has to be copied again from the start", d.Name)
 	}
 	if t.Raw {
 		return nil, live, fmt.Errorf("rows of table %q cannot be written to segments, and would be lost: "+
@@ -104,7 +105,7 @@ func (h *tableCopy) job(first bool) (job *compaction.Job, live []*store.LiveSegm
 	}
 	for _, l := range live {
 		if l.Damage.Load() != nil {
-			return nil, live, fmt.Errorf("segment %s is damaged: rows of table %q would be lost; have the replica made anew, "+
+			return nil, live, fmt.Errorf("segment %s is damaged: rows of table %q would be lost; replace the replica, "+
 				"or give its rows up", l.Path, d.Name)
 		}
 	}
@@ -139,17 +140,17 @@ const (
 	batchBytes = 1 << 20
 )
 
-// splitter puts rows into a builder for each shard of the copy.
+// splitter puts rows into a builder for each target shard.
 type splitter struct {
 	h     *tableCopy
 	table *schema.Table
 	def   *copyDef
-	// part says which shard gets a row of a table that merges them; nil: the table keeps every
-	// row, and the shards get one batch after another in turn.
+	// part returns the shard for a row of a table that merges rows. If it is nil, the table keeps
+	// every row, and the shards get the batches in turn.
 	part  *column.Partitioner
 	turn  int
 	parts []*column.Builder
-	cols  []map[uint32]*column.Col // of parts, by id
+	cols  []map[uint32]*column.Col // columns of parts, by id
 	views []map[uint32]*column.View
 	// types are the types of the table's columns, by id; rows may have narrower ones.
 	types map[uint32]schema.Type
@@ -174,7 +175,8 @@ func newSplitter(h *tableCopy, t *compaction.Table) *splitter {
 	return s
 }
 
-// add adds rows, which are by tags and time, and so of one batch for a while.
+// add adds rows, which are sorted by tags and time, so that many consecutive rows belong to the
+// same batch.
 func (s *splitter) add(ctx context.Context, batches []*column.Batch, refs []segment.RowRef) error {
 	s.views = s.views[:0]
 	for _, b := range batches {
@@ -207,7 +209,7 @@ func (s *splitter) add(ctx context.Context, batches []*column.Batch, refs []segm
 	return ctx.Err()
 }
 
-// use has the partitioner look at the rows of a batch.
+// use makes the partitioner read the rows of a batch.
 func (s *splitter) use(views map[uint32]*column.View) {
 	if s.part == nil {
 		return
@@ -220,7 +222,7 @@ func (s *splitter) use(views map[uint32]*column.View) {
 	})
 }
 
-// keeps reports whether a column goes along: it is the table's, or says what is deleted.
+// keeps reports whether a column is copied: it belongs to the table, or marks deleted rows.
 func (s *splitter) keeps(v *column.View) bool {
 	if v.ID == schema.DeletedColumnID {
 		return !s.table.AppendMode()
@@ -250,7 +252,7 @@ func (s *splitter) copyRow(at int, views map[uint32]*column.View, row int) {
 	b.EndRow()
 }
 
-// send hands the rows of a shard to its target.
+// send passes the rows for a shard to its target.
 func (s *splitter) send(ctx context.Context, at int) error {
 	b := s.parts[at]
 	if b == nil || b.Rows() == 0 {
@@ -262,7 +264,7 @@ func (s *splitter) send(ctx context.Context, at int) error {
 	return s.h.targets[at].push(ctx, s.def, b)
 }
 
-// finish sends what is left, and waits until the shards have everything.
+// finish sends the remaining rows, and waits until the shards have everything.
 func (s *splitter) finish(ctx context.Context) error {
 	for at := range s.parts {
 		if err := s.send(ctx, at); err != nil {

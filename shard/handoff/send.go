@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// callTimeout bounds one call. Between two rounds of calls after a failure is a pause of minPause
-	// to maxPause.
+	// callTimeout is the time limit of one call. After a failure, the pause between two rounds of
+	// calls is from minPause to maxPause.
 	callTimeout = 10 * time.Second
 	minPause    = 200 * time.Millisecond
 	maxPause    = time.Second
-	// unknownFor is for how long a batch is sent again that may have been appended: a shard
-	// forgets a session half an hour after its last batch, and would append it once more.
+	// unknownFor is how long a batch with an unknown outcome is sent again. A shard forgets a
+	// session half an hour after its last batch, and would then append the batch once more.
 	unknownFor = 15 * time.Minute
-	// copySession begins the names of sessions that the metadata does not give.
+	// copySession is the prefix of names of sessions that the metadata does not assign.
 	copySession = 1 << 62
 )
 
@@ -57,7 +57,8 @@ type target struct {
 	queue   chan func(context.Context) error
 }
 
-// open begins to send. It goes on until ctx ends; cancel is called with what a shard refused.
+// open starts sending. It continues until ctx ends. cancel is called with the error if a shard
+// refuses rows.
 func (h *tableCopy) open(ctx context.Context, cancel context.CancelCauseFunc) {
 	for _, id := range h.copy.Shards {
 		t := &target{
@@ -73,14 +74,14 @@ func (h *tableCopy) open(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// close ends the sending to all targets.
+// close stops sending to all targets.
 func (h *tableCopy) close() {
 	for _, t := range h.targets {
 		close(t.queue)
 	}
 }
 
-// work does what is queued, until the queue is closed or ctx ends.
+// work sends the queued batches until the queue is closed or ctx ends.
 func (t *target) work(ctx context.Context) error {
 	for {
 		select {
@@ -97,11 +98,11 @@ func (t *target) work(ctx context.Context) error {
 	}
 }
 
-// push queues a batch; while one is on its way and one waits, it waits.
+// push queues a batch. It blocks while one batch is being sent and another is waiting.
 func (t *target) push(ctx context.Context, def *copyDef, b *column.Builder) error {
 	return t.enqueue(ctx, func(ctx context.Context) error {
 		t.seq++
-		// The nodes of the target may be older programs.
+		// The nodes of the target may run an older version.
 		data := b.Encode(nil, column.Header{
 			TableID:       def.id,
 			Epoch:         1,
@@ -117,7 +118,7 @@ func (t *target) push(ctx context.Context, def *copyDef, b *column.Builder) erro
 	})
 }
 
-// flush waits until the shard has all that was queued.
+// flush waits until the shard has all queued batches.
 func (t *target) flush(ctx context.Context) error {
 	done := make(chan struct{})
 	if err := t.enqueue(ctx, func(context.Context) error { close(done); return nil }); err != nil {
@@ -140,8 +141,8 @@ func (t *target) enqueue(ctx context.Context, do func(context.Context) error) er
 	}
 }
 
-// send sends a batch until the shard has it, whatever nodes do not answer meanwhile. A batch
-// with an unknown outcome is sent again as it is, and appended once.
+// send sends a batch until the shard has it, even if nodes do not answer meanwhile. A batch with an
+// unknown outcome is sent again unchanged, and appended once.
 func (t *target) send(ctx context.Context, def *copyDef, data []byte) error {
 	req := &shardpb.WriteRequest{ShardId: t.shard, Batches: [][]byte{data}}
 	j := judge{now: time.Now}
@@ -151,7 +152,7 @@ func (t *target) send(ctx context.Context, def *copyDef, data []byte) error {
 		None:     errors.New("no node is known to hold it"),
 		Call:     func(ctx context.Context, node string, _ leader.Try) error { return t.call(ctx, node, req, def) },
 		Judge:    j.of,
-		Repeat:   true, // the shard drops batches that it has
+		Repeat:   true, // the shard drops batches that it already has
 		MinPause: minPause, MaxPause: maxPause,
 		GoOn:     func(_ int, so *leader.Failure) bool { t.noteWait(so.Err); return true },
 		Retrying: func(_ string, so *leader.Failure) { t.noteWait(so.Err) },
@@ -163,21 +164,22 @@ func (t *target) send(ctx context.Context, def *copyDef, data []byte) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case j.tooLate:
-		return fmt.Errorf("shard %d: for %s it is not known whether it has a batch of the copy: %w", t.shard,
+		return fmt.Errorf("shard %d: send a batch of the copy: for %s it has been unknown whether the shard has it: "+
+			"%w", t.shard,
 			unknownFor, failure.Err)
 	}
-	return fmt.Errorf("shard %d does not take rows of the copy: %w", t.shard, failure.Err)
+	return fmt.Errorf("shard %d: send a batch of the copy: the shard refuses it: %w", t.shard, failure.Err)
 }
 
-// judge decides whether a batch is sent again. Only a permanent refusal ends a copy, because all of it
-// would have to be made again.
+// judge decides whether a batch is sent again. Only a permanent refusal ends a copy, because the
+// copy would have to start again.
 type judge struct {
 	now     func() time.Time
 	unknown time.Time // since when the batch may have been appended
-	tooLate bool      // so long ago that the shard may have forgotten it
+	tooLate bool      // whether that is so long ago that the shard may have forgotten it
 }
 
-// of judges the error of a call.
+// of classifies the error of a call.
 func (j *judge) of(err error) leader.Verdict {
 	switch errs.ReasonOf(err) {
 	case errs.TableGone, errs.WrongEpoch, errs.SchemaStale, errs.BadBatch:
@@ -217,14 +219,14 @@ func (t *target) call(ctx context.Context, node string, req *shardpb.WriteReques
 	return err
 }
 
-// nodesOf returns the nodes that are said to hold a shard.
+// nodesOf returns the nodes that are believed to hold a shard.
 func (h *tableCopy) nodesOf(shard uint32) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.nodes[shard]
 }
 
-// noteWait notes why a batch is not appended yet.
+// noteWait records why a batch is not appended yet.
 func (t *target) noteWait(err error) {
 	t.of.setWaits(fmt.Sprintf("shard %d: %s", t.shard, errs.From(err).Msg))
 }

@@ -17,10 +17,11 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// world answers the writes of a target in the place of nodes.
+// world answers the writes of a target in place of nodes.
 type world struct {
-	mu      sync.Mutex
-	answers map[string][]func(*shardpb.WriteRequest) (*shardpb.WriteResponse, error) // by node; the last one stays
+	mu sync.Mutex
+	// by node; the last answer is repeated
+	answers map[string][]func(*shardpb.WriteRequest) (*shardpb.WriteResponse, error)
 	calls   []string
 }
 
@@ -47,7 +48,7 @@ func (c conn) Invoke(_ context.Context, _ string, args, reply any, _ ...grpc.Cal
 	return nil
 }
 
-// target returns a target whose shard is said to be on nodes.
+// target returns a target whose shard is believed to be on nodes.
 func (w *world) target(nodes ...string) *target {
 	x := New(Config{ShardID: 1, Peers: func(id string) (grpc.ClientConnInterface, error) {
 		if w.answers[id] == nil {
@@ -73,8 +74,8 @@ func refused(code errs.Code, reason errs.Reason, leader string) answer {
 	}
 }
 
-// TestSend has the leader of the target found, asked again while it may help, and left alone once the
-// batch can never be appended.
+// TestSend checks that the leader of the target is found, that it is asked again while that may
+// help, and that sending stops once the batch can never be appended.
 func TestSend(t *testing.T) {
 	t.Parallel()
 	needs := func(req *shardpb.WriteRequest) (*shardpb.WriteResponse, error) {
@@ -88,7 +89,7 @@ func TestSend(t *testing.T) {
 		nodes   []string
 		answers map[string][]answer
 		calls   string
-		want    string // in the error
+		want    string // text in the error
 	}{
 		{"leads", []string{"a", "b"}, map[string][]answer{"a": {taken}, "b": {taken}}, "a", ""},
 		{
@@ -116,7 +117,7 @@ func TestSend(t *testing.T) {
 		{
 			"refuses for good", []string{"a", "b"}, map[string][]answer{
 				"a": {refused(errs.TableNotFound, errs.TableGone, "")}, "b": {taken},
-			}, "a", "does not take rows of the copy",
+			}, "a", "the shard refuses it",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -136,7 +137,8 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestSendWaits says why a batch is not appended while no node is known, and ends with its context.
+// TestSendWaits checks that sending reports why a batch is not appended while no node is known, and
+// that it ends with its context.
 func TestSendWaits(t *testing.T) {
 	t.Parallel()
 	x := (&world{}).target()
@@ -159,8 +161,8 @@ func TestSendWaits(t *testing.T) {
 	}
 }
 
-// TestJudgeForgotten has a batch that may have been appended sent again only for as long as the shard
-// knows its number.
+// TestJudgeForgotten checks that a batch that may have been appended is sent again only for as long
+// as the shard knows its number.
 func TestJudgeForgotten(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	j := judge{now: func() time.Time { return now }}

@@ -21,14 +21,14 @@ import (
 // This file fetches the state of another replica: its manifest, and the files of its segments.
 
 const (
-	// fetchSilence is how long nothing may come from the other replica.
+	// fetchSilence is how long to wait for data from the other replica.
 	fetchSilence = 30 * time.Second
-	// fetchTries is how often the rest of a file is asked for after the connection broke.
+	// fetchTries is how often the rest of a file is requested after the connection broke.
 	fetchTries = 5
-	// fetchSoon is how long fetching may have taken for the state not to be asked for once
-	// more: what came meanwhile would have to be in the leader's log.
+	// fetchSoon is how long a fetch may take without another round: what was written meanwhile must
+	// then still be in the leader's log.
 	fetchSoon = 5 * time.Second
-	// fetchRounds bounds how often it is asked for.
+	// fetchRounds is the maximum number of rounds.
 	fetchRounds = 8
 )
 
@@ -63,7 +63,7 @@ func (n *Installer) fetchState(ctx context.Context, from string) error {
 	}
 }
 
-// fetchRound pins the state of the other replica and fetches the files that are not here.
+// fetchRound pins the state of the other replica and fetches the missing files.
 func (n *Installer) fetchRound(ctx context.Context, client shardpb.ShardServiceClient) (*manifest.State, error) {
 	in := n.folder
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -94,7 +94,7 @@ func (n *Installer) fetchRound(ctx context.Context, client shardpb.ShardServiceC
 	return st, in.fs.SyncDir(in.dir)
 }
 
-// cause returns what ended ctx, if that is why err came.
+// cause returns why ctx ended, if that is why err occurred.
 func cause(ctx context.Context, err error) error {
 	if c := context.Cause(ctx); c != nil && !errors.Is(c, context.Canceled) {
 		return c
@@ -104,11 +104,11 @@ func cause(ctx context.Context, err error) error {
 
 // watchdog ends a context if it is not fed for fetchSilence.
 func watchdog(cancel context.CancelCauseFunc, what string) *time.Timer {
-	return time.AfterFunc(fetchSilence, func() { cancel(fmt.Errorf("%s: nothing came for %s", what, fetchSilence)) })
+	return time.AfterFunc(fetchSilence, func() { cancel(fmt.Errorf("%s: received nothing for %s", what, fetchSilence)) })
 }
 
-// pinState pins the state of the other replica for as long as ctx lives, which it ends
-// when the pin is lost.
+// pinState pins the state of the other replica as long as ctx lives. It ends ctx if the pin is
+// lost.
 func (n *Installer) pinState(ctx context.Context, client shardpb.ShardServiceClient,
 	cancel context.CancelCauseFunc,
 ) (pin uint64, st *manifest.State, err error) {
@@ -134,15 +134,15 @@ func (n *Installer) pinState(ctx context.Context, client shardpb.ShardServiceCli
 		dog.Reset(fetchSilence)
 		for _, seg := range m.Segments {
 			if seg.Damaged {
-				return 0, nil, fmt.Errorf("segment %d is damaged there: its state cannot be taken over", seg.Id)
+				return 0, nil, fmt.Errorf("segment %d of the other replica is damaged, so its state cannot be taken over", seg.Id)
 			}
 		}
 		if state = append(state, m.State...); len(state) > maxStateBytes {
-			return 0, nil, fmt.Errorf("its state has more than %d bytes", maxStateBytes)
+			return 0, nil, fmt.Errorf("the state of the other replica has more than %d bytes", maxStateBytes)
 		}
 		pin, complete = m.PinId, m.Complete
 	}
-	st, err = manifest.DecodeState("state of the other replica", state)
+	st, err = manifest.DecodeState("decode the state of the other replica", state)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -159,25 +159,25 @@ func (n *Installer) pinState(ctx context.Context, client shardpb.ShardServiceCli
 	return pin, st, nil
 }
 
-// maxStateBytes bounds the state of a shard without its segments: 100,000 tables of 1,000 columns
-// are 4 GB.
+// maxStateBytes is the maximum size of a shard's state without its segments: 100,000 tables of
+// 1,000 columns need 4 GB.
 const maxStateBytes = 8 << 30
 
-// arriving is a segment's file on its way here.
+// arriving is a segment's file that is being received.
 type arriving struct {
 	n   *Installer
 	m   *segment.Meta
 	f   vfs.File
-	at  int64  // how many bytes are here
-	crc uint32 // their checksum
-	// ours: writing to the disk of this node failed.
+	at  int64  // number of bytes received
+	crc uint32 // checksum of the received bytes
+	// ours means that writing to the disk of this node failed.
 	ours bool
 }
 
 // take writes the next bytes of the file.
 func (a *arriving) take(ctx context.Context, b []byte) error {
 	if a.at+int64(len(b)) > a.m.Bytes {
-		return fmt.Errorf("segment %d has %d bytes, more came", a.m.ID, a.m.Bytes)
+		return fmt.Errorf("segment %d has %d bytes, but more were received", a.m.ID, a.m.Bytes)
 	}
 	if err := a.n.cfg.Rate.Wait(ctx, len(b)); err != nil {
 		return err
@@ -192,8 +192,8 @@ func (a *arriving) take(ctx context.Context, b []byte) error {
 	return nil
 }
 
-// fetch reads the rest of the file. It asks again when the connection broke, fetchTries times in a
-// row without any progress.
+// fetch reads the rest of the file. If the connection breaks, it requests the rest again, up to
+// fetchTries times in a row without progress.
 func (a *arriving) fetch(ctx context.Context, client shardpb.ShardServiceClient, pin uint64) (err error) {
 	for try := 1; a.at < a.m.Bytes; try++ {
 		before := a.at
@@ -208,25 +208,26 @@ func (a *arriving) fetch(ctx context.Context, client shardpb.ShardServiceClient,
 			return err
 		}
 		if err == nil && a.at == before {
-			break // the other side says that this was all
+			break // the other side says that the file is complete
 		}
 	}
 	return nil
 }
 
-// check returns what is wrong with the whole file, and syncs it if nothing is.
+// check returns what is wrong with the complete file, and syncs it if nothing is.
 func (a *arriving) check() error {
 	switch {
 	case a.at != a.m.Bytes:
-		return fmt.Errorf("segment %d has %d bytes, %d came", a.m.ID, a.m.Bytes, a.at)
+		return fmt.Errorf("segment %d has %d bytes, but %d were received", a.m.ID, a.m.Bytes, a.at)
 	case a.crc != a.m.FileCRC:
-		return fmt.Errorf("segment %d came with checksum %08x, want %08x: it is damaged there, or on the way",
+		return fmt.Errorf("segment %d was received with the checksum %08x, want %08x: it is damaged on the other node, or "+
+			"was damaged during the transfer",
 			a.m.ID, a.crc, a.m.FileCRC)
 	}
 	return a.f.Sync()
 }
 
-// fetchSegment fetches one file, unless it is here.
+// fetchSegment fetches one file unless it is here already.
 func (n *Installer) fetchSegment(ctx context.Context, client shardpb.ShardServiceClient, pin uint64,
 	m *segment.Meta,
 ) error {
@@ -254,13 +255,13 @@ func (n *Installer) fetchSegment(ctx context.Context, client shardpb.ShardServic
 		return in.fs.Rename(temp, path)
 	}
 	n.done.Add(-a.at)
-	if !whole && !a.ours { // the next attempt goes on behind what is here
+	if !whole && !a.ours { // the next attempt continues after the received bytes
 		return err
 	}
 	return errors.Join(err, in.fs.Remove(temp))
 }
 
-// brokenStream is the error of a stream that ended before its time.
+// brokenStream converts the error of a stream that ended too early.
 type brokenStream struct{ error }
 
 func (e *brokenStream) Unwrap() error { return e.error }
@@ -284,7 +285,7 @@ func (n *Installer) readSegment(ctx context.Context, client shardpb.ShardService
 		if err != nil {
 			return &brokenStream{cause(ctx, errs.FromGRPC(err))}
 		}
-		dog.Stop() // what takes time now is our disk, or the rate
+		dog.Stop() // now only the disk of this node or the rate limit takes time
 		if err := take(m.Data); err != nil {
 			return err
 		}
@@ -292,8 +293,8 @@ func (n *Installer) readSegment(ctx context.Context, client shardpb.ShardService
 	}
 }
 
-// complete gives the fetched segments ids of this replica and writes the state down, from
-// when on it can be taken over.
+// complete gives the fetched segments ids of this replica and writes STATE. From then on the state
+// can be taken over.
 func (n *Installer) complete(st *manifest.State) error {
 	in := n.folder
 	next := *st
@@ -308,7 +309,7 @@ func (n *Installer) complete(st *manifest.State) error {
 		}
 	}
 	next.NextSegmentID = n.cfg.IDs.Upcoming()
-	// These were about files that the other replica's files have replaced.
+	// These ids referred to files that the other replica's files have replaced.
 	next.Reserved, next.Garbage = nil, nil
 	if err := in.fs.SyncDir(in.dir); err != nil {
 		return err

@@ -17,14 +17,14 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// answer is what a replica sends when the rest of a file is asked for: some bytes, and how the
+// answer is what a replica sends when the rest of a file is requested: some bytes, and how the
 // stream ends.
 type answer struct {
 	bytes string
 	err   error
 }
 
-// replica answers ReadSegment with one answer after another, and the last one again and again.
+// replica answers ReadSegment with one answer after another. It repeats the last one.
 type replica struct {
 	shardpb.ShardServiceClient
 	answers []answer
@@ -56,9 +56,9 @@ func (s *answerStream) Recv() (*shardpb.ReadSegmentResponse, error) {
 	return m, nil
 }
 
-// TestFetchSegment: a file is asked for from where it broke off. If the other replica ends the file
-// before its size, without any error, asking again would give the same answer for ever: that is an
-// error, and what came is removed.
+// TestFetchSegment checks that a file is requested from the point where it broke off. If the other
+// replica ends the file too early without an error, a repetition would give the same answer for
+// ever: this must be an error, and the received bytes are removed.
 func TestFetchSegment(t *testing.T) {
 	t.Parallel()
 	broken := status.Error(codes.Unavailable, "connection lost")
@@ -67,8 +67,8 @@ func TestFetchSegment(t *testing.T) {
 		name    string
 		answers []answer
 		offsets int
-		err     string // part of it
-		left    bool   // whether what came stays for the next attempt
+		err     string // part of the error
+		left    bool   // whether the received bytes stay for the next attempt
 	}{
 		{"in one piece", []answer{{whole, io.EOF}}, 1, "", false},
 		{"in two streams", []answer{{"twelve", broken}, {" bytes", io.EOF}}, 2, "", false},
@@ -77,7 +77,7 @@ func TestFetchSegment(t *testing.T) {
 		{"an empty file there", []answer{{"", io.EOF}}, 1, "has 12 bytes, 0 came", false},
 		{"the connection stays broken", []answer{{"twelve", broken}, {"", broken}}, fetchTries, "connection lost", true},
 		{"a longer file there", []answer{{whole + "!", io.EOF}}, 1, "more came", true},
-		{"other bytes", []answer{{"twelve BYTES", io.EOF}}, 1, "came with checksum", false},
+		{"other bytes", []answer{{"twelve BYTES", io.EOF}}, 1, "was received with the checksum", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -15,10 +15,10 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// This file is about the folder in which the state of another replica arrives; ../FORMAT.md lists
-// its files. A file of a segment is whole and synced once its name does not end in .tmp. The file
-// STATE is written last: with it the state can be taken over without the other replica. AHEAD
-// remembers that a state was taken over that is ahead of the log.
+// This file handles the folder that receives the state of another replica; ../FORMAT.md lists its
+// files. A segment's file is complete and synced once its name does not end in .tmp. The file STATE
+// is written last: with it the state can be taken over without the other replica. AHEAD records
+// that a state was taken over that is ahead of the log.
 
 const (
 	folderName    = "incoming"
@@ -31,7 +31,7 @@ const (
 	stateHeadSize = 16
 )
 
-// castagnoli is the table of all checksums here.
+// castagnoli is the CRC table of all checksums in this package.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // folder is the folder incoming of a shard.
@@ -41,7 +41,7 @@ type folder struct {
 	shard uint32
 }
 
-// fetchedName returns the name of a segment's file before the segment has an id on this replica.
+// fetchedName returns the name of a segment's file before the segment gets an id on this replica.
 func fetchedName(m *segment.Meta) string {
 	return fmt.Sprintf("%08x-%08x-%d.fetched", m.FileCRC, m.FooterCRC, m.Bytes)
 }
@@ -57,7 +57,7 @@ func (in folder) names() ([]string, error) {
 	return names, err
 }
 
-// put makes a small file durable, in the place of any old one.
+// put writes a small file durably and replaces an old one.
 func (in folder) put(name, magic string, payload []byte) error {
 	b := append(make([]byte, 0, stateHeadSize+len(payload)), magic...)
 	b = binary.LittleEndian.AppendUint16(b, stateVersion)
@@ -67,7 +67,7 @@ func (in folder) put(name, magic string, payload []byte) error {
 	return vfs.Publish(in.fs, in.path(name), append(b, payload...))
 }
 
-// get returns the payload of a small file; nil if there is none.
+// get returns the payload of a small file, or nil if there is none.
 func (in folder) get(name, magic string) ([]byte, error) {
 	path := in.path(name)
 	b, err := vfs.ReadFile(in.fs, path)
@@ -79,7 +79,7 @@ func (in folder) get(name, magic string) ([]byte, error) {
 	}
 	switch {
 	case len(b) < stateHeadSize || string(b[:4]) != magic:
-		return nil, fmt.Errorf("%s is damaged: it does not begin as it should; remove it, its content will be fetched again",
+		return nil, fmt.Errorf("%s is damaged: it has a wrong header; remove it, and its content will be fetched again",
 			path)
 	case binary.LittleEndian.Uint16(b[4:]) != stateVersion:
 		return nil, fmt.Errorf("%s was written by a newer version of this program: its format version is %d, this one "+
@@ -89,13 +89,14 @@ func (in folder) get(name, magic string) ([]byte, error) {
 		return nil, fmt.Errorf("%s belongs to shard %d, not to shard %d: the directory is misplaced", path,
 			binary.LittleEndian.Uint32(b[8:]), in.shard)
 	case crc32.Checksum(b[stateHeadSize:], castagnoli) != binary.LittleEndian.Uint32(b[12:]):
-		return nil, fmt.Errorf("%s is damaged: it does not match its checksum; remove it, its content will be fetched again",
+		return nil, fmt.Errorf("%s is damaged: it does not match its checksum; remove it, and its content will be fetched "+
+			"again",
 			path)
 	}
 	return b[stateHeadSize:], nil
 }
 
-// state returns the complete state in the folder; nil if there is none.
+// state returns the complete state in the folder, or nil if there is none.
 func (in folder) state() (*manifest.State, error) {
 	b, err := in.get(stateFileName, stateMagic)
 	if b == nil || err != nil {
@@ -111,7 +112,7 @@ func (in folder) ahead() (uint64, error) {
 		return 0, err
 	}
 	if len(b) != 8 {
-		return 0, fmt.Errorf("%s has %d bytes behind its head, want 8", in.path(aheadFileName), len(b))
+		return 0, fmt.Errorf("%s has %d bytes after its header, want 8", in.path(aheadFileName), len(b))
 	}
 	return binary.LittleEndian.Uint64(b), nil
 }
@@ -123,7 +124,7 @@ func (in folder) setAhead(index uint64) error {
 	return in.put(aheadFileName, aheadMagic, binary.LittleEndian.AppendUint64(nil, index))
 }
 
-// clear removes what was fetched, STATE first: without it the rest means nothing.
+// clear removes the fetched files, STATE first, because without it the rest has no meaning.
 func (in folder) clear() error {
 	names, err := in.names()
 	if err != nil {
@@ -152,8 +153,8 @@ func (in folder) clear() error {
 	return in.fs.SyncDir(in.dir)
 }
 
-// unname gives the files of a complete state the names back that they had while they were fetched:
-// a newer state is about to replace it, and may have some of the same files.
+// unname renames the files of a complete state back to the names that they had during the fetch: a
+// newer state will replace it, and may have some of the same files.
 func (in folder) unname(st *manifest.State) error {
 	if err := in.fs.Remove(in.path(stateFileName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -171,18 +172,18 @@ func (in folder) unname(st *manifest.State) error {
 	return in.fs.SyncDir(in.dir)
 }
 
-// partName returns the name of what an earlier attempt got of a file, while it is copied into a
-// new one.
+// partName returns the name of a file's part from an earlier attempt while it is copied to a new
+// file.
 func partName(path string) string { return path + ".part" }
 
-// resume creates the file that a fetched one is written to, and copies into it what an earlier
-// attempt got of the file: that was not synced, but the file is checked when it is whole. at is the
-// length of what was copied, at most size, and crc its checksum.
+// resume creates the file that receives a segment, and copies to it what an earlier attempt
+// received. That part was not synced, but the file is checked when it is complete. at is the length
+// of what was copied, at most size, and crc its checksum.
 func (in folder) resume(path string, size int64) (f vfs.File, at int64, crc uint32, err error) {
 	temp, part := segment.TempName(path), partName(path)
 	have, err := in.fs.Stat(temp)
 	if err == nil {
-		// An attempt that was ended while it copied has less than the one before it.
+		// If an attempt ended while it copied, it has less than the previous one.
 		if old, oerr := in.fs.Stat(part); oerr != nil || old < have {
 			err = in.fs.Rename(temp, part)
 		}

@@ -8,8 +8,8 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// TestFetchGoesOn: what has come of a file is there for the next attempt, whenever the one
-// before it ended; more than the file has is not.
+// TestFetchGoesOn checks that the next attempt continues with the received part of a file, whenever
+// the previous one ended, and that it ignores bytes beyond the file's size.
 func TestFetchGoesOn(t *testing.T) {
 	t.Parallel()
 	const path = "in/f.fetched"

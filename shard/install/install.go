@@ -1,18 +1,17 @@
 // Package install fetches the state of another replica of a shard: for a replica that is new, or
 // further behind than the log of the leader reaches back.
 //
-// Raft must not wait for segments: it would neither vote nor append. So the snapshot that a leader
-// sends, which only names them, is held back before raft sees it, and Stage fetches the state that
+// Raft must not wait for segments: it would neither vote nor append. So the snapshot of a leader,
+// which only names the segments, is held back before raft gets it, and Stage fetches the state that
 // it describes. One job at a time pins the state of the leader and copies manifest and files into
-// the folder incoming. Then raft stores the snapshot, and the shard puts the state in the place of
-// its own:
+// the folder incoming. Then raft stores the snapshot, and the shard replaces its own state:
 //
 //	on disk   incoming/* → STATE → (snapshot stored by raft) → AHEAD → incoming/ID → segments/ID
 //	          → both folders synced → manifest replaced → incoming emptied
 //
-// A crash before STATE is written costs nothing: the next job continues with the files that are
-// here. A crash between STATE and the new manifest is made good by the start, which finds the
-// snapshot stored and takes the state over once more. After that there are only files to remove.
+// After a crash before STATE is written, the next job continues with the files that are here. After
+// a crash between STATE and the new manifest, the next start finds the stored snapshot and takes
+// the state over again. After a later crash there are only files to remove.
 //
 // The package knows neither the manifest in use nor the rows in memory: the shard calls Arrived,
 // Arrival's methods and, at the end, Clear.
@@ -33,7 +32,7 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// IDs gives ids to segments.
+// IDs assigns ids to segments.
 type IDs interface {
 	// Take returns a new id, Upcoming the next one.
 	Take() uint64
@@ -42,7 +41,7 @@ type IDs interface {
 	Raise(next uint64)
 }
 
-// Config says what an Installer works for. All fields are required, Peers in groups of several.
+// Config configures an Installer. All fields are required; Peers only in groups of several.
 type Config struct {
 	ShardID, Incarnation uint32
 	NodeID               string
@@ -51,12 +50,12 @@ type Config struct {
 	FS  vfs.FS
 	// Peers connects to the shard service of a node.
 	Peers func(nodeID string) (grpc.ClientConnInterface, error)
-	// Rate bounds how fast files come.
+	// Rate limits how fast files are received.
 	Rate *Rate
 	IDs  IDs
 	// Full reports whether the disk is too full to fetch anything.
 	Full func() bool
-	// Begin notes that a job begins, and returns what to call when it has ended.
+	// Begin records that a job has begun, and returns a function to call when it has ended.
 	Begin  func(kind, detail string, totalBytes int64) (done func(error))
 	Logger *slog.Logger
 }
@@ -92,8 +91,8 @@ func New(cfg Config) *Installer {
 	}
 }
 
-// Stage fetches the state of the leader up to at least index, unless it is here. The work goes on
-// when ctx ends before.
+// Stage fetches the state of the leader up to at least index, unless it is here. If ctx ends, the
+// work continues in the background.
 func (n *Installer) Stage(ctx context.Context, leader string, index uint64) error {
 	for {
 		st, err := n.folder.state()
@@ -119,7 +118,7 @@ func (n *Installer) Stage(ctx context.Context, leader string, index uint64) erro
 	}
 }
 
-// start returns the job that runs, or a new one.
+// start returns the running job, or starts a new one.
 func (n *Installer) start(from string) (*job, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -168,7 +167,7 @@ func (n *Installer) run(ctx context.Context, job *job) {
 	close(job.ended)
 }
 
-// Close ends the job that runs, waits for it, and lets none begin.
+// Close ends the running job, waits for it, and prevents further ones.
 func (n *Installer) Close() {
 	n.mu.Lock()
 	n.closed = true
@@ -179,7 +178,7 @@ func (n *Installer) Close() {
 	n.ended.Wait()
 }
 
-// Progress returns whether a job runs, and how many bytes it has fetched, of how many.
+// Progress returns whether a job is running, how many bytes it has fetched, and the total.
 func (n *Installer) Progress() (running bool, done, total int64) {
 	return n.running.Load(), n.done.Load(), n.total.Load()
 }

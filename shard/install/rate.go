@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// Rate bounds how fast the shards of a node fetch state from others, together. It may be
-// used concurrently.
+// Rate limits how fast the shards of a node, together, fetch state from others. It may be used
+// concurrently.
 type Rate struct {
 	perSecond int64
 	mu        sync.Mutex
-	next      time.Time // when the next byte may come
+	next      time.Time // when the next byte may be received
 }
 
-// NewRate returns a bound of so many bytes a second.
+// NewRate returns a limit of n bytes a second.
 func NewRate(bytesPerSecond int64) *Rate { return &Rate{perSecond: bytesPerSecond} }
 
-// Wait waits until n more bytes may have come.
+// Wait waits until n more bytes may be received.
 func (r *Rate) Wait(ctx context.Context, n int) error {
 	r.mu.Lock()
 	now := time.Now()

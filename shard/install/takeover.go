@@ -9,11 +9,11 @@ import (
 	"cordwood/shard/segment"
 )
 
-// This file has the steps by which a shard takes over the state that was fetched.
+// This file has the steps by which a shard takes over a fetched state.
 
-// Open looks at what an earlier process fetched, so that ids that it gave are not given again. base
-// is the applied index of the manifest. It returns up to which index the manifest may be ahead of
-// the log.
+// Open checks what an earlier process fetched, so that ids which it assigned are not reused. base
+// is the applied index of the manifest. It returns the index up to which the manifest may be ahead
+// of the log.
 func (n *Installer) Open(base uint64) (ahead uint64, err error) {
 	st, err := n.folder.state()
 	if err != nil {
@@ -21,7 +21,7 @@ func (n *Installer) Open(base uint64) (ahead uint64, err error) {
 	}
 	if st != nil {
 		n.cfg.IDs.Raise(st.NextSegmentID)
-		if st.AppliedIndex <= base { // it was taken over, or is of no use any more
+		if st.AppliedIndex <= base { // it was taken over, or is no longer useful
 			if err := n.folder.clear(); err != nil {
 				return 0, err
 			}
@@ -30,13 +30,13 @@ func (n *Installer) Open(base uint64) (ahead uint64, err error) {
 	return n.folder.ahead()
 }
 
-// Arrived returns the complete state that was fetched; nil if there is none.
+// Arrived returns the complete fetched state, or nil if there is none.
 func (n *Installer) Arrived() (*manifest.State, error) { return n.folder.state() }
 
-// SetAhead notes on disk that the manifest may be ahead of the log up to an index.
+// SetAhead records on disk the index up to which the manifest may be ahead of the log.
 func (n *Installer) SetAhead(index uint64) error { return n.folder.setAhead(index) }
 
-// MoveIn moves the files of fetched segments into the folder of the segments in use, except those
+// MoveIn moves the files of fetched segments to the folder of the segments in use, except those
 // that were moved before a crash, and makes the names durable.
 func (n *Installer) MoveIn(segments []segment.Meta, dir string) error {
 	for i := range segments {
@@ -60,11 +60,11 @@ func (n *Installer) MoveIn(segments []segment.Meta, dir string) error {
 // Clear empties the folder after its state was taken over.
 func (n *Installer) Clear() {
 	if err := n.folder.clear(); err != nil {
-		n.cfg.Logger.Warn("what was fetched from another replica stays behind until the next start", "error", err)
+		n.cfg.Logger.Warn("could not remove the fetched files of another replica; the next start removes them", "error", err)
 	}
 }
 
-// Forget removes what was fetched and never taken over, if the replica has caught up by the log
+// Forget removes a fetched state that was never taken over because the replica caught up by the log
 // alone.
 func (n *Installer) Forget(caughtUp func() bool) {
 	n.mu.Lock()
@@ -73,6 +73,6 @@ func (n *Installer) Forget(caughtUp func() bool) {
 		return
 	}
 	if err := n.folder.clear(); err != nil {
-		n.cfg.Logger.Warn("what was fetched from another replica and is not needed stays behind", "error", err)
+		n.cfg.Logger.Warn("could not remove unneeded files fetched from another replica", "error", err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"cordwood/shard/segment"
 )
 
-// reader reads the fields of a record whose checksum is right.
+// reader reads the fields of a record whose checksum has been verified.
 type reader struct {
 	name string
 	at   int64 // offset of the record's payload, for errors
@@ -22,11 +22,11 @@ type reader struct {
 
 func (r *reader) corrupt(want string) {
 	if r.err == nil {
-		r.err = &ErrCorrupt{File: r.name, Offset: r.at, Want: want, Got: "something else, under a right checksum"}
+		r.err = &ErrCorrupt{File: r.name, Offset: r.at, Want: want, Got: "something else, although the checksum is right"}
 	}
 }
 
-// field is a field's value: v of a number, b of bytes.
+// field is a field's value: v for a number, b for bytes.
 type field struct {
 	typ protowire.Type
 	v   uint64
@@ -58,7 +58,7 @@ func (r *reader) fields(b []byte, do func(num protowire.Number, f field) bool) {
 			n = -1
 		}
 		if n < 0 {
-			r.corrupt(fmt.Sprintf("a value of field %d", num))
+			r.corrupt(fmt.Sprintf("a value for field %d", num))
 			return
 		}
 		b = b[n:]
@@ -70,7 +70,8 @@ func (r *reader) fields(b []byte, do func(num protowire.Number, f field) bool) {
 
 func (f field) int() int64 { return protowire.DecodeZigZag(f.v) }
 
-// edit adds what a record has to an edit, and reports whether that goes on in the next record.
+// edit adds the contents of a record to an edit, and reports whether the edit continues in the next
+// record.
 func (r *reader) edit(b []byte, e *Edit) (more bool) {
 	r.fields(b, func(num protowire.Number, f field) bool {
 		switch num {
@@ -118,10 +119,10 @@ func (r *reader) edit(b []byte, e *Edit) (more bool) {
 	return more
 }
 
-// table takes over an encoded definition, of which only the id is looked for: its
-// checksum is right, and a shard has tens of thousands.
+// table decodes a definition but reads only its id. The checksum protects the rest, and a shard has
+// tens of thousands of definitions.
 func (r *reader) table(b []byte) Table {
-	t := Table{Def: bytes.Clone(b)} // b keeps the whole file in memory
+	t := Table{Def: bytes.Clone(b)} // a slice of b would keep the whole file in memory
 	for rest := b; len(rest) > 0; {
 		num, typ, n := protowire.ConsumeField(rest)
 		if n < 0 {
@@ -293,7 +294,7 @@ func (r *reader) era(b []byte) (era Era) {
 			era.Before = f.v
 		case eraMerge:
 			if f.v > uint64(query.LastNonNull) {
-				r.corrupt("a way to merge rows")
+				r.corrupt("a merge mode")
 			}
 			era.Merge = query.Merge(f.v)
 		default:

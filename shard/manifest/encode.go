@@ -11,12 +11,12 @@ import (
 // writer encodes a message.
 type writer struct {
 	b []byte
-	// full, if set, is called when there are most bytes, and returns what to append the rest to.
+	// full, if set, is called when a record has most bytes. It returns the buffer for the rest.
 	most int
 	full func(b []byte) []byte
 }
 
-// next comes before each field of an edit that may begin another record.
+// next is called before each field of an edit; the field may start another record.
 func (w *writer) next() {
 	if w.full != nil && len(w.b) >= w.most {
 		w.b = w.full(w.b)
@@ -43,7 +43,7 @@ func (w *writer) fixed64(f protowire.Number, v uint64) {
 	w.b = protowire.AppendFixed64(protowire.AppendTag(w.b, f, protowire.Fixed64Type), v)
 }
 
-// append appends the payload of a record that has all of e.
+// append appends the payload of a record that contains all of e.
 func (e *Edit) append(dst []byte) []byte {
 	w := writer{b: dst}
 	e.write(&w)
@@ -160,7 +160,7 @@ func appendSegment(m *segment.Meta) []byte {
 	return w.b
 }
 
-// appendSpans packs the spans of a shared segment: there may be tens of thousands.
+// appendSpans encodes the spans of a shared segment compactly: there may be tens of thousands.
 func appendSpans(b []byte, spans []segment.TableSpan) []byte {
 	last := uint64(0)
 	for _, t := range spans {

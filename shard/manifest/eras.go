@@ -6,23 +6,22 @@ import (
 	"cordwood/shard/query"
 )
 
-// Merging is how rows of a table merge that were written before the table's definition
-// changed that.
+// Merging has the merge modes of a table's rows that were written before its merge mode changed.
 type Merging struct {
 	TableID uint64
-	// Eras ascend.
+	// Eras are in ascending order.
 	Eras []Era
 }
 
-// Era is the time during which rows of a table merged in one way: those in segments of an
-// order below Before, and not in an era before. The table's definition applies to everything that
-// is in no era.
+// Era is a time during which the merge mode of a table did not change. It has the rows in segments
+// with an order below Before that are in no earlier era. The table's present definition applies to
+// rows that are in no era.
 type Era struct {
 	Before uint64
 	Merge  query.Merge
 }
 
-// forgetEras leaves out the eras without rows.
+// forgetEras removes eras without rows.
 func (s *State) forgetEras() {
 	if len(s.Merging) == 0 {
 		return
@@ -66,7 +65,7 @@ func (s *State) forgetEras() {
 	s.Merging = kept
 }
 
-// eraOf returns the index of the era of segments of an order; len(eras) if it is none.
+// eraOf returns the index of the era of segments with an order, or len(eras) if there is none.
 func eraOf(eras []Era, order uint64) int {
 	i, _ := slices.BinarySearchFunc(eras, order, func(e Era, order uint64) int {
 		if e.Before > order {

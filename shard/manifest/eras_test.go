@@ -9,8 +9,8 @@ import (
 	"cordwood/shard/segment"
 )
 
-// TestEras: eras come and go with the rows that were written in them, over edits, their
-// repetition, and a file.
+// TestEras checks that eras are added and removed together with their rows, by edits, by repeated
+// edits, and after rewriting the file.
 func TestEras(t *testing.T) {
 	own := func(id, order, table uint64) segment.Meta {
 		m := seg(id, table)

@@ -16,13 +16,13 @@ const (
 	headerSize = 16
 
 	recordMark = "CWRE"
-	// recordHead bytes begin a record: mark, length, checksum.
+	// recordHead is the number of bytes before a record's payload: mark, length, checksum.
 	recordHead = 12
 	maxRecord  = 1 << 30
 )
 
-// An edit goes on in another record once one has maxPart bytes; a field of more than maxField
-// bytes is refused, so that no record comes near to maxRecord. Tests lower them.
+// An edit continues in another record once one has maxPart bytes. A field of more than maxField
+// bytes is refused, so that no record comes near maxRecord. Tests lower these limits.
 var (
 	maxPart  = 64 << 20
 	maxField = maxRecord / 4
@@ -105,8 +105,8 @@ func appendHeader(dst []byte, shardID uint32) []byte {
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[at:], castagnoli))
 }
 
-// records passes the records that hold an edit to put, one after the other, the first behind
-// head. put must not keep what it is given.
+// records encodes an edit as one or more records and passes them to put in order. The first record
+// comes after head. put must not keep its argument.
 func records(head []byte, e *Edit, put func(b []byte) error) error {
 	at := len(head)
 	var err error
@@ -127,7 +127,7 @@ func records(head []byte, e *Edit, put func(b []byte) error) error {
 	return put(endRecord(w.b, at))
 }
 
-// beginRecord appends a record's head, and endRecord completes the record that begins at an offset.
+// beginRecord appends a record's header. endRecord completes the record that starts at an offset.
 func beginRecord(dst []byte) []byte {
 	dst = append(dst, recordMark...)
 	return append(dst, make([]byte, recordHead-len(recordMark))...)
@@ -151,7 +151,7 @@ type file struct {
 	torn    int64 // bytes of an unfinished record at the end
 }
 
-// placed is an edit and where it lies.
+// placed is an edit and its offset.
 type placed struct {
 	offset, size int64
 	records      int
@@ -176,16 +176,15 @@ func parse(name string, b []byte) (*file, error) {
 		return nil, &ErrUnsupported{File: name, Version: v, Supported: version}
 	}
 	f := &file{shardID: binary.LittleEndian.Uint32(b[8:])}
-	more := false // the last edit goes on in the next record
+	more := false // whether the last edit continues in the next record
 	for at := headerSize; at < len(b); {
 		n, want, got := checkRecord(b[at:])
 		if n == 0 {
-			// Only what was being appended when the machine stopped can be unfinished;
-			// it is the last thing in the file, and the first record never is: it was
-			// complete before the file got its name.
+			// Only the append that a crash interrupted can be unfinished, and it is the last thing
+			// in the file. The first record never is: it was complete before the file got its name.
 			next := nextRecord(b, at+1)
 			if next >= 0 {
-				return nil, corrupt(at, want, fmt.Sprintf("%s, and a sound record at offset %d", got, next))
+				return nil, corrupt(at, want, fmt.Sprintf("%s, and an intact record at offset %d", got, next))
 			}
 			if len(f.edits) == 0 || more && len(f.edits) == 1 {
 				return nil, corrupt(at, want, got)
@@ -216,11 +215,11 @@ func parse(name string, b []byte) (*file, error) {
 	return f, nil
 }
 
-// checkRecord returns the size of the sound record that b begins with, or 0 and what
-// is wrong with it.
+// checkRecord returns the size of the intact record at the start of b, or 0 and what is wrong with
+// it.
 func checkRecord(b []byte) (n int, want, got string) {
 	if len(b) < recordHead {
-		return 0, fmt.Sprintf("a record head of %d bytes", recordHead), fmt.Sprintf("%d bytes", len(b))
+		return 0, fmt.Sprintf("a record header of %d bytes", recordHead), fmt.Sprintf("%d bytes", len(b))
 	}
 	if string(b[:4]) != recordMark {
 		return 0, fmt.Sprintf("record mark %q", recordMark), fmt.Sprintf("%q", b[:4])
@@ -236,7 +235,7 @@ func checkRecord(b []byte) (n int, want, got string) {
 	return n, "", ""
 }
 
-// nextRecord returns where the first sound record at or behind from begins, or -1.
+// nextRecord returns where the first intact record at or after from begins, or -1.
 func nextRecord(b []byte, from int) int {
 	for from < len(b) {
 		i := bytes.Index(b[from:], []byte(recordMark))

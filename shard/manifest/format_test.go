@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestGolden reads the file of every released version, and of one to come.
+// TestGolden reads files of every released version, and of an imagined future one.
 func TestGolden(t *testing.T) {
 	b := appendHeader(nil, 17)
 	for _, e := range slices.Concat(edits(), newEdits()) {
@@ -66,7 +66,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// refreshHeader returns the header of b with a right checksum.
+// refreshHeader returns the header of b with a correct checksum.
 func refreshHeader(b []byte) []byte {
 	h := appendHeader(nil, 17)
 	h[4] = b[4]
@@ -123,7 +123,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestRawSegment keeps whether a segment is raw.
+// TestRawSegment checks that the manifest keeps whether a segment is raw.
 func TestRawSegment(t *testing.T) {
 	want := Edit{Add: []segment.Meta{seg(1, 7), seg(2, 7)}}
 	want.Add[1].Raw = true

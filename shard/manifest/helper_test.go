@@ -78,7 +78,7 @@ func shared(id uint64, spans ...segment.TableSpan) segment.Meta {
 	return m
 }
 
-// newEdits returns a history with what version 2 has and version 1 has not.
+// newEdits returns a history with the additions of version 2.
 func newEdits() []*Edit {
 	span := func(table uint64, lo, hi int64) segment.TableSpan {
 		return segment.TableSpan{TableID: table, Rows: 7, MinTime: lo, MaxTime: hi}
@@ -107,7 +107,7 @@ func newEdits() []*Edit {
 	}
 }
 
-// newFinal returns the state that edits and newEdits lead to.
+// newFinal returns the state after edits and newEdits.
 func newFinal() *State {
 	return &State{
 		AppliedIndex: 13, AppliedTerm: 2, NextSegmentID: 16, Clock: 4000,
@@ -117,7 +117,7 @@ func newFinal() *State {
 	}
 }
 
-// final returns the state that edits lead to.
+// final returns the state after edits.
 func final() *State {
 	return &State{
 		AppliedIndex: 9, AppliedTerm: 2, NextSegmentID: 5, Clock: 2000, Segments: []segment.Meta{seg(1, 7), seg(3, 7)},

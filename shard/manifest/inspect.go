@@ -10,8 +10,7 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// Inspect prints a manifest file as text: the header, each edit, and the state that
-// they add up to.
+// Inspect prints a manifest file as text: the header, each edit, and the resulting state.
 func Inspect(w io.Writer, fsys vfs.FS, path string) error {
 	b, err := vfs.ReadFile(fsys, path)
 	if err != nil {
@@ -96,7 +95,7 @@ func (p *printer) edit(e *Edit) {
 	for _, s := range e.Sessions {
 		log := ""
 		if s.Unlogged {
-			log = ", beside the log"
+			log = ", without the log"
 		}
 		p.line("  session %016x%s: up to %d, last at %s", s.ID, log, s.High, when(s.LastUnixNano))
 	}

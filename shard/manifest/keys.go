@@ -6,14 +6,14 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Key is a batch of a request with a key that was appended.
+// Key is an appended batch of a request with a key.
 type Key struct {
 	Session, Seq uint64
 	// At is the replicated clock at the append, in nanoseconds since 1970.
 	At int64
 }
 
-// appendKeys packs keys in the order in which they were appended: a shard may remember
+// appendKeys encodes keys compactly, in the order in which they were appended: a shard may remember
 // hundreds of thousands.
 func appendKeys(b []byte, keys []Key) []byte {
 	last := int64(0)
@@ -26,7 +26,7 @@ func appendKeys(b []byte, keys []Key) []byte {
 	return b
 }
 
-// keys returns the inverse of appendKeys.
+// keys is the inverse of appendKeys.
 func (r *reader) keys(b []byte) []Key {
 	keys := make([]Key, 0, len(b)/17)
 	last := int64(0)

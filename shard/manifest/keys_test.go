@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestKeys: the keys of the last edit that tells of an index are there after a start.
+// TestKeys checks that after a start the state has the keys of the last edit with an applied index.
 func TestKeys(t *testing.T) {
 	fsys := mem(t)
 	m := open(t, fsys, "/s")
@@ -23,7 +23,7 @@ func TestKeys(t *testing.T) {
 	if got := m.State().Keys; !reflect.DeepEqual(got, want) {
 		t.Errorf("after a start: keys %v, want %v", got, want)
 	}
-	commit(t, m, &Edit{AppliedIndex: 7, AppliedTerm: 1, Clock: 300}) // written anew, without
+	commit(t, m, &Edit{AppliedIndex: 7, AppliedTerm: 1, Clock: 300}) // rewritten without keys
 	if got := open(t, fsys, "/s").State().Keys; len(got) != 0 {
 		t.Errorf("keys %v, want none", got)
 	}

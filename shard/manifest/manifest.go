@@ -1,19 +1,17 @@
-// Package manifest is the commit point of a shard's durable state: which segments
-// are live, up to which index of the log they hold everything, and the state that
-// must survive with them: table definitions, dropped tables, the sessions of
-// writers. What is in the manifest exists; a segment file that is not in it does not.
+// Package manifest is the commit point of a shard's durable state: which segments are live, up to
+// which index of the log they have everything, and the state that must survive with them: table
+// definitions, dropped tables, the sessions of writers. A segment file that is not in the manifest
+// does not count.
 //
-// It is a file of edits, each with a checksum, that is written anew when it grows;
-// FORMAT.md has the bytes. It knows nothing of segment files except their Meta, and
-// touches none.
+// It is a file of edits, each with a checksum, that is rewritten when it has grown; FORMAT.md
+// describes the bytes. It knows only the Meta of segment files, and never accesses the files.
 //
-// Life cycle: Open reads the state. The first Commit after that, and one that finds
-// the file grown, writes a new file and puts it in the old one's place; the others
-// append. Close closes. After a failed Commit the Manifest refuses more; open it
-// again to find out what became of the edit.
+// Life cycle: Open reads the state. The first Commit after that writes a new file and replaces the
+// old one, and so does a Commit that finds that the file has grown; the others append. Close
+// closes. After a failed Commit the Manifest refuses further commits; open it again to find out
+// whether the edit is on disk.
 //
-// A Manifest is used by one goroutine at a time. State is immutable and may be read
-// by any.
+// One goroutine at a time uses a Manifest. State is immutable and may be read by any goroutine.
 package manifest
 
 import (
@@ -28,41 +26,42 @@ import (
 // FileName is the name of the manifest in the shard's directory.
 const FileName = "MANIFEST"
 
-// rewriteBytes is the smallest size at which the file is written anew, if it is also
-// rewriteFactor times as large as it was when it was last written anew.
+// The file is rewritten when it has at least rewriteBytes and rewriteFactor times the size that it
+// had after the last rewrite.
 const (
 	rewriteBytes  = 1 << 20
 	rewriteFactor = 4
 )
 
 var (
-	// ErrIndexRegress is returned for an edit whose applied index, if it has one, is below
-	// the state's.
-	ErrIndexRegress = errors.New("applied index would fall")
-	// ErrTooLarge is returned for an edit with a definition that could not be read again. Nothing is written.
+	// ErrIndexRegress is the error for an edit whose applied index, if it has one, is below the
+	// state's.
+	ErrIndexRegress = errors.New("the applied index would decrease")
+	// ErrTooLarge is the error for an edit with a definition that could not be read again. Nothing
+	// is written.
 	ErrTooLarge = errors.New("a part of the manifest is too large")
-	// ErrBroken is returned by every Commit after one whose outcome is unknown.
+	// ErrBroken is the error of every Commit after one whose outcome is unknown.
 	ErrBroken = errors.New("an earlier commit failed; the manifest must be opened again")
 )
 
-// ErrCorrupt is the error for a file that no Commit and no crash leaves. It comes as
-// a *ErrCorrupt.
+// ErrCorrupt is the error for a file in a state that no Commit and no crash leaves behind. It is
+// returned as a *ErrCorrupt.
 type ErrCorrupt struct {
 	File   string
 	Offset int64
-	// Want is what a sound file has there, and Got what was found.
+	// Want is what an intact file has there, and Got what was found.
 	Want, Got string
 }
 
-// Error names the file, the offset, what was wanted and what was found.
+// Error names the file, the offset, what was expected and what was found.
 func (e *ErrCorrupt) Error() string {
-	return fmt.Sprintf("manifest %s is corrupt at offset %d: want %s, got %s; restore the shard's directory from a "+
+	return fmt.Sprintf("manifest %s is damaged at offset %d: want %s, got %s; restore the shard's directory from a "+
 		"replica or a backup",
 		e.File, e.Offset, e.Want, e.Got)
 }
 
-// ErrUnsupported is the error for a sound file of a format that this program does
-// not know. It comes as a *ErrUnsupported.
+// ErrUnsupported is the error for an intact file of a format that this program does not know. It is
+// returned as a *ErrUnsupported.
 type ErrUnsupported struct {
 	File               string
 	Version, Supported uint16
@@ -81,7 +80,7 @@ func (e *ErrUnsupported) Error() string {
 		e.File, e.Version, e.Supported)
 }
 
-// Config says whose manifest it is. All fields are required.
+// Config names the shard and the directory of a manifest. All fields are required.
 type Config struct {
 	FS      vfs.FS
 	Dir     string
@@ -95,14 +94,14 @@ type Manifest struct {
 	torn   int64
 	file   vfs.File // edits are appended to it; nil until the first Commit
 	size   int64
-	base   int64 // size when the file was last written anew
+	base   int64 // size of the file after the last rewrite
 	broken bool
 }
 
-// Open reads the manifest of a shard; a directory without one gives the zero State.
-// It changes nothing but to remove a new file that a crash left unfinished.
+// Open reads the manifest of a shard; for a directory without one it returns the zero State. It
+// changes nothing, except that it removes an unfinished new file left by a crash.
 //
-// It returns *ErrCorrupt or *ErrUnsupported for a file that it cannot vouch for.
+// It returns *ErrCorrupt or *ErrUnsupported for a file that it cannot read reliably.
 func Open(cfg Config) (*Manifest, error) {
 	m := &Manifest{cfg: cfg, state: &State{}}
 	names, err := cfg.FS.ReadDir(cfg.Dir)
@@ -113,7 +112,7 @@ func Open(cfg Config) (*Manifest, error) {
 		switch name {
 		case segment.TempName(FileName):
 			if err := cfg.FS.Remove(filepath.Join(cfg.Dir, name)); err != nil {
-				return nil, fmt.Errorf("manifest: remove unfinished file: %w", err)
+				return nil, fmt.Errorf("manifest: remove an unfinished file: %w", err)
 			}
 		case FileName:
 			b, err := vfs.ReadFile(cfg.FS, m.path())
@@ -137,8 +136,8 @@ func Open(cfg Config) (*Manifest, error) {
 	return m, nil
 }
 
-// Read returns the state in a manifest's file, and the length of an unfinished edit at
-// its end. Nothing is changed.
+// Read returns the state in a manifest file, and the length of an unfinished edit at its end. It
+// changes nothing.
 func Read(cfg Config) (st *State, torn int64, err error) {
 	path := filepath.Join(cfg.Dir, FileName)
 	b, err := vfs.ReadFile(cfg.FS, path)
@@ -165,17 +164,17 @@ func (m *Manifest) path() string { return filepath.Join(m.cfg.Dir, FileName) }
 // State returns the committed state. The caller must not change it.
 func (m *Manifest) State() *State { return m.state }
 
-// TornBytes returns the length of an unfinished edit that Open found at the end of the
-// file and left out. Its Commit never returned nil.
+// TornBytes returns the length of an unfinished edit that Open found at the end of the file and
+// ignored. Its Commit never returned nil.
 func (m *Manifest) TornBytes() int64 { return m.torn }
 
-// Commit makes the segments added by e live and those it retires dead, in one step,
-// together with all else that e holds.
+// Commit makes the segments added by e live and those it retires dead, in one step together with
+// the rest of e.
 //
-// When Commit returns nil, e is on disk and every later Open sees it. It returns
-// ErrIndexRegress, and changes nothing, if the applied index would fall, and ErrTooLarge likewise. After any
-// other error the outcome is unknown: m refuses further commits with ErrBroken, and
-// what is in the file must be read by a new Open.
+// When Commit returns nil, e is on disk and every later Open sees it. It returns ErrIndexRegress if
+// the applied index would decrease, or ErrTooLarge, and then changes nothing. After any other error
+// the outcome is unknown: m refuses further commits with ErrBroken, and a new Open must find out
+// what is in the file.
 func (m *Manifest) Commit(e *Edit) error {
 	if m.broken {
 		return ErrBroken
@@ -192,7 +191,7 @@ func (m *Manifest) Commit(e *Edit) error {
 	if m.file == nil || m.size > rewriteBytes && m.size > rewriteFactor*m.base {
 		err = m.rewrite(next.asEdit())
 	} else {
-		// Each record is synced before the next one is written: a crash leaves a beginning.
+		// Each record is synced before the next one is written, so a crash leaves a prefix.
 		err = records(nil, e, func(b []byte) error { return m.write(m.file, b) })
 	}
 	if err != nil {
@@ -215,7 +214,7 @@ func (m *Manifest) fits(e *Edit) error {
 	return nil
 }
 
-// rewrite puts a new file with the given edit in the place of the old one.
+// rewrite replaces the file by a new one with the given edit.
 func (m *Manifest) rewrite(e *Edit) error {
 	temp := filepath.Join(m.cfg.Dir, segment.TempName(FileName))
 	f, err := m.cfg.FS.Create(temp)
@@ -234,7 +233,7 @@ func (m *Manifest) rewrite(e *Edit) error {
 		return errors.Join(err, f.Close())
 	}
 	if m.file != nil {
-		m.file.Close() // replaced; nothing depends on it any more
+		m.file.Close() // the file was replaced, so nothing depends on it any more
 	}
 	m.file, m.base = f, m.size
 	return nil

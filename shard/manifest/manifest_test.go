@@ -71,7 +71,7 @@ func TestIndexRegress(t *testing.T) {
 	commit(t, m, &Edit{AppliedIndex: 10})
 }
 
-// TestOrder is the transcript of commits: what is written and synced, in which order.
+// TestOrder records what commits write and sync, and in which order.
 func TestOrder(t *testing.T) {
 	var rec vfs.Recorder
 	m := open(t, vfs.Hook(mem(t), rec.Record), "/s")
@@ -86,7 +86,7 @@ func TestOrder(t *testing.T) {
 	}
 	commit(t, m, edits()[1])
 	if diff := cmp.Diff([]string{"write MANIFEST.tmp", "sync MANIFEST.tmp"}, rec.Transcript()); diff != "" {
-		t.Error(diff) // the handle keeps its first name in the transcript
+		t.Error(diff) // the handle keeps its first name in the record
 	}
 }
 
@@ -110,8 +110,8 @@ func TestRewriteWhenLarge(t *testing.T) {
 	}
 }
 
-// TestFaults fails every operation of a history once, with and without a crash after
-// it: what was committed is there, what was not is there or not, and nothing else.
+// TestFaults makes every operation of a history fail once, with and without a crash after it.
+// Committed edits must be there, the failed one may or may not be, and nothing else.
 func TestFaults(t *testing.T) {
 	boom := errors.New("boom")
 	for _, crash := range []bool{false, true} {
@@ -165,7 +165,7 @@ func TestRecovery(t *testing.T) {
 	tests := []struct {
 		name    string
 		change  func([]byte) []byte
-		records int // that survive; -1: an error
+		records int // records that survive; -1 means an error
 		err     string
 	}{
 		{"sound", cut(len(whole)), 3, ""},
@@ -190,7 +190,7 @@ func TestRecovery(t *testing.T) {
 			"middle record damaged", flip(ends[0] + recordHead + 3), -1,
 			fmt.Sprintf("offset %d: want record checksum", ends[0]),
 		},
-		{"middle record's mark damaged", flip(ends[0]), -1, fmt.Sprintf(`a sound record at offset %d`, ends[1])},
+		{"middle record's mark damaged", flip(ends[0]), -1, fmt.Sprintf(`an intact record at offset %d`, ends[1])},
 		{"middle record's length damaged", flip(ends[0] + 7), -1, fmt.Sprintf("offset %d: want a record of", ends[0])},
 		{
 			"another shard's", func(b []byte) []byte { return append(appendHeader(nil, 3), b[headerSize:]...) }, -1,
@@ -224,14 +224,14 @@ func TestRecovery(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(dir, FileName+".tmp")); !errors.Is(err, os.ErrNotExist) {
 				t.Error("the unfinished file is still there")
 			}
-			// The torn tail must not be appended to.
+			// Nothing may be appended to the torn tail.
 			commit(t, m, &Edit{AppliedIndex: 100})
 			equal(t, "after a commit", want.apply(&Edit{AppliedIndex: 100}), open(t, vfs.OS, dir).State())
 		})
 	}
 }
 
-// TestTombstonesGo forgets dropped tables after a while.
+// TestTombstonesGo checks that dropped tables are forgotten after a while.
 func TestTombstonesGo(t *testing.T) {
 	m := open(t, mem(t), "/s")
 	commit(t, m, &Edit{AppliedIndex: 1, Clock: 5, Drop: []uint64{3}}, &Edit{
@@ -240,7 +240,7 @@ func TestTombstonesGo(t *testing.T) {
 		Drop:         []uint64{3, 2},
 	})
 	equal(t, "dropped", &State{AppliedIndex: 2, Clock: 7, Dropped: []Tombstone{{2, 7}, {3, 5}}}, m.State())
-	last := int64(TombstoneTTL) + int64(time.Minute) - 1 // of the step in which they are remembered
+	last := int64(TombstoneTTL) + int64(time.Minute) - 1 // the end of the step in which they are remembered
 	commit(t, m, &Edit{AppliedIndex: 3, Clock: last, Drop: []uint64{4}, Tombstones: []Tombstone{{4, int64(time.Minute)}}})
 	equal(t, "the times of drops", &State{
 		AppliedIndex: 3,
@@ -257,7 +257,7 @@ func TestTombstonesGo(t *testing.T) {
 	}
 }
 
-// TestManyTables opens what 20,000 tables leave.
+// TestManyTables opens the manifest of a shard with 20,000 tables.
 func TestManyTables(t *testing.T) {
 	fsys := mem(t)
 	m := open(t, fsys, "/s")

@@ -14,14 +14,14 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// inParts has edits go on in another record after so many bytes.
+// inParts makes edits continue in another record after the given number of bytes.
 func inParts(t testing.TB, bytes int) {
 	before := maxPart
 	t.Cleanup(func() { maxPart = before })
 	maxPart = bytes
 }
 
-// appendRecords appends an edit as it is written, in one record or several, whose ends it returns.
+// appendRecords appends an edit in one or more records, and returns where they end.
 func appendRecords(dst []byte, e *Edit) (b []byte, ends []int) {
 	_ = records(nil, e, func(rec []byte) error {
 		dst = append(dst, rec...)
@@ -31,7 +31,8 @@ func appendRecords(dst []byte, e *Edit) (b []byte, ends []int) {
 	return dst, ends
 }
 
-// TestEditsInParts commits the same edits in records of every size: what is read is the same.
+// TestEditsInParts commits the same edits with records of every size, and checks that the read
+// state is the same.
 func TestEditsInParts(t *testing.T) {
 	all := append(slices.Concat(edits(), newEdits()), &Edit{
 		AppliedIndex: 20, AppliedTerm: 3, Clock: 5000, Keys: []Key{{1 << 63, 4, 4000}, {1<<63 + 1, 5, 4001}},
@@ -78,7 +79,7 @@ func TestEditsInParts(t *testing.T) {
 	}
 }
 
-// TestFaultsInParts is TestFaults with edits of several records.
+// TestFaultsInParts does what TestFaults does, for edits of several records.
 func TestFaultsInParts(t *testing.T) {
 	inParts(t, 100)
 	boom := errors.New("boom")
@@ -117,11 +118,12 @@ func TestFaultsInParts(t *testing.T) {
 	}
 }
 
-// TestCutInParts cuts a file everywhere, and damages it everywhere: a state is whole or refused.
+// TestCutInParts truncates a file at every length, and damages it at every byte. A read state must
+// be complete; otherwise the file must be refused.
 func TestCutInParts(t *testing.T) {
 	inParts(t, 60)
 	whole := appendHeader(nil, 17)
-	var ends []int // of edits
+	var ends []int // ends of the edits
 	var states []*State
 	state, first, parts := &State{}, 0, 0
 	for _, e := range edits() {
@@ -142,7 +144,7 @@ func TestCutInParts(t *testing.T) {
 		f, err := parse("x", b)
 		if want == nil {
 			if corrupt := (*ErrCorrupt)(nil); !errors.As(err, &corrupt) {
-				t.Fatalf("%s: %v, want that it is corrupt", what, err)
+				t.Fatalf("%s: %v, want that it is damaged", what, err)
 			}
 			return
 		}
@@ -169,7 +171,7 @@ func TestCutInParts(t *testing.T) {
 	for n := range len(whole) + 1 {
 		check(fmt.Sprint("cut to ", n), whole[:n], complete(n))
 	}
-	// A flipped bit is an unfinished end only behind all sound records.
+	// A flipped bit counts as an unfinished end only after all intact records.
 	lastRecord := bytes.LastIndex(whole, []byte(recordMark))
 	for at := headerSize; at < len(whole); at++ {
 		b := bytes.Clone(whole)
@@ -180,12 +182,13 @@ func TestCutInParts(t *testing.T) {
 		}
 		check(fmt.Sprint("flipped at ", at), b, want)
 	}
-	// The last record of a file of one edit cannot be missing.
+	// The last record of a file with one edit cannot be missing.
 	one := whole[:first]
 	check("the first edit without its last record", one[:bytes.LastIndex(one, []byte(recordMark))], nil)
 }
 
-// TestTooLarge refuses a definition that could not be read again, and changes nothing.
+// TestTooLarge checks that a definition that could not be read again is refused, and that nothing
+// changes.
 func TestTooLarge(t *testing.T) {
 	defer func(n int) { maxField = n }(maxField)
 	fsys := mem(t)
@@ -208,7 +211,7 @@ func TestTooLarge(t *testing.T) {
 	equal(t, "opened", m.State(), open(t, fsys, "/s").State())
 }
 
-// TestInspectParts says of how many records an edit is.
+// TestInspectParts checks that Inspect shows the number of records of an edit.
 func TestInspectParts(t *testing.T) {
 	inParts(t, 60)
 	b, _ := appendRecords(appendHeader(nil, 17), edits()[0])

@@ -2,12 +2,12 @@ package manifest
 
 import "fmt"
 
-// Encode returns s as an edit that makes it of nothing, as FORMAT.md has it: what another
-// replica needs to take the state over.
+// Encode returns s as an edit that creates it from the empty state, in the format of FORMAT.md.
+// Another replica needs it to take the state over.
 func (s *State) Encode() []byte { return s.asEdit().append(nil) }
 
-// DecodeState returns the state that Encode encoded. name is where it comes from, for
-// errors, the same as Open.
+// DecodeState returns the state that Encode encoded. name is its source, for errors, which are
+// those of Open.
 func DecodeState(name string, b []byte) (*State, error) {
 	var e Edit
 	r := reader{name: name}
@@ -20,9 +20,9 @@ func DecodeState(name string, b []byte) (*State, error) {
 	return (&State{}).apply(&e), nil
 }
 
-// Replace puts another state in the place of the committed one, in one step. Its applied
-// index must not be lower. When it returns nil the new state is on disk; after an error
-// the outcome is unknown, as Commit says.
+// Replace replaces the committed state by another one, in one step. Its applied index must not be
+// lower. When it returns nil, the new state is on disk. After an error the outcome is unknown, as
+// for Commit.
 func (m *Manifest) Replace(s *State) error {
 	if m.broken {
 		return ErrBroken

@@ -12,8 +12,8 @@ import (
 	"cordwood/shard/segment"
 )
 
-// TombstoneTTL is how long a dropped table is remembered, by the replicated clock. It
-// is part of the replicated rules: a shard forgets it at the same time.
+// TombstoneTTL is how long a dropped table is remembered, by the replicated clock. It is part of
+// the replicated rules, because every replica must forget it at the same time.
 const TombstoneTTL = 7 * 24 * time.Hour
 
 // tombstoneStep is how often a shard forgets tables, by the replicated clock: with the first entry
@@ -22,15 +22,15 @@ const tombstoneStep = time.Minute
 
 // State is the durable state of a shard.
 type State struct {
-	// AppliedIndex is the index of the log up to which Segments and the rest hold
-	// everything; AppliedTerm is its term.
+	// AppliedIndex is the index of the log up to which Segments and the other fields have
+	// everything. AppliedTerm is its term.
 	AppliedIndex, AppliedTerm uint64
-	// NextSegmentID is above the id of every segment that was ever committed.
+	// NextSegmentID is greater than the id of every segment that was ever committed.
 	NextSegmentID uint64
 	// Clock is the shard's replicated clock, in nanoseconds since 1970.
 	Clock int64
-	// Segments are the segments with live rows, by ascending id. See Dead for which of
-	// their rows are not.
+	// Segments are the segments with live rows, in ascending order of ids. Dead returns which of
+	// their rows are dead.
 	Segments []segment.Meta
 	// Tables are the newest known definitions, by ascending id.
 	Tables []Table
@@ -38,18 +38,17 @@ type State struct {
 	Dropped []Tombstone
 	// Expired says which rows have expired, by ascending table id.
 	Expired []Expiry
-	// Merging says of tables whose rows once merged in another way which rows those are,
-	// by ascending table id. Tables without such rows are not in it.
+	// Merging has the earlier merge modes of tables, in ascending order of table ids. It has no
+	// entry for a table whose rows all have the present mode.
 	Merging []Merging
-	// Reserved are ids below NextSegmentID that files may have which are being written
-	// and are not live yet.
+	// Reserved are ids below NextSegmentID of files that may be being written and are not live yet.
 	Reserved []uint64
-	// Garbage are the ids of dead segments whose files may still be there, ascending.
+	// Garbage are the ids of dead segments whose files may still exist, in ascending order.
 	Garbage []uint64
 	// Sessions are the sessions of the writers, by ascending id.
 	Sessions []Session
-	// Keys are the batches of requests with a key that are remembered, in the order in
-	// which they were appended.
+	// Keys are the remembered batches of requests with a key, in the order in which they were
+	// appended.
 	Keys []Key
 }
 
@@ -85,25 +84,24 @@ type Tombstone struct {
 	At int64
 }
 
-// Forgotten reports whether the table is remembered no more when the replicated clock says clock. It is a
-// function of these two times, so that a replica that was restarted says the same as the others.
+// Forgotten reports whether the table is no longer remembered at the given replicated clock. It
+// depends only on these two times, so a restarted replica gives the same answer as the others.
 func (d Tombstone) Forgotten(clock int64) bool {
 	return clock-clock%int64(tombstoneStep)-d.At > int64(TombstoneTTL)
 }
 
-// Expiry says that the rows of a table with a time index below Before have expired,
-// as far as they lie in segments with an order below Order. Later writes are not
-// touched, whatever their time.
+// Expiry says that rows of a table with a time index below Before have expired if they are in
+// segments with an order below Order. It does not affect later writes, whatever their time.
 type Expiry struct {
 	TableID uint64
 	Before  int64
 	Order   uint64
 }
 
-// Session is what a shard remembers of a writer to recognise its duplicates.
+// Session is what a shard remembers of a writer to recognise duplicates.
 type Session struct {
 	ID uint64
-	// Unlogged means that it is about the batches that did not go through the log.
+	// Unlogged means that the session is about batches that did not go through the log.
 	Unlogged bool
 	// High is the highest sequence number appended.
 	High uint64
@@ -115,14 +113,13 @@ type Session struct {
 
 // Edit is a change of the state.
 type Edit struct {
-	// AppliedIndex 0 leaves AppliedIndex, AppliedTerm, Clock, Sessions and Keys as
-	// they are.
+	// If AppliedIndex is 0, then AppliedIndex, AppliedTerm, Clock, Sessions and Keys stay
+	// unchanged.
 	AppliedIndex, AppliedTerm uint64
 	// NextSegmentID takes effect if it is higher than the state's.
 	NextSegmentID uint64
 	Clock         int64
-	// Add and Remove make segments live and dead. What has only dead rows is left out
-	// of Add.
+	// Add and Remove make segments live and dead. Segments with only dead rows are not in Add.
 	Add    []segment.Meta
 	Remove []uint64
 	// Tables replaces definitions; Drop drops tables, and makes their segments dead.
@@ -130,24 +127,23 @@ type Edit struct {
 	Drop   []uint64
 	// Tombstones are tables that were dropped earlier.
 	Tombstones []Tombstone
-	// Expire makes segments dead all of whose rows have expired. An expiry takes the
-	// place of the table's earlier one.
+	// Expire makes segments dead whose rows have all expired. An expiry replaces the table's
+	// earlier one.
 	Expire []Expiry
 	// Merging replaces the eras of tables.
 	Merging []Merging
 	// Reserved replaces all reserved ids.
 	Reserved []uint64
-	// Swept says that the files of all garbage before this edit are gone.
+	// Swept means that the files of all garbage before this edit have been removed.
 	Swept bool
-	// Garbage are ids of segments that died earlier.
+	// Garbage are ids of segments that became dead earlier.
 	Garbage []uint64
 	// Sessions replaces all sessions, Keys all keys.
 	Sessions []Session
 	Keys     []Key
 }
 
-// apply returns the state after e; s stays as it is. Applying e once more changes
-// nothing.
+// apply returns the state after e; s is not changed. Applying e again changes nothing.
 func (s *State) apply(e *Edit) *State {
 	n := &State{
 		AppliedIndex: s.AppliedIndex, AppliedTerm: s.AppliedTerm, Clock: s.Clock,
@@ -188,8 +184,8 @@ func (s *State) apply(e *Edit) *State {
 	return n
 }
 
-// drop brings the tombstones up to date. The tombstones of the edit stay at least until the next edit, however old
-// they are: what they make dead dies by this edit.
+// drop updates the tombstones. The tombstones of the edit stay at least until the next edit,
+// however old they are, because this edit makes their rows dead.
 func (s *State) drop(e *Edit) {
 	if old := func(d Tombstone) bool { return d.Forgotten(s.Clock) }; slices.ContainsFunc(s.Dropped, old) {
 		s.Dropped = without(s.Dropped, old)
@@ -212,7 +208,7 @@ func (s *State) drop(e *Edit) {
 	s.Dropped = merge(s.Dropped, stones, Tombstone.id)
 }
 
-// segments brings the live segments up to date. The rest already is.
+// segments updates the live segments. Everything else has been updated already.
 func (s *State) segments(e *Edit) {
 	if len(e.Add)+len(e.Remove)+len(e.Drop)+len(e.Expire) == 0 {
 		return
@@ -247,15 +243,14 @@ func (s *State) segments(e *Edit) {
 
 func self(id uint64) uint64 { return id }
 
-// Dead reports which rows of segments are dead: the rows of tables that were dropped, and
-// expired ones.
+// Dead determines which rows of segments are dead: rows of dropped tables, and expired rows.
 type Dead struct {
 	state   *State
 	dropped map[uint64]bool
 	expired map[uint64]Expiry
 }
 
-// Dead returns what is dead in s.
+// Dead returns which rows of s are dead.
 func (s *State) Dead() *Dead {
 	d := &Dead{state: s, dropped: make(map[uint64]bool, len(s.Dropped)), expired: make(map[uint64]Expiry, len(s.Expired))}
 	for _, x := range s.Expired {
@@ -275,8 +270,8 @@ func (d *Dead) Segment(m *segment.Meta) bool {
 	return !slices.ContainsFunc(m.Tables, func(t segment.TableSpan) bool { return !d.Span(m, &t) })
 }
 
-// Span reports whether the rows of a table in a shared segment are dead. A table that
-// has no definition was dropped, perhaps so long ago that there is no tombstone.
+// Span reports whether the rows of a table in a shared segment are dead. A table without a
+// definition was dropped, perhaps so long ago that there is no tombstone.
 func (d *Dead) Span(m *segment.Meta, t *segment.TableSpan) bool {
 	if d.dropped[t.TableID] || d.before(t.TableID, t.MaxTime, m.Order) {
 		return true
@@ -292,7 +287,7 @@ func (d *Dead) before(table uint64, maxTime int64, order uint64) bool {
 	return ok && maxTime < x.Before && order < x.Order
 }
 
-// asEdit returns the edit that makes s out of nothing.
+// asEdit returns the edit that creates s from the empty state.
 func (s *State) asEdit() *Edit {
 	return &Edit{
 		AppliedIndex: s.AppliedIndex, AppliedTerm: s.AppliedTerm, NextSegmentID: s.NextSegmentID, Clock: s.Clock,
@@ -306,8 +301,8 @@ func (d Tombstone) id() uint64 { return d.TableID }
 func (x Expiry) id() uint64    { return x.TableID }
 func (m Merging) id() uint64   { return m.TableID }
 
-// merge returns the values of sorted, in the order of their ids, with values of the same id
-// replaced by the last such value of news.
+// merge returns the values of sorted, in the order of their ids. If news has values with the same
+// id, the last of these replaces the value.
 func merge[V any](sorted, news []V, id func(V) uint64) []V {
 	news = slices.Clone(news)
 	slices.SortStableFunc(news, func(a, b V) int { return cmp.Compare(id(a), id(b)) })
@@ -328,7 +323,7 @@ func merge[V any](sorted, news []V, id func(V) uint64) []V {
 	return out
 }
 
-// without returns a copy of list without those values.
+// without returns a copy of list without the given values.
 func without[V any](list []V, drop func(V) bool) []V {
 	out := make([]V, 0, len(list))
 	for _, v := range list {

@@ -9,21 +9,22 @@ import (
 	"time"
 )
 
-// The sizes of an arena's chunks: small at first, so that a shard of few rows costs
-// little, and large after that. A block that would waste much of a large chunk gets a chunk
-// of its own, of a size that classOf gives.
+// The sizes of an arena's chunks: small at first, so that a shard with few rows needs little
+// memory, and large after that. A block that would waste much of a large chunk gets its own chunk,
+// with the size that classOf returns.
 const (
 	smallChunk  = 256 << 10
 	mediumChunk = 1 << 20
 	largeChunk  = 4 << 20
 	ownChunk    = largeChunk / 4
-	// mostPooled is the largest chunk that a pool keeps for other blocks.
+	// mostPooled is the maximum size of a chunk that a pool keeps for other blocks.
 	mostPooled = 16 << 20
 	mapUnit    = 64 << 10
 )
 
-// classOf returns the size of the chunk for a block of its own: one of four between a power of two and the next, so
-// that blocks of about the same size can have each other's chunks. The largest blocks get what they need.
+// classOf returns the size of the chunk for a block that gets its own: one of four sizes between a
+// power of two and the next, so that blocks of similar sizes can reuse each other's chunks. The
+// largest blocks get exactly what they need.
 func classOf(size int) int {
 	unit := mapUnit
 	if size <= mostPooled {
@@ -35,41 +36,40 @@ func classOf(size int) int {
 // DefaultRetain is how much free memory a Pool keeps if its Retain is 0, in bytes.
 const DefaultRetain = 64 << 20
 
-// Pool hands out memory chunks from outside the Go heap and keeps some free ones,
-// because touching fresh pages is much of the cost of filling them, until Trim. One Pool should
-// serve all shards of a process. The zero value is ready to use.
+// Pool allocates memory chunks outside the Go heap. It keeps some free chunks until Trim, because
+// touching fresh pages is a large part of the cost of filling them. All shards of a process should
+// share one Pool. The zero value is ready to use.
 //
-// The memory lies in a file in memory that another process may map (Share, Locate),
-// or, where the system gives none, is this process's own.
+// The memory is in a file in memory that another process may map (Share, Locate). If the system
+// cannot provide one, it is private memory of the process.
 type Pool struct {
-	// Retain bounds the free memory kept, in bytes; what exceeds it goes back to the
+	// Retain is the maximum free memory that is kept, in bytes; the rest is returned to the
 	// operating system. 0 means DefaultRetain, a negative number none.
 	Retain int64
-	// Limit is the most memory that the pool takes from the operating system, in bytes: beyond
-	// it there is none, as if the system gave no more. 0 means no bound.
+	// Limit is the maximum memory of the pool, in bytes. Beyond it allocations fail as if the
+	// system had no more memory. 0 means no limit.
 	Limit int64
 
 	mu sync.Mutex // guards free, kept, last and asked
-	// free are the chunks that are kept, those that have been free the longest first.
+	// free are the kept chunks, ordered by how long they have been free, the longest first.
 	free   [][]byte
 	kept   int64
-	last   time.Time // when memory was asked for last, or a trim found that it was
-	asked  bool      // since last
+	last   time.Time // when memory was last allocated, or when a trim found that it was
+	asked  bool      // whether memory was allocated since last
 	mapped atomic.Int64
 	shared sharedFile
 }
 
-// Mapped returns the memory that the pool has from the operating system, in use or
-// free, in bytes.
+// Mapped returns the memory that the pool has from the operating system, used or free, in bytes.
 func (p *Pool) Mapped() int64 { return p.mapped.Load() }
 
-// get returns a chunk of at least size bytes, whose first fill bytes will be written at once.
+// get returns a chunk of at least size bytes, whose first fill bytes will be written soon.
 func (p *Pool) get(size, fill int) ([]byte, error) {
 	if c := p.reuse(size); c != nil {
 		return c, nil
 	}
 	if p.Limit > 0 && p.mapped.Load()+int64(size) > p.Limit {
-		return nil, fmt.Errorf("memtable: %d bytes are asked for and %d are mapped, at most %d may be", size,
+		return nil, fmt.Errorf("memtable: allocate %d bytes: %d are mapped, and at most %d may be", size,
 			p.Mapped(), p.Limit)
 	}
 	c, err := p.shared.mapChunk(size, fill)
@@ -80,8 +80,8 @@ func (p *Pool) get(size, fill int) ([]byte, error) {
 	return c, nil
 }
 
-// reuse takes the smallest free chunk of at least size bytes, and of them the one that was used last. It returns nil
-// if there is none, or only one that is more than half as large again.
+// reuse takes the smallest free chunk of at least size bytes; of several it takes the most recently
+// used. It returns nil if there is none, or only chunks that are more than half as large again.
 func (p *Pool) reuse(size int) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,8 +101,8 @@ func (p *Pool) reuse(size int) []byte {
 	return c
 }
 
-// Trim gives the free memory back to the operating system if none was asked for in so
-// much time, and returns how much it was. It is to be called from time to time.
+// Trim returns the free memory to the operating system if none was allocated for the given time,
+// and returns its size. It should be called from time to time.
 func (p *Pool) Trim(now time.Time, idle time.Duration) int64 {
 	p.mu.Lock()
 	if p.asked || p.last.IsZero() {
@@ -119,7 +119,7 @@ func (p *Pool) Trim(now time.Time, idle time.Duration) int64 {
 	return kept
 }
 
-// unmap gives chunks back to the operating system.
+// unmap returns chunks to the operating system.
 func (p *Pool) unmap(chunks [][]byte) {
 	for _, c := range chunks {
 		p.shared.unmapChunk(c)
@@ -127,7 +127,8 @@ func (p *Pool) unmap(chunks [][]byte) {
 	}
 }
 
-// put takes a chunk back. If too much memory is free then, what has been free the longest goes.
+// put returns a chunk to the pool. If too much memory is free then, the chunks that have been free
+// the longest are unmapped.
 func (p *Pool) put(c []byte) {
 	retain := p.Retain
 	if retain == 0 {
@@ -149,19 +150,19 @@ func (p *Pool) put(c []byte) {
 	p.unmap(gone)
 }
 
-// arena cuts blocks from chunks. They are all freed together.
+// arena allocates blocks from chunks. All are freed together.
 type arena struct {
 	pool   *Pool
 	chunks [][]byte
-	rest   []byte // of the chunk that blocks are cut from
-	shared int    // chunks that blocks were cut from so far
+	rest   []byte // rest of the current chunk
+	shared int    // number of chunks so far that are shared by blocks
 	used   atomic.Int64
 }
 
 // alloc returns a block of n bytes at an address divisible by 8.
 func (a *arena) alloc(n int) ([]byte, error) {
 	if n < 0 {
-		return nil, fmt.Errorf("memtable: block of %d bytes asked for", n)
+		return nil, fmt.Errorf("memtable: allocate a block of %d bytes: the size must not be negative", n)
 	}
 	size := (n + 7) &^ 7
 	a.used.Add(int64(size))
@@ -172,7 +173,7 @@ func (a *arena) alloc(n int) ([]byte, error) {
 			return nil, err
 		}
 		if size > ownChunk {
-			// What the block leaves of its chunk is for blocks to come, if it is more than they have.
+			// The rest of the chunk serves later blocks if it is larger than the current rest.
 			if rest := c[size:]; len(rest) > len(a.rest) {
 				a.rest = rest
 			}
@@ -185,8 +186,8 @@ func (a *arena) alloc(n int) ([]byte, error) {
 	return block, nil
 }
 
-// grow gets a chunk: of its own for a block of more than ownChunk bytes, else the
-// next one that blocks are cut from.
+// grow allocates a chunk: a separate one for a block of more than ownChunk bytes, and otherwise the
+// next one for shared use.
 func (a *arena) grow(size int) ([]byte, error) {
 	chunk := largeChunk
 	own := size > ownChunk

@@ -1,21 +1,19 @@
-// Package memtable holds the rows of a shard that are applied but not yet flushed:
-// per table a list of immutable column batches, whose values lie in memory outside
-// the Go heap.
+// Package memtable holds the rows of a shard that are applied but not yet flushed: for each table a
+// list of immutable column batches, whose values are in memory outside the Go heap.
 //
-// It knows nothing of the log, of indexes or of files, and it never looks into a
-// batch; a batch is linked here by pointer and read in place by everyone after.
+// It knows nothing of the log, of indexes or of files, and it never reads a batch: a batch is
+// linked by pointer, and readers read it in place.
 //
-// Life cycle: New makes an active memtable with one reference, its owner's. Batches
-// are decoded into memory from Alloc, and the owner links them with Append. Once it
-// freezes the memtable it links no more. A reader takes a reference with
-// Ref, under the owner's lock, copies the lists that it needs, and gives the
-// reference back with Unref when it has stopped reading. The last Unref returns the
-// memory to the Pool; any batch of the memtable that is read after that is garbage.
+// Life cycle: New creates an active memtable with one reference, which belongs to its owner.
+// Batches are decoded into memory from Alloc, and the owner links them with Append. After freezing
+// the memtable, the owner links no more. A reader takes a reference with Ref under the owner's
+// lock, copies the lists that it needs, and releases the reference with Unref when it has finished.
+// The last Unref returns the memory to the Pool; batches of the memtable must not be read after
+// that.
 //
-// Concurrency: every holder of a reference may call Alloc, concurrently. Append, Drop, Batches
-// and the counters are guarded by the owner's lock. What Batches returned may be
-// read without it, by any number of goroutines. Ref and Unref are atomic; Pool may
-// be used concurrently.
+// Concurrency: every holder of a reference may call Alloc, concurrently. The owner's lock guards
+// Append, Drop, Batches and the counters. Any number of goroutines may read the results of Batches
+// without it. Ref and Unref are atomic; Pool may be used concurrently.
 package memtable
 
 import (
@@ -44,11 +42,11 @@ type table struct {
 	bytes   int64
 }
 
-// Cut is a change of how rows of a table merge.
+// Cut is a change of the merge mode of a table.
 type Cut struct {
 	// At is how many of the table's batches were applied before it.
 	At int
-	// Merge is how they merge, and all before them.
+	// Merge is the merge mode of the rows before it.
 	Merge query.Merge
 }
 
@@ -59,8 +57,8 @@ func New(pool *Pool) *Memtable {
 	return m
 }
 
-// Alloc returns n bytes, 8-byte aligned and not cleared, for a batch that Append
-// links afterwards. They stay with the memtable even if it does not.
+// Alloc returns n bytes, aligned to 8 bytes and not cleared, for a batch that Append links
+// afterwards. They belong to the memtable even if the batch is never linked.
 func (m *Memtable) Alloc(n int) ([]byte, error) {
 	m.alloc.Lock()
 	defer m.alloc.Unlock()
@@ -78,7 +76,8 @@ func (m *Memtable) Append(b *column.Batch) {
 	m.rows += int64(b.Rows)
 }
 
-// Cut notes that rows of a table merged in this way up to now, and do not any more.
+// Cut records that rows of a table had the given merge mode up to now, and have another one from
+// now on.
 func (m *Memtable) Cut(tableID uint64, merge query.Merge) {
 	if m.cuts == nil {
 		m.cuts = map[uint64][]Cut{}
@@ -86,13 +85,13 @@ func (m *Memtable) Cut(tableID uint64, merge query.Merge) {
 	m.cuts[tableID] = append(m.cuts[tableID], Cut{len(m.Batches(tableID)), merge})
 }
 
-// Cuts returns the cuts of a table, the oldest first. The slice never changes.
+// Cuts returns the cuts of a table, the oldest first. The slice is immutable.
 func (m *Memtable) Cuts(tableID uint64) []Cut { return slices.Clip(m.cuts[tableID]) }
 
 // CutTables returns the ids of the tables that have cuts, ascending.
 func (m *Memtable) CutTables() []uint64 { return slices.Sorted(maps.Keys(m.cuts)) }
 
-// Drop unlinks all batches of a table. Their memory is freed with the memtable's.
+// Drop unlinks all batches of a table. Their memory is freed together with the memtable's.
 func (m *Memtable) Drop(tableID uint64) {
 	delete(m.cuts, tableID)
 	if t := m.tables[tableID]; t != nil {
@@ -137,8 +136,8 @@ func (t *table) add(b *column.Batch) {
 	t.bytes += int64(len(b.Mem))
 }
 
-// Batches returns the batches of a table in the order of their application. The
-// slice never changes; its batches live as long as the caller's reference.
+// Batches returns the batches of a table in the order in which they were applied. The slice is
+// immutable; its batches are valid as long as the caller's reference.
 func (m *Memtable) Batches(tableID uint64) []*column.Batch {
 	t := m.tables[tableID]
 	if t == nil {
@@ -171,22 +170,22 @@ func (m *Memtable) Rows() int64 { return m.rows }
 // Empty reports whether no batch is linked.
 func (m *Memtable) Empty() bool { return len(m.tables) == 0 }
 
-// Bytes returns the memory that Alloc has handed out. It may be called concurrently.
+// Bytes returns the memory that Alloc has allocated. It may be called concurrently.
 func (m *Memtable) Bytes() int64 { return m.arena.used.Load() }
 
-// Ref takes a reference. The caller must know that one exists.
+// Ref takes a reference. The caller must know that at least one exists.
 func (m *Memtable) Ref() {
 	if m.refs.Add(1) <= 1 {
-		panic("memtable: reference taken after the last one was given back")
+		panic("memtable: reference taken after the last one was released")
 	}
 }
 
-// Unref gives a reference back; the last one frees the memory.
+// Unref releases a reference. The last one frees the memory.
 func (m *Memtable) Unref() {
 	switch n := m.refs.Add(-1); {
 	case n == 0:
 		m.arena.release()
 	case n < 0:
-		panic("memtable: reference given back twice")
+		panic("memtable: reference released twice")
 	}
 }

@@ -27,7 +27,7 @@ func TestArena(t *testing.T) {
 	tests := []struct {
 		name   string
 		blocks []int
-		mapped int64 // of the pool
+		mapped int64 // memory of the pool
 	}{
 		{"nothing costs nothing", nil, 0},
 		{"few rows cost a small chunk", []int{100, 1, 0, 200_000}, smallChunk},
@@ -97,7 +97,8 @@ func TestPoolRetains(t *testing.T) {
 	m.Unref()
 }
 
-// TestPoolReusesLargeChunks: blocks of about the same size get each other's memory, without a page to be made anew.
+// TestPoolReusesLargeChunks checks that blocks of similar sizes reuse each other's memory without
+// new pages.
 func TestPoolReusesLargeChunks(t *testing.T) {
 	pool := &Pool{}
 	fill := func(sizes ...int) {
@@ -113,16 +114,16 @@ func TestPoolReusesLargeChunks(t *testing.T) {
 	if got := pool.Mapped(); got != mapped {
 		t.Errorf("%d bytes mapped after blocks of like sizes, want %d", got, mapped)
 	}
-	fill(1_100_000) // none is to be wasted on it
+	fill(1_100_000) // no chunk may be wasted on it
 	if got := pool.Mapped(); got != mapped+5<<18 {
 		t.Errorf("%d bytes mapped after a smaller block, want %d", got, mapped+5<<18)
 	}
 }
 
-// TestPoolForgetsOldSizes: memory of a size that nobody asks for makes room for another.
+// TestPoolForgetsOldSizes checks that free memory of an unused size makes room for another size.
 func TestPoolForgetsOldSizes(t *testing.T) {
 	pool := &Pool{Retain: 8 << 20}
-	for range 4 { // of two sizes in turn, each of which needs nearly all
+	for range 4 { // two sizes in turn, each of which needs almost all memory
 		for _, size := range []int{7 << 20, 3 << 20} {
 			m := New(pool)
 			batch(t, m, 1, 1, size)
@@ -187,7 +188,7 @@ func TestMemtable(t *testing.T) {
 	}
 }
 
-// TestReferences has readers hold on to a memtable that its owner gives up.
+// TestReferences has readers hold references to a memtable that its owner releases.
 func TestReferences(t *testing.T) {
 	pool := &Pool{Retain: -1}
 	m := New(pool)
@@ -218,7 +219,7 @@ func TestReferences(t *testing.T) {
 	m.Ref()
 }
 
-// TestCuts: a cut stays where it is between the batches that are left.
+// TestCuts checks that a cut stays in its place between the remaining batches.
 func TestCuts(t *testing.T) {
 	m := New(&Pool{})
 	defer m.Unref()
@@ -253,7 +254,7 @@ func TestCuts(t *testing.T) {
 	}
 }
 
-// TestTrim: free memory goes back once nobody asks for any, and not before.
+// TestTrim checks that free memory is returned once nobody allocates any more, and not before.
 func TestTrim(t *testing.T) {
 	p := &Pool{}
 	now := time.Unix(1000, 0)
@@ -273,7 +274,7 @@ func TestTrim(t *testing.T) {
 	}{
 		{0, func() { m.Unref() }, used}, // kept
 		{time.Second, func() {}, used},
-		{500 * time.Millisecond, func() { m = fill() }, used}, // asked for
+		{500 * time.Millisecond, func() { m = fill() }, used}, // allocated
 		{time.Second, func() { m.Unref() }, used},
 		{900 * time.Millisecond, func() {}, used},
 		{100 * time.Millisecond, func() {}, 0},

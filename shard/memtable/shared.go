@@ -11,26 +11,26 @@ import (
 )
 
 const (
-	// sharedSize is the size of the file, which has pages only where chunks are in
-	// use. Chunks that find no room in it are the process's own.
+	// sharedSize is the size of the file, which has pages only where chunks are in use. Chunks that
+	// do not fit are private memory of the process.
 	sharedSize = 1 << 38
-	// populateFrom is the size from which the pages of a chunk that will be written are made at once, which
-	// costs less than a fault for each.
+	// populateFrom is the size from which the pages of a chunk that will be written are allocated
+	// at once, which costs less than a page fault for each.
 	populateFrom = mediumChunk + 1
 )
 
-// sharedFile is a file in memory that is cut into the chunks of a Pool. Its zero
-// value is ready to use; the file is made with the first chunk.
+// sharedFile is a file in memory that is divided into the chunks of a Pool. Its zero value is ready
+// to use; the file is created with the first chunk.
 type sharedFile struct {
 	mu sync.Mutex
-	// opened means that making the file has been tried; fd is -1 if it could not be.
+	// opened means that creating the file has been tried. fd is -1 if that failed.
 	opened bool
 	fd     int
-	// file owns fd: it is closed when the pool is forgotten.
+	// file owns fd and closes it when the pool is garbage collected.
 	file *os.File
-	// chunks that are mapped, by address.
+	// mapped chunks by address
 	chunks []chunk
-	// holes of the file below end, by offset; no two touch.
+	// free ranges of the file below end, by offset; no two are adjacent
 	holes []extent
 	end   int64
 }
@@ -45,19 +45,18 @@ type chunk struct {
 // extent is a range of the file.
 type extent struct{ from, to int64 }
 
-// Share returns a new descriptor of the file that the pool's memory lies in, which
-// can be read and mapped for reading, and the file's size; the caller closes it. The
-// file has bytes only where memory is in use. It is an error if there is no such
-// file: Locate finds nothing then.
+// Share returns a new descriptor of the file that contains the pool's memory, which can be read and
+// mapped for reading, and the file's size. The caller must close it. The file has pages only where
+// memory is in use. If there is no such file, Share returns an error, and Locate finds nothing.
 func (p *Pool) Share() (*os.File, int64, error) {
 	s := &p.shared
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open()
 	if s.fd < 0 {
-		return nil, 0, fmt.Errorf("memtable: no file in memory can be had from this system; memory is not shared")
+		return nil, 0, fmt.Errorf("memtable: this system does not support files in memory, so memory is not shared")
 	}
-	// Opened again, because the pool's own descriptor could be written through.
+	// The file is opened again, because the pool's own descriptor would allow writing.
 	f, err := os.OpenFile(fmt.Sprintf("/proc/self/fd/%d", s.fd), os.O_RDONLY, 0)
 	if err != nil {
 		return nil, 0, fmt.Errorf("memtable: share memory: %w", err)
@@ -65,8 +64,8 @@ func (p *Pool) Share() (*os.File, int64, error) {
 	return f, sharedSize, nil
 }
 
-// Locate returns the offset of mem in the file of Share. It does not if mem is
-// no memory of the pool, or not of the file.
+// Locate returns the offset of mem in the file of Share. ok is false if mem does not belong to the
+// pool or to the file.
 func (p *Pool) Locate(mem []byte) (offset int64, ok bool) {
 	if len(mem) == 0 {
 		return 0, false
@@ -99,7 +98,7 @@ func byAddress(c chunk, addr uintptr) int {
 	return 0
 }
 
-// open makes the file, once. s.mu is held.
+// open creates the file, once. s.mu must be held.
 func (s *sharedFile) open() {
 	if s.opened {
 		return
@@ -120,8 +119,8 @@ func (s *sharedFile) open() {
 	s.fd, s.file = fd, os.NewFile(uintptr(fd), "memory of rows")
 }
 
-// mapChunk returns fresh memory of the given size, a multiple of mapUnit, whose first fill bytes will be
-// written at once.
+// mapChunk returns new memory of the given size, a multiple of mapUnit, whose first fill bytes will
+// be written soon.
 func (s *sharedFile) mapChunk(size, fill int) ([]byte, error) {
 	s.mu.Lock()
 	s.open()
@@ -138,7 +137,7 @@ func (s *sharedFile) mapChunk(size, fill int) ([]byte, error) {
 		return nil, err
 	}
 	if size >= populateFrom {
-		// A system that does not know it makes the pages when they are touched.
+		// A system that does not support this allocates the pages when they are touched.
 		_ = unix.Madvise(mem[:min(size, (fill+mapUnit-1)/mapUnit*mapUnit)], unix.MADV_POPULATE_WRITE)
 	}
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(mem)))
@@ -147,7 +146,7 @@ func (s *sharedFile) mapChunk(size, fill int) ([]byte, error) {
 	return mem, nil
 }
 
-// unmapChunk gives memory of mapChunk back to the system.
+// unmapChunk returns memory of mapChunk to the system.
 func (s *sharedFile) unmapChunk(mem []byte) {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(mem)))
 	s.mu.Lock()
@@ -173,7 +172,7 @@ func (s *sharedFile) unmapChunk(mem []byte) {
 	s.mu.Unlock()
 }
 
-// take finds room for size bytes in the file, as low as possible. s.mu is held.
+// take reserves size bytes in the file, at the lowest possible offset. s.mu must be held.
 func (s *sharedFile) take(size int64) (offset int64, ok bool) {
 	if s.fd < 0 {
 		return 0, false
@@ -196,7 +195,7 @@ func (s *sharedFile) take(size int64) (offset int64, ok bool) {
 	return s.end - size, true
 }
 
-// give takes a range of the file back. s.mu is held.
+// give frees a range of the file. s.mu must be held.
 func (s *sharedFile) give(e extent) {
 	i, _ := slices.BinarySearchFunc(s.holes, e.from, func(h extent, from int64) int {
 		if h.from < from {

@@ -19,7 +19,7 @@ func share(t *testing.T, p *Pool) (*os.File, int64) {
 	return f, size
 }
 
-// resident returns the memory that the file takes, in bytes.
+// resident returns the memory of the file in bytes.
 func resident(t *testing.T, f *os.File) int64 {
 	t.Helper()
 	var st unix.Stat_t
@@ -81,8 +81,8 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestExtents compares the ranges handed out with a plain model, and sees the file
-// end where it began.
+// TestExtents compares the reserved ranges with a simple model, and checks that the file is empty
+// at the end.
 func TestExtents(t *testing.T) {
 	s := &sharedFile{opened: true}
 	r := rand.New(rand.NewPCG(1, 2))
@@ -134,7 +134,7 @@ func TestExtents(t *testing.T) {
 	}
 }
 
-// TestNoFile has a pool do without the file.
+// TestNoFile uses a pool without the file.
 func TestNoFile(t *testing.T) {
 	pool := &Pool{Retain: -1}
 	pool.shared.opened, pool.shared.fd = true, -1

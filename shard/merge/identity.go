@@ -10,8 +10,7 @@ import (
 	"cordwood/shard/segment"
 )
 
-// Identity compares rows of some batches by tags and time index, in the order in which
-// segment.Sort puts them.
+// Identity compares rows of several batches by tags and time index, in the order of segment.Sort.
 type Identity struct {
 	tags []tag
 }
@@ -34,14 +33,14 @@ func NewIdentity(table *schema.Table, batches []*column.Batch) *Identity {
 	return x
 }
 
-// Add adds a batch behind those that are there.
+// Add adds a batch after the existing ones.
 func (x *Identity) Add(b *column.Batch) {
 	for i := range x.tags {
 		x.tags[i].views = append(x.tags[i].views, b.Column(x.tags[i].id))
 	}
 }
 
-// Reset takes all batches out.
+// Reset removes all batches.
 func (x *Identity) Reset() {
 	for i := range x.tags {
 		clear(x.tags[i].views)
@@ -49,7 +48,7 @@ func (x *Identity) Reset() {
 	}
 }
 
-// Equal reports whether two rows have one identity.
+// Equal reports whether two rows have the same identity.
 func (x *Identity) Equal(a, b segment.RowRef) bool { return a.Time == b.Time && x.Compare(a, b) == 0 }
 
 // Compare compares two rows by tags, null first, and by time.
@@ -82,8 +81,8 @@ func compare(typ schema.Type, v *column.View, i int, w *column.View, j int) int 
 	return cmp.Compare(v.Int(i), w.Int(j))
 }
 
-// ordered maps a number to one that compares, unsigned, as files are sorted: by the
-// total order of the bits, so that NaNs have a place.
+// ordered maps a number to an unsigned number with the order of files: by the total order of the
+// bits, so that NaNs have a place.
 func ordered(f float64) uint64 {
 	const sign = 1 << 63
 	bits := math.Float64bits(f)

@@ -1,10 +1,10 @@
-// Package merge is the rule by which rows of one identity become one, over column batches. A flush
-// applies it to the rows of a memtable, and a compaction to the rows of segments. The query engine
-// does the same in SQL (package query has the rule in words, as Merge and schema.DeletedColumnID).
+// Package merge implements the rule by which rows of one identity become one, over column batches.
+// A flush applies it to the rows of a memtable, and a compaction to the rows of segments. The query
+// engine does the same in SQL. Package query describes the rule at Merge and
+// schema.DeletedColumnID.
 //
-// It reads no files and does not sort: rows come in the order of a segment, so rows of one
-// identity are neighbours, the latest last. Its functions keep no state and may be called
-// concurrently.
+// It reads no files and does not sort: rows come in the order of a segment, so rows of one identity
+// are neighbours, the latest last. Its functions keep no state and may be called concurrently.
 package merge
 
 import (
@@ -16,8 +16,8 @@ import (
 	"cordwood/shard/segment"
 )
 
-// WithDeleted returns table with the hidden column schema.DeletedColumnID, if a batch
-// has it; else table itself.
+// WithDeleted returns table with the hidden column schema.DeletedColumnID if a batch has it, and
+// otherwise table itself.
 func WithDeleted(table *schema.Table, batches []*column.Batch) *schema.Table {
 	for _, b := range batches {
 		if b.Column(schema.DeletedColumnID) != nil {
@@ -34,9 +34,9 @@ func AddDeleted(table *schema.Table) *schema.Table {
 	return t.Index()
 }
 
-// Sorted returns the rows that a segment has of the given ones, which are in the order
-// of segment.Sort: one for each identity. Rows that are made of several lie in batches
-// that it adds. The slices that are given may be reused.
+// Sorted returns the rows that a segment gets from the given rows, which must be in the order of
+// segment.Sort: one row for each identity. Joined rows are in batches that it adds. It may reuse
+// the given slices.
 func Sorted(table *schema.Table, mode query.Merge, batches []*column.Batch,
 	rows []segment.RowRef,
 ) ([]*column.Batch, []segment.RowRef) {
@@ -59,9 +59,9 @@ func Sorted(table *schema.Table, mode query.Merge, batches []*column.Batch,
 	return m.batches, out
 }
 
-// Mixed is Sorted for rows that were written while the table merged in one way and in
-// another: modes has the way for each batch, as query.Era has the rule. The result is complete for
-// an identity only if there are no rows of it before the given ones.
+// Mixed does what Sorted does, for rows that were written with different merge modes. modes has the
+// mode of each batch; query.Era describes the rule. The result for an identity is complete only if
+// there are no earlier rows of it.
 func Mixed(table *schema.Table, modes []query.Merge, batches []*column.Batch,
 	rows []segment.RowRef,
 ) ([]*column.Batch, []segment.RowRef) {
@@ -76,7 +76,7 @@ func Mixed(table *schema.Table, modes []query.Merge, batches []*column.Batch,
 	for from := 0; from < len(rows); {
 		to := m.end(rows, from)
 		merged := rows[from:from]
-		for _, r := range rows[from:to] { // those that stay as they are first
+		for _, r := range rows[from:to] { // first the rows that stay unchanged
 			if modes[r.Batch] == query.Append {
 				out = append(out, r)
 			} else {
@@ -113,8 +113,8 @@ func (m *merger) end(rows []segment.RowRef, from int) int {
 	return to
 }
 
-// WithoutDeleted returns the rows that do not mark a deletion: for a segment
-// before which there is nothing to delete. rows is reused.
+// WithoutDeleted returns the rows that do not mark a deletion. It is for segments before which
+// there is nothing to delete. rows is reused.
 func WithoutDeleted(batches []*column.Batch, rows []segment.RowRef) []segment.RowRef {
 	m := merger{deleted: deletedViews(batches)}
 	return slices.DeleteFunc(rows, m.isDeleted)
@@ -134,8 +134,8 @@ func deletedViews(batches []*column.Batch) []*column.View {
 	return views
 }
 
-// maxJoined is the most rows of a batch of joined rows, maxJoinedBytes about the most
-// bytes of it.
+// maxJoined is the maximum number of rows of a batch of joined rows, and maxJoinedBytes its
+// approximate maximum size.
 const (
 	maxJoined      = 8192
 	maxJoinedBytes = 32 << 20
@@ -146,20 +146,20 @@ type merger struct {
 	id      *Identity
 	batches []*column.Batch
 	deleted []*column.View
-	// modes, if not nil, are how the rows of each batch merge.
+	// modes, if not nil, are the merge modes of the batches.
 	modes []query.Merge
 
 	// types are the types of the table's columns, by id.
 	types map[uint32]schema.Type
 
 	joined  column.Builder
-	rows    int // in joined
+	rows    int // number of rows in joined
 	columns map[uint32]*column.Col
-	at      uint32 // index that the batch of joined gets
+	at      uint32 // the index of the batch that joined becomes
 }
 
-// mark returns the hidden column of a row: known is false for null. A row that takes the
-// place of those before it begins anew, marked or not.
+// mark returns the hidden column of a row; known is false for null. A row that replaces all rows
+// before it counts as marked.
 func (m *merger) mark(r segment.RowRef) (deleted, known bool) {
 	anew := m.modes != nil && m.modes[r.Batch] == query.LastRow
 	if m.deleted == nil {
@@ -177,9 +177,9 @@ func (m *merger) isDeleted(r segment.RowRef) bool {
 	return deleted
 }
 
-// join makes one row of several with one identity. The last of them is not a deletion.
+// join joins several rows of one identity into one. The last of them is not a deletion.
 func (m *merger) join(rows []segment.RowRef) segment.RowRef {
-	// Only what comes from the latest marked row on counts; a deletion has no values.
+	// Only values from the latest marked row on count. A deletion has no values.
 	begins, after := false, false // at a marked row; after a deletion
 	for i := len(rows) - 1; i >= 0 && !begins; i-- {
 		if after, begins = m.mark(rows[i]); begins {

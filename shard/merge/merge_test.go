@@ -175,8 +175,8 @@ func TestSorted(t *testing.T) {
 	}
 }
 
-// TestAssociative joins what was joined: flushes and compactions may cut a history
-// anywhere, and what a reader sees of it must be the same.
+// TestAssociative joins rows that were joined already: flushes and compactions may divide a history
+// anywhere, and readers must see the same result.
 func TestAssociative(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -227,7 +227,7 @@ func TestAssociative(t *testing.T) {
 	}
 }
 
-// TestManyJoined makes more joined rows than one batch takes.
+// TestManyJoined creates more joined rows than fit into one batch.
 func TestManyJoined(t *testing.T) {
 	var first, second []string
 	for i := range maxJoined + 10 {
@@ -256,7 +256,7 @@ func TestWithoutDeleted(t *testing.T) {
 	}
 }
 
-// TestCompare puts rows of all kinds of tags in the order of segment.Sort.
+// TestCompare sorts rows with all kinds of tags in the order of segment.Sort.
 func TestCompare(t *testing.T) {
 	types := []schema.Type{
 		schema.Boolean, schema.Int8, schema.Int64, schema.Uint64, schema.Float32, schema.Float64, schema.String,
@@ -294,7 +294,7 @@ func TestCompare(t *testing.T) {
 				case typ == schema.Int64 || typ == schema.TimestampSecond:
 					c.SetInt(row, rng.Int64N(5)-2)
 				case typ == schema.Uint64:
-					c.SetInt(row, rng.Int64N(4)-2) // two of them above MaxInt64
+					c.SetInt(row, rng.Int64N(4)-2) // two of these are above MaxInt64
 				default:
 					c.SetInt(row, rng.Int64N(2))
 				}

@@ -9,19 +9,19 @@ import (
 	"cordwood/shard/query"
 )
 
-// Admission is the state as one write sees it: with the definitions that the write brings, and
-// with the batches that earlier writes of the entry append.
+// Admission is the state as one write sees it: including the definitions that the write brings, and
+// the batches that earlier writes of the entry append.
 type Admission struct {
 	*State
-	// Tables are definitions that the write brings, or the only ones that Accept knows.
+	// Tables are the definitions that the write brings. For Accept they are the only definitions.
 	Tables map[uint64]*Definition
-	// IDs are the batches that the entry appends before.
+	// IDs are the batches that the entry has appended before.
 	IDs map[BatchID]struct{}
-	// Leader: batches that were appended without the log count as well.
+	// Leader means that batches which were appended without the log count as well.
 	Leader bool
 }
 
-// BatchID names a batch: its session and its number in it.
+// BatchID identifies a batch: its session and its number in it.
 type BatchID struct{ Session, Seq uint64 }
 
 // IDOf returns the id of a batch.
@@ -50,17 +50,17 @@ func (a *Admission) Learn(defs []*Definition) {
 // Verdict is the answer of Admit.
 type Verdict int
 
-// The answers of Admit.
+// The possible verdicts.
 const (
-	Admitted   Verdict = iota // append it
+	Admitted   Verdict = iota // append the batch
 	Duplicate                 // it was appended before
-	NeedsTable                // its table's definition is missing or too old
+	NeedsTable                // the definition of its table is missing or too old
 	Refused                   // Admit's error says why
 )
 
-// Admit decides by its header whether a batch is appended. The answer depends on the state alone:
-// the leader asks before it proposes, every replica asks again when it applies, and the answers to
-// the second question are the same everywhere.
+// Admit decides from its header whether a batch is appended. The result depends only on the state.
+// The leader asks before it proposes, and every replica asks again when it applies; the results of
+// the second call are the same on all replicas.
 func (a *Admission) Admit(h *column.Header) (Verdict, error) {
 	if h.Session != 0 {
 		switch appended, known := a.appendedBefore(h); {
@@ -68,8 +68,8 @@ func (a *Admission) Admit(h *column.Header) (Verdict, error) {
 			return Duplicate, nil
 		case !known:
 			return Refused, errs.New(errs.RequestOutdated,
-				"shard %d: batch %d of session %016x is more than %d behind the newest one: "+
-					"whether it was appended is no longer known; send its rows again as a new request",
+				"shard %d: write: batch %d of session %016x is more than %d batches older than the newest one: "+
+					"it is no longer known whether it was appended; send its rows again as a new request",
 				a.ShardID, h.Seq, h.Session, sessionWindow).WithReason(errs.OutcomeUnknown)
 		}
 	}
@@ -100,14 +100,14 @@ func (a *Admission) Admit(h *column.Header) (Verdict, error) {
 	return Admitted, nil
 }
 
-// appendedBefore reports whether a batch was appended before; known is false if its number is too
-// far back to tell.
+// appendedBefore reports whether a batch was appended before. known is false if its number is too
+// old to decide.
 func (a *Admission) appendedBefore(h *column.Header) (appended, known bool) {
 	if _, ok := a.IDs[IDOf(h)]; ok {
 		return true, true
 	}
 	if appended, known = a.Seen(h); appended || !a.Leader {
-		return appended, known // Apply must not even look at unlogged batches: they are appended beside it
+		return appended, known // Apply must ignore unlogged batches, which are appended without the log
 	}
 	if s := a.unlogged[h.Session]; s != nil {
 		appended, _ = s.lookup(h.Seq)
@@ -115,8 +115,8 @@ func (a *Admission) appendedBefore(h *column.Header) (appended, known bool) {
 	return appended, known
 }
 
-// typeFault says why a column of a table cannot take one of a batch. Types may differ: the batch may be from
-// before the table widened the column.
+// typeFault returns why a column of a table cannot take a column of a batch. Types may differ: the
+// batch may be older than a widening of the column.
 func typeFault(v *column.View, c *schema.Column) error {
 	if c.Type == v.Type {
 		return nil
@@ -130,12 +130,13 @@ func typeFault(v *column.View, c *schema.Column) error {
 	return nil
 }
 
-// Accept compares the columns of a batch with its table, which admit has let in.
+// Accept checks the columns of a batch against its table, after Admit has admitted it.
 func (a *Admission) Accept(b *column.Batch) error {
 	d := a.Table(b.TableID)
 	bad := func(format string, args ...any) error {
 		return errs.Wrap(errs.InvalidArguments, errs.New(errs.InvalidArguments, format, args...),
-			"shard %d: table %q: batch %d of session %016x", a.ShardID, d.Name, b.Seq, b.Session).WithReason(errs.BadBatch)
+			"shard %d: write to table %q: batch %d of session "+
+				"%016x", a.ShardID, d.Name, b.Seq, b.Session).WithReason(errs.BadBatch)
 	}
 	if d.Fault != nil {
 		return bad("version %d of the table cannot be stored: %s", d.Version, d.Fault)

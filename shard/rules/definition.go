@@ -14,8 +14,8 @@ import (
 	"cordwood/shard/query"
 )
 
-// MaxColumns bounds the columns of a table: a Parquet file cannot have more
-// than 32,767.
+// MaxColumns is the maximum number of columns of a table: a Parquet file cannot have more than
+// 32,767.
 const MaxColumns = 30_000
 
 // Definition is a table as the shard uses it.
@@ -23,14 +23,15 @@ type Definition struct {
 	*schema.Table
 	stored manifest.Table
 	byID   []columnPlace // by id
-	// Merge is how rows of one identity become one.
+	// Merge is the merge mode of the table's rows.
 	Merge query.Merge
-	// Instant: rows are thrown away at once. skipWAL: they do not go through the log.
+	// Instant means that rows are discarded at once. SkipWAL means that rows do not go through the
+	// log.
 	Instant, SkipWAL bool
-	// Physical is the name of the physical table, "" if there is none: the table shares its segments
-	// with tables that have the same one, whatever its size.
+	// Physical is the name of the physical table, or "" if there is none. Tables with the same
+	// physical table share segments, whatever their size.
 	Physical string
-	// Fault, if set, is why rows of the table could not be flushed; none are taken.
+	// Fault, if set, is why rows of the table could not be flushed, so that none are taken.
 	Fault error
 }
 
@@ -66,7 +67,7 @@ func NewDefinition(p *schemapb.Table, stored manifest.Table) *Definition {
 		twice := at != i
 		switch {
 		case c.ID == 0 || c.ID == schema.DeletedColumnID || twice:
-			d.Fault = fmt.Errorf("column %q has id %d, which is not its own", c.Name, c.ID)
+			d.Fault = fmt.Errorf("column %q has the id %d, which another column has too", c.Name, c.ID)
 		case !c.Type.Valid() || p.Columns[i].Type != schemapb.Type(c.Type):
 			d.Fault = fmt.Errorf("column %q has the unknown type %d", c.Name, p.Columns[i].Type)
 		case c.Semantic == schema.Timestamp:
@@ -85,7 +86,7 @@ func NewDefinition(p *schemapb.Table, stored manifest.Table) *Definition {
 	return d
 }
 
-// columnPlace returns where the column of that id is; the first one if there are several.
+// columnAt returns the position of the column with this id. If there are several, it is the first.
 func (d *Definition) columnAt(id uint32) (at int, ok bool) {
 	i, ok := slices.BinarySearchFunc(d.byID, id, func(c columnPlace, id uint32) int { return cmp.Compare(c.id, id) })
 	if !ok {
@@ -110,7 +111,7 @@ func ParseTables(encoded [][]byte) ([]*Definition, error) {
 		if err := proto.Unmarshal(b, p); err != nil {
 			return nil, err
 		}
-		// The bytes are part of an entry of the log, which is larger.
+		// The bytes are a part of a log entry, which is larger.
 		defs = append(defs, NewDefinition(p, manifest.Table{ID: p.Id, Def: bytes.Clone(b)}))
 	}
 	return defs, nil

@@ -22,7 +22,7 @@ const (
 	// kindWriteByUser is a KindWrite with ByUser set.
 	kindWriteByUser = 5
 
-	// EntryHead bytes begin an entry: version, kind, checksum, time, lengths.
+	// EntryHead is the size of an entry's header: version, kind, checksum, time, lengths.
 	EntryHead = 24
 )
 
@@ -34,7 +34,8 @@ type Entry struct {
 	// Time is the leader's clock when it proposed the entry, in nanoseconds since 1970.
 	Time   int64
 	Writes []Write
-	// ByUser: if there are too many keys to remember, the user with the most loses one.
+	// ByUser means that if there are too many keys to remember, the user with the most keys loses
+	// one.
 	ByUser bool
 	// TableID is the table of a kindDropTable.
 	TableID uint64
@@ -44,13 +45,13 @@ type Entry struct {
 	Cutoffs []Cutoff
 }
 
-// Cutoff says that the rows of a table with a time before Before have expired.
+// Cutoff says that rows of a table with a time before Before have expired.
 type Cutoff struct {
 	TableID uint64
 	Before  int64
 }
 
-// Write is one Write: it is applied as a whole or not at all.
+// Write is one write. It is applied as a whole or not at all.
 type Write struct {
 	// Tables are encoded definitions that the batches need.
 	Tables [][]byte
@@ -58,7 +59,7 @@ type Write struct {
 	Batches [][]byte
 }
 
-// Size returns about how many bytes the write takes in an entry.
+// Size returns the approximate size of the write in an entry.
 func (w *Write) Size() int {
 	n := 16
 	for _, t := range w.Tables {
@@ -123,13 +124,12 @@ func appendParts(dst []byte, parts [][]byte) []byte {
 	return dst
 }
 
-// entryCRC covers everything but itself and the batches, which have checksums of
-// their own.
+// entryCRC covers the entry except itself and the batches, which have their own checksums.
 func entryCRC(b []byte, meta int) uint32 {
 	return crc32.Update(crc32.Checksum(b[:4], crcTable), crcTable, b[8:EntryHead+meta])
 }
 
-// DecodeEntry reads an entry; what it returns points into b.
+// DecodeEntry decodes an entry. The result refers to slices of b.
 func DecodeEntry(b []byte) (*Entry, error) {
 	if len(b) < EntryHead {
 		return nil, fmt.Errorf("log entry: %d bytes, want at least %d", len(b), EntryHead)
@@ -141,10 +141,11 @@ func DecodeEntry(b []byte) (*Entry, error) {
 	}
 	meta, body := int64(binary.LittleEndian.Uint32(b[16:])), int64(binary.LittleEndian.Uint32(b[20:]))
 	if want := EntryHead + meta + body; want != int64(len(b)) {
-		return nil, fmt.Errorf("log entry: %d bytes, its head says %d", len(b), want)
+		return nil, fmt.Errorf("log entry: it has %d bytes, but its header says %d", len(b), want)
 	}
 	if want, got := entryCRC(b, int(meta)), binary.LittleEndian.Uint32(b[4:]); want != got {
-		return nil, fmt.Errorf("log entry: checksum is %08x, want %08x", got, want)
+		return nil, fmt.Errorf("log entry: the checksum is %08x, want %08x; restore the log from a replica or a "+
+			"backup", got, want)
 	}
 	e := &Entry{Kind: b[1], ByUser: b[1] == kindWriteByUser, Time: int64(binary.LittleEndian.Uint64(b[8:]))}
 	r := entryReader{meta: b[EntryHead : EntryHead+meta], body: b[EntryHead+meta:]}
@@ -169,7 +170,7 @@ func DecodeEntry(b []byte) (*Entry, error) {
 			"run the version that wrote it or a newer one", e.Kind)
 	}
 	if r.bad || len(r.meta) > 0 || len(r.body) > 0 {
-		return nil, fmt.Errorf("log entry: kind %d: its parts do not add up to its %d bytes", e.Kind, len(b))
+		return nil, fmt.Errorf("log entry: kind %d: the sizes of its parts do not add up to %d bytes", e.Kind, len(b))
 	}
 	return e, nil
 }
@@ -195,7 +196,7 @@ func (r *entryReader) varint() int64 {
 	return int64(v>>1) ^ -int64(v&1)
 }
 
-// parts reads byte strings that lie in the meta; nil if there are none.
+// parts reads the byte strings in the metadata, or returns nil if there are none.
 func (r *entryReader) parts() [][]byte {
 	n := r.count()
 	if n == 0 {
@@ -208,7 +209,7 @@ func (r *entryReader) parts() [][]byte {
 	return parts
 }
 
-// count reads the number of things that take at least a byte each.
+// count reads the number of items, each of which has at least one byte.
 func (r *entryReader) count() int {
 	n := r.uvarint()
 	if n > uint64(len(r.meta)) {

@@ -12,8 +12,8 @@ import (
 	"cordwood/proto/words"
 )
 
-// InspectEntry prints the data of one command of a shard's log as text: its kind and
-// time, and for each write the definitions and the headers of the batches.
+// InspectEntry prints the data of one command of a shard's log as text: its kind and time, and for
+// each write the definitions and the headers of the batches.
 func InspectEntry(w io.Writer, data []byte) error {
 	e, err := DecodeEntry(data)
 	if err != nil {
@@ -32,7 +32,7 @@ func InspectEntry(w io.Writer, data []byte) error {
 	case KindExpire:
 		p.line("rows of %d tables expire, proposed %s, %d bytes", len(e.Cutoffs), at, len(data))
 		for _, c := range e.Cutoffs {
-			p.line("  table %d: those before %d", c.TableID, c.Before)
+			p.line("  table %d: rows before %d", c.TableID, c.Before)
 		}
 		return p.err
 	}
@@ -56,14 +56,14 @@ func InspectEntry(w io.Writer, data []byte) error {
 	return p.err
 }
 
-// LoggedWrite is one write of an entry, or the definitions of one that only defines tables.
+// LoggedWrite is one write of an entry, or the definitions of an entry that only defines tables.
 type LoggedWrite struct {
 	Tables  []*schemapb.Table
 	Batches [][]byte // encoded
 }
 
-// ReadEntry takes the data of one command of a shard's log apart, for programs that check the log
-// by rules of their own. dropped is the table that it drops, or 0.
+// ReadEntry decodes the data of one command of a shard's log, for programs that check the log by
+// their own rules. dropped is the table that it drops, or 0.
 func ReadEntry(data []byte) (writes []LoggedWrite, dropped uint64, err error) {
 	e, err := DecodeEntry(data)
 	if err != nil {
@@ -100,8 +100,8 @@ func inspectTables(p *linePrinter, indent string, tables [][]byte) error {
 	return p.err
 }
 
-// CheckEntry reports whether the data of one command of a shard's log can be read, down to
-// the checksum of each batch.
+// CheckEntry checks that the data of one command of a shard's log can be read, including the
+// checksum of each batch.
 func CheckEntry(data []byte) error {
 	e, err := DecodeEntry(data)
 	if err != nil {

@@ -9,20 +9,20 @@ import (
 	"cordwood/shard/manifest"
 )
 
-// Batches of requests with a key of the client's have the hash of that key for their id,
-// rather than a session and a number that were given to a router: a repetition of the request has
-// the same ids, whichever router it comes by. column.KeyedSession recognises them.
+// Batches of requests with an idempotency key have the hash of this key as their id, instead of a
+// session and a number that a router was given. So a repetition of the request has the same ids,
+// whichever router receives it. column.KeyedSession recognises these ids.
 const (
-	// KeyTTL is how long, by the replicated clock, such a batch is remembered, and maxKeys
-	// how many are. Beyond it one is forgotten: the oldest one of the user with the most, so that no
-	// user shortens the time of others' keys; or, after an entry without users, the oldest of all.
-	// They are part of the replicated rules: a change needs a new kind of entry.
+	// KeyTTL is how long, by the replicated clock, such a batch is remembered. maxKeys is how many
+	// are remembered. If there are more, one is forgotten: the oldest of the user with the most, so
+	// that no user shortens the time of others' keys; after an entry without users, the oldest of
+	// all. Both are part of the replicated rules, so a change needs a new kind of entry.
 	KeyTTL  = 15 * time.Minute
 	maxKeys = 200_000
 )
 
-// KeysLast returns for how long the state still remembers keys of requests if no more come, at a
-// time of the replicated clock; 0: it remembers none.
+// KeysLast returns for how long the state still remembers keys of requests if no more are added, at
+// a time of the replicated clock. 0 means that it remembers none.
 func (st *State) KeysLast(now int64) time.Duration {
 	w := st.keys
 	if w.last == none {
@@ -33,14 +33,14 @@ func (st *State) KeysLast(now int64) time.Duration {
 
 // keyWindow remembers which batches with a key were appended.
 type keyWindow struct {
-	// byUser has the user with the most batches forget one, if there are too many.
+	// byUser means that the user with the most batches loses one if there are too many.
 	byUser bool
 	max    int // maxKeys, unless a test sets it
 	ids    map[BatchID]struct{}
-	// bodies has, for each session in ids, what the newest of its batches says of the body.
+	// bodies has, for each session in ids, the hash of the body in its newest batch.
 	bodies map[uint64]uint32
-	// keys are linked in the order in which they were appended, by all and by each user: their
-	// times ascend, because the clock never goes back. free are the places that are not used.
+	// keys are linked in the order in which they were appended, in one list of all and one list for
+	// each user. Their times ascend, because the clock never goes back. free are the unused slots.
 	keys        []linkedKey
 	free        []int32
 	first, last int32
@@ -48,8 +48,8 @@ type keyWindow struct {
 	most        mostKeys
 }
 
-// linkedKey is a batch, with the places of its neighbours, and of the next one of its user; none:
-// there is none.
+// linkedKey is a batch with the slots of its neighbours and of the next one of its user; none means
+// that there is none.
 type linkedKey struct {
 	manifest.Key
 	before, after, next int32
@@ -62,7 +62,7 @@ type userKeys struct {
 	user        uint16
 	first, last int32
 	count       int
-	at          int // in the heap
+	at          int // position in the heap
 }
 
 func newKeyWindow(stored []manifest.Key) *keyWindow {
@@ -82,15 +82,15 @@ func (w *keyWindow) has(id BatchID) bool {
 	return ok
 }
 
-// reused reports whether the request's key was used with another body, or with other parameters.
-// Older routers do not put the body into ids, and their keys have a session for each id, so it
-// says nothing about them.
+// reused reports whether the request's key was used with another body or with other parameters. It
+// cannot tell for batches of older routers, which do not include the body in ids and have a session
+// for each id.
 func (w *keyWindow) reused(id BatchID) bool {
 	body, ok := w.bodies[id.Session]
 	return ok && body != column.KeyedBody(id.Seq)
 }
 
-// add notes that a batch was appended at a time of the replicated clock.
+// add records that a batch was appended at a time of the replicated clock.
 func (w *keyWindow) add(id BatchID, now int64) {
 	if w.has(id) {
 		return
@@ -125,7 +125,7 @@ func (w *keyWindow) add(id BatchID, now int64) {
 	heap.Fix(&w.most, u.at)
 }
 
-// place returns where another key may be put.
+// place returns a slot for another key.
 func (w *keyWindow) place() int32 {
 	if n := len(w.free); n > 0 {
 		at := w.free[n-1]
@@ -136,7 +136,7 @@ func (w *keyWindow) place() int32 {
 	return int32(len(w.keys) - 1) //nolint:gosec // at most max
 }
 
-// age forgets what is too old at a time of the replicated clock.
+// age forgets batches that are too old at a time of the replicated clock.
 func (w *keyWindow) age(now int64) {
 	for w.first != none && now-w.keys[w.first].At > int64(KeyTTL) {
 		w.forgetOldest()
@@ -176,7 +176,7 @@ func (w *keyWindow) forget(u *userKeys) {
 	delete(w.users, u.user)
 }
 
-// stored returns the window as the manifest keeps it.
+// stored returns the window in the form of the manifest.
 func (w *keyWindow) stored() []manifest.Key {
 	out := make([]manifest.Key, 0, w.len())
 	for at := w.first; at != none; at = w.keys[at].after {
@@ -185,8 +185,8 @@ func (w *keyWindow) stored() []manifest.Key {
 	return out
 }
 
-// mostKeys is a heap of users, the one with the most batches first, the lowest hash among equals:
-// which one that is must not depend on how they came here.
+// mostKeys is a heap of users ordered by their number of batches, descending, and by the hash if
+// that is equal. The order must not depend on how users were added.
 type mostKeys []*userKeys
 
 func (h mostKeys) Len() int { return len(h) }
@@ -200,7 +200,7 @@ func (h mostKeys) Swap(i, j int) {
 	h[i].at, h[j].at = i, j
 }
 
-// Push and Pop are container/heap's.
+// Push and Pop implement heap.Interface.
 
 func (h *mostKeys) Push(x any) {
 	u := x.(*userKeys) //nolint:errcheck,forcetypeassert // add pushes nothing else

@@ -8,7 +8,7 @@ import (
 	"cordwood/shard/manifest"
 )
 
-// TestKeysLast is the time until the newest key is forgotten.
+// TestKeysLast checks that KeysLast returns the time until the newest key is forgotten.
 func TestKeysLast(t *testing.T) {
 	t.Parallel()
 	st := stateOf(t, shardID, &manifest.State{})

@@ -14,7 +14,8 @@ import (
 	"cordwood/shard/manifest"
 )
 
-// TestKeyWindowModel compares the window with a plain map, through the manifest's form too.
+// TestKeyWindowModel compares the window with a map, also after a round trip through the manifest's
+// form.
 func TestKeyWindowModel(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
@@ -24,7 +25,7 @@ func TestKeyWindowModel(t *testing.T) {
 	now := int64(1e18)
 	for step := range 20_000 {
 		now += rng.Int64N(int64(4 * time.Second))
-		st.Tick(now - rng.Int64N(int64(time.Second))) // a leader's clock may be behind
+		st.Tick(now - rng.Int64N(int64(time.Second))) // the clock of a leader may be behind
 		h := column.Header{Session: column.KeyedBit | 3, Seq: rng.Uint64N(600)}
 		at, ok := model[h.Seq]
 		want := ok && st.Clock-at <= int64(KeyTTL)
@@ -59,8 +60,8 @@ func TestKeysAreBounded(t *testing.T) {
 	}
 }
 
-// TestKeysOfUsers has one user send 300 requests with a key a second, and others some: nobody else's
-// keys are forgotten before their time.
+// TestKeysOfUsers has one user send 300 requests with a key a second, and other users few. No other
+// user's keys may be forgotten early.
 func TestKeysOfUsers(t *testing.T) {
 	t.Parallel()
 	for _, byUser := range []bool{true, false} {
@@ -93,7 +94,8 @@ func TestKeysOfUsers(t *testing.T) {
 	}
 }
 
-// TestKeysOfUsersModel compares the window with a plain list, through the manifest's form too.
+// TestKeysOfUsersModel compares the window with a list, also after a round trip through the
+// manifest's form.
 func TestKeysOfUsersModel(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
@@ -133,7 +135,7 @@ func TestKeysOfUsersModel(t *testing.T) {
 	}
 }
 
-// forgotten returns the place of the key that goes.
+// forgotten returns the slot of the key that is forgotten next.
 func forgotten(keys []manifest.Key, byUser bool) int {
 	if !byUser {
 		return 0

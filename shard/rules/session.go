@@ -10,26 +10,28 @@ import (
 )
 
 const (
-	// sessionWindow is how many sequence numbers behind its highest one a session
-	// remembers. It is part of the replicated state: a change needs a new entry version.
+	// sessionWindow is how many sequence numbers before its highest one a session remembers. It is
+	// part of the replicated state: a change needs a new entry version.
 	sessionWindow = 1024
-	// sessionTTL is how long, by the replicated clock, a session lives after its last
-	// append, and sweepEvery how often the dead ones are looked for.
+	// sessionTTL is how long, by the replicated clock, a session lives after its last append.
+	// sweepEvery is how often dead sessions are removed.
 	sessionTTL = 30 * time.Minute
 	sweepEvery = time.Minute
-	// maxSessions bounds the sessions; beyond it the one idle for longest is forgotten.
+	// maxSessions is the maximum number of sessions. If there are more, the one idle for longest is
+	// forgotten.
 	maxSessions = 1024
 )
 
-// session remembers which batches of a writer were appended.
+// session records which batches of a writer were appended.
 type session struct {
 	high uint64
-	// Seen has bit i of word i/64 set if number high-i was appended.
+	// seen has bit i of word i/64 set if number high-i was appended.
 	seen [sessionWindow / 64]uint64
 	last int64
 }
 
-// lookup reports whether number seq was appended; known is false if it is too old to tell.
+// lookup reports whether number seq was appended. known is false if the number is too old to
+// decide.
 func (s *session) lookup(seq uint64) (appended, known bool) {
 	if seq > s.high {
 		return false, true
@@ -41,7 +43,7 @@ func (s *session) lookup(seq uint64) (appended, known bool) {
 	return s.seen[back/64]&(1<<(back%64)) != 0, true
 }
 
-// add notes that number seq was appended.
+// add records that number seq was appended.
 func (s *session) add(seq uint64, now int64) {
 	s.last = now
 	if seq > s.high {
@@ -52,7 +54,7 @@ func (s *session) add(seq uint64, now int64) {
 	s.seen[back/64] |= 1 << (back % 64)
 }
 
-// shift makes every number lie n further back.
+// shift moves the window by n numbers.
 func (s *session) shift(n uint64) {
 	if n >= sessionWindow {
 		clear(s.seen[:])
@@ -71,7 +73,7 @@ func (s *session) shift(n uint64) {
 	}
 }
 
-// StoredSessions returns the sessions as the manifest keeps them, by ascending id.
+// StoredSessions returns the sessions in the form of the manifest, in ascending order of ids.
 func (st *State) StoredSessions() []manifest.Session {
 	out := make([]manifest.Session, 0, len(st.sessions)+len(st.unlogged))
 	for unlogged, sessions := range map[bool]map[uint64]*session{false: st.sessions, true: st.unlogged} {
@@ -100,7 +102,7 @@ func (st *State) Seen(h *column.Header) (appended, known bool) {
 	return s.lookup(h.Seq)
 }
 
-// Note remembers that a batch was appended.
+// Note records that a batch was appended.
 func (st *State) Note(h *column.Header) {
 	if Keyed(h) {
 		st.keys.add(IDOf(h), st.Clock)
@@ -109,7 +111,7 @@ func (st *State) Note(h *column.Header) {
 	note(st.sessions, h, st.Clock)
 }
 
-// NoteUnlogged remembers that a batch was appended without the log.
+// NoteUnlogged records that a batch was appended without the log.
 func (st *State) NoteUnlogged(h *column.Header, now int64) {
 	if st.unlogged[h.Session] == nil {
 		for id, s := range st.unlogged {
@@ -136,7 +138,7 @@ func note(sessions map[uint64]*session, h *column.Header, now int64) {
 	s.add(h.Seq, now)
 }
 
-// evict forgets the session that was idle for longest, the lowest id among equals.
+// evict removes the session that was idle for longest, and of several the one with the lowest id.
 func evict(sessions map[uint64]*session) {
 	var oldest uint64
 	for id, s := range sessions {
@@ -148,11 +150,12 @@ func evict(sessions map[uint64]*session) {
 	delete(sessions, oldest)
 }
 
-// HasKey reports whether a batch of a request with a key was appended, as far as is remembered.
+// HasKey reports whether a batch of a request with a key was appended, as far as the state
+// remembers.
 func (st *State) HasKey(session, seq uint64) bool { return st.keys.has(BatchID{session, seq}) }
 
-// KeyReused reports whether the key of the request that a batch belongs to was used for another
-// body, or for other parameters.
+// KeyReused reports whether the key of a batch's request was used for another body or for other
+// parameters.
 func (st *State) KeyReused(h *column.Header) bool { return st.keys.reused(IDOf(h)) }
 
 // ShareKeys sets whether the keys of the user with the most of them are forgotten first.
@@ -161,5 +164,5 @@ func (st *State) ShareKeys(byUser bool) { st.keys.byUser = byUser }
 // KeysShared reports whether they are.
 func (st *State) KeysShared() bool { return st.keys.byUser }
 
-// StoredKeys returns the remembered keys as the manifest keeps them, the oldest first.
+// StoredKeys returns the remembered keys in the form of the manifest, the oldest first.
 func (st *State) StoredKeys() []manifest.Key { return st.keys.stored() }

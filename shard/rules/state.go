@@ -8,33 +8,33 @@ import (
 	"cordwood/shard/segment"
 )
 
-// State is what all replicas of the shard agree on, besides the rows. It changes in
-// Apply only, by entries alone.
+// State is what all replicas of the shard agree on, besides the rows. Only Apply changes it, and
+// the changes depend only on entries.
 type State struct {
 	ShardID uint32
-	// Clock is the highest leader's time of all entries; it never goes back.
+	// Clock is the highest leader's time in an entry. It never goes back.
 	Clock  int64
 	Tables map[uint64]*Definition
-	// Dropped are the tables dropped in the last manifest.TombstoneTTL, with the clock
+	// Dropped are the tables dropped in the last manifest.TombstoneTTL, with the replicated clock
 	// at the drop.
 	Dropped map[uint64]int64
-	// Expired is what expired last of each table.
+	// Expired is the latest expiry of each table.
 	Expired  map[uint64]manifest.Expiry
 	sessions map[uint64]*session
-	// Keys are the batches of requests with a key.
+	// keys are the batches of requests with a key.
 	keys *keyWindow
-	// unlogged are the sessions of batches that did not go through the log. It is the
-	// one thing here that is this replica's own: Apply does not look at it.
+	// unlogged are the sessions of batches that did not go through the log. This is the only field
+	// that belongs to this replica alone: Apply ignores it.
 	unlogged map[uint64]*session
 	// dirty are the tables whose definitions changed since the last freeze.
 	dirty map[uint64]struct{}
-	// Drops are the tables dropped since the last freeze, expires the tables whose rows
-	// expired.
+	// drops are the tables dropped since the last freeze, expires the tables with newly expired
+	// rows.
 	drops   []manifest.Tombstone
 	expires map[uint64]struct{}
 }
 
-// NewState returns the state that a manifest holds.
+// NewState returns the state in a manifest.
 func NewState(shardID uint32, m *manifest.State) (*State, error) {
 	st := &State{
 		ShardID: shardID, Clock: m.Clock, Tables: make(map[uint64]*Definition, len(m.Tables)),
@@ -70,8 +70,8 @@ func NewState(shardID uint32, m *manifest.State) (*State, error) {
 	return st, nil
 }
 
-// Tick moves the clock to the time of an entry and forgets sessions that are dead by
-// it. What it does depends on the clock alone, so that every replica does the same.
+// Tick advances the clock to the time of an entry and removes sessions that are dead then. Its
+// effect depends only on the clock, so that every replica does the same.
 func (st *State) Tick(now int64) {
 	before := st.Clock
 	st.Clock = max(st.Clock, now)
@@ -91,7 +91,7 @@ func (st *State) Tick(now int64) {
 	}
 }
 
-// Define takes over a definition if it is newer than the one known.
+// Define takes over a definition if it is newer than the known one.
 func (st *State) Define(d *Definition) {
 	if _, gone := st.Dropped[d.ID]; gone {
 		return
@@ -103,7 +103,7 @@ func (st *State) Define(d *Definition) {
 	st.dirty[d.ID] = struct{}{}
 }
 
-// Drop forgets a table; that it was dropped is remembered for manifest.TombstoneTTL.
+// Drop removes a table. The drop is remembered for manifest.TombstoneTTL.
 func (st *State) Drop(id uint64) {
 	if _, gone := st.Dropped[id]; gone {
 		return
@@ -116,7 +116,7 @@ func (st *State) Drop(id uint64) {
 	st.drops = append(st.drops, manifest.Tombstone{TableID: id, At: st.Clock})
 }
 
-// Expire notes that rows of a table have expired, and reports whether that is news:
+// Expire records that rows of a table have expired, and reports whether that changes anything:
 // cutoffs do not go back.
 func (st *State) Expire(c Cutoff, order uint64) bool {
 	if st.Tables[c.TableID] == nil || c.Before <= st.Expired[c.TableID].Before && st.Expired[c.TableID].Order > 0 {
@@ -136,14 +136,14 @@ func (st *State) Dead(t segment.TableSpan, order uint64) bool {
 	return ok && t.MaxTime < x.Before && order < x.Order
 }
 
-// Changes are what changed of the tables since the last freeze.
+// Changes are the changes of tables since the last freeze.
 type Changes struct {
 	Tables  []manifest.Table
 	Drops   []manifest.Tombstone
 	Expires []manifest.Expiry
 }
 
-// TakeChanges returns what changed since the last call, tables by ascending id.
+// TakeChanges returns the changes since the last call, with tables in ascending order of ids.
 func (st *State) TakeChanges() (c Changes) {
 	for _, id := range slices.Sorted(maps.Keys(st.dirty)) {
 		c.Tables = append(c.Tables, st.Tables[id].stored)

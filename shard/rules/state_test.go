@@ -20,7 +20,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestSessionModel compares sessions with a plain set, through the manifest's form too.
+// TestSessionModel compares sessions with a set, also after a round trip through the manifest's
+// form.
 func TestSessionModel(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
@@ -56,12 +57,12 @@ func TestSessionsExpire(t *testing.T) {
 	at := func(d time.Duration) int64 { return int64(1e18) + int64(d) }
 	steps := []struct {
 		at   time.Duration
-		note uint64 // session that appends
+		note uint64 // the session that appends
 		want []uint64
 	}{
 		{0, 1, []uint64{1}},
 		{20 * time.Minute, 2, []uint64{1, 2}},
-		{10 * time.Minute, 3, []uint64{1, 2, 3}}, // a leader whose clock is behind: time stands still
+		{10 * time.Minute, 3, []uint64{1, 2, 3}}, // the clock of a leader is behind, so time stands still
 		{30 * time.Minute, 0, []uint64{1, 2, 3}},
 		{31*time.Minute + time.Second, 0, []uint64{2, 3}},
 		{51*time.Minute + time.Second, 0, nil},
@@ -145,7 +146,7 @@ func goldenEntries(t testing.TB) map[string]*Entry {
 	}
 }
 
-// TestGoldenEntries reads entries of every released version and of one to come.
+// TestGoldenEntries reads entries of every released version and of an imagined future one.
 func TestGoldenEntries(t *testing.T) {
 	t.Parallel()
 	for name, e := range goldenEntries(t) {
@@ -227,7 +228,7 @@ func FuzzDecodeEntry(f *testing.F) {
 		f.Add(AppendEntry(nil, e))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		// Behind a right checksum, so that the fuzzer gets past it.
+		// The checksum is made right, so that the fuzzer gets past it.
 		if meta := len(data) - EntryHead; meta >= 0 && data[0] == entryVersion {
 			m := min(meta, int(uint(data[16])|uint(data[17])<<8))
 			data[16], data[17], data[18], data[19] = byte(m), byte(m>>8), 0, 0

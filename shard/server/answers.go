@@ -9,20 +9,20 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// largeAnswer is the smallest size at which an answer is large: an export, which makes garbage
-// quickly and uses most of the heap.
+// largeAnswer is the minimum size of a large answer, such as an export. Such an answer produces
+// garbage quickly and uses most of the heap.
 const largeAnswer = 32 << 20
 
-// largeGC is at how much garbage, in percent of what is in use, the collector runs while
-// large answers are on their way. It is a third of what it is else, so that the process stays
-// small; the CPU that it costs is not measured.
+// largeGC is the garbage collection percentage (GOGC) while large answers are being sent. It is a
+// third of the usual percentage, so that the process stays small; its CPU cost has not been
+// measured.
 const largeGC = 35
 
-// exports are the large answers of the process that are on their way.
+// exports counts the large answers that the process is sending.
 var exports struct {
 	sync.Mutex
 	n      int
-	before int // the collector's percentage without any
+	before int // the percentage without large answers
 }
 
 // answer sends one answer, and counts its bytes.
@@ -46,11 +46,11 @@ func (a *answer) add(n int) {
 	}
 	exports.before = debug.SetGCPercent(largeGC)
 	if exports.before >= 0 && exports.before < largeGC {
-		debug.SetGCPercent(exports.before) // the operator wants it smaller still
+		debug.SetGCPercent(exports.before) // the operator has set a lower percentage
 	}
 }
 
-// Missing says what the answer lacks.
+// Missing sends what the answer lacks.
 func (a *answer) Missing(what []string) error {
 	return a.stream.Send(&shardpb.QueryChunk{Partial: what})
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestLargeAnswers: the collector works harder while large answers are on their way, and
-// as before afterwards.
+// TestLargeAnswers checks that the garbage collector runs more often while large answers are sent,
+// and as before afterwards.
 func TestLargeAnswers(t *testing.T) {
 	get := func() int {
 		now := debug.SetGCPercent(100)

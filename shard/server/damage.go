@@ -12,8 +12,8 @@ import (
 	"cordwood/shard/server/distribute"
 )
 
-// readsDamaged reports whether the engine's error may come from a damaged file: the error
-// does not say which.
+// readsDamaged reports whether the engine's error may be caused by a damaged file. The error does
+// not say which file.
 func readsDamaged(err error) bool {
 	e := errs.From(err)
 	switch e.Code {
@@ -23,7 +23,7 @@ func readsDamaged(err error) bool {
 	default:
 		return false
 	}
-	// Mistakes in statements have this code too, and are frequent.
+	// Faults in statements have this code too, and are frequent.
 	text := strings.ToLower(err.Error())
 	for _, word := range []string{"zstd", "parquet", "decompress", "tprotocol", "corrupt", "checksum"} {
 		if strings.Contains(text, word) {
@@ -33,8 +33,8 @@ func readsDamaged(err error) bool {
 	return false
 }
 
-// examine looks, after a query failed, whether a damaged file is the reason: then the
-// file is set aside, and the error says what is missing.
+// examine checks, after a query failed, whether a damaged file is the cause. If so, it quarantines
+// the file, and the error says what is missing.
 func (s *server) examine(ctx context.Context, req *shardpb.QueryRequest, err error) error {
 	var shards []uint32
 	var tables []uint64
@@ -52,7 +52,7 @@ func (s *server) examine(ctx context.Context, req *shardpb.QueryRequest, err err
 	return s.examineShards(ctx, shards, tables, err)
 }
 
-// examineShards is examine of some tables in those shards that are on this node.
+// examineShards does what examine does, for some tables in the shards that are on this node.
 func (s *server) examineShards(ctx context.Context, shards []uint32, tables []uint64, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -76,13 +76,13 @@ func (s *server) examineShards(ctx context.Context, shards []uint32, tables []ui
 		return err
 	}
 	return errs.New(errs.TableUnavailable,
-		"%d damaged segments were found and set aside (svc_private.segments names them); the query can be tried again, "+
-			"and says what is missing: %s", damaged, err).WithRetryAfter(time.Second)
+		"%d damaged segments were found and quarantined (svc_private.segments names them); run the query again; "+
+			"it then says what is missing: %s", damaged, err).WithRetryAfter(time.Second)
 }
 
-// lasting changes the error of a query that lacks the rows of a damaged segment. Another
-// replica mends such a segment soon, and the query may be sent again. Where there is no other
-// one, status 500 says that the query fails until a person does something about it.
+// lasting adapts the error of a query that needs rows of a damaged segment. If there is another
+// replica, it will repair the segment soon, and the query may be sent again. If there is none,
+// status 500 says that the query fails until an operator acts.
 func (s *server) lasting(shards []uint32, err error) error {
 	e := errs.From(err)
 	if e.Code != errs.TableUnavailable || e.RetryAfter != 0 {
@@ -96,6 +96,5 @@ func (s *server) lasting(shards []uint32, err error) error {
 	return e.WithStatus(http.StatusInternalServerError)
 }
 
-// verifiedFor is how long a file that was found sound is not verified again because a
-// query failed.
+// verifiedFor is how long a file that was found intact is not verified again after failed queries.
 const verifiedFor = 10 * time.Minute

@@ -9,11 +9,10 @@ import (
 	"cordwood/shard/store"
 )
 
-// maxCheckKeys bounds the keys that one call may ask about.
+// maxCheckKeys is the maximum number of keys in one call.
 const maxCheckKeys = 10_000
 
-// DefineTables puts definitions of tables into the shard's log, if they are newer than the
-// shard's.
+// DefineTables puts table definitions into the shard's log if they are newer than the shard's.
 func (s *server) DefineTables(ctx context.Context,
 	req *shardpb.DefineTablesRequest,
 ) (*shardpb.DefineTablesResponse, error) {
@@ -32,7 +31,7 @@ func (s *server) DefineTables(ctx context.Context,
 func (s *server) CheckKeys(ctx context.Context, req *shardpb.CheckKeysRequest) (*shardpb.CheckKeysResponse, error) {
 	sh, err := s.leading(req.ShardId)
 	if err == nil && len(req.Keys) > maxCheckKeys {
-		err = errs.New(errs.InvalidArguments, "shard %d: check %d keys: at most %d go in one call", req.ShardId,
+		err = errs.New(errs.InvalidArguments, "shard %d: check %d keys: at most %d are allowed in one call", req.ShardId,
 			len(req.Keys), maxCheckKeys)
 	}
 	if err == nil {
@@ -45,7 +44,7 @@ func (s *server) CheckKeys(ctx context.Context, req *shardpb.CheckKeysRequest) (
 	for i, k := range req.Keys {
 		if !column.KeyedSession(k.Session) {
 			return nil, errs.ToGRPC(errs.New(errs.InvalidArguments,
-				"shard %d: check key %016x: it is no key but the session of a writer", req.ShardId, k.Session))
+				"shard %d: check key %016x: it is the session of a writer, not a key", req.ShardId, k.Session))
 		}
 		resp.Appended[i] = sh.Store().Definitions.HasKey(k.Session, k.Sequence)
 	}

@@ -20,38 +20,39 @@ import (
 	"cordwood/shard/store"
 )
 
-// scansAtATime bounds the scans that one query has under way.
+// scansAtATime is how many scans a query runs at a time.
 const scansAtATime = 4
 
-// spooledOrder is above the order of every segment of a shard: rows that were fetched are
-// merged already, and share their identities with none that lie here.
+// spooledOrder is greater than the order of every segment of a shard. Fetched rows are merged
+// already, and have no identity in common with rows that are here.
 const spooledOrder = 1 << 62
 
-// gathered is what a query may read, from wherever.
+// gathered is what a query may read, from this node and others.
 type gathered struct {
 	tables []query.Table
-	// missing reports what is left out, in words, if that is allowed.
+	// missing returns texts about what is left out, if that is allowed.
 	missing []string
 
 	views  map[uint32]*store.View
 	spools []*spool.Spool
 }
 
-// release lets everything go. The engine must be done.
+// release releases everything. The engine must not use it any more.
 func (g *gathered) release() {
 	for _, v := range g.views {
 		v.Close()
 	}
 	for _, s := range g.spools {
-		_ = s.Close() // what cannot be removed goes when the process starts the next time
+		_ = s.Close() // what cannot be removed is removed at the next start
 	}
 }
 
-// gather gives the engine what the query may read: rows of shards that this node leads as
-// they lie here, seen at one index of a shard's log; others are fetched. A table in
-// several shards is the union of its rows there: rows of one identity are in one shard
-// only, because rows of tables that merge them are spread by their tags, and handed over
-// when the table gets other shards. anywhere: rows of a single shard are fetched, too, if this node cannot show them.
+// gather collects what the query may read for the engine. Rows of shards that this node leads are
+// read here, at one index of the shard's log; others are fetched.
+//
+// A table in several shards is the union of its rows there. Rows of one identity are in one shard
+// only: tables that merge rows spread them by their tags, and move rows when the table gets other
+// shards. anywhere means that rows of a single shard are fetched too if this node cannot read them.
 func (s *server) gather(ctx context.Context, req *shardpb.QueryRequest, anywhere bool) (_ *gathered, err error) {
 	g := &gathered{views: map[uint32]*store.View{}}
 	defer func() {
@@ -62,7 +63,7 @@ func (s *server) gather(ctx context.Context, req *shardpb.QueryRequest, anywhere
 	byShard := map[uint32][]*schemapb.Table{}
 	for _, t := range req.Tables {
 		if t.Name == nil || t.Table == nil {
-			return nil, errs.New(errs.InvalidArguments, "query: a table lacks its name or its definition")
+			return nil, errs.New(errs.InvalidArguments, "query: the request has a table without a name or a definition")
 		}
 		if t.Inline {
 			continue
@@ -91,7 +92,7 @@ func (s *server) gather(ctx context.Context, req *shardpb.QueryRequest, anywhere
 			continue
 		}
 		for _, id := range t.LeftOut {
-			g.missing = append(g.missing, fmt.Sprintf("%s.%s: shard %d cannot be reached", qt.Database, qt.Name, id))
+			g.missing = append(g.missing, fmt.Sprintf("table %s.%s: shard %d cannot be reached", qt.Database, qt.Name, id))
 		}
 		native := false
 		for _, id := range distribute.ShardsOf(t) {
@@ -117,8 +118,8 @@ func (s *server) gather(ctx context.Context, req *shardpb.QueryRequest, anywhere
 	return g, err
 }
 
-// views makes views of those shards that this node can show: it leads them, or any
-// replica will do.
+// views opens views of the shards that this node can read: it leads them, or any replica is
+// sufficient.
 func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, byShard map[uint32][]*schemapb.Table,
 	views map[uint32]*store.View, anywhere bool,
 ) error {
@@ -128,8 +129,8 @@ func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, byShard m
 		}
 		sh, err := s.present(ctx, id, req.AnyReplica, time.Duration(req.MaxStalenessNanos), 0, of...)
 		if err != nil {
-			// Another node may lead it; if none of the others is known to have it, this is why
-			// the query fails.
+			// Another node may lead it. If no other node is known to have it, this error is why the
+			// query fails.
 			if s.cfg.Scan != nil && ctx.Err() == nil && (anywhere || len(byShard) > 1 || req.AllowPartial) {
 				continue
 			}
@@ -156,8 +157,8 @@ func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, byShard m
 	return nil
 }
 
-// joins adds the rows that a view has of a table, if they can stand beside the rows of another
-// shard as they are: rows that never merged have no order to keep.
+// joins adds a view's rows of a table if they can be combined with rows of another shard without
+// merging: rows that never merged need no order.
 func joins(qt *query.Table, v *store.View, tableID uint64) bool {
 	more := query.Table{Schema: qt.Schema}
 	show(&more, v, tableID)
@@ -170,7 +171,7 @@ func joins(qt *query.Table, v *store.View, tableID uint64) bool {
 	return true
 }
 
-// fetch is the rows of a table in a shard that have to come from elsewhere.
+// fetch describes the rows of a table in a shard that have to come from another node.
 type fetch struct {
 	table int // index in the request
 	shard uint32
@@ -226,7 +227,7 @@ func (s *server) fetch(ctx context.Context, req *shardpb.QueryRequest, g *gather
 	for _, i := range slices.Sorted(maps.Keys(spooled)) {
 		qt := &g.tables[i]
 		if len(qt.Segments)+len(qt.Batches) == 0 {
-			qt.Merge, qt.Eras = query.Append, nil // merged where they come from
+			qt.Merge, qt.Eras = query.Append, nil // rows are merged before they are sent
 		}
 		for _, sp := range spooled[i] {
 			segments, batches, err := sp.Rows()
@@ -246,8 +247,8 @@ func (s *server) fetch(ctx context.Context, req *shardpb.QueryRequest, g *gather
 	return nil
 }
 
-// needs asks the engine what the statement reads, for each table of the request; no
-// columns: nothing.
+// needs asks the engine what the statement reads of each table of the request. A table without
+// columns is not read.
 func (s *server) needs(ctx context.Context, req *shardpb.QueryRequest, tables []query.Table) ([]query.Need, error) {
 	bare := make([]query.Table, len(tables))
 	for i := range tables {
@@ -320,7 +321,7 @@ func (s *server) fill(ctx context.Context, sp *spool.Spool, nodes []string,
 	src := &distribute.Remembering{R: r}
 	if err := sp.Read(src); err != nil {
 		if src.Err != nil {
-			return nil, distribute.Broke(src.Err) // what the IPC reader made of it says less
+			return nil, distribute.Broke(src.Err) // the error of the IPC reader is less exact
 		}
 		return nil, onNode(errs.Wrap(errs.Internal, err, "read the rows of a scan"), s.cfg.Here)
 	}

@@ -9,7 +9,7 @@ import (
 	"cordwood/shard/store"
 )
 
-// HandOver has a shard of this node copy a table into others, or says how far the copy is.
+// HandOver makes a shard of this node copy a table to other shards, or reports how far the copy is.
 func (s *server) HandOver(ctx context.Context, req *shardpb.HandOverRequest) (*shardpb.HandOverResponse, error) {
 	sh, ok := s.cfg.Shards(req.ShardId)
 	if !ok {
@@ -18,7 +18,7 @@ func (s *server) HandOver(ctx context.Context, req *shardpb.HandOverRequest) (*s
 	id := req.GetTable().GetHandoff().GetTableId()
 	if id == 0 {
 		return nil, errs.ToGRPC(errs.New(errs.InvalidArguments,
-			"shard %d: hand over: the table names no handoff", req.ShardId))
+			"shard %d: hand over: the definition of the table does not name a handoff", req.ShardId))
 	}
 	if req.End {
 		sh.Handoffs().End(id)
@@ -47,5 +47,5 @@ func (s *server) HandOver(ctx context.Context, req *shardpb.HandOverRequest) (*s
 	return resp, nil
 }
 
-// maxHandoffWait bounds for how long one question waits.
+// maxHandoffWait is how long one call may wait for progress.
 const maxHandoffWait = 5 * time.Second

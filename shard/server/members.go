@@ -26,7 +26,7 @@ func (s *server) ChangeReplicas(ctx context.Context,
 	kind, ok := kinds[req.Change]
 	if !ok {
 		return nil, errs.ToGRPC(errs.New(errs.InvalidArguments,
-			"shard %d: change replicas: change %d is not known to this version", req.ShardId, req.Change))
+			"shard %d: change replicas: this version does not know the change %d; upgrade the node", req.ShardId, req.Change))
 	}
 	if err := sh.Change(ctx, kind, req.NodeId); err != nil {
 		return nil, errs.ToGRPC(err)
@@ -36,7 +36,7 @@ func (s *server) ChangeReplicas(ctx context.Context,
 	return resp, nil
 }
 
-// ReadBarrier returns an index of a shard's log that holds everything acknowledged.
+// ReadBarrier returns an index of a shard's log that includes everything acknowledged.
 func (s *server) ReadBarrier(ctx context.Context,
 	req *shardpb.ReadBarrierRequest,
 ) (*shardpb.ReadBarrierResponse, error) {

@@ -45,7 +45,7 @@ func (p *pins) add(x *store.Pinned) (id uint64, ok bool) {
 	}
 	if p.open == nil {
 		p.open = map[uint64]*store.Pinned{}
-		// Ids of before a restart must not be taken for new ones.
+		// Ids from before a restart must not be reused.
 		p.last = uint64(time.Now().UnixNano())
 	}
 	p.last++
@@ -73,9 +73,9 @@ func (s *server) Pin(req *shardpb.PinRequest, stream grpc.ServerStreamingServer[
 	return errs.ToGRPC(s.pin(stream.Context(), req, stream.Send))
 }
 
-// pinnable returns the shard that is to be pinned, once it can be. Whoever asks for its state is a replica
-// that lacks entries which are no longer in the leader's log: if the other replicas are away, the
-// leader needs that one to commit anything, and is not ready before it has the state.
+// pinnable returns the shard to be pinned as soon as that is possible. A replica that asks for the
+// state lacks entries that are no longer in the leader's log. If the other replicas are away, the
+// leader needs this replica to commit anything, and is not ready before the replica has the state.
 func (s *server) pinnable(ctx context.Context, req *shardpb.PinRequest) (Shard, error) {
 	if !req.State {
 		return s.ready(ctx, req.ShardId)
@@ -87,7 +87,7 @@ func (s *server) pinnable(ctx context.Context, req *shardpb.PinRequest) (Shard, 
 	return sh, nil
 }
 
-// pin sends the list of a shard's segments, and then signs of life until ctx ends.
+// pin sends the list of a shard's segments, and then heartbeats until ctx ends.
 func (s *server) pin(ctx context.Context, req *shardpb.PinRequest, send func(*shardpb.PinResponse) error) error {
 	p, err := s.takePin(ctx, req)
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *server) pin(ctx context.Context, req *shardpb.PinRequest, send func(*sh
 	defer p.Close()
 	id, ok := s.pins.add(p)
 	if !ok {
-		return errs.New(errs.ShardBusy, "shard %d: %d backups read from this node already; try again when one is done",
+		return errs.New(errs.ShardBusy, "shard %d: pin: %d backups are reading from this node; try again when one is done",
 			req.ShardId, maxPins)
 	}
 	defer s.pins.remove(id)
@@ -141,7 +141,8 @@ func (s *server) takePin(ctx context.Context, req *shardpb.PinRequest) (*store.P
 	return p, nil
 }
 
-// sendPinned sends what is pinned in messages of about pinListBytes; the last one says that it is complete.
+// sendPinned sends the pinned segments in messages of about pinListBytes. The last message says
+// that the list is complete.
 func sendPinned(p *store.Pinned, id uint64, send func(*shardpb.PinResponse) error) error {
 	next := &shardpb.PinResponse{PinId: id, Index: p.Index}
 	size := 0
@@ -181,7 +182,8 @@ func (s *server) ReadSegment(req *shardpb.ReadSegmentRequest,
 ) error {
 	p := s.pins.get(req.PinId, req.ShardId)
 	if p == nil {
-		return errs.ToGRPC(errs.New(errs.InvalidArguments, "shard %d: pin %d is not held any more", req.ShardId, req.PinId))
+		return errs.ToGRPC(errs.New(errs.InvalidArguments, "shard %d: read a segment: pin %d has ended; pin the shard "+
+			"again", req.ShardId, req.PinId))
 	}
 	return errs.ToGRPC(p.Read(stream.Context(), req.SegmentId, req.Offset, func(b []byte) error {
 		return stream.Send(&shardpb.ReadSegmentResponse{Data: b})
@@ -189,10 +191,11 @@ func (s *server) ReadSegment(req *shardpb.ReadSegmentRequest,
 }
 
 const (
-	// pinListBytes is about what one message of a pin's list carries.
+	// pinListBytes is the approximate size of one message of a pin's list.
 	pinListBytes = 1 << 20
-	// pinBeat is how often a pin's stream shows that it lives.
+	// pinBeat is the time between two heartbeats of a pin's stream.
 	pinBeat = 5 * time.Second
-	// maxPins bounds the pins of a node: each keeps files that compaction has replaced.
+	// maxPins is the maximum number of pins of a node, because each keeps files that compaction has
+	// replaced.
 	maxPins = 64
 )

@@ -22,17 +22,17 @@ import (
 	"cordwood/shard/server/distribute"
 )
 
-// listedSQL is how much of a statement is listed.
+// listedSQL is how many bytes of a statement are listed.
 const listedSQL = 4 << 10
 
-// The phases of a query, beside those of package distribute.
+// The phases of a query, besides those of package distribute.
 const (
 	phasePlan   = "planning"
 	phaseGather = "fetching rows"
 	phaseRun    = "running"
 )
 
-// running are the queries under way. It is safe for concurrent use.
+// running are the running queries. It is safe for concurrent use.
 type running struct {
 	mu  sync.Mutex // guards all
 	all map[*runningQuery]struct{}
@@ -40,7 +40,7 @@ type running struct {
 
 func newRunning() *running { return &running{all: map[*runningQuery]struct{}{}} }
 
-// runningQuery is a call of Query under way.
+// runningQuery is a running call of Query.
 type runningQuery struct {
 	id, sql, share string
 	part           bool
@@ -59,14 +59,14 @@ type killedError struct{ err *errs.Error }
 
 func (k *killedError) Error() string { return k.err.Error() }
 
-// newQueryID returns an id for a query that came without one.
+// newQueryID returns an id for a query without one.
 func newQueryID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
 }
 
-// enter lists a query until leave is called. Its context ends when it is killed.
+// enter lists a query until leave is called. When it is killed, its context ends.
 func (r *running) enter(ctx context.Context, req *shardpb.QueryRequest) (_ context.Context, q *runningQuery,
 	leave func(),
 ) {
@@ -111,13 +111,13 @@ func (q *runningQuery) stages() *shardpb.PartStages {
 	}
 }
 
-// Asks notes that other nodes are asked for a number of parts.
+// Asks records that a number of parts are requested from other nodes.
 func (q *runningQuery) Asks(parts int) {
 	q.parts.Store(uint32(parts))
 	q.done.Store(0)
 }
 
-// Answered notes that a node has answered.
+// Answered records that a node has answered.
 func (q *runningQuery) Answered() { q.done.Add(1) }
 
 // ended returns the error of a query: the error of KILL if that ended it.
@@ -129,7 +129,7 @@ func (q *runningQuery) ended(ctx context.Context, err error) error {
 	return err
 }
 
-// list describes the queries under way, the longest running ones first.
+// list describes the running queries, the longest running ones first.
 func (r *running) list() []*shardpb.RunningQuery {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -159,7 +159,7 @@ func (r *running) kill(id, share, by string) (n uint32) {
 	return n
 }
 
-// watched counts what a query sends.
+// watched counts the bytes that a query sends.
 type watched struct {
 	grpc.ServerStreamingServer[shardpb.QueryChunk]
 	query *runningQuery
@@ -175,10 +175,10 @@ func (s *server) Queries(context.Context, *shardpb.QueriesRequest) (*shardpb.Que
 	return &shardpb.QueriesResponse{Queries: s.running.list()}, nil
 }
 
-// KillQuery ends what runs of a query on this node.
+// KillQuery ends the calls of a query on this node.
 func (s *server) KillQuery(_ context.Context, req *shardpb.KillQueryRequest) (*shardpb.KillQueryResponse, error) {
 	if req.QueryId == "" {
-		return nil, errs.ToGRPC(errs.New(errs.InvalidArguments, "kill a query: its id is missing"))
+		return nil, errs.ToGRPC(errs.New(errs.InvalidArguments, "kill a query: the request does not name its id"))
 	}
 	return &shardpb.KillQueryResponse{Killed: s.running.kill(req.QueryId, req.Share, req.By)}, nil
 }

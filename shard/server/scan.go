@@ -21,7 +21,7 @@ import (
 
 // Scan sends the rows of one table in one shard that a query on another node needs.
 func (s *server) Scan(req *shardpb.ScanRequest, stream grpc.ServerStreamingServer[shardpb.ScanResponse]) error {
-	// The other side waits for a sign of life, and asks the next replica if none comes.
+	// The caller waits for a first message, and asks the next replica if none comes.
 	if err := stream.SendHeader(metadata.MD{}); err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func (s *server) Scan(req *shardpb.ScanRequest, stream grpc.ServerStreamingServe
 
 func (s *server) scan(ctx context.Context, req *shardpb.ScanRequest, send func(*shardpb.ScanResponse) error) error {
 	if req.Table == nil || req.Table.Id == 0 {
-		return errs.New(errs.InvalidArguments, "scan: the table's definition is missing")
+		return errs.New(errs.InvalidArguments, "scan: the request has no definition of the table")
 	}
 	sh, err := s.present(ctx, req.ShardId, req.AnyReplica, time.Duration(req.MaxStalenessNanos), req.MinIndex, req.Table)
 	if err != nil {
@@ -97,16 +97,15 @@ func scanSQL(req *shardpb.ScanRequest) string {
 	return sql
 }
 
-// present waits until a shard of this node shows everything that was acknowledged before
-// the call: it leads, and the other replicas agree that it does. Any replica will do if
-// anyReplica is set, if what it shows is no older than maxStaleness, or that is 0; then it shows
-// at least what is up to minIndex. Of tables that were handed over to the shard it shows all
-// rows of before.
+// present waits until a shard of this node has everything that was acknowledged before the call:
+// the replica leads, and a majority confirms this. If anyReplica is set, any replica is sufficient
+// whose state is no older than maxStaleness (0 means any age) and includes minIndex. It must have
+// all rows of tables that were moved to the shard.
 func (s *server) present(ctx context.Context, id uint32, anyReplica bool, maxStaleness time.Duration, minIndex uint64,
 	tables ...*schemapb.Table,
 ) (Shard, error) {
 	if anyReplica && !s.tookOver(id, tables) {
-		anyReplica = false // who leads the shard has them
+		anyReplica = false // the leader of the shard has them
 	}
 	if anyReplica && maxStaleness > 0 {
 		return s.recent(ctx, id, maxStaleness, minIndex)
@@ -126,15 +125,15 @@ func (s *server) present(ctx context.Context, id uint32, anyReplica bool, maxSta
 		wait, cancel := context.WithTimeout(ctx, readyWait)
 		defer cancel()
 		if err := sh.WaitApplied(wait, minIndex); err != nil {
-			return nil, errs.Wrap(errs.ShardNotReady, err, "shard %d: it has not caught up to index %d", id,
+			return nil, errs.Wrap(errs.ShardNotReady, err, "shard %d: the replica has not caught up to index %d", id,
 				minIndex).WithRetryAfter(time.Second)
 		}
 	}
 	return sh, nil
 }
 
-// tookOver reports whether the replica of a shard on this node has all rows of tables that
-// were handed over to it.
+// tookOver reports whether the replica of a shard on this node has all rows of tables that were
+// moved to it.
 func (s *server) tookOver(id uint32, tables []*schemapb.Table) bool {
 	sh, ok := s.cfg.Shards(id)
 	return !ok || !slices.ContainsFunc(tables, func(t *schemapb.Table) bool {
@@ -142,8 +141,8 @@ func (s *server) tookOver(id uint32, tables []*schemapb.Table) bool {
 	})
 }
 
-// recent returns a shard of this node that shows everything that was acknowledged longer ago than
-// maxStaleness. It need not lead, and there may be no leader.
+// recent returns a shard of this node that has everything that was acknowledged longer than
+// maxStaleness ago. The replica need not lead, and there may be no leader.
 func (s *server) recent(ctx context.Context, id uint32, maxStaleness time.Duration, minIndex uint64) (Shard, error) {
 	sh, ok := s.cfg.Shards(id)
 	if !ok {
@@ -151,7 +150,7 @@ func (s *server) recent(ctx context.Context, id uint32, maxStaleness time.Durati
 	}
 	age, known := sh.Replica().Staleness()
 	if (!known || age > maxStaleness) && sh.Leads() {
-		// The others know at once.
+		// Other replicas answer this at once.
 		index, err := sh.ReadBarrier(ctx)
 		if err != nil {
 			return nil, err
@@ -171,14 +170,14 @@ func (s *server) recent(ctx context.Context, id uint32, maxStaleness time.Durati
 		wait, cancel := context.WithTimeout(ctx, leaveAfter)
 		defer cancel()
 		if err := sh.WaitApplied(wait, minIndex); err != nil {
-			return nil, errs.Wrap(errs.ShardNotReady, err, "shard %d: it has not caught up to index %d", id,
+			return nil, errs.Wrap(errs.ShardNotReady, err, "shard %d: the replica has not caught up to index %d", id,
 				minIndex).WithRetryAfter(time.Second)
 		}
 	}
 	return sh, nil
 }
 
-// leaveOutOf takes the damaged segments out of a table, and says which they are.
+// leaveOutOf removes the damaged segments from a table, and returns texts about them.
 func leaveOutOf(t *query.Table) (missing []string) {
 	t.Segments = slices.DeleteFunc(t.Segments, func(seg query.Segment) bool {
 		if seg.Damaged == "" {

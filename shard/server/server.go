@@ -1,6 +1,7 @@
-// Package server is the gRPC service of a shard node. It finds the shard that a request is for, waits until
-// that can answer, and turns errors into errors of gRPC. Queries over rows of several nodes are
-// taken apart (distribute/) or gathered here (gather.go); SQL is the engine's.
+// Package server implements the gRPC service of a shard node. It finds the shard of a request,
+// waits until the shard can answer, and converts errors to gRPC errors. For queries over rows of
+// several nodes it splits the statement (distribute/) or fetches the rows (gather.go). The engine
+// runs the SQL.
 //
 // It knows a shard by the interface Shard, and neither opens nor closes one.
 package server
@@ -27,70 +28,70 @@ import (
 )
 
 const (
-	// chunkBytes is the most that one message of a query's answer carries.
+	// chunkBytes is the maximum size of a message of a query's answer.
 	chunkBytes = 1 << 20
-	// readyWait is how long a query waits for a shard that is starting, and leaveAfter if
-	// there are other replicas that may be asked instead.
+	// readyWait is how long a query waits for a shard that is starting. leaveAfter is the same if
+	// other replicas can be asked instead.
 	readyWait  = 10 * time.Second
 	leaveAfter = 250 * time.Millisecond
-	// maxInlineBytes bounds the inline tables of a query, inflated.
+	// maxInlineBytes is the maximum inflated size of the inline tables of a query.
 	maxInlineBytes = 256 << 20
 )
 
-// Engine runs SQL over what a shard has. *engine.Engine is one.
+// Engine runs SQL over the rows of shards. *engine.Engine implements it.
 type Engine interface {
 	// Analyze reports what a statement refers to, without running it.
 	Analyze(ctx context.Context, sql, database string) (*query.Analysis, error)
-	// Query runs a statement and calls emit with the bytes of an Arrow IPC stream,
-	// piece by piece. It uses the request's segments and batches until it returns.
+	// Query runs a statement and calls emit with consecutive pieces of an Arrow IPC stream. It uses
+	// the request's segments and batches until it returns.
 	Query(ctx context.Context, req *query.Request, emit func(ipc []byte) error) error
-	// Needs reports what a statement reads of the request's tables, whose rows it does not
-	// look at.
+	// Needs reports what a statement reads of the request's tables. It ignores their rows.
 	Needs(ctx context.Context, req *query.Request) ([]query.Need, error)
-	// Split takes a statement apart for several nodes; it does not look at rows.
+	// Split splits a statement for several nodes. It ignores rows.
 	Split(ctx context.Context, req *query.Request) (*query.Split, error)
-	// Describe returns the columns of a statement's answer; it does not look at rows.
+	// Describe returns the columns of a statement's answer. It ignores rows.
 	Describe(ctx context.Context, req *query.Request) (*query.Description, error)
 }
 
-// Config says what a server serves. All fields are required unless they say otherwise.
+// Config configures a server. All fields are required unless they say otherwise.
 type Config struct {
 	// Shards returns an open shard of this node.
 	Shards func(id uint32) (Shard, bool)
-	// All returns all of them.
+	// All returns all open shards of this node.
 	All    func() []Shard
 	Engine Engine
-	// Scan asks the nodes, the likely leader first, for rows of a shard; Partial of the reader returns
-	// what is missing of them. Without it and Spool a query reads the shards of this node only.
+	// Scan requests rows of a shard from the nodes, starting with the presumed leader. Partial of
+	// the reader returns what is missing. Without Scan and Spool a query reads only the shards of
+	// this node.
 	Scan func(ctx context.Context, nodes []string, req *shardpb.ScanRequest) (ScanReader, error)
-	// Ask runs a part of a query on the node that leads most shards of it. Without it no statement is taken apart.
+	// Ask runs a part of a query on the node that leads most of the part's shards. Without it no
+	// statement is split.
 	Ask func(ctx context.Context, req *shardpb.QueryRequest) (ScanReader, error)
-	// Spool keeps the rows that come from elsewhere.
+	// Spool stores the rows that come from other nodes.
 	Spool *spool.Dir
-	// Name returns what people call a node. Without it they read its id.
+	// Name returns the name of a node for texts. Without it texts have the node's id.
 	Name func(node string) string
 	// Here returns the id of this node, or "" if it is the only one. Without it no error names it.
 	Here func() string
-	// Registerer gets the metrics of the server. Without it nothing reads them.
+	// Registerer registers the metrics of the server. Without it they are not exported.
 	Registerer prometheus.Registerer
-	// Logger takes what an operator should know. The default value discards it.
+	// Logger receives messages for operators. The default value discards them.
 	Logger *slog.Logger
 }
 
 // ScanReader reads the Arrow IPC stream of a scan, or of a part of a query.
 type ScanReader = distribute.Reader
 
-// server is the gRPC service of a shard node: it finds the shard, and turns errors into errors of
-// gRPC.
+// server implements the gRPC service of a shard node.
 type server struct {
 	shardpb.UnimplementedShardServiceServer
 	cfg Config
-	// stored and live hold a place for each tail that reads what is stored, and for each
-	// that looks through new rows.
+	// stored and live limit the tails that use the engine: those that read stored rows, and those
+	// that read new rows.
 	stored, live chan struct{}
 	pins         pins
 	running      *running
-	// nodes asks other nodes for partial results.
+	// nodes requests partial results from other nodes.
 	nodes *distribute.Nodes
 }
 
@@ -143,7 +144,7 @@ func (s *server) Analyze(ctx context.Context, req *shardpb.AnalyzeRequest) (*sha
 	return resp, nil
 }
 
-// Query runs one SELECT over the shards' rows and the tables given inline.
+// Query runs one SELECT over the rows of the shards and of the inline tables.
 func (s *server) Query(req *shardpb.QueryRequest, stream grpc.ServerStreamingServer[shardpb.QueryChunk]) error {
 	ctx, q, leave := s.running.enter(query.WithShare(stream.Context(), req.Share), req)
 	defer leave()
@@ -156,7 +157,7 @@ func (s *server) Query(req *shardpb.QueryRequest, stream grpc.ServerStreamingSer
 	return errs.ToGRPC(q.ended(ctx, err))
 }
 
-// query answers a query that is listed.
+// query answers a query that is listed as running.
 func (s *server) query(ctx context.Context, q *runningQuery, req *shardpb.QueryRequest,
 	stream grpc.ServerStreamingServer[shardpb.QueryChunk],
 ) error {
@@ -202,10 +203,10 @@ func (s *server) query(ctx context.Context, q *runningQuery, req *shardpb.QueryR
 	return err
 }
 
-// show lets the table of a query have the rows of a view.
+// show adds the rows of a view to a table of a query.
 func show(qt *query.Table, v *store.View, tableID uint64) {
-	// The shard knows what was written before the table came to merge in another way; a
-	// definition that it has not heard of yet changes nothing that was written.
+	// The shard knows which rows were written before the merge mode changed. A definition that it
+	// has not received yet does not affect them.
 	var known bool
 	if qt.Merge, qt.Eras, known = v.Merging(tableID); !known {
 		qt.Merge = query.MergeOf(qt.Schema)
@@ -237,14 +238,14 @@ func (s *server) ready(ctx context.Context, id uint32) (Shard, error) {
 	return sh, nil
 }
 
-// notReady returns the error of a read that waited in vain for the shard to be ready.
+// notReady returns the error of a read if the shard did not get ready in time.
 func notReady(sh Shard, err error, waited time.Duration) error {
 	leader := sh.Leader()
 	cause := err.Error()
 	switch {
 	case !errors.Is(err, context.DeadlineExceeded):
 	case leader == "":
-		cause = fmt.Sprintf("it has no leader, and got none within %s: more than half of its replicas must be up", waited)
+		cause = fmt.Sprintf("it has had no leader for %s: more than half of its replicas must be running", waited)
 	default:
 		cause = fmt.Sprintf("it did not catch up with its leader within %s", waited)
 	}
@@ -275,7 +276,7 @@ func decodeInline(t *shardpb.QueryTable, total *int) ([]*column.Batch, error) {
 	for i, data := range t.InlineBatches {
 		size, err := column.InflatedSize(data)
 		if *total += size; err == nil && *total > maxInlineBytes {
-			err = fmt.Errorf("the inline tables have more than %d bytes", maxInlineBytes)
+			err = fmt.Errorf("the inline tables of a query have more than %d bytes", maxInlineBytes)
 		}
 		var b *column.Batch
 		if err == nil {

@@ -10,15 +10,16 @@ import (
 	"cordwood/shard/store"
 )
 
-// Shard is what the service needs of an open shard. *shard.Shard is one, and documents the methods.
+// Shard is what the service needs of an open shard. *shard.Shard implements it, and documents the
+// methods.
 type Shard interface {
 	ID() uint32
 	Incarnation() uint32
 	NodeID() string
 
-	// The group.
+	// The raft group.
 
-	// Replica answers questions about the group; members are changed by Change.
+	// Replica is only read. Change changes the members.
 	Replica() *replica.Replica
 	Ready() bool
 	WaitReady(ctx context.Context) error
@@ -30,7 +31,7 @@ type Shard interface {
 
 	// The rows.
 
-	// Store answers questions about the rows and the tables; nothing is changed by it.
+	// Store is only read.
 	Store() *store.Store
 	Write(ctx context.Context, batches [][]byte, tables []*schemapb.Table) (index uint64, need []uint64, err error)
 	Seal(ctx context.Context, tables []*schemapb.Table) (index uint64, err error)
@@ -42,7 +43,7 @@ type Shard interface {
 	StatsOf(req *shardpb.StatsRequest) *shardpb.ShardStats
 }
 
-// Find has a function that returns a shard by its number, if it is open, return it as a Shard.
+// Find adapts a function that returns an open shard by its number, so that it returns a Shard.
 func Find[S Shard](find func(id uint32) (S, bool)) func(id uint32) (Shard, bool) {
 	return func(id uint32) (Shard, bool) {
 		s, ok := find(id)
@@ -53,7 +54,7 @@ func Find[S Shard](find func(id uint32) (S, bool)) func(id uint32) (Shard, bool)
 	}
 }
 
-// List has a function that returns shards return them as Shards.
+// List adapts a function that returns shards, so that it returns Shards.
 func List[S Shard](list func() []S) func() []Shard {
 	return func() []Shard {
 		of := list()

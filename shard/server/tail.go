@@ -16,24 +16,24 @@ import (
 )
 
 const (
-	// tailsStored and tailsLive bound how many tails use the engine at a time, so that queries always
-	// find a place: tails that read stored rows, which may take as long as their reader does, and
-	// tails that look through a group of new rows.
+	// tailsStored and tailsLive limit how many tails use the engine at a time, so that slots for
+	// queries remain: tails that read stored rows, which may take as long as their reader, and
+	// tails that filter a group of new rows.
 	tailsStored = 4
 	tailsLive   = 2
-	// tailGroup is about how many encoded bytes of new rows are looked through together.
+	// tailGroup is the approximate number of encoded bytes of new rows that are filtered together.
 	tailGroup = 256 << 10
-	// tailPause is the least time from one look to the next, in which rows gather, unless
-	// a whole group waits already.
+	// tailPause is the minimum time between two groups, in which rows gather, unless a whole group
+	// is waiting already.
 	tailPause = 50 * time.Millisecond
-	// tailTries is how often the engine is asked about a group while it says that it
-	// cannot answer just now.
+	// tailTries is how often the engine is asked about a group while it is temporarily unable to
+	// answer.
 	tailTries = 4
 )
 
 // Tail sends rows of one table as they are applied.
 func (s *server) Tail(req *shardpb.TailRequest, stream grpc.ServerStreamingServer[shardpb.TailChunk]) error {
-	// The other side waits for a sign of life, and asks the next replica if none comes.
+	// The caller waits for a first message, and asks the next replica if none comes.
 	if err := stream.SendHeader(metadata.MD{}); err != nil {
 		return err
 	}
@@ -42,7 +42,7 @@ func (s *server) Tail(req *shardpb.TailRequest, stream grpc.ServerStreamingServe
 
 func (s *server) tail(req *shardpb.TailRequest, stream grpc.ServerStreamingServer[shardpb.TailChunk]) error {
 	if req.Name == nil || req.Table == nil {
-		return errs.New(errs.InvalidArguments, "tail: the table's name or its definition is missing")
+		return errs.New(errs.InvalidArguments, "tail: the request has no name or no definition of the table")
 	}
 	ctx := query.WithShare(stream.Context(), req.Share)
 	sh, err := s.present(ctx, req.ShardId, false, 0, 0)
@@ -95,12 +95,12 @@ type tailRun struct {
 	server *server
 	req    *shardpb.TailRequest
 	tail   *store.Tail
-	table  *schema.Table // the newest definition known
+	table  *schema.Table // the newest known definition
 	send   func(*shardpb.TailChunk) error
 }
 
-// stored sends the older rows that the request wants. If it wants none, stored sends an answer
-// without rows, which shows the reader that the condition can be computed.
+// stored sends the stored rows that the request asks for. If it asks for none, stored sends an
+// answer without rows, which confirms that the condition is valid.
 func (x *tailRun) stored(ctx context.Context) error {
 	view := x.tail.TakeView()
 	defer view.Close()
@@ -123,13 +123,13 @@ func (x *tailRun) stored(ctx context.Context) error {
 	return x.send(&shardpb.TailChunk{End: true})
 }
 
-// group sends the new rows that fit the condition.
+// group sends the new rows that meet the condition.
 func (x *tailRun) group(ctx context.Context, encoded [][]byte) error {
 	qt := x.queryTable()
 	for i, data := range encoded {
 		b, err := column.Decode(data, nil)
 		if err != nil {
-			return errs.Wrap(errs.Internal, err, "tail: batch %d of table %d", i, x.req.Table.Id)
+			return errs.Wrap(errs.Internal, err, "tail: decode batch %d of table %d", i, x.req.Table.Id)
 		}
 		qt.Batches = append(qt.Batches, b)
 	}
@@ -139,8 +139,8 @@ func (x *tailRun) group(ctx context.Context, encoded [][]byte) error {
 		if err != nil {
 			return err
 		}
-		// The answer is complete before it is sent: no place in the engine is held while
-		// a reader takes its time.
+		// The answer is completed before it is sent, so that a slow reader does not occupy the
+		// engine.
 		answer = answer[:0]
 		err = x.run(ctx, qt, func(ipc []byte) error { answer = append(answer, ipc...); return nil })
 		leave()
@@ -157,25 +157,25 @@ func (x *tailRun) group(ctx context.Context, encoded [][]byte) error {
 	return x.sendChunks(answer, true)
 }
 
-// passing reports whether the engine may answer if it is asked again: it was being
-// started anew, or was full.
+// passing reports whether the engine may answer if it is asked again, because it was restarting or
+// busy.
 func passing(err error) bool {
 	e := errs.From(err)
 	return e.Status() >= 500 || e.Code == errs.RateLimited || e.Code == errs.RuntimeResourcesExhausted
 }
 
-// run asks the engine for the rows of qt that fit the condition, the oldest first.
+// run asks the engine for the rows of qt that meet the condition, the oldest first.
 func (x *tailRun) run(ctx context.Context, qt query.Table, emit func([]byte) error) error {
 	sql := "SELECT * FROM " + schema.QuoteIdent(qt.Database) + "." + schema.QuoteIdent(qt.Name)
 	if x.req.Where != "" {
-		sql += " WHERE (" + x.req.Where + "\n)" // a comment may end it
+		sql += " WHERE (" + x.req.Where + "\n)" // a comment at the end of the condition ends at the newline
 	}
 	sql += " ORDER BY " + schema.QuoteIdent(x.table.TimeIndex().Name)
 	return x.server.cfg.Engine.Query(ctx, &query.Request{SQL: sql, Database: qt.Database, Tables: []query.Table{qt}}, emit)
 }
 
-// queryTable returns the table as it is now, without rows. New rows are shown as they come:
-// rows of one identity do not merge.
+// queryTable returns the present definition of the table, without rows. New rows are returned as
+// they arrive: rows of one identity are not merged.
 func (x *tailRun) queryTable() query.Table {
 	if def := x.tail.Definition(); def != nil && def.Version > x.table.Version {
 		x.table = def
@@ -202,7 +202,7 @@ func (x *tailRun) sendChunks(ipc []byte, last bool) error {
 	return nil
 }
 
-// enter waits for a place; leave gives it back.
+// enter waits for a slot; leave returns it.
 func enter(ctx context.Context, places chan struct{}) (leave func(), err error) {
 	select {
 	case places <- struct{}{}:

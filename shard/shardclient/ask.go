@@ -14,36 +14,36 @@ import (
 )
 
 const (
-	// signOfLife is how long a node may take to answer anything at all, while there is
-	// another one to ask; from the third round on it is laterSign.
+	// signOfLife is how long a node may take to answer anything at all while there is another node
+	// to ask. From the third round on it is laterSign.
 	signOfLife = time.Second
 	laterSign  = 5 * signOfLife
 	// partialRounds is how often the nodes are asked for a read that can do without them.
 	partialRounds = 2
-	// downWait is how long a read waits while it can connect to none of the nodes: there is
-	// no election to wait for, and a process that starts again may be back.
+	// downWait is how long a read waits while it can connect to none of the nodes: there is no
+	// election to wait for, but a restarting process may be back soon.
 	downWait = 2 * time.Second
 )
 
-// readRequest is a call that changes nothing, to whichever node answers.
+// readRequest is a call that changes nothing, which any node may answer.
 type readRequest struct {
 	what string
-	// leader says that the leader of shard is looked for.
+	// leader means that the leader of shard is searched for.
 	leader bool
 	shard  uint32
-	// nodes lists the nodes in the order in which they are asked; it is called before
-	// every round.
+	// nodes returns the nodes in the order in which they are asked. It is called before every
+	// round.
 	nodes func() []string
-	dial  func(string) (grpc.ClientConnInterface, error) // nil: Config.Dial
-	// rounds bounds the rounds over the nodes; 0: Config.ReadWait does.
+	dial  func(string) (grpc.ClientConnInterface, error) // nil means Config.Dial
+	// maximum number of rounds over the nodes; 0 means that Config.ReadWait limits them
 	rounds int
 }
 
-// readCall asks one node; see leader.Nodes.Watch.
+// readCall calls one node; see leader.Nodes.Watch.
 type readCall func(ctx context.Context, client shardpb.ShardServiceClient, p *leader.Pulse) error
 
-// ask calls the nodes in turn until one answers, be it with an error of the request
-// itself. The context of the call that succeeded lives until cancel.
+// ask calls the nodes in turn until one answers, which may be an error about the request. The
+// context of the successful call lives until cancel.
 func (c *Client) ask(ctx context.Context, req readRequest, call readCall) (cancel context.CancelFunc, err error) {
 	if req.dial == nil {
 		req.dial = c.cfg.Dial
@@ -52,13 +52,13 @@ func (c *Client) ask(ctx context.Context, req readRequest, call readCall) (cance
 	if req.leader {
 		group = c.target(req.shard).group
 		if req.rounds == 0 && group.Ailing() {
-			req.rounds = 1 // it lacks a leader for longer than an election takes
+			req.rounds = 1 // it has had no leader for longer than an election takes
 		}
 	}
 	var (
 		start   = time.Now()
-		reached bool     // a node answered, be it with a refusal
-		faults  []string // of the nodes in this round
+		reached bool     // whether a node answered, even with a refusal
+		faults  []string // errors of the nodes in this round
 		round   int
 	)
 	failure := leader.Search{
@@ -101,8 +101,8 @@ func (c *Client) ask(ctx context.Context, req readRequest, call readCall) (cance
 	return nil, ofRead(errs.Wrap(errs.ShardUnreachable, &last, "%s", req.what))
 }
 
-// patience returns how long a node may take until its first sign of life; 0: there is no other
-// node to ask.
+// patience returns how long a node may take until its first message, or 0 if there is no other node
+// to ask.
 func patience(try leader.Try) time.Duration {
 	switch {
 	case !try.Others:
@@ -127,11 +127,11 @@ func (c *Client) readFrom(ctx context.Context, dial func(string) (grpc.ClientCon
 	})
 }
 
-// unreachable reports whether another node may answer where this one did not.
+// unreachable reports whether another node may answer if this one did not.
 func unreachable(err error) bool {
 	e := errs.From(err)
 	if e.Reason == errs.ShardAway {
-		return false // the node that answered has looked for it
+		return false // the node that answered has searched for it
 	}
 	switch e.Code {
 	case errs.ShardUnreachable, errs.ShardNotFound, errs.ShardNotReady:
@@ -140,8 +140,8 @@ func unreachable(err error) bool {
 	return e.Reason == errs.NotLeader
 }
 
-// ofRead returns the error of a call that changes nothing: also where the connection broke there is
-// no outcome that could be unknown.
+// ofRead returns the error of a call that changes nothing. Even if the connection broke, the
+// outcome does not matter.
 func ofRead(e *errs.Error) *errs.Error {
 	if e.Reason == errs.OutcomeUnknown {
 		return e.WithReason("")
@@ -149,7 +149,7 @@ func ofRead(e *errs.Error) *errs.Error {
 	return e
 }
 
-// reason returns an error for people: of a connection, what became of it.
+// reason returns an error as a text for people. For a connection it says what happened to it.
 func reason(err error) string {
 	text := errs.From(err).Msg
 	if i := strings.LastIndex(text, "dial tcp "); i >= 0 && leader.Broken(err) {

@@ -1,11 +1,10 @@
-// Package shardclient reaches the shards of a cluster: it sends writes to a shard's leader,
-// asks nodes for rows, and streams query results. Package leader finds the leader and says
-// what may be sent again; here are the calls, their bounds, and the queue of each shard.
+// Package shardclient reaches the shards of a cluster: it sends writes to a shard's leader, asks
+// nodes for rows, and streams query results. Package leader finds the leader and says what may be
+// sent again; this package has the calls, their limits, and the queue of each shard.
 //
-// It knows nothing of schemas or of placement: which replicas a shard has, and how a
-// node is reached, are given to it in Config. It never changes a batch, so every retry
-// of a write carries the same batch ids and the shard's replicated state drops what it
-// has already appended.
+// It knows nothing of schemas or of placement: Config says which replicas a shard has and how a
+// node is reached. It never changes a batch, so every retry of a write carries the same batch ids
+// and the shard's replicated state drops what it has already appended.
 //
 // A Client has no goroutines of its own and nothing to close; the connections belong to
 // Config.Dial. All methods may be called concurrently.
@@ -25,58 +24,60 @@ import (
 	"cordwood/proto/leader"
 )
 
-// MaxMessageBytes is the largest gRPC message that a Client sends or takes. Servers
-// of the shard service must accept as much.
+// MaxMessageBytes is the maximum size of a gRPC message that a Client sends or receives. Servers of
+// the shard service must accept as much.
 const MaxMessageBytes = 64 << 20
 
-// Config says whom a Client talks to and how patient it is.
+// Config configures a Client.
 type Config struct {
-	// Replicas lists the ids of the nodes that hold a shard; empty if the shard is not known.
+	// Replicas returns the ids of the nodes that hold a shard. It returns none if the shard is not
+	// known.
 	Replicas func(shard uint32) []string
-	// Dial returns the connection to a node. It is called for every request, so it
-	// must keep its connections, and it must not block on the network.
+	// Dial returns the connection to a node. It is called for every request, so it must cache its
+	// connections, and it must not block on the network.
 	Dial func(nodeID string) (grpc.ClientConnInterface, error)
-	// DialTail is Dial for tails, whose readers may pause: its connections hold little that is not
-	// read. The default value is Dial.
+	// DialTail does what Dial does, for tails, whose readers may pause: its connections buffer
+	// little. The default value is Dial.
 	DialTail func(nodeID string) (grpc.ClientConnInterface, error)
-	// Nodes lists the ids of all nodes that hold shards.
+	// Nodes returns the ids of all nodes that hold shards.
 	Nodes func() []string
 
-	// DialAnew returns a connection to a node that shares nothing with the connections of Dial, and a
-	// function that closes it. A node that could not be reached twice during a write is asked over
-	// such a one: what a pool keeps may be dead. The default value has Dial be asked again.
+	// DialAnew returns a connection to a node that shares nothing with the connections of Dial, and
+	// a function that closes it. It is used for a node that could not be reached twice during a
+	// write, because cached connections may be dead. The default value calls Dial again.
 	DialAnew func(nodeID string) (conn grpc.ClientConnInterface, closeConn func(), err error)
 
-	// MaxTries bounds the tries of one write. The default value is 0: its deadline does.
+	// MaxTries is the maximum number of tries of one write. With the default value, 0, only its
+	// deadline limits them.
 	MaxTries int
-	// MinBackoff and MaxBackoff bound the pause between two rounds over the replicas;
-	// it doubles each time and is spread by a quarter either way. The default values
-	// are 50 ms and 1 s.
+	// MinBackoff and MaxBackoff are the minimum and maximum pause between two rounds over the
+	// replicas. It doubles each time and is randomised by up to a quarter. The default values are
+	// 50 ms and 1 s.
 	MinBackoff, MaxBackoff time.Duration
-	// WriteTimeout bounds a write whose context has no deadline. The default value is 10 s.
+	// WriteTimeout is the time limit of a write whose context has no deadline. The default value is
+	// 10 s.
 	WriteTimeout time.Duration
-	// TryTimeout bounds one try of a write on a shard of several replicas, so that one
-	// stalled node does not use up the whole deadline; a node that is fast usually gets
-	// less, but 1 s. The default value is 3 s.
+	// TryTimeout is the time limit of one try of a write on a shard with several replicas, so that
+	// one stalled node does not use up the whole deadline. A node that is usually fast gets less,
+	// but at least 1 s. The default value is 3 s.
 	TryTimeout time.Duration
-	// QueueBytes bounds the bytes on their way to one shard; a shard that is busy gets
-	// less. As many bytes may wait besides. The default value is 64 MiB.
+	// QueueBytes limits the bytes in flight to one shard; a busy shard gets less. As many bytes may
+	// wait in addition. The default value is 64 MiB.
 	QueueBytes int64
-	// QueueWait bounds the time that a write waits for room in that queue, and the time
-	// for which it tries again while the shard is busy; then it is refused with reason
-	// Busy. The default value is 2 s.
+	// QueueWait limits how long a write waits for room in that queue, and how long it is repeated
+	// while the shard is busy. Then it is refused with reason Busy. The default value is 2 s.
 	QueueWait time.Duration
 
-	// ReadWait is for how long a read looks for a node that answers. The default value is 8 s, long
+	// ReadWait is how long a read searches for a node that answers. The default value is 8 s, long
 	// enough for a lost leader to be replaced.
 	ReadWait time.Duration
 
-	// Retrying is called when a try has failed and is repeated, with the number of tries. It must not block. By default
-	// nothing is called.
+	// Retrying is called when a try has failed and will be repeated, with the number of tries. It
+	// must not block. By default nothing is called.
 	Retrying func(shard uint32, tries int, err error)
-	// Logger takes retries at debug level. The default value discards them.
+	// Logger logs retries at debug level. The default value discards them.
 	Logger *slog.Logger
-	// Registerer takes the metrics. The default value is none.
+	// Registerer registers the metrics. By default they are not registered.
 	Registerer prometheus.Registerer
 }
 
@@ -107,8 +108,8 @@ type Client struct {
 	nodes leader.Nodes
 }
 
-// New returns a Client. It panics if Replicas, Dial or Nodes is not set, or if the
-// metrics are registered already: both are bugs of the caller.
+// New returns a Client. It panics if Replicas, Dial or Nodes is not set, or if the metrics are
+// registered already: both are bugs in the caller.
 func New(cfg Config) *Client {
 	if cfg.Replicas == nil || cfg.Dial == nil || cfg.Nodes == nil {
 		panic("shardclient: Config.Replicas, Dial and Nodes must be set")
@@ -128,7 +129,7 @@ type target struct {
 	group *leader.Group
 }
 
-// load returns how many bytes are on their way to all shards, or wait.
+// load returns how many bytes are in flight to all shards or waiting.
 func (c *Client) load() int64 {
 	c.mu.Lock()
 	targets := slices.Collect(maps.Values(c.shards))
@@ -151,22 +152,22 @@ func (c *Client) target(shard uint32) *target {
 	return t
 }
 
-// order lists the shard's replicas, the presumed leader first, and last the replicas that did not
-// answer lately. A leader that the metadata does not list yet is among them.
+// order returns the shard's replicas: the presumed leader first, and replicas that did not answer
+// recently last. It includes a leader that the metadata does not list yet.
 func (c *Client) order(shard uint32) []string {
 	return c.target(shard).group.Order(c.cfg.Replicas(shard))
 }
 
-// Pressed reports whether a shard is so busy that a write to it would most likely be
-// refused, and when to try again.
+// Pressed reports whether a shard is so busy that it would probably refuse a write, and when to try
+// again.
 func (c *Client) Pressed(shard uint32) (retryAfter time.Duration, yes bool) {
 	return c.target(shard).queue.pressed()
 }
 
-// Load returns how many bytes are on their way to a shard, or wait to be.
+// Load returns how many bytes are in flight to a shard or waiting.
 func (c *Client) Load(shard uint32) int64 { return c.target(shard).queue.load() }
 
-// Ailing reports whether no replica of a shard has answered as its leader for a while, so that
-// rows that may go to another shard should. Every few seconds it is false for one caller,
-// which finds out.
+// Ailing reports whether no replica of a shard has answered as its leader for a while. In this case
+// rows that can go to another shard should. Every few seconds it returns false for one caller,
+// whose write then tests the shard.
 func (c *Client) Ailing(shard uint32) bool { return c.target(shard).group.Ailing() }

@@ -25,19 +25,19 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// scripted is a node that answers the writes as its script says, then with its index.
+// scripted is a node that answers writes according to a script, and then with its index.
 type scripted struct {
 	shardpb.UnimplementedShardServiceServer
 	mu      sync.Mutex
-	script  []any // error, or []uint64 of needed tables
+	script  []any // an error, or []uint64 of needed tables
 	got     []*shardpb.WriteRequest
 	index   uint64
 	defined []*shardpb.DefineTablesRequest
-	hold    chan struct{} // if set, writes wait for it or their context
-	asked   int           // counts the writes that arrived
+	hold    chan struct{} // if set, writes wait for it or for their context
+	asked   int           // counts the arrived writes
 	query   func(*shardpb.QueryRequest, grpc.ServerStreamingServer[shardpb.QueryChunk]) error
 	tail    func(*shardpb.TailRequest, grpc.ServerStreamingServer[shardpb.TailChunk]) error
-	peer    metapb.PeerServer // nil: as of an older program
+	peer    metapb.PeerServer // nil means an older program
 }
 
 func (s *scripted) Write(ctx context.Context, req *shardpb.WriteRequest) (*shardpb.WriteResponse, error) {
@@ -69,7 +69,7 @@ func (s *scripted) Write(ctx context.Context, req *shardpb.WriteRequest) (*shard
 	return &shardpb.WriteResponse{Index: s.index}, nil
 }
 
-// rawError goes out without our details, as a broken connection does.
+// rawError is sent without our details, as an error of a broken connection is.
 type rawError struct{ err error }
 
 func (s *scripted) DefineTables(_ context.Context,
@@ -99,7 +99,7 @@ func (s *scripted) writes() []*shardpb.WriteRequest {
 	return slices.Clone(s.got)
 }
 
-// cluster is some nodes, reached over connections in memory.
+// cluster is a set of nodes, reached over connections in memory.
 type cluster struct {
 	nodes map[string]*scripted
 	conns map[string]*grpc.ClientConn
@@ -165,7 +165,7 @@ func TestWriteRetriesByType(t *testing.T) {
 		name       string
 		script     []any
 		wantTries  int
-		wantReason errs.Reason // of the final error; "-" for success
+		wantReason errs.Reason // reason of the final error; "-" for success
 		wantCode   errs.Code
 	}{
 		{"first try", nil, 1, "-", 0},

@@ -15,7 +15,7 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// refusing is the connection to a node that does not run.
+// refusing is the connection to a node that is not running.
 type refusing struct{ grpc.ClientConnInterface }
 
 func (refusing) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
@@ -23,8 +23,8 @@ func (refusing) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.Cal
 		`dial tcp 10.0.0.1:4001: connect: connection refused"`)
 }
 
-// TestAllNodesAreDown: when none of a shard's nodes can be connected to, a query says so within
-// seconds, of each of them, and does not wait as it does for an election.
+// TestAllNodesAreDown checks that a query fails within seconds if no node of a shard can be
+// connected to. The error names each node, and the query does not wait as for an election.
 func TestAllNodesAreDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(Config{

@@ -13,8 +13,8 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// TestWriteFollowsTheHint: the node that a replica names as the leader is asked next, and
-// first by the next write.
+// TestWriteFollowsTheHint checks that the node which a replica names as the leader is asked next,
+// and that the next write asks it first.
 func TestWriteFollowsTheHint(t *testing.T) {
 	n1, n2, n3 := &scripted{
 		script: []any{errs.New(errs.ShardNotReady, "follower").WithLeader("n3")},
@@ -30,7 +30,8 @@ func TestWriteFollowsTheHint(t *testing.T) {
 	}
 }
 
-// TestWriteFollowsAHintOutOfPlacement: the replica may be newer than our metadata.
+// TestWriteFollowsAHintOutOfPlacement checks that the named leader may be a replica that the
+// client's metadata does not list yet.
 func TestWriteFollowsAHintOutOfPlacement(t *testing.T) {
 	n1, n2 := &scripted{script: []any{errs.New(errs.ShardNotReady, "follower").WithLeader("n2")}}, &scripted{index: 4}
 	c := newCluster(t, n1, n2)
@@ -40,7 +41,7 @@ func TestWriteFollowsAHintOutOfPlacement(t *testing.T) {
 	}
 }
 
-// TestHintsThatGoRoundEnd: replicas that name each other cost tries, not for ever.
+// TestHintsThatGoRoundEnd checks that replicas which name each other do not cause endless tries.
 func TestHintsThatGoRoundEnd(t *testing.T) {
 	to := func(node string) []any {
 		var list []any
@@ -59,7 +60,8 @@ func TestHintsThatGoRoundEnd(t *testing.T) {
 	}
 }
 
-// TestStalledNodeIsAskedLast: a node that took a try's time does not take that of the next write.
+// TestStalledNodeIsAskedLast checks that a node which used up the time of a try is asked last by
+// the next write.
 func TestStalledNodeIsAskedLast(t *testing.T) {
 	stalled, alive := &scripted{hold: make(chan struct{})}, &scripted{index: 2}
 	cl := newCluster(t, stalled, alive).client(t, func(c *Config) { c.TryTimeout = 20 * time.Millisecond })
@@ -74,15 +76,16 @@ func TestStalledNodeIsAskedLast(t *testing.T) {
 	if asked != 1 {
 		t.Errorf("the stalled node was asked %d times", asked)
 	}
-	for _, shard := range []uint32{1, 2} { // of another shard, too
+	for _, shard := range []uint32{1, 2} { // a write to another shard, too
 		if got := cl.order(shard); got[0] != "n2" {
 			t.Errorf("order of shard %d: %v", shard, got)
 		}
 	}
 }
 
-// TestUnknownSendsDefinitionsThroughTheLog: along with the batches they would make the
-// leader refuse by what nobody has applied.
+// TestUnknownSendsDefinitionsThroughTheLog checks that after an unknown outcome definitions are
+// sent before the batches. If they were sent with the batches, the leader's refusal could be based
+// on definitions that no replica has applied.
 func TestUnknownSendsDefinitionsThroughTheLog(t *testing.T) {
 	cut := rawError{status.Error(codes.Unavailable, "connection cut")}
 	node := &scripted{script: []any{cut, []uint64{4}, refuse(errs.WrongEpoch, errs.RequestOutdated)}, index: 1}
@@ -96,7 +99,8 @@ func TestUnknownSendsDefinitionsThroughTheLog(t *testing.T) {
 		t.Fatalf("writes %v, defined %v", got, node.defined)
 	}
 
-	// Before anything is unknown they go along, and a refusal by them settles nothing later.
+	// As long as no outcome is unknown, definitions are sent with the batches, and a refusal
+	// because of them settles nothing.
 	node = &scripted{script: []any{[]uint64{4}, cut, refuse(errs.WrongEpoch, errs.RequestOutdated)}, index: 1}
 	cl = newCluster(t, node).client(t)
 	if _, err := cl.Write(t.Context(), 1, batches, tables); errs.ReasonOf(err) != errs.WrongEpoch {
@@ -106,7 +110,7 @@ func TestUnknownSendsDefinitionsThroughTheLog(t *testing.T) {
 		t.Fatal("definitions of an earlier try went along again")
 	}
 
-	// That the table is gone from our metadata says nothing of what the shard has.
+	// If the table is missing in the client's metadata, the shard may still have it.
 	node = &scripted{script: []any{cut, []uint64{4}}, index: 1}
 	cl = newCluster(t, node).client(t)
 	if _, err := cl.Write(t.Context(), 1, batches, noTables); errs.ReasonOf(err) != errs.OutcomeUnknown {
@@ -114,7 +118,8 @@ func TestUnknownSendsDefinitionsThroughTheLog(t *testing.T) {
 	}
 }
 
-// TestWriteDialsAnew: a node that could not be reached twice gets a connection of its own.
+// TestWriteDialsAnew checks that a node which could not be reached twice is asked over a new
+// connection.
 func TestWriteDialsAnew(t *testing.T) {
 	c := newCluster(t, &scripted{index: 3})
 	closed := 0
@@ -132,7 +137,8 @@ func TestWriteDialsAnew(t *testing.T) {
 	}
 }
 
-// TestBusyShardIsNotAskedForEver: a busy shard gets the time that writes wait for room.
+// TestBusyShardIsNotAskedForEver checks that a busy shard is asked again only for as long as writes
+// wait for room.
 func TestBusyShardIsNotAskedForEver(t *testing.T) {
 	node := &scripted{}
 	for range 10_000 {
@@ -146,8 +152,8 @@ func TestBusyShardIsNotAskedForEver(t *testing.T) {
 	}
 }
 
-// TestWritesShareTheLookForALeader: of the writes that wait for a leader one looks for it
-// soon, whatever their pauses are, and the others continue when it is found.
+// TestWritesShareTheLookForALeader checks that one of the writes that wait for a leader searches
+// for it soon, whatever their pauses are, and that the others continue when it is found.
 func TestWritesShareTheLookForALeader(t *testing.T) {
 	node := &scripted{index: 5}
 	for range 12 {

@@ -7,9 +7,9 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// DefineTables has a shard take over definitions of tables, if they are newer than the shard's.
-// When it returns nil the shard's log holds, from then on, no rows of a table whose writes it does
-// not take by its definition.
+// DefineTables makes a shard take over table definitions that are newer than the shard's. When it
+// returns nil, the shard's log has, from then on, no more rows of a table whose definition sends
+// its writes to other shards.
 func (c *Client) DefineTables(ctx context.Context, shard uint32, tables []*schemapb.Table) error {
 	return c.onLeader(ctx, shard, "define tables", func(ctx context.Context, client shardpb.ShardServiceClient) error {
 		_, err := client.DefineTables(ctx, &shardpb.DefineTablesRequest{ShardId: shard, Tables: tables}, callOptions...)

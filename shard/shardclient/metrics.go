@@ -24,7 +24,7 @@ func newMetrics(reg prometheus.Registerer, c *Client) *metrics {
 			Help: "Repeated attempts of writes, by reason: UNREACHABLE, or the answer of the shard.",
 		}, []string{"reason"}),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "cordwood_shardclient_write_seconds", Help: "Duration of writes to shards, retries included.",
+			Name: "cordwood_shardclient_write_seconds", Help: "Duration of writes to shards, including retries.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 16),
 		}),
 	}

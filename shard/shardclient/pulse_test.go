@@ -15,7 +15,7 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// stopped is a process that stands still while it is set: it answers nothing.
+// stopped is a process that answers nothing while it is set.
 type stopped struct {
 	metapb.UnimplementedPeerServer
 	still atomic.Bool
@@ -38,8 +38,8 @@ func rowsOf(text string) func(*shardpb.QueryRequest, grpc.ServerStreamingServer[
 	}
 }
 
-// TestReadLeavesAProcessThatStandsStill: a node took a query, said so, and was stopped before it
-// sent rows. The next one is asked long before the connection is given up.
+// TestReadLeavesAProcessThatStandsStill stops a node that has accepted a query, before it sends
+// rows. The next node must be asked long before the connection times out.
 func TestReadLeavesAProcessThatStandsStill(t *testing.T) {
 	p := &stopped{}
 	p.still.Store(true)
@@ -68,7 +68,7 @@ func TestReadLeavesAProcessThatStandsStill(t *testing.T) {
 	}
 }
 
-// TestReadEndsWhereAProcessStandsStill: it was stopped among the rows.
+// TestReadEndsWhereAProcessStandsStill stops a node while it sends rows.
 func TestReadEndsWhereAProcessStandsStill(t *testing.T) {
 	p := &stopped{}
 	first := &scripted{peer: p, query: func(_ *shardpb.QueryRequest,
@@ -93,8 +93,8 @@ func TestReadEndsWhereAProcessStandsStill(t *testing.T) {
 	}
 }
 
-// TestSlowReadsAreWaitedFor: a query may take as long as it needs, on nodes that live, whether
-// their program knows the question or not.
+// TestSlowReadsAreWaitedFor checks that a query may take as long as it needs on a node that is
+// alive, even if the node runs an older version without the liveness call.
 func TestSlowReadsAreWaitedFor(t *testing.T) {
 	for name, peer := range map[string]metapb.PeerServer{"this program": &stopped{}, "an older one": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestSlowReadsAreWaitedFor(t *testing.T) {
 					select {
 					case <-stream.Context().Done():
 						return stream.Context().Err()
-					case <-time.After(3500 * time.Millisecond): // longer than a node may say nothing
+					case <-time.After(3500 * time.Millisecond): // longer than a node may be silent
 					}
 					if err := stream.Send(&shardpb.QueryChunk{ArrowIpc: []byte(text)}); err != nil {
 						return err

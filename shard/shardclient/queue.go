@@ -8,28 +8,28 @@ import (
 	"cordwood/proto/errs"
 )
 
-// minWindow is the least that a window shrinks to: one batch of usual size.
+// minWindow is the minimum size of a window: one batch of usual size.
 const minWindow = 1 << 20
 
-// shrinkEvery is the least time between two cuts of a window, so that the refusals of
-// requests that were on their way together count as one.
+// shrinkEvery is the minimum time between two cuts of a window, so that refusals of requests that
+// were in flight together count as one.
 const shrinkEvery = 500 * time.Millisecond
 
-// window bounds the bytes that are on their way to one shard. It is halved when the shard
-// says that it is busy or does not answer in time, and grows again, step by step, while
-// it takes what it gets. A write that finds no room waits in order, for a bounded time. At most as
-// many bytes wait as the window is large.
+// window limits the bytes in flight to one shard. It is halved when the shard is busy or does not
+// answer in time, and grows again step by step while the shard accepts writes. A write that finds
+// no room waits in order, for a limited time. At most as many bytes wait as the window has.
 type window struct {
 	max  int64
 	wait time.Duration
 
 	mu     sync.Mutex // guards the rest
-	limit  int64      // how much may be on its way now
-	used   int64      // how much is
+	limit  int64      // how much may be in flight now
+	used   int64      // how much is in flight
 	queue  []*waiter
 	queued int64
 	shrunk time.Time
-	// rate is about how many bytes a second the shard took lately; counted since from.
+	// rate is the approximate number of bytes a second that the shard accepted recently. counted is
+	// the number of bytes since from.
 	rate  float64
 	taken int64
 	from  time.Time
@@ -46,17 +46,17 @@ func newWindow(limit int64, wait time.Duration) *window {
 	return &window{max: limit, limit: limit, wait: wait}
 }
 
-// outcome is what became of a write, as far as a window is concerned.
+// outcome is the outcome of a write, as far as it matters to a window.
 type outcome int
 
 const (
-	taken     outcome = iota // the shard took it
-	other                    // what it tells of the shard's load is not known
+	taken     outcome = iota // the shard accepted it
+	other                    // it says nothing about the shard's load
 	congested                // the shard was busy, or did not answer in time
 )
 
-// enter reserves n bytes, waiting for a bounded time, and returns how to give them back.
-// One larger than the whole window waits until it is alone.
+// enter reserves n bytes, waiting for a limited time, and returns a function that releases them. A
+// write larger than the whole window waits until it is alone.
 func (w *window) enter(ctx context.Context, n int64) (leave func(outcome), err error) {
 	w.mu.Lock()
 	if len(w.queue) == 0 && w.fits(n) {
@@ -98,10 +98,10 @@ func (w *window) enter(ctx context.Context, n int64) (leave func(outcome), err e
 	return func(o outcome) { w.leave(n, o) }, nil // it got its room at the last moment
 }
 
-// fits reports whether n more bytes may go; mu is held.
+// fits reports whether n more bytes have room; mu must be held.
 func (w *window) fits(n int64) bool { return w.used == 0 || w.used+n <= w.limit }
 
-// admit lets those go that fit, in order; mu is held.
+// admit admits waiting writes that fit, in order; mu must be held.
 func (w *window) admit() {
 	for len(w.queue) > 0 && w.fits(w.queue[0].n) {
 		x := w.queue[0]
@@ -131,7 +131,7 @@ func (w *window) leave(n int64, o outcome) {
 	w.admit()
 }
 
-// note counts what the shard took; mu is held.
+// note counts what the shard accepted; mu must be held.
 func (w *window) note(n int64, now time.Time) {
 	w.taken += n
 	if w.from.IsZero() {
@@ -146,13 +146,15 @@ func (w *window) note(n int64, now time.Time) {
 	}
 }
 
-// full returns the error of a write that found no room; mu is held.
+// full returns the error of a write that found no room; mu must be held.
 func (w *window) full() error {
-	return errs.New(errs.ShardBusy, "its queue is full (%d bytes under way, %d wait); retry later", w.used, w.queued).
+	return errs.New(errs.ShardBusy, "its queue is full (%d bytes in flight, %d waiting); try again "+
+		"later", w.used, w.queued).
 		WithReason(errs.Busy).WithRetryAfter(w.drain())
 }
 
-// drain estimates how long it takes until what is here has gone, 1 to 30 s; mu is held.
+// drain estimates how long it takes until the present bytes are done, from 1 to 30 s; mu must be
+// held.
 func (w *window) drain() time.Duration {
 	if w.rate <= 0 {
 		return time.Second
@@ -161,8 +163,8 @@ func (w *window) drain() time.Duration {
 	return min(max(time.Duration(d*float64(time.Second)), time.Second), 30*time.Second)
 }
 
-// pressed reports whether another write would most likely be refused: as much waits as is
-// under way, or the first that waits has done so for half of its time.
+// pressed reports whether another write would probably be refused: as much waits as is in flight,
+// or the first waiting write has used half of its time.
 func (w *window) pressed() (retryAfter time.Duration, yes bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -172,7 +174,7 @@ func (w *window) pressed() (retryAfter time.Duration, yes bool) {
 	return w.drain(), true
 }
 
-// load returns how many bytes are under way or wait.
+// load returns how many bytes are in flight or waiting.
 func (w *window) load() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -20,8 +20,8 @@ func enter(t *testing.T, w *window, n int64) func(outcome) {
 	return leave
 }
 
-// TestWindowShrinksAndGrows: it is halved once for refusals that come together, and grows
-// only while it is used.
+// TestWindowShrinksAndGrows checks that the window is halved once for refusals that come together,
+// and grows only while it is used.
 func TestWindowShrinksAndGrows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWindow(64<<20, time.Second)
@@ -86,7 +86,7 @@ func TestWindowQueues(t *testing.T) {
 			t.Errorf("%v went in, %d used, %d wait", got, w.used, w.queued)
 		}
 
-		// One that finds no room in time is refused; the one behind it continues.
+		// A write that finds no room in time is refused, and the one behind it continues.
 		first = enter(t, w, 70)
 		var errFirst error
 		wg.Go(func() { _, errFirst = w.enter(context.Background(), 40) })
@@ -116,7 +116,8 @@ func TestWindowQueues(t *testing.T) {
 	})
 }
 
-// TestWindowDrain: the time to come back follows what the shard took lately.
+// TestWindowDrain checks that the suggested waiting time depends on how much the shard accepted
+// recently.
 func TestWindowDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWindow(1000, time.Second)

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Analyze reports what a SELECT refers to. Any node can; the first that answers does.
+// Analyze reports what a SELECT refers to. Any node can answer; the answer of the first is used.
 func (c *Client) Analyze(ctx context.Context, req *shardpb.AnalyzeRequest) (*shardpb.AnalyzeResponse, error) {
 	var resp *shardpb.AnalyzeResponse
 	_, err := c.ask(ctx, readRequest{what: "analyze", nodes: c.healthy}, func(ctx context.Context,
@@ -31,7 +31,8 @@ func (c *Client) Analyze(ctx context.Context, req *shardpb.AnalyzeRequest) (*sha
 	return resp, err
 }
 
-// Describe returns the columns of the answer to a SELECT. Any node can; the first that answers does.
+// Describe returns the columns of the answer to a SELECT. Any node can answer; the answer of the
+// first is used.
 func (c *Client) Describe(ctx context.Context, req *shardpb.DescribeRequest) (*shardpb.DescribeResponse, error) {
 	var resp *shardpb.DescribeResponse
 	_, err := c.ask(ctx, readRequest{what: "describe", nodes: c.healthy}, func(ctx context.Context,
@@ -46,17 +47,17 @@ func (c *Client) Describe(ctx context.Context, req *shardpb.DescribeRequest) (*s
 	return resp, err
 }
 
-// Query runs one SELECT or EXPLAIN on the node that leads most shards of the request, which
-// fetches the rows of the others, and returns the Arrow IPC stream that it answers with.
-// An error that occurs before the first byte comes from Query itself. Closing the reader
-// ends the query; it must be closed.
+// Query runs one SELECT or EXPLAIN on the node that leads most shards of the request, and returns
+// its answer as an Arrow IPC stream. That node fetches the rows of the other shards. Query itself
+// returns an error that occurs before the first byte. The caller must close the reader; closing it
+// ends the query.
 //
-// A shard that cannot be reached is an error, unless the request allows a partial answer:
-// then Partial of the reader names it.
+// A shard that cannot be reached is an error, unless the request allows a partial answer: then
+// Partial of the reader names the shard.
 func (c *Client) Query(ctx context.Context, req *shardpb.QueryRequest) (io.ReadCloser, error) {
 	r, err := c.query(ctx, req)
 	if err != nil {
-		return nil, err // a nil reader in the interface would not be nil
+		return nil, err // a nil *streamReader in the interface would not be nil
 	}
 	return r, nil
 }
@@ -94,8 +95,8 @@ func (c *Client) query(ctx context.Context, req *shardpb.QueryRequest) (*streamR
 	})
 }
 
-// Scan asks the nodes, the likely leader first, for rows of a table in a shard. The reader
-// must be closed.
+// Scan requests rows of a table in a shard from the nodes, starting with the presumed leader. The
+// caller must close the reader.
 func (c *Client) Scan(ctx context.Context, nodes []string, req *shardpb.ScanRequest) (*ScanReader, error) {
 	a := readRequest{what: "scan", leader: !req.AnyReplica, shard: req.ShardId, nodes: func() []string {
 		list := c.order(req.ShardId)
@@ -124,14 +125,14 @@ func (c *Client) Scan(ctx context.Context, nodes []string, req *shardpb.ScanRequ
 	return &ScanReader{r}, nil
 }
 
-// rows is a message that carries a piece of an Arrow IPC stream.
+// rows is a message with a piece of an Arrow IPC stream.
 type rows[T any] interface {
 	*T
 	GetArrowIpc() []byte
 	GetPartial() []string
 }
 
-// stream asks nodes for rows and waits for the first message.
+// stream requests rows from nodes and waits for the first message.
 func stream[T any, P rows[T]](ctx context.Context, c *Client, a readRequest,
 	open func(context.Context, shardpb.ShardServiceClient) (grpc.ServerStreamingClient[T], error),
 ) (*streamReader, error) {
@@ -167,7 +168,7 @@ func stream[T any, P rows[T]](ctx context.Context, c *Client, a readRequest,
 	return r, nil
 }
 
-// receive waits for the next message, while the node lives.
+// receive waits for the next message as long as the node is alive.
 func receive[T any](p *leader.Pulse, messages grpc.ServerStreamingClient[T]) (m *T, err error) {
 	err = p.Receive(func() (err error) {
 		m, err = messages.Recv()
@@ -179,8 +180,8 @@ func receive[T any](p *leader.Pulse, messages grpc.ServerStreamingClient[T]) (m 
 // ScanReader reads the rows of a scan, or the answer to a part of a query, as an Arrow IPC stream.
 type ScanReader struct{ *streamReader }
 
-// place lists the shards that a query reads, the first one of its first table in front,
-// and tells the request where each can be had.
+// place returns the shards that a query reads, with the first shard of its first table first, and
+// records in the request which nodes have each shard.
 func (c *Client) place(req *shardpb.QueryRequest) (first uint32, shards []uint32, err error) {
 	req.Nodes = nil
 	for _, t := range req.Tables {
@@ -205,8 +206,8 @@ func (c *Client) place(req *shardpb.QueryRequest) (first uint32, shards []uint32
 	return first, shards, nil
 }
 
-// queryNodes lists the nodes that can run a query over some shards: first the one that leads most
-// of them, as far as is known; then the nodes that hold others.
+// queryNodes returns the nodes that can run a query over some shards: first the one that is
+// believed to lead most of them, then the nodes that hold others.
 func (c *Client) queryNodes(shards []uint32, anyNode bool) []string {
 	leads := map[string]int{}
 	var nodes []string
@@ -232,9 +233,8 @@ func (c *Client) queryNodes(shards []uint32, anyNode bool) []string {
 	return nodes
 }
 
-// anyFirst orders nodes for a read that any replica may answer: the own node first, then the
-// others in any order, so that leaders do not get all of them, and last the nodes that did not
-// answer lately.
+// anyFirst orders nodes for a read that any replica may answer: this node first, then the others in
+// random order, so that leaders do not get all reads, and nodes that did not answer recently last.
 func (c *Client) anyFirst(nodes []string) []string {
 	own := ""
 	if all := c.cfg.Nodes(); len(all) > 0 {
@@ -256,7 +256,7 @@ func (c *Client) anyFirst(nodes []string) []string {
 	return out
 }
 
-// healthy lists the nodes with shards, the ones that did not answer lately last.
+// healthy returns the nodes with shards; those that did not answer recently come last.
 func (c *Client) healthy() []string {
 	nodes := slices.Clone(c.cfg.Nodes())
 	c.nodes.DownLast(nodes)
@@ -269,7 +269,7 @@ type streamReader struct {
 	cancel context.CancelFunc
 	rest   []byte
 	end    error
-	// partial is what the answer lacks, for a request that allowed it.
+	// partial is what the answer lacks, for a request that allows a partial answer.
 	partial []string
 	stages  *shardpb.PartStages
 }
@@ -305,7 +305,7 @@ func (r *streamReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close ends the call, whether or not it was read to its end. It may be called twice.
+// Close ends the call, even if not everything was read. It may be called twice.
 func (r *streamReader) Close() error {
 	r.cancel()
 	return nil

@@ -12,9 +12,9 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// Tail follows a table on a node that holds its shard. An error that occurs before the
-// first answer comes from Tail itself, such as the error of an invalid condition. The
-// TailReader must be closed.
+// Tail follows a table on a node that holds its shard. Tail itself returns an error that occurs
+// before the first answer, such as an error about the condition. The caller must close the
+// TailReader.
 func (c *Client) Tail(ctx context.Context, req *shardpb.TailRequest) (*TailReader, error) {
 	if len(c.order(req.ShardId)) == 0 {
 		return nil, errs.New(errs.ShardUnreachable, "shard %d: tail: no node is known to hold it", req.ShardId)
@@ -37,7 +37,7 @@ func (c *Client) Tail(ctx context.Context, req *shardpb.TailRequest) (*TailReade
 		}
 		chunk, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
-			err = errs.New(errs.ShardUnreachable, "shard %d: tail: it ended before it began", req.ShardId)
+			err = errs.New(errs.ShardUnreachable, "shard %d: tail: it ended before the first answer", req.ShardId)
 		}
 		if err == nil {
 			r.stream, r.chunk = stream, chunk
@@ -51,17 +51,16 @@ func (c *Client) Tail(ctx context.Context, req *shardpb.TailRequest) (*TailReade
 	return r, nil
 }
 
-// TailReader reads the answers of a tail: Arrow IPC streams, one after another. One
-// goroutine uses it; Close may be called by another.
+// TailReader reads the answers of a tail: consecutive Arrow IPC streams. One goroutine uses it;
+// another may call Close.
 type TailReader struct {
 	stream grpc.ServerStreamingClient[shardpb.TailChunk]
 	cancel context.CancelFunc
-	chunk  *shardpb.TailChunk // what of it is not read yet; set unless err is
+	chunk  *shardpb.TailChunk // the rest of the current chunk; nil if err is set
 	err    error
 }
 
-// Next waits for the next answer, which Read then reads. What is left of the present
-// one is skipped.
+// Next waits for the next answer, which Read then reads. The rest of the current answer is skipped.
 func (r *TailReader) Next() error {
 	for r.err == nil && !r.chunk.End {
 		r.receive()
@@ -84,7 +83,7 @@ func (r *TailReader) receive() {
 	}
 }
 
-// Read reads the present answer, at whose end it returns io.EOF.
+// Read reads the current answer. At its end it returns io.EOF.
 func (r *TailReader) Read(p []byte) (int, error) {
 	for r.err == nil {
 		if len(r.chunk.ArrowIpc) > 0 {
@@ -100,7 +99,7 @@ func (r *TailReader) Read(p []byte) (int, error) {
 	return 0, r.err
 }
 
-// Err returns why the tail ended; nil if it did not.
+// Err returns why the tail ended, or nil if it has not.
 func (r *TailReader) Err() error { return r.err }
 
 // Close ends the tail. It may be called twice.

@@ -11,7 +11,7 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// Tail returns a script of a tail: what it sends, and how it ends.
+// Tail plays the script of a tail: what it sends, and how it ends.
 func (s *scripted) Tail(req *shardpb.TailRequest, stream grpc.ServerStreamingServer[shardpb.TailChunk]) error {
 	return s.tail(req, stream)
 }

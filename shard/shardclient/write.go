@@ -14,20 +14,19 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// maxNeedRounds bounds how often one write sends table definitions: the shard may ask
-// again if it moved or restarted in between, but not for ever.
+// maxNeedRounds is how often one write sends table definitions. The shard may ask again if it moved
+// or restarted meanwhile, but not for ever.
 const maxNeedRounds = 3
 
-// Write appends encoded batches to a shard and returns the index of its log at which
-// they are applied: on disk on a majority, and visible. tables gives the definitions of
-// the tables that the shard says it does not know well enough; it may leave out those
-// that no longer exist.
+// Write appends encoded batches to a shard and returns the index of its log at which they are
+// applied: on disk on a majority, and visible. tables returns definitions for which the shard asks;
+// it may leave out tables that no longer exist.
 //
-// All batches are appended or, if the error says so by its reason, none. After an error
-// of reason OutcomeUnknown they may have been appended, and may only be sent again as
-// they are. WrongEpoch, SchemaStale and TableGone mean that the caller's view of the
-// table is old, and that the batches are not appended, nor ever will be, by any try: the
-// shard said so after the last one. Until then, or until its deadline, Write asks again.
+// Either all batches are appended or, if the reason of the error says so, none. After an error with
+// reason OutcomeUnknown they may have been appended, and may only be sent again unchanged.
+// WrongEpoch, SchemaStale and TableGone mean that the caller's definition of the table is old, and
+// that no try has appended the batches or ever will: the shard said so after the last try. Write
+// repeats the call until it knows that, or until its deadline.
 func (c *Client) Write(ctx context.Context, shard uint32, batches [][]byte,
 	tables func(ids []uint64) []*schemapb.Table,
 ) (uint64, error) {
@@ -72,32 +71,32 @@ func (c *Client) queueAndWrite(ctx context.Context, shard uint32, size int64, re
 	return w.index, err
 }
 
-// leaderCall is one write, or another call that only the leader answers, on its way through
-// the replicas.
+// leaderCall is a write, or another call that only the leader answers, while it is tried on the
+// replicas.
 type leaderCall struct {
 	c     *Client
 	shard uint32
 	what  string
-	// call is made instead of a write, if it is set.
+	// call, if set, is made instead of a write.
 	call func(context.Context, shardpb.ShardServiceClient) error
 
 	req    *shardpb.WriteRequest
 	tables func([]uint64) []*schemapb.Table
-	index  uint64 // what a write returns
+	index  uint64 // the result of a write
 
 	// sent is set once a try may have appended the batches.
 	sent bool
-	// settled: the refusal follows from what the shard has applied, so that batches which
-	// are not appended by now, in whatever try, never will be. It is not if definitions
-	// went with the batches: only the leader has looked at those, and no replica has applied them.
+	// settled means that the refusal follows from what the shard has applied, so that no try has
+	// appended the batches or ever will. It is false if definitions were sent with the batches,
+	// because only the leader has read these, and no replica has applied them.
 	settled bool
-	// slow reports that the shard was busy or a try took too long.
+	// slow means that the shard was busy or a try took too long.
 	slow bool
-	// away counts the tries in a row in which a node could not be reached.
+	// away counts the consecutive tries in which a node could not be reached.
 	away map[string]int
 }
 
-// run calls the replicas until the leader has answered, and returns its error.
+// run calls the replicas until the leader has answered, and returns the error.
 func (w *leaderCall) run(ctx context.Context) error {
 	cfg := &w.c.cfg
 	failure := leader.Search{
@@ -106,7 +105,7 @@ func (w *leaderCall) run(ctx context.Context) error {
 		None:     errNoReplica,
 		Call:     w.try,
 		Judge:    w.judge,
-		Repeat:   true, // a shard drops batches that it has, and other calls change nothing twice
+		Repeat:   true, // a shard drops batches that it has, and repeating other calls is harmless
 		MinPause: cfg.MinBackoff, MaxPause: cfg.MaxBackoff, MaxTries: cfg.MaxTries, BusyFor: cfg.QueueWait,
 		Retrying: func(node string, so *leader.Failure) {
 			w.c.metrics.retries.WithLabelValues(reasonLabel(so.Err)).Inc()
@@ -125,7 +124,7 @@ func (w *leaderCall) run(ctx context.Context) error {
 
 var errNoReplica = errs.New(errs.ShardNotFound, "no node is known to hold it").WithReason(errs.NotLeader)
 
-// judge adds to leader.Judge what the shard knows of earlier tries.
+// judge adds to leader.Judge what earlier tries have shown.
 func (w *leaderCall) judge(err error) leader.Verdict {
 	v := leader.Judge(err)
 	v.Settled = w.settled
@@ -180,9 +179,9 @@ func (w *leaderCall) dial(node string) (conn grpc.ClientConnInterface, done func
 	return conn, func() {}, err
 }
 
-// send sends the batches, and the definitions that the node asks for. These go along with
-// the batches. But if an earlier try may have appended the batches, the definitions go
-// ahead of them, through the log: otherwise a refusal would not say what became of that try.
+// send sends the batches, and the definitions for which the node asks, in one call. If an earlier
+// try may have appended the batches, it sends the definitions first, through the log: otherwise a
+// refusal would not show the outcome of that try.
 func (w *leaderCall) send(ctx context.Context, client shardpb.ShardServiceClient, node string) error {
 	w.req.Tables = nil
 	for range maxNeedRounds {
@@ -212,8 +211,8 @@ func (w *leaderCall) send(ctx context.Context, client shardpb.ShardServiceClient
 	return errs.New(errs.ShardNotReady, "node %s keeps asking for table definitions", node).WithReason(errs.Busy)
 }
 
-// settles reports whether an error is a shard's refusal of the batches for their epoch, their
-// schema or their table, which never go back.
+// settles reports whether an error is a shard's permanent refusal of the batches because of their
+// epoch, their schema or their table.
 func settles(err error) bool {
 	switch errs.ReasonOf(err) {
 	case errs.WrongEpoch, errs.SchemaStale, errs.TableGone:
@@ -239,7 +238,7 @@ func (w *leaderCall) fail(ctx context.Context, so *leader.Failure) error {
 		last = errs.Wrap(errs.ContextCode(cerr), cerr, "gave up after: %s", last)
 	}
 	if e := errs.From(last); !so.Unknown && e.Status() < 500 {
-		return e // the shard's answer to the batches; how it came here explains nothing
+		return e // the shard's answer to the batches; the way to it explains nothing
 	}
 	e := errs.Wrap(errs.ShardUnreachable, last, "shard %d: %s: try %d", w.shard, w.what, so.Tries)
 	if e.Status() == 503 && e.RetryAfter == 0 {
@@ -251,13 +250,13 @@ func (w *leaderCall) fail(ctx context.Context, so *leader.Failure) error {
 	return e
 }
 
-// callOptions go with every call.
+// callOptions are the options of every call.
 var callOptions = []grpc.CallOption{
 	grpc.MaxCallRecvMsgSize(MaxMessageBytes),
 	grpc.MaxCallSendMsgSize(MaxMessageBytes),
 }
 
-// reasonUnreachable is the label of errors without a reason.
+// reasonUnreachable is the metric label for errors without a reason.
 const reasonUnreachable = "UNREACHABLE"
 
 func reasonLabel(err error) string {

@@ -1,4 +1,4 @@
-// Package shardtest makes tables and batches for the tests of package shard and of the packages
+// Package shardtest creates tables and batches for the tests of package shard and of the packages
 // below it. Only tests import it.
 package shardtest
 
@@ -13,7 +13,7 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// Shard is the id of the shard that the tables of Table are placed in.
+// Shard is the id of the shard that takes the writes of tables made by Table.
 const Shard = 7
 
 // Table returns a table with a time index, a tag and a field, whose writes go to Shard.
@@ -52,7 +52,7 @@ func Batch(h column.Header, messages ...string) []byte {
 	return b.Encode(nil, h)
 }
 
-// Wait returns a context that ends before a test would hang.
+// Wait returns a context whose deadline ends a test that hangs.
 func Wait(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	t.Cleanup(cancel)

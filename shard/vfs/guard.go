@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// GuardConfig says what Guard watches.
+// GuardConfig configures Guard.
 type GuardConfig struct {
 	// Fatal reports whether a failed Sync of a file ends the process. It does for files that are
-	// appended to, because a later Sync may succeed although what was written is lost. A failed
-	// SyncDir always does.
+	// appended to, because a later Sync may succeed although written data is lost. A failed SyncDir
+	// always does.
 	Fatal func(name string) bool
-	// Deadline is how long a Write or a Sync of such a file, or a SyncDir, may take.
+	// Deadline is the time limit of a Write or a Sync of such a file, and of a SyncDir.
 	Deadline time.Duration
-	// Fail is called, from any goroutine, with what failed or took too long. It should
-	// end the process.
+	// Fail is called, from any goroutine, with the error of an operation that failed or took too
+	// long. It should end the process.
 	Fail func(error)
 }
 
-// Guard returns fsys with a watch over what must not fail unnoticed. Operations do
-// what they did, and return what they returned.
+// Guard returns fsys with a watchdog for operations that must not fail unnoticed. The operations
+// themselves are unchanged.
 //
-// A file that is written once, and thrown away if that fails, needs no watch: it is
-// written again under another name.
+// A file that is written once, and discarded if that fails, is not watched: it is written again
+// under another name.
 func Guard(fsys FS, cfg GuardConfig) FS { return &guardFS{fsys, cfg} }
 
 type guardFS struct {
@@ -43,7 +43,7 @@ func (g *guardFS) SyncDir(dir string) error {
 	return g.watch("sync directory "+dir, true, func() error { return g.FS.SyncDir(dir) })
 }
 
-// watch does something within the deadline. If it must not fail, its error is fatal.
+// watch runs an operation within the deadline. If fatal is set, its error is fatal.
 func (g *guardFS) watch(what string, fatal bool, do func() error) error {
 	timer := time.AfterFunc(g.cfg.Deadline, func() {
 		g.cfg.Fail(fmt.Errorf("%s: the disk did not answer within %s", what, g.cfg.Deadline))

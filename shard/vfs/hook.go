@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// The kinds of operation that a hook sees. Reads are among them so that a test can
-// fail them too.
+// The kinds of operation that a hook sees. Reads are included so that a test can make them fail
+// too.
 const (
 	OpCreate  = "create"
 	OpOpen    = "open"
@@ -23,7 +23,7 @@ const (
 	OpSyncDir = "sync-dir"
 )
 
-// Op is an operation about to be done.
+// Op is an operation that is about to be executed.
 type Op struct {
 	Kind string
 	// Path is the file or directory; To is the new name of a rename.
@@ -32,7 +32,7 @@ type Op struct {
 	Bytes int
 }
 
-// Changes reports whether the operation publishes or removes a file: the order of such operations
+// Changes reports whether the operation publishes or removes a file. The order of such operations
 // matters.
 func (o Op) Changes() bool {
 	switch o.Kind {
@@ -50,9 +50,8 @@ func (o Op) String() string {
 	return o.Kind + " " + filepath.Base(o.Path)
 }
 
-// Hook returns fsys with before called ahead of every operation; if it returns an
-// error the operation is not done and fails with that error. before may be called
-// concurrently.
+// Hook returns fsys with before called before every operation. If it returns an error, the
+// operation is not executed and fails with that error. before may be called concurrently.
 func Hook(fsys FS, before func(Op) error) FS { return &hookFS{fsys, before} }
 
 // Recorder collects operations for a transcript.
@@ -61,7 +60,7 @@ type Recorder struct {
 	ops []Op
 }
 
-// Record notes an operation; it is a hook that fails nothing.
+// Record records an operation. It is a hook that never fails.
 func (r *Recorder) Record(op Op) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,8 +68,8 @@ func (r *Recorder) Record(op Op) error {
 	return nil
 }
 
-// Transcript returns the changing operations recorded so far as lines, repeated
-// writes to one file as one line, and forgets them.
+// Transcript returns the changing operations recorded so far as lines, and clears them. Repeated
+// writes to one file are one line.
 func (r *Recorder) Transcript() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,8 +88,8 @@ func (r *Recorder) Transcript() []string {
 	return lines
 }
 
-// FailNth fails the nth changing operation, counted from 1, with Err, and if Sticky
-// every later one. Its hook is Fail.
+// FailNth makes the nth changing operation, counted from 1, fail with Err, and if Sticky is set,
+// every later one too. Its hook is Fail.
 type FailNth struct {
 	N      int
 	Err    error
@@ -116,7 +115,7 @@ func (f *FailNth) Fail(op Op) error {
 	return nil
 }
 
-// Hit reports whether an operation was failed.
+// Hit reports whether an operation was made to fail.
 func (f *FailNth) Hit() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -220,7 +219,7 @@ func (f *hookFile) Sync() error {
 	return f.f.Sync()
 }
 
-// Close closes the file even if the hook fails it, so that no test leaks one.
+// Close closes the file even if the hook makes it fail, so that no test leaks one.
 func (f *hookFile) Close() error {
 	herr := f.h.before(Op{Kind: OpClose, Path: f.name})
 	if err := f.f.Close(); err != nil {

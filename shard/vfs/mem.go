@@ -9,13 +9,13 @@ import (
 	"sync"
 )
 
-// Mem is a file system in memory that forgets at Crash what a power cut would:
-// data that was not synced, and names that were not made durable by SyncDir.
-// Directories themselves always survive. The zero value is not usable; see NewMem.
+// Mem is a file system in memory. Crash simulates a power loss: it drops data that was not synced,
+// and names that were not made durable by SyncDir. Directories themselves always survive. The zero
+// value is not usable; see NewMem.
 type Mem struct {
 	mu   sync.Mutex
 	dirs map[string]*memDir
-	gen  int // grows with every Crash; files opened before are dead
+	gen  int // incremented by every Crash; files opened before are unusable
 }
 
 type memDir struct {
@@ -33,9 +33,9 @@ func NewMem() *Mem {
 	return &Mem{dirs: map[string]*memDir{}}
 }
 
-// Crash forgets everything that is not durable, and makes every File that is open
-// unusable. For each file, tail bytes more than were synced survive, if they were
-// written: the torn tail that a power cut may leave.
+// Crash drops everything that is not durable, and makes every open File unusable. For each file,
+// tail bytes after the synced ones survive if they were written: the torn tail that a power loss
+// may leave.
 func (m *Mem) Crash(tail int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,8 +66,8 @@ func (m *Mem) Copy() *Mem {
 	return out
 }
 
-// SetBack replaces everything by a copy, as going back to a snapshot of a disk does. Every
-// File that is open is unusable afterwards.
+// SetBack replaces everything by a copy, like returning to a snapshot of a disk. Every open File is
+// unusable afterwards.
 func (m *Mem) SetBack(to *Mem) {
 	to = to.Copy()
 	m.mu.Lock()
@@ -76,7 +76,7 @@ func (m *Mem) SetBack(to *Mem) {
 	m.dirs = to.dirs
 }
 
-// Flip inverts the lowest bit of a byte of a file, as a bad disk may.
+// Flip inverts the lowest bit of a byte of a file, as a bad disk may do.
 func (m *Mem) Flip(name string, offset int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -137,7 +137,7 @@ func (m *Mem) Files(dir string) []string {
 	return out
 }
 
-// dir returns the directory that name lies in; m.mu is held.
+// dir returns the directory that contains name; m.mu must be held.
 func (m *Mem) dir(op, name string) (*memDir, string, error) {
 	name = filepath.Clean(name)
 	d := m.dirs[filepath.Dir(name)]
@@ -147,7 +147,7 @@ func (m *Mem) dir(op, name string) (*memDir, string, error) {
 	return d, filepath.Base(name), nil
 }
 
-// file returns the file of that name; m.mu is held.
+// file returns the file with this name; m.mu must be held.
 func (m *Mem) file(op, name string) (*memFile, error) {
 	d, base, err := m.dir(op, name)
 	if err != nil {
@@ -160,7 +160,7 @@ func (m *Mem) file(op, name string) (*memFile, error) {
 	return f, nil
 }
 
-// Create is FS.Create.
+// Create implements FS.
 func (m *Mem) Create(name string) (File, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -173,7 +173,7 @@ func (m *Mem) Create(name string) (File, error) {
 	return &memHandle{m: m, f: f, name: name, gen: m.gen, write: true}, nil
 }
 
-// Open is FS.Open.
+// Open implements FS.
 func (m *Mem) Open(name string) (File, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -184,7 +184,7 @@ func (m *Mem) Open(name string) (File, error) {
 	return &memHandle{m: m, f: f, name: name, gen: m.gen}, nil
 }
 
-// Rename is FS.Rename. Both names must lie in the same directory.
+// Rename implements FS. Both names must be in the same directory.
 func (m *Mem) Rename(from, to string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -202,7 +202,7 @@ func (m *Mem) Rename(from, to string) error {
 	return nil
 }
 
-// Remove is FS.Remove.
+// Remove implements FS.
 func (m *Mem) Remove(name string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -214,7 +214,7 @@ func (m *Mem) Remove(name string) error {
 	return nil
 }
 
-// MkdirAll is FS.MkdirAll.
+// MkdirAll implements FS.
 func (m *Mem) MkdirAll(dir string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -224,7 +224,7 @@ func (m *Mem) MkdirAll(dir string) error {
 	return nil
 }
 
-// ReadDir is FS.ReadDir.
+// ReadDir implements FS.
 func (m *Mem) ReadDir(dir string) ([]string, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -246,7 +246,7 @@ func (m *Mem) ReadDir(dir string) ([]string, error) {
 	return names, nil
 }
 
-// Stat is FS.Stat.
+// Stat implements FS.
 func (m *Mem) Stat(name string) (int64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -257,7 +257,7 @@ func (m *Mem) Stat(name string) (int64, error) {
 	return int64(len(f.data)), nil
 }
 
-// SyncDir is FS.SyncDir.
+// SyncDir implements FS.
 func (m *Mem) SyncDir(dir string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -281,7 +281,7 @@ type memHandle struct {
 	closed bool
 }
 
-// check reports whether the handle may be used; m.mu is held.
+// check reports whether the handle may be used; m.mu must be held.
 func (h *memHandle) check(op string) error {
 	if h.closed || h.gen != h.m.gen {
 		return &fs.PathError{Op: op, Path: h.name, Err: fs.ErrClosed}

@@ -7,8 +7,8 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// TestPublishFails fails each operation of Publish in turn, and crashes after it: the file has the
-// old contents or the new ones, and the new ones if Publish returned nil.
+// TestPublishFails makes each operation of Publish fail in turn, and crashes after it. The file
+// must have the old contents or the new ones, and the new ones if Publish returned nil.
 func TestPublishFails(t *testing.T) {
 	refused := errors.New("refused")
 	for n := 1; ; n++ {
@@ -45,7 +45,7 @@ func TestPublishFails(t *testing.T) {
 	}
 }
 
-// TestPublishCrash crashes when Publish has returned: the new contents are there.
+// TestPublishCrash crashes after Publish has returned, and checks that the new contents are there.
 func TestPublishCrash(t *testing.T) {
 	mem := vfs.NewMem()
 	if err := mem.MkdirAll("/d"); err != nil {

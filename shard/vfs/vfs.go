@@ -1,16 +1,15 @@
-// Package vfs is the file system as the shard engine sees it: the few operations
-// that publish a file durably and find it again. It exists so that tests can break
-// it: lose what was not synced (Mem), fail or record an operation (Hook).
+// Package vfs is the file system as the shard engine sees it: the few operations that publish a
+// file durably and find it again. It is an interface so that tests can lose unsynced data (Mem),
+// and make operations fail or record them (Hook).
 //
-// It is not a general file system. Files are written once, front to back, and are
-// read at offsets afterwards; nothing is appended to an existing file.
+// It is not a general file system. Files are written once, front to back, and are read at offsets
+// afterwards; nothing is appended to an existing file.
 //
-// To publish a file: Create a temporary name, Write, Sync, Close, Rename to the
-// final name, SyncDir on the directory. Only then is it certain to survive. Publish does so with a
-// small file; files that are written piece by piece do it themselves.
+// To publish a file: Create a temporary name, Write, Sync, Close, Rename to the final name, SyncDir
+// on the directory. Only then it is certain to survive. Publish does this for a small file. The
+// writers of files that are written in pieces do it themselves.
 //
-// A FS may be used concurrently; a File may be read concurrently, and written by
-// one goroutine.
+// A FS may be used concurrently; a File may be read concurrently, and written by one goroutine.
 package vfs
 
 import (
@@ -24,18 +23,17 @@ import (
 // FS is a file system. Errors for missing and existing files satisfy errors.Is
 // with fs.ErrNotExist and fs.ErrExist.
 type FS interface {
-	// Create makes an empty file for writing and reading, in place of any old one.
-	// Neither the file nor its name is durable when it returns.
+	// Create creates an empty file for writing and reading, and replaces an old one. Neither the
+	// file nor its name is durable when it returns.
 	Create(name string) (File, error)
 	// Open opens a file for reading.
 	Open(name string) (File, error)
-	// Rename gives a file a new name, in place of any file of that name. It is
-	// atomic, and durable after SyncDir of the directory.
+	// Rename renames a file, and replaces a file with the new name. It is atomic. It is durable
+	// after SyncDir of the directory.
 	Rename(from, to string) error
 	// Remove removes a file. It is durable after SyncDir of the directory.
 	Remove(name string) error
-	// MkdirAll makes a directory and every missing one above it, and makes their
-	// names durable.
+	// MkdirAll creates a directory and every missing parent, and makes their names durable.
 	MkdirAll(dir string) error
 	// ReadDir lists the names in a directory, sorted.
 	ReadDir(dir string) ([]string, error)
@@ -50,8 +48,8 @@ type File interface {
 	io.Writer
 	io.ReaderAt
 	io.Closer
-	// Sync makes all that was written durable. After an error nothing is known of
-	// what was written since the last success: do not sync again, write a new file.
+	// Sync makes all written data durable. After an error it is unknown what was written since the
+	// last success: do not sync again, but write a new file.
 	Sync() error
 }
 
@@ -73,9 +71,9 @@ func ReadFile(fsys FS, name string) ([]byte, error) {
 	return b[:n], errors.Join(err, f.Close())
 }
 
-// Publish writes a small file, in place of any old one of that name. It is durable when Publish
-// returns nil. After an error, and after a crash, the file has the old contents or the new ones,
-// never a part of them; the temporary file, name + ".tmp", is removed if that is possible.
+// Publish writes a small file and replaces an old one with the same name. It is durable when
+// Publish returns nil. After an error or a crash, the file has the old contents or the new ones,
+// never a part of them. The temporary file, name + ".tmp", is removed if possible.
 func Publish(fsys FS, name string, b []byte) error {
 	temp := name + tempSuffix
 	f, err := fsys.Create(temp)
@@ -96,7 +94,7 @@ func Publish(fsys FS, name string, b []byte) error {
 	return fsys.SyncDir(filepath.Dir(name))
 }
 
-// tempSuffix ends the names of files that are not published yet.
+// tempSuffix is the suffix of files that are not published yet.
 const tempSuffix = ".tmp"
 
 // OS is the file system of the operating system.

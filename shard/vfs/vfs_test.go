@@ -107,13 +107,13 @@ func TestFS(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestMemCrash lists what survives a power cut at each step of publishing a file.
+// TestMemCrash lists what survives a power loss at each step of publishing a file.
 func TestMemCrash(t *testing.T) {
 	const tmp, name = "/d/x.tmp", "/d/x"
 	steps := []struct {
 		name string
 		do   func(m *vfs.Mem, f vfs.File) error
-		want string // of the final name after a crash at this point, tail 0 and 2
+		want string // contents of the final name after a crash at this point, with a tail of 0 and 2
 		torn string
 	}{
 		{

@@ -19,23 +19,25 @@ import (
 )
 
 const (
-	// partsAtATime bounds the nodes that one query asks at a time.
+	// partsAtATime is how many nodes a query asks at a time.
 	partsAtATime = 24
-	// maxPartials bounds the partial results of a query, in bytes. Beyond it rows are fetched, to disk.
+	// maxPartials is the maximum size of the partial results of a query, in bytes. If they are
+	// larger, rows are fetched and stored on disk.
 	maxPartials = 64 << 20
-	// maxAllPartials bounds the partials of all queries of this node, in bytes.
+	// maxAllPartials is the maximum size of the partial results of all queries of this node, in
+	// bytes.
 	maxAllPartials = 256 << 20
 )
 
-// errTooLarge ends the reading of partial results that are larger than maxPartials.
+// errTooLarge stops reading when the partial results of a query exceed maxPartials.
 var errTooLarge = errs.New(errs.Internal, "query: the partial results of the nodes have more than %d bytes",
 	maxPartials)
 
-// errTooMany ends the reading if the partials of all queries are larger than maxAllPartials.
+// errTooMany stops reading when the partial results of all queries exceed maxAllPartials.
 var errTooMany = errs.New(errs.Internal, "query: the partial results of all queries have more than %d bytes",
 	maxAllPartials)
 
-// request returns the request to the node of a part.
+// request returns the request for the node of a part.
 func (d *Statement) request(p *part) *shardpb.QueryRequest {
 	t, countAs := d.table, ""
 	if d.split.Counts {
@@ -52,7 +54,7 @@ func (d *Statement) request(p *part) *shardpb.QueryRequest {
 	}
 }
 
-// ask sends the requests to all nodes and keeps their answers.
+// ask sends the requests to all nodes and stores their answers.
 func (d *Statement) ask(ctx context.Context) error {
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(partsAtATime)
@@ -77,7 +79,7 @@ func (d *Statement) ask(ctx context.Context) error {
 	return group.Wait()
 }
 
-// fill sends a request to one node and keeps the answer.
+// fill sends a request to one node and stores the answer.
 func (d *Statement) fill(ctx context.Context, p *part) error {
 	r, err := d.open(ctx, p)
 	if err != nil {
@@ -110,7 +112,7 @@ func (d *Statement) fill(ctx context.Context, p *part) error {
 	return nil
 }
 
-// ofPart adds the shards of a part to an error that says that they cannot be reached.
+// ofPart adds the shards of a part to an error about a node that cannot be reached.
 func (d *Statement) ofPart(ctx context.Context, p *part, err error) error {
 	if ctx.Err() != nil || !Away(err) {
 		return err
@@ -132,10 +134,10 @@ func (d *Statement) open(ctx context.Context, p *part) (Reader, error) {
 	return r, nil
 }
 
-// bounded reads partial results up to their bound.
+// bounded is a reader of partial results that stops at the limit.
 type bounded struct {
 	r        io.Reader
-	sum, all *atomic.Int64 // bytes of this query, and of all
+	sum, all *atomic.Int64 // bytes of this query, and of all queries
 }
 
 func (c *bounded) Read(p []byte) (int, error) {
@@ -149,8 +151,8 @@ func (c *bounded) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// askWithin sends a request as fill does. If other nodes return enough rows before this node has finished, it sends
-// another request, for only the rows that can still be in the answer.
+// askWithin sends a request as fill does. If other nodes return enough rows before this node has
+// finished, it sends another request only for the rows that may still be in the answer.
 func (d *Statement) askWithin(ctx context.Context, p *part) error {
 	f := d.frontier
 	if f == nil || p.sql != "" {

@@ -51,17 +51,17 @@ type sentGroup struct {
 	rest int64
 }
 
-// provesBest reports whether the first groups by their counts are certain: their counts are known on all nodes, and no
-// other group can have as many.
+// provesBest reports whether the first groups by their counts are certain: their counts on all
+// nodes are known, and no other group can have as many.
 func provesBest(streams [][]byte, b *query.Best) bool {
 	groups := map[string]*sentGroup{}
-	all := int64(0) // the most that the nodes together may have of a group that none of them sent
+	all := int64(0) // the maximum count of a group that no node sent, over all nodes
 	for _, stream := range streams {
 		list, err := readCounts(stream, b)
 		if err != nil {
 			return false
 		}
-		bound := int64(0) // the most that this node may have of a group that it did not send
+		bound := int64(0) // the maximum count that this node may have for a group that it did not send
 		if uint64(len(list)) >= b.Rows {
 			bound = slices.MinFunc(list, func(a, b countedGroup) int { return cmp.Compare(a.count, b.count) }).count
 		}
@@ -108,9 +108,9 @@ type countedGroup struct {
 }
 
 // errNotCounted means that counts of groups cannot be compared here.
-var errNotCounted = errors.New("the groups are not known by their texts")
+var errNotCounted = errors.New("the texts of groups do not identify them")
 
-// readCounts reads the groups of a node.
+// readCounts reads the groups that a node sent.
 func readCounts(stream []byte, b *query.Best) ([]countedGroup, error) {
 	r, err := ipc.NewReader(bytes.NewReader(stream))
 	if err != nil {
@@ -153,8 +153,8 @@ func readCounts(stream []byte, b *query.Best) ([]countedGroup, error) {
 	return out, nil
 }
 
-// sameAsText reports whether two values of a type are the same exactly if their texts are. For doubles this is not so:
-// 0 and -0 are one group.
+// sameAsText reports whether values of a type are equal exactly if their texts are. For doubles
+// this is false: 0 and -0 are one group.
 func sameAsText(t arrow.DataType) bool {
 	switch t.ID() {
 	case arrow.INT8, arrow.INT16, arrow.INT32, arrow.INT64, arrow.UINT8, arrow.UINT16, arrow.UINT32, arrow.UINT64,

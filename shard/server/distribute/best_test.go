@@ -16,7 +16,7 @@ import (
 	"cordwood/shard/query"
 )
 
-// countsStream returns what a node sends of its groups: those with the largest counts.
+// countsStream returns the groups that a node sends: those with the largest counts.
 func countsStream(t *testing.T, groups map[string]int64, rows uint64) []byte {
 	t.Helper()
 	names := make([]string, 0, len(groups))
@@ -51,7 +51,8 @@ func countsStream(t *testing.T, groups map[string]int64, rows uint64) []byte {
 	return out.Bytes()
 }
 
-// first returns the groups with the largest counts, of equal ones those with the lesser names.
+// first returns the groups with the largest counts; among equal counts, those with the lesser
+// names.
 func first(groups map[string]int64, n uint64) []string {
 	var list []string
 	for g, c := range groups {
@@ -61,8 +62,9 @@ func first(groups map[string]int64, n uint64) []string {
 	return list[:min(len(list), int(n))]
 }
 
-// TestBestGroupsProveTheAnswer compares, for random groups on up to five nodes, the answer made of what the nodes send
-// with that of all groups, wherever the former is taken for certain.
+// TestBestGroupsProveTheAnswer compares, for random groups on up to five nodes, the answer computed
+// from what the nodes send with the answer from all groups, whenever the former is considered
+// certain.
 func TestBestGroupsProveTheAnswer(t *testing.T) {
 	t.Parallel()
 	const rounds = 5000
@@ -116,7 +118,7 @@ func TestBestGroupsProveTheAnswer(t *testing.T) {
 	}
 }
 
-// TestGroupsThatTextsDoNotTell: of doubles nothing is proved.
+// TestGroupsThatTextsDoNotTell checks that nothing is proved for groups that are doubles.
 func TestGroupsThatTextsDoNotTell(t *testing.T) {
 	t.Parallel()
 	schema := arrow.NewSchema([]arrow.Field{

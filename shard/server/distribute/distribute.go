@@ -1,13 +1,13 @@
-// Package distribute answers a query over a table whose shards lie on several nodes. The engine splits the statement
-// (query.Split): each node runs a statement over its rows, and this node computes the answer from their partial
-// results. If a statement cannot be split, the package reports that. The caller then fetches the rows, and gets the
-// same answer.
+// Package distribute answers a query over a table whose shards lie on several nodes. The engine
+// splits the statement (query.Split): each node runs a statement over its rows, and this node
+// computes the answer from their partial results. If a statement cannot be split, the package
+// reports that. The caller then fetches the rows, and gets the same answer.
 //
-// A query holds no place among the queries of this node while it waits for another node, so queries that ask each
-// other's nodes cannot wait for each other.
+// A query holds no slot for queries of this node while it waits for another node, so queries on two
+// nodes cannot block each other.
 //
-// The package knows neither shards nor gRPC streams: it calls the functions of Config, and writes the answer to an
-// Answer. Nodes is safe for concurrent use; a Statement is for one call of Run.
+// The package knows neither shards nor gRPC streams: it calls the functions of Config, and writes
+// the answer to an Answer. Nodes is safe for concurrent use; a Statement is for one call of Run.
 package distribute
 
 import (
@@ -20,7 +20,7 @@ import (
 	"cordwood/shard/query"
 )
 
-// Engine splits statements, and runs the last step over partial results.
+// Engine splits statements, and computes answers from partial results.
 type Engine interface {
 	Split(ctx context.Context, req *query.Request) (*query.Split, error)
 	Query(ctx context.Context, req *query.Request, emit func(ipc []byte) error) error
@@ -31,7 +31,7 @@ type Config struct {
 	Engine Engine
 	// Ask runs a part of a query on the node that leads most of its shards. If it is nil, no statement is split.
 	Ask func(ctx context.Context, req *shardpb.QueryRequest) (Reader, error)
-	// Shows reports whether this node can show the rows of a shard.
+	// Shows reports whether this node can read the rows of a shard.
 	Shows func(shard uint32, anyReplica bool) bool
 	// Name returns the name of a node. If it is nil, texts have the node's id.
 	Name func(node string) string
@@ -42,8 +42,9 @@ type Config struct {
 // Nodes answers queries by asking the nodes that have the rows.
 type Nodes struct {
 	cfg Config
-	// These remember statements. The partial results of those in large were too large. Those in shared had too many
-	// values on several nodes. Those in unproven ask for the largest groups, and needed all groups of the nodes.
+	// These caches remember statements. For those in large, the partial results were too large. For
+	// those in shared, too many values were on several nodes. Those in unproven ask for the largest
+	// groups, and needed all groups of the nodes.
 	large, shared, unproven *recent
 	splits                  *splits
 	// partials is the size of the partial results that queries hold, in bytes.
@@ -61,7 +62,7 @@ func New(cfg Config) *Nodes {
 
 // Answer receives the answer to a query. It is used by one goroutine.
 type Answer interface {
-	// Missing says what the answer lacks. It is called before Rows, if at all.
+	// Missing sends what the answer lacks. If it is called, then before Rows.
 	Missing(what []string) error
 	// Rows sends bytes of an Arrow IPC stream.
 	Rows(ipc []byte) error

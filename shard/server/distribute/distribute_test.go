@@ -7,7 +7,8 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// TestLargePartials: a statement whose partial results are too large has its rows fetched, at once the next time.
+// TestLargePartials checks that rows are fetched for a statement whose partial results are too
+// large, and that this is known the next time.
 func TestLargePartials(t *testing.T) {
 	l := newRecent()
 	l.add("SELECT 1")

@@ -51,7 +51,7 @@ func (d *Statement) Note() string {
 		case p.sql != "" && d.split.Best != nil:
 			fmt.Fprintf(&b, ", the %d largest groups are enough", d.split.Best.Rows)
 		case p.sql != "" && !d.counted:
-			b.WriteString(", asked again for rows that are not behind those of others")
+			b.WriteString(", asked again with a bound for the time")
 		}
 		if st := p.stages; st != nil {
 			fmt.Fprintf(&b, "\n  rows found in %s, statement run in %s",
@@ -64,7 +64,7 @@ func (d *Statement) Note() string {
 	return b.String()
 }
 
-// rowsOf counts the rows of Arrow IPC streams, for people.
+// rowsOf returns the number of rows of Arrow IPC streams, as a text.
 func rowsOf(streams [][]byte) string {
 	rows := int64(0)
 	for _, stream := range streams {

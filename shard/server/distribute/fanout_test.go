@@ -16,7 +16,8 @@ import (
 	"cordwood/shard/query"
 )
 
-// fakeEngine splits every statement as it is told, and hands on the partials of the last step.
+// fakeEngine splits every statement as the test says, and records the partial results of the final
+// statement.
 type fakeEngine struct {
 	split query.Split
 	last  *query.Request
@@ -32,13 +33,13 @@ func (e *fakeEngine) Query(_ context.Context, req *query.Request, emit func([]by
 	return emit([]byte("answer"))
 }
 
-// answerOf is the answer of a node.
+// answerOf is the scripted answer of a node.
 type answerOf struct{ io.Reader }
 
 func (answerOf) Close() error      { return nil }
 func (answerOf) Partial() []string { return nil }
 
-// sink takes the answer to a query.
+// sink receives the answer to a query.
 type sink struct{ bytes.Buffer }
 
 func (*sink) Missing([]string) error  { return nil }
@@ -47,7 +48,8 @@ func (*sink) Enter(string)            {}
 func (*sink) Asks(int)                {}
 func (*sink) Answered()               {}
 
-// spreadRequest asks for a table of so many shards, which the nodes lead in turn.
+// spreadRequest returns a request for a table with the given number of shards, which the nodes lead
+// in turn.
 func spreadRequest(shards, nodes int, merges bool) *shardpb.QueryRequest {
 	t := &schema.Table{ID: 1, Name: "logs", Columns: []schema.Column{
 		{ID: 1, Name: "ts", Type: schema.TimestampMillisecond, Semantic: schema.Timestamp},
@@ -67,7 +69,8 @@ func spreadRequest(shards, nodes int, merges bool) *shardpb.QueryRequest {
 	return req
 }
 
-// TestFanOut: 100 shards on 10 nodes cost a call of each node, also if rows are merged shard by shard.
+// TestFanOut checks that 100 shards on 10 nodes need one call for each node, even if rows are
+// merged in each shard.
 func TestFanOut(t *testing.T) {
 	for _, merges := range []bool{false, true} {
 		e := &fakeEngine{split: query.Split{
@@ -111,7 +114,7 @@ func TestFanOut(t *testing.T) {
 	}
 }
 
-// TestCancelAsks: the end of a query ends what it asks other nodes within 100 ms.
+// TestCancelAsks checks that the end of a query ends its calls to other nodes within 100 ms.
 func TestCancelAsks(t *testing.T) {
 	e := &fakeEngine{split: query.Split{
 		Table: query.TableName{Database: "public", Name: "logs"}, Worker: "W", Final: "F", Kind: "aggregate",
@@ -148,7 +151,8 @@ func TestCancelAsks(t *testing.T) {
 	}
 }
 
-// TestHashedAsks: if values are too large, hashes are asked for, and values only of hashes that came twice.
+// TestHashedAsks checks that hashes are requested if values are too large, and values only for
+// hashes that several nodes sent.
 func TestHashedAsks(t *testing.T) {
 	e := &fakeEngine{split: query.Split{
 		Table: query.TableName{Database: "public", Name: "logs"}, Worker: "W", Final: "F", Kind: "pairs",
@@ -194,7 +198,7 @@ func TestHashedAsks(t *testing.T) {
 	}
 }
 
-// endless reads zeros.
+// endless is a reader of infinitely many zeros.
 type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { clear(p); return len(p), nil }

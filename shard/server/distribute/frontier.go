@@ -25,7 +25,8 @@ type frontier struct {
 	bound string
 }
 
-// newFrontier returns the frontier of a statement, nil if it is not for the first rows by time.
+// newFrontier returns the frontier of a statement, or nil if the statement does not ask for the
+// first rows by time.
 func newFrontier(s *query.Split) *frontier {
 	if s.Newest == nil || s.Newest.Limit+s.Newest.Offset > maxMerged {
 		return nil
@@ -58,14 +59,14 @@ func (f *frontier) add(stream []byte) {
 	}
 	at := f.times[enough-1].ToTime(f.unit)
 	if year := at.Year(); year < 1 || year > 9999 {
-		return // it has no text that the engine reads back
+		return // its text cannot be read back by the engine
 	}
 	f.bound = "'" + at.Format("2006-01-02 15:04:05.999999999") + "'"
 	close(f.known)
 }
 
-// again waits until a node that has not answered should get a new request: a bound is known, and the time that it
-// took to find the bound has passed once more. It returns false if ctx ends before that.
+// again waits until a node that has not answered should get a new request: a bound is known, and
+// waiting has taken twice as long as finding the bound. It returns false if ctx ends before that.
 func (f *frontier) again(ctx context.Context) bool {
 	if f == nil {
 		return false
@@ -88,5 +89,5 @@ func (f *frontier) again(ctx context.Context) bool {
 // sql returns the statement for the rows within the bound.
 func (f *frontier) sql() string { return f.newest.Before + f.bound + f.newest.After }
 
-// errAskedAgain ends a call to a node that gets a new request for fewer rows.
+// errAskedAgain ends a call to a node because the node gets a new request for fewer rows.
 var errAskedAgain = errors.New("asked again with a bound")

@@ -24,10 +24,11 @@ import (
 // deleted before they answer, so each hash counts as one value at least: the number is that of the moment at which the
 // nodes sent their hashes, but for different values of one hash.
 
-// maxRepeated is the most hashes whose values are requested. If more values lie on several nodes, rows are fetched.
+// maxRepeated is the maximum number of hashes whose values are requested. If more values are on
+// several nodes, rows are fetched.
 const maxRepeated = 5000
 
-// errShared reports that too many values may lie on several nodes.
+// errShared reports that too many values may be on several nodes.
 var errShared = errs.New(errs.Internal, "query: more than %d values have hashes that several nodes sent", maxRepeated)
 
 // errHashes reports that the hashes of different nodes cannot be compared.
@@ -142,7 +143,7 @@ func (d *Statement) askValues(ctx context.Context, hashes []uint64) (int, error)
 func eachBatch(stream []byte, f func(rec arrow.RecordBatch) error) error {
 	r, err := ipc.NewReader(bytes.NewReader(stream))
 	if err != nil {
-		return errs.Wrap(errs.Internal, err, "query: partial results")
+		return errs.Wrap(errs.Internal, err, "query: read partial results")
 	}
 	defer r.Release()
 	for r.Next() {
@@ -155,7 +156,7 @@ func eachBatch(stream []byte, f func(rec arrow.RecordBatch) error) error {
 		}
 	}
 	if err := r.Err(); err != nil && !errors.Is(err, io.EOF) {
-		return errs.Wrap(errs.Internal, err, "query: partial results")
+		return errs.Wrap(errs.Internal, err, "query: read partial results")
 	}
 	return nil
 }
@@ -180,8 +181,8 @@ func readHashes(stream []byte, probe uint64) (out []uint64, err error) {
 	return slices.Delete(out, at, at+1), nil
 }
 
-// tellApart returns the number of hashes that occur once, and the hashes that occur several times. It changes the
-// order of the list.
+// tellApart returns the number of hashes that occur once, and the hashes that occur several times.
+// It changes the order of the list.
 func tellApart(list []uint64) (once int, repeated []uint64) {
 	for _, bucket := range byHead(list) {
 		slices.Sort(bucket)
@@ -231,7 +232,8 @@ func byHead(list []uint64) [][]uint64 {
 	return out
 }
 
-// partialsOf returns the last step over the answers of the nodes, and the statement that the nodes ran.
+// partialsOf returns the request for the final statement: the answers of the nodes, and the
+// statement that they ran.
 func (d *Statement) partialsOf() (worker string, out *query.Partials) {
 	out = &query.Partials{
 		Final: d.split.Final, Explain: d.split.Explain, Moment: d.split.Moment, Streams: d.streams(),
@@ -239,7 +241,7 @@ func (d *Statement) partialsOf() (worker string, out *query.Partials) {
 	if !d.counted {
 		return d.split.Worker, out
 	}
-	stream, _ := partial.Number(d.number, "__n") // a buffer takes all
+	stream, _ := partial.Number(d.number, "__n") // writing to a buffer never fails
 	out.Final, out.Streams = d.split.Hashed.Final, [][]byte{stream}
 	return d.split.Hashed.Worker, out
 }

@@ -79,7 +79,8 @@ func valueStream(t *testing.T, hashes []uint64, list ...string) []byte {
 	return out.Bytes()
 }
 
-// TestReadHashes: a node that hashes in another way does not send the probe.
+// TestReadHashes checks that a node with another hash function is recognised because it does not
+// send the probe.
 func TestReadHashes(t *testing.T) {
 	got, err := readHashes(hashStream(t, 5, 7, 9, 7), 7)
 	if err != nil || !slices.Equal(got, []uint64{5, 9, 7}) {

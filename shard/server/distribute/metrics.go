@@ -9,7 +9,7 @@ import (
 	"cordwood/shard/query"
 )
 
-// queryMetrics count what became of statements whose rows lie on several nodes.
+// queryMetrics count the outcomes of statements whose rows are on several nodes.
 type queryMetrics struct {
 	split, hauled *prometheus.CounterVec
 	bytes         prometheus.Counter
@@ -47,7 +47,7 @@ func newQueryMetrics(reg prometheus.Registerer) *queryMetrics {
 	return m
 }
 
-// Causes that are found when a statement that was split runs.
+// Causes that are found only when a split statement runs.
 const (
 	causeLarge  = "large"
 	causeFailed = "failed"

@@ -19,7 +19,8 @@ import (
 // other rows cannot be in the answer (frontier.go). As soon as there are enough rows, a node that has not finished
 // gets a new request, for only the rows within their bound.
 
-// maxMerged is the most rows that are merged here. If there are more, the engine merges them.
+// maxMerged is the maximum number of rows that are merged here. If there are more, the engine
+// merges them.
 const maxMerged = 20_000
 
 // sorted are the rows of a node, sorted by time.
@@ -36,7 +37,7 @@ var errNotSorted = errors.New("the rows are not sorted by a time")
 func readSorted(stream []byte, n *query.Newest) (*sorted, error) {
 	r, err := ipc.NewReader(bytes.NewReader(stream))
 	if err != nil {
-		return nil, errs.Wrap(errs.Internal, err, "query: the rows of a node")
+		return nil, errs.Wrap(errs.Internal, err, "query: read the rows of a node")
 	}
 	defer r.Release()
 	if r.Schema().NumFields() <= max(n.Column, n.Columns-1) {
@@ -56,7 +57,7 @@ func readSorted(stream []byte, n *query.Newest) (*sorted, error) {
 	}
 	if err := r.Err(); err != nil && !errors.Is(err, io.EOF) {
 		s.release()
-		return nil, errs.Wrap(errs.Internal, err, "query: the rows of a node")
+		return nil, errs.Wrap(errs.Internal, err, "query: read the rows of a node")
 	}
 	if !slices.IsSortedFunc(s.times, n.Compare) {
 		s.release()
@@ -125,7 +126,7 @@ func merge(streams [][]byte, n *query.Newest) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// firstRows returns the rows of the answer in their order, nil if there are none.
+// firstRows returns the rows of the answer in order, or nil if there are none.
 func firstRows(all []*sorted, n *query.Newest, schema *arrow.Schema) (arrow.RecordBatch, error) {
 	pieces := make([][]arrow.Array, n.Columns)
 	defer func() {
@@ -144,7 +145,7 @@ func firstRows(all []*sorted, n *query.Newest, schema *arrow.Schema) (arrow.Reco
 			break
 		}
 		from := next[best]
-		if passed < n.Offset { // one at a time: OFFSETs are small
+		if passed < n.Offset { // one row at a time: OFFSETs are small
 			passed++
 			next[best]++
 			continue

@@ -15,7 +15,8 @@ import (
 	"cordwood/shard/query"
 )
 
-// timesSchema has a value that belongs to the time, and a column to sort by that is no part of the answer.
+// timesSchema has a value that depends on the time, and a column for sorting that is not part of
+// the answer.
 var timesSchema = arrow.NewSchema([]arrow.Field{
 	{Name: "double", Type: arrow.PrimitiveTypes.Int64}, {Name: "__s0", Type: arrow.FixedWidthTypes.Timestamp_ms},
 }, nil)
@@ -43,8 +44,8 @@ func timesStream(t *testing.T, times []int64) []byte {
 	return out.Bytes()
 }
 
-// TestMergedRows compares the merged rows of random nodes with all rows sorted, and the bound that they make with what
-// the answer needs.
+// TestMergedRows compares the merged rows of random nodes with all rows sorted, and the computed
+// bound with the rows that the answer needs.
 func TestMergedRows(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(2000) {
@@ -95,7 +96,8 @@ func TestMergedRows(t *testing.T) {
 	}
 }
 
-// TestRowsThatAreNotMerged: what is not sorted as it should be is left to the engine, and makes no bound.
+// TestRowsThatAreNotMerged checks that rows which are not sorted as expected are left to the
+// engine, and yield no bound.
 func TestRowsThatAreNotMerged(t *testing.T) {
 	t.Parallel()
 	n := &query.Newest{Column: 1, Columns: 1, Limit: 2, Descending: true}

@@ -10,14 +10,15 @@ import (
 // Reader reads the Arrow IPC stream that a node returns.
 type Reader interface {
 	io.ReadCloser
-	// Partial says what is missing of the rows, once they have been read.
+	// Partial returns what is missing of the rows, after they have been read.
 	Partial() []string
 }
 
 // Tries is how often rows are requested from a node if its stream breaks.
 const Tries = 3
 
-// Away reports whether rows are missing because a shard cannot be reached, and not because of its answer.
+// Away reports whether rows are missing because a shard cannot be reached, as opposed to an error
+// in its answer.
 func Away(err error) bool {
 	e := errs.From(err)
 	switch e.Code {
@@ -42,7 +43,8 @@ func Again(err error) bool {
 	return errors.As(err, &b) && Away(err)
 }
 
-// Remembering keeps the error of a reader, because the decoder that reads from it returns a less exact one.
+// Remembering keeps the first error of a reader, because the decoder that reads from it returns a
+// less exact one.
 type Remembering struct {
 	R   io.Reader
 	Err error

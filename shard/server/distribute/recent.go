@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	// keptFor is how long a statement is remembered, and kept is the most statements that are.
+	// keptFor is how long a statement is remembered. kept is the maximum number of remembered
+	// statements.
 	keptFor = 10 * time.Minute
 	kept    = 256
 )

@@ -56,7 +56,7 @@ func (c *countedReader) Read(p []byte) (int, error) {
 // flushBytes is how many bytes joined sends at a time.
 const flushBytes = 1 << 20
 
-// joined makes one Arrow IPC stream of several with the same columns.
+// joined combines several Arrow IPC streams with the same columns into one.
 type joined struct {
 	send   func([]byte) error
 	buf    bytes.Buffer
@@ -64,7 +64,7 @@ type joined struct {
 	rows   uint64
 }
 
-// add takes the rows of the streams that r has, until there are limit rows in all; 0: all.
+// add appends the rows of r's streams until there are limit rows in total; 0 means all.
 func (j *joined) add(r io.Reader, limit uint64) error {
 	src := &Remembering{R: r}
 	in := bufio.NewReader(src)
@@ -78,14 +78,14 @@ func (j *joined) add(r io.Reader, limit uint64) error {
 	}
 }
 
-// addStream takes the rows of one stream.
+// addStream appends the rows of one stream.
 func (j *joined) addStream(src *Remembering, r io.Reader, limit uint64) error {
 	in, err := ipc.NewReader(r)
 	if src.Err != nil {
 		return src.Err // what the IPC reader made of it says less
 	}
 	if err != nil {
-		return errs.Wrap(errs.Internal, err, "query: the rows of a node")
+		return errs.Wrap(errs.Internal, err, "query: read the rows of a node")
 	}
 	defer in.Release()
 	if j.writer == nil {
@@ -99,7 +99,7 @@ func (j *joined) addStream(src *Remembering, r io.Reader, limit uint64) error {
 		}
 		j.rows += uint64(rec.NumRows())
 		if err := j.writer.Write(rec); err != nil {
-			return errs.Wrap(errs.Internal, err, "query: the rows of a node")
+			return errs.Wrap(errs.Internal, err, "query: read the rows of a node")
 		}
 		if j.buf.Len() >= flushBytes {
 			if err := j.flush(); err != nil {
@@ -114,7 +114,7 @@ func (j *joined) addStream(src *Remembering, r io.Reader, limit uint64) error {
 		return src.Err
 	}
 	if err := in.Err(); err != nil {
-		return errs.Wrap(errs.Internal, err, "query: the rows of a node")
+		return errs.Wrap(errs.Internal, err, "query: read the rows of a node")
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func (j *joined) end() error {
 		return errs.New(errs.Internal, "query: no node was asked for rows")
 	}
 	if err := j.writer.Close(); err != nil {
-		return errs.Wrap(errs.Internal, err, "query: end the rows")
+		return errs.Wrap(errs.Internal, err, "query: write the end of the rows")
 	}
 	return j.flush()
 }

@@ -22,7 +22,8 @@ func (d *Statement) Run(ctx context.Context, out Answer) (done bool, err error) 
 	ctx, span := tracing.Start(ctx, "ask nodes")
 	span.Number("nodes", int64(len(d.parts)))
 	defer func() { span.End(err) }()
-	// The answer begins with what is missing, so rows are passed on at once only if nothing may be missing.
+	// An answer says first what is missing. So rows can be sent before all nodes have answered only
+	// if nothing may be missing.
 	if d.split.Final == "" && d.split.Explain == "" && !d.req.AllowPartial {
 		return d.passOn(ctx)
 	}
@@ -40,8 +41,9 @@ func (d *Statement) Run(ctx context.Context, out Answer) (done bool, err error) 
 	return d.finish(ctx)
 }
 
-// instead decides whether err ends the query (done), or whether rows are fetched instead. They are fetched if the
-// statement has an error, so that the error is about the client's own text, and if the partial results are too large.
+// instead decides whether err ends the query (done), or whether rows are fetched instead. They are
+// fetched if the partial results are too large. They are also fetched if the statement has an
+// error, so that the error refers to the client's own text.
 func (d *Statement) instead(ctx context.Context, err error) (done bool, _ error) {
 	if ctx.Err() != nil {
 		return true, err
@@ -58,7 +60,7 @@ func (d *Statement) instead(ctx context.Context, err error) (done bool, _ error)
 	return true, err
 }
 
-// finish runs the last step over the answers of the nodes.
+// finish computes the answer from the answers of the nodes.
 func (d *Statement) finish(ctx context.Context) (done bool, err error) {
 	d.progress.Enter(PhaseFinish)
 	if done, err := d.mergeHere(); done {

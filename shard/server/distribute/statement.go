@@ -14,14 +14,14 @@ import (
 	"cordwood/shard/query"
 )
 
-// Statement is a query that the nodes with its rows run.
+// Statement is a query that runs on the nodes with its rows.
 type Statement struct {
 	nodes    *Nodes
 	req      *shardpb.QueryRequest
 	id       string // the id of the query
 	progress Progress
 	split    *query.Split
-	table    *shardpb.QueryTable // whose rows are spread; nil: the statement was not split
+	table    *shardpb.QueryTable // the table with several shards; nil if the statement was not split
 	parts    []*part
 
 	mu      sync.Mutex // guards missing
@@ -44,13 +44,13 @@ type Statement struct {
 	sent bool
 }
 
-// part is the request to one node and its answer.
+// part is the request to one node, and its answer.
 type part struct {
 	node   string // the presumed leader of the shards
 	shards []uint32
 	// sql, if not empty, is sent to this node instead of the statement for all nodes.
 	sql string
-	// streams is the answer of the node and its size in bytes; see streams.go.
+	// streams is the answer of the node; size is its size in bytes. See streams.go.
 	streams [][]byte
 	bytes   int
 	took    time.Duration
@@ -59,8 +59,8 @@ type part struct {
 	stages *shardpb.PartStages
 }
 
-// TakeApart prepares a query whose rows lie on other nodes as well; id identifies the query on all nodes. It returns
-// nil if this node has all rows, or if the statement is a part already.
+// TakeApart splits a query whose rows are also on other nodes; id identifies the query on all
+// nodes. It returns nil if this node has all rows, or if the statement is a part already.
 func (n *Nodes) TakeApart(ctx context.Context, req *shardpb.QueryRequest, id string, progress Progress,
 ) (*Statement, error) {
 	if req.Part || n.cfg.Ask == nil ||
@@ -89,14 +89,15 @@ func (n *Nodes) TakeApart(ctx context.Context, req *shardpb.QueryRequest, id str
 		const absent = "its table is not among those of the request"
 		d.split.Reason, d.split.Cause = cmp.Or(d.split.Reason, absent), cmp.Or(d.split.Cause, causeFailed)
 	case !n.spread(req, d.table):
-		return nil, nil // what is spread is another table, which the statement does not read
+		return nil, nil // the table with several shards is not the one that the statement reads
 	default:
 		d.divide()
 	}
 	return d, nil
 }
 
-// spread reports whether a table has several shards and this node cannot show the rows of at least one of them.
+// spread reports whether a table has several shards and this node cannot read the rows of at least
+// one of them.
 func (n *Nodes) spread(req *shardpb.QueryRequest, t *shardpb.QueryTable) bool {
 	if t.Inline || t.Name == nil || t.Table == nil {
 		return false
@@ -118,7 +119,7 @@ func (d *Statement) divide() {
 	byNode := map[string]*part{}
 	for _, id := range ShardsOf(d.table) {
 		if slices.Contains(d.table.LeftOut, id) {
-			d.missing = append(d.missing, fmt.Sprintf("%s.%s: shard %d cannot be reached", d.table.Name.Database,
+			d.missing = append(d.missing, fmt.Sprintf("table %s.%s: shard %d cannot be reached", d.table.Name.Database,
 				d.table.Name.Name, id))
 			continue
 		}

@@ -10,7 +10,7 @@ import (
 // the other. Within a stream, rows are sorted and each group occurs once.
 
 // errStream reports that bytes are not an Arrow IPC stream.
-var errStream = errs.New(errs.Internal, "query: a node sent what is no stream of rows")
+var errStream = errs.New(errs.Internal, "query: a node sent bytes that are not a stream of rows")
 
 // cutStreams divides an answer into its streams.
 func cutStreams(answer []byte) ([][]byte, error) {
@@ -51,7 +51,7 @@ func streamLength(b []byte) (int, error) {
 
 // bodyLength returns the length of the body after a message: the fourth field of its FlatBuffers table.
 func bodyLength(message []byte) (length int64, ok bool) {
-	const field = 4 + 2*3 // in the list of the places of fields, behind two lengths
+	const field = 4 + 2*3 // position in the list of field offsets, after two lengths
 	size := uint64(len(message))
 	if size < 4 {
 		return 0, false
@@ -65,7 +65,7 @@ func bodyLength(message []byte) (length int64, ok bool) {
 		return 0, false
 	}
 	if fields := uint64(binary.LittleEndian.Uint16(message[list:])); fields < field+2 {
-		return 0, true // the default
+		return 0, true // a missing field means 0
 	}
 	if uint64(list)+field+2 > size {
 		return 0, false
