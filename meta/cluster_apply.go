@@ -16,8 +16,8 @@ import (
 
 // After the log: the cluster as a whole.
 
-// applyBootstrap makes the cluster: its id, its shards if their node is known, the
-// default database. The second one is answered with the first one's id.
+// applyBootstrap creates the cluster: its id, its shards if their node is known, and the default
+// database. A second bootstrap returns the id of the first.
 func applyBootstrap(tx *catalog.Tx, b *metapb.Bootstrap, now int64, c *change) (*metapb.Result, error) {
 	if id := tx.ClusterID(); id != "" {
 		return &metapb.Result{ClusterId: id}, nil
@@ -58,9 +58,9 @@ func applyBootstrap(tx *catalog.Tx, b *metapb.Bootstrap, now int64, c *change) (
 	return &metapb.Result{ClusterId: b.ClusterId}, nil
 }
 
-// understood returns an error if the cluster begins to use a version that this program does not
-// understand. The error halts the member: members that do understand the version would propose
-// commands that it cannot apply.
+// understood returns an error if the cluster starts to use a version that this program does not
+// understand. The error halts the member, because other members would propose commands that it
+// cannot apply.
 func understood(version uint32) error {
 	if version > metapb.MaxProtocol {
 		return fmt.Errorf("the cluster uses protocol version %d, and this program understands %d to %d; start a "+
@@ -69,8 +69,8 @@ func understood(version uint32) error {
 	return nil
 }
 
-// applySetClusterVersion raises the version if every node understands the new one,
-// whether it is up or not.
+// applySetClusterVersion raises the version if every node understands the new one, including nodes
+// that are down.
 func applySetClusterVersion(tx *catalog.Tx, v *metapb.SetClusterVersion, c *change) (*metapb.Result, error) {
 	had := tx.ClusterVersion()
 	switch {
@@ -115,7 +115,7 @@ func applySetSettings(tx *catalog.Tx, s *metapb.SetSettings, c *change) (*metapb
 	return &metapb.Result{}, tx.SetSettings(s.Settings)
 }
 
-// applyRaiseCounters sees to it that no id is given twice.
+// applyRaiseCounters raises the counters so that no id is assigned twice.
 func applyRaiseCounters(tx *catalog.Tx, r *metapb.RaiseCounters, c *change) (*metapb.Result, error) {
 	if r.TableId > tx.Tables.LastID() {
 		if err := tx.Tables.RaiseID(r.TableId); err != nil {
@@ -129,7 +129,7 @@ func applyRaiseCounters(tx *catalog.Tx, r *metapb.RaiseCounters, c *change) (*me
 	if err != nil {
 		return nil, err
 	}
-	for _, n := range nodes { // they may have newer marks than this state has heard of
+	for _, n := range nodes { // their marks may be newer than this state knows
 		if n.Mark == nil {
 			continue
 		}

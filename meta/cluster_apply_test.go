@@ -82,7 +82,7 @@ func TestApplyCluster(t *testing.T) {
 			},
 			{"change-shard 2 v=3 add=n1", "shard 2 v4 want3 [n2] learners[n1] founders[n2] removed[]"},
 			{"change-shard 2 v=4 anew=n9", "1004 Node n9 is not known to the cluster"},
-			{"change-shard 2 v=4 anew=n3,n3", "1004 Make shard 2 anew: node n3 is given twice"},
+			{"change-shard 2 v=4 anew=n3,n3", "1004 Create shard 2 again: node n3 is given twice"},
 			{"change-shard 2 v=4 anew=n3", "shard 2 v5 want3 [n3] learners[] founders[n3] removed[]"},
 			{"change-shard 2 v=5 as=3 recovered=n3", "1006 Shard 2 has incarnation 1002: a replica of incarnation 3 " +
 				"comes too late, it was recovered elsewhere"},
@@ -111,9 +111,11 @@ func TestApplyCluster(t *testing.T) {
 			{"ensure a time:ts9! | b time:ts9!", "a=1 v1 @2 time:timestampnanosecond/1! append_mode=true; b=2 v1 @2 " +
 				"time:timestampnanosecond/1! append_mode=true"},
 			{"create c time:ts9! append_mode=true", "c=3 v1 @2 time:timestampnanosecond/1! append_mode=true"},
-			{"node n1", "cluster c1"}, // it registers again and stays what it is
-			{"create-shard n1", "1004 Node n1 gets no replicas: it is being drained, or was; end that first"},
-			{"change-shard 2 v=1 add=n1", "1004 Node n1 gets no replicas: it is being drained, or was; end that first"},
+			{"node n1", "cluster c1"}, // it registers again and keeps its state
+			{"create-shard n1", "1004 Node n1 cannot get a replica: " +
+				"it is being drained or was drained; undo that first"},
+			{"change-shard 2 v=1 add=n1", "1004 Node n1 cannot get a replica: " +
+				"it is being drained or was drained; undo that first"},
 			{
 				"remove-node n1",
 				"1004 Node n1 cannot be removed: it has replicas of 1 shards, shard 1 the first of them; drain it first",
@@ -134,20 +136,20 @@ func TestApplyCluster(t *testing.T) {
 		{"data folders of before", [][2]string{
 			{"bootstrap c1 shards=1", "cluster c1"},
 			{"node n1 marks=1a", "cluster c1"},
-			{"node n1 marks=7x", "cluster c1"}, // the metadata lie in its folder
+			{"node n1 marks=7x", "cluster c1"}, // its folder also contains the metadata
 			{"node n2", "cluster c1"},          // its copy of the metadata is behind
-			{"node n1", "4008 Node n1 did not say which mark its data folder has: its copy of the metadata is " +
-				"behind; try again"},
+			{"node n1", "4008 Node n1 did not report the mark of its data folder, because its copy of the metadata " +
+				"is behind; try again"},
 			{"node n1 marks=7x,8a", "cluster c1"},
-			{"node n1 marks=7x,8a", "cluster c1"},        // told twice
-			{"node n1 marks=7x,8a,9a,10a", "cluster c1"}, // it did not learn that
+			{"node n1 marks=7x,8a", "cluster c1"},        // reported twice
+			{"node n1 marks=7x,8a,9a,10a", "cluster c1"}, // it did not get the answer
 			{"node n1 marks=7x,8b,9b,10b,11b", "1004 the data folder of node n1 is older than the cluster knows it: " +
 				"it has mark 7, and the cluster mark 10: …"},
 			{"node n1 marks=1a", "1004 the data folder of node n1 is older than the cluster knows it: it has mark 1, " +
 				"and the cluster mark 10: …"},
 			{"node n1 marks=10b,11b", "1004 there are two copies of the data folder of node n1, which differ since " +
 				"mark 10, and the other one was used last: …"},
-			{"node n1 marks=11b,12b", "cluster c1"}, // the metadata are of before
+			{"node n1 marks=11b,12b", "cluster c1"}, // the metadata is an older copy
 			{"node n1 marks=7x,8b readmit", "cluster c1"},
 			{"node n1 marks=12b,13b", "cluster c1"},
 			{"node n1 marks=8b", "1004 the data folder of node n1 is older than the cluster knows it: it has mark 8, " +
@@ -201,7 +203,7 @@ func TestApplyCluster(t *testing.T) {
 			{"place 1 epoch=2 shards=3,2", "a=1 v2 @2 @3+2 time:timestampnanosecond/1! append_mode=true"},
 			{"place 2 epoch=1 shards=1,2", "1004 Table `m` merges rows of the same identity (append_mode is not " +
 				"true): it gets other shards by a handoff, together with its rows"},
-			// Loads are 0, 1 and 2 now.
+			// The loads are now 0, 1 and 2.
 			{"ensure x time:ts9! | y time:ts9! | z time:ts9!", "x=3 v1 @1 time:timestampnanosecond/1! " +
 				"append_mode=true; y=4 v1 @2 time:timestampnanosecond/1! append_mode=true; z=5 v1 @1 " +
 				"time:timestampnanosecond/1! append_mode=true"},
@@ -211,7 +213,7 @@ func TestApplyCluster(t *testing.T) {
 		{"tables that merge are handed over", [][2]string{
 			{"bootstrap c1 shards=3", "cluster c1"},
 			{"create m time:ts9! k:string#", "m=1 v1 @3 time:timestampnanosecond/1! k:string/2#"},
-			{"place 1 epoch=1 step=close copy=2", "5001 Table `m`: handoff 2 is not the one under way; look at it again"},
+			{"place 1 epoch=1 step=close copy=2", "5001 Table `m`: handoff 2 is not the current one; read the table again"},
 			{"place 1 epoch=1 step=begin shards=9", "4005 Table `m` cannot be placed on shard 9: there is no such shard"},
 			{"place 1 epoch=1 step=begin", "1004 Place table 1 on 0 shards: 1 to 256 are possible"},
 			{"place 1 epoch=1 step=begin shards=2,3", "m=1 v2 @3 copy2 time:timestampnanosecond/1! k:string/2#"},
@@ -220,7 +222,7 @@ func TestApplyCluster(t *testing.T) {
 				"place 1 epoch=1 step=finish copy=3",
 				"1006 Table `m` still takes writes: it cannot be handed over before it is closed",
 			},
-			{"place 1 epoch=1 step=close copy=2", "5001 Table `m`: handoff 2 is not the one under way; look at it again"},
+			{"place 1 epoch=1 step=close copy=2", "5001 Table `m`: handoff 2 is not the current one; read the table again"},
 			{"place 1 epoch=1 step=close copy=3", "m=1 v4 @3 @3closed copy3 time:timestampnanosecond/1! k:string/2#"},
 			{"place 1 epoch=2 step=begin shards=2", "1006 Table `m` is closed: the handoff under way has to be given up first"},
 			{"place 1 epoch=2 step=give_up copy=3", "m=1 v5 @3 time:timestampnanosecond/1! k:string/2#; dropped [3]"},
@@ -362,7 +364,8 @@ func TestApplyCluster(t *testing.T) {
 	}
 }
 
-// What is remembered of proposals is bounded, and the oldest goes first.
+// TestProposalsAreForgotten checks that the number of remembered proposals is limited, and that the
+// oldest are forgotten first.
 func TestProposalsAreForgotten(t *testing.T) {
 	r := newRunner(t)
 	r.do("bootstrap c1 shards=1")
@@ -399,8 +402,8 @@ func sound(t *testing.T, r *runner) {
 	}
 }
 
-// A file stays readable for programs of before until something is stored that they do
-// not know.
+// TestFormatIsRaisedWhenNeeded checks that a file stays readable for older programs until something
+// is stored that they do not know.
 func TestFormatIsRaisedWhenNeeded(t *testing.T) {
 	r := newRunner(t)
 	format := func() (v uint64) {
@@ -424,7 +427,8 @@ func TestFormatIsRaisedWhenNeeded(t *testing.T) {
 	sound(t, r)
 }
 
-// A member that does not understand the version that the cluster begins to use halts.
+// TestVersionOfTheFutureHalts checks that a member halts if it does not understand the version that
+// the cluster starts to use.
 func TestVersionOfTheFutureHalts(t *testing.T) {
 	r := newRunner(t)
 	r.do("bootstrap c1 shards=1")
@@ -436,7 +440,7 @@ func TestVersionOfTheFutureHalts(t *testing.T) {
 		!strings.Contains(err.Error(), fmt.Sprintf("the cluster uses protocol version %d", metapb.MaxProtocol+1)) {
 		t.Errorf("got %v, want a halt that names the version", got)
 	}
-	// While another node does not understand it either it is refused by all.
+	// If another node does not understand it either, all members refuse the command.
 	r = newRunner(t)
 	r.do("bootstrap c1 shards=1")
 	r.do("node n1")

@@ -11,13 +11,13 @@ import (
 // Before the log: the cluster as a whole.
 
 const (
-	// maxShards is the most shards that a cluster is bootstrapped with.
+	// maxShards is the maximum number of shards with which a cluster is bootstrapped.
 	maxShards = 256
 	maxIDLen  = 256
 )
 
-// prepareBootstrap completes the cluster's first version: this program's, unless the
-// founders agreed on a lower one.
+// prepareBootstrap sets the cluster's first version: this program's, unless the founders agreed on
+// a lower one.
 func prepareBootstrap(b *metapb.Bootstrap) error {
 	if err := checkText("cluster id", b.ClusterId, true); err != nil {
 		return err
@@ -71,7 +71,7 @@ func prepareSetSettings(s *metapb.SetSettings) error {
 	return checkWant(s.Settings.Replication)
 }
 
-// maxTableID is the highest id of a table that shards may say to have: what is above it is
+// maxTableID is the highest table id that a report of a shard may have. A higher one is a sign of
 // damage, and would leave no ids.
 const maxTableID = 1 << 62
 
@@ -82,8 +82,8 @@ func prepareRaiseCounters(r *metapb.RaiseCounters) error {
 	return nil
 }
 
-// minVersion returns the version of the cluster that a command needs. What is new in a version
-// is refused before, because members that do not know it would halt.
+// minVersion returns the version of the cluster that a command needs. What is new in a version is
+// refused before the cluster uses it, because older members would halt.
 func minVersion(cmd *metapb.Command) uint32 {
 	if needs := commandRules[opName(cmd)].needs; needs != nil {
 		return needs(cmd)
@@ -114,8 +114,8 @@ func checkGate(cmd *metapb.Command, version uint32) error {
 	return nil
 }
 
-// checkWidening refuses the option on_type_conflict while there may be programs that do not know it, and
-// takes the marks of columns away then.
+// checkWidening refuses the option on_type_conflict while there may be programs that do not know
+// it, and removes the marks of columns in that case.
 func checkWidening(cmd *metapb.Command, version uint32) error {
 	if version >= metapb.ProtocolWidening {
 		return nil
@@ -158,7 +158,7 @@ func checkMessageColumn(cmd *metapb.Command, version uint32) error {
 	return nil
 }
 
-// checkSpread refuses new tables that merge rows and are spread, while there may be
+// checkSpread refuses new tables that merge rows and have several shards while there may be
 // programs that do not know where each row belongs.
 func checkSpread(cmd *metapb.Command, version uint32) error {
 	if version >= metapb.ProtocolHandoff {

@@ -14,7 +14,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// What is new in a version stays out of the log until the cluster uses that version.
+// TestVersionGate checks that what is new in a version stays out of the log until the cluster uses
+// the version.
 func TestVersionGate(t *testing.T) {
 	m := mustOpen(t, Config{})
 	propose(t, m, "bootstrap c1 shards=1 version=1")
@@ -38,7 +39,7 @@ func TestVersionGate(t *testing.T) {
 			t.Errorf("%s: %s, want a refusal that names the versions", line, got)
 		}
 	}
-	// Ids of proposals are new, too: they do not reach the log, and are not heeded.
+	// Proposal ids are new too: they do not reach the log, and have no effect.
 	for _, want := range []string{"session 1", "session 2"} {
 		if got := propose(t, m, "#a session n1"); got != want {
 			t.Errorf("got %s, want %s", got, want)
@@ -65,8 +66,8 @@ func TestVersionGate(t *testing.T) {
 	}
 }
 
-// What a cluster of several nodes adds to the state survives a restart, and the loss of
-// the state's file, by the snapshot and the log.
+// TestClusterStateIsRestored checks that the state of a cluster of several nodes survives a
+// restart, and is restored from the snapshot and the log if the state's file is lost.
 func TestClusterStateIsRestored(t *testing.T) {
 	dir := t.TempDir()
 	m := mustOpen(t, Config{Dir: dir})
@@ -131,7 +132,8 @@ func TestClusterStateIsRestored(t *testing.T) {
 	}
 }
 
-// A watch sends what a cluster of several nodes adds, first and when it changes.
+// TestWatchSendsTheCluster checks that a watch sends the state of a cluster of several nodes, first
+// as a whole and then its changes.
 func TestWatchSendsTheCluster(t *testing.T) {
 	m := mustOpen(t, Config{})
 	for _, line := range []string{
@@ -171,7 +173,8 @@ func TestWatchSendsTheCluster(t *testing.T) {
 	}
 }
 
-// Marks, notes of founders and raised counters stay out of the log of clusters that do not know them.
+// TestVersionGateOfMarks checks that marks, notes of founders and raised counters stay out of the
+// log of clusters that do not know them.
 func TestVersionGateOfMarks(t *testing.T) {
 	m := mustOpen(t, Config{})
 	propose(t, m, fmt.Sprintf("bootstrap c1 shards=1 version=%d", metapb.ProtocolMarks-1))

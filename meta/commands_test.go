@@ -6,7 +6,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// TestCommands has a rule for every kind of command.
+// TestCommands checks that every kind of command has a rule.
 func TestCommands(t *testing.T) {
 	kinds := (&metapb.Command{}).ProtoReflect().Descriptor().Oneofs().ByName("op").Fields()
 	for i := range kinds.Len() {

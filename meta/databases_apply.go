@@ -11,7 +11,7 @@ import (
 
 // After the log: databases.
 
-// needDatabase returns the database, or refuses.
+// needDatabase returns the database, or an error if it does not exist.
 func needDatabase(tx *catalog.Tx, name string) (*schemapb.Database, error) {
 	d, err := tx.Databases.Get(name)
 	if err == nil && d == nil {
@@ -43,8 +43,7 @@ func applyCreateDatabase(tx *catalog.Tx, cmd *metapb.CreateDatabase, now int64, 
 	return &metapb.Result{}, nil
 }
 
-// applyAlterDatabase changes options. Tables without a ttl of their own have the new one
-// at once.
+// applyAlterDatabase changes options. They apply at once to tables without their own ttl.
 func applyAlterDatabase(tx *catalog.Tx, cmd *metapb.AlterDatabase, c *change) (*metapb.Result, error) {
 	d, err := needDatabase(tx, cmd.Name)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestDocumentedLimits: the page of limits and the glossary say what the metadata allows.
+// TestDocumentedLimits checks that the page of limits and the glossary state the limits of the
+// metadata.
 func TestDocumentedLimits(t *testing.T) {
 	for page, want := range map[string]string{
 		"../docs/limits.md": fmt.Sprintf("| replicas of a shard; members of the metadata group that vote | %d; %d "+

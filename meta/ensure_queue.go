@@ -16,24 +16,24 @@ import (
 	"cordwood/shard/replica"
 )
 
-// Before the log: EnsureSchema commands that come at the same time.
+// Before the log: concurrent EnsureSchema commands.
 //
-// Many routers ask for the same new tables and columns at once. The leader puts one
-// EnsureSchema through the log at a time. The requests that came meanwhile are then compared
-// together, in their order, with the state as it is now. Requests for what is there already, or
-// for what is impossible, are answered without the log; the others become one command. The state
-// machine decides anyway: if the state has changed in between so that the command is refused, its
-// parts are proposed one by one.
+// Many routers ask for the same new tables and columns at once. The leader puts one EnsureSchema
+// through the log at a time. Then it compares the requests that came meanwhile, in order, with the
+// present state. It answers requests for what exists already, or for what is impossible, without
+// the log, and combines the others into one command. The state machine makes the final decision: if
+// the state has changed meanwhile so that the command is refused, its parts are proposed one by
+// one.
 
-// What one command joins, at most.
+// Limits on what one command combines.
 const (
 	maxJoined      = maxDemands
 	maxJoinedBytes = 4 << 20
-	// maxEnsures is how many may wait.
+	// maxEnsures is the maximum number of waiting requests.
 	maxEnsures = 10_000
 )
 
-// ensureCall is one that waits. Its command is prepared.
+// ensureCall is a waiting request. Its command is prepared.
 type ensureCall struct {
 	ctx  context.Context
 	cmd  *metapb.Command
@@ -47,7 +47,7 @@ func (c *ensureCall) answer(resp *metapb.ProposeResponse, err error) {
 	close(c.done)
 }
 
-// ensures are the calls that wait.
+// ensures are the waiting calls.
 type ensures struct {
 	mu      sync.Mutex // guards the rest
 	waiting []*ensureCall
@@ -55,16 +55,14 @@ type ensures struct {
 	closed  bool
 }
 
-// close has no more goroutine begun. Waiting calls are answered by what the replica,
-// which is closed next, answers.
+// close prevents new goroutines. Waiting calls get the answer of the replica, which is closed next.
 func (q *ensures) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
 }
 
-// ensure puts an EnsureSchema through the log, together with others, or answers it
-// without.
+// ensure puts an EnsureSchema through the log, combined with others, or answers it without the log.
 func (m *Meta) ensure(ctx context.Context, cmd *metapb.Command) (*metapb.ProposeResponse, error) {
 	if err := m.replica.CheckLeads(); err != nil {
 		return nil, err
@@ -98,7 +96,7 @@ func (m *Meta) ensure(ctx context.Context, cmd *metapb.Command) (*metapb.Propose
 
 // runEnsures answers rounds of calls until none waits.
 func (m *Meta) runEnsures() {
-	// The calls have their own ends, and none of them may end what others wait for.
+	// The calls have their own deadlines, and none of them may end work for others.
 	ctx := context.Background()
 	for {
 		calls := m.ensures.take()
@@ -109,8 +107,8 @@ func (m *Meta) runEnsures() {
 	}
 }
 
-// take returns the calls of the next round; nil, and nothing runs any more, if none wait.
-// A call that was given up is left out: its client may have asked elsewhere since.
+// take returns the calls of the next round. If none wait, it returns nil and marks the queue as
+// idle. It leaves out abandoned calls, whose clients may have asked elsewhere since.
 func (q *ensures) take() (calls []*ensureCall) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -147,7 +145,7 @@ func (m *Meta) ensureRound(ctx context.Context, calls []*ensureCall) {
 	if len(calls) == 0 {
 		return
 	}
-	// What is answered without the log is a read, and must not be one of the past.
+	// An answer without the log is a read, which must not be outdated.
 	index, _, err := m.readIndex(ctx)
 	if err != nil {
 		fail(calls, err)
@@ -167,7 +165,7 @@ func (m *Meta) ensureRound(ctx context.Context, calls []*ensureCall) {
 				open = append(open, c)
 			}
 		}
-		fail(open, errs.Wrap(errs.Internal, err, "propose to meta: look at the state"))
+		fail(open, errs.Wrap(errs.Internal, err, "propose to meta: read the state"))
 		return
 	}
 	m.ensures.mu.Lock()
@@ -176,9 +174,9 @@ func (m *Meta) ensureRound(ctx context.Context, calls []*ensureCall) {
 	m.logEnsures(ctx, joined)
 }
 
-// sortEnsures looks at calls in order, as the state machine would. It answers calls for which
-// nothing needs to be done, or can be done, by the state at index or later. joined become one
-// command; later depend on its result.
+// sortEnsures examines calls in order, as the state machine would. It answers calls that need no
+// change, or are impossible in the state at index or later. joined become one command; later depend
+// on its result.
 func (m *Meta) sortEnsures(tx *catalog.Tx, calls []*ensureCall, index uint64) (joined, later []*ensureCall, err error) {
 	shards, err := loads(tx)
 	if err != nil {
@@ -188,7 +186,7 @@ func (m *Meta) sortEnsures(tx *catalog.Tx, calls []*ensureCall, index uint64) (j
 	e := &ensure{tx: tx, limit: limit, loads: shards, byName: map[string]*draft{}}
 	for _, c := range calls {
 		refusal := (*errs.Error)(nil)
-		// All that was committed by leaders before is applied, and so remembered.
+		// Everything committed by earlier leaders is applied, and so remembered.
 		result, err := m.machine.answered(tx, c.cmd)
 		switch {
 		case errors.As(err, &refusal):
@@ -207,14 +205,14 @@ func (m *Meta) sortEnsures(tx *catalog.Tx, calls []*ensureCall, index uint64) (j
 		switch {
 		case err == nil && e.nothingNew(demands):
 			for i, t := range result.Tables {
-				result.Tables[i] = proto.CloneOf(t) // later calls draft on
+				result.Tables[i] = proto.CloneOf(t) // later calls change the drafts
 			}
 			c.answer(&metapb.ProposeResponse{Index: index, Result: result}, nil)
 		case err == nil:
 			joined = append(joined, c)
 		case !errors.As(err, &refusal):
 			return nil, nil, err
-		case depends || len(joined) > 0: // what it depends on may fail
+		case depends || len(joined) > 0: // a change on which it depends may fail
 			e.restore(before)
 			later = append(later, c)
 		default:
@@ -243,7 +241,7 @@ func (m *Meta) logEnsures(ctx context.Context, calls []*ensureCall) {
 		}
 	}
 	if len(all.Parts) != len(calls) {
-		all.Parts = nil // some have no id: what is remembered would be of others
+		all.Parts = nil // some have no id, so remembered results would be assigned to the wrong parts
 	}
 	first := calls[0].cmd
 	proposal := ctx
@@ -279,17 +277,17 @@ func (m *Meta) logEnsures(ctx context.Context, calls []*ensureCall) {
 
 // saved is the part of the drafts that a call may change.
 type saved struct {
-	drafts  map[string]*draft // as they were; nil: not drafted
+	drafts  map[string]*draft // copies of the drafts; nil if there was none
 	had     map[string]*draft // the drafts themselves
 	order   int
 	made    uint64
 	private bool
-	tables  []uint64 // of the loads
+	tables  []uint64 // table counts of shards
 }
 
 func demandKey(d *metapb.TableDemand) string { return d.Database + "\x00" + d.Name }
 
-// save remembers the drafts of the demanded tables.
+// save saves the drafts of the demanded tables.
 func (e *ensure) save(demands *metapb.EnsureSchema) *saved {
 	s := &saved{
 		drafts: map[string]*draft{}, had: map[string]*draft{}, order: len(e.order), made: e.made, private: e.private,
@@ -307,7 +305,7 @@ func (e *ensure) save(demands *metapb.EnsureSchema) *saved {
 	return s
 }
 
-// touched reports whether a demanded table was drafted anew by calls before.
+// touched reports whether earlier calls have changed the draft of a demanded table.
 func (s *saved) touched() bool {
 	for _, d := range s.drafts {
 		if d.created || d.changed {
@@ -317,7 +315,7 @@ func (s *saved) touched() bool {
 	return false
 }
 
-// restore brings the drafts back to what they were.
+// restore restores the saved drafts.
 func (e *ensure) restore(s *saved) {
 	for _, d := range e.order[s.order:] {
 		delete(e.byName, d.table.Database+"\x00"+d.table.Name)
@@ -331,7 +329,7 @@ func (e *ensure) restore(s *saved) {
 	}
 }
 
-// nothingNew reports whether the state has all that is demanded.
+// nothingNew reports whether the state already has everything that is demanded.
 func (e *ensure) nothingNew(demands *metapb.EnsureSchema) bool {
 	return !slices.ContainsFunc(demands.Tables, func(d *metapb.TableDemand) bool {
 		t := e.byName[demandKey(d)]

@@ -8,9 +8,9 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// What follows makes members wrong, to see whether the checks of histories notice.
+// These functions make members misbehave, to test that the checks of histories notice.
 
-// ReadWithoutAsking has a member answer reads without asking others whether it leads.
+// ReadWithoutAsking makes a member answer reads without confirming that it leads.
 func ReadWithoutAsking(c *Config) {
 	c.readIndex = func(m *Meta) indexReader {
 		return func(context.Context) (index, term uint64, err error) {

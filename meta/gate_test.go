@@ -98,8 +98,8 @@ func shard(x *metapb.ChangeShard) *metapb.Command {
 	return &metapb.Command{Op: &metapb.Command_ChangeShard{ChangeShard: x}}
 }
 
-// TestMinVersion asks for every command, in clusters of every version, whether it may be proposed. A
-// command that is added to the protocol and has no row fails the test.
+// TestMinVersion asks for every command, in clusters of every version, whether it may be proposed.
+// It fails for a command of the protocol that has no row.
 func TestMinVersion(t *testing.T) {
 	seen := map[protoreflect.FullName]bool{}
 	mark := func(m protoreflect.Message, oneof protoreflect.Name) protoreflect.FieldDescriptor {
@@ -146,8 +146,8 @@ func TestMinVersion(t *testing.T) {
 	}
 }
 
-// TestLowestVersionDecides upgrades the nodes of a cluster one after another: what the new version brings
-// is refused until the last one, which may be down, is upgraded or removed.
+// TestLowestVersionDecides upgrades the nodes of a cluster one after another. The features of the
+// new version must be refused until the last node, which may be down, is upgraded or removed.
 func TestLowestVersionDecides(t *testing.T) {
 	const before, after = metapb.ProtocolReplace - 1, metapb.ProtocolReplace
 	m := mustOpen(t, Config{})

@@ -35,7 +35,7 @@ type group struct {
 	open    map[string][]net.Conn
 }
 
-// member is one of them, or one that is down.
+// member is a member, which may be down.
 type member struct {
 	*meta.Meta
 	id       string
@@ -47,7 +47,7 @@ type member struct {
 	accepted sync.WaitGroup
 
 	stallMu sync.Mutex
-	stalled chan struct{} // not nil: calls wait for it
+	stalled chan struct{} // if not nil, calls wait for it
 }
 
 func newGroup(t *testing.T, founders int, cfg func(*meta.Config)) *group {
@@ -80,7 +80,7 @@ func (g *group) register(c *metaclient.Client, id string) {
 	}}}})
 }
 
-// start opens a member; without founders one that is to be added, or was before.
+// start opens a member. Without founders it is a member that is to be added, or was before.
 func (g *group) start(id string, founders []string) *member {
 	g.t.Helper()
 	m := &member{id: id}
@@ -131,7 +131,7 @@ func (g *group) start(id string, founders []string) *member {
 	return m
 }
 
-// stop closes a member; what it has on disk stays.
+// stop closes a member; its files stay.
 func (g *group) stop(id string) {
 	g.mu.Lock()
 	m := g.members[id]
@@ -143,14 +143,14 @@ func (g *group) stop(id string) {
 	g.wake(m)
 	m.server.Stop()
 	_ = m.raft.Close()
-	_ = m.network.Close() // others see it vanish, as if it was killed
+	_ = m.network.Close() // to the others it looks like a killed process
 	_ = m.conn.Close()
 	_ = m.Close()
 	m.accepted.Wait()
 }
 
-// stall has all calls to a member wait, as if the process stood still, and cuts it off
-// from the others.
+// stall makes all calls to a member wait, as if the process was suspended, and cuts it off from the
+// others.
 func (g *group) stall(id string) {
 	m := g.member(id)
 	m.stallMu.Lock()
@@ -182,7 +182,7 @@ func (m *member) unary(ctx context.Context, req any, _ *grpc.UnaryServerInfo, ha
 	return handler(ctx, req)
 }
 
-// stallStream stands still with its member.
+// stallStream stalls together with its member.
 type stallStream struct {
 	grpc.ServerStream
 	m *member
@@ -218,7 +218,7 @@ func (g *group) dial(ctx context.Context, from, to string) (net.Conn, error) {
 	return conn, nil
 }
 
-// isolate cuts a member off from the others, or mends that. Clients still reach it.
+// isolate cuts a member off from the others, or reconnects it. Clients still reach it.
 func (g *group) isolate(id string, cut bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -265,7 +265,7 @@ func (g *group) leader(not ...string) string {
 		select {
 		case <-ctx.Done():
 			g.t.Fatal("nobody leads")
-		case <-time.After(10 * time.Millisecond): // it is polled, not timed
+		case <-time.After(10 * time.Millisecond): // polling, not a timeout
 		}
 	}
 }
@@ -275,7 +275,7 @@ func (g *group) others(but ...string) []string {
 	return slices.DeleteFunc(g.ids(), func(id string) bool { return slices.Contains(but, id) })
 }
 
-// connect returns how clients reach a member.
+// connect returns the function by which clients reach a member.
 func (g *group) connect(id string) (grpc.ClientConnInterface, error) {
 	m := g.member(id)
 	if m == nil {
@@ -367,7 +367,8 @@ func has(c *metaclient.Client, table string) bool {
 	return ok
 }
 
-// states stops all members and returns what each has, without what differs by nature.
+// states stops all members and returns the state of each, without the parts that legitimately
+// differ.
 func (g *group) states() map[string]string {
 	g.t.Helper()
 	out := map[string]string{}
@@ -393,7 +394,7 @@ func (g *group) settle() {
 	}
 }
 
-// same fails if members differ.
+// same fails the test if members differ.
 func (g *group) same() {
 	g.t.Helper()
 	g.settle()

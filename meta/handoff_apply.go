@@ -12,28 +12,30 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// After the log: tables that get other shards, with all their rows. Tables that merge rows always
-// do. Tables that keep every row do so on request, and give up the history of their placement.
+// After the log: tables that get other shards together with all their rows. Tables that merge rows are
+// always moved in this way. Tables that keep every row are on request, and then lose their placement
+// history.
 //
 //	begin     the table names a copy of it: an id, and shards
 //	close     the next epoch is closed: no shard takes writes
-//	finish    the copy is the table: its id, its shards, the epoch after that; given up
-//	          instead if a shard of either began anew since the copy was begun
+//	finish    the copy replaces the table: its id, its shards, the epoch after that; the handoff is
+//	          cancelled instead if a shard of either began anew since the copy was begun
 //	give up   the copy is dropped; if the table was closed, its shards are open again
 //
-// A copy that was begun and not finished has an id that is dropped in the end, like the id of a
-// table: late writes into it are refused, and its rows are removed.
+// A copy that was begun and not finished has an id that is dropped in the end, like the id of a table:
+// late writes into it are refused, and its rows are removed.
 
-// Shards that have handed a table over are remembered, since they know the requests with a key that
-// they took. keptHistory is how many placements are: far more than a table has while such requests may be
-// repeated, as each handoff copies all rows. Before protocol version 7 it was the entries of the last
-// keyHistory, by the clock of the proposer of each step.
+// Shards that have handed a table over are remembered, because they know which requests with a key
+// they took. keptHistory is how many placements are remembered. That is far more than a table gets
+// while such requests may be repeated, because each handoff copies all rows. Before protocol
+// version 7, the placements of the last keyHistory were remembered, by the clocks of the proposers
+// of each step.
 const (
 	keptHistory = 16
 	keyHistory  = 2 * time.Hour
 )
 
-// applyHandoff applies the steps of PlaceTable but the one without a name.
+// applyHandoff applies the steps of PlaceTable that have a name.
 func applyHandoff(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *change) (*metapb.Result, error) {
 	t, err := tx.Tables.ByID(cmd.TableId)
 	if err != nil {
@@ -54,7 +56,7 @@ func applyHandoff(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *change) 
 	case cmd.Step == metapb.PlaceTable_STEP_BEGIN:
 		return beginHandoff(tx, t, cmd, now, c)
 	case t.Handoff.GetTableId() != cmd.HandoffId || t.Handoff == nil:
-		return nil, errs.New(errs.RequestOutdated, "Table `%s`: handoff %d is not the one under way; look at it again",
+		return nil, errs.New(errs.RequestOutdated, "Table `%s`: handoff %d is not the current one; read the table again",
 			name, cmd.HandoffId)
 	}
 	switch cmd.Step {
@@ -122,7 +124,8 @@ func beginHandoff(
 	return &metapb.Result{Tables: c.Tables, DroppedTables: c.DroppedTables}, tx.Tables.Put(t)
 }
 
-// incarnations returns the incarnations of the shards that have a table's rows, and that get them.
+// incarnations returns the incarnations of the shards that have a table's rows, and of the shards
+// that will get them.
 func incarnations(tx *catalog.Tx, t *schemapb.Table) (map[uint32]uint32, error) {
 	out := map[uint32]uint32{}
 	from := catalog.Writable(t)
@@ -139,15 +142,15 @@ func incarnations(tx *catalog.Tx, t *schemapb.Table) (map[uint32]uint32, error) 
 	return out, nil
 }
 
-// beganAnew reports whether a shard that takes part in a handoff was recovered or made anew
-// since the copy was begun. Such a shard may have lost rows of the copy that were sent to it once,
-// or rows of the table that the copy has only in part.
+// beganAnew reports whether a shard that takes part in a handoff was recovered or created again
+// since the copy was begun. Such a shard may have lost rows of the copy that were sent once, or
+// rows of the table that the copy has only in part.
 func beganAnew(tx *catalog.Tx, t *schemapb.Table) (bool, error) {
 	now, err := incarnations(tx, t)
 	return !maps.Equal(now, t.Handoff.Incarnations), err
 }
 
-// finishHandoff puts the copy in the table's place.
+// finishHandoff replaces the table by the copy.
 func finishHandoff(tx *catalog.Tx, t *schemapb.Table, now int64, c *change) (*metapb.Result, error) {
 	h := t.Handoff
 	t.Handoff = nil
@@ -176,7 +179,7 @@ func finishHandoff(tx *catalog.Tx, t *schemapb.Table, now int64, c *change) (*me
 	return &metapb.Result{Tables: c.Tables, DroppedTables: c.DroppedTables}, tx.Tables.Create(t)
 }
 
-// forgetHandoff drops the copy that a table names, if there is one.
+// forgetHandoff drops the copy of a table, if there is one.
 func forgetHandoff(tx *catalog.Tx, t *schemapb.Table, c *change, now int64) error {
 	if t.Handoff == nil {
 		return nil
@@ -189,7 +192,7 @@ func forgetHandoff(tx *catalog.Tx, t *schemapb.Table, c *change, now int64) erro
 	return nil
 }
 
-// reopen has the shards of a table that is closed take its writes again.
+// reopen makes the shards of a closed table take its writes again.
 func reopen(t *schemapb.Table, now int64) {
 	if last := t.Placement[len(t.Placement)-1]; last.Closed {
 		t.Placement = slices.Clone(t.Placement[:len(t.Placement)-1])
@@ -200,7 +203,7 @@ func reopen(t *schemapb.Table, now int64) {
 	}
 }
 
-// dropTable drops a table, with the copy of it that is being made.
+// dropTable drops a table, and its copy if there is one.
 func dropTable(tx *catalog.Tx, t *schemapb.Table, now int64, c *change) error {
 	if err := forgetHandoff(tx, t, c, now); err != nil {
 		return err
@@ -209,7 +212,7 @@ func dropTable(tx *catalog.Tx, t *schemapb.Table, now int64, c *change) error {
 	return tx.Tables.Drop(t, c.Index, now)
 }
 
-// needShards refuses shards that do not exist, and retiring shards.
+// needShards refuses placements on missing or retiring shards.
 func needShards(tx *catalog.Tx, table string, ids []uint32) error {
 	for _, id := range ids {
 		s, err := tx.Shards.Get(id)

@@ -11,8 +11,8 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// TestHandoffHistory hands a table over again and again, proposed by nodes whose clocks are years apart: the
-// last shards that had it are remembered, and no more than some, whatever the times are.
+// TestHandoffHistory hands a table over repeatedly. The proposing nodes have clocks that differ by
+// years. A limited number of the last shards must be remembered, whatever the times are.
 func TestHandoffHistory(t *testing.T) {
 	r := newRunner(t)
 	r.do("bootstrap c1 shards=3")
@@ -49,8 +49,9 @@ func TestHandoffHistory(t *testing.T) {
 	}
 }
 
-// TestHandoffOfAppending hands a table over that keeps all rows and has some in a former shard: every
-// shard that has some takes part, none is listed afterwards, and no plain placement comes between.
+// TestHandoffOfAppending hands over a table that keeps all rows and has some in a former shard.
+// Every shard with rows must take part, none may be listed afterwards, and plain placements must be
+// refused meanwhile.
 func TestHandoffOfAppending(t *testing.T) {
 	r := newRunner(t)
 	r.do("bootstrap c1 shards=3")

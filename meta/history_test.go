@@ -20,22 +20,22 @@ import (
 	"cordwood/proto/schema"
 )
 
-// A history is what clients asked of single tables and were answered, with times. The
-// checker says whether a table that does one operation at a time could have given these answers.
+// A history is a list of requests about single tables and their answers, with times. The checker
+// decides whether a table that does one operation at a time could have given these answers.
 
-// ask is what a client asked.
+// ask is a request of a client.
 type ask struct {
 	table   string
 	kind    string // ensure, drop, place, read
-	columns string // wanted: "a:string b:int64", in order
+	columns string // wanted columns, such as "a:string b:int64", in order
 	id      uint64 // of the table to be placed
-	epoch   uint32 // in which it was seen
+	epoch   uint32 // the epoch in which it was seen
 	shards  string
 }
 
-// got is what it was answered.
+// got is the answer.
 type got struct {
-	unknown bool // it may have happened, now or later, or not at all
+	unknown bool // it may have happened, may happen later, or may never happen
 	refused errs.Code
 	id      uint64
 	columns string
@@ -43,14 +43,14 @@ type got struct {
 	shards  string
 }
 
-// table is the state of one.
+// table is the state of a table.
 type table struct {
 	exists  bool
-	id      uint64 // 0: it exists, with an id that is not known
+	id      uint64 // 0 means that it exists, with an unknown id
 	last    uint64 // the highest id that was seen
 	columns string
 	epoch   uint32
-	shards  string // empty: not known
+	shards  string // empty means unknown
 }
 
 func columnsOf(s string) map[string]string {
@@ -70,7 +70,7 @@ func columnText(m map[string]string) string {
 	return strings.Join(out, " ")
 }
 
-// grow adds columns; ok is false if a type disagrees.
+// grow adds columns. ok is false if a type disagrees.
 func grow(have, want string) (sum string, ok bool) {
 	m := columnsOf(have)
 	for name, kind := range columnsOf(want) {
@@ -82,7 +82,7 @@ func grow(have, want string) (sum string, ok bool) {
 	return columnText(m), true
 }
 
-// known gives the table the id that was seen; false if it has another.
+// known sets the id that was seen, and returns false if the table has another one.
 func (s *table) known(id uint64) bool {
 	if s.id == 0 && id > s.last {
 		s.id, s.last = id, id
@@ -128,7 +128,7 @@ func after(s table, in ask, out got) []table {
 			return is(out.refused == errs.InvalidArguments)
 		}
 		next.columns = sum
-		// The answer may show what was done together with it.
+		// The answer may include changes that were made together with it.
 		return is(out.refused == 0 && next.known(out.id) && contains(out.columns, in.columns))
 	case "drop":
 		if !s.exists {
@@ -149,10 +149,10 @@ func after(s table, in ask, out got) []table {
 		switch {
 		case !s.exists || !next.known(in.id):
 			return is(out.refused == errs.TableNotFound)
-		case s.shards == in.shards && (s.epoch == in.epoch || s.epoch == in.epoch+1): // it is so already
+		case s.shards == in.shards && (s.epoch == in.epoch || s.epoch == in.epoch+1): // it was placed so already
 			return is(out.refused == 0)
 		case s.epoch != in.epoch:
-			// Shards that are not known may be the wanted ones.
+			// Unknown shards may be the wanted ones.
 			return is(out.refused == errs.RequestOutdated || s.shards == "" && s.epoch == in.epoch+1 && out.refused == 0)
 		}
 		if s.shards == "" && out.epoch == in.epoch { // it was so already
@@ -160,7 +160,7 @@ func after(s table, in ask, out got) []table {
 			return is(out.refused == 0)
 		}
 		next.epoch, next.shards = s.epoch+1, in.shards
-		return is(out.refused == 0 && out.epoch >= next.epoch) // it may have been placed again by then
+		return is(out.refused == 0 && out.epoch >= next.epoch) // it may have been placed again since
 	}
 	return nil
 }
@@ -171,8 +171,8 @@ func contains(have, want string) bool {
 	return ok && sum == have
 }
 
-// linearizable returns nil if the history could come from tables that do one thing after
-// another; else it names one that could not.
+// linearizable returns nil if the history could come from tables that do one operation at a time.
+// Otherwise it names a table that could not.
 func linearizable(history []porcupine.Operation) error {
 	byTable := map[string][]porcupine.Operation{}
 	for _, op := range history {
@@ -204,15 +204,15 @@ func linearizable(history []porcupine.Operation) error {
 	return nil
 }
 
-// recorder writes a history down.
+// recorder records a history.
 type recorder struct {
 	start time.Time
 	mu    sync.Mutex // guards ops
 	ops   []porcupine.Operation
 }
 
-// do calls f and writes down what it was asked and answered. A read without an answer
-// says nothing and is left out.
+// do calls f and records the request and its answer. It leaves out a read without an answer, which
+// says nothing.
 func (r *recorder) do(client int, in ask, f func() (got, error)) got {
 	op := porcupine.Operation{ClientId: client, Input: in, Call: time.Since(r.start).Nanoseconds()}
 	out, err := f()
@@ -299,7 +299,7 @@ func (r *recorder) place(ctx context.Context, client int, c *metaclient.Client, 
 	})
 }
 
-// check fails the test if the history cannot come from tables that do one thing after another.
+// check fails the test if the history is not linearizable.
 func (r *recorder) check(t *testing.T) error {
 	t.Helper()
 	r.mu.Lock()

@@ -8,16 +8,15 @@ import (
 	"cordwood/proto/errs"
 )
 
-// What the hub keeps for watches that lag behind, at most: so many changes, of so
-// many bytes together.
+// Limits of the hub: the number of changes that it keeps, and their total size.
 const (
 	hubChanges = 4096
 	hubBytes   = 64 << 20
 )
 
-// hub keeps the newest changes, once for all watches. A watch that has fallen
-// behind the oldest kept change is cut off and begins anew with the whole state,
-// so that a slow one costs no memory.
+// hub keeps the newest changes, once for all watches. A watch that has fallen behind the oldest
+// kept change is ended and has to start again with the whole state, so a slow watch costs no
+// memory.
 type hub struct {
 	mu sync.Mutex
 	// ring holds the kept changes in log order, oldest at head.
@@ -25,18 +24,18 @@ type hub struct {
 	head  int
 	count int
 	bytes int
-	// floor is the index of the newest change that is no longer kept: a watch that
-	// has not seen it cannot continue.
+	// floor is the index of the newest change that is no longer kept. A watch that has not seen it
+	// cannot continue.
 	floor uint64
-	// epoch grows when the state was replaced: all watches are cut off.
+	// epoch is incremented when the state is replaced, which ends all watches.
 	epoch  int
 	closed bool
-	grown  chan struct{} // closed, and replaced, at every change of the above
+	grown  chan struct{} // closed, and replaced, when one of the fields above changes
 }
 
 func newHub(applied uint64) *hub { return &hub{floor: applied, grown: make(chan struct{})} }
 
-// publish adds changes, which are in log order and must not be changed any more.
+// publish adds changes, which must be in log order and must not be changed any more.
 func (h *hub) publish(changes []*change) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -61,7 +60,7 @@ func (h *hub) dropOldest() {
 	h.bytes -= proto.Size(oldest)
 }
 
-// reset forgets all changes: the state at index has nothing to do with them.
+// reset drops all changes, because the state was replaced by one at index.
 func (h *hub) reset(index uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -84,16 +83,16 @@ func (h *hub) wake() {
 	h.grown = make(chan struct{})
 }
 
-// generation names the line of states that changes are added to.
+// generation returns the epoch to which changes are added.
 func (h *hub) generation() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.epoch
 }
 
-// after returns the kept changes after the given index, at most limit, and a
-// channel that is closed when there may be more. The error, for which a retry is
-// right, says that a watch at that index cannot continue.
+// after returns at most limit kept changes after the given index, and a channel that is closed when
+// there may be more. An error means that a watch at this index cannot continue and has to be
+// restarted.
 func (h *hub) after(index uint64, epoch, limit int) ([]*change, <-chan struct{}, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -102,11 +101,12 @@ func (h *hub) after(index uint64, epoch, limit int) ([]*change, <-chan struct{},
 		return nil, nil, errs.New(errs.ShardNotReady, "watch the metadata: this member is closing; watch another, or later")
 	case epoch != h.epoch:
 		return nil, nil,
-			errs.New(errs.ShardNotReady, "watch the metadata: the state was restored from a snapshot; begin anew")
+			errs.New(errs.ShardNotReady, "watch the metadata: the state was restored from a snapshot; start the watch again")
 	case index < h.floor:
-		return nil, nil, errs.New(errs.ShardNotReady, "watch the metadata: %d changes behind; begin anew", h.count)
+		return nil, nil, errs.New(errs.ShardNotReady, "watch the metadata: the watch is %d changes behind; start it "+
+			"again", h.count)
 	}
-	// The indexes rise along the ring.
+	// The indexes ascend along the ring.
 	lo, hi := 0, h.count
 	for lo < hi {
 		mid := (lo + hi) / 2

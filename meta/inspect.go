@@ -25,8 +25,7 @@ func Inspect(w io.Writer, stateDBPath string) error {
 	return err
 }
 
-// InspectCommand prints one command of the group's log as text; it is what
-// raftlog.Inspect needs to print that log.
+// InspectCommand prints one command of the group's log as text, for raftlog.Inspect.
 func InspectCommand(w io.Writer, data []byte) {
 	cmd, err := decodeCommand(data)
 	if err != nil {
@@ -36,9 +35,8 @@ func InspectCommand(w io.Writer, data []byte) {
 	_, _ = fmt.Fprintf(w, "  %s %s\n", stamp(cmd.TimeUnixNano), prototext.MarshalOptions{}.Format(cmd))
 }
 
-// Check reads a state's file from the first page to the last and compares it with its
-// digest. It returns the index of the last command in it and the shards that it knows.
-// The file is not changed.
+// Check reads a state's file completely and compares it with its digest. It returns the index of
+// the last command in it and the shards that it lists. It does not change the file.
 func Check(stateDBPath string) (applied uint64, shards []uint32, err error) {
 	cat, err := catalog.OpenReadOnly(stateDBPath)
 	if err != nil {

@@ -104,7 +104,7 @@ func printPipelines(p *printer, tx *catalog.Tx) error {
 	return nil
 }
 
-// printSaved leaves the values out: they are what users look for.
+// printSaved omits the values, since they are private searches of users.
 func printSaved(p *printer, tx *catalog.Tx) error {
 	for last := []byte(nil); p.err == nil; {
 		list, err := tx.Saved.From("", last, piecePipelines)
@@ -175,8 +175,8 @@ func printOperations(p *printer, tx *catalog.Tx) error {
 	return nil
 }
 
-// word returns the name of a state without the prefix that all names share; it is "up" for no state
-// for nodes of before there were states.
+// word returns the name of a state without the prefix that all names share. Without a state it
+// returns "up", for nodes from before there were states.
 func word(state fmt.Stringer, prefix string) string {
 	w := strings.ToLower(strings.TrimPrefix(state.String(), prefix))
 	if w == "unspecified" {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The bound on tables is part of the command, so that members with other settings decide
-// alike.
+// TestTableLimit checks that the limit on tables is part of the command, so that members with other
+// settings decide alike.
 func TestTableLimit(t *testing.T) {
 	r := newRunner(t)
 	r.do("bootstrap c1 shards=1")

@@ -19,7 +19,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// lossy loses the answers of one in so many proposals that were executed.
+// lossy loses the answer of one in n executed proposals.
 func lossy(conn grpc.ClientConnInterface, one int) grpc.ClientConnInterface {
 	return &lossyConn{ClientConnInterface: conn, one: one}
 }
@@ -37,8 +37,8 @@ func (c *lossyConn) Invoke(ctx context.Context, method string, args, reply any, 
 	return err
 }
 
-// work has clients do things at random to few tables, so that they meet. The answers of
-// one in lost proposals are lost.
+// work makes clients do random operations on few tables, so that they conflict. The answers of one
+// in lost proposals are lost.
 func work(t *testing.T, g *group, seed uint64, lost, clients, each int, trouble func()) *recorder {
 	t.Helper()
 	r := &recorder{start: time.Now()}
@@ -94,8 +94,8 @@ func work(t *testing.T, g *group, seed uint64, lost, clients, each int, trouble 
 	}
 }
 
-// Leaders are lost, cut off and handed over while clients work: what they were answered
-// is what a single copy would have answered.
+// TestHistoryIsLinearizable checks that answers are those of a single copy while leaders are lost,
+// cut off and replaced.
 func TestHistoryIsLinearizable(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
@@ -104,7 +104,7 @@ func TestHistoryIsLinearizable(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 99))
 	var troubles int
 	r := work(t, g, seed, 10, 6, 120, func() {
-		time.Sleep(time.Duration(random.IntN(300)) * time.Millisecond) // between faults, not for an outcome
+		time.Sleep(time.Duration(random.IntN(300)) * time.Millisecond) // a pause between faults, not a wait for an outcome
 		if troubles++; troubles > 6 {
 			return
 		}
@@ -131,7 +131,8 @@ func TestHistoryIsLinearizable(t *testing.T) {
 	g.same()
 }
 
-// The check notices members that execute a command each time that it is proposed.
+// TestHistoryShowsForgottenProposals checks that the checker notices members that execute a command
+// each time that it is proposed.
 func TestHistoryShowsForgottenProposals(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, meta.ForgetProposals)
@@ -141,8 +142,8 @@ func TestHistoryShowsForgottenProposals(t *testing.T) {
 	}
 }
 
-// A leader that is cut off, and does not know yet that others follow another one, must
-// not answer reads; the check notices one that does.
+// TestHistoryShowsStaleReads checks that the checker notices a leader that answers reads although
+// it is cut off and others follow another one.
 func TestHistoryShowsStaleReads(t *testing.T) {
 	for _, wrong := range []bool{false, true} {
 		t.Run(fmt.Sprintf("wrong=%t", wrong), func(t *testing.T) {
@@ -183,12 +184,13 @@ func TestHistoryShowsStaleReads(t *testing.T) {
 	}
 }
 
-// Eight routers create fifty tables of fifty columns at once, with types that disagree:
-// one table each, one type each, few commands, and nobody gets a server's error.
+// TestSchemaRace lets eight routers create fifty tables of fifty columns at once, with conflicting
+// types. The result must be one table each and one type each, with few commands, and no client may
+// get a server error.
 func TestSchemaRace(t *testing.T) {
 	t.Parallel()
 	const clients, tables, columns = 8, 50, 50
-	// On a busy machine the leader must not be lost for lack of a heartbeat.
+	// On a busy machine a late heartbeat must not end the leadership.
 	g := newGroup(t, 3, func(c *meta.Config) { c.HeartbeatTimeout = 2 * time.Second })
 	ids := g.ids()
 	before := g.member(g.leader()).Stats().AppliedIndex
@@ -208,8 +210,8 @@ func TestSchemaRace(t *testing.T) {
 		for i := range tables {
 			running.Go(func() {
 				name := fmt.Sprintf("t%d", i)
-				// Each brings half of the columns; one in ten of its types is another than
-				// that of most, so that some race for the type.
+				// Each router brings half of the columns. One in ten of its types differs from most
+				// routers' type, so that some race for the type.
 				want := map[string]string{}
 				for k := range columns {
 					switch {
@@ -225,7 +227,7 @@ func TestSchemaRace(t *testing.T) {
 				})
 				if out.refused != 0 {
 					conflicts.Add(1)
-					// As a router does: the columns that disagree are given the table's type.
+					// As a router does, give conflicting columns the table's type.
 					seen := r.read(ctx, n, c, name)
 					have := columnsOf(seen.columns)
 					for k := range want {
@@ -265,7 +267,7 @@ func TestSchemaRace(t *testing.T) {
 	g.same()
 }
 
-// tryEnsure tells of every error that is not the client's.
+// tryEnsure reports every error that is not the client's.
 func tryEnsure(
 	ctx context.Context, t *testing.T, c *metaclient.Client, name string, want map[string]string,
 ) (got, error) {

@@ -25,22 +25,22 @@ type machine struct {
 	hub     *hub
 	metrics *metrics
 
-	// From the catalog as last committed, for questions from outside.
+	// copies of catalog values, for concurrent readers
 	applied  atomic.Uint64
 	tables   atomic.Uint64
 	version  atomic.Uint32 // of the cluster
-	executed atomic.Uint64 // commands applied since the start, without the skipped
+	executed atomic.Uint64 // commands applied since the start, without the skipped ones
 
-	// logged are the bytes of commands applied since the log was last asked to be cut;
-	// cut gets a value when they are more than cutBytes.
+	// logged is the size of the commands applied since the log was last cut. cut gets a value when
+	// that exceeds cutBytes.
 	logged   int64
 	cutBytes int64
 	cut      chan struct{}
 
-	// answered finds the result of a proposal that came before.
+	// answered finds the result of an earlier proposal.
 	answered answerer
 
-	// whenRoom does something that needs room on the disk, again until there is some.
+	// whenRoom runs something that needs disk space, again and again until there is space.
 	whenRoom func(do func() error) error
 }
 
@@ -49,7 +49,7 @@ var (
 	_ replica.Termed   = (*machine)(nil)
 )
 
-// answerer finds the result of a proposal that came before.
+// answerer finds the result of an earlier proposal.
 type answerer func(*catalog.Tx, *metapb.Command) (*metapb.Result, error)
 
 func newMachine(cat *catalog.Catalog, m *metrics) (*machine, error) {
@@ -65,7 +65,7 @@ func newMachine(cat *catalog.Catalog, m *metrics) (*machine, error) {
 	return s, nil
 }
 
-// refresh reads what is kept outside the catalog and returns the applied index.
+// refresh reads the values that are kept outside the catalog, and returns the applied index.
 func (s *machine) refresh() (index uint64, err error) {
 	err = s.catalog.View(func(tx *catalog.Tx) error {
 		index, _ = tx.Applied()
@@ -80,8 +80,8 @@ func (s *machine) refresh() (index uint64, err error) {
 // AppliedIndex returns the index of the last command in the state.
 func (s *machine) AppliedIndex() uint64 { return s.applied.Load() }
 
-// AppliedTerm returns the term of that command; 0 if the state cannot be read, which the apply of
-// the next command finds.
+// AppliedTerm returns the term of that command. It returns 0 if the state cannot be read; the next
+// apply then finds the error.
 func (s *machine) AppliedTerm() (term uint64) {
 	_ = s.catalog.View(func(tx *catalog.Tx) error { _, term = tx.Applied(); return nil })
 	return term
@@ -92,14 +92,13 @@ func (s *machine) Apply(index, term uint64, data []byte) any {
 	return s.ApplyBatch([]replica.Entry{{Index: index, Term: term, Data: data}})[0]
 }
 
-// change is what a command changed, as watches get it; the apply functions
-// add to it. Its index is set already.
+// change collects what a command changed, for watches. The apply functions add to it. Its index is
+// set already.
 type change = metapb.WatchResponse
 
-// ApplyBatch applies commands in one transaction. It returns a *metapb.Result for
-// each, nil for one that the state holds already, or a halt: for the first command
-// that this version does not know and all after it, or for all if the state's file
-// fails.
+// ApplyBatch applies commands in one transaction. It returns a *metapb.Result for each, or nil for
+// a command that the state has already. It returns a halt for the first unknown command and all
+// after it, or for all if the state's file fails.
 func (s *machine) ApplyBatch(entries []replica.Entry) []any {
 	results := make([]any, len(entries))
 	var changes []*change
@@ -118,7 +117,7 @@ func (s *machine) ApplyBatch(entries []replica.Entry) []any {
 				continue
 			}
 			cmd, err := decodeCommand(e.Data)
-			if err != nil { // nothing of it was applied; what came before it stays
+			if err != nil { // nothing of this command was applied; earlier ones stay
 				halt = err
 				results[i] = replica.Halt(err)
 				continue
@@ -154,7 +153,7 @@ func (s *machine) ApplyBatch(entries []replica.Entry) []any {
 	return results
 }
 
-// countLogged asks for the log to be cut when it has grown enough.
+// countLogged requests that the log be cut when it has grown enough.
 func (s *machine) countLogged(entries []replica.Entry) {
 	for _, e := range entries {
 		s.logged += int64(len(e.Data))
@@ -165,12 +164,12 @@ func (s *machine) countLogged(entries []replica.Entry) {
 	s.logged = 0
 	select {
 	case s.cut <- struct{}{}:
-	default: // it is being cut, or about to be
+	default: // it is being cut, or is about to be
 	}
 }
 
-// decodeCommand decodes an entry. A command with anything that this version does
-// not know is an error: skipping it would part this member from the others.
+// decodeCommand decodes an entry. A command with anything unknown to this version is an error,
+// because skipping it would make this member differ from the others.
 func decodeCommand(data []byte) (*metapb.Command, error) {
 	cmd := &metapb.Command{}
 	if err := proto.Unmarshal(data, cmd); err != nil {
@@ -193,8 +192,7 @@ func checkKnown(cmd *metapb.Command) error {
 	return nil
 }
 
-// execute applies one command. A refusal is a result; an error is one of the
-// state's file.
+// execute applies one command. A refusal is a result; an error is an error of the state's file.
 func (s *machine) execute(tx *catalog.Tx, cmd *metapb.Command, c *change) (*metapb.Result, error) {
 	before := tx.Writes()
 	result, err := s.answered(tx, cmd)
@@ -212,7 +210,7 @@ func (s *machine) execute(tx *catalog.Tx, cmd *metapb.Command, c *change) (*meta
 		return nil, err
 	}
 	if tx.Writes() != before {
-		return nil, fmt.Errorf("bug: it was refused after it had changed the state: %w", err)
+		return nil, fmt.Errorf("bug in this program: the command was refused after it had changed the state: %w", err)
 	}
 	*c = change{Index: c.Index}
 	result = refused(refusal)
@@ -243,10 +241,10 @@ func opName(cmd *metapb.Command) string {
 	return "unknown"
 }
 
-// Snapshot freezes the state as it is after the last command.
+// Snapshot freezes the state after the last command.
 func (s *machine) Snapshot(uint64) (replica.Snapshot, error) { return s.catalog.Freeze() }
 
-// Restore replaces the state. Watches are cut off and begin anew.
+// Restore replaces the state. Watches end and have to be restarted.
 func (s *machine) Restore(r io.Reader) error {
 	if err := s.catalog.Restore(r); err != nil {
 		return err

@@ -12,16 +12,16 @@ import (
 	"cordwood/shard/replica"
 )
 
-// The members of the group itself. They are in raft's configuration and not in the
-// state, so there is nothing after the log.
+// This file handles the members of the group itself. They are in raft's configuration and not in
+// the state, so there is nothing after the log.
 
-// maxVoters is the most members that vote: each more makes every command slower. The
-// cluster keeps 1, 3 or 5; two more may vote while members are replaced.
+// maxVoters is the maximum number of voting members, since each more makes every command slower.
+// The cluster keeps 1, 3 or 5; two more may vote while members are replaced.
 const maxVoters = 7
 
-// ReadIndex returns the index of a command: a copy of the state that has come to it holds
-// everything that was acknowledged before the call. The leader asks a majority whether it
-// still leads, once for all calls that wait.
+// ReadIndex returns the index of a command. A copy of the state that has reached it has everything
+// that was acknowledged before the call. The leader confirms once for all waiting calls that it
+// still leads.
 func (m *Meta) ReadIndex(ctx context.Context, _ *metapb.ReadIndexRequest) (*metapb.ReadIndexResponse, error) {
 	index, term, err := m.readIndex(ctx)
 	if err != nil {
@@ -30,9 +30,9 @@ func (m *Meta) ReadIndex(ctx context.Context, _ *metapb.ReadIndexRequest) (*meta
 	return &metapb.ReadIndexResponse{Index: index, Term: term}, nil
 }
 
-// ChangeMembers changes the members by one. It refuses what would leave fewer live voters
-// than a majority; when a learner is ready to be promoted, and whether a dead member is to
-// be replaced, is for others to say.
+// ChangeMembers changes one member. It refuses a change that would leave fewer live voters than a
+// majority. Callers decide when a learner is ready to be promoted, and whether a dead member is to
+// be replaced.
 func (m *Meta) ChangeMembers(
 	ctx context.Context, req *metapb.ChangeMembersRequest,
 ) (*metapb.ChangeMembersResponse, error) {
@@ -52,12 +52,12 @@ func (m *Meta) changeMembers(
 		return nil, err
 	}
 	if kind == replica.Remove && req.NodeId == m.cfg.NodeID {
-		// Another member has to remove this one: it is asked next, since it leads then.
+		// Another member has to remove this one. The client asks it next, since it leads then.
 		if err := m.replica.StepDown(ctx); err != nil {
 			return nil, err
 		}
 		return nil, errs.New(errs.ShardNotReady,
-			"change the metadata group: node %s gave up its lead to be removed; ask the new leader", req.NodeId).
+			"change the metadata group: node %s gave up leadership so that it can be removed; ask the new leader", req.NodeId).
 			WithLeader("").WithRetryAfter(50 * time.Millisecond)
 	}
 	if err := m.replica.Change(ctx, kind, req.NodeId); err != nil {
@@ -67,7 +67,7 @@ func (m *Meta) changeMembers(
 	return &metapb.ChangeMembersResponse{Advice: memberAdvice(len(voters))}, nil
 }
 
-// checkChange refuses a change that should not be made.
+// checkChange refuses an unsafe change.
 func (m *Meta) checkChange(req *metapb.ChangeMembersRequest, voters, learners []string) (replica.ChangeKind, error) {
 	if err := checkText("node id", req.NodeId, true); err != nil {
 		return 0, err
@@ -97,7 +97,7 @@ type memberChange struct {
 	m      *Meta
 	node   string
 	voters []string
-	votes  bool // the node does
+	votes  bool // whether the node votes
 }
 
 func (c *memberChange) refuse(format string, args ...any) error {
@@ -113,14 +113,14 @@ func (c *memberChange) checkAdd() error {
 	case err != nil:
 		return err
 	case !slices.Contains(n.Roles, "meta"):
-		return c.refuse("it has no role meta (it has %v); start it with that", n.Roles)
+		return c.refuse("it does not have the role meta (it has %v); start it with this role", n.Roles)
 	case leaves(n):
-		return c.refuse("it is being drained, or was; end that first")
+		return c.refuse("it is being drained or was drained; undo that first")
 	}
 	return nil
 }
 
-// checkRemove refuses a removal after which the voters that are up would be no majority.
+// checkRemove refuses a removal after which the voters that are up would not be a majority.
 func (c *memberChange) checkRemove() error {
 	if !c.votes {
 		return nil
@@ -155,19 +155,19 @@ func (c *memberChange) checkRemove() error {
 // checkLead refuses a leader that does not vote or is down.
 func (c *memberChange) checkLead() error {
 	if !c.votes {
-		return c.refuse("it does not vote")
+		return c.refuse("it does not vote; promote it first")
 	}
 	switch answers, heard := c.m.answers(c.node); {
 	case answers:
 		return nil
 	case heard:
-		return c.refuse("it does not answer")
+		return c.refuse("it does not answer; choose another member")
 	}
 	return c.m.unheard(c.node)
 }
 
-// answers reports whether a member answered this one, which leads, in the last DownAfter;
-// heard is false if this one has not led for long enough to say that it did not.
+// answers reports whether a member answered this one, which leads, in the last DownAfter. heard is
+// false if this one has not led for long enough to know.
 func (m *Meta) answers(node string) (answers, heard bool) {
 	if node == m.cfg.NodeID {
 		return true, true
@@ -181,18 +181,18 @@ func (m *Meta) answers(node string) (answers, heard bool) {
 	return false, m.reports.leading(stats.Term) >= m.cfg.DownAfter
 }
 
-// unheard returns the answer of a leader that was elected a moment ago.
+// unheard returns the answer of a recently elected leader.
 func (m *Meta) unheard(node string) error {
 	return errs.New(errs.ShardBusy, "Change the metadata group, node %s: node %s has just begun to lead and does "+
 		"not know yet which members are up; try again", node, m.cfg.NodeID).
 		WithReason(errs.Busy).WithRetryAfter(200 * time.Millisecond)
 }
 
-// memberAdvice says what is to be thought of a number of voters.
+// memberAdvice returns advice about a number of voters.
 func memberAdvice(voters int) string {
 	if voters%2 == 1 {
 		return ""
 	}
-	return fmt.Sprintf("The metadata group has %d voters, which survive the loss of %d, as %d would: an even number "+
-		"only adds one that may fail. Add one or remove one.", voters, (voters-1)/2, voters-1)
+	return fmt.Sprintf("The metadata group has %d voters, which tolerate the loss of %d, as %d would: an even number "+
+		"adds no safety. Add one or remove one.", voters, (voters-1)/2, voters-1)
 }

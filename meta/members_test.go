@@ -60,7 +60,8 @@ func TestFollowersNameTheLeader(t *testing.T) {
 	}
 }
 
-// Members are lost one after the other, as far as a group of five bears it; clients continue.
+// TestClientsOutliveTheLeader loses as many members as a group of five tolerates, one after
+// another; clients continue.
 func TestClientsOutliveTheLeader(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 5, nil)
@@ -84,7 +85,7 @@ func TestClientsOutliveTheLeader(t *testing.T) {
 			t.Errorf("after the loss of %s: %s is in view %t and %t", lost, name, has(a, name), has(b, name))
 		}
 	}
-	// Without a majority the answer is honest, and says so in time.
+	// Without a majority, the error must say so before the deadline.
 	g.stop(g.leader())
 	ctx, cancel := context.WithTimeout(within(t), 4*time.Second)
 	defer cancel()
@@ -104,7 +105,7 @@ func TestClientsOutliveTheLeader(t *testing.T) {
 	g.same()
 }
 
-// A member that stands still, or is cut off from the others, is left by its clients.
+// Clients must leave a member that is suspended or cut off from the others.
 func TestClientsLeaveAStalledMember(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -126,7 +127,7 @@ func TestClientsLeaveAStalledMember(t *testing.T) {
 				g.propose(c, ensure("before"))
 				tt.stall(g, lost)
 				name := fmt.Sprintf("after_%t", leads)
-				// The writer asks others first; c learns of it by its watch alone.
+				// The writer asks others first; c learns of it only by its watch.
 				w := g.client(g.others(lost)...)
 				g.propose(w, ensure(name))
 				until(t, c, name, func() bool { return has(c, name) })
@@ -142,8 +143,8 @@ func TestClientsLeaveAStalledMember(t *testing.T) {
 	}
 }
 
-// A client whose member dies continues with one that is behind; it does not show less than
-// it did.
+// TestViewDoesNotGoBack checks that a client whose member dies continues with one that is behind,
+// and that its view never goes back.
 func TestViewDoesNotGoBack(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)
@@ -175,7 +176,7 @@ func TestViewDoesNotGoBack(t *testing.T) {
 		}
 	}()
 	g.stop(ahead)
-	// The client is with the member that is behind until that is mended.
+	// The client follows the member that is behind until it is reconnected.
 	g.isolate(behind, false)
 	g.propose(w, ensure("newest"))
 	until(t, c, "newest", func() bool { return has(c, "newest") })
@@ -186,7 +187,7 @@ func TestViewDoesNotGoBack(t *testing.T) {
 	}
 }
 
-// What was acknowledged through one router is seen through every other after Fresh.
+// What was acknowledged through one router must be visible through every other after Fresh.
 func TestFreshSeesWhatOthersDid(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, 3, nil)
@@ -213,7 +214,7 @@ func TestChangeMembers(t *testing.T) {
 	g := newGroup(t, 3, func(c *meta.Config) { c.SnapshotEvery = 40 })
 	order := append(g.ids(), "n4", "n5")
 	c := g.client(order...)
-	// A slow machine may lose its leader at any time: then the change is asked for again.
+	// A slow machine may lose its leader at any time. In that case the change is requested again.
 	change := func(node string, kind metapb.ChangeMembersRequest_Change) (string, error) {
 		ctx := within(t)
 		for {
@@ -224,14 +225,14 @@ func TestChangeMembers(t *testing.T) {
 			select {
 			case <-ctx.Done():
 				return advice, err
-			case <-time.After(50 * time.Millisecond): // it is polled, not timed
+			case <-time.After(50 * time.Millisecond): // polling, not a timeout
 			}
 		}
 	}
 	const add, promote, remove, lead = metapb.ChangeMembersRequest_CHANGE_ADD_LEARNER,
 		metapb.ChangeMembersRequest_CHANGE_PROMOTE,
 		metapb.ChangeMembersRequest_CHANGE_REMOVE, metapb.ChangeMembersRequest_CHANGE_LEAD
-	for i := range 60 { // a snapshot is taken
+	for i := range 60 { // enough commands for a snapshot
 		g.propose(c, ensure(fmt.Sprintf("t%d", i)))
 	}
 	refused := func(node string, kind metapb.ChangeMembersRequest_Change, want string) {
@@ -257,7 +258,7 @@ func TestChangeMembers(t *testing.T) {
 	if err := g.member("n4").WaitReady(within(t)); err != nil {
 		t.Fatal(err)
 	}
-	must("n4", promote, "has 4 voters, which survive the loss of 1, as 3 would")
+	must("n4", promote, "has 4 voters, which tolerate the loss of 1, as 3 would")
 	must("n4", promote, "has 4 voters")
 	if _, err := c.Propose(within(t),
 		&metapb.Command{Op: &metapb.Command_RemoveNode{RemoveNode: &metapb.RemoveNode{NodeId: "n4"}}}); err == nil ||
@@ -269,15 +270,15 @@ func TestChangeMembers(t *testing.T) {
 		if g.leader() == "n4" {
 			break
 		}
-		if ctx.Err() != nil { // not another election in between, time and again
+		if ctx.Err() != nil { // the test's time is up, not one election after another
 			t.Fatal("n4 does not lead")
 		}
 	}
-	// The leader gives up its lead to be removed.
+	// The leader gives up leadership to be removed.
 	must("n4", remove, "")
 	must("n4", remove, "")
 	g.stop("n4")
-	// One of three is down: a live one must stay, the dead one may go.
+	// One of three is down: a live one must stay, the dead one may be removed.
 	leader := g.leader()
 	rest := g.others(leader)
 	dead, live := rest[0], rest[1]
@@ -299,7 +300,7 @@ func TestChangeMembers(t *testing.T) {
 		}
 	}
 	refused(live, remove, fmt.Sprintf("2 of the remaining 2 voters have to be up, and [%s] are down", dead))
-	must(dead, remove, "has 2 voters, which survive the loss of 0, as 1 would")
+	must(dead, remove, "has 2 voters, which tolerate the loss of 0, as 1 would")
 	must(live, remove, "")
 	refused(leader, remove, "it is the only voter")
 	g.stop(live)

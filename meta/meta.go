@@ -1,17 +1,17 @@
-// Package meta is the metadata group: the replicated state machine that knows
-// which databases, tables, pipelines, shards and nodes there are, and the service by which
-// others change it and follow it.
+// Package meta is the metadata group: the replicated state machine that knows which databases,
+// tables, pipelines, shards and nodes there are, and the service by which others change it and
+// follow it.
 //
-// Each subject has a pair of files. *_service.go is before the log: it checks and
-// completes a command without looking at the state. *_apply.go is after the log:
-// it changes the state, as a function of the state and the command alone. The
-// state itself, and the rules by which a table may change, are in catalog; the
-// rules of placement are in placement; others reach the group through metaclient.
+// Each subject has a pair of files. *_service.go is before the log: it checks and completes a
+// command without looking at the state. *_apply.go is after the log: it changes the state, as a
+// function of the state and the command alone. The state itself, and the rules by which a table may
+// change, are in catalog; the rules of placement are in placement; others reach the group through
+// metaclient.
 //
-// It holds no rows and starts nothing on shards: the node that watches it does.
+// It holds no rows, and it does not act on shards. The nodes that watch it do.
 //
-// Life cycle: Open starts the member, WaitReady waits until it can serve, Close
-// stops it. All methods of Meta may be called concurrently.
+// Life cycle: Open starts the member, WaitReady waits until it can serve, Close stops it. All
+// methods of Meta may be called concurrently.
 package meta
 
 import (
@@ -41,21 +41,21 @@ import (
 // StateFile is the name of the state's file in Config.Dir.
 const StateFile = "state.db"
 
-// commitTimeout is how long it may take, while nothing else happens, until a follower learns that
-// a command was committed: its watches get it that much later. A shard's is longer, but there are
-// many of them.
+// commitTimeout is the maximum time until a follower learns that a command was committed if nothing
+// else happens. Watches on the follower get the command that much later. Shards use a longer time,
+// because there are many of them.
 const commitTimeout = 20 * time.Millisecond
 
-// Config says what Open opens. Dir and NodeID are required.
+// Config configures Open. Dir and NodeID are required.
 type Config struct {
-	// Dir holds the state, the raft log and the snapshots. It is made if missing.
+	// Dir holds the state, the raft log and the snapshots. It is created if it is missing.
 	Dir string
 	// NodeID is the persistent id of this node.
 	NodeID string
 	// Transport reaches the other members. Nil means that this node is the group.
 	Transport raft.Transport
-	// Bootstrap makes an empty Dir a group of the Founders, to which others may be
-	// added. Without a Transport that is done in any case.
+	// Bootstrap makes an empty Dir a group of the Founders, to which others may be added. Without a
+	// Transport that always happens.
 	Bootstrap bool
 	// Founders are the node ids of a new group's voters, NodeID among them; each of them
 	// bootstraps with the same list. The default value is this node alone.
@@ -74,24 +74,25 @@ type Config struct {
 	LogDeadline time.Duration
 	// DiskFull is called when a write finds no room. The default value does nothing.
 	DiskFull func(error)
-	// HeartbeatTimeout is raft's. The default value is the default of replica.Config.
+	// HeartbeatTimeout is raft's heartbeat timeout. The default value is the default of
+	// replica.Config.
 	HeartbeatTimeout time.Duration
 	// DownAfter is how long a node may be silent before it counts as down. The default
 	// value is 10 s.
 	DownAfter time.Duration
-	// Now is the clock by which silence is measured. The default value is time.Now.
+	// Now is the clock for measuring silence. The default value is time.Now.
 	Now func() time.Time
-	// MaxTables is how many tables a command that this member proposes may lead to. The
+	// MaxTables is the maximum number of tables after a command that this member proposes. The
 	// default value is catalog.MaxTables.
 	MaxTables int
-	// SnapshotEvery is the number of commands after which the log is cut behind a
-	// snapshot of the state. The default value is 8192.
+	// SnapshotEvery is the number of commands after which a snapshot is taken and the log is cut.
+	// The default value is 8192.
 	SnapshotEvery uint64
-	// SnapshotBytes is the size of the commands after which it is cut as well: texts of
+	// SnapshotBytes is the size of commands after which the log is cut as well, since texts of
 	// pipelines are large. The default value is 64 MiB.
 	SnapshotBytes int64
 
-	// Tests make a member wrong by these, to see whether the checks of histories notice.
+	// Tests set these to make a member misbehave, and check that the checker of histories notices.
 	// The default values are the methods of the replica and of the machine.
 	readIndex func(*Meta) indexReader
 	answered  answerer
@@ -101,16 +102,16 @@ type Config struct {
 func (c Config) Validate() error {
 	var faults []error
 	if c.Dir == "" {
-		faults = append(faults, errors.New("no Dir is given"))
+		faults = append(faults, errors.New("Dir is empty; set the folder of the metadata"))
 	}
 	if c.NodeID == "" {
-		faults = append(faults, errors.New("no NodeID is given"))
+		faults = append(faults, errors.New("NodeID is empty; set the id of this node"))
 	}
 	if len(c.Founders) > 0 && !slices.Contains(c.Founders, c.NodeID) {
-		faults = append(faults, fmt.Errorf("founders %v are without NodeID %s", c.Founders, c.NodeID))
+		faults = append(faults, fmt.Errorf("Founders are %v, which do not include NodeID %s", c.Founders, c.NodeID))
 	}
 	if len(c.Founders) > 1 && c.Transport == nil {
-		faults = append(faults, fmt.Errorf("founders are %v, and there is no Transport to reach them", c.Founders))
+		faults = append(faults, fmt.Errorf("Founders are %v, but there is no Transport to reach them", c.Founders))
 	}
 	return errors.Join(faults...)
 }
@@ -137,7 +138,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// indexReader is replica.Replica.ReadIndex.
+// indexReader is the type of replica.Replica.ReadIndex.
 type indexReader func(ctx context.Context) (index, term uint64, err error)
 
 // Meta is an open member of the metadata group. It implements metapb.MetaServer.
@@ -151,7 +152,7 @@ type Meta struct {
 	metrics *metrics
 	reports *reports
 	ensures ensures
-	// readIndex is replica.ReadIndex.
+	// readIndex is replica.ReadIndex, unless a test replaces it.
 	readIndex indexReader
 
 	stop    chan struct{}  // closed by Close
@@ -195,7 +196,7 @@ func Open(cfg Config) (_ *Meta, err error) {
 		m.machine.answered = cfg.answered
 	}
 	m.machine.whenRoom = func(do func() error) error {
-		return guard.WaitForRoom(m.stop, cfg.Logger, cfg.DiskFull, "apply to the metadata", do)
+		return guard.WaitForRoom(m.stop, cfg.Logger, cfg.DiskFull, "apply a command to the metadata", do)
 	}
 	m.metrics.watch(m.machine)
 	m.replica, err = replica.Open(replica.Config{
@@ -217,8 +218,7 @@ func Open(cfg Config) (_ *Meta, err error) {
 	return m, nil
 }
 
-// cutLog cuts the log behind a snapshot whenever the state machine asks for it, until
-// Close.
+// cutLog takes a snapshot and cuts the log whenever the state machine requests it, until Close.
 func (m *Meta) cutLog() {
 	for {
 		select {
@@ -227,7 +227,8 @@ func (m *Meta) cutLog() {
 		case <-m.machine.cut:
 		}
 		if err := m.replica.Snapshot(); err != nil {
-			m.cfg.Logger.Warn("the metadata log was not cut; it is tried again when it has grown as much again", "error", err)
+			m.cfg.Logger.Warn("could not cut the metadata log; this is tried again when it has grown by as much "+
+				"again", "error", err)
 		}
 	}
 }
@@ -243,23 +244,25 @@ func (m *Meta) Ready() bool { return m.replica.Ready() }
 // committed before. It may be out of date when it is read.
 func (m *Meta) Leads() bool { return m.replica.IsLeader() }
 
-// StepDown hands the leadership of the group to another voter. It does nothing if this
-// member does not lead or is the only voter.
+// StepDown transfers leadership of the group to another voter. It does nothing if this member does
+// not lead or is the only voter.
 func (m *Meta) StepDown(ctx context.Context, avoid ...string) error {
 	return m.replica.StepDown(ctx, avoid...)
 }
 
-// HandOn is StepDown of a member whose node others cannot reach; see replica.Replica.HandOn.
+// HandOn does what StepDown does, for a member whose node other nodes cannot reach; see
+// replica.Replica.HandOn.
 func (m *Meta) HandOn(ctx context.Context, avoid ...string) error {
 	return m.replica.HandOn(ctx, avoid...)
 }
 
-// LeadsChanged returns a channel that is closed when what Leads says has changed. To miss
-// nothing, take it before asking.
+// LeadsChanged returns a channel that is closed when the result of Leads changes. Get it before
+// calling Leads; otherwise a change may be missed.
 func (m *Meta) LeadsChanged() <-chan struct{} { return m.replica.LeadsChanged() }
 
-// Reported returns a channel that is closed when a node has reported to this member for the first time
-// since it leads, or a shard has its first leader. To miss nothing, take it before asking for Status.
+// Reported returns a channel that is closed when a node has reported to this member for the first
+// time since it leads, or a shard has its first leader. Get it before calling Status; otherwise a
+// change may be missed.
 func (m *Meta) Reported() <-chan struct{} { return m.reports.changed() }
 
 // Stats returns the state of this member's replica.
@@ -271,8 +274,8 @@ func (m *Meta) ClusterID() (id string, err error) {
 	return id, err
 }
 
-// Close ends all watches and stops the member. What was answered is durable
-// without it. A second call waits for the first and returns what it returned.
+// Close ends all watches and stops the member. Answered commands are durable even without Close. A
+// second call waits for the first and returns the same result.
 func (m *Meta) Close() error {
 	if m.closing.CompareAndSwap(false, true) {
 		m.closeErr = m.close()
@@ -287,16 +290,16 @@ func (m *Meta) close() error {
 	m.ensures.close()
 	close(m.stop)
 	err := m.replica.Close()
-	m.cutting.Wait() // it may be in a snapshot, which reads the catalog
+	m.cutting.Wait() // it may be taking a snapshot, which reads the catalog
 	err = errors.Join(err, m.catalog.Close())
 	m.metrics.unregister()
 	return err
 }
 
-// Propose checks a command, puts it through the log and returns what it brought
-// about. A command that is refused, here or by the state machine, changes nothing
-// and is answered with the refusal in the result; the error is for commands whose
-// fate is another (see replica.Propose) or that this version does not know.
+// Propose checks a command, puts it through the log and returns its result. If a command is
+// refused, here or by the state machine, it changes nothing, and the result contains the refusal.
+// An error is returned if the outcome is another one (see replica.Propose), or if this version does
+// not know the command.
 func (m *Meta) Propose(ctx context.Context, req *metapb.ProposeRequest) (*metapb.ProposeResponse, error) {
 	cmd := req.GetCommand()
 	op := opName(cmd)
@@ -312,7 +315,7 @@ func (m *Meta) Propose(ctx context.Context, req *metapb.ProposeRequest) (*metapb
 const idBytes = 16
 
 func (m *Meta) propose(ctx context.Context, cmd *metapb.Command) (*metapb.ProposeResponse, error) {
-	// A command that no member can apply would stop them all: it ends here.
+	// A command that no member can apply would stop them all, so it is refused here.
 	if err := checkKnown(cmd); err != nil {
 		return nil, errs.Wrap(errs.Unsupported, err, "propose to meta")
 	}
@@ -356,7 +359,7 @@ func (m *Meta) propose(ctx context.Context, cmd *metapb.Command) (*metapb.Propos
 	return m.log(ctx, cmd)
 }
 
-// log puts a command that is prepared through the log.
+// log puts a prepared command through the log.
 func (m *Meta) log(ctx context.Context, cmd *metapb.Command) (*metapb.ProposeResponse, error) {
 	data, err := proto.Marshal(cmd)
 	if err != nil {
@@ -373,8 +376,8 @@ func (m *Meta) log(ctx context.Context, cmd *metapb.Command) (*metapb.ProposeRes
 	return &metapb.ProposeResponse{Index: applied.Index, Result: result}, nil
 }
 
-// checkRemoved refuses to remove a node that is a member of the group: that is not in the
-// state, and so is looked at before the log, by the leader.
+// checkRemoved refuses to remove a node that is a member of the group. The members are not in the
+// state, so the leader checks this before the log.
 func (m *Meta) checkRemoved(cmd *metapb.Command) error {
 	r := cmd.GetRemoveNode()
 	if r == nil {
@@ -387,8 +390,7 @@ func (m *Meta) checkRemoved(cmd *metapb.Command) error {
 	return nil
 }
 
-// prepare completes a command before the log, or refuses it. It does not look at
-// the state.
+// prepare completes a command before the log, or refuses it. It does not read the state.
 func prepare(cmd *metapb.Command) error {
 	op, ok := commandRules[opName(cmd)]
 	if !ok {

@@ -119,7 +119,7 @@ func TestKilledAndSnapshotted(t *testing.T) {
 	if got := propose(t, k, "drop after"); got != "dropped [21]" {
 		t.Errorf("got %s", got)
 	}
-	// Without its state file the member comes back from the snapshot and the log.
+	// Without its state file the member is restored from the snapshot and the log.
 	if err := k.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestConcurrentEnsureSchema(t *testing.T) {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			// Each brings columns of its own and columns that all bring.
+			// Each brings columns of its own and common columns.
 			line := fmt.Sprintf("ensure t time:ts9! own%d:int64 all1:string all2:bool", w)
 			cmd := command(t, line)
 			for range 3 {
@@ -179,7 +179,7 @@ func TestConcurrentEnsureSchema(t *testing.T) {
 	}
 }
 
-// collect runs a watch and hands over what it sends until stop says enough.
+// collect runs a watch and passes on what it sends until stop says that it is enough.
 func collect(t *testing.T, m *Meta, stop func([]*metapb.WatchResponse) bool) []*metapb.WatchResponse {
 	t.Helper()
 	ctx, cancel := context.WithCancel(within(t))
@@ -341,7 +341,7 @@ func TestUnknownCommands(t *testing.T) {
 			}
 			propose(t, m, "ensure still time:ts9!")
 
-			// In the log of a group that newer members are part of, it stops this one.
+			// In the log of a group with newer members, the command stops this one.
 			r := newRunner(t)
 			r.do("bootstrap c1 shards=1")
 			good, _ := r.entry("ensure good time:ts9!")
@@ -480,8 +480,8 @@ func TestMetrics(t *testing.T) {
 }
 
 func TestOpenFaults(t *testing.T) {
-	if _, err := Open(Config{}); err == nil || !strings.Contains(err.Error(), "no Dir") ||
-		!strings.Contains(err.Error(), "no NodeID") {
+	if _, err := Open(Config{}); err == nil || !strings.Contains(err.Error(), "Dir is empty") ||
+		!strings.Contains(err.Error(), "NodeID is empty") {
 		t.Errorf("got %v", err)
 	}
 	dir := t.TempDir()

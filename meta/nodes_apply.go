@@ -11,8 +11,8 @@ import (
 
 // After the log: nodes and sessions.
 
-// applyRegisterNode stores what a node says of itself. The time of its first registration stays,
-// and so does its state, such as draining.
+// applyRegisterNode stores what a node reports about itself. The time of its first registration
+// stays, and so does its state, such as draining.
 func applyRegisterNode(tx *catalog.Tx, r *metapb.RegisterNode, now int64, c *change) (*metapb.Result, error) {
 	n := r.Node
 	had, err := tx.Nodes.Get(n.Id)
@@ -33,7 +33,7 @@ func applyRegisterNode(tx *catalog.Tx, r *metapb.RegisterNode, now int64, c *cha
 			"uses version %d; start a program that understands it",
 			n.Id, max(n.MinProtocol, 1), knows(n), tx.ClusterID(), v)
 	}
-	if tx.Nodes.Count() > 1 { // else the metadata lie in the same folder
+	if tx.Nodes.Count() > 1 { // otherwise the metadata is in the same folder
 		if err := checkFolder(had, r); err != nil {
 			return nil, err
 		}
@@ -49,8 +49,8 @@ func applyRegisterNode(tx *catalog.Tx, r *metapb.RegisterNode, now int64, c *cha
 	return &metapb.Result{ClusterId: tx.ClusterID()}, nil
 }
 
-// checkFolder refuses a node whose data folder is not the one that was registered last, but an
-// older copy of it, or another copy of the same. See metapb.FolderMark.
+// checkFolder refuses a node whose data folder is an older copy of the one that was registered
+// last, or another copy of the same. See metapb.FolderMark.
 func checkFolder(had *metapb.Node, r *metapb.RegisterNode) error {
 	known, mark := had.GetMark(), r.Node.Mark
 	switch {
@@ -58,7 +58,7 @@ func checkFolder(had *metapb.Node, r *metapb.RegisterNode) error {
 		return nil
 	case mark == nil:
 		return errs.New(errs.ShardNotReady,
-			"Node %s did not say which mark its data folder has: its copy of the metadata is behind; try again",
+			"Node %s did not report the mark of its data folder, because its copy of the metadata is behind; try again",
 			r.Node.Id).WithRetryAfter(time.Second)
 	case known.Refuses(mark, r.Earlier):
 		first := mark
@@ -71,10 +71,10 @@ func checkFolder(had *metapb.Node, r *metapb.RegisterNode) error {
 }
 
 // knows returns the newest protocol version that a node understands. Nodes from before there were
-// versions do not say.
+// versions do not report one.
 func knows(n *metapb.Node) uint32 { return max(n.MaxProtocol, 1) }
 
-// applyRegisterSession hands out the next session id.
+// applyRegisterSession assigns the next session id.
 func applyRegisterSession(tx *catalog.Tx) (*metapb.Result, error) {
 	id, err := tx.NextSessionID()
 	return &metapb.Result{SessionId: id, ClusterId: tx.ClusterID()}, err
@@ -98,8 +98,8 @@ func applySetNodeState(tx *catalog.Tx, s *metapb.SetNodeState, c *change) (*meta
 	return &metapb.Result{}, tx.Nodes.Put(n)
 }
 
-// applyRemoveNode forgets a node that has no replica. Its id is used up, so that it
-// cannot come back by itself with what is on its disk. A second one changes nothing.
+// applyRemoveNode removes a node that has no replica. Its id is never used again, so that it cannot
+// come back with the data on its disk. A repeated command changes nothing.
 func applyRemoveNode(tx *catalog.Tx, r *metapb.RemoveNode, now int64, c *change) (*metapb.Result, error) {
 	if tx.Nodes.WasRemoved(r.NodeId) {
 		return &metapb.Result{}, nil
@@ -114,7 +114,7 @@ func applyRemoveNode(tx *catalog.Tx, r *metapb.RemoveNode, now int64, c *change)
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range shards { // what is left on its disk is nobody's any more
+	for _, s := range shards { // the data left on its disk belongs to nobody
 		at := slices.Index(s.Removed, r.NodeId)
 		if at < 0 {
 			continue

@@ -15,7 +15,8 @@ import (
 
 const (
 	maxRoles = 16
-	// maxMarks is how many marks of its data folder a node may name: more than any keeps.
+	// maxMarks is the maximum number of marks of its data folder that a node may name. Nodes keep
+	// fewer.
 	maxMarks = 256
 )
 
@@ -47,8 +48,8 @@ func prepareRegisterNode(r *metapb.RegisterNode) error {
 	return nil
 }
 
-// register is log of a node's registration. A node that was not known gets a line in the log of
-// the leader: a reader of it should know every node of the cluster.
+// register registers a node through the log. If the node was unknown, the leader logs it, so that
+// the log names every node of the cluster.
 func (m *Meta) register(ctx context.Context, cmd *metapb.Command, n *metapb.Node) (*metapb.ProposeResponse, error) {
 	known := false
 	err := m.catalog.View(func(tx *catalog.Tx) error {
@@ -67,7 +68,7 @@ func (m *Meta) register(ctx context.Context, cmd *metapb.Command, n *metapb.Node
 		return resp, err
 	}
 	from := ""
-	if p, ok := peer.FromContext(ctx); ok && p.Addr.Network() == "tcp" { // else it is this process
+	if p, ok := peer.FromContext(ctx); ok && p.Addr.Network() == "tcp" { // otherwise it is this process
 		from = p.Addr.String()
 	}
 	m.cfg.Logger.Info("node joined", "name", n.Name, "node", n.Id, "addr", n.RpcAddr,
@@ -75,12 +76,12 @@ func (m *Meta) register(ctx context.Context, cmd *metapb.Command, n *metapb.Node
 	return resp, nil
 }
 
-// noteRefused remembers whether a node was refused, for the status of the cluster.
+// noteRefused records whether a node was refused, for the status of the cluster.
 func (m *Meta) noteRefused(node string, r *metapb.Result) {
 	text := ""
 	if r.GetErrorCode() == uint32(errs.InvalidArguments) {
 		text = r.ErrorMessage
-		m.cfg.Logger.Warn("a node was refused", "node", node, "reason", text)
+		m.cfg.Logger.Warn("refused to register a node", "node", node, "reason", text)
 		m.metrics.refused.Inc()
 	}
 	if term, err := m.leadTerm(); err == nil {

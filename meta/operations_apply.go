@@ -13,14 +13,14 @@ import (
 // After the log: operations.
 
 const (
-	// maxRunning is the most operations that may run.
+	// maxRunning is the maximum number of running operations.
 	maxRunning = 1000
-	// maxEnded is how many that have ended are kept. Part of the state machine.
+	// maxEnded is how many ended operations are kept. It is part of the state machine.
 	maxEnded = 1000
 )
 
-// applyPutOperation stores a new operation, or changes one that was not changed since the
-// proposer looked.
+// applyPutOperation stores a new operation, or changes one that has not changed since the proposer
+// read it.
 func applyPutOperation(tx *catalog.Tx, cmd *metapb.PutOperation, now int64, c *change) (*metapb.Result, error) {
 	o := cmd.Operation
 	all, err := tx.Operations.All()
@@ -81,7 +81,7 @@ func applyDropOperations(tx *catalog.Tx, cmd *metapb.DropOperations, c *change) 
 	return &metapb.Result{}, dropEnded(tx, all, int(min(cmd.Keep, maxEnded)), c)
 }
 
-// dropEnded keeps that many ended operations and forgets the ones that ended first.
+// dropEnded keeps maxEnded ended operations and removes those that ended first.
 func dropEnded(tx *catalog.Tx, all []*metapb.Operation, keep int, c *change) error {
 	ended := slices.DeleteFunc(slices.Clone(all), running)
 	slices.SortFunc(ended, func(a, b *metapb.Operation) int {
@@ -112,8 +112,8 @@ func count(all []*metapb.Operation, is func(*metapb.Operation) bool) (n int) {
 	return n
 }
 
-// excludes returns a running operation beside which o cannot run: another one of the same
-// shard, table or node, or another rebalance. A part may run with the whole.
+// excludes returns a running operation that excludes o: another one for the same shard, table or
+// node, or another rebalance. A part may run together with the whole.
 func excludes(all []*metapb.Operation, o *metapb.Operation) *metapb.Operation {
 	for _, other := range all {
 		if other.Id == o.Id || !running(other) || o.Parent != 0 && o.Parent == other.Id || o.Id != 0 && other.Parent == o.Id {
@@ -126,7 +126,7 @@ func excludes(all []*metapb.Operation, o *metapb.Operation) *metapb.Operation {
 	return nil
 }
 
-// subject names what both operations are about; empty: they have nothing in common.
+// subject names what both operations are about. It is empty if they have nothing in common.
 func subject(a, b *metapb.Operation) string {
 	switch {
 	case a.ShardId != 0 && a.ShardId == b.ShardId:

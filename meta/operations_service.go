@@ -12,9 +12,9 @@ import (
 // Before the log: operations.
 
 const (
-	// maxOperationBytes is the size of an operation.
+	// maxOperationBytes is the maximum size of an operation.
 	maxOperationBytes = 32 << 10
-	// maxReason is the length of its reason.
+	// maxReason is the maximum length of its reason.
 	maxReason = 4096
 )
 

@@ -52,8 +52,8 @@ func checkBasedOn(tx *catalog.Tx, cmd *metapb.PutPipeline) error {
 		"yours, and store yours in its place", cmd.Name)
 }
 
-// applyRestorePipeline stores a version under the number that it had. The same version
-// with the same text changes nothing.
+// applyRestorePipeline stores a version with its original number. A version that exists with the
+// same text changes nothing.
 func applyRestorePipeline(tx *catalog.Tx, cmd *metapb.RestorePipeline, c *change) (*metapb.Result, error) {
 	p := cmd.Pipeline
 	had, err := tx.Pipelines.Get(p.Name, p.Version)
@@ -80,7 +80,7 @@ func applyRestorePipeline(tx *catalog.Tx, cmd *metapb.RestorePipeline, c *change
 	return &metapb.Result{Pipeline: p}, nil
 }
 
-// checkPipelineRoom refuses a version beyond the caps.
+// checkPipelineRoom refuses a version that would exceed the limits.
 func checkPipelineRoom(tx *catalog.Tx, cmd *metapb.PutPipeline) error {
 	refuse := func(format string, args ...any) error {
 		return errs.New(errs.InvalidArguments, "Pipeline %s cannot be stored: "+format, append([]any{cmd.Name}, args...)...)
@@ -100,7 +100,7 @@ func checkPipelineRoom(tx *catalog.Tx, cmd *metapb.PutPipeline) error {
 	return nil
 }
 
-// applyDeletePipeline removes a version. If there is none the result names none.
+// applyDeletePipeline removes a version. If it does not exist, the result names none.
 func applyDeletePipeline(tx *catalog.Tx, cmd *metapb.DeletePipeline, c *change) (*metapb.Result, error) {
 	p, err := tx.Pipelines.Get(cmd.Name, cmd.Version)
 	if err != nil || p == nil {

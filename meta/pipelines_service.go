@@ -11,10 +11,10 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// Before the log: pipelines. Whether a text is a pipeline is for the router to say,
-// which compiles it before it proposes it.
+// Before the log: pipelines. The router compiles a text before it proposes it; here it is not
+// checked whether the text is a valid pipeline.
 
-// pipelineName matches the names that a pipeline may have. The router has the same rule.
+// pipelineName matches valid names of pipelines. The router has the same rule.
 var pipelineName = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,128}$`)
 
 func preparePutPipeline(p *metapb.PutPipeline) error {
@@ -43,11 +43,11 @@ func preparePutPipeline(p *metapb.PutPipeline) error {
 	return checkText("content type", p.ContentType, true)
 }
 
-// MaxPipelineNote is the most characters of the note of a version.
+// MaxPipelineNote is the maximum length of the note of a version, in characters.
 const MaxPipelineNote = 200
 
-// prepareRestorePipeline also refuses a version that lies so far in the future that
-// no later one could be stored.
+// prepareRestorePipeline also refuses a version so far in the future that no later one could be
+// stored.
 func prepareRestorePipeline(r *metapb.RestorePipeline) error {
 	p := r.Pipeline
 	if p == nil {
@@ -69,8 +69,8 @@ func prepareDeletePipeline(d *metapb.DeletePipeline) error {
 	return checkText("pipeline name", d.Name, true)
 }
 
-// ReadPipelines sends pipelines with their texts, each read by itself so that a slow
-// receiver holds nothing. One that is deleted meanwhile is left out.
+// ReadPipelines sends pipelines with their texts. Each is read in its own transaction, so that a
+// slow receiver holds no transaction open. A pipeline that is deleted meanwhile is left out.
 func (m *Meta) ReadPipelines(
 	req *metapb.ReadPipelinesRequest, stream grpc.ServerStreamingServer[metapb.ReadPipelinesResponse],
 ) error {

@@ -115,7 +115,7 @@ func (r *runner) at(line string, unixNano int64) string {
 	return describe(result)
 }
 
-// Versions rise whatever the proposers' clocks say, and none is given twice.
+// Versions ascend whatever the proposers' clocks say, and none is assigned twice.
 func TestPipelineVersionsRise(t *testing.T) {
 	r := newRunner(t)
 	r.do("bootstrap c1 shards=1")
@@ -164,7 +164,7 @@ func TestPipelineCaps(t *testing.T) {
 		name string
 		fill func(r *runner)
 		want string
-		then string // makes room
+		then string // frees space
 	}{
 		{
 			"versions of a name", func(r *runner) { put(r, catalog.MaxPipelineVersions, func(int) string { return "p" }, 1) },
@@ -195,7 +195,7 @@ func TestPipelineCaps(t *testing.T) {
 	}
 }
 
-// A state that an earlier version wrote has no buckets of pipelines.
+// TestStateOfEarlierVersion opens a state of an earlier version, which has no buckets of pipelines.
 func TestStateOfEarlierVersion(t *testing.T) {
 	dir := t.TempDir()
 	m := mustOpen(t, Config{Dir: dir})
@@ -281,7 +281,8 @@ func TestReadPipelinesSurvivesRestart(t *testing.T) {
 	}
 }
 
-// The log holds no more than a few times SnapshotBytes of commands, however large they are.
+// TestLogIsCutByBytes checks that the log has at most a few times SnapshotBytes of commands,
+// however large they are.
 func TestLogIsCutByBytes(t *testing.T) {
 	dir := t.TempDir()
 	m := mustOpen(t, Config{Dir: dir, SnapshotBytes: 1 << 20})

@@ -9,12 +9,12 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// After the log: proposals that come twice.
+// After the log: repeated proposals.
 //
-// The proposer of a command may not learn what became of it: the leader was lost, or the
-// connection. It proposes the command again with the same id, and a command that was
-// executed is then answered and not executed. A refusal is not remembered: it had no
-// effect, and the command may be possible now.
+// The proposer of a command may not learn its outcome, because the leader or the connection was
+// lost. It then proposes the command again with the same id. If the command was executed before, it
+// is answered and not executed again. A refusal is not remembered: it had no effect, and the
+// command may be possible now.
 
 // answeredBefore returns the result of a command that was executed before, or nil.
 func answeredBefore(tx *catalog.Tx, cmd *metapb.Command) (*metapb.Result, error) {
@@ -38,7 +38,7 @@ func answeredBefore(tx *catalog.Tx, cmd *metapb.Command) (*metapb.Result, error)
 	return r, nil
 }
 
-// remember keeps the result for proposals of the same command to come, or of its parts.
+// remember stores the result for repeated proposals of the same command, or of its parts.
 func remember(tx *catalog.Tx, cmd *metapb.Command, index uint64, r *metapb.Result) error {
 	if len(cmd.Id) > 0 {
 		return rememberPart(tx, cmd.Id, index, 0, r)
@@ -57,8 +57,8 @@ func remember(tx *catalog.Tx, cmd *metapb.Command, index uint64, r *metapb.Resul
 	return nil
 }
 
-// rememberPart keeps one result. Tables are kept as their ids: they may be large, and are
-// answered as they are then.
+// rememberPart stores one result. Tables are stored as their ids, because they may be large; a
+// repeated proposal gets their present definitions.
 func rememberPart(tx *catalog.Tx, id []byte, index uint64, part uint32, r *metapb.Result) error {
 	kept := &metapb.Result{
 		SessionId: r.SessionId, ClusterId: r.ClusterId, DroppedTables: r.DroppedTables,

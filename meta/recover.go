@@ -16,11 +16,11 @@ import (
 )
 
 // Recover makes the member in a folder the only one of its group; see replica.Recover. The member
-// must not run.
+// must not be running.
 //
-// The copy may lack the newest commands, which gave ids that nodes go on to use. So the first
-// command of the new group raises all counters by a great step. A cluster that does not use the
-// version of that command keeps its counters: raised is false.
+// The copy may lack the newest commands, which assigned ids that nodes still use. So the first
+// command of the new group raises all counters by a large step. raised is false if the cluster's
+// version does not have this command.
 func Recover(dir, nodeID string, now time.Time) (raised bool, err error) {
 	version, err := storedVersion(filepath.Join(dir, StateFile))
 	if err != nil {
@@ -41,8 +41,8 @@ func Recover(dir, nodeID string, now time.Time) (raised bool, err error) {
 	return raised, err
 }
 
-// storedVersion returns the version of the cluster in a state's file; 0 if there is no file, which the
-// member makes again from its log.
+// storedVersion returns the version of the cluster in a state's file. It returns 0 if there is no
+// file; the member then restores it from its log.
 func storedVersion(file string) (version uint32, err error) {
 	if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
 		return 0, nil

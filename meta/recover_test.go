@@ -10,8 +10,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// TestRecoverRaisesIDs: what a member gives that was recovered from a copy of before was not given by
-// the commands that the copy lacks, and it takes data folders that are newer than it knows.
+// TestRecoverRaisesIDs checks that a member recovered from an old copy does not assign ids that the
+// missing commands assigned, and that it accepts data folders that are newer than it knows.
 func TestRecoverRaisesIDs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "meta")
 	m := mustOpen(t, Config{Dir: dir, NodeID: "n1"})
@@ -54,8 +54,8 @@ func TestRecoverRaisesIDs(t *testing.T) {
 	}
 }
 
-// TestReportRaisesTableIDs: an id of a table that a shard has is not given once more, whatever the
-// state has lost.
+// TestReportRaisesTableIDs checks that a table id that a shard has is not assigned again, whatever
+// the state has lost.
 func TestReportRaisesTableIDs(t *testing.T) {
 	m := mustOpen(t, Config{})
 	propose(t, m, "bootstrap c1 shards=1")
@@ -75,8 +75,8 @@ func TestReportRaisesTableIDs(t *testing.T) {
 	}
 }
 
-// TestRefusedNodeIsTold: the status of the cluster says why a node was refused, until it comes with
-// the right folder.
+// TestRefusedNodeIsTold checks that the status of the cluster says why a node was refused, until
+// the node registers with the right folder.
 func TestRefusedNodeIsTold(t *testing.T) {
 	m := mustOpen(t, Config{})
 	for _, line := range []string{"bootstrap c1 shards=1", "node n1", "node n2 marks=5a", "node n2 marks=4a"} {

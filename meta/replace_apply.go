@@ -8,10 +8,11 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// This file is about tables that a restore fills aside and that then take the place of others.
+// This file handles tables that a restore fills under temporary names and that then replace other
+// tables.
 
-// prepareReplaceTables refuses, before the log, what no state could allow. A name that occurs
-// twice is one: the rules of applyReplaceTables are checked for all tables before one changes.
+// prepareReplaceTables refuses, before the log, what is wrong in every state, such as a name that
+// occurs twice. It also ensures that applyReplaceTables checks all tables before one changes.
 func prepareReplaceTables(r *metapb.ReplaceTables) error {
 	if len(r.Tables) > maxDemands {
 		return errs.New(errs.InvalidArguments,
@@ -40,7 +41,8 @@ func prepareReplaceTables(r *metapb.ReplaceTables) error {
 	return nil
 }
 
-// replacement is a table that gets its name, and the one that has it until then, or nil.
+// replacement is a table that gets its final name, and the table that has this name until then, or
+// nil.
 type replacement struct {
 	as      string
 	table   *schemapb.Table
@@ -48,7 +50,7 @@ type replacement struct {
 	done    bool // by an earlier proposal
 }
 
-// checkReplacement says what a replacement changes, or refuses it.
+// checkReplacement determines what a replacement changes, or refuses it.
 func checkReplacement(tx *catalog.Tx, cmd *metapb.ReplaceTables, r *metapb.TableReplacement) (*replacement, error) {
 	had, err := tx.Tables.ByName(r.Database, r.Name)
 	if err != nil {
@@ -70,13 +72,14 @@ func checkReplacement(tx *catalog.Tx, cmd *metapb.ReplaceTables, r *metapb.Table
 			"Table `%s` is not a complete copy of `%s` from backup %s: `%s` stays as it is", from, full, cmd.BackupId, full)
 	case had != nil && schema.OriginOf(had) != r.ReplacedId:
 		return nil, errs.New(errs.TableAlreadyExists,
-			"Table `%s` was made or emptied while the backup was restored: it stays as it is", full)
+			"Table `%s` was created or truncated while the backup was restored, so it is not replaced; drop it and try "+
+				"again", full)
 	}
 	return &replacement{as: r.Name, table: t, dropped: had}, nil
 }
 
-// applyReplaceTables drops the tables whose names the restored ones get and renames these, all
-// of them or none.
+// applyReplaceTables drops the tables whose names the restored ones get, and renames the restored
+// ones: all of them or none.
 func applyReplaceTables(tx *catalog.Tx, cmd *metapb.ReplaceTables, now int64, c *change) (*metapb.Result, error) {
 	var all []*replacement
 	for _, t := range cmd.Tables {

@@ -11,24 +11,24 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// reports are the newest reports of the nodes. Only the leader has them, in memory: the next
-// leader hears from all nodes within about a second.
+// reports has the newest reports of the nodes. Only the leader has them, in memory. A new leader
+// receives reports of all nodes within about a second.
 type reports struct {
 	downAfter time.Duration
 	now       func() time.Time
 
 	mu   sync.Mutex // guards the rest
-	term uint64     // in which they came
-	// began is when it was first asked in this term.
+	term uint64     // the term in which they were received
+	// began is when this member was first asked in this term.
 	began time.Time
-	// since is when this member began to listen: when it began to lead, or when it came to
-	// itself after it had stood still.
+	// since is when this member started to listen: when it started to lead, or when it continued
+	// after it had been suspended.
 	since time.Time
-	heard time.Time // the last call of any kind
+	heard time.Time // time of the last call of any kind
 	nodes map[string]nodeReport
 	led   map[shardLife]ledShard
 	// news is closed, and replaced, when a node reports for the first time in this term, and when a
-	// shard is led that was not before.
+	// shard gets its first leader.
 	news chan struct{}
 }
 
@@ -42,7 +42,7 @@ func (r *reports) changed() <-chan struct{} {
 	return r.news
 }
 
-// tell wakes the calls that wait for news. r.mu is held.
+// tell wakes the calls that wait for news. r.mu must be held.
 func (r *reports) tell() {
 	if r.news != nil {
 		close(r.news)
@@ -50,38 +50,37 @@ func (r *reports) tell() {
 	}
 }
 
-// shardLife is a shard until it is made anew under its id.
+// shardLife identifies a shard between two times that it is created again under its id.
 type shardLife struct{ id, incarnation uint32 }
 
-// stateLeader is what the replica that leads a shard reports of itself.
+// stateLeader is the state that a shard's leading replica reports.
 const stateLeader = "Leader"
 
 // ledShard is what the reports say about the leader of a shard.
 type ledShard struct {
 	node string
 	term uint64
-	// since is when a report said so first, last when one did last.
+	// since is the time of the first report that said so, last the time of the last one.
 	since, last time.Time
 }
 
 type nodeReport struct {
 	report *metapb.ReportRequest
 	at     time.Time
-	// refused says why the node could not be registered; empty: it could, or did not try.
+	// refused is why the node could not be registered. It is empty if it could be, or did not try.
 	refused string
 }
 
-// What a report may hold.
+// Limits of a report.
 const (
 	maxReplicaReports = 4096
 	maxTableIngests   = 256
 	maxAsideTables    = 64
 )
 
-// listen begins anew if the term is another one. It also does so when nothing was heard
-// for half of the time after which a node counts as down: this node reports as well, so
-// it was this process that stood still, and the silence of others means nothing.
-// r.mu is held.
+// listen resets the record if the term has changed. It also does so if nothing was heard for half
+// of the time after which a node counts as down: as this node reports too, this process was
+// suspended, and the silence of others means nothing. r.mu must be held.
 func (r *reports) listen(term uint64) {
 	now := r.now()
 	if term != r.term || r.nodes == nil {
@@ -119,8 +118,8 @@ func (r *reports) add(term uint64, req *metapb.ReportRequest) {
 	}
 }
 
-// lastLed reports how long ago each shard was last said to have a leader. What was said before this
-// member stood still counts for nothing.
+// lastLed returns how long ago each shard was last reported to have a leader. Reports from before
+// this member was suspended do not count.
 func (r *reports) lastLed(term uint64, shards []*metapb.Shard) (out []*metapb.ShardLed) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -146,7 +145,8 @@ func (r *reports) lastLed(term uint64, shards []*metapb.Shard) (out []*metapb.Sh
 	return out
 }
 
-// refuse notes why a node could not be registered, or that it was if why is empty.
+// refuse records why a node could not be registered. An empty reason records that it was
+// registered.
 func (r *reports) refuse(term uint64, node, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -164,7 +164,7 @@ func (r *reports) leading(term uint64) time.Duration {
 	return r.heard.Sub(r.began)
 }
 
-// status reports how the nodes are and how long this member has led.
+// status returns the state of the nodes, and how long this member has led.
 func (r *reports) status(term uint64, nodes []*metapb.Node) (out []*metapb.NodeStatus, leading time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -190,7 +190,7 @@ func (r *reports) status(term uint64, nodes []*metapb.Node) (out []*metapb.NodeS
 	return out, r.heard.Sub(r.began)
 }
 
-// Report keeps a node's report, and answers which nodes are down.
+// Report stores a node's report, and returns which nodes are down.
 func (m *Meta) Report(ctx context.Context, req *metapb.ReportRequest) (*metapb.ReportResponse, error) {
 	resp, err := m.report(ctx, req)
 	return resp, errs.ToGRPC(err)
@@ -213,7 +213,7 @@ func (m *Meta) report(ctx context.Context, req *metapb.ReportRequest) (*metapb.R
 		return err
 	})
 	if err != nil {
-		return nil, errs.Wrap(errs.Internal, err, "report of node %s", req.NodeId)
+		return nil, errs.Wrap(errs.Internal, err, "store a report of node %s", req.NodeId)
 	}
 	if !slices.ContainsFunc(nodes, func(n *metapb.Node) bool { return n.Id == req.NodeId }) {
 		return nil, errs.New(errs.InvalidArguments,
@@ -231,8 +231,8 @@ func (m *Meta) report(ctx context.Context, req *metapb.ReportRequest) (*metapb.R
 	return resp, nil
 }
 
-// raiseTableID sees to it that ids of tables which shards have are not given once more: the state
-// may have lost the commands that gave them.
+// raiseTableID prevents table ids that shards have from being assigned again, in case the state has
+// lost the commands that assigned them.
 func (m *Meta) raiseTableID(ctx context.Context, req *metapb.ReportRequest, last uint64, version uint32) {
 	highest := uint64(0)
 	for _, r := range req.Replicas {
@@ -241,7 +241,8 @@ func (m *Meta) raiseTableID(ctx context.Context, req *metapb.ReportRequest, last
 	if highest <= last || version < metapb.ProtocolMarks {
 		return
 	}
-	m.cfg.Logger.Warn("a shard has a table with an id that was not given yet: the metadata lost commands; ids go on "+
+	m.cfg.Logger.Warn("a shard has a table with an id that was not assigned yet: the metadata has lost commands; new "+
+		"ids start "+
 		"behind it", "node", req.NodeId, "table", highest, "known", last)
 	resp, err := m.propose(ctx, &metapb.Command{
 		Op: &metapb.Command_RaiseCounters{RaiseCounters: &metapb.RaiseCounters{TableId: highest}},
@@ -250,7 +251,7 @@ func (m *Meta) raiseTableID(ctx context.Context, req *metapb.ReportRequest, last
 		err = errs.New(errs.Code(resp.Result.ErrorCode), "%s", resp.Result.ErrorMessage)
 	}
 	if err != nil {
-		m.cfg.Logger.Warn("the ids of tables were not raised; the next report has it tried again", "error", err)
+		m.cfg.Logger.Warn("could not raise the table ids; the next report causes another try", "error", err)
 	}
 }
 
@@ -259,7 +260,8 @@ func checkReport(req *metapb.ReportRequest) error {
 		return err
 	}
 	if n := len(req.LeftShards); n > maxReplicaReports {
-		req.LeftShards = req.LeftShards[:maxReplicaReports] // whatever lies on a disk is no reason to refuse the rest
+		// the rest of the report must not be refused because of leftover files
+		req.LeftShards = req.LeftShards[:maxReplicaReports]
 	}
 	if n := len(req.Replicas); n > maxReplicaReports {
 		return errs.New(errs.InvalidArguments, "Report of node %s: %d replicas, at most %d are possible", req.NodeId, n,
@@ -279,7 +281,7 @@ func checkReport(req *metapb.ReportRequest) error {
 	return nil
 }
 
-// leadTerm returns the term in which this member leads, or the error that names the leader.
+// leadTerm returns the term in which this member leads, or an error that names the leader.
 func (m *Meta) leadTerm() (uint64, error) {
 	if err := m.replica.CheckLeads(); err != nil {
 		return 0, err
@@ -326,7 +328,7 @@ func (m *Meta) status() (*metapb.StatusResponse, error) {
 		return err
 	})
 	if err != nil {
-		return nil, errs.Wrap(errs.Internal, err, "status of the cluster")
+		return nil, errs.Wrap(errs.Internal, err, "read the status of the cluster")
 	}
 	var leading time.Duration
 	resp.Nodes, leading = m.reports.status(term, nodes)

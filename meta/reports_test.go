@@ -11,7 +11,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// describeNodes prints how long each node was silent, and which are down.
+// describeNodes prints how long each node has been silent, and which are down.
 func describeNodes(list []*metapb.NodeStatus) string {
 	var out []string
 	for _, n := range list {
@@ -39,7 +39,7 @@ func TestSilentNodesAreDown(t *testing.T) {
 				t.Errorf("%s:\n got  %s\n want %s", what, got, want)
 			}
 		}
-		// pass lets time pass in which only some nodes report, once a second.
+		// pass simulates time in which only some nodes report, once a second.
 		pass := func(seconds int, ids ...string) {
 			for range seconds {
 				time.Sleep(time.Second)
@@ -57,12 +57,12 @@ func TestSilentNodesAreDown(t *testing.T) {
 		want("down", "a 0s, b 10s down, c 10s no report down")
 		report("c")
 		want("c is back", "a 0s, b 10s down, c 0s")
-		// The leader stands still: nobody was heard, which says nothing of them.
+		// The leader was suspended, so the silence of others says nothing.
 		time.Sleep(time.Minute)
 		want("after a stop", "a 0s, b 0s, c 0s")
 		pass(10, "a")
 		want("who stays silent is down", "a 0s, b 10s down, c 10s down")
-		// A new term begins with nothing.
+		// A new term starts without reports.
 		list, leading := r.status(8, nodes)
 		if got := describeNodes(list); got != "a 0s no report, b 0s no report, c 0s no report" || leading != 0 {
 			t.Errorf("in a new term: %s, leading for %s", got, leading)
@@ -121,7 +121,7 @@ func TestReportsAreChecked(t *testing.T) {
 	}
 }
 
-// TestLastLed: how long ago somebody led a shard is told, from the reports that say so.
+// TestLastLed checks that the reports show how long ago a shard had a leader.
 func TestLastLed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &reports{downAfter: 10 * time.Second, now: time.Now}
@@ -149,15 +149,15 @@ func TestLastLed(t *testing.T) {
 		want("one leads", "1 0s, 2 2s")
 		time.Sleep(time.Second)
 		report("a", "Follower", 3)
-		report("b", "Leader", 2) // of a life before
+		report("b", "Leader", 2) // from an earlier incarnation
 		want("it leads no more", "1 1s, 2 3s")
 		time.Sleep(7 * time.Second)
 		want("this process stood still", "1 0s, 2 0s")
 	})
 }
 
-// TestReportNews: who waits is woken by the first report of a node and the first leader of a shard, and
-// by nothing else.
+// TestReportNews checks that waiting calls are woken by the first report of a node and the first
+// leader of a shard, and by nothing else.
 func TestReportNews(t *testing.T) {
 	r := &reports{downAfter: 10 * time.Second, now: time.Now}
 	news := func(req *metapb.ReportRequest) bool {
@@ -188,7 +188,8 @@ func TestReportNews(t *testing.T) {
 	}
 }
 
-// TestLedSince: for how long a shard has had its leader is told, from the first report that named it.
+// TestLedSince checks that the time since which a shard has had its leader starts with the first
+// report that named it.
 func TestLedSince(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &reports{downAfter: 10 * time.Second, now: time.Now}

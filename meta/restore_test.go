@@ -50,8 +50,10 @@ func TestApplyRestore(t *testing.T) {
 			{"restored r", "r=3 v2 @1 time:timestampmillisecond/1! from b1 complete=true for t"},
 			{"replace b2 r/3>t/1", "1004 Table `r` is not a complete copy of `t` from backup b2: `t` stays as it is"},
 			{"replace b1 r/2>t/1", "1004 Table `r` is not a complete copy of `t` from backup b1: `t` stays as it is"},
-			{"replace b1 r/3>t/9", "4000 Table `t` was made or emptied while the backup was restored: it stays as it is"},
-			{"replace b1 r/3>t", "4000 Table `t` was made or emptied while the backup was restored: it stays as it is"},
+			{"replace b1 r/3>t/9", "4000 Table `t` was created or truncated while the backup was restored, " +
+				"so it is not replaced; drop it and try again"},
+			{"replace b1 r/3>t", "4000 Table `t` was created or truncated while the backup was restored, " +
+				"so it is not replaced; drop it and try again"},
 			{"replace b1 r/3>t/1", "t=3 v3 @1 time:timestampmillisecond/1! from b1 complete=true; dropped [1]"},
 			{"replace b1 r/3>t/1", "t=3 v3 @1 time:timestampmillisecond/1! from b1 complete=true"},
 			{"drop t", "dropped [3]"},

@@ -34,7 +34,7 @@ func setRetiring(tx *catalog.Tx, s *metapb.Shard, retiring bool) error {
 	return tx.Shards.CountRetiring(delta)
 }
 
-// othersStay returns an error if all shards but the one with the id are retiring: new tables need one.
+// othersStay returns an error if all other shards are retiring, because new tables need one.
 func othersStay(tx *catalog.Tx, id uint32) error {
 	shards, err := tx.Shards.All()
 	if err != nil {
@@ -42,12 +42,12 @@ func othersStay(tx *catalog.Tx, id uint32) error {
 	}
 	if !slices.ContainsFunc(shards, func(s *metapb.Shard) bool { return s.Id != id && !s.Retiring }) {
 		return errs.New(errs.InvalidArguments,
-			"Shard %d cannot be taken away: there is no other shard that stays; add one with 'cordwood shard add'", id)
+			"Shard %d cannot be retired: there is no other shard that stays; add one with 'cordwood shard add'", id)
 	}
 	return nil
 }
 
-// applyRetireShard takes away a shard that no table and no other operation needs.
+// applyRetireShard retires a shard that no table and no other operation needs.
 func applyRetireShard(tx *catalog.Tx, cmd *metapb.RetireShard, c *change) (*metapb.Result, error) {
 	s, err := tx.Shards.Get(cmd.ShardId)
 	switch {
@@ -60,7 +60,7 @@ func applyRetireShard(tx *catalog.Tx, cmd *metapb.RetireShard, c *change) (*meta
 			"Shard %d has version %d and not %d: it was changed meanwhile; look at it again", s.Id, s.Version, cmd.Version)
 	case !s.Retiring:
 		return nil, errs.New(errs.IllegalState,
-			"Shard %d cannot be taken away: it is not retiring, so that tables may come to it", s.Id)
+			"Shard %d cannot be retired: it is not in the state retiring, so it may still get tables", s.Id)
 	}
 	if err := othersStay(tx, s.Id); err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func applyRetireShard(tx *catalog.Tx, cmd *metapb.RetireShard, c *change) (*meta
 		return nil, err
 	}
 	if table != nil {
-		return nil, errs.New(errs.IllegalState, "Shard %d cannot be taken away: table `%s` needs it", s.Id,
+		return nil, errs.New(errs.IllegalState, "Shard %d cannot be retired: table `%s` needs it", s.Id,
 			catalog.TableName(table.Database, table.Name))
 	}
 	operations, err := tx.Operations.All()
@@ -80,7 +80,7 @@ func applyRetireShard(tx *catalog.Tx, cmd *metapb.RetireShard, c *change) (*meta
 	for _, o := range operations {
 		if running(o) && (o.ShardId == s.Id || slices.Contains(o.ToShards, s.Id)) {
 			return nil, errs.New(errs.IllegalState,
-				"Shard %d cannot be taken away: operation %d (%s) needs it; wait for it, or cancel it", s.Id, o.Id, o.Kind)
+				"Shard %d cannot be retired: operation %d (%s) needs it; wait for it, or cancel it", s.Id, o.Id, o.Kind)
 		}
 	}
 	for _, node := range slices.Concat(s.Replicas, s.Learners) {
@@ -94,8 +94,8 @@ func applyRetireShard(tx *catalog.Tx, cmd *metapb.RetireShard, c *change) (*meta
 	return &metapb.Result{Shard: s}, tx.Shards.Retire(s)
 }
 
-// changeRetired notes that a node has deleted its replica of a retired shard. A retired shard
-// cannot be changed in any other way.
+// changeRetired records that a node has deleted its replica of a retired shard. Other changes of a
+// retired shard are refused.
 func changeRetired(tx *catalog.Tx, cmd *metapb.ChangeShard, c *change) (*metapb.Result, error) {
 	s, err := tx.Shards.Retired(cmd.ShardId)
 	if err != nil {
@@ -107,7 +107,7 @@ func changeRetired(tx *catalog.Tx, cmd *metapb.ChangeShard, c *change) (*metapb.
 	}
 	rest, had := without(s.Removed, forget.Forget)
 	if !had {
-		return &metapb.Result{Shard: s}, nil // it is noted already
+		return &metapb.Result{Shard: s}, nil // it is recorded already
 	}
 	s.Removed = rest
 	s.Version++

@@ -10,7 +10,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// steps does lines one after the other and compares what is answered.
+// steps executes lines one after the other and compares the answers.
 func (r *runner) steps(steps [][2]string) {
 	r.t.Helper()
 	for _, s := range steps {
@@ -20,7 +20,7 @@ func (r *runner) steps(steps [][2]string) {
 	}
 }
 
-// TestRetireShard takes a shard away, as soon as nothing needs it.
+// TestRetireShard retires a shard as soon as nothing needs it.
 func TestRetireShard(t *testing.T) {
 	r := newRunner(t)
 	r.steps([][2]string{
@@ -30,21 +30,21 @@ func TestRetireShard(t *testing.T) {
 		{"retire 9 v=1", "4005 Shard 9 not found; it may have been taken away already"},
 		{
 			"change-shard 1 v=0 retiring=true",
-			"1004 Shard 1 cannot be taken away: there is no other shard that stays; add one with 'cordwood shard add'",
+			"1004 Shard 1 cannot be retired: there is no other shard that stays; add one with 'cordwood shard add'",
 		},
 		{"create-shard n1,n2", "shard 2 v1 want2 [n1 n2] learners[] founders[n1 n2] removed[]"},
 		{"create a time:ts9! append_mode=true", "a=1 v1 @2 time:timestampnanosecond/1! append_mode=true"},
 		{"create b time:ts9! append_mode=false", "b=2 v1 @1 time:timestampnanosecond/1! append_mode=false"},
-		{"retire 2 v=1", "1006 Shard 2 cannot be taken away: it is not retiring, so that tables may come to it"},
+		{"retire 2 v=1", "1006 Shard 2 cannot be retired: it is not in the state retiring, so it may still get tables"},
 		{"change-shard 2 v=1 retiring=true", "shard 2 v2 want2 [n1 n2] learners[] founders[n1 n2] removed[] retiring"},
 		{
 			"change-shard 1 v=0 retiring=true",
-			"1004 Shard 1 cannot be taken away: there is no other shard that stays; add one with 'cordwood shard add'",
+			"1004 Shard 1 cannot be retired: there is no other shard that stays; add one with 'cordwood shard add'",
 		},
 		{"retire 2 v=1", "5001 Shard 2 has version 2 and not 1: it was changed meanwhile; look at it again"},
-		{"retire 2 v=2", "1006 Shard 2 cannot be taken away: table `a` needs it"},
+		{"retire 2 v=2", "1006 Shard 2 cannot be retired: table `a` needs it"},
 	})
-	// Nothing comes to a shard that retires, whatever the numbers of tables are.
+	// A retiring shard gets no tables, whatever the numbers of tables are.
 	r.steps([][2]string{
 		{
 			"ensure c time:ts9! | d time:ts9!",
@@ -63,16 +63,16 @@ func TestRetireShard(t *testing.T) {
 			"1006 Table `b` cannot be placed on shard 2, which is being taken away: choose another one",
 		},
 	})
-	// Rows that stay behind need it, and so does a copy that is under way.
+	// Rows that stay in it need it, and so does a running copy.
 	r.steps([][2]string{
 		{"place 1 epoch=1 shards=1", "a=1 v2 @2 @1 time:timestampnanosecond/1! append_mode=true"},
-		{"retire 2 v=2", "1006 Shard 2 cannot be taken away: table `a` needs it"},
+		{"retire 2 v=2", "1006 Shard 2 cannot be retired: table `a` needs it"},
 		{"change-shard 2 v=2 retiring=false", "shard 2 v3 want2 [n1 n2] learners[] founders[n1 n2] removed[]"},
 		{"change-shard 2 v=3 retiring=false", "shard 2 v4 want2 [n1 n2] learners[] founders[n1 n2] removed[]"},
 		{"place 2 epoch=1 step=begin shards=2", "b=2 v2 @1 copy6 time:timestampnanosecond/1! append_mode=false"},
 		{"drop a", "dropped [1]"},
 		{"change-shard 2 v=4 retiring=true", "shard 2 v5 want2 [n1 n2] learners[] founders[n1 n2] removed[] retiring"},
-		{"retire 2 v=5", "1006 Shard 2 cannot be taken away: table `b` needs it"},
+		{"retire 2 v=5", "1006 Shard 2 cannot be retired: table `b` needs it"},
 		{"place 2 epoch=1 step=give_up copy=6", "b=2 v3 @1 time:timestampnanosecond/1! append_mode=false; dropped [6]"},
 	})
 	// So do operations.
@@ -80,16 +80,16 @@ func TestRetireShard(t *testing.T) {
 		{"op replica-repair shard=2", "op 1 v1 replica-repair running"},
 		{
 			"retire 2 v=5",
-			"1006 Shard 2 cannot be taken away: operation 1 (replica-repair) needs it; wait for it, or cancel it",
+			"1006 Shard 2 cannot be retired: operation 1 (replica-repair) needs it; wait for it, or cancel it",
 		},
 		{"op replica-repair id=1 v=1 shard=2 state=done", "op 1 v2 replica-repair done"},
 		{"op table-move table=3 to=1,2", "op 2 v1 table-move running"},
-		{"retire 2 v=5", "1006 Shard 2 cannot be taken away: operation 2 (table-move) needs it; wait for it, or cancel it"},
+		{"retire 2 v=5", "1006 Shard 2 cannot be retired: operation 2 (table-move) needs it; wait for it, or cancel it"},
 		{"op table-move id=2 v=1 table=3 to=1,2 state=failed", "op 2 v2 table-move failed"},
 		{"retire 2 v=5", "shard 2 v6 want2 [] learners[] founders[] removed[n1 n2] retiring"},
 		{"retire 2 v=6", "4005 Shard 2 not found; it may have been taken away already"},
 	})
-	// Its id is not used again, and its nodes delete what they have, or are removed.
+	// Its id is not used again. Its nodes delete their replicas, or are removed.
 	r.steps([][2]string{
 		{"create-shard n1 id=2", "5001 Shard 2 cannot be created: the next one is 3; another was made meanwhile"},
 		{"change-shard 2 v=6 add=n1", "4005 Shard 2 not found"},
@@ -115,8 +115,8 @@ func TestRetireShard(t *testing.T) {
 	}
 }
 
-// TestRetireInHistory keeps a shard's id in the history of a table that was handed over from it: that is
-// no reason to keep the shard.
+// TestRetireInHistory keeps a shard's id in the placement history of a table that was moved from
+// it. That is no reason to keep the shard.
 func TestRetireInHistory(t *testing.T) {
 	r := newRunner(t)
 	r.steps([][2]string{
@@ -126,7 +126,7 @@ func TestRetireInHistory(t *testing.T) {
 		{"change-shard 1 v=0 retiring=true", "shard 1 v1 want0 [n1] learners[] founders[] removed[] retiring"},
 		{"place 1 epoch=1 step=begin shards=2", "m=1 v2 @1 copy2 time:timestampnanosecond/1! append_mode=true"},
 		{"place 1 epoch=1 step=close copy=2", "m=1 v3 @1 @1closed copy2 time:timestampnanosecond/1! append_mode=true"},
-		{"retire 1 v=1", "1006 Shard 1 cannot be taken away: table `m` needs it"},
+		{"retire 1 v=1", "1006 Shard 1 cannot be retired: table `m` needs it"},
 		{
 			"place 1 epoch=2 step=finish copy=2",
 			"m=2 v4 @1handed @2 time:timestampnanosecond/1! append_mode=true; dropped [1]",
@@ -135,7 +135,8 @@ func TestRetireInHistory(t *testing.T) {
 	})
 }
 
-// TestRetireIsWatched follows the state: who has a copy of it forgets the shard, also who comes later.
+// TestRetireIsWatched checks that copies of the state remove the shard, including copies that are
+// made later.
 func TestRetireIsWatched(t *testing.T) {
 	r := newRunner(t)
 	ended := errors.New("enough was seen")
@@ -170,7 +171,8 @@ func TestRetireIsWatched(t *testing.T) {
 	}
 }
 
-// TestRetireNeedsVersion refuses both commands while the cluster uses a version that does not have them.
+// TestRetireNeedsVersion checks that both commands are refused while the cluster's version does not
+// have them.
 func TestRetireNeedsVersion(t *testing.T) {
 	for _, line := range []string{"change-shard 2 v=1 retiring=true", "retire 2 v=1"} {
 		cmd := command(t, line)
@@ -183,8 +185,8 @@ func TestRetireNeedsVersion(t *testing.T) {
 	}
 }
 
-// TestShardRemoveNeedsVersion refuses the record of a removal before the version that has it: programs of before
-// would not carry it out.
+// TestShardRemoveNeedsVersion checks that the record of a removal is refused before the version
+// that has it, because older programs would not carry it out.
 func TestShardRemoveNeedsVersion(t *testing.T) {
 	op := &metapb.Operation{
 		Kind: "shard-remove", Progress: &metapb.Operation_ShardRemove{ShardRemove: &metapb.ShardRemoveProgress{ShardId: 2}},

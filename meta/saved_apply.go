@@ -68,7 +68,8 @@ func replacedSaved(tx *catalog.Tx, cmd *metapb.PutSaved) (*metapb.Saved, error) 
 	return changeableSaved(tx, s.Kind, s.Name, s.Owner, cmd.IfVersion, cmd.Manage)
 }
 
-// changeableSaved returns the value that a user sees, if it has the version and the user may change it.
+// changeableSaved returns the value that a user sees if it has the given version and the user may
+// change it.
 func changeableSaved(
 	tx *catalog.Tx, kind, name, owner string, version uint64, manage bool,
 ) (*metapb.Saved, error) {
@@ -106,9 +107,9 @@ func checkSavedRoom(tx *catalog.Tx, s, old *metapb.Saved, now int64) (expired []
 	more := uint64(s.Size) - uint64(old.GetSize()) // added to what old is a part of
 	switch {
 	case old == nil && all.Count >= catalog.MaxSaved:
-		return nil, refuse("%d things are saved, the most that are allowed", all.Count)
+		return nil, refuse("%d values are saved, the maximum", all.Count)
 	case old == nil && s.Owner != "" && owned.Count >= catalog.MaxSavedOwner:
-		return nil, refuse("user %s has saved %d things, the most that are allowed", s.Owner, owned.Count)
+		return nil, refuse("user %s has saved %d values, the maximum", s.Owner, owned.Count)
 	case grows && s.Owner != "" && owned.Bytes+more > catalog.MaxOwnerSavedBytes:
 		return nil, refuse("all values of user %s would have %d bytes, at most %d are allowed", s.Owner, owned.Bytes+more,
 			catalog.MaxOwnerSavedBytes)

@@ -21,7 +21,7 @@ import (
 // SavedKinds lists the kinds of saved values.
 func SavedKinds() []string { return []string{"search", "sql", "view", savedrules.Link} }
 
-// maxSavedName is the most characters of a name.
+// maxSavedName is the maximum length of a name in characters.
 const maxSavedName = 128
 
 // CheckSavedName refuses unknown kinds and invalid names.
@@ -29,7 +29,7 @@ func CheckSavedName(kind, name string) error {
 	control := func(c rune) bool { return c == '/' || unicode.IsControl(c) }
 	switch {
 	case !slices.Contains(SavedKinds(), kind):
-		return errs.New(errs.InvalidArguments, "%.40q is no kind of saved things; use one of %s", kind,
+		return errs.New(errs.InvalidArguments, "%.40q is not a kind of saved value; use one of %s", kind,
 			strings.Join(SavedKinds(), ", "))
 	case name == "":
 		return errs.New(errs.InvalidArguments, "the name of the saved %s is empty", kind)
@@ -46,12 +46,12 @@ func checkSavedOwner(owner string) error {
 	if strings.ContainsRune(owner, 0) {
 		return errs.New(errs.InvalidArguments, "the name of a user has a NUL character")
 	}
-	return checkText("owner of a saved thing", owner, false)
+	return checkText("owner of a saved value", owner, false)
 }
 
 func checkSaved(s *metapb.Saved, value []byte) error {
 	if s == nil {
-		return errs.New(errs.InvalidArguments, "Save: nothing is given")
+		return errs.New(errs.InvalidArguments, "Save: no value is given")
 	}
 	if err := CheckSavedName(s.Kind, s.Name); err != nil {
 		return err
@@ -77,7 +77,7 @@ func prepareDropSaved(d *metapb.DropSaved) error {
 	return checkSavedOwner(d.Owner)
 }
 
-// prepareRestoreSaved also refuses a version that is so high that the counter could overflow.
+// prepareRestoreSaved also refuses a version so high that the counter could overflow.
 func prepareRestoreSaved(r *metapb.RestoreSaved) error {
 	if err := checkSaved(r.Saved, r.Value); err != nil {
 		return err
@@ -88,7 +88,8 @@ func prepareRestoreSaved(r *metapb.RestoreSaved) error {
 	return nil
 }
 
-// ReadSaved sends saved values. Only the leader answers, so that users see the values that they stored.
+// ReadSaved sends saved values. Only the leader answers, so that users see the values that they
+// stored.
 func (m *Meta) ReadSaved(
 	req *metapb.ReadSavedRequest, stream grpc.ServerStreamingServer[metapb.ReadSavedResponse],
 ) error {
@@ -126,7 +127,7 @@ func (m *Meta) readSaved(
 			return err
 		})
 		if err != nil {
-			return errs.Wrap(errs.Internal, err, "read what is saved")
+			return errs.Wrap(errs.Internal, err, "read saved values")
 		}
 		for _, s := range piece {
 			if err := send(s); err != nil {

@@ -15,7 +15,7 @@ import (
 	"cordwood/proto/savedrules"
 )
 
-// proposed runs a command at a time as it would run behind the log.
+// proposed runs a command at a given time, as the state machine would.
 func (r *runner) proposed(cmd *metapb.Command, at int64) *metapb.Result {
 	r.t.Helper()
 	cmd.TimeUnixNano = at
@@ -107,7 +107,8 @@ func TestApplySaved(t *testing.T) {
 	}
 }
 
-// What is replaced and removed leaves nothing behind, and the totals are those of what is there.
+// TestSavedTotals checks that nothing is left of replaced and removed values, and that the totals
+// match the stored values.
 func TestSavedTotals(t *testing.T) {
 	r := newRunner(t)
 	r.do("bootstrap c1 shards=1")
@@ -136,7 +137,8 @@ func TestSavedTotals(t *testing.T) {
 	}
 }
 
-// One owner has 500 things, and links that nobody reads make room.
+// TestSavedRoom checks the limit of 500 values for one owner, and that unused links are deleted to
+// make room.
 func TestSavedRoom(t *testing.T) {
 	r := newRunner(t)
 	r.do("bootstrap c1 shards=1")
@@ -151,7 +153,7 @@ func TestSavedRoom(t *testing.T) {
 		return r.proposed(putSaved("sql", fmt.Sprint("s", at), "ann", "1", false, false, 0), at)
 	}
 	if got := one(80 * day); errs.Code(got.ErrorCode) != errs.InvalidArguments ||
-		!strings.Contains(got.ErrorMessage, "user ann has saved 500 things") {
+		!strings.Contains(got.ErrorMessage, "user ann has saved 500 values") {
 		t.Errorf("one too many: %v", got)
 	}
 	if got := r.proposed(putSaved("sql", "s", "bob", "1", false, false, 0), 80*day); got.ErrorCode != 0 {
@@ -174,8 +176,8 @@ func TestSavedRoom(t *testing.T) {
 	}
 }
 
-// One owner has a part of the room for values, so that a user cannot take it from all others. What others have
-// is not counted, and neither is what a change replaces.
+// TestSavedRoomOfOwner checks that one owner can use only a part of the space, so that a user
+// cannot take it from all others. Values of others do not count, and neither do replaced values.
 func TestSavedRoomOfOwner(t *testing.T) {
 	r := newRunner(t)
 	r.do("bootstrap c1 shards=1")
@@ -208,7 +210,8 @@ func TestSavedRoomOfOwner(t *testing.T) {
 	}
 }
 
-// A restore keeps what is newer, and numbers go on above those of the backup.
+// TestRestoreSaved checks that a restore keeps newer values, and that new versions are above those
+// of the backup.
 func TestRestoreSaved(t *testing.T) {
 	r := newRunner(t)
 	r.do("bootstrap c1 shards=1")
@@ -234,11 +237,11 @@ func TestRestoreSaved(t *testing.T) {
 	}
 }
 
-// What users see: their own things, and the shared ones.
+// TestReadSaved checks that users see their own values and the shared ones.
 func TestReadSaved(t *testing.T) {
 	r := newRunner(t)
 	r.do("bootstrap c1 shards=1")
-	for i := range 40 { // several pieces
+	for i := range 40 { // enough for several pieces
 		for _, owner := range []string{"ann", "bob"} {
 			r.proposed(putSaved("sql", fmt.Sprint(owner, i), owner, "1", i%2 == 0, false, 0), 1)
 		}
@@ -272,7 +275,8 @@ func TestReadSaved(t *testing.T) {
 	}
 }
 
-// A version of a pipeline says who stored it and why, and is refused if its author did not see the newest one.
+// TestPipelineBasedOn checks that a version of a pipeline records who stored it and why, and is
+// refused if its author did not see the newest one.
 func TestPipelineBasedOn(t *testing.T) {
 	r := newRunner(t)
 	r.do("bootstrap c1 shards=1")
@@ -311,7 +315,8 @@ func TestPipelineBasedOn(t *testing.T) {
 	}
 }
 
-// An older cluster stores a pipeline without its author, whom its members do not know.
+// TestAuthorsOfOlderClusters checks that a cluster of an older version stores a pipeline without
+// its author, whom older members do not know.
 func TestAuthorsOfOlderClusters(t *testing.T) {
 	cmd := &metapb.Command{Op: &metapb.Command_PutPipeline{PutPipeline: &metapb.PutPipeline{By: "ann"}}}
 	if err := checkGate(cmd, metapb.ProtocolSaved); err != nil || cmd.GetPutPipeline().By != "ann" {

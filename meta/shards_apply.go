@@ -13,7 +13,7 @@ import (
 
 // After the log: shards and placement.
 
-// applyCreateShard makes a shard whose group is founded by the given nodes.
+// applyCreateShard creates a shard whose group is founded by the given nodes.
 func applyCreateShard(tx *catalog.Tx, cmd *metapb.CreateShard, c *change) (*metapb.Result, error) {
 	for _, id := range cmd.Replicas {
 		if err := checkTakes(tx, id); err != nil {
@@ -34,7 +34,7 @@ func applyCreateShard(tx *catalog.Tx, cmd *metapb.CreateShard, c *change) (*meta
 		Want: cmd.Want, Version: 1,
 	}
 	if s.Incarnation > 1 {
-		s.AnewIncarnation = s.Incarnation // what a folder has under this id is of a shard that was forgotten
+		s.AnewIncarnation = s.Incarnation // a folder with this id belongs to a forgotten shard
 	}
 	if err := tx.Shards.Put(s); err != nil {
 		return nil, err
@@ -54,8 +54,8 @@ func applyCreateShard(tx *catalog.Tx, cmd *metapb.CreateShard, c *change) (*meta
 	return &metapb.Result{Shard: s}, nil
 }
 
-// applyFoundShards notes that a founder has made its replicas. It does not count as a change of
-// the shard: a change of one need not look at it again for that.
+// applyFoundShards records that a founder has created its replicas. It does not count as a change
+// of the shard, so other changes need not read the shard again.
 func applyFoundShards(tx *catalog.Tx, cmd *metapb.FoundShards, c *change) (*metapb.Result, error) {
 	for _, f := range cmd.Shards {
 		s, err := tx.Shards.Get(f.Id)
@@ -89,17 +89,18 @@ func checkTakes(tx *catalog.Tx, id string) error {
 		return err
 	}
 	if leaves(n) {
-		return errs.New(errs.InvalidArguments, "Node %s gets no replicas: it is being drained, or was; end that first", id)
+		return errs.New(errs.InvalidArguments, "Node %s cannot get a replica: it is being drained or was drained; undo "+
+			"that first", id)
 	}
 	return nil
 }
 
-// leaves reports whether the node gives its replicas away.
+// leaves reports whether the node is giving its replicas away.
 func leaves(n *metapb.Node) bool {
 	return n.State == metapb.NodeState_NODE_STATE_DRAINING || n.State == metapb.NodeState_NODE_STATE_DRAINED
 }
 
-// applyChangeShard changes a shard that was not changed since the proposer looked.
+// applyChangeShard changes a shard that has not changed since the proposer read it.
 func applyChangeShard(tx *catalog.Tx, cmd *metapb.ChangeShard, c *change) (*metapb.Result, error) {
 	s, err := tx.Shards.Get(cmd.ShardId)
 	switch {
@@ -168,8 +169,8 @@ func promote(s *metapb.Shard, node string) error {
 	return nil
 }
 
-// recovered begins a new incarnation of a shard with the one replica that an operator
-// recovered. What the others have on disk is left where it is.
+// recovered begins a new incarnation of a shard with the one replica that an operator recovered.
+// The files of the other replicas are left in place.
 func recovered(s *metapb.Shard, r *metapb.Recovered) error {
 	switch {
 	case !slices.Contains(s.Replicas, r.NodeId) && !slices.Contains(s.Learners, r.NodeId):
@@ -186,13 +187,13 @@ func recovered(s *metapb.Shard, r *metapb.Recovered) error {
 	return nil
 }
 
-// anewStep is what a shard's incarnation grows by when it is made anew: 'cordwood recover' on a
-// folder of before, which adds one, leads to none that the cluster takes back. It is part of the
-// state machine.
+// anewStep is added to a shard's incarnation when the shard is created again. 'cordwood recover' on
+// an old folder adds one, and the result must not be an incarnation that the cluster accepts. It is
+// part of the state machine.
 const anewStep = 1000
 
-// madeAnew begins a new incarnation of a shard without rows. What was placed somewhere before
-// is left on disk where it is, by nodes that come back too.
+// madeAnew begins a new incarnation of a shard without rows. Nodes that had replicas before keep
+// their files.
 func madeAnew(tx *catalog.Tx, s *metapb.Shard, nodes []string) error {
 	for _, id := range nodes {
 		if slices.Contains(s.Removed, id) {
@@ -209,7 +210,7 @@ func madeAnew(tx *catalog.Tx, s *metapb.Shard, nodes []string) error {
 	return nil
 }
 
-// removeReplica takes a node out of the shard; what it has on disk is to be deleted.
+// removeReplica removes a node from the shard. The node will delete its files.
 func removeReplica(s *metapb.Shard, node string) error {
 	rest, voter := without(s.Replicas, node)
 	learners, learner := without(s.Learners, node)
@@ -225,7 +226,7 @@ func removeReplica(s *metapb.Shard, node string) error {
 	return nil
 }
 
-// without returns the list without the element, and whether it had it.
+// without returns the list without the element, and whether the element was in it.
 func without(list []string, s string) ([]string, bool) {
 	i := slices.Index(list, s)
 	if i < 0 {
@@ -234,8 +235,8 @@ func without(list []string, s string) ([]string, bool) {
 	return slices.Delete(slices.Clone(list), i, i+1), true
 }
 
-// applyPlaceTable has other shards take a table's writes from the next epoch on. If that
-// was done already, nothing changes.
+// applyPlaceTable gives a table's writes to other shards from the next epoch on. If that was done
+// already, nothing changes.
 func applyPlaceTable(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *change) (*metapb.Result, error) {
 	if cmd.Step != metapb.PlaceTable_STEP_UNSPECIFIED {
 		return applyHandoff(tx, cmd, now, c)
@@ -282,9 +283,9 @@ func applyPlaceTable(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *chang
 	return &metapb.Result{Tables: c.Tables}, tx.Tables.Place(t, old)
 }
 
-// loads returns the shards that a new table may get, and how many tables each has. Shards that
-// are retiring get none. From version 2 on shards that are about to move, because a node of theirs
-// is drained, are left out while there are others.
+// loads returns the shards that a new table may get, and how many tables each has. Retiring shards
+// are excluded. From version 2 on, shards that are about to move because one of their nodes is
+// being drained are excluded too, unless there are no others.
 func loads(tx *catalog.Tx) ([]placement.Load, error) {
 	all := tx.Shards.Loads()
 	if tx.ClusterVersion() < metapb.ProtocolCluster {

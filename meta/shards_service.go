@@ -12,11 +12,11 @@ import (
 // Before the log: shards and placement.
 
 const (
-	// maxReplicas is the most replicas of a shard, learners included.
+	// maxReplicas is the maximum number of replicas of a shard, including learners.
 	maxReplicas = 9
-	// maxWant is the most replicas that a shard may be asked to have.
+	// maxWant is the maximum wanted number of replicas.
 	maxWant = 7
-	// maxPartitions is the most shards that take the writes of one table.
+	// maxPartitions is the maximum number of shards that take the writes of one table.
 	maxPartitions = 256
 )
 
@@ -30,7 +30,7 @@ func prepareCreateShard(s *metapb.CreateShard) error {
 	return checkWant(s.Want)
 }
 
-// checkFounders refuses nodes that cannot make a group together.
+// checkFounders refuses nodes that cannot form a group.
 func checkFounders(what string, nodes []string) error {
 	if n := len(nodes); n == 0 || n > maxWant {
 		return errs.New(errs.InvalidArguments, "%s on %d nodes: 1 to %d are possible", what, n, maxWant)
@@ -67,7 +67,7 @@ func prepareChangeShard(s *metapb.ChangeShard) error {
 	case *metapb.ChangeShard_Recovered:
 		node = change.Recovered.GetNodeId()
 	case *metapb.ChangeShard_MadeAnew:
-		return checkFounders(fmt.Sprintf("Make shard %d anew", s.ShardId), change.MadeAnew.GetNodeIds())
+		return checkFounders(fmt.Sprintf("Create shard %d again", s.ShardId), change.MadeAnew.GetNodeIds())
 	case *metapb.ChangeShard_Want:
 		return checkWant(change.Want)
 	case *metapb.ChangeShard_Retiring:

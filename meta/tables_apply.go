@@ -15,10 +15,10 @@ import (
 
 // After the log: tables.
 
-// maxConflicts is the most conflicts that an answer lists.
+// maxConflicts is the maximum number of conflicts in an answer.
 const maxConflicts = 64
 
-// conflictError is the refusal of columns that disagree with a table's.
+// conflictError is the error for columns that disagree with the columns of a table.
 type conflictError struct {
 	refusal   *errs.Error
 	conflicts []*metapb.Conflict
@@ -45,8 +45,8 @@ type draft struct {
 	changed bool
 }
 
-// ensure collects the changes of an EnsureSchema in memory. Nothing is written
-// before all demands turned out possible.
+// ensure collects the changes of an EnsureSchema in memory. Nothing is written before all demands
+// have been found possible.
 type ensure struct {
 	tx     *catalog.Tx
 	now    int64
@@ -54,13 +54,13 @@ type ensure struct {
 	byName map[string]*draft
 	order  []*draft
 	made   uint64
-	limit  uint64 // tables that there may be
-	// private says that the database svc_private has to be created.
+	limit  uint64 // maximum number of tables
+	// private means that the database svc_private has to be created.
 	private bool
 }
 
-// applyEnsureSchema creates the missing tables and adds the missing columns of
-// all demands, or refuses them all.
+// applyEnsureSchema creates the missing tables and adds the missing columns of all demands, or
+// refuses them all.
 func applyEnsureSchema(
 	tx *catalog.Tx, cmd *metapb.EnsureSchema, limit uint64, now int64, c *change,
 ) (*metapb.Result, error) {
@@ -124,7 +124,7 @@ func (e *ensure) all(cmd *metapb.EnsureSchema) (*metapb.Result, error) {
 	return result, nil
 }
 
-// demand brings the draft of one demanded table up to what is asked for.
+// demand changes the draft of one table as demanded.
 func (e *ensure) demand(d *metapb.TableDemand) (*draft, []*metapb.Conflict, error) {
 	key := demandKey(d)
 	t := e.byName[key]
@@ -164,8 +164,8 @@ func (e *ensure) demand(d *metapb.TableDemand) (*draft, []*metapb.Conflict, erro
 	return t, nil, catalog.CheckColumnCount(t.table)
 }
 
-// database refuses a demand whose database does not exist. The database of the server's own tables
-// is created with the first of them.
+// database refuses a demand for a database that does not exist. The database of the server's own
+// tables is created with its first table.
 func (e *ensure) database(d *metapb.TableDemand) error {
 	had, err := e.tx.Databases.Get(d.Database)
 	switch {
@@ -198,7 +198,7 @@ func (e *ensure) create(d *metapb.TableDemand) (*schemapb.Table, error) {
 	return t, nil
 }
 
-// checkTableCount refuses a table beyond the cap; more are drafted already.
+// checkTableCount refuses a table beyond the limit. more tables are drafted already.
 func checkTableCount(tx *catalog.Tx, more, limit uint64, database, name string) error {
 	if tx.Tables.Count()+more >= limit {
 		return errs.New(errs.InvalidArguments, "Table `%s` cannot be created: there are %d tables, the most that are "+
@@ -208,8 +208,8 @@ func checkTableCount(tx *catalog.Tx, more, limit uint64, database, name string) 
 	return nil
 }
 
-// tableLimit returns how many tables there may be after the command, which says so itself: a
-// setting of one member must not make it decide otherwise than the others.
+// tableLimit returns the maximum number of tables after the command. The command contains it, so
+// that a setting of one member does not make it decide differently from the others.
 func tableLimit(cmd *metapb.Command) uint64 {
 	if cmd.MaxTables > 0 {
 		return uint64(cmd.MaxTables)
@@ -217,8 +217,8 @@ func tableLimit(cmd *metapb.Command) uint64 {
 	return catalog.MaxTables
 }
 
-// place gives a new table its shards and counts it there: one, or as many as its option
-// partitions asks for and there are.
+// place assigns a new table to its shards and counts it there: to one, or to as many as its option
+// partitions asks for and as exist.
 func place(t *schemapb.Table, loads []placement.Load) error {
 	first, ok := placement.Pick(loads, t.Database, t.Name)
 	if !ok {
@@ -245,7 +245,7 @@ func place(t *schemapb.Table, loads []placement.Load) error {
 	return nil
 }
 
-// needTable returns the table, or refuses.
+// needTable returns the table, or an error if it does not exist.
 func needTable(tx *catalog.Tx, database, name string) (*schemapb.Table, error) {
 	if _, err := needDatabase(tx, database); err != nil {
 		return nil, err
@@ -277,7 +277,7 @@ func applyCreateTable(
 	if err := checkTableCount(tx, 0, limit, database, name); err != nil {
 		return nil, err
 	}
-	if cmd.Table.Restored == nil { // the rows of a backup have the marks that it says
+	if cmd.Table.Restored == nil { // the rows of a backup have the marks that the backup says
 		markNew(tx, cmd.Table.Columns)
 	}
 	t := catalog.NewTable(database, name, cmd.Table.Columns, cmd.Table.Options, now)
@@ -298,7 +298,7 @@ func applyCreateTable(
 	return &metapb.Result{Tables: c.Tables}, tx.Tables.Create(t)
 }
 
-// markNew gives columns without rows the mark WithinDouble, as far as they can have it.
+// markNew marks columns without rows as WithinDouble where possible.
 func markNew(tx *catalog.Tx, columns []*schemapb.Column) {
 	if tx.ClusterVersion() < metapb.ProtocolWidening {
 		return
@@ -308,7 +308,8 @@ func markNew(tx *catalog.Tx, columns []*schemapb.Column) {
 	}
 }
 
-// setOptions sets options of a table. Clusters of old versions cannot spread every kind of table.
+// setOptions sets options of a table. Clusters with old versions cannot give several shards to
+// every kind of table.
 func setOptions(tx *catalog.Tx, t *schemapb.Table, options map[string]string) (changed bool, err error) {
 	changed, err = catalog.SetOptions(t, options)
 	if err == nil && tx.ClusterVersion() < metapb.ProtocolHandoff {
@@ -360,7 +361,7 @@ func applyAlterTable(tx *catalog.Tx, cmd *metapb.AlterTable, c *change) (*metapb
 	return result, tx.Tables.Put(t)
 }
 
-// completeRestore notes that a restored table has all its rows.
+// completeRestore records that a restored table has all its rows.
 func completeRestore(t *schemapb.Table, complete bool) (changed bool, err error) {
 	if t.Restored == nil {
 		return false, errs.New(errs.InvalidArguments, "Table `%s` is not being restored",
@@ -382,7 +383,7 @@ func applyRename(tx *catalog.Tx, t *schemapb.Table, name string, c *change) (*me
 	oldName := t.Name
 	t.Name = name
 	if t.Restored.GetReplaces() != "" {
-		t.Restored.Replaces = "" // whoever renames it takes it for a table of its own
+		t.Restored.Replaces = "" // a user who renames it considers it a separate table
 	}
 	t.Version++
 	c.Tables = []*schemapb.Table{t}
@@ -401,8 +402,8 @@ func applyDropTable(tx *catalog.Tx, cmd *metapb.DropTable, now int64, c *change)
 	return &metapb.Result{DroppedTables: c.DroppedTables}, err
 }
 
-// applyTruncateTable drops the table and creates it again as it is, under a new
-// id and on the same shard. Batches for the old id are refused like batches for a dropped table.
+// applyTruncateTable drops the table and creates it again unchanged, with a new id and on the same
+// shard. Batches for the old id are refused like batches for a dropped table.
 func applyTruncateTable(tx *catalog.Tx, cmd *metapb.TruncateTable, now int64, c *change) (*metapb.Result, error) {
 	t, err := needTable(tx, cmd.Database, cmd.Name)
 	if err != nil {
@@ -417,7 +418,7 @@ func applyTruncateTable(tx *catalog.Tx, cmd *metapb.TruncateTable, now int64, c 
 	reopen(t, now)
 	t.OriginId, t.Placement = 0, t.Placement[len(t.Placement)-1:]
 	if t.Restored.GetReplaces() != "" {
-		t.Restored.Complete = false // the restore that made it fills it again
+		t.Restored.Complete = false // the restore that created it fills it again
 	} else if t.Restored.GetComplete() {
 		t.Restored = nil // its rows no longer come from the backup
 	}

@@ -9,10 +9,10 @@ import (
 
 // Before the log: tables.
 
-// maxDemands is the most tables that one EnsureSchema may name.
+// maxDemands is the maximum number of tables in one EnsureSchema.
 const maxDemands = 10_000
 
-// checkTable refuses a name that a table cannot get.
+// checkTable refuses a name that a table cannot have.
 func checkTable(database, name string) error {
 	if err := checkDatabase(database); err != nil {
 		return err
@@ -20,7 +20,8 @@ func checkTable(database, name string) error {
 	return schema.CheckTableName(name)
 }
 
-// checkDemand is checkTable for a demand, which may ask for a table of the server's own.
+// checkDemand does what checkTable does for a demand, which may also be for one of the server's own
+// tables.
 func checkDemand(d *metapb.TableDemand) error {
 	if d.Internal && d.Database == schema.PrivateDatabase {
 		return schema.CheckTableName(d.Name)
@@ -28,8 +29,8 @@ func checkDemand(d *metapb.TableDemand) error {
 	return checkTable(d.Database, d.Name)
 }
 
-// prepareEnsureSchema checks columns by themselves, since the state machine may
-// add any of them, and completes the options of tables that may be created.
+// prepareEnsureSchema checks single columns, since the state machine may add any of them, and
+// completes the options of tables that may be created.
 func prepareEnsureSchema(e *metapb.EnsureSchema) error {
 	e.Parts = nil
 	if len(e.Tables) > maxDemands {
@@ -59,7 +60,7 @@ func prepareEnsureSchema(e *metapb.EnsureSchema) error {
 func prepareCreateTable(c *metapb.CreateTable) error {
 	t := c.Table
 	if t == nil {
-		return errs.New(errs.InvalidArguments, "Create a table: no table is given")
+		return errs.New(errs.InvalidArguments, "Create a table: the request has no table")
 	}
 	if err := checkTable(t.Database, t.Name); err != nil {
 		return err
@@ -113,12 +114,12 @@ func prepareAlterTable(a *metapb.AlterTable) error {
 	case *metapb.AlterTable_ModifyColumn:
 		m := change.ModifyColumn
 		if t := schema.Type(m.GetType()); m.GetType() < 0 || m.GetType() > 255 || !t.Valid() {
-			return errs.New(errs.InvalidArguments, "Column `%s` is given no valid type (%d)", m.GetName(), m.GetType())
+			return errs.New(errs.InvalidArguments, "Column `%s`: %d is not a valid type", m.GetName(), m.GetType())
 		}
 		return nil
 	case *metapb.AlterTable_ModifyIndex:
 		if x := change.ModifyIndex.GetIndex(); x != nil && !schema.IndexKind(x.Kind).Valid() {
-			return errs.New(errs.InvalidArguments, "Column `%s` is given no valid index (%d)",
+			return errs.New(errs.InvalidArguments, "Column `%s`: %d is not a valid index",
 				change.ModifyIndex.GetName(), x.Kind)
 		}
 		return nil
@@ -128,7 +129,7 @@ func prepareAlterTable(a *metapb.AlterTable) error {
 	return errs.New(errs.InvalidArguments, "Alter table `%s`: no change is given", a.Name)
 }
 
-// normalizeOptions puts the values of options that are to be set into their normal form.
+// normalizeOptions normalises the values of options that are to be set.
 func normalizeOptions(options map[string]string) error {
 	for key, value := range options {
 		if err := checkStored(key); err != nil {
@@ -143,7 +144,7 @@ func normalizeOptions(options map[string]string) error {
 	return nil
 }
 
-// checkStored refuses an option that is none, or that is not a property of a table.
+// checkStored refuses an unknown option, or one that is not a property of a table.
 func checkStored(key string) error {
 	if key == schema.OptionAutoCreateTable {
 		return errs.New(errs.InvalidArguments, "Option `%s` is given with a write and cannot be set on a table", key)

@@ -2,8 +2,8 @@ package meta
 
 import "cordwood/proto/metapb"
 
-// This file says which version of the cluster a command needs where its kind alone does not say it: a kind
-// that older programs know may have parts that they do not.
+// This file determines which version of the cluster a command needs if its kind alone does not
+// determine it: a command of an old kind may have new fields that older programs do not know.
 
 // always returns a rule for commands that all need one version.
 func always(version uint32) func(*metapb.Command) uint32 {

@@ -10,7 +10,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// The whole state is sent in these pieces.
+// The limits of the pieces in which the state is sent.
 const (
 	pieceTables    = 1000
 	pieceBytes     = 1 << 20
@@ -18,8 +18,8 @@ const (
 	piecePipelines = 5000
 )
 
-// Watch sends the whole state, in pieces, and then every change in log order. A
-// watch that cannot keep up is ended with an error; it should be begun anew.
+// Watch sends the whole state, in pieces, and then every change in log order. If a watch cannot
+// keep up, it is ended with an error and should be restarted.
 func (m *Meta) Watch(_ *metapb.WatchRequest, stream grpc.ServerStreamingServer[metapb.WatchResponse]) error {
 	m.metrics.watches.Inc()
 	defer m.metrics.watches.Dec()
@@ -56,11 +56,11 @@ func (s *machine) watch(ctx context.Context, send func(*metapb.WatchResponse) er
 
 // sendState sends the whole state and returns the index of its first piece.
 //
-// Each piece is read by a transaction of its own, so that a slow receiver does not
-// keep the file's pages from being used again. Later pieces may therefore hold
-// newer objects than the first one's index says. The changes after that index,
-// which follow, bring the receiver to one state; since tables carry a version and
-// ids are never reused, it can see that a change is older than what it has.
+// Each piece is read in its own transaction, so that a slow receiver does not prevent the file's
+// pages from being reused. Later pieces may therefore have newer objects than the index of the
+// first piece. The changes after that index follow and bring the receiver to one state. Since
+// tables have a version and ids are never reused, the receiver can see that a change is older than
+// what it has.
 func (s *machine) sendState(ctx context.Context, send func(*metapb.WatchResponse) error) (uint64, error) {
 	first := &metapb.WatchResponse{Reset_: true, Partial: true}
 	if err := s.catalog.View(func(tx *catalog.Tx) error { return fillFirst(first, tx) }); err != nil {
@@ -78,7 +78,7 @@ func (s *machine) sendState(ctx context.Context, send func(*metapb.WatchResponse
 	return first.Index, s.sendTables(ctx, first.Index, send)
 }
 
-// fillFirst fills the first piece with all that is small.
+// fillFirst fills the first piece with everything small.
 func fillFirst(first *metapb.WatchResponse, tx *catalog.Tx) (err error) {
 	first.Index, _ = tx.Applied()
 	first.ClusterId = tx.ClusterID()
@@ -102,7 +102,7 @@ func fillFirst(first *metapb.WatchResponse, tx *catalog.Tx) (err error) {
 	return err
 }
 
-// sendDropped sends the ids of dropped tables, piece by piece.
+// sendDropped sends the ids of dropped tables in pieces.
 func (s *machine) sendDropped(index uint64, send func(*metapb.WatchResponse) error) error {
 	last := uint64(0)
 	for more := true; more; {
@@ -129,7 +129,7 @@ func (s *machine) sendDropped(index uint64, send func(*metapb.WatchResponse) err
 	return nil
 }
 
-// sendTables sends the definitions of tables, piece by piece. The last piece is the last of the state.
+// sendTables sends the definitions of tables in pieces. The last piece is the last of the state.
 func (s *machine) sendTables(ctx context.Context, index uint64, send func(*metapb.WatchResponse) error) error {
 	last := uint64(0)
 	for done := false; !done; {

@@ -9,7 +9,8 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// TestMessageColumnWaits: the option message_column gets into the log once all programs know it, and with no write.
+// TestMessageColumnWaits checks that the option message_column gets into the log only after all
+// programs know it, and never with a write.
 func TestMessageColumnWaits(t *testing.T) {
 	option := map[string]string{"message_column": "note"}
 	set := &metapb.Command{Op: &metapb.Command_AlterTable{AlterTable: &metapb.AlterTable{
@@ -35,7 +36,8 @@ func TestMessageColumnWaits(t *testing.T) {
 	}
 }
 
-// TestWideningWaits: nothing that older programs do not know gets into the log before the cluster's version has it.
+// TestWideningWaits checks that nothing unknown to older programs gets into the log before the
+// cluster's version has it.
 func TestWideningWaits(t *testing.T) {
 	column := func() *schemapb.Column {
 		return &schemapb.Column{Name: "n", Type: schemapb.Type_TYPE_INT64, WithinDouble: true}

@@ -30,7 +30,7 @@ func markWord(w string) *metapb.FolderMark {
 	return &metapb.FolderMark{Number: n, Tag: xxhash.Sum64String(w)}
 }
 
-// clusterCommand is command for the words of clusters of several nodes; nil for others.
+// clusterCommand returns the command for words about clusters of several nodes, or nil for others.
 func clusterCommand(word string, a args) *metapb.Command {
 	first := func() string {
 		if len(a.names) == 0 {

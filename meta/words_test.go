@@ -285,7 +285,7 @@ func command(t *testing.T, line string) *metapb.Command {
 	return nil
 }
 
-// describe prints a result: an error as its code and text, else what it names.
+// describe returns a result as text: an error as its code and text, otherwise what it names.
 func describe(r *metapb.Result) string {
 	if r.ErrorCode != 0 {
 		s := fmt.Sprintf("%d %s", r.ErrorCode, r.ErrorMessage)
@@ -377,7 +377,7 @@ type runner struct {
 	t       *testing.T
 	machine *machine
 	index   uint64
-	// maxTables goes along with the commands.
+	// maxTables is added to the commands.
 	maxTables uint32
 }
 
@@ -395,7 +395,7 @@ func newRunner(t *testing.T) *runner {
 	return &runner{t: t, machine: m}
 }
 
-// entry returns the line's command as it would be in the log.
+// entry returns the line's command in the form of the log.
 func (r *runner) entry(line string) (replica.Entry, *metapb.Result) {
 	r.t.Helper()
 	cmd := command(r.t, line)
@@ -426,8 +426,8 @@ func (r *runner) do(line string) string {
 	return describe(result)
 }
 
-// raw runs a command as it is, as one of a newer member would be, and returns what the
-// state machine does.
+// raw runs a command unchanged, as if a newer member had proposed it, and returns the result of the
+// state machine.
 func (r *runner) raw(cmd *metapb.Command) any {
 	r.t.Helper()
 	data, err := proto.Marshal(cmd)

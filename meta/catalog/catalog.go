@@ -58,8 +58,8 @@ var allBuckets = [][]byte{
 	bucketMeta, bucketDatabases, bucketTables, bucketNames, bucketDropped, bucketShards, bucketLoads, bucketNodes,
 }
 
-// laterBuckets are made when a file is opened, clusterBuckets when something is stored in
-// them, which no version does that does not read them.
+// laterBuckets are created when a file is opened. clusterBuckets are created when something is
+// stored in them; only versions that can read them do so.
 var (
 	laterBuckets   = [][]byte{bucketPipelines, bucketTexts}
 	clusterBuckets = [][]byte{
@@ -67,13 +67,13 @@ var (
 	}
 )
 
-// ErrUnsupported is returned for a file that a newer version wrote.
+// ErrUnsupported is the error for a file that a newer version wrote.
 var ErrUnsupported = errors.New("written by a newer version of this program")
 
 // Catalog is the open file.
 type Catalog struct {
 	path string
-	mu   sync.RWMutex // guards db itself: Restore exchanges it
+	mu   sync.RWMutex // guards db itself: Restore replaces it
 	db   *bbolt.DB
 }
 
@@ -156,7 +156,7 @@ func openFile(path string) (_ *bbolt.DB, err error) {
 	return db, vfs.OS.SyncDir(filepath.Dir(path))
 }
 
-// addBuckets makes the buckets that the first files lacked, where absence means empty.
+// addBuckets creates the buckets that the first files lacked; a missing bucket means an empty one.
 func addBuckets(tx *bbolt.Tx) error {
 	for _, name := range laterBuckets {
 		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
@@ -175,7 +175,7 @@ func checkFormat(meta *bbolt.Bucket) error {
 	return nil
 }
 
-// Path returns the file's.
+// Path returns the path of the file.
 func (c *Catalog) Path() string { return c.path }
 
 // Close closes the file after all Views have ended.
@@ -192,8 +192,8 @@ func (c *Catalog) View(f func(tx *Tx) error) error {
 	return c.db.View(func(tx *bbolt.Tx) error { return f(newTx(tx)) })
 }
 
-// Update calls f, which may change the state through tx. If f returns nil, its
-// changes are durable when Update does; else nothing was changed.
+// Update calls f, which may change the state through tx. If f returns nil, its changes are durable
+// when Update returns nil. Otherwise nothing is changed.
 func (c *Catalog) Update(f func(tx *Tx) error) error {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -206,7 +206,7 @@ func (c *Catalog) Update(f func(tx *Tx) error) error {
 	})
 }
 
-// Frozen is a state that stays as it is while the catalog moves on.
+// Frozen is an unchanging copy of the state while the catalog continues to change.
 type Frozen struct {
 	c  *Catalog
 	tx *bbolt.Tx
@@ -224,7 +224,7 @@ func (c *Catalog) Freeze() (*Frozen, error) {
 	return &Frozen{c: c, tx: tx}, nil
 }
 
-// Persist writes the state as a file that Restore takes.
+// Persist writes the state as a file for Restore.
 func (f *Frozen) Persist(w io.Writer) error {
 	if _, err := f.tx.WriteTo(w); err != nil {
 		return fmt.Errorf("catalog %s: write snapshot: %w", f.c.path, err)
@@ -238,8 +238,8 @@ func (f *Frozen) Release() {
 	f.c.mu.RUnlock()
 }
 
-// Restore replaces the state by one that Persist wrote. After an error before the
-// new file took the old one's place, the old state is kept.
+// Restore replaces the state by one that Persist wrote. If an error occurs before the new file has
+// replaced the old one, the old state is kept.
 func (c *Catalog) Restore(r io.Reader) (err error) {
 	defer func() {
 		if err != nil {

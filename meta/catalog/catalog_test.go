@@ -183,7 +183,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// A file as a future version would leave it must not be read, nor changed.
+// TestNewerFormatIsRefused checks that a file of a future version is not read and not changed.
 func TestNewerFormatIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")
 	c, err := Open(path)
@@ -209,8 +209,8 @@ func TestNewerFormatIsRefused(t *testing.T) {
 	}
 }
 
-// TestDamage changes every byte of the pages in use, one at a time: the file does not
-// open, or holds what it held.
+// TestDamage changes every byte of the used pages, one at a time. The file must not open, or must
+// have its old contents.
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "state.db")
@@ -239,7 +239,7 @@ func TestDamage(t *testing.T) {
 	found := 0
 	for at := range sound {
 		if sound[at] == 0 && at%61 != 0 {
-			continue // most zeros mean nothing
+			continue // most zero bytes have no meaning
 		}
 		bad := bytes.Clone(sound)
 		bad[at] ^= 1 << (at % 8)

@@ -13,7 +13,7 @@ var (
 func (t *Tx) ClusterVersion() uint32 {
 	v := number(t.tx.Bucket(bucketMeta).Get(keyClusterVersion))
 	if v == 0 && t.ClusterID() != "" {
-		return 1 // made before there were versions
+		return 1 // created before there were versions
 	}
 	return uint32(v)
 }
@@ -23,7 +23,7 @@ func (t *Tx) SetClusterVersion(v uint32) error {
 	return t.put(bucketMeta, keyClusterVersion, u64(uint64(v)))
 }
 
-// Settings returns the settings of the cluster, never nil.
+// Settings returns the settings of the cluster. It never returns nil.
 func (t *Tx) Settings() (*metapb.Settings, error) {
 	s := &metapb.Settings{}
 	_, err := t.get(bucketMeta, keySettings, s)

@@ -30,12 +30,12 @@ func (t Databases) Create(d *schemapb.Database) error {
 	return t.putMessage(bucketDatabases, []byte(d.Name), d)
 }
 
-// Put stores a database that exists, changed.
+// Put stores a changed database, which must exist.
 func (t Databases) Put(d *schemapb.Database) error {
 	return t.putMessage(bucketDatabases, []byte(d.Name), d)
 }
 
-// Drop removes a database that exists and has no tables.
+// Drop removes a database, which must exist and have no tables.
 func (t Databases) Drop(name string) error {
 	if _, err := t.count(keyDatabases, -1); err != nil {
 		return err

@@ -13,11 +13,11 @@ import (
 	"cordwood/shard/replica/raftlog/boltfile"
 )
 
-// bbolt has no checksums over what it keeps. The digest is the sum, modulo 2^64, of the hashes of
-// all other pairs. It changes with every transaction, and shows at the next start whether the disk
-// has changed, lost or added a pair.
+// bbolt has no checksums of its contents. The digest is the sum, modulo 2^64, of the hashes of all
+// other pairs. It changes with every transaction, and shows at the next start whether the disk has
+// changed, lost or added a pair.
 
-// keyDigest is its key in the bucket meta; part of the format.
+// keyDigest is the key of the digest in the bucket meta; part of the format.
 var keyDigest = []byte("digest")
 
 // hashPair returns the hash of a pair; part of the format: XXH64 of the bucket's name, 0,
@@ -30,13 +30,13 @@ func hashPair(bucket, key, value []byte) uint64 {
 	var head [5]byte
 	binary.BigEndian.PutUint32(head[1:], uint32(len(key)))
 	for _, b := range [][]byte{bucket, head[:], key, value} {
-		_, _ = h.Write(b) // a hash takes everything
+		_, _ = h.Write(b) // writing to a hash never fails
 	}
 	return h.Sum64()
 }
 
-// verifyFile reads the whole file, page by page, and compares it with its digest. A
-// missing or empty file is sound: it is a beginning.
+// verifyFile reads the whole file, page by page, and compares it with its digest. A missing or
+// empty file is accepted, since it is a new one.
 func verifyFile(path string) error {
 	c := contents{}
 	err := boltfile.Walk(path, c.add)
@@ -55,22 +55,22 @@ func verifyFile(path string) error {
 		return fmt.Errorf("it is damaged: it has a bucket %q, and %d of %d that it must have; restore the folder "+
 			"from a backup", c.strange, c.known, len(allBuckets))
 	case len(c.digest) != 8 || number(c.digest) != c.sum:
-		return fmt.Errorf("it is damaged: the digest of what it holds is %016x, want %x; restore the folder from a "+
+		return fmt.Errorf("it is damaged: the digest of its contents is %016x, want %x; restore the folder from a "+
 			"backup", c.sum, c.digest)
 	}
 	return nil
 }
 
-// contents is what a file holds, as it is read.
+// contents is the content of a file as far as it has been read.
 type contents struct {
-	any         bool // anything at all
+	any         bool // whether there is anything at all
 	sum, format uint64
-	digest      []byte // as the file has it
-	known       int    // buckets that it must have
-	strange     string // a bucket that it must not have
+	digest      []byte // as stored in the file
+	known       int    // number of required buckets
+	strange     string // a bucket that must not exist
 }
 
-// add adds a bucket, if key is nil, or a pair in it.
+// add adds a bucket if key is nil, or otherwise a pair in it.
 func (c *contents) add(bucket string, key, value []byte) error {
 	c.any = true
 	if key == nil {
@@ -95,7 +95,7 @@ func (c *contents) add(bucket string, key, value []byte) error {
 	return nil
 }
 
-// addDigest gives its digest to a file that was written without one.
+// addDigest adds the digest to a file that was written without one.
 func addDigest(tx *bbolt.Tx) error {
 	sum := uint64(0)
 	err := tx.ForEach(func(name []byte, b *bbolt.Bucket) error {

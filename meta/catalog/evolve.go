@@ -11,18 +11,18 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// Limits of what a client can make the metadata group hold.
+// Limits on what a client can make the metadata group store.
 const (
-	// MaxColumns is the most columns that a table may have.
+	// MaxColumns is the maximum number of columns of a table.
 	MaxColumns = 4096
-	// MaxTables is the most tables of a cluster, unless a command says otherwise.
+	// MaxTables is the maximum number of tables of a cluster, unless a command says otherwise.
 	MaxTables = 100_000
-	// MaxDatabases is the most databases of a cluster.
+	// MaxDatabases is the maximum number of databases of a cluster.
 	MaxDatabases = 10_000
 )
 
-// TableName returns how a table is called in messages: its name, after its database if
-// that is not the default one.
+// TableName returns the name of a table in messages: with its database unless that is the default
+// one.
 func TableName(database, name string) string {
 	if database == schema.DefaultDatabase {
 		return name
@@ -30,10 +30,9 @@ func TableName(database, name string) string {
 	return database + "." + name
 }
 
-// CheckColumns checks columns that go into one table: names, types, at most
-// MaxColumns, no name twice, and at most one time index, which is a timestamp; all
-// says that these are all columns of the table, so that it must be there. Semantic
-// SEMANTIC_UNSPECIFIED marks a field.
+// CheckColumns checks columns of one table: names, types, at most MaxColumns, no name twice, and at
+// most one time index, which must be a timestamp. all means that these are all columns of the
+// table, so that the time index must be among them. SEMANTIC_UNSPECIFIED marks a field.
 func CheckColumns(database, table string, columns []*schemapb.Column, all bool) error {
 	name := TableName(database, table)
 	if len(columns) > MaxColumns {
@@ -65,7 +64,7 @@ func CheckColumns(database, table string, columns []*schemapb.Column, all bool) 
 	return nil
 }
 
-// CheckColumn checks a column by itself.
+// CheckColumn checks a single column.
 func CheckColumn(c *schemapb.Column) error {
 	if err := schema.CheckColumnName(c.Name); err != nil {
 		return err
@@ -87,8 +86,8 @@ func CheckColumn(c *schemapb.Column) error {
 	return nil
 }
 
-// NewTable returns a table at version 1 with the columns, which were checked: ids
-// from 1, the time index never null. Id and placement are the caller's to set.
+// NewTable returns a table at version 1 with the columns, which must have been checked: ids from 1,
+// the time index never null. The caller sets id and placement.
 func NewTable(
 	database, name string, columns []*schemapb.Column, options map[string]string, unixNano int64,
 ) *schemapb.Table {
@@ -102,7 +101,7 @@ func NewTable(
 	return t
 }
 
-// appendColumn adds a copy of c under the next column id.
+// appendColumn adds a copy of c with the next column id.
 func appendColumn(t *schemapb.Table, c *schemapb.Column) *schemapb.Column {
 	added := &schemapb.Column{
 		Id: t.NextColumnId, Name: c.Name, Type: c.Type, Semantic: c.Semantic, NotNull: c.NotNull,
@@ -121,13 +120,13 @@ func appendColumn(t *schemapb.Table, c *schemapb.Column) *schemapb.Column {
 	return added
 }
 
-// Grow compares the table with the columns that a write brings. It adds the missing ones, nullable
-// and after the others, and returns how many; or, if some disagree in type or role, it returns the
-// conflicts and the table must not be used. changed says that the table has other columns than
-// before. The version is the caller's to raise.
+// Grow compares the table with the columns of a write. It adds the missing ones, nullable and after
+// the others, and returns how many. If some disagree in type or role, it returns the conflicts, and
+// the table must not be used. changed means that the columns of the table have changed. The caller
+// must raise the version.
 //
-// If the cluster's version allows it to widen, columns of integers become Float64 as the
-// table's option on_type_conflict says, and lose their mark WithinDouble if the write needs that.
+// If the cluster's version allows widening, columns of integers become Float64 according to the
+// table's option on_type_conflict, and lose their mark WithinDouble if the write requires that.
 func Grow(
 	t *schemapb.Table, wanted []*schemapb.Column, widen bool,
 ) (added int, changed bool, conflicts []*metapb.Conflict) {
@@ -159,14 +158,14 @@ func Grow(
 			continue
 		}
 		c := appendColumn(t, w)
-		c.NotNull = false // the rows that are there have no value for it
+		c.NotNull = false // existing rows have no value for it
 		byName[c.Name] = c
 		added++
 	}
 	return added, changed || added > 0, conflicts
 }
 
-// meets returns the table's column as it must be for what a write wants; ok is false if they disagree.
+// meets returns the table's column as it must be for a write. ok is false if they disagree.
 func meets(t *schemapb.Table, have, want *schemapb.Column, widen bool) (made *schemapb.Column, ok bool) {
 	if have.Name != want.Name || have.Semantic != semantic(want) {
 		return nil, false
@@ -178,7 +177,8 @@ func meets(t *schemapb.Table, have, want *schemapb.Column, widen bool) (made *sc
 	return c.ToProto(), ok
 }
 
-// mayMark reports whether the column may have the mark WithinDouble: its default is not an integer beyond.
+// mayMark reports whether the column may have the mark WithinDouble: its default must not be an
+// integer beyond ±2^53.
 func mayMark(c *schemapb.Column) bool {
 	column := schema.ColumnFromProto(c)
 	return column.Marked() && column.ExactDefault()
@@ -191,7 +191,7 @@ func semantic(c *schemapb.Column) schemapb.Semantic {
 	return c.Semantic
 }
 
-// ConflictText says what disagrees.
+// ConflictText describes a conflict.
 func ConflictText(c *metapb.Conflict) string {
 	var s strings.Builder
 	s.WriteString("column `" + short(c.Column) + "` of table `" + TableName(c.Database, c.Table) + "`: ")
@@ -213,7 +213,7 @@ func tooManyColumns(database, table string, n int) error {
 		TableName(database, table), n, MaxColumns)
 }
 
-// CheckColumnCount checks a table that has grown.
+// CheckColumnCount checks the number of columns of a table that has grown.
 func CheckColumnCount(t *schemapb.Table) error {
 	if len(t.Columns) > MaxColumns {
 		return tooManyColumns(t.Database, t.Name, len(t.Columns))
@@ -221,7 +221,7 @@ func CheckColumnCount(t *schemapb.Table) error {
 	return nil
 }
 
-// AddColumn adds a column by ALTER TABLE.
+// AddColumn adds a column for ALTER TABLE.
 func AddColumn(t *schemapb.Table, c *schemapb.Column) error {
 	if column(t, c.Name) >= 0 {
 		return errs.New(errs.ColumnExists, "Column `%s` already exists in table `%s`", short(c.Name),
@@ -240,8 +240,8 @@ func AddColumn(t *schemapb.Table, c *schemapb.Column) error {
 	return CheckColumnCount(t)
 }
 
-// DropColumn removes a field. Batches that still carry it are refused from now on. The option message_column is removed
-// with it.
+// DropColumn removes a field. From now on, batches with this column are refused. It also removes
+// the option message_column if that names the column.
 func DropColumn(t *schemapb.Table, name string) error {
 	i := column(t, name)
 	if i < 0 {
@@ -306,7 +306,7 @@ func SetOptions(t *schemapb.Table, options map[string]string) (changed bool, err
 	return changed, nil
 }
 
-// CheckMessageColumn refuses a table whose option message_column names no column of texts.
+// CheckMessageColumn refuses a table whose option message_column does not name a text column.
 func CheckMessageColumn(t *schemapb.Table) error {
 	if name, set := t.Options[schema.OptionMessageColumn]; set {
 		return checkMessageColumn(t, name)
@@ -321,13 +321,13 @@ func checkMessageColumn(t *schemapb.Table, name string) error {
 			TableName(t.Database, t.Name))
 	}
 	if schema.Type(c.Type) != schema.String {
-		return errs.New(errs.InvalidArguments, "message_column: Column `%s` of table `%s` is a %s, and a String is wanted",
+		return errs.New(errs.InvalidArguments, "message_column: Column `%s` of table `%s` is a %s, but a String is needed",
 			short(name), TableName(t.Database, t.Name), schema.Type(c.Type))
 	}
 	return nil
 }
 
-// UnsetOptions removes options, back to their defaults.
+// UnsetOptions resets options to their defaults.
 func UnsetOptions(t *schemapb.Table, keys []string) (changed bool, err error) {
 	for _, k := range keys {
 		v, set := t.Options[k]

@@ -9,10 +9,11 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// Changes of a column by ALTER TABLE. Its id stays, so that the rows that are stored stay with it.
+// Changes of a column by ALTER TABLE. The column keeps its id, and so its stored rows.
 
-// RenameColumn gives a column another name. Batches of writers that know only the former name are
-// refused from now on: their values under that name belong to a new column. The option message_column follows.
+// RenameColumn renames a column. From now on, batches of writers that know only the former name are
+// refused, because values under that name would belong to a new column. The option message_column
+// is updated.
 func RenameColumn(t *schemapb.Table, from, to string) error {
 	c, err := needColumn(t, from)
 	if err != nil {
@@ -30,10 +31,11 @@ func RenameColumn(t *schemapb.Table, from, to string) error {
 	return nil
 }
 
-// ModifyColumn gives a column a type that its own widens to. Where that depends on the integers that are
-// stored and the column lacks the mark WithinDouble, it takes two steps: from the first one on, writers have
-// Checking cleared before they write an integer that counts, and batches of writers that do not know of it are
-// refused; between them the caller looks at the rows; the second is refused if Checking was cleared.
+// ModifyColumn gives a column a type to which its type widens. If the stored integers matter and
+// the column lacks the mark WithinDouble, this takes two steps. After the first, writers must clear
+// Checking before they write an integer beyond the limit, and batches of writers that do not know
+// of it are refused. Then the caller examines the rows. The second step is refused if Checking was
+// cleared.
 func ModifyColumn(t *schemapb.Table, m *metapb.ModifyColumn) (changed bool, err error) {
 	p, err := needColumn(t, m.Name)
 	if err != nil {
@@ -44,20 +46,21 @@ func ModifyColumn(t *schemapb.Table, m *metapb.ModifyColumn) (changed bool, err 
 	case c.ID != m.Id:
 		return false,
 			errs.New(errs.ColumnNotFound,
-				"Column `%s` of table `%s` is another one by now; look at the table, and try again", short(c.Name), table)
+				"Column `%s` of table `%s` was changed meanwhile; read the definition of the table, and try "+
+					"again", short(c.Name), table)
 	case c.Type == to:
 		return false, nil
 	case c.Semantic != schema.Field:
 		return false,
 			errs.New(errs.InvalidArguments,
-				"Column `%s` of table `%s` is a %s: it is part of what tells rows apart, and keeps its type",
+				"Column `%s` of table `%s` is a %s: it is part of the identity of rows, so its type cannot be changed",
 				short(c.Name), table, c.Semantic)
 	}
 	switch c.Type.Widens(to) {
 	case schema.WidensNever:
 		return false,
 			errs.New(errs.InvalidArguments,
-				"Column `%s` of table `%s` cannot become %s: not all values of %s are values of it", short(c.Name),
+				"Column `%s` of table `%s` cannot become %s: not all values of type %s are values of this type", short(c.Name),
 				table, to, c.Type)
 	case schema.WidensIfExact:
 		if !c.ExactDefault() {
@@ -87,7 +90,7 @@ func ModifyColumn(t *schemapb.Table, m *metapb.ModifyColumn) (changed bool, err 
 	return true, nil
 }
 
-// ModifyIndex gives a column an index, or takes its index away.
+// ModifyIndex adds an index to a column or removes it.
 func ModifyIndex(t *schemapb.Table, name string, index *schemapb.Index) (changed bool, err error) {
 	c, err := needColumn(t, name)
 	if err != nil {

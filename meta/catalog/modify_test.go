@@ -18,7 +18,7 @@ const (
 	textType   = schemapb.Type_TYPE_STRING
 )
 
-// tableOf returns a table with a time index and these fields.
+// tableOf returns a table with a time index and the given fields.
 func tableOf(fields ...*schemapb.Column) *schemapb.Table {
 	at := &schemapb.Column{
 		Name: "at", Type: schemapb.Type_TYPE_TIMESTAMP_SECOND, Semantic: schemapb.Semantic_SEMANTIC_TIMESTAMP,
@@ -26,7 +26,7 @@ func tableOf(fields ...*schemapb.Column) *schemapb.Table {
 	return NewTable("public", "t", append([]*schemapb.Column{at}, fields...), map[string]string{}, 1)
 }
 
-// textOf returns a column in few words.
+// textOf returns a short description of a column.
 func textOf(c *schemapb.Column) string {
 	text := strings.TrimPrefix(c.Type.String(), "TYPE_")
 	if c.WithinDouble {
@@ -96,7 +96,8 @@ func TestGrowWidens(t *testing.T) {
 	}
 }
 
-// TestMarks are given to new fields of 64 bits only, and not with a default that a double would round.
+// TestMarks checks that only new 64-bit fields get marks, and none with a default that a double
+// would round.
 func TestMarks(t *testing.T) {
 	wide, small := "9007199254740993", "7"
 	for _, tt := range []struct {
@@ -117,7 +118,7 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestModifyColumn takes the steps by which a column gets a wider type.
+// TestModifyColumn follows the steps by which a column gets a wider type.
 func TestModifyColumn(t *testing.T) {
 	const once, begin, finish = metapb.ModifyColumn_STEP_UNSPECIFIED, metapb.ModifyColumn_STEP_BEGIN,
 		metapb.ModifyColumn_STEP_FINISH
@@ -129,7 +130,7 @@ func TestModifyColumn(t *testing.T) {
 		to    schemapb.Type
 		step  metapb.ModifyColumn_Step
 		want  string // of the column, or the error
-		fence bool   // writers of before are refused
+		fence bool   // whether older writers are refused
 	}{
 		{"with the mark", &schemapb.Column{Type: int64Type, WithinDouble: true}, floatType, once, "FLOAT64", false},
 		{"begun with the mark", &schemapb.Column{Type: int64Type, WithinDouble: true}, floatType, begin, "FLOAT64", false},
@@ -144,7 +145,7 @@ func TestModifyColumn(t *testing.T) {
 		},
 		{"the same type", &schemapb.Column{Type: floatType}, floatType, once, "FLOAT64", false},
 		{
-			"narrower", &schemapb.Column{Type: floatType}, int64Type, once, "!not all values of Float64 are values of it",
+			"narrower", &schemapb.Column{Type: floatType}, int64Type, once, "!not all values of type Float64 are values of this type",
 			false,
 		},
 		{"text", &schemapb.Column{Type: int64Type, WithinDouble: true}, textType, once, "!cannot become String", false},
@@ -181,7 +182,7 @@ func TestModifyColumn(t *testing.T) {
 	}
 	table := tableOf(&schemapb.Column{Name: "n", Type: int32Type})
 	if _, err := ModifyColumn(table, &metapb.ModifyColumn{Name: "n", Id: 3, Type: floatType}); err == nil ||
-		!strings.Contains(err.Error(), "is another one by now") {
+		!strings.Contains(err.Error(), "was changed meanwhile") {
 		t.Errorf("error %v for another column", err)
 	}
 	if _, err := ModifyColumn(table, &metapb.ModifyColumn{Name: "m", Id: 2, Type: floatType}); err == nil ||
@@ -190,7 +191,8 @@ func TestModifyColumn(t *testing.T) {
 	}
 }
 
-// TestRenameColumn keeps the id, and refuses writers that know the former name only.
+// TestRenameColumn checks that the id stays, and that writers which know only the former name are
+// refused.
 func TestRenameColumn(t *testing.T) {
 	table := tableOf(&schemapb.Column{Name: "a", Type: int64Type}, &schemapb.Column{Name: "b", Type: textType})
 	if err := RenameColumn(table, "a", "b"); err == nil || !strings.Contains(err.Error(), "already exists") {
@@ -208,11 +210,12 @@ func TestRenameColumn(t *testing.T) {
 	}
 }
 
-// TestMessageColumn sets the option to columns of texts only. It follows the column's name, and goes with the column.
+// TestMessageColumn checks that the option accepts only text columns. It must follow the column's
+// name, and be removed with the column.
 func TestMessageColumn(t *testing.T) {
 	const option = schema.OptionMessageColumn
 	table := tableOf(&schemapb.Column{Name: "n", Type: int64Type}, &schemapb.Column{Name: "note", Type: textType})
-	for name, want := range map[string]string{"nope": "not found", "n": "a String is wanted", "at": "a String is wanted"} {
+	for name, want := range map[string]string{"nope": "not found", "n": "a String is needed", "at": "a String is needed"} {
 		if _, err := SetOptions(table, map[string]string{option: name}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v", name, err)
 		}
@@ -239,7 +242,7 @@ func TestMessageColumn(t *testing.T) {
 	}
 }
 
-// TestModifyIndex gives a column an index and takes it away.
+// TestModifyIndex adds an index to a column and removes it.
 func TestModifyIndex(t *testing.T) {
 	table := tableOf(&schemapb.Column{Name: "n", Type: int64Type}, &schemapb.Column{Name: "s", Type: textType})
 	full := &schemapb.Index{Kind: schemapb.IndexKind_INDEX_KIND_FULLTEXT}

@@ -6,7 +6,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// MaxNodes is the most nodes that a cluster has: every router keeps a list of them.
+// MaxNodes is the maximum number of nodes of a cluster, since every router keeps a list of them.
 const MaxNodes = 4096
 
 // bucketRemoved is part of the format.
@@ -15,7 +15,7 @@ var bucketRemoved = []byte("removed_nodes")
 // Nodes are the nodes of the cluster, and the ids of removed nodes.
 type Nodes struct{ *store }
 
-// All lists the nodes by id.
+// All returns the nodes in the order of their ids.
 func (t Nodes) All() ([]*metapb.Node, error) {
 	return list(t.tx.Bucket(bucketNodes), func() *metapb.Node { return &metapb.Node{} })
 }
@@ -33,8 +33,8 @@ func (t Nodes) Get(id string) (*metapb.Node, error) {
 // Put stores a node, new or changed.
 func (t Nodes) Put(n *metapb.Node) error { return t.putMessage(bucketNodes, []byte(n.Id), n) }
 
-// Count returns the number of nodes. It counts them: the statistics of a bucket lack what
-// the transaction put, and so depend on which commands share one.
+// Count counts the nodes. It does not use the statistics of the bucket, which lack the changes of
+// the transaction, and so depend on which commands share one.
 func (t Nodes) Count() (n int) {
 	cur := t.tx.Bucket(bucketNodes).Cursor()
 	for k, _ := cur.First(); k != nil; k, _ = cur.Next() {
@@ -43,7 +43,7 @@ func (t Nodes) Count() (n int) {
 	return n
 }
 
-// Remove removes a node that exists and remembers that its id is used up.
+// Remove removes a node, which must exist, and records that its id must not be used again.
 func (t Nodes) Remove(id string, index uint64, unixNano int64) error {
 	if err := t.delete(bucketNodes, []byte(id)); err != nil {
 		return err
@@ -52,13 +52,13 @@ func (t Nodes) Remove(id string, index uint64, unixNano int64) error {
 	return t.put(bucketRemoved, []byte(id), v)
 }
 
-// WasRemoved reports whether there was a node with the id that is no more.
+// WasRemoved reports whether a node with the id existed and was removed.
 func (t Nodes) WasRemoved(id string) bool {
 	b := t.tx.Bucket(bucketRemoved)
 	return b != nil && b.Get([]byte(id)) != nil
 }
 
-// Removed lists the ids of nodes that are no more.
+// Removed returns the ids of removed nodes.
 func (t Nodes) Removed() (ids []string) {
 	b := t.tx.Bucket(bucketRemoved)
 	if b == nil {

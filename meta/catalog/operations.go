@@ -10,7 +10,7 @@ var (
 	keyLastOperation = []byte("last_operation_id")
 )
 
-// Operations are the operations of the cluster that are kept.
+// Operations are the stored operations of the cluster.
 type Operations struct{ *store }
 
 // All lists the operations by id.
@@ -36,5 +36,5 @@ func (t Operations) Put(o *metapb.Operation) error {
 	return t.putMessage(bucketOperations, u64(o.Id), o)
 }
 
-// Drop removes an operation that exists.
+// Drop removes an operation, which must exist.
 func (t Operations) Drop(id uint64) error { return t.delete(bucketOperations, u64(id)) }

@@ -11,25 +11,24 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// The most that a cluster holds of pipelines.
+// Limits on the pipelines of a cluster.
 const (
-	// MaxPipelineBytes is the longest text of a pipeline.
+	// MaxPipelineBytes is the maximum length of a pipeline's text.
 	MaxPipelineBytes = 1 << 20
-	// MaxPipelines is the most names.
+	// MaxPipelines is the maximum number of names.
 	MaxPipelines = 10_000
-	// MaxPipelineVersions is the most versions of one name.
+	// MaxPipelineVersions is the maximum number of versions of one name.
 	MaxPipelineVersions = 1000
-	// MaxAllVersions is the most versions of all names together: every router keeps
-	// a list of them.
+	// MaxAllVersions is the maximum number of versions of all names together, since every router
+	// keeps a list of them.
 	MaxAllVersions = 100_000
-	// MaxAllPipelineBytes is the most that all texts have together: a query of
-	// svc_private.pipelines carries them all.
+	// MaxAllPipelineBytes is the maximum size of all texts together, since a query of
+	// svc_private.pipelines reads them all.
 	MaxAllPipelineBytes = 32 << 20
 )
 
-// The buckets of pipelines, and their counters in the bucket meta; part of the format.
-// A file that an earlier version made lacks the buckets, which means the same as empty
-// ones: it knew no pipelines.
+// The buckets of pipelines, and their counters in the bucket meta; part of the format. A file of an
+// earlier version lacks the buckets, which means the same as empty ones.
 var (
 	bucketPipelines = []byte("pipelines")
 	bucketTexts     = []byte("pipeline_texts")
@@ -49,7 +48,7 @@ func pipelineKey(name string, version int64) []byte {
 // Pipelines are the versions of pipelines, and their texts.
 type Pipelines struct{ *store }
 
-// PipelineTotals says how much there is of pipelines.
+// PipelineTotals are the totals of all pipelines.
 type PipelineTotals struct {
 	Pipelines, Versions, Bytes uint64
 }
@@ -63,14 +62,13 @@ func (t Pipelines) Totals() PipelineTotals {
 	}
 }
 
-// NextVersion returns now, or else the first later number that no pipeline
-// ever had as its version.
+// NextVersion returns now, or the next later number that was never the version of a pipeline.
 func (t Pipelines) NextVersion(now int64) (int64, error) {
 	version := max(now, int64(number(t.tx.Bucket(bucketMeta).Get(keyLastVersion)))+1)
 	return version, t.put(bucketMeta, keyLastVersion, u64(uint64(version)))
 }
 
-// ReserveVersion sees to it that NextVersion never returns the number.
+// ReserveVersion makes NextVersion skip the number.
 func (t Pipelines) ReserveVersion(version int64) error {
 	if last := int64(number(t.tx.Bucket(bucketMeta).Get(keyLastVersion))); version <= last {
 		return nil
@@ -115,7 +113,7 @@ func (t Pipelines) Newest(name string) (*metapb.PipelineVersion, error) {
 	cur := b.Cursor()
 	var v []byte
 	k, _ := cur.Seek(pipelineKey(name, math.MaxInt64))
-	if k == nil { // it would be behind the last key
+	if k == nil { // the cursor was beyond the last key
 		k, v = cur.Last()
 	} else {
 		k, v = cur.Prev()
@@ -172,8 +170,8 @@ func (t Pipelines) countVersion(versions, bytes int64) error {
 	return err
 }
 
-// From lists versions by name and age: of one name, or of all if name is "",
-// the first one after the given one (nil: from the beginning), at most limit of them.
+// From returns at most limit versions in the order of name and age: of one name, or of all if name
+// is "". It starts after the given version, or at the beginning if that is nil.
 func (t Pipelines) From(name string, after *metapb.PipelineVersion, limit int) ([]*metapb.PipelineVersion, error) {
 	b := t.tx.Bucket(bucketPipelines)
 	if b == nil {

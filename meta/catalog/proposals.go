@@ -9,8 +9,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// maxProposals is how many proposals are remembered: the newest ones. A client gives up
-// after seconds, and a group takes some hundreds a second. Part of the state machine.
+// maxProposals is how many of the newest proposals are remembered. Clients give up after seconds,
+// and a group executes some hundreds a second. It is part of the state machine.
 const maxProposals = 8192
 
 // Part of the format.
@@ -23,8 +23,8 @@ var (
 // Proposals are the results of the newest proposals.
 type Proposals struct{ *store }
 
-// Get returns what the proposal with the id brought about, or nil if it is not
-// remembered. Of tables the result has the ids only.
+// Get returns the result of the proposal with the id, or nil if it is not remembered. Tables in the
+// result have only their ids.
 func (t Proposals) Get(id []byte) (*metapb.Result, error) {
 	b := t.tx.Bucket(bucketProposals)
 	if b == nil {
@@ -44,8 +44,8 @@ func (t Proposals) Get(id []byte) (*metapb.Result, error) {
 	return r, nil
 }
 
-// Put remembers the result of a proposal that was executed at index, as the given
-// part of that command, and forgets the oldest one if there are too many.
+// Put stores the result of a proposal that was executed at index, as the given part of that
+// command. If there are too many, the oldest one is removed.
 func (t Proposals) Put(id []byte, index uint64, part uint32, r *metapb.Result) error {
 	v, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend(u64(index), r)
 	if err != nil {

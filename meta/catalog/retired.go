@@ -8,7 +8,7 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// Shards that are taken away, or were. Part of the format.
+// Shards that are being retired or were. Part of the format.
 var (
 	bucketRetired = []byte("retired_shards")
 	// keyRetiring counts the shards that are retiring.
@@ -24,8 +24,7 @@ func (t Shards) CountRetiring(delta int64) error {
 	return err
 }
 
-// Retire takes a retiring shard, which has no tables, out of the shards, and keeps its record
-// among the retired shards.
+// Retire moves a retiring shard, which must have no tables, from the shards to the retired shards.
 func (t Shards) Retire(s *metapb.Shard) error {
 	if err := t.CountRetiring(-1); err != nil {
 		return err
@@ -39,12 +38,12 @@ func (t Shards) Retire(s *metapb.Shard) error {
 	return t.PutRetired(s)
 }
 
-// PutRetired stores a shard that was taken away.
+// PutRetired stores a retired shard.
 func (t Shards) PutRetired(s *metapb.Shard) error {
 	return t.putMessage(bucketRetired, u32(s.Id), s)
 }
 
-// Retired returns the shard with the id that was taken away, or nil.
+// Retired returns the retired shard with the id, or nil.
 func (t Shards) Retired(id uint32) (*metapb.Shard, error) {
 	s := &metapb.Shard{}
 	found, err := t.get(bucketRetired, u32(id), s)
@@ -54,12 +53,12 @@ func (t Shards) Retired(id uint32) (*metapb.Shard, error) {
 	return s, err
 }
 
-// AllRetired lists the shards that were taken away, by id.
+// AllRetired returns the retired shards in the order of their ids.
 func (t Shards) AllRetired() ([]*metapb.Shard, error) {
 	return list(t.tx.Bucket(bucketRetired), func() *metapb.Shard { return &metapb.Shard{} })
 }
 
-// LastID returns the highest id that a shard ever had; 0: there was none.
+// LastID returns the highest id that a shard ever had, or 0 if there never was a shard.
 func (t Shards) LastID() uint32 {
 	last := uint32(0)
 	for _, name := range [][]byte{bucketShards, bucketRetired} {
@@ -72,7 +71,7 @@ func (t Shards) LastID() uint32 {
 	return last
 }
 
-// Count returns the number of shards. It counts them, as Nodes.Count does.
+// Count counts the shards, for the reason given at Nodes.Count.
 func (t Shards) Count() (n int) {
 	cur := t.tx.Bucket(bucketLoads).Cursor()
 	for k, _ := cur.First(); k != nil; k, _ = cur.Next() {
@@ -81,8 +80,8 @@ func (t Shards) Count() (n int) {
 	return n
 }
 
-// NeedsShard reports whether a table has rows in a shard, or is being handed over to it. Shards
-// that had rows before a handoff are not needed any more.
+// NeedsShard reports whether a table has rows in a shard, or is being moved to it. Shards that had
+// rows before a handoff are no longer needed.
 func NeedsShard(t *schemapb.Table, id uint32) bool {
 	return slices.Contains(t.Handoff.GetShardIds(), id) ||
 		slices.ContainsFunc(t.Placement, func(p *schemapb.Placement) bool {

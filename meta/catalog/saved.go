@@ -11,7 +11,7 @@ import (
 
 // Limits of the values that users save.
 const (
-	// MaxSaved is the most values of all users, and MaxSavedOwner the most of one user.
+	// MaxSaved is the maximum number of values of all users, and MaxSavedOwner of one user.
 	MaxSaved      = 10_000
 	MaxSavedOwner = 500
 	// MaxAllSavedBytes is the size limit of all values together, and MaxOwnerSavedBytes of the values of one owner.
@@ -75,7 +75,8 @@ func (t Saved) Get(kind, name, owner string, shared bool) (*metapb.Saved, error)
 	return s, err
 }
 
-// Visible returns the value that a user sees under a kind and name: their own one, else the shared one, else nil.
+// Visible returns the value that a user sees under a kind and name: the user's own one, otherwise
+// the shared one, or nil.
 func (t Saved) Visible(kind, name, owner string) (*metapb.Saved, error) {
 	s, err := t.Get(kind, name, owner, false)
 	if s != nil || err != nil {
@@ -114,10 +115,10 @@ func (t Saved) Put(s *metapb.Saved, value []byte) error {
 	return t.put(bucketSavedValues, t.Key(s), value)
 }
 
-// Touch stores s, which exists, and leaves its value as it is.
+// Touch stores s, which must exist, and leaves its value unchanged.
 func (t Saved) Touch(s *metapb.Saved) error { return t.putMessage(bucketSaved, t.Key(s), s) }
 
-// Delete removes s, which exists.
+// Delete removes s, which must exist.
 func (t Saved) Delete(s *metapb.Saved) error {
 	if err := t.delete(bucketSaved, t.Key(s)); err != nil {
 		return err

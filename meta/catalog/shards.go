@@ -7,15 +7,15 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// MaxShards is the most shards that a cluster has: every router keeps a list of them.
+// MaxShards is the maximum number of shards of a cluster, since every router keeps a list of them.
 const MaxShards = 4096
 
 // Shards are the shards of the cluster, and the records of retired shards.
 type Shards struct{ *store }
 
-// FirstIncarnation returns the incarnation with which a new shard begins. It is above 1 if the state
-// has lost commands: ids of shards count up without a gap, and a folder may hold another shard of
-// that id.
+// FirstIncarnation returns the incarnation of a new shard. It is greater than 1 if the state has
+// lost commands: shard ids are assigned without gaps, so a folder may hold another shard with the
+// same id.
 func (t Shards) FirstIncarnation() uint32 {
 	return uint32(number(t.tx.Bucket(bucketMeta).Get(keyIncarnation))) + 1
 }

@@ -10,7 +10,7 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// MaxEpochs is the longest history of a table's placement.
+// MaxEpochs is the maximum length of a table's placement history.
 const MaxEpochs = 1000
 
 // Tables are the tables of all databases, and the ids of dropped tables.
@@ -24,7 +24,7 @@ func (t Tables) ByName(database, name string) (*schemapb.Table, error) {
 	}
 	table, err := t.ByID(number(id))
 	if err == nil && table == nil {
-		err = fmt.Errorf("table %s.%s: id %d is not there", database, name, number(id))
+		err = fmt.Errorf("table %s.%s: the state has no table with id %d", database, name, number(id))
 	}
 	return table, err
 }
@@ -39,7 +39,7 @@ func (t Tables) ByID(id uint64) (*schemapb.Table, error) {
 	return table, err
 }
 
-// Create stores a table with a new id, under a name that is free.
+// Create stores a table with a new id. Its name must be unused.
 func (t Tables) Create(table *schemapb.Table) error {
 	if _, err := t.count(keyTables, 1); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (t Tables) Create(table *schemapb.Table) error {
 	return t.putMessage(bucketTables, u64(table.Id), table)
 }
 
-// Put stores a changed table under the name it had.
+// Put stores a changed table whose name did not change.
 func (t Tables) Put(table *schemapb.Table) error {
 	return t.putMessage(bucketTables, u64(table.Id), table)
 }
@@ -69,7 +69,7 @@ func (t Tables) Rename(table *schemapb.Table, oldName string) error {
 	return t.Put(table)
 }
 
-// Drop removes a table and remembers that its id is gone.
+// Drop removes a table and records that its id was dropped.
 func (t Tables) Drop(table *schemapb.Table, index uint64, unixNano int64) error {
 	if _, err := t.count(keyTables, -1); err != nil {
 		return err
@@ -87,15 +87,14 @@ func (t Tables) Drop(table *schemapb.Table, index uint64, unixNano int64) error 
 	return t.put(bucketDropped, u64(d.ID), d.encode())
 }
 
-// DropCopy remembers that the id of the copy which a table names is gone.
+// DropCopy records that the id of the table's copy was dropped.
 func (t Tables) DropCopy(table *schemapb.Table, index uint64, unixNano int64) error {
 	d := Dropped{ID: table.Handoff.TableId, Database: table.Database, Name: table.Name, Index: index, UnixNano: unixNano}
 	return t.put(bucketDropped, u64(d.ID), d.encode())
 }
 
-// From lists tables by id, from the first one after the given id. It stops
-// after limit tables or once they have bytes bytes, whichever is first; done tells
-// that there are no more.
+// From returns tables in the order of ids, starting after the given id. It stops after limit tables
+// or when they have bytes bytes. done means that there are no more.
 func (t Tables) From(after uint64, limit, bytes int) (tables []*schemapb.Table, done bool, err error) {
 	cur := t.tx.Bucket(bucketTables).Cursor()
 	size := 0
@@ -112,7 +111,7 @@ func (t Tables) From(after uint64, limit, bytes int) (tables []*schemapb.Table, 
 	return tables, true, nil
 }
 
-// Dropped is a table that is no more.
+// Dropped is a dropped table.
 type Dropped struct {
 	ID             uint64
 	Database, Name string
@@ -127,8 +126,8 @@ func (d Dropped) encode() []byte {
 	return append(b, nameKey(d.Database, d.Name)...)
 }
 
-// DroppedFrom lists dropped tables by id, from the first one after the given id,
-// at most limit of them.
+// DroppedFrom returns at most limit dropped tables in the order of ids, starting after the given
+// id.
 func (t Tables) DroppedFrom(after uint64, limit int) []Dropped {
 	var out []Dropped
 	cur := t.tx.Bucket(bucketDropped).Cursor()
@@ -148,7 +147,7 @@ func (t Tables) DroppedFrom(after uint64, limit int) []Dropped {
 	return out
 }
 
-// Place stores a changed table whose writes went to the shards of old.
+// Place stores a changed table. old is its previous placement.
 func (t Tables) Place(table, old *schemapb.Table) error {
 	if err := t.addLoads(old, -1); err != nil {
 		return err
@@ -179,7 +178,7 @@ func Writable(table *schemapb.Table) []uint32 {
 	return append([]uint32{p.ShardId}, p.MoreShards...)
 }
 
-// LastShard returns the last one of the shards of a placement.
+// LastShard returns the last shard of a placement.
 func LastShard(p *schemapb.Placement) uint32 {
 	if n := len(p.MoreShards); n > 0 {
 		return p.MoreShards[n-1]
@@ -193,14 +192,14 @@ func (t Tables) NextID() (uint64, error) { return t.count(keyLastTable, 1) }
 // LastID returns the highest id that a table ever had.
 func (t Tables) LastID() uint64 { return number(t.tx.Bucket(bucketMeta).Get(keyLastTable)) }
 
-// RaiseID has the ids of tables go on behind one that is not used below.
+// RaiseID makes new table ids start after the given one.
 func (t Tables) RaiseID(last uint64) error { return t.put(bucketMeta, keyLastTable, u64(last)) }
 
 // Count returns the number of tables.
 func (t Tables) Count() uint64 { return number(t.tx.Bucket(bucketMeta).Get(keyTables)) }
 
-// InDatabase lists the ids of a database's tables in the order of their names, at
-// most limit of them; 0 means all.
+// InDatabase returns the ids of a database's tables in the order of their names, at most limit of
+// them; 0 means all.
 func (t Tables) InDatabase(database string, limit int) []uint64 {
 	var ids []uint64
 	prefix := databasePrefix(database)

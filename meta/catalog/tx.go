@@ -8,9 +8,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Tx is the state as one transaction sees it, by subject. What its methods return belongs to the
-// caller. They return an error only if the file cannot be read or written; that something does not
-// exist is not an error.
+// Tx gives access to the state in one transaction, by subject. The results of its methods belong to
+// the caller. They return an error only if the file cannot be read or written; a missing object is
+// not an error.
 type Tx struct {
 	*store
 	Databases  Databases
@@ -31,12 +31,12 @@ func newTx(tx *bbolt.Tx) *Tx {
 	}
 }
 
-// store reads and writes the pairs of the file. Its put and delete are all that changes the
-// state: they keep the digest and count the changes.
+// store reads and writes the pairs of the file. Only its put and delete change the state: they
+// update the digest and count the changes.
 type store struct {
 	tx     *bbolt.Tx
 	writes int
-	digest uint64 // what the changes add to the state's
+	digest uint64 // change of the state's digest
 }
 
 // Writes returns how many changes were made so far.
@@ -68,18 +68,18 @@ func (t *Tx) SetClusterID(id string) error { return t.put(bucketMeta, keyCluster
 // NextSessionID returns an id that no session ever had.
 func (t *Tx) NextSessionID() (uint64, error) { return t.count(keyLastSession, 1) }
 
-// CounterStep is what RaiseCounters adds; part of the state machine.
+// CounterStep is the number that RaiseCounters adds; part of the state machine.
 const CounterStep = 1 << 20
 
-// RaiseCounters adds CounterStep to everything that numbers are given from, so that none is given
-// again that was given by commands which the state has lost.
+// RaiseCounters adds CounterStep to all counters from which numbers are assigned. The state may
+// have lost commands that assigned numbers, and these must not be assigned again.
 func (t *Tx) RaiseCounters() error {
 	for _, key := range [][]byte{keyLastTable, keyLastSession, keyLastOperation, keyLastVersion, keyIncarnation} {
 		if _, err := t.count(key, CounterStep); err != nil {
 			return err
 		}
 	}
-	if number(t.tx.Bucket(bucketMeta).Get(keyLastSaved)) == 0 { // programs of before do not know it
+	if number(t.tx.Bucket(bucketMeta).Get(keyLastSaved)) == 0 { // older programs do not know it
 		return nil
 	}
 	_, err := t.count(keyLastSaved, CounterStep)
@@ -92,7 +92,7 @@ func (t *store) count(key []byte, delta int64) (uint64, error) {
 	return v, t.put(bucketMeta, key, u64(v))
 }
 
-// get reads a message; found is false if there is none.
+// get reads a message. found is false if it does not exist.
 func (t *store) get(bucket, key []byte, m proto.Message) (found bool, err error) {
 	b := t.tx.Bucket(bucket)
 	if b == nil {
@@ -132,8 +132,8 @@ func (t *store) put(bucket, key, value []byte) error {
 	return b.Put(key, value)
 }
 
-// addClusterBucket makes a bucket when something is to be stored in it, and sets the
-// format that has it: until then, programs of before can read the file.
+// addClusterBucket creates a bucket when something is to be stored in it, and raises the format of
+// the file. Until then, older programs can read the file.
 func (t *store) addClusterBucket(bucket []byte) (*bbolt.Bucket, error) {
 	if number(t.tx.Bucket(bucketMeta).Get(keyFormat)) < clusterFormat {
 		if err := t.put(bucketMeta, keyFormat, u64(clusterFormat)); err != nil {
@@ -152,7 +152,7 @@ func (t *store) delete(bucket, key []byte) error {
 	return b.Delete(key)
 }
 
-// finish brings the digest up to the changed state.
+// finish updates the digest for the changed state.
 func (t *store) finish() error {
 	if t.writes == 0 {
 		return nil
@@ -161,7 +161,7 @@ func (t *store) finish() error {
 	return b.Put(keyDigest, u64(number(b.Get(keyDigest))+t.digest))
 }
 
-// list decodes a whole bucket in key order; one that is not there is empty.
+// list decodes a whole bucket in key order; a missing bucket is empty.
 func list[M proto.Message](b *bbolt.Bucket, newMessage func() M) ([]M, error) {
 	if b == nil {
 		return nil, nil
@@ -194,5 +194,5 @@ func nameKey(database, name string) []byte {
 	return append(append([]byte(database), 0), name...)
 }
 
-// databasePrefix returns what the name keys of a database's tables begin with.
+// databasePrefix returns the prefix of the name keys of a database's tables.
 func databasePrefix(database string) []byte { return append([]byte(database), 0) }

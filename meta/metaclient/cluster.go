@@ -12,7 +12,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// callTimeout bounds a call that is not a proposal.
+// callTimeout is the time limit of a call that is not a proposal.
 const callTimeout = 5 * time.Second
 
 // Operations lists the operations by id.
@@ -21,10 +21,11 @@ func (c *Client) Operations() []*metapb.Operation { return c.view.operationList(
 // Operation returns the operation with the id.
 func (c *Client) Operation(id uint64) (*metapb.Operation, bool) { return c.view.operation(id) }
 
-// RetiredShards lists the shards that were taken away and whose replicas are not all deleted yet, by id.
+// RetiredShards returns, in the order of ids, the retired shards whose replicas are not all deleted
+// yet.
 func (c *Client) RetiredShards() []*metapb.Shard { return c.view.retiredShards() }
 
-// ShardRetired reports whether there was a shard with the id that was taken away.
+// ShardRetired reports whether a shard with the id existed and was retired.
 func (c *Client) ShardRetired(id uint32) bool { return c.view.shardRetired(id) }
 
 // Settings returns the settings of the cluster.
@@ -34,7 +35,7 @@ func (c *Client) Settings() *metapb.Settings { return c.view.clusterSettings() }
 // 0 until the view is complete.
 func (c *Client) ClusterVersion() uint32 { return c.view.version() }
 
-// Status asks the leader of the group how the cluster is.
+// Status asks the leader of the group for the state of the cluster.
 func (c *Client) Status(ctx context.Context) (*metapb.StatusResponse, error) {
 	return ask(ctx, c.members, "ask for the status",
 		func(ctx context.Context, m metapb.MetaClient) (*metapb.StatusResponse, error) {
@@ -42,7 +43,7 @@ func (c *Client) Status(ctx context.Context) (*metapb.StatusResponse, error) {
 		})
 }
 
-// Report tells the leader of the group how a node is.
+// Report sends the state of a node to the leader of the group.
 func (c *Client) Report(ctx context.Context, req *metapb.ReportRequest) (*metapb.ReportResponse, error) {
 	return ask(ctx, c.members, "report to the metadata group",
 		func(ctx context.Context, m metapb.MetaClient) (*metapb.ReportResponse, error) {
@@ -50,8 +51,8 @@ func (c *Client) Report(ctx context.Context, req *metapb.ReportRequest) (*metapb
 		})
 }
 
-// ChangeMembers changes the members of the metadata group by one. A change that is made
-// already succeeds. advice is what is to be thought of, or empty.
+// ChangeMembers changes one member of the metadata group. If the change has been made already, it
+// succeeds. advice is a recommendation about the new number of voters, or empty.
 func (c *Client) ChangeMembers(
 	ctx context.Context, node string, change metapb.ChangeMembersRequest_Change,
 ) (advice string, err error) {
@@ -62,8 +63,8 @@ func (c *Client) ChangeMembers(
 	return resp.GetAdvice(), err
 }
 
-// readIndex returns the index of a command: a view that has come to it holds all that
-// was acknowledged before the call.
+// readIndex returns the index of a command. A view that has reached it has everything that was
+// acknowledged before the call.
 func (c *Client) readIndex(ctx context.Context) (uint64, error) {
 	resp, err := ask(ctx, c.members, "read the metadata",
 		func(ctx context.Context, m metapb.MetaClient) (*metapb.ReadIndexResponse, error) {
@@ -72,10 +73,10 @@ func (c *Client) readIndex(ctx context.Context) (uint64, error) {
 	return resp.GetIndex(), err
 }
 
-// Fresh waits until the view holds everything that any member acknowledged before the
-// call. It costs a call to the leader, which asks a majority whether it still leads, and
-// after a change up to 0.1 s until the watch brings it. The error, for which a retry is
-// right, says that there is no leader, or that the watch is behind.
+// Fresh waits until the view has everything that any member acknowledged before the call. It makes
+// a call to the leader, which confirms that it still leads, and after a change waits up to 0.1 s
+// for the watch. The error, which may be retried, means that there is no leader, or that the watch
+// is behind.
 func (c *Client) Fresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -90,7 +91,7 @@ func (c *Client) Fresh(ctx context.Context) error {
 	return nil
 }
 
-// ask is members.ask for calls that may be repeated, with an answer.
+// ask does what members.ask does, for calls that may be repeated, and returns the answer.
 func ask[R any](
 	ctx context.Context, m *members, what string, f func(context.Context, metapb.MetaClient) (R, error),
 ) (R, error) {
@@ -104,7 +105,7 @@ func ask[R any](
 	return answer, err
 }
 
-// addCluster brings in what a message of the watch says of the cluster itself.
+// addCluster adds the part of a watch message about the cluster itself.
 func (s *state) addCluster(r *metapb.WatchResponse) {
 	for _, id := range r.DroppedNodes {
 		delete(s.nodes, id)
@@ -150,7 +151,7 @@ func (v *view) operation(id uint64) (*metapb.Operation, bool) {
 	return o, ok
 }
 
-// retiredShards returns the shards that were taken away and that a node still has to delete, by id.
+// retiredShards returns, in the order of ids, the retired shards that a node still has to delete.
 func (v *view) retiredShards() []*metapb.Shard {
 	v.mu.RLock()
 	defer v.mu.RUnlock()

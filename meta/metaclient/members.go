@@ -13,11 +13,11 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// members calls the members of the metadata group; package leader finds the one that leads.
+// members calls the members of the metadata group. Package leader finds the leader.
 type members struct {
 	list func() []string
 	dial func(nodeID string) (grpc.ClientConnInterface, error)
-	try  time.Duration // bounds a call to one of several
+	try  time.Duration // time limit of a call to one of several members
 	// lostAfter is Config.LostAfter.
 	lostAfter time.Duration
 
@@ -35,7 +35,7 @@ func newMembers(cfg Config) *members {
 	return m
 }
 
-// client returns how the member is called now.
+// client returns the present client of the member.
 func (m *members) client(id string) (metapb.MetaClient, error) {
 	conn, err := m.conn(id)
 	if err != nil {
@@ -54,8 +54,8 @@ func (m *members) conn(id string) (grpc.ClientConnInterface, error) {
 	return conn, nil
 }
 
-// redial has a connection that broke made anew at the next call, rather than after the
-// pause that gRPC makes between its attempts, which grows to minutes.
+// redial makes the next call reconnect a broken connection at once. Otherwise gRPC would pause
+// between its attempts, for up to minutes.
 func (m *members) redial(id string) {
 	if conn, err := m.dial(id); err == nil {
 		leader.Wake(conn)
@@ -63,18 +63,18 @@ func (m *members) redial(id string) {
 }
 
 const (
-	// minPause and maxPause bound the pause between two rounds of calls.
+	// minPause and maxPause are the minimum and maximum pause between two rounds of calls.
 	minPause = 20 * time.Millisecond
 	maxPause = 500 * time.Millisecond
-	// lostAfter is the default value of Config.LostAfter: an election takes less, so that
-	// waiting is of no use. The calls that are made each second find out when a member
-	// leads again.
+	// lostAfter is the default value of Config.LostAfter. An election takes less, so waiting longer
+	// is useless. The calls that are made each second find out when a member leads again.
 	lostAfter = 5 * time.Second
 )
 
-// ask calls f with the leader until f succeeds, fails permanently, or ctx ends. A call to one
-// of several members is bounded, so that one that stands still does not stop the others.
-// repeat says that f may be done twice: then a call of unknown outcome is made again, too.
+// ask calls f with the leader until f succeeds, fails permanently, or ctx ends. The time of a call
+// to one of several members is limited, so that a suspended member does not block the others.
+// repeat means that f may be executed twice, so that a call with an unknown outcome is repeated
+// too.
 func (m *members) ask(
 	ctx context.Context, what string, repeat bool, f func(ctx context.Context, c metapb.MetaClient) error,
 ) error {
@@ -91,7 +91,7 @@ func (m *members) ask(
 			}
 			late, err := m.call(ctx, id, bound, f)
 			if late {
-				try *= 2 // it may be slow, rather than standing still
+				try *= 2 // it may be slow, not suspended
 			}
 			return err
 		},
@@ -109,7 +109,7 @@ func (m *members) ask(
 	return giveUp(ctx, what, failure)
 }
 
-// call makes one call, bounded in time unless bound is 0.
+// call makes one call, with a time limit unless bound is 0.
 func (m *members) call(
 	ctx context.Context, id string, bound time.Duration, f func(ctx context.Context, c metapb.MetaClient) error,
 ) (late bool, err error) {
@@ -123,15 +123,15 @@ func (m *members) call(
 	})
 }
 
-// judge is leader.Judge for the metadata group. A refusal without a reason is an answer to the
-// user, even where a shard's refusal would mean to find another node.
+// judge is leader.Judge for the metadata group. A refusal without a reason is an answer for the
+// user; a shard's refusal might instead mean that another node has to be found.
 func judge(err error) leader.Verdict {
 	e := errs.From(err)
 	switch {
 	case e.Reason == errs.NotLeader, e.Reason == errs.Busy, e.Reason == errs.OutcomeUnknown:
 		return leader.Judge(err)
 	case e.Code == errs.ShardUnreachable && e.Reason == "":
-		return leader.Verdict{Retry: true} // no connection: nothing was sent
+		return leader.Verdict{Retry: true} // there is no connection, so nothing was sent
 	case e.Code == errs.ShardUnreachable, e.Code == errs.DeadlineExceeded:
 		return leader.Verdict{Retry: true, Unknown: true}
 	}
@@ -147,12 +147,14 @@ func giveUp(ctx context.Context, what string, so *leader.Failure) error {
 		return last
 	}
 	if so.Known <= 1 {
-		// The member is there: its log waits for the disk.
+		// The member is running, but its log waits for the disk.
 		return notReady(errs.Wrap(errs.ShardNotReady, last,
-			"%s: it did not answer in time, is its disk full, or slow? The outcome is unknown", what), time.Second, true)
+			"%s: it did not answer in time, and the outcome is unknown; check whether its disk is full or "+
+				"slow", what), time.Second, true)
 	}
 	return notReady(errs.Wrap(errs.ShardNotReady, last,
-		"%s: none of %d members of the metadata group answered as its leader in time; are most of them up?", what, so.Known),
+		"%s: none of %d members of the metadata group answered as its leader in time; check that a majority is "+
+			"running", what, so.Known),
 		time.Second, so.Unknown)
 }
 
@@ -163,7 +165,7 @@ func lostLeader(what string, since time.Duration, so *leader.Failure) error {
 		what, since.Round(time.Second), so.Known), 2*time.Second, so.Unknown)
 }
 
-// notReady turns an error of a call into one that says that the group has no leader now.
+// notReady converts an error of a call to one that says that the group has no leader now.
 func notReady(e *errs.Error, retryAfter time.Duration, unknown bool) *errs.Error {
 	e.Code, e.RetryAfter, e.Leader = errs.ShardNotReady, retryAfter, ""
 	if unknown {

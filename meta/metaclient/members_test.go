@@ -13,9 +13,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// TestNobodyLeads: while nobody leads for longer than an election takes, a call says so after it
-// has asked everybody once, rather than at the end of its time; and it succeeds as soon as
-// somebody leads.
+// TestNobodyLeads checks that a call fails after it has asked every member once if there has been
+// no leader for longer than an election takes, and that it succeeds as soon as a member leads.
 func TestNobodyLeads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMembers(Config{
@@ -54,8 +53,8 @@ func TestNobodyLeads(t *testing.T) {
 	})
 }
 
-// TestAloneAndSilent: a call that the only member does not answer, whose log may wait for room on
-// the disk, says so, and that it may have been carried out.
+// TestAloneAndSilent checks the error of a call that the only member does not answer: it says that
+// the log may wait for disk space, and that the call may have been executed.
 func TestAloneAndSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMembers(Config{

@@ -1,16 +1,15 @@
-// Package metaclient is how other roles reach the metadata group: Propose changes
-// it, and a local view, kept up to date by a watch, answers what databases, tables,
-// pipelines, shards and nodes there are without a call. The texts of pipelines are not
-// in the view; they are read from the group when they are needed.
+// Package metaclient connects other roles to the metadata group. Propose changes the metadata. A
+// local view, which a watch keeps up to date, answers questions about databases, tables, pipelines,
+// shards and nodes without a call. The texts of pipelines are not in the view; they are read from
+// the group when they are needed.
 //
-// The view is never ahead of the group, and may be behind it for a moment; nothing
-// correct may depend on its being fresh, because shards check epoch and schema
-// version themselves. What this client proposed itself is in the view before
-// Propose returns.
+// The view is never ahead of the group, and may be behind it for a moment. Correctness must not
+// depend on a fresh view, because shards check epoch and schema version themselves. What this
+// client proposed is in the view before Propose returns.
 //
-// Life cycle: New, then Run in a goroutine of the caller's for as long as the
-// client is used; WaitReady waits for the first complete view. All methods may be
-// called concurrently. What they return is shared and must not be changed.
+// Life cycle: New, then Run in a goroutine of the caller as long as the client is used; WaitReady
+// waits for the first complete view. All methods may be called concurrently. Their results are
+// shared and must not be changed.
 package metaclient
 
 import (
@@ -26,20 +25,20 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// maxMessage bounds an answer and a piece of the state.
+// maxMessage is the maximum size of an answer and of a piece of the state.
 const maxMessage = 64 << 20
 
-// viewTimeout bounds how long Propose waits for the watch.
+// viewTimeout is how long Propose waits for the watch.
 const viewTimeout = 2 * time.Second
 
-// Config says whom New's client talks to.
+// Config configures a client.
 type Config struct {
-	// Members lists the ids of the nodes that may be members of the metadata group, in
-	// the order in which they are to be asked: the own node first, if it is one.
+	// Members returns the ids of the nodes that may be members of the metadata group, in the order
+	// in which they are to be asked: this node first if it is one.
 	Members func() []string
-	// Dial returns the connection to a node, without waiting for it. It is asked for
-	// every call; a connection that has ResetConnectBackoff, as grpc connections have, is made again
-	// at once after it broke.
+	// Dial returns the connection to a node, without waiting for it. It is called for every call. A
+	// broken connection that has ResetConnectBackoff, as grpc connections have, is reconnected at
+	// once.
 	Dial func(nodeID string) (grpc.ClientConnInterface, error)
 	// Conn is the connection to the only member, instead of Members and Dial.
 	Conn grpc.ClientConnInterface
@@ -47,11 +46,11 @@ type Config struct {
 	Logger *slog.Logger
 	// ProposeTimeout bounds a Propose. The default value is 10 s.
 	ProposeTimeout time.Duration
-	// TryTimeout bounds one call to one of several members, after which the next one is
+	// TryTimeout is the time limit of a call to one of several members. After it the next member is
 	// asked, with twice the time. The default value is 2 s.
 	TryTimeout time.Duration
-	// LostAfter is how long no node must have answered as the leader until calls ask every
-	// member once only, and fail. The default value is 5 s; tests on busy machines take more.
+	// LostAfter is how long no node must have answered as the leader before calls ask every member
+	// only once, and then fail. The default value is 5 s; tests on busy machines use more.
 	LostAfter time.Duration
 }
 
@@ -100,8 +99,8 @@ func (c *Client) Table(database, name string) (*schema.Table, bool) {
 // TableByID returns the table with the id.
 func (c *Client) TableByID(id uint64) (*schema.Table, bool) { return c.view.tableByID(id) }
 
-// Tables lists the tables of a database by name. The list is shared by all callers and must not be
-// changed.
+// Tables returns the tables of a database in the order of names. All callers share the list, so it
+// must not be changed.
 func (c *Client) Tables(database string) []*schema.Table { return c.view.tables(database) }
 
 // Shards lists the shards by id.
@@ -110,11 +109,11 @@ func (c *Client) Shards() []*metapb.Shard { return c.view.shardList() }
 // Nodes lists the nodes by id.
 func (c *Client) Nodes() []*metapb.Node { return c.view.nodeList() }
 
-// DroppedTables lists, in rising order, the ids of tables that are no more.
+// DroppedTables returns the ids of dropped tables in ascending order.
 func (c *Client) DroppedTables() []uint64 { return c.view.droppedIDs() }
 
-// Changed returns a channel that is closed at the next change of the view. To miss
-// none, take it before reading.
+// Changed returns a channel that is closed at the next change of the view. Get it before reading;
+// otherwise a change may be missed.
 func (c *Client) Changed() <-chan struct{} { return c.view.changedCh() }
 
 // ClusterID returns "" until the cluster is bootstrapped and the view knows of it.

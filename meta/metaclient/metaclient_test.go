@@ -23,7 +23,7 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// gate is a metadata service in front of the real one, which tests can close.
+// gate is a metadata service before the real one that tests can close.
 type gate struct {
 	metapb.UnimplementedMetaServer
 	inner    *meta.Meta
@@ -31,9 +31,9 @@ type gate struct {
 	watches  atomic.Int64
 
 	mu     sync.Mutex
-	refuse []error       // answers to the next proposals
-	lose   bool          // the next proposal is executed and its answer lost
-	cut    chan struct{} // closed: watches end
+	refuse []error       // errors for the next proposals
+	lose   bool          // whether the next proposal is executed and its answer lost
+	cut    chan struct{} // when it is closed, watches end
 }
 
 func (g *gate) Propose(ctx context.Context, req *metapb.ProposeRequest) (*metapb.ProposeResponse, error) {
@@ -68,7 +68,7 @@ func (g *gate) ReadPipelines(
 	return g.inner.ReadPipelines(req, stream)
 }
 
-// cutStream is a stream that breaks when told to.
+// cutStream is a stream that breaks when the test wants it.
 type cutStream struct {
 	grpc.ServerStreamingServer[metapb.WatchResponse]
 	ctx context.Context
@@ -326,7 +326,7 @@ func TestProposeTriesAgain(t *testing.T) {
 	propose(t, c, createDatabase("web"))
 	refuse(unknown)
 	propose(t, c, createDatabase("web2"))
-	// Without a view it is not known whether the cluster has ids of proposals.
+	// Without a view it is not known whether the cluster supports proposal ids.
 	refuse(unknown)
 	if _, err := New(Config{Conn: cl.conn}).Propose(within(t),
 		createDatabase("web4")); errs.ReasonOf(err) != errs.OutcomeUnknown {
@@ -426,7 +426,7 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// What others did is in the view after Fresh.
+// TestFresh checks that changes by others are in the view after Fresh.
 func TestFresh(t *testing.T) {
 	cl := newCluster(t)
 	a, b := cl.client(), cl.client()

@@ -15,8 +15,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// pipelineTimeout bounds how long PipelineText waits for a member of the group that
-// has not heard of a version that the view has.
+// pipelineTimeout is how long PipelineText waits for a member of the group to receive a version
+// that the view has.
 const pipelineTimeout = 2 * time.Second
 
 // Pipeline returns the newest version of the pipeline of that name.
@@ -38,12 +38,11 @@ func (c *Client) PipelineVersion(name string, version int64) (*metapb.PipelineVe
 	return versions[i], true
 }
 
-// Pipelines lists all versions, by name and age.
+// Pipelines returns all versions, in the order of name and age.
 func (c *Client) Pipelines() []*metapb.PipelineVersion { return c.view.allPipelines() }
 
-// PipelineText returns the text of a version that the view has. It asks the metadata
-// group: the view has no texts. The error has code InvalidArguments if the version was
-// deleted meanwhile.
+// PipelineText returns the text of a version in the view. It asks the metadata group, because the
+// view has no texts. The error has code InvalidArguments if the version was deleted meanwhile.
 func (c *Client) PipelineText(ctx context.Context, name string, version int64) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, pipelineTimeout)
 	defer cancel()
@@ -74,13 +73,13 @@ func (c *Client) PipelineText(ctx context.Context, name string, version int64) (
 	}
 }
 
-// EachPipelineText calls f with every version of every pipeline and its text, by name
-// and age, until f fails. Texts come one by one.
+// EachPipelineText calls f with every version of every pipeline and its text, in the order of name
+// and age, until f fails. Texts are received one by one.
 func (c *Client) EachPipelineText(ctx context.Context, f func(p *metapb.PipelineVersion, source []byte) error) error {
 	return c.readPipelines(ctx, &metapb.ReadPipelinesRequest{}, f)
 }
 
-// readPipelines asks one member after the other until one has begun to answer.
+// readPipelines asks one member after another until one has started to answer.
 func (c *Client) readPipelines(
 	ctx context.Context, req *metapb.ReadPipelinesRequest, f func(*metapb.PipelineVersion, []byte) error,
 ) (err error) {
@@ -95,7 +94,7 @@ func (c *Client) readPipelines(
 	return err
 }
 
-// readPipelinesOf asks one member; begun means that f was called.
+// readPipelinesOf asks one member. begun means that f was called.
 func (c *Client) readPipelinesOf(
 	ctx context.Context, id string, bounded bool, req *metapb.ReadPipelinesRequest,
 	f func(*metapb.PipelineVersion, []byte) error,
@@ -106,7 +105,7 @@ func (c *Client) readPipelinesOf(
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if bounded { // what has begun may take longer
+	if bounded { // an answer that has started may take longer
 		slow := time.AfterFunc(c.cfg.TryTimeout, cancel)
 		defer slow.Stop()
 		inner := f
@@ -140,8 +139,7 @@ func findVersion(versions []*metapb.PipelineVersion, version int64) (int, bool) 
 	})
 }
 
-// putPipeline brings in a version. Lists are never changed in place: they were given
-// away.
+// putPipeline adds a version. Lists are replaced and never changed, because callers may have them.
 func (s *state) putPipeline(p *metapb.PipelineVersion) {
 	versions := s.pipelines[p.Name]
 	at, had := findVersion(versions, p.Version)

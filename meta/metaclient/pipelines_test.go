@@ -72,7 +72,7 @@ func TestPipelines(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "edge"}, list); diff != "" {
 		t.Errorf("list (-want +got):\n%s", diff)
 	}
-	// A client that comes later gets them with the whole state.
+	// A client that starts later gets them with the whole state.
 	late := cluster.client()
 	var got []string
 	err := late.EachPipelineText(within(t), func(p *metapb.PipelineVersion, source []byte) error {
@@ -101,7 +101,7 @@ func await(t *testing.T, c *Client, done func() bool) {
 	}
 }
 
-// Messages of the watch and of the whole state may overlap.
+// TestStatePipelines checks that messages of the watch and of the whole state may overlap.
 func TestStatePipelines(t *testing.T) {
 	s := newState()
 	v := func(name string, version int64) *metapb.PipelineVersion {

@@ -13,8 +13,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// ConflictError says which columns of an EnsureSchema disagree with the tables'.
-// It wraps an *errs.Error of code InvalidArguments.
+// ConflictError says which columns of an EnsureSchema disagree with the tables' columns. It wraps
+// an *errs.Error with code InvalidArguments.
 type ConflictError struct {
 	Conflicts []*metapb.Conflict
 	err       *errs.Error
@@ -57,14 +57,14 @@ func (c *Client) Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Resu
 	}
 	c.view.merge(resp.Index, result)
 	if needsView(cmd) {
-		// Databases, nodes, shards and pipelines are not merged from results. If the watch is not there, or
-		// broken, the command is done anyway.
+		// Databases, nodes, shards and pipelines are not merged from results. If the watch is
+		// broken, the command has been executed nevertheless.
 		c.awaitView(ctx, resp.Index)
 	}
 	return result, nil
 }
 
-// awaitView waits for the watch to come to index, for a while.
+// awaitView waits for a limited time until the watch has reached index.
 func (c *Client) awaitView(ctx context.Context, index uint64) {
 	select {
 	case <-c.view.filled:
@@ -76,7 +76,7 @@ func (c *Client) awaitView(ctx context.Context, index uint64) {
 	c.view.wait(ctx, index)
 }
 
-// needsView reports whether what cmd changes reaches the view by the watch only.
+// needsView reports whether the changes of cmd reach the view only through the watch.
 func needsView(cmd *metapb.Command) bool {
 	switch cmd.GetOp().(type) {
 	case *metapb.Command_EnsureSchema, *metapb.Command_CreateTable, *metapb.Command_AlterTable,
@@ -87,7 +87,7 @@ func needsView(cmd *metapb.Command) bool {
 	return true
 }
 
-// proposeRetry proposes cmd until it was taken, or may have been.
+// proposeRetry proposes cmd until it is accepted, or may have been.
 func (c *Client) proposeRetry(ctx context.Context, cmd *metapb.Command) (resp *metapb.ProposeResponse, err error) {
 	repeat := cmd.GetEnsureSchema() != nil || cmd.GetBootstrap() != nil || len(cmd.Id) > 0
 	if c.view.version() >= metapb.ProtocolCluster && len(cmd.Id) == 0 {

@@ -8,23 +8,23 @@ import (
 	"cordwood/proto/schema"
 )
 
-// tableList is the tables of a database by name, as they were at the last question.
-// Databases have tens of thousands of tables, and clients list them by page: to sort them
-// each time costs a hundred times what a page does.
+// tableList is a sorted list of the tables of a database at the time of the last request. Databases
+// have tens of thousands of tables, and clients list them by page. Sorting them each time would
+// cost a hundred times as much as a page.
 type tableList struct {
 	list []*schema.Table
-	// touched are the names whose table may be another one by now, or none.
+	// touched are the names whose table may have changed since.
 	touched map[string]struct{}
 }
 
-// touch notes that the table of that name changed.
+// touch records that the table with this name changed.
 func (s *state) touch(t *schema.Table) {
 	if l := s.lists[t.Database]; l != nil {
 		l.touched[t.Name] = struct{}{}
 	}
 }
 
-// listed returns the list of a database if it is as the state is.
+// listed returns the list of a database if it is up to date.
 func (s *state) listed(database string) ([]*schema.Table, bool) {
 	l := s.lists[database]
 	if l == nil || len(l.touched) > 0 {
@@ -33,8 +33,8 @@ func (s *state) listed(database string) ([]*schema.Table, bool) {
 	return l.list, true
 }
 
-// list makes the list of a database anew: what was touched is put into, or taken out of, a
-// copy of the last one, which others may be reading.
+// list updates the list of a database: it adds and removes the touched tables in a copy of the last
+// list, which others may be reading.
 func (s *state) list(database string) []*schema.Table {
 	if list, ok := s.listed(database); ok {
 		return list

@@ -12,8 +12,8 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// TestTableLists makes, renames and drops tables, and asks for lists now and then: they are
-// those of a state that sorts, and lists given out before stay as they were.
+// TestTableLists creates, renames and drops tables, and requests lists. They must equal the lists
+// of a state that sorts, and earlier lists must stay unchanged.
 func TestTableLists(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	v := newView()

@@ -13,26 +13,25 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// entry is a table and the log index at which it was learned to be so.
+// entry is a table, and the log index of that knowledge.
 type entry struct {
 	table *schema.Table
 	index uint64
 }
 
-// state is a copy of the metadata. Tables come from two sides that may overtake
-// each other: the watch, in log order, and the results of our own proposals, which
-// may be ahead of it. So the copy keeps, for each table id, the highest version;
-// for each name, what was learned at the highest index; and never brings back an
-// id that was dropped.
+// state is a copy of the metadata. Tables come from two sources that may overtake each other: the
+// watch, in log order, and the results of this client's proposals, which may be ahead of it. So for
+// each table id, the highest version is kept, and for each name, what was learned at the highest
+// index. A dropped id never comes back.
 type state struct {
-	index     uint64 // the watch has come this far
+	index     uint64 // the index that the watch has reached
 	clusterID string
 	dbs       map[string]*schemapb.Database
 	byID      map[uint64]entry
 	byName    map[string]map[string]entry // database, table
-	lists     map[string]*tableList       // by database, of those that were asked for
+	lists     map[string]*tableList       // by database, for databases that were listed
 	shards    map[uint32]*metapb.Shard
-	retired   map[uint32]*metapb.Shard // those that were taken away
+	retired   map[uint32]*metapb.Shard // retired shards
 	nodes     map[string]*metapb.Node
 	dropped   map[uint64]struct{}
 	pipelines map[string][]*metapb.PipelineVersion // by age
@@ -52,7 +51,7 @@ func newState() *state {
 	}
 }
 
-// add brings in a message of the watch.
+// add applies a message of the watch.
 func (s *state) add(r *metapb.WatchResponse) {
 	s.index = max(s.index, r.Index)
 	if r.ClusterId != "" {
@@ -79,7 +78,7 @@ func (s *state) add(r *metapb.WatchResponse) {
 	}
 }
 
-// put brings in a table as it was at the given index.
+// put stores a table as it was at the given index.
 func (s *state) put(t *schema.Table, index uint64) {
 	if _, gone := s.dropped[t.ID]; gone {
 		return
@@ -112,7 +111,7 @@ func (s *state) drop(id uint64) {
 	}
 }
 
-// unname frees the table's name unless another table has it by now.
+// unname frees the table's name unless another table has it now.
 func (s *state) unname(t *schema.Table) {
 	names := s.byName[t.Database]
 	if names[t.Name].table == nil || names[t.Name].table.ID != t.ID {
@@ -125,16 +124,16 @@ func (s *state) unname(t *schema.Table) {
 	}
 }
 
-// view is the state that is shown, and the calls that wait for it to change.
+// view is the visible state, and the calls that wait for it to change.
 type view struct {
 	mu    sync.RWMutex // guards all below; held for memory work only
 	state *state
-	// own are results of our proposals that the watch has not come to yet, in
-	// rising order of index: a state that begins before them lacks them.
+	// own are results of this client's proposals that the watch has not reached yet, in ascending
+	// order of index. A state from an earlier index lacks them.
 	own []ownResult
-	// back allows the next state to be older than this one.
+	// back allows the next state to be older than the present one.
 	back bool
-	// dropped is the result of droppedIDs; nil if it has to be built again.
+	// dropped is the cached result of droppedIDs; nil if it has to be built again.
 	dropped []uint64
 	changed chan struct{}
 
@@ -142,8 +141,8 @@ type view struct {
 	fillOnce sync.Once
 }
 
-// maxOwn bounds the own results that are kept while the watch is broken. A state
-// that begins before older ones gets them from the watch a moment later.
+// maxOwn is the maximum number of own results that are kept while the watch is broken. An earlier
+// state gets older results from the watch a moment later.
 const maxOwn = 10_000
 
 type ownResult struct {
@@ -156,7 +155,7 @@ func newView() *view {
 	return &view{state: newState(), changed: make(chan struct{}), filled: make(chan struct{})}
 }
 
-// change brings in a change of the watch.
+// change applies a change of the watch.
 func (v *view) change(r *metapb.WatchResponse) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -165,9 +164,9 @@ func (v *view) change(r *metapb.WatchResponse) {
 	v.wake()
 }
 
-// replace shows a new complete state, together with what we know beyond it. It does
-// nothing and returns false if that would take the view back: the state comes from a
-// member which is behind the one that was watched before.
+// replace shows a new complete state, together with the own results after it. If that would take
+// the view back, because the state comes from a member that is behind the previous one, it does
+// nothing and returns false.
 func (v *view) replace(s *state) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -191,21 +190,21 @@ func (v *view) replace(s *state) bool {
 	return true
 }
 
-// allowBack has the next state shown even if it is older.
+// allowBack makes the view accept the next state even if it is older.
 func (v *view) allowBack() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.back = true
 }
 
-// index returns how far the watch has come.
+// index returns the index that the watch has reached.
 func (v *view) index() uint64 {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return v.state.index
 }
 
-// merge brings in the result of a proposal.
+// merge adds the result of a proposal.
 func (v *view) merge(index uint64, r *metapb.Result) {
 	if len(r.Tables) == 0 && len(r.DroppedTables) == 0 {
 		return
@@ -214,7 +213,7 @@ func (v *view) merge(index uint64, r *metapb.Result) {
 	defer v.mu.Unlock()
 	o := ownResult{index: index, dropped: r.DroppedTables}
 	for _, t := range r.Tables {
-		// Most of them say nothing new.
+		// Most results contain nothing new.
 		if had, known := v.state.byID[t.Id]; !known || had.table.Version < t.Version {
 			o.tables = append(o.tables, schema.FromProto(t))
 		}
@@ -242,7 +241,7 @@ func (o ownResult) into(s *state) {
 	}
 }
 
-// forget drops the own results that the watch has come to.
+// forget drops the own results that the watch has reached.
 func (v *view) forget() {
 	n := 0
 	for n < len(v.own) && v.own[n].index <= v.state.index {
@@ -259,7 +258,7 @@ func (v *view) wake() {
 	v.changed = make(chan struct{})
 }
 
-// wait waits until the watch has come to index; false: ctx ended before.
+// wait waits until the watch has reached index. It returns false if ctx ended first.
 func (v *view) wait(ctx context.Context, index uint64) bool {
 	for {
 		v.mu.RLock()
@@ -305,7 +304,7 @@ func (v *view) tableByID(id uint64) (*schema.Table, bool) {
 	return e.table, ok
 }
 
-// tables returns the tables of a database by name. The list is never changed.
+// tables returns the tables of a database in the order of names. The list is never changed.
 func (v *view) tables(database string) []*schema.Table {
 	v.mu.RLock()
 	list, ok := v.state.listed(database)

@@ -11,7 +11,7 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// What the watch and our own results say may come in any order.
+// TestViewMergesTwoSides checks that messages of the watch and own results may come in any order.
 func TestViewMergesTwoSides(t *testing.T) {
 	table := func(id uint64, name string, version uint32) *schemapb.Table {
 		return &schemapb.Table{Id: id, Database: "d", Name: name, Version: version}
@@ -151,7 +151,8 @@ func BenchmarkTable(b *testing.B) {
 	})
 }
 
-// A shard that was taken away is none any more, also if an older message of it comes late.
+// TestViewRetiredShards checks that a retired shard stays retired, even if an older message about
+// it comes late.
 func TestViewRetiredShards(t *testing.T) {
 	v := newView()
 	state := newState()

@@ -13,16 +13,16 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// How often it is looked whether the watch is behind, and how long a member may take to
-// send a piece of the state.
+// How often the watch is checked for being behind, and how long a member may take to send a piece
+// of the state.
 const (
 	checkEvery = time.Second
 	pieceLimit = 10 * time.Second
 )
 
-// Run keeps the view up to date until ctx ends, and then returns nil. A watch that
-// breaks, or that is behind what the group's leader has, is begun anew, at another
-// member if there is one: after 50 ms at first and 2 s at most.
+// Run keeps the view up to date until ctx ends, and then returns nil. If a watch breaks or falls
+// behind the group's leader, it is restarted, at another member if there is one, after 50 ms at
+// first and 2 s at most.
 func (c *Client) Run(ctx context.Context) error {
 	const shortest, longest = 50 * time.Millisecond, 2 * time.Second
 	pause, before := shortest, ""
@@ -35,7 +35,7 @@ func (c *Client) Run(ctx context.Context) error {
 		if complete {
 			pause = shortest
 		}
-		c.cfg.Logger.Info("watch of the metadata ended; it is begun anew", "member", id, "error", err, "pause", pause)
+		c.cfg.Logger.Info("the watch of the metadata ended; it is restarted", "member", id, "error", err, "pause", pause)
 		before = id
 		select {
 		case <-ctx.Done():
@@ -46,7 +46,7 @@ func (c *Client) Run(ctx context.Context) error {
 	return nil
 }
 
-// nextWatched returns the member to watch after another one: the next in the list.
+// nextWatched returns the member to watch after the given one: the next in the list.
 func (c *Client) nextWatched(before string) string {
 	ids := c.members.list()
 	if len(ids) == 0 {
@@ -57,7 +57,7 @@ func (c *Client) nextWatched(before string) string {
 
 var errBehind = errors.New("the member is behind the leader")
 
-// followChecked is follow, ended when the member turns out to be behind.
+// followChecked does what follow does, and ends when the member turns out to be behind.
 func (c *Client) followChecked(ctx context.Context, id string) (complete bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	checked := make(chan struct{})
@@ -73,9 +73,9 @@ func (c *Client) followChecked(ctx context.Context, id string) (complete bool, e
 	return complete, err
 }
 
-// check ends a watch whose member does not get what the leader has. An idle watch cannot notice
-// that by itself: a member that is cut off from the others sends nothing, like one to which
-// nothing happens.
+// check ends a watch whose member does not get the leader's commands. An idle watch cannot notice
+// that by itself: a member that is cut off from the others sends nothing, like a member in an idle
+// group.
 func (c *Client) check(ctx context.Context, end context.CancelCauseFunc) {
 	for {
 		select {
@@ -86,14 +86,15 @@ func (c *Client) check(ctx context.Context, end context.CancelCauseFunc) {
 		if len(c.members.list()) < 2 {
 			continue
 		}
-		at := c.view.index() // before the question: the answer may be long under way, and the view goes on meanwhile
+		at := c.view.index() // read before the request, because the answer may take long, and the view advances meanwhile
 		index, err := c.readIndex(ctx)
 		if err != nil {
-			continue // there is no leader: no member is better than this one
+			continue // there is no leader, so no member is better than this one
 		}
 		if at > index {
-			c.cfg.Logger.Warn("the metadata group has lost what this node knew: a majority of it was given up; the "+
-				"metadata is taken as it is now", "known", at, "now", index)
+			c.cfg.Logger.Warn("the metadata group has lost commands that this node knows, because a majority of its members "+
+				"was lost; the "+
+				"present metadata is used", "known", at, "now", index)
 			c.view.allowBack()
 			end(errBehind)
 			return
@@ -124,7 +125,7 @@ func (c *Client) follow(ctx context.Context, id string) (complete bool, err erro
 		return false, errs.FromGRPC(err)
 	}
 	var next *state // the state that is being received
-	whole := false  // it is all there, and not shown yet, because the view is ahead of it
+	whole := false  // it is complete but not shown yet, because the view is ahead of it
 	for {
 		resp, err := stream.Recv()
 		if err != nil {

@@ -12,8 +12,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// indexed answers every question for the index with the same one, after what is to happen
-// while the answer is under way.
+// indexed answers every request for the index with the same one, after running a function while the
+// answer is in flight.
 type indexed struct {
 	grpc.ClientConnInterface
 	index     uint64
@@ -28,12 +28,12 @@ func (i indexed) Invoke(_ context.Context, _ string, _, reply any, _ ...grpc.Cal
 	return nil
 }
 
-// TestLateAnswer: an answer that was long under way, and says less than the view has by
-// now, does not mean that the group has lost something.
+// TestLateAnswer checks that a delayed answer with an index below the view's does not count as a
+// loss of data.
 func TestLateAnswer(t *testing.T) {
 	for _, test := range []struct {
 		name      string
-		at, later uint64 // where the view is before the question and when the answer comes
+		at, later uint64 // the view's index at the request and at the answer
 		lost      bool
 	}{
 		{"the view has gone on", 5, 7, false},

@@ -8,8 +8,8 @@ import (
 	"cordwood/proto/words"
 )
 
-// balance adds the moves that even the nodes' scores out: again and again the one that
-// lowers their variance most for its bytes, until they are close or a limit is reached.
+// balance adds moves that equalise the nodes' scores: repeatedly the one that lowers their variance
+// most for its bytes, until they are close or a limit is reached.
 func (p *planner) balance() {
 	budget := int64(p.limits.Share * float64(p.bytes))
 	for p.uneven() {
@@ -29,7 +29,7 @@ func (p *planner) balance() {
 	}
 }
 
-// even says why nodes that are not uneven are left as they are.
+// even returns why even nodes are left unchanged.
 func (p *planner) even() string {
 	nodes := p.up()
 	if len(nodes) < 2 {
@@ -45,7 +45,7 @@ func (p *planner) even() string {
 		hold, scores.low, scores.high, p.lopsidedFrom(counts), p.limits.Spread*scores.mean)
 }
 
-// stuck says why nodes are left as they are although they are uneven.
+// stuck returns why uneven nodes are left unchanged.
 func (p *planner) stuck() string {
 	nodes := p.up()
 	least := slices.MinFunc(nodes, func(a, b *nodeState) int {
@@ -53,16 +53,18 @@ func (p *planner) stuck() string {
 	})
 	switch {
 	case !slices.ContainsFunc(p.shards, func(s *Shard) bool { return !s.Busy && !s.Leaving }):
-		return "something is done with each shard already: ask again when that has ended"
+		return "an operation is running for each shard: ask again when these have ended"
 	case least.moves >= p.limits.NodeMoves:
-		return fmt.Sprintf("node %s, which has least, takes part in %d moves: ask again when they have ended", least.ID,
+		return fmt.Sprintf("node %s, which has the lowest load, takes part in %d moves: ask again when they have "+
+			"ended", least.ID,
 			least.moves)
 	case float64(least.Used) > p.limits.MustFill*float64(least.Capacity):
-		return fmt.Sprintf("node %s, which has least, could take more, but %d %% of its disk are used, and no "+
+		return fmt.Sprintf("node %s, which has the lowest load, could take more, but %d %% of its disk is used, and no "+
 			"replica goes where it is more than %.0f %%: add space",
 			least.ID, 100*least.Used/max(least.Capacity, 1), 100*p.limits.MustFill)
 	case !slices.ContainsFunc(nodes, func(n *nodeState) bool { return n != least && p.roomFrom(n, least, 0) }):
-		return fmt.Sprintf("node %s, which has least, could take more, but %d %% of its disk are used: above %.0f %% "+
+		return fmt.Sprintf("node %s, which has the lowest load, could take more, but %d %% of its disk is used: above %.0f "+
+			"%% "+
 			"it takes replicas only from nodes whose disks are as full",
 			least.ID, 100*least.Used/max(least.Capacity, 1), 100*p.limits.Fill)
 	}
@@ -85,8 +87,8 @@ func (p *planner) spans(nodes []*nodeState) (scores, counts span) {
 	return measure(p.score), measure(func(n *nodeState) float64 { return float64(n.replicas) })
 }
 
-// lopsidedFrom is by how many replicas two nodes have to differ to be uneven. With many nodes,
-// or full disks, one node without any changes the scores little, and yet it should have some.
+// lopsidedFrom is by how many replicas two nodes must differ to be uneven. With many nodes or full
+// disks, a node without replicas hardly changes the scores, but it should still get some.
 func (p *planner) lopsidedFrom(counts span) int {
 	return max(2, int(2*p.limits.Spread*counts.mean)+1)
 }
@@ -106,16 +108,16 @@ func (p *planner) uneven() bool {
 	return p.farApart() || int(counts.high-counts.low) >= p.lopsidedFrom(counts)
 }
 
-// farApart reports whether two scores differ by more than the limit. While none do, replicas move
-// only from nodes that have more of them: what they take in goes up and down, and they would
-// follow it.
+// farApart reports whether two scores differ by more than the limit. If none do, replicas move only
+// from nodes with more replicas: their ingest rates go up and down, and replicas would follow
+// these.
 func (p *planner) farApart() bool {
 	scores, _ := p.spans(p.up())
 	return scores.high-scores.low > p.limits.Spread*scores.mean
 }
 
-// least is the smallest gain that is worth a move. It keeps rounding errors, and
-// shards without load, from moving to and fro.
+// least is the minimum gain of a move. It prevents moves to and fro because of rounding errors, or
+// of shards without load.
 const least = 1e-6
 
 // bestMove returns the move with the largest gain for its bytes, or nil.
@@ -151,28 +153,29 @@ func (p *planner) allowed(s *Shard, a, b *nodeState) bool {
 	if b.State != Up || b.moves >= p.limits.NodeMoves || slices.Contains(s.Replicas, b.ID) || !p.roomFrom(a, b, s.Bytes) {
 		return false
 	}
-	// Never more replicas in one zone than before.
+	// Never put more replicas into one zone than before.
 	return b.Zone == a.Zone || b.Zone == "" || p.sameZone(s, b) == 0
 }
 
-// sameFill is by how much of a disk it may be fuller than another one to count as as full.
+// sameFill is by how much of its size a disk may be fuller than another one and still count as
+// equally full.
 const sameFill = 0.01
 
-// roomFrom reports whether a replica of so many bytes may go from a to b for balance: there is
-// room, or both disks are about as full, as when they are one.
+// roomFrom reports whether a replica of the given size may move from a to b for balance: there is
+// space, or both disks are about equally full, as when they are the same disk.
 func (p *planner) roomFrom(a, b *nodeState, bytes int64) bool {
 	fill := func(used, capacity int64) float64 { return float64(used) / float64(max(capacity, 1)) }
 	after := fill(b.Used+bytes, b.Capacity)
 	return after <= p.limits.Fill || after <= p.limits.MustFill && after <= fill(a.Used, a.Capacity)+sameFill
 }
 
-// overshoot is how far a move may reverse the difference of two nodes, as a part of it. One that
-// only exchanges them is not worth its bytes, and would be taken back when something changes.
+// overshoot is by what part of it a move may reverse the difference of two nodes. A move that only
+// exchanges the nodes is not worth its bytes, and would be reversed at the next change.
 const overshoot = 0.5
 
-// gain is by how much a move lowers the sum of the squares of the scores, which, as
-// the mean hardly changes, is proportional to the variance; 0 if it does too much, unless it evens
-// the numbers of replicas out.
+// gain is by how much a move lowers the sum of the squared scores. As the mean hardly changes, this
+// is proportional to the variance. It is 0 if the move overshoots, unless it equalises the numbers
+// of replicas.
 func (p *planner) gain(s *Shard, a, b *nodeState, evens bool) float64 {
 	squares := func() float64 {
 		mean, nodes := 0.0, p.up()

@@ -16,9 +16,9 @@ type Load struct {
 	Tables  uint64
 }
 
-// Pick chooses the shard of a new table: one with the fewest tables, and among
-// equals the one that a hash of the table's name prefers, so that the choice is
-// spread and stable. It returns false if there is no shard.
+// Pick chooses the shard of a new table: one with the fewest tables, and of several the one that a
+// hash of the table's name prefers, so that the choice is distributed and stable. It returns false
+// if there is no shard.
 func Pick(loads []Load, database, table string) (uint32, bool) {
 	best, found := Load{}, false
 	var bestHash uint64
@@ -44,15 +44,14 @@ func affinity(shard uint32, database, table string) uint64 {
 	_, _ = h.Write([]byte{0})
 	_, _ = h.Write([]byte(table))
 	_, _ = h.Write(b[:])
-	x := h.Sum64() // FNV leaves the last bytes in the low bits: mix them
+	x := h.Sum64() // FNV leaves the last bytes in the low bits, so mix them
 	x ^= x >> 33
 	x *= 0xff51afd7ed558ccd
 	x ^= x >> 33
 	return x
 }
 
-// Initial lays out the shards of a new cluster: 1 to n, each with its one replica
-// on node.
+// Initial returns the shards of a new cluster: 1 to n, each with its one replica on node.
 func Initial(n uint32, node string) []*metapb.Shard {
 	shards := make([]*metapb.Shard, 0, n)
 	for id := uint32(1); id <= n; id++ {

@@ -15,87 +15,88 @@ const (
 	Up       NodeState = iota // takes replicas
 	Draining                  // gives all its replicas away, takes none
 	Down                      // its replicas count as lost
-	Away                      // it is silent, perhaps for a moment: its replicas count, but it takes none
+	Away                      // it has been silent, perhaps only for a moment: its replicas count, but it takes none
 )
 
-// Node is what a plan knows of a shard node.
+// Node is a shard node, as far as a plan needs to know it.
 type Node struct {
 	ID, Zone string
 	State    NodeState
 	// Capacity and Used are bytes of its disk. A node without capacity takes nothing.
 	Capacity, Used int64
-	// Moves is how many moves it takes part in already.
+	// Moves is the number of moves in which it already takes part.
 	Moves int
 }
 
-// Shard is what a plan knows of a shard.
+// Shard is a shard, as far as a plan needs to know it.
 type Shard struct {
 	ID uint32
-	// Want is how many replicas it is to have.
+	// Want is the wanted number of replicas.
 	Want int
 	// Replicas are the nodes that have one.
 	Replicas []string
-	// Bytes is the size of one replica, Ingest what it takes in, in bytes a second.
+	// Bytes is the size of one replica. Ingest is its ingest rate in bytes a second.
 	Bytes  int64
 	Ingest float64
-	// Busy says that something is done with it already: it is left as it is.
+	// Busy means that an operation for it is running already, so it is left unchanged.
 	Busy bool
-	// Leaving says that it will be taken away: it is not moved only to make nodes even, and does not count for that.
+	// Leaving means that it will be retired: it is not moved only for balance, and does not count
+	// for balance.
 	Leaving bool
 }
 
 // Move is one step of a plan: a replica that is added, removed, or both in that order.
 type Move struct {
 	Shard uint32
-	// From loses its replica, To gets one. From is empty if one is only added, To if
-	// one is only removed.
+	// From loses its replica, To gets one. From is empty if a replica is only added, To if it is
+	// only removed.
 	From, To string
 	Bytes    int64
 	Reason   string
 }
 
-// Blocked is something that should be done and cannot, with what is missing.
+// Blocked is something that should be done but cannot, with what is missing.
 type Blocked struct {
 	Shard  uint32
 	Node   string // the node that it is about, or empty
 	Reason string
 }
 
-// Plan is what is to be done next. More may be to do once that is done.
+// Plan is what is to be done next. More may be necessary afterwards.
 type Plan struct {
 	Moves   []Move
 	Blocked []Blocked
-	// Loads are the nodes that may take replicas, by id, as they are before the plan.
+	// Loads are the nodes that may take replicas, in the order of ids, before the plan is executed.
 	Loads []NodeLoad
-	// Even says in words why nothing is moved for balance. It is empty if something is, and
-	// if there is something else to do first.
+	// Even is a text that says why nothing is moved for balance. It is empty if something is moved,
+	// or if something else has to be done first.
 	Even string
 }
 
-// NodeLoad is what counts for the balance of nodes.
+// NodeLoad is the load of a node, as far as it counts for balance.
 type NodeLoad struct {
 	Node     string
 	Replicas int // without replicas of shards that leave
-	// Capacity and Used are bytes of its disk, Ingest what its replicas take in, in bytes a
-	// second.
+	// Capacity and Used are bytes of its disk. Ingest is the total ingest rate of its replicas in
+	// bytes a second.
 	Capacity, Used int64
 	Ingest         float64
-	// Score weighs these; 1 would be a full disk that has all replicas and takes everything in.
+	// Score combines these values. 1 would be a full disk with all replicas and the whole ingest.
 	Score float64
 }
 
-// Limits bound a plan. The zero value means the defaults.
+// Limits limit a plan. The zero value means the defaults.
 type Limits struct {
 	// NodeMoves is how many moves a node takes part in at a time. Default: 2.
 	NodeMoves int
-	// Fill is how much of a disk may be used after a move. Default: 0.8.
+	// Fill is the part of a disk that may be used after a move. Default: 0.8.
 	Fill float64
-	// MustFill is the same for moves that have to be: repairs, and away from nodes that are
+	// MustFill is the same for necessary moves: repairs, and moves from nodes that are being
 	// drained. A node below Fill is preferred. Default: 0.9.
 	MustFill float64
-	// Spread is by how much of their mean the scores of two nodes may differ, and by how
-	// much of theirs half of the numbers of their replicas, before shards are moved for
-	// balance. Default: 0.1.
+	// Spread is how uneven nodes may be before shards are moved for balance. It is the part of the
+	// mean by which two scores may differ, and half of it applies to the numbers of replicas.
+	// Default: 0.1.
 	Spread float64
 	// Share is how much of all bytes one plan may move for balance. Default: 0.05, but
 	// always one shard.
@@ -111,14 +112,13 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Make plans, in this order: new replicas for lost and missing ones, moves away from
-// nodes that are drained, removal of replicas beyond the wanted number, moves that put
-// replicas of a shard into different zones, and, only if none of these is to do or
-// blocked, moves for balance.
+// Make plans in this order: new replicas for lost and missing ones, moves from nodes that are being
+// drained, removal of surplus replicas, and moves that put replicas of a shard into different
+// zones. Only if there is nothing of this kind, done or blocked, it plans moves for balance.
 //
-// It is a pure function, whose answer does not depend on the order of its arguments.
-// With unchanging sizes, to make and follow plans comes to an end: every move for
-// balance lowers the variance of the nodes' scores.
+// It is a pure function whose result does not depend on the order of its arguments. If sizes do not
+// change, making and executing plans ends after finitely many steps: every move for balance lowers
+// the variance of the nodes' scores.
 func Make(nodes []Node, shards []Shard, limits Limits) Plan {
 	p := newPlanner(nodes, shards, limits.withDefaults())
 	for _, n := range p.up() {
@@ -137,13 +137,13 @@ func Make(nodes []Node, shards []Shard, limits Limits) Plan {
 	return p.plan
 }
 
-// planner is a plan being made: nodes and shards as they are once it has been followed.
+// planner is a plan in progress: nodes and shards as they will be after it.
 type planner struct {
 	limits Limits
 	nodes  []*nodeState // by id
 	byID   map[string]*nodeState
 	shards []*Shard // by id
-	zones  int      // that nodes which take replicas lie in
+	zones  int      // zones with nodes that take replicas
 	ingest float64
 	bytes  int64
 	count  int
@@ -194,8 +194,8 @@ func newPlanner(nodes []Node, shards []Shard, limits Limits) *planner {
 	return p
 }
 
-// count adds the replicas of a shard to what counts for the balance of a node, or takes them from it.
-// Nodes that are even with the replicas of a shard that leaves would not be without them.
+// count adds the replicas of a shard to the balance of a node, or subtracts them. Replicas of a
+// leaving shard do not count, since nodes that are even with them would not be even without them.
 func (n *nodeState) count(s *Shard, replicas int) {
 	if s.Leaving {
 		n.leaving += int64(replicas) * s.Bytes
@@ -205,11 +205,11 @@ func (n *nodeState) count(s *Shard, replicas int) {
 	n.replicas += replicas
 }
 
-// leastIngest is what replicas have to take in for each node, in bytes a second, to count in
-// full: the shares of next to nothing change all the time.
+// leastIngest is the total ingest rate for each node, in bytes a second, at which ingest counts
+// fully. The shares of a tiny rate change all the time.
 const leastIngest = 1 << 20
 
-// score returns how loaded a node is; 1 would be a full disk that takes everything in.
+// score returns the load of a node. 1 would be a full disk with the whole ingest.
 func (p *planner) score(n *nodeState) float64 {
 	score := 0.0
 	if n.Capacity > 0 {
@@ -257,12 +257,12 @@ func (p *planner) repair(s *Shard) {
 	}
 }
 
-// drain moves replicas away from nodes that are drained.
+// drain moves replicas from nodes that are being drained.
 func (p *planner) drain(s *Shard) {
 	for _, id := range slices.Clone(s.Replicas) {
 		n := p.byID[id]
 		if n == nil || n.State != Draining || len(p.alive(s)) > s.Want {
-			continue // trim takes a surplus one from here
+			continue // trim removes a surplus one from here
 		}
 		to, why := p.target(s, p.alive(s), n)
 		if to == nil {
@@ -273,8 +273,8 @@ func (p *planner) drain(s *Shard) {
 	}
 }
 
-// trim removes replicas beyond the wanted number: lost ones, then those on nodes that
-// are drained, then those on the most loaded node.
+// trim removes surplus replicas: lost ones first, then those on nodes that are being drained, then
+// those on the most loaded node.
 func (p *planner) trim(s *Shard) {
 	for len(s.Replicas) > max(s.Want, 1) && len(p.alive(s)) >= s.Want {
 		worst := slices.MaxFunc(s.Replicas, func(a, b string) int {
@@ -291,7 +291,7 @@ func (p *planner) trim(s *Shard) {
 	}
 }
 
-// burden orders the replicas of a shard by how gladly they are given up.
+// burden orders the replicas of a shard by preference for removal.
 func (p *planner) burden(s *Shard, id string) float64 {
 	n := p.byID[id]
 	switch {
@@ -333,9 +333,8 @@ func (p *planner) separate(s *Shard) {
 	}
 }
 
-// target returns the best node for another replica of s, beside those on the nodes in
-// alive; leaving, if set, gives its own up for it. If there is none, why says what is
-// missing.
+// target returns the best node for another replica of s, besides those on the nodes in alive.
+// leaving, if set, gives up its replica for it. If there is none, why says what is missing.
 func (p *planner) target(s *Shard, alive []string, leaving *nodeState) (best *nodeState, why string) {
 	taken := map[string]bool{}
 	for _, id := range alive {
@@ -385,8 +384,8 @@ func (p *planner) block(s *Shard, node, reason string) {
 	p.plan.Blocked = append(p.plan.Blocked, Blocked{Shard: s.ID, Node: node, Reason: reason})
 }
 
-// move adds a step to the plan and follows it. A step whose node takes part in
-// enough moves already is left for the next plan.
+// move adds a step to the plan and applies it to the planner's state. If a node of the step takes
+// part in enough moves already, the step is left for the next plan.
 func (p *planner) move(s *Shard, from string, to *nodeState, reason string) {
 	source := p.byID[from]
 	if source != nil && source.State != Down && source.moves >= p.limits.NodeMoves {

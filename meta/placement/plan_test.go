@@ -12,7 +12,7 @@ import (
 
 const gib = 1 << 30
 
-// house makes nodes of 100 GiB from words such as "a/zone1", "b/zone2:draining".
+// house builds nodes with 100 GiB from words such as "a/zone1", "b/zone2:draining".
 func house(words ...string) []Node {
 	var out []Node
 	for _, w := range words {
@@ -40,12 +40,12 @@ func house(words ...string) []Node {
 	return out
 }
 
-// of makes a shard of 4 GiB.
+// of returns a shard of 4 GiB.
 func of(id uint32, want int, replicas ...string) Shard {
 	return Shard{ID: id, Want: want, Replicas: replicas, Bytes: 4 * gib, Ingest: 1000}
 }
 
-// text returns a plan without its reasons, one line each.
+// text returns a plan without its reasons, one step on each line.
 func text(p Plan) []string {
 	out := []string{}
 	for _, m := range p.Moves {
@@ -245,7 +245,7 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// settled adds to the nodes what the shards take.
+// settled adds the sizes of the shards to the nodes' usage.
 func settled(nodes []Node, shards []Shard) []Node {
 	nodes = slices.Clone(nodes)
 	for _, s := range shards {
@@ -258,7 +258,7 @@ func settled(nodes []Node, shards []Shard) []Node {
 	return nodes
 }
 
-// follow does what a plan says.
+// follow executes a plan.
 func follow(t testing.TB, nodes []Node, shards []Shard, p Plan) {
 	for _, m := range p.Moves {
 		s := &shards[slices.IndexFunc(shards, func(s Shard) bool { return s.ID == m.Shard })]
@@ -283,8 +283,8 @@ func follow(t testing.TB, nodes []Node, shards []Shard, p Plan) {
 	}
 }
 
-// FuzzMake follows plans in random clusters: it comes to an end, no shard ever has
-// fewer living replicas than before or than wanted, and no disk is overfilled.
+// FuzzMake executes plans in random clusters. They must end, no shard may ever have fewer living
+// replicas than before or than wanted, and no disk may be overfilled.
 func FuzzMake(f *testing.F) {
 	for seed := range uint64(40) {
 		f.Add(seed)

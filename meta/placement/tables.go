@@ -6,27 +6,27 @@ import (
 	"slices"
 )
 
-// ShardLoad is what a plan for tables knows of a shard.
+// ShardLoad is a shard, as far as a plan for tables needs to know it.
 type ShardLoad struct {
 	ID uint32
-	// Node takes the shard's writes.
+	// Node is the node that takes the shard's writes.
 	Node string
-	// Open says that tables may be moved to it.
+	// Open means that tables may be moved to it.
 	Open bool
 }
 
-// TableLoad is what a plan for tables knows of a table.
+// TableLoad is a table, as far as a plan for tables needs to know it.
 type TableLoad struct {
 	ID uint64
-	// Shard takes the table's writes.
+	// Shard is the shard that takes the table's writes.
 	Shard uint32
-	// Rate is how much it takes in, in bytes a second.
+	// Rate is its ingest rate in bytes a second.
 	Rate float64
-	// Fixed says that it must stay where it is.
+	// Fixed means that it must stay where it is.
 	Fixed bool
 }
 
-// TableMove is one step of a plan for tables: the writes of a table go to another shard.
+// TableMove is one step of a plan for tables: another shard takes the writes of a table.
 type TableMove struct {
 	Table    uint64
 	From, To uint32
@@ -34,21 +34,21 @@ type TableMove struct {
 	Reason   string
 }
 
-// TableLimits bound a plan for tables. The zero value means the defaults.
+// TableLimits limit a plan for tables. The zero value means the defaults.
 type TableLimits struct {
 	// Moves is how many tables are moved at a time. Default: 4.
 	Moves int
-	// MinRate is what a table must take in, in bytes a second, to be worth a move.
+	// MinRate is the minimum ingest rate, in bytes a second, of a table that is worth a move.
 	// Default: 1 MiB/s.
 	MinRate float64
-	// Gain is by how much of it a move must lower the unevenness. Default: 0.1.
+	// Gain is the part by which a move must lower the unevenness. Default: 0.1.
 	Gain float64
 }
 
-// SpreadTables plans moves of hot tables, so that the nodes and then the shards take in
-// about as much as each other. It is a pure function, whose answer does not depend on the
-// order of its arguments; following its plans comes to an end, as every move lowers the
-// same measure by a share of it.
+// SpreadTables plans moves of hot tables so that first the nodes and then the shards have similar
+// ingest rates. It is a pure function whose result does not depend on the order of its arguments.
+// Executing its plans ends after finitely many steps, because every move lowers the same measure by
+// a minimum share.
 func SpreadTables(shards []ShardLoad, tables []TableLoad, limits TableLimits) []TableMove {
 	limits.Moves = cmp.Or(limits.Moves, 4)
 	limits.MinRate = cmp.Or(limits.MinRate, 1<<20)
@@ -66,7 +66,7 @@ func SpreadTables(shards []ShardLoad, tables []TableLoad, limits TableLimits) []
 		perShard[t.Shard] += t.Rate
 		perNode[node[t.Shard]] += t.Rate
 	}
-	// measure is what a move should lower: mostly the unevenness of nodes.
+	// measure is what a move has to lower: mainly the unevenness of nodes.
 	measure := 0.0
 	for _, s := range shards {
 		measure += shardWeight * perShard[s.ID] * perShard[s.ID]
@@ -99,7 +99,7 @@ func SpreadTables(shards []ShardLoad, tables []TableLoad, limits TableLimits) []
 		if bestGain <= limits.Gain*measure {
 			return plan
 		}
-		best.Reason = fmt.Sprintf("the table takes in %.1f of %.1f MiB/s of shard %d; shard %d takes in %.1f MiB/s",
+		best.Reason = fmt.Sprintf("the table has %.1f of %.1f MiB/s of the ingest of shard %d; shard %d has %.1f MiB/s",
 			best.Rate/(1<<20), perShard[best.From]/(1<<20), best.From, best.To, perShard[best.To]/(1<<20))
 		measure -= bestGain
 		moved[best.Table] = true
@@ -117,12 +117,12 @@ func SpreadTables(shards []ShardLoad, tables []TableLoad, limits TableLimits) []
 // shardWeight is the weight of the unevenness of shards against the unevenness of nodes.
 const shardWeight = 0.1
 
-// lowered is by how much the sum of two squares falls if rate goes from a to b.
+// lowered returns by how much the sum of two squares decreases if rate moves from a to b.
 func lowered(a, b, rate float64) float64 {
 	return a*a + b*b - (a-rate)*(a-rate) - (b+rate)*(b+rate)
 }
 
-// sortedValues makes the sum of floats not depend on the order of a map.
+// sortedValues makes the sum of floats independent of the order of a map.
 func sortedValues(m map[string]float64) []float64 {
 	out := make([]float64, 0, len(m))
 	for _, v := range m {
@@ -132,8 +132,8 @@ func sortedValues(m map[string]float64) []float64 {
 	return out
 }
 
-// Emptiest returns up to n open shards: first the shards of keep, in their order, then the ones
-// that take in least.
+// Emptiest returns up to n open shards: first the shards of keep, in their order, then those with
+// the lowest ingest rates.
 func Emptiest(shards []ShardLoad, tables []TableLoad, keep []uint32, n int) []uint32 {
 	rate, count := map[uint32]float64{}, map[string]int{}
 	for _, t := range tables {
@@ -156,7 +156,7 @@ func Emptiest(shards []ShardLoad, tables []TableLoad, keep []uint32, n int) []ui
 			if !s.Open || slices.Contains(out, s.ID) {
 				continue
 			}
-			// Nodes that have no part yet come first: one node is no faster with two.
+			// Nodes without a part yet come first, because one node is not faster with two parts.
 			if best < 0 || cmp.Or(cmp.Compare(count[s.Node], count[shards[best].Node]),
 				cmp.Compare(rate[s.ID], rate[shards[best].ID]), cmp.Compare(s.ID, shards[best].ID)) < 0 {
 				best = i

@@ -79,8 +79,8 @@ func TestEmptiest(t *testing.T) {
 	}
 }
 
-// FuzzSpreadTables follows plans of random loads: they end, whatever the order of the
-// arguments, and never move what is fixed or to where nothing may go.
+// FuzzSpreadTables executes plans for random loads. They must end, must not depend on the order of
+// the arguments, and must never move a fixed table or use a closed shard.
 func FuzzSpreadTables(f *testing.F) {
 	for seed := range uint64(30) {
 		f.Add(seed)

@@ -8,8 +8,8 @@ import (
 	"cordwood/router/access"
 )
 
-// TestKindsHaveRows holds every kind of operation, and every request that takes the place of one,
-// against package access, which says who may ask for it.
+// TestKindsHaveRows checks that package access says who may ask for every kind of operation, and
+// for every request in place of one.
 func TestKindsHaveRows(t *testing.T) {
 	for _, kind := range slices.Concat(operation.Kinds, []string{
 		requestUndrain, requestRemove, requestPause, requestResume,

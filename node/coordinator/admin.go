@@ -19,7 +19,7 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// Catalog is what Admin needs of the metadata, beside Meta: this node's copy, for when no
+// Catalog is what Admin needs of the metadata besides Meta: this node's copy, for the time when no
 // leader answers.
 type Catalog interface {
 	Meta
@@ -33,19 +33,20 @@ type Catalog interface {
 	ClusterID() string
 }
 
-// Admin is the side of users: it describes the cluster, and begins and cancels operations
-// by records in the metadata, which the coordinator of the leader then carries out. It may
-// be used concurrently, on any node.
+// Admin is the interface for users. It describes the cluster, and starts and cancels operations by
+// records in the metadata, which the coordinator of the leader carries out. It may be used
+// concurrently, on any node.
 type Admin struct {
 	meta   Catalog
 	shards Shards
-	node   string // the node that it is on; empty: it is not told
+	node   string // its node, or empty if it is not known
 	limits snapshot.Limits
 }
 
-// Shards is what Admin asks the shards themselves.
+// Shards is what Admin asks the shards directly.
 type Shards interface {
-	// Stats asks all nodes for their replicas. If some do not answer it returns what the others said, and an error.
+	// Stats asks all nodes for their replicas. If some do not answer, it returns the other answers
+	// and an error.
 	Stats(ctx context.Context, req *shardpb.StatsRequest) ([]*shardpb.ShardStats, error)
 }
 
@@ -54,13 +55,13 @@ func NewAdmin(meta Catalog) *Admin {
 	return &Admin{meta: meta, limits: snapshot.Limits{}.WithDefaults()}
 }
 
-// WithShards has the Admin ask shards how large tables are, which is part of some plans.
+// WithShards makes the Admin ask shards for the sizes of tables, which some plans show.
 func (a *Admin) WithShards(s Shards) *Admin {
 	a.shards = s
 	return a
 }
 
-// On sets the node that the Admin is on.
+// On sets the Admin's node.
 func (a *Admin) On(node string) *Admin {
 	a.node = node
 	return a
@@ -68,10 +69,10 @@ func (a *Admin) On(node string) *Admin {
 
 var _ clusterapi.Cluster = (*Admin)(nil)
 
-// statusTimeout bounds the question to the leader.
+// statusTimeout is the time limit of the request to the leader.
 const statusTimeout = 5 * time.Second
 
-// snapshot asks the leader how the cluster is.
+// snapshot asks the leader for the state of the cluster.
 func (a *Admin) snapshot(ctx context.Context) (*snapshot.Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
@@ -91,7 +92,8 @@ func (a *Admin) snapshotOf(status *metapb.StatusResponse) *snapshot.Snapshot {
 	for _, n := range status.Nodes {
 		for _, r := range n.GetReport().GetReplicas() {
 			if r.State == snapshot.StateLeader && !n.Down {
-				// Since the process began: good enough for shares of a whole.
+				// The counts are since the process started, which is sufficient for shares of a
+				// whole.
 				snap.Rates.Shard[r.ShardId] = float64(r.IngestedBytes)
 			}
 		}
@@ -112,7 +114,7 @@ func (a *Admin) Status(ctx context.Context) (*clusterapi.Status, error) {
 	return out, nil
 }
 
-// withoutLeader describes the cluster as this node knows it by itself.
+// withoutLeader describes the cluster from this node's own knowledge.
 func (a *Admin) withoutLeader(err error) *clusterapi.Status {
 	status := &metapb.StatusResponse{
 		ClusterId: a.meta.ClusterID(), ClusterVersion: a.meta.ClusterVersion(), Settings: a.meta.Settings(),
@@ -138,8 +140,8 @@ func (a *Admin) Operations(ctx context.Context) ([]clusterapi.Operation, error) 
 	return out, nil
 }
 
-// planMeasure is for how long a plan that is asked for looks at what shards take in. Descriptions
-// made while the metadata have a leader know the rate of the last minute.
+// planMeasure is how long ingest rates are measured for a requested plan. Descriptions by a leader
+// use the rates of the last minute.
 const planMeasure = 2 * time.Second
 
 // Plan implements clusterapi.Cluster.
@@ -202,7 +204,7 @@ func (a *Admin) Plan(ctx context.Context) (*clusterapi.Plan, error) {
 
 // Cancel implements clusterapi.Cluster.
 func (a *Admin) Cancel(ctx context.Context, id uint64) (*clusterapi.Answer, error) {
-	for range 5 { // the coordinator may be quicker
+	for range 5 { // the coordinator may change the operation first
 		snap, err := a.snapshot(ctx)
 		if err != nil {
 			return nil, err
@@ -231,7 +233,7 @@ func (a *Admin) Cancel(ctx context.Context, id uint64) (*clusterapi.Answer, erro
 		d := view.Operation(snap, operation.Read(result.Operation))
 		return &clusterapi.Answer{
 			Operation: &d,
-			Message:   "it ends at the next step where it can; what cannot be undone any more is finished",
+			Message:   "it ends at the next safe step; steps that cannot be undone are completed",
 		}, nil
 	}
 	return nil, errs.New(errs.RequestOutdated, "operation %d changes too quickly: try again",

@@ -78,7 +78,7 @@ func (c catalog) text(s *clusterapi.Status) (out string) {
 	return fmt.Sprintf("%s\ntolerance %d \n%s", s.Health, s.FailureTolerance, out)
 }
 
-// TestStatusInWords: what is wrong is said, and what to do.
+// TestStatusInWords checks that the status names each problem and says what to do.
 func TestStatusInWords(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -368,11 +368,11 @@ func TestStatusInWords(t *testing.T) {
 	}
 }
 
-// TestStartRefuses: what cannot be done is refused before anything is begun.
+// TestStartRefuses checks that impossible operations are refused before they start.
 func TestStartRefuses(t *testing.T) {
 	for _, c := range []struct {
 		r    clusterapi.Request
-		want string // of the error; empty: it is begun, or done
+		want string // text of the error; empty if it is started or done
 	}{
 		{clusterapi.Request{Kind: "paint"}, `there is no operation "paint": there are shard-add`},
 		{clusterapi.Request{Kind: operation.ShardAdd, Count: 1000}, "1 to 256 can be made"},
@@ -446,8 +446,8 @@ func TestStartRefuses(t *testing.T) {
 	}
 }
 
-// TestVoterWithoutSuccessor: a voter of the metadata group whose place nobody can take leaves
-// only by force, and status shows that the group tolerates less.
+// TestVoterWithoutSuccessor checks that a voter of the metadata group which no node can replace
+// leaves only by force, and that the status shows the lower tolerance.
 func TestVoterWithoutSuccessor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t).node("a", "b", "c", "d:shard").shard(3, "a", "b", "d").voting("a", "b", "c")
@@ -486,8 +486,8 @@ func TestVoterWithoutSuccessor(t *testing.T) {
 	})
 }
 
-// TestNodesAreEmptiedOneByOne refuses to empty a node if another one, whose operation has
-// only just begun, leaves too few.
+// TestNodesAreEmptiedOneByOne checks that draining a node is refused if another operation, which
+// has just started, leaves too few nodes.
 func TestNodesAreEmptiedOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t).node("a", "b", "c", "d").shard(3, "a", "b", "c").voting("a", "b", "c")
@@ -503,8 +503,8 @@ func TestNodesAreEmptiedOneByOne(t *testing.T) {
 	})
 }
 
-// TestKindsOfRequests holds that each kind can be asked for, except those that only the cluster begins, and that the
-// error for an unknown kind lists it.
+// TestKindsOfRequests checks that users can ask for each kind except those that only the cluster
+// starts, and that the error for an unknown kind lists the kinds.
 func TestKindsOfRequests(t *testing.T) {
 	onlyCluster := []string{operation.ReplicaRepair}
 	for _, kind := range operation.Kinds {

@@ -9,8 +9,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// automatic says what the cluster does without being asked: the first thing that is to be
-// done, or nil.
+// automatic returns the next thing that the cluster does without a request, or nil.
 func automatic(snap *snapshot.Snapshot) *act {
 	for _, rule := range []func(*snapshot.Snapshot) *act{
 		initialShards, tendMeta, repairShards, rebuildReplicas, replaceStuck, dropCopies, shardsForNewNodes,
@@ -24,8 +23,8 @@ func automatic(snap *snapshot.Snapshot) *act {
 	return nil
 }
 
-// balanceReplicas starts a rebalance if nodes have been far apart, nothing else is under
-// way, and the last one was long ago.
+// balanceReplicas starts a rebalance if nodes have been uneven for long, nothing else is running,
+// and the last one ended long ago.
 func balanceReplicas(snap *snapshot.Snapshot) *act {
 	if snap.Status.GetSettings().GetRebalancePaused() || len(snap.Running()) > 0 ||
 		snap.StableFor < snap.Limits.RebalanceRest ||

@@ -17,7 +17,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// later has something happen to the world after a while.
+// later makes something happen to the world after a while.
 func (w *world) later(d time.Duration, f func()) {
 	go func() {
 		time.Sleep(d)
@@ -28,7 +28,7 @@ func (w *world) later(d time.Duration, f func()) {
 	}()
 }
 
-// voting has the first nodes be voters of the metadata group.
+// voting makes the first nodes voters of the metadata group.
 func (w *world) voting(ids ...string) *world {
 	w.voters = ids
 	return w
@@ -41,7 +41,7 @@ func TestAutomatic(t *testing.T) {
 		limit time.Duration
 		world func(w *world)
 		done  func(w *world) bool
-		// not must not be so before limit; it is looked at when done holds.
+		// not must not become true before limit; it is checked until done is true.
 		not func(w *world) bool
 	}{
 		{"first shards go to all nodes and zones", time.Minute, func(w *world) {
@@ -87,7 +87,7 @@ func TestAutomatic(t *testing.T) {
 			w.node("a", "b", "c").shard(1, "a").shard(1, "b").voting("a", "b", "c")
 			w.down["x"], w.down["z"] = begin().Add(-20*time.Second), begin().Add(-20*time.Second)
 			w.node("x:meta", "y:meta", "z:meta")
-			for i, id := range []string{"x", "y", "z"} { // y has x's name and address, z the address alone
+			for i, id := range []string{"x", "y", "z"} { // y has the name and address of x, z only the address
 				w.nodes[id].Name, w.nodes[id].RpcAddr = "m", "10.0.0.1:4001"
 				w.nodes[id].RegisteredUnixNano += int64(i)
 			}
@@ -246,14 +246,14 @@ func TestAutomatic(t *testing.T) {
 					t.Errorf("what must not be is, after %v: %s", time.Since(w.began), w.describe())
 				}
 				w.settledCheck()
-				time.Sleep(time.Hour) // what happens later is over before the bubble ends
+				time.Sleep(time.Hour) // let everything that happens later end before the bubble ends
 			})
 		})
 	}
 }
 
-// TestPairIsUndone: a shard of one replica whose former voter cannot be given up within
-// the limit gets its former self back.
+// TestPairIsUndone checks a shard of one replica that is moved: if its former voter cannot be
+// removed within the limit, the move is undone.
 func TestPairIsUndone(t *testing.T) {
 	snap := snapshot.New(time.Unix(1000, 0), snapshot.Limits{}.WithDefaults(), newWorldStatus(t, func(w *world) {
 		w.node("a", "b").shard(1, "a")
@@ -287,7 +287,7 @@ func newWorldStatus(t *testing.T, set func(w *world)) *metapb.StatusResponse {
 	return w.status()
 }
 
-// TestRefused has operations that cannot be done fail at once, in words.
+// TestRefused checks that impossible operations fail at once, with a reason.
 func TestRefused(t *testing.T) {
 	for _, c := range []struct {
 		op   *metapb.Operation
@@ -345,8 +345,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestNewLeaderWaits has a leader that has not heard of some nodes yet decide nothing for
-// good because of that.
+// TestNewLeaderWaits checks that a leader which has not heard from some nodes yet makes no
+// irreversible decision about them.
 func TestNewLeaderWaits(t *testing.T) {
 	for _, op := range []*metapb.Operation{
 		{Kind: operation.ShardMove, ShardId: 1, FromNode: "a", ToNode: "d"},
@@ -376,8 +376,8 @@ func TestNewLeaderWaits(t *testing.T) {
 	}
 }
 
-// TestMoveAwaitsElection has a move that was just begun wait while the shard that is to take the writes elects a
-// leader, and fail if it has none after a while.
+// TestMoveAwaitsElection checks that a move waits while the target shard elects a leader, and fails
+// if it has none after a while.
 func TestMoveAwaitsElection(t *testing.T) {
 	w := newWorld(t).node("a", "b", "c").shard(3, "a", "b", "c").shard(3, "a", "b", "c").table(1, nil, 1)
 	now := time.Now()
@@ -396,8 +396,8 @@ func TestMoveAwaitsElection(t *testing.T) {
 	}
 }
 
-// TestUnheardNodeStays does not forget an emptied node that a new leader of the metadata
-// group has not heard of yet.
+// TestUnheardNodeStays checks that a drained node which has not reported to a new leader of the
+// metadata group is not removed.
 func TestUnheardNodeStays(t *testing.T) {
 	w := newWorld(t).node("a", "b", "c", "d").shard(3, "a", "b", "c")
 	op := &metapb.Operation{Kind: operation.NodeDecommission, NodeId: "d"}
@@ -421,8 +421,8 @@ func TestUnheardNodeStays(t *testing.T) {
 	}
 }
 
-// FuzzOperations runs random operations in random clusters whose nodes fail and come back
-// and whose leader dies: all end, or say what they wait for, and what must hold holds.
+// FuzzOperations runs random operations in random clusters whose nodes fail and return and whose
+// leader dies. All operations must end or say what they wait for, and the invariants must hold.
 func FuzzOperations(f *testing.F) {
 	for seed := range uint64(12) {
 		f.Add(seed)
@@ -478,11 +478,11 @@ func randomOperations(t *testing.T, r *rand.Rand) {
 			op.State = metapb.OperationState_OPERATION_STATE_RUNNING
 			w.keys[shard] = time.Now().Add(time.Duration(r.IntN(600)) * time.Second)
 		}
-		_, _ = w.putOperation(op, time.Now().UnixNano()) // one that excludes another is refused
+		_, _ = w.putOperation(op, time.Now().UnixNano()) // an operation that excludes another is refused
 	}
 	for range r.IntN(4) {
 		id := some(1)[0]
-		// Not in the moment in which the coordinator looks: nobody foresees a failure during a call.
+		// Not at the moment when the coordinator looks: nobody can foresee a failure during a call.
 		at := time.Duration(r.IntN(30))*time.Second + 700*time.Millisecond
 		w.later(at, func() { w.down[id] = time.Now() })
 		if r.IntN(2) == 0 {

@@ -18,20 +18,20 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// progressEvery is how often progress alone is worth an entry in the log.
+// progressEvery is how often progress alone is written to the log.
 const progressEvery = 2 * time.Second
 
-// maxReason bounds the text of a reason, in bytes.
+// maxReason is the maximum length of a reason, in bytes.
 const maxReason = 2000
 
-// record returns an operation's record as the decision has it, or nil if there is nothing
-// to store. Before a call it is always stored. Only the leader can do that, so no call of a former
+// record returns an operation's record as the decision changes it, or nil if there is nothing to
+// store. Before a call it is always stored. Only the leader can store it, so no call of a former
 // leader comes after the calls of the next one.
 func record(snap *snapshot.Snapshot, op *metapb.Operation, d decision, f *failure) *metapb.Operation {
 	next := proto.CloneOf(op)
 	next.Step, next.Reason = d.step, reasonOf(snap, d, f)
 	d.apply(snap, next)
-	calls := d.do != nil && !d.do.reads // a call that changes something
+	calls := d.do != nil && !d.do.reads // whether the call changes something
 	switch {
 	case calls && d.step == op.Step:
 		next.Attempt++
@@ -50,7 +50,7 @@ func record(snap *snapshot.Snapshot, op *metapb.Operation, d decision, f *failur
 	return next
 }
 
-// apply sets in a record what the decision has the operation remember.
+// apply changes a record as the decision says.
 func (d *decision) apply(snap *snapshot.Snapshot, next *metapb.Operation) {
 	if d.done != 0 || d.total != 0 {
 		next.DoneBytes, next.TotalBytes = d.done, d.total
@@ -66,7 +66,7 @@ func (d *decision) apply(snap *snapshot.Snapshot, next *metapb.Operation) {
 	}
 }
 
-// reasonOf returns the reason of a decision, with how the last call failed.
+// reasonOf returns the reason of a decision, including the error of the last call.
 func reasonOf(snap *snapshot.Snapshot, d decision, f *failure) string {
 	reason := d.reason
 	if f != nil && (f.count >= quietFailures || !passes(f.err)) {
@@ -78,16 +78,17 @@ func reasonOf(snap *snapshot.Snapshot, d decision, f *failure) string {
 	return reason
 }
 
-// quietFailures is how often in a row a call may fail, because a leader changes, before that is shown.
+// quietFailures is how many consecutive failures of a call because of a leader change are not
+// shown.
 const quietFailures = 4
 
-// passes reports whether an error is of the kind that any change of leaders brings, and that the next
-// try does not meet.
+// passes reports whether an error is of the kind that any change of leaders causes, so that the
+// next try does not meet it.
 func passes(err error) bool {
 	return errs.ReasonOf(err) == errs.NotLeader || errors.Is(err, errLost)
 }
 
-// sameProgress reports whether two records of an operation remember the same.
+// sameProgress reports whether two records of an operation have the same progress.
 func sameProgress(a, b *metapb.Operation) bool {
 	return slices.Equal(a.ToShards, b.ToShards) &&
 		proto.Equal(&metapb.Operation{Progress: a.Progress}, &metapb.Operation{Progress: b.Progress})
@@ -111,7 +112,7 @@ func (c *Coordinator) carry(ctx context.Context, snap *snapshot.Snapshot, op, ne
 	o := c.perform(ctx, snap, d.do)
 	if o.err != nil {
 		c.metrics.failed(op.Kind, op.Step)
-		c.log.Warn("a step of an operation failed; tried again",
+		c.log.Warn("a step of an operation failed; it is tried again",
 			append(fields(op), "call", d.do.what, "error", snap.Spell(o.err.Error()))...)
 		return o
 	}
@@ -125,8 +126,8 @@ func (c *Coordinator) carry(ctx context.Context, snap *snapshot.Snapshot, op, ne
 	return o
 }
 
-// put stores an operation; if another process has changed it, that is an error, after which
-// everything is decided anew.
+// put stores an operation. If another process has changed it, that is an error, and everything is
+// decided again.
 func (c *Coordinator) put(ctx context.Context, snap *snapshot.Snapshot,
 	op *metapb.Operation,
 ) (*metapb.Operation, error) {
@@ -140,7 +141,7 @@ func (c *Coordinator) put(ctx context.Context, snap *snapshot.Snapshot,
 	return operation.Read(result.Operation), nil
 }
 
-// fields returns the keys of an operation in the log; fields that do not apply are left out.
+// fields returns the log attributes of an operation, without those that do not apply.
 func fields(op *metapb.Operation) []any {
 	out := []any{"operation", op.Id, "kind", op.Kind}
 	for _, f := range []struct {
@@ -179,11 +180,12 @@ func (c *Coordinator) tell(before, after *metapb.Operation) {
 	}
 }
 
-// unasked makes a call of the cluster's own.
+// unasked makes a call that the cluster itself starts.
 func (c *Coordinator) unasked(ctx context.Context, snap *snapshot.Snapshot, a *act) outcome {
 	o := c.perform(ctx, snap, a)
 	if o.err != nil {
-		c.log.Warn("a step of the cluster failed; tried again", "call", a.what, "error", snap.Spell(o.err.Error()))
+		c.log.Warn("a step that the cluster started failed; it is tried "+
+			"again", "call", a.what, "error", snap.Spell(o.err.Error()))
 	} else {
 		c.log.Info("cluster step", "call", a.what)
 	}
@@ -199,7 +201,7 @@ func (c *Coordinator) perform(ctx context.Context, snap *snapshot.Snapshot, a *a
 	case a.members != nil:
 		advice, err := c.cfg.Meta.ChangeMembers(ctx, a.members.NodeId, a.members.Change)
 		if advice != "" {
-			c.log.Warn("the metadata group was changed", "node", a.members.NodeId, "advice", advice)
+			c.log.Warn("changed the metadata group", "node", a.members.NodeId, "advice", advice)
 		}
 		return outcome{err: err}
 	case a.replicas != nil:
@@ -212,7 +214,7 @@ func (c *Coordinator) perform(ctx context.Context, snap *snapshot.Snapshot, a *a
 	return outcome{err: c.startAll(ctx, snap, a.starts)}
 }
 
-// startAll begins operations, and fails only if none could be begun.
+// startAll starts operations. It fails only if none could be started.
 func (c *Coordinator) startAll(ctx context.Context, snap *snapshot.Snapshot, ops []*metapb.Operation) error {
 	var faults []error
 	for _, op := range ops {
@@ -249,7 +251,7 @@ func (c *Coordinator) changeGroup(ctx context.Context, a *replicasAct) outcome {
 		}
 	}
 	if len(resp.Voters) == 0 {
-		return outcome{} // the next report tells
+		return outcome{} // the next report shows the result
 	}
 	return outcome{
 		shard: a.request.ShardId,
@@ -257,7 +259,7 @@ func (c *Coordinator) changeGroup(ctx context.Context, a *replicasAct) outcome {
 	}
 }
 
-// define has a shard take over the definition of a table as it is now.
+// define makes a shard take over the present definition of a table.
 func (c *Coordinator) define(ctx context.Context, snap *snapshot.Snapshot, a *defineAct) error {
 	t := snap.Tables[a.tableID]
 	conn, err := c.cfg.Dial(a.leader)
@@ -272,7 +274,7 @@ func (c *Coordinator) define(ctx context.Context, snap *snapshot.Snapshot, a *de
 	return nil
 }
 
-// handOver asks the nodes at once; what those answer that do is noted even if one does not.
+// handOver asks the nodes concurrently. The answers are recorded even if one node does not answer.
 func (c *Coordinator) handOver(ctx context.Context, a *handoverAct) outcome {
 	o := outcome{copy: a.table.Handoff.ID, copies: map[uint32]snapshot.Copy{}}
 	var mu sync.Mutex

@@ -13,14 +13,14 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// TestVerdicts is the table of docs/operating.md: the state, the verdict, and the exit
-// status of 'cordwood cluster status'.
+// TestVerdicts checks the table in docs/operating.md: the state, the verdict, and the exit status
+// of 'cordwood cluster status'.
 func TestVerdicts(t *testing.T) {
 	page, err := os.ReadFile("../../docs/operating.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	// adds has the shards after the first one be made by an operation that was changed so long ago.
+	// adds creates all shards but the first by an operation that changed the given time ago.
 	adds := func(w *world, ago time.Duration) {
 		w.ops[1] = &metapb.Operation{
 			Id: 1, Kind: operation.ShardAdd, State: metapb.OperationState_OPERATION_STATE_RUNNING, Step: stepStart,
@@ -38,7 +38,7 @@ func TestVerdicts(t *testing.T) {
 		set       func(w *world)
 		verdict   string
 		tolerance int
-		shard     string // state of the last one
+		shard     string // state of the last shard
 		node      string // state of node-c
 	}{
 		{"all nodes and shards work", func(*world) {}, "ok", 1, "ok", "up"},
@@ -185,7 +185,7 @@ func TestVerdicts(t *testing.T) {
 				if s.FailureTolerance < 0 && s.Health != "broken" {
 					t.Errorf("the tolerance is %d, and the verdict %s", s.FailureTolerance, s.Health)
 				}
-				// What prometheus shows is the same.
+				// The metrics show the same.
 				snap := NewAdmin(catalog{process: &process{w: w}}).snapshotOf(w.status())
 				m := newMetrics(nil)
 				m.publish(snap)
@@ -204,8 +204,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestMoveToDrainedNode: a replica that is on its way to a node which is to be emptied meanwhile goes
-// nowhere, and does not keep its shard from being moved by others.
+// TestMoveToDrainedNode checks a replica that is being moved to a node which is drained meanwhile:
+// the move ends, and does not block other operations of the shard.
 func TestMoveToDrainedNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t).node("a", "b", "c", "d").shard(3, "a", "b", "c")
@@ -228,8 +228,8 @@ func TestMoveToDrainedNode(t *testing.T) {
 	})
 }
 
-// TestFirstShardsAtOnce: the first shards are made as soon as all nodes among the seeds have reported,
-// and else when no other node has come for a while.
+// TestFirstShardsAtOnce checks that the first shards are created as soon as all seeds have
+// reported, and otherwise when no other node has joined for a while.
 func TestFirstShardsAtOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		seeds []string

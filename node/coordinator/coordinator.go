@@ -1,15 +1,14 @@
-// Package coordinator carries out the cluster's work on itself: it makes shards, moves
-// replicas and tables, empties nodes, replaces lost nodes, and keeps the metadata
-// group at its size.
+// Package coordinator carries out the operations of the cluster: it creates shards, moves replicas
+// and tables, drains nodes, replaces lost nodes, and keeps the metadata group at its size.
 //
 // It runs beside every member of the metadata group and acts only while that member leads.
-// What is under way are operations, records in the metadata. All that decides is a function
-// of the state of the cluster (decision.go, automatic.go): it reads off the metadata, the
-// reports of the nodes and the groups of the shards what comes next, and makes one call at a
-// time for each operation, after its step was stored. A leader that comes after another one
-// so continues where that was. DESIGN.md has the reasons.
+// Operations are records in the metadata. All decisions are functions of the state of the cluster
+// (decision.go, automatic.go): they derive the next step from the metadata, the reports of the
+// nodes and the raft groups of the shards. For each operation the coordinator makes one call at a
+// time, after it has stored the step. So a new leader continues where the previous one stopped.
+// DESIGN.md gives the reasons.
 //
-// Admin is the side of users: it is there on every node, and starts, cancels and describes
+// Admin is the interface for users. It runs on every node, and starts, cancels and describes
 // operations through the metadata.
 package coordinator
 
@@ -36,42 +35,42 @@ type Meta interface {
 	ChangeMembers(ctx context.Context, nodeID string, change metapb.ChangeMembersRequest_Change) (advice string, err error)
 	Databases() []*schemapb.Database
 	Tables(database string) []*schema.Table
-	// Changed is closed at the next change of what Databases and Tables show, and of shards
-	// and operations.
+	// Changed returns a channel that is closed at the next change of the results of Databases and
+	// Tables, and of shards and operations.
 	Changed() <-chan struct{}
 }
 
-// Config is what a Coordinator works with, and its patience.
+// Config configures a Coordinator.
 type Config struct {
 	// Meta is the metadata group. Required.
 	Meta Meta
 	// Dial returns the connection to a node; it must not block on the network. Required.
 	Dial func(nodeID string) (grpc.ClientConnInterface, error)
-	// Leads reports whether the local member leads the metadata group, and LeadsChanged
-	// returns a channel on which something comes, or that is closed, when that changes.
-	// Required.
+	// Leads reports whether the local member leads the metadata group. LeadsChanged returns a
+	// channel that receives a value or is closed when that changes. Required.
 	Leads        func() bool
 	LeadsChanged func() <-chan struct{}
 
 	// Reported returns a channel that is closed when a node has reported for the first time to this
-	// leader, or a shard has its first leader. Nil: that is seen at the next tick.
+	// leader, or a shard has its first leader. If it is nil, the coordinator notices that at the
+	// next tick.
 	Reported func() <-chan struct{}
-	// Holders are the nodes with the role shard among the seeds of this node; ok is false if not all
-	// seeds have answered. Nil: they are not known. The first shards are made as soon as these are
-	// there, if there are no others.
+	// Holders returns the nodes with the role shard among the seeds of this node. ok is false if
+	// not all seeds have answered. If it is nil, the seeds are not known. The first shards are
+	// created as soon as these nodes have joined, if there are no others.
 	Holders func() (nodes []string, ok bool)
 
-	// Limits are the patience of the rules.
+	// Limits are the time limits of the rules.
 	snapshot.Limits
 
-	// Tick is how often it looks around although nothing was heard. The default value is 1 s.
+	// Tick is how often it checks the cluster if nothing was reported. The default value is 1 s.
 	Tick time.Duration
-	// CallTimeout bounds one call. The default value is 10 s.
+	// CallTimeout is the time limit of one call. The default value is 10 s.
 	CallTimeout time.Duration
 
-	// Logger takes each step of operations. The default value discards them.
+	// Logger logs each step of operations. The default value discards them.
 	Logger *slog.Logger
-	// Registerer takes the metrics. The default value is none.
+	// Registerer registers the metrics. By default they are not registered.
 	Registerer prometheus.Registerer
 }
 
@@ -101,8 +100,8 @@ func New(cfg Config) *Coordinator {
 	return &Coordinator{cfg: cfg, log: cfg.Logger, metrics: newMetrics(cfg.Registerer)}
 }
 
-// Run acts whenever the local member leads, until ctx ends, and then returns nil. It does
-// not return before the calls that it made have ended.
+// Run acts whenever the local member leads, until ctx ends, and then returns nil. It returns after
+// its calls have ended.
 func (c *Coordinator) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		changed := c.cfg.LeadsChanged()
@@ -126,7 +125,7 @@ func pause(ctx context.Context, signal <-chan struct{}, d time.Duration) {
 	}
 }
 
-// lead works until the member leads no more.
+// lead works until the member no longer leads.
 func (c *Coordinator) lead(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	l := &leading{
@@ -149,17 +148,17 @@ func (c *Coordinator) lead(ctx context.Context) {
 		case <-tick.C:
 		case <-reported:
 		case <-changed:
-			// Many things may change at once.
+			// Several things may change at the same time.
 			pause(ctx, leads, min(50*time.Millisecond, c.cfg.Tick))
 		case o := <-l.outcomes:
 			l.take(o)
 		}
 	}
-	// Running calls are cancelled; their outcomes are not read any more.
+	// Running calls are cancelled. Their outcomes are no longer read.
 	cancel()
 }
 
-// reported is Config.Reported, or a channel on which nothing comes.
+// reported returns Config.Reported's channel, or one that receives nothing.
 func (c *Coordinator) reported() <-chan struct{} {
 	if c.cfg.Reported == nil {
 		return nil
@@ -167,14 +166,14 @@ func (c *Coordinator) reported() <-chan struct{} {
 	return c.cfg.Reported()
 }
 
-// look takes a snapshot of the cluster and begins what is to be done.
+// look takes a snapshot of the cluster and starts what has to be done.
 func (l *leading) look(ctx context.Context) {
 	call, cancel := context.WithTimeout(ctx, l.cfg.CallTimeout)
 	status, err := l.cfg.Meta.Status(call)
 	cancel()
 	if err != nil {
 		if ctx.Err() == nil && l.statusError != err.Error() {
-			l.log.Warn("the state of the cluster cannot be read; tried again", "error", err)
+			l.log.Warn("could not read the state of the cluster; this is tried again", "error", err)
 			l.statusError = err.Error()
 		}
 		return
@@ -191,7 +190,8 @@ func (l *leading) look(ctx context.Context) {
 	}
 }
 
-// carryOn begins the next step of each operation that runs, has no call under way, and need not wait after a failure.
+// carryOn starts the next step of each running operation that has no call in flight and need not
+// wait after a failure.
 func (l *leading) carryOn(ctx context.Context, snap *snapshot.Snapshot) {
 	for _, op := range snap.Running() {
 		if l.busy[op.Id] || l.failures[op.Id] != nil && snap.Now.Before(l.failures[op.Id].until) {

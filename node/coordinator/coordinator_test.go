@@ -20,8 +20,8 @@ import (
 // poll is how often run looks.
 const poll = 500 * time.Millisecond
 
-// run lets a coordinator work until done says so, beginning another one whenever it dies.
-// It returns how many effects there were.
+// run lets a coordinator work until done returns true, and starts another one whenever it dies. It
+// returns the number of effects.
 func run(t *testing.T, w *world, limit time.Duration, done func() bool) int {
 	t.Helper()
 	deadline := time.Now().Add(limit)
@@ -87,7 +87,7 @@ func (w *world) describe() string {
 	return b.String()
 }
 
-// request puts an operation as a user would.
+// request stores an operation as a user's request would.
 func (w *world) request(op *metapb.Operation) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -107,7 +107,7 @@ func (w *world) idle() bool {
 	return len(w.ops) > 0
 }
 
-// settled checks what holds once nothing runs: the metadata are what the groups are.
+// settled checks what must hold once nothing runs: the metadata match the groups.
 func (w *world) settledCheck() {
 	for id, t := range w.tables {
 		if t.Writable().Closed || t.Handoff != nil {
@@ -350,8 +350,8 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// TestLeaderKilledAtEveryStep kills the leader at every call that changes something, with
-// the call made and not. Whoever comes next brings the operation to the same end.
+// TestLeaderKilledAtEveryStep kills the leader at every call that changes something, before and
+// after the call. The next leader must bring the operation to the same end.
 func TestLeaderKilledAtEveryStep(t *testing.T) {
 	for _, s := range scenarios() {
 		t.Run(s.name, func(t *testing.T) {
@@ -377,8 +377,8 @@ func TestLeaderKilledAtEveryStep(t *testing.T) {
 	}
 }
 
-// TestCancelledAtEveryStep cancels each operation after every call. It ends done or
-// cancelled, and leaves nothing half done.
+// TestCancelledAtEveryStep cancels each operation after every call. It must end as done or
+// cancelled, and leave nothing half done.
 func TestCancelledAtEveryStep(t *testing.T) {
 	for _, s := range scenarios() {
 		t.Run(s.name, func(t *testing.T) {

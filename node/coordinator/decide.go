@@ -6,11 +6,11 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// decide says what an operation does next. It is a function of its arguments alone: the
-// leader that comes after another one continues where that was.
+// decide returns the next step of an operation. It depends only on its arguments, so a new leader
+// continues where the previous one stopped.
 //
-// A leader that is new to the metadata group knows nothing of nodes until they report: it
-// gives nothing up on their account before that, or before they count as down.
+// A new leader of the metadata group knows nothing of a node until the node reports. It gives
+// nothing up because of such a node before it reports, or counts as down.
 func decide(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	d := decideKind(snap, op)
 	if d.end == metapb.OperationState_OPERATION_STATE_FAILED {
@@ -45,5 +45,6 @@ func decideKind(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		return removeShard(snap, op)
 	}
 	return failed(op.Step,
-		"this program does not know operations of kind %q: start one of the same version as the node that began it", op.Kind)
+		"this program does not know operations of kind %q: start a program of the same version as the node that started "+
+			"the operation", op.Kind)
 }

@@ -10,25 +10,27 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// decision is what an operation does next: at most one act, after its step was stored.
+// decision is the next step of an operation: at most one act, which is made after the step was
+// stored.
 type decision struct {
 	step   string
 	reason string
-	// How far it is, in bytes; 0 of 0: not known.
+	// Progress in bytes; 0 of 0 if it is not known.
 	done, total int64
-	toShards    []uint32 // nil: as they are
-	// progress changes the progress of the record that is stored before the act, then of the record
-	// that is stored once the act has succeeded. Nil: it stays as it is.
+	toShards    []uint32 // nil if unchanged
+	// progress changes the progress in the record that is stored before the act. after does the
+	// same for the record that is stored once the act has succeeded. If it is nil, the progress
+	// stays unchanged.
 	progress, then func(*metapb.Operation)
 	do             *act
-	// again says that the step's record is all there is to do now: decide anew.
+	// again means that storing the step is all there is to do: decide again afterwards.
 	again bool
 	// end, if set, is how the operation ends.
 	end metapb.OperationState
 }
 
-// act is one call. Each may be made again after a crash: what is done already succeeds,
-// or is refused because of a version that is no longer right.
+// act is one call. Each may be repeated after a crash: if it was made already it succeeds, or it is
+// refused because a version is outdated.
 type act struct {
 	what     string // for the log
 	propose  *metapb.Command
@@ -36,19 +38,19 @@ type act struct {
 	define   *defineAct
 	members  *metapb.ChangeMembersRequest
 	handover *handoverAct
-	// reads means that the call changes nothing: it needs no record.
+	// reads means that the call changes nothing, so it needs no record.
 	reads bool
-	// starts are operations to begin. One that is refused, as something else is done with
-	// its shard or table, is left out.
+	// starts are operations to start. An operation that is refused, because another one uses its
+	// shard or table, is left out.
 	starts []*metapb.Operation
 }
 
 type replicasAct struct {
-	leader  string // who is asked
+	leader  string // the node that is asked
 	request *shardpb.ChangeReplicasRequest
 }
 
-// defineAct has a shard take over the newest definition of a table.
+// defineAct makes a shard take over the newest definition of a table.
 type defineAct struct {
 	shard   uint32
 	leader  string
@@ -77,7 +79,7 @@ func cancelled(format string, args ...any) decision {
 
 func call(step, reason string, a *act) decision { return decision{step: step, reason: reason, do: a} }
 
-// remember has the decision change the progress of the record, after what it changes already.
+// remember adds a change of the record's progress to the decision.
 func (d decision) remember(change func(*metapb.Operation)) decision {
 	before := d.progress
 	d.progress = func(op *metapb.Operation) {
@@ -89,7 +91,7 @@ func (d decision) remember(change func(*metapb.Operation)) decision {
 	return d
 }
 
-// copied says how many bytes of how many are copied.
+// copied sets how many bytes of how many have been copied.
 func (d decision) copied(done, total int64) decision {
 	d.done, d.total = done, total
 	return d
@@ -102,7 +104,7 @@ func command(snap *snapshot.Snapshot, set func(*metapb.Command)) *metapb.Command
 	return c
 }
 
-// putOperation stores a record, in the form that the cluster's version has.
+// putOperation stores a record in the format of the cluster's version.
 func putOperation(snap *snapshot.Snapshot, op *metapb.Operation) *metapb.Command {
 	put := &metapb.PutOperation{Operation: operation.Write(op, snap.Status.GetClusterVersion())}
 	return command(snap, func(c *metapb.Command) { c.Op = &metapb.Command_PutOperation{PutOperation: put} })
@@ -117,7 +119,7 @@ func changeShard(snap *snapshot.Snapshot, what string, s *metapb.Shard, set func
 	}
 }
 
-// handoverAct asks nodes to copy, or how far they are.
+// handoverAct asks nodes to copy, or to report their progress.
 type handoverAct struct {
 	table *schema.Table
 	begin bool
@@ -137,7 +139,7 @@ func changeGroup(s *metapb.Shard, g *snapshot.Group, node string, change shardpb
 		shardpb.ChangeReplicasRequest_CHANGE_ADD_LEARNER: "add learner to the group",
 		shardpb.ChangeReplicasRequest_CHANGE_PROMOTE:     "promote in the group",
 		shardpb.ChangeReplicasRequest_CHANGE_REMOVE:      "remove from the group",
-		shardpb.ChangeReplicasRequest_CHANGE_LEAD:        "hand leadership on",
+		shardpb.ChangeReplicasRequest_CHANGE_LEAD:        "transfer leadership",
 	}[change]
 	return &act{
 		what: what,

@@ -14,9 +14,9 @@ import (
 // The steps of shard-drop that others do not have.
 const stepAnew = "anew"
 
-// dropShard is shard-drop: the rows of a shard are given up, because the disks that held them are
-// lost. It is made anew without rows on other nodes, so that its tables can be written and read
-// again. What former replicas have on disk stays there, and is not taken back.
+// dropShard implements shard-drop: it gives up the rows of a shard because the disks that held them
+// are lost. The shard is created again without rows on other nodes, so that its tables can be
+// written and read again. The files of former replicas stay where they are, and are not used again.
 func dropShard(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	p := op.GetShardDrop()
 	s := snap.Shards[p.GetShardId()]
@@ -27,7 +27,7 @@ func dropShard(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		if snap.Groups[s.Id].Leader == "" {
 			return wait(stepStart, "%s", snap.WhyLeaderless(s))
 		}
-		return finished("shard %d was made anew without rows on %s; given up are %s", s.Id, snap.Names(s.Replicas), p.Loss)
+		return finished("shard %d was created again without rows on %s; lost are %s", s.Id, snap.Names(s.Replicas), p.Loss)
 	}
 	if op.Cancel {
 		return cancelled("shard %d was not given up", s.Id)
@@ -40,13 +40,13 @@ func dropShard(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		return wait(stepAnew, "%s", why)
 	}
 	return call(stepAnew, fmt.Sprintf("shard %d begins anew, without rows, on %s", s.Id, snap.Names(homes)),
-		changeShard(snap, "make a shard anew without rows", s, func(c *metapb.ChangeShard) {
+		changeShard(snap, "create a shard again without rows", s, func(c *metapb.ChangeShard) {
 			c.Change = &metapb.ChangeShard_MadeAnew{MadeAnew: &metapb.MadeAnew{NodeIds: homes}}
 		}))
 }
 
-// whyKeepShard says why the rows of a shard are not to be given up; empty: only nodes that do not
-// answer could bring them back.
+// whyKeepShard returns why the rows of a shard must not be given up. It is empty if only nodes that
+// do not answer could bring them back.
 func whyKeepShard(snap *snapshot.Snapshot, s *metapb.Shard) string {
 	var open, silent []string
 	for _, id := range s.Replicas {
@@ -68,14 +68,14 @@ func whyKeepShard(snap *snapshot.Snapshot, s *metapb.Shard) string {
 			"or continue with "+
 			"that one: see 'cordwood recover --help'", s.Id, snap.Labels(open))
 	case snap.Status.ClusterVersion < metapb.ProtocolAnew:
-		return fmt.Sprintf("shard %d cannot be made anew before the cluster uses protocol version %d; it uses %d: "+
+		return fmt.Sprintf("shard %d cannot be created again before the cluster uses protocol version %d; it uses %d: "+
 			"that rises when all nodes run programs that know it", s.Id, metapb.ProtocolAnew, snap.Status.ClusterVersion)
 	}
 	return ""
 }
 
-// newHomes chooses the nodes for a shard that is made anew: as many as it wants, or fewer while
-// there are no more, and none that has a replica of before unless there is no other.
+// newHomes chooses the nodes for a shard that is created again: as many as it wants, or fewer if
+// there are no more. It takes a node with a former replica only if there is no other.
 func newHomes(snap *snapshot.Snapshot, s *metapb.Shard) (nodes []string, why string) {
 	for n := snapshot.Want(s); n > 0; n-- {
 		nodes, why = snapshot.Homes(snap, n, "", slices.Concat(s.Replicas, s.Learners, s.Removed)...)
@@ -86,8 +86,8 @@ func newHomes(snap *snapshot.Snapshot, s *metapb.Shard) (nodes []string, why str
 	return snapshot.Homes(snap, 1, "", s.Removed...)
 }
 
-// lossWords says what is given up with a shard: tables, and how much there was when it was last
-// heard of.
+// lossWords says what is lost with a shard: its tables, and how much data there was at the last
+// report.
 func lossWords(snap *snapshot.Snapshot, s *metapb.Shard) string {
 	var tables []string
 	for _, id := range slices.Sorted(maps.Keys(snap.Tables)) {
@@ -102,7 +102,7 @@ func lossWords(snap *snapshot.Snapshot, s *metapb.Shard) string {
 			tables = append(tables, fmt.Sprintf("older rows of %s.%s", t.Database, t.Name))
 		}
 	}
-	size, where := "how much that is was not reported since the leader of the metadata began", []string{}
+	size, where := "its size has not been reported to the present leader of the metadata group", []string{}
 	for _, id := range s.Replicas {
 		r := snap.Replica(id, s)
 		if snap.Nodes[id] == nil {

@@ -14,15 +14,15 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// TestShardDrop: the rows of a shard are given up only when nobody can bring them back but
-// nodes that do not answer, and only with its number for a confirmation. Then it works again
-// without them, elsewhere, and the node that is gone can be taken out.
+// TestShardDrop checks that the rows of a shard are given up only when only nodes that do not
+// answer could bring them back, and only with the shard's number as confirmation. Then the shard
+// works again elsewhere without them, and the lost node can be removed.
 func TestShardDrop(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		set     func(w *world)
 		confirm string
-		// refused is a part of the error, asks one of what is to be confirmed.
+		// refused is a part of the error. asks is a part of what has to be confirmed.
 		refused, asks string
 	}{
 		{"it works", func(*world) {}, "2", "shard 2 works: node node-b leads it; nothing of it is lost", ""},
@@ -47,7 +47,7 @@ func TestShardDrop(t *testing.T) {
 		}, "2", "shard 2 still has a replica on node-a, with its rows", ""},
 		{
 			"an older cluster", func(w *world) { w.version = 2; w.down["b"] = time.Now().Add(-time.Minute) }, "2",
-			"cannot be made anew before the cluster uses protocol version 3", "",
+			"cannot be created again before the cluster uses protocol version 3", "",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func lostWorld(t *testing.T) *world {
 	return w.table(7, nil, 2).table(8, nil, 1).moved(8, 2)
 }
 
-// moved has a table have been in another shard before.
+// moved makes a table have been in another shard before.
 func (w *world) moved(table uint64, from uint32) *world {
 	t := *w.tables[table]
 	old := t.Placement[0]
@@ -89,8 +89,8 @@ func (w *world) moved(table uint64, from uint32) *world {
 	return w
 }
 
-// TestShardDropLetsANodeGo: a decommission that waits for a lost shard says so, and ends when the
-// shard was dropped, also where an operation of that shard waited.
+// TestShardDropLetsANodeGo checks that a decommission which waits for a lost shard says so, and
+// ends when the shard was dropped, even if an operation of that shard waited.
 func TestShardDropLetsANodeGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := lostWorld(t)
@@ -110,7 +110,7 @@ func TestShardDropLetsANodeGo(t *testing.T) {
 		drop := begin(clusterapi.Request{Kind: operation.ShardDrop, Shard: 2, Confirm: "2"})
 		until(func() bool { return w.ops[drop].State == metapb.OperationState_OPERATION_STATE_DONE })
 		if op := w.ops[drop]; !strings.Contains(op.Reason,
-			"shard 2 was made anew without rows on node-c; given up are all rows of public.t7") || op.RequestedBy != "ann" {
+			"shard 2 was created again without rows on node-c; lost are all rows of public.t7") || op.RequestedBy != "ann" {
 			t.Errorf("the record: %v", op)
 		}
 		until(func() bool {
@@ -122,7 +122,7 @@ func TestShardDropLetsANodeGo(t *testing.T) {
 	})
 }
 
-// TestLossOfNothing does not speak of a size that was not reported if a shard has no table.
+// TestLossOfNothing checks that no unknown size is mentioned if a shard has no table.
 func TestLossOfNothing(t *testing.T) {
 	w := newWorld(t).node("a", "b").shard(1, "a").shard(1, "b").table(7, nil, 1)
 	w.down["b"] = time.Now().Add(-time.Minute)

@@ -12,17 +12,17 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// fakeCopy is what one shard has copied of a table's rows, by the rules of package shard:
-// it catches up after a while, and is complete once the shard knows that the table is
-// closed. It dies with its node.
+// fakeCopy is what one shard has copied of a table's rows, by the rules of package shard. It
+// catches up after a while, and is complete once the shard knows that the table is closed. It is
+// lost if its node dies.
 type fakeCopy struct {
 	node     string
 	caught   time.Time
-	complete time.Time // zero: the shard still takes rows
+	complete time.Time // zero while the shard still takes rows
 }
 
-// place returns the steps by which a table gets other shards with its rows. It fails the test
-// when rows would be lost.
+// place applies the steps by which a table gets other shards with its rows. It fails the test if
+// rows would be lost.
 func (w *world) place(cmd *metapb.PlaceTable, now int64) (*metapb.Result, error) {
 	t := w.tables[cmd.TableId]
 	if t == nil || t.Writable().Epoch != cmd.Epoch {
@@ -104,7 +104,7 @@ func (w *world) beganAnew(h *schema.Handoff) bool {
 	return false
 }
 
-// handOver answers for a node that is to copy a table.
+// handOver answers for a node that is asked to copy a table.
 func (w *world) handOver(node string, req *shardpb.HandOverRequest) (*shardpb.HandOverResponse, error) {
 	id := req.Table.Handoff.TableId
 	if w.copies[id] == nil {
@@ -142,7 +142,7 @@ func (w *world) handOver(node string, req *shardpb.HandOverRequest) (*shardpb.Ha
 	return resp, nil
 }
 
-// seal has a shard know a definition, and its copies be complete a moment later.
+// seal tells a shard a definition, and completes its copies a moment later.
 func (w *world) seal(shard uint32, t *schemapb.Table) {
 	if h := t.Handoff; h != nil && t.Placement[len(t.Placement)-1].Closed {
 		if c := w.copies[h.TableId][shard]; c != nil && c.complete.IsZero() {
@@ -151,7 +151,7 @@ func (w *world) seal(shard uint32, t *schemapb.Table) {
 	}
 }
 
-// copyOf returns the table that a table has become.
+// copyOf returns the table that has replaced a table.
 func (w *world) copyOf(name string) *schema.Table {
 	for _, t := range w.tables {
 		if t.Name == name {
@@ -161,7 +161,7 @@ func (w *world) copyOf(name string) *schema.Table {
 	return &schema.Table{Placement: []schema.Placement{{}}}
 }
 
-// placed has other shards take a table's writes, whose rows stay where they are.
+// placed gives a table's writes to other shards; its rows stay where they are.
 func (w *world) placed(id uint64, shards ...uint32) *world {
 	t := w.tables[id]
 	t.Placement = append(t.Placement, schema.Placement{
@@ -172,7 +172,7 @@ func (w *world) placed(id uint64, shards ...uint32) *world {
 	return w
 }
 
-// handoffs are scenarios of tables that take their rows along.
+// handoffs are scenarios of tables that are moved with their rows.
 func handoffs() []scenario {
 	merges := map[string]string{"append_mode": "false"}
 	moved := func(shards ...uint32) func(w *world) bool {

@@ -19,7 +19,7 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// process is a coordinator's side of the world.
+// process is a coordinator's view of the world.
 type process struct {
 	w     *world
 	leads bool
@@ -122,7 +122,7 @@ func (c conn) Invoke(ctx context.Context, _ string, args, reply any, _ ...grpc.C
 	if !w.down[c.node].IsZero() {
 		return errors.New("the node does not answer")
 	}
-	if req, ok := args.(*shardpb.HandOverRequest); ok && !req.Begin { // it changes nothing
+	if req, ok := args.(*shardpb.HandOverRequest); ok && !req.Begin { // this request changes nothing
 		resp, err := w.handOver(c.node, req)
 		proto.Merge(reply.(proto.Message), resp)
 		return err

@@ -8,7 +8,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// staying counts the shards beside one that are not retiring.
+// staying counts the other shards that are not retiring.
 func (w *world) staying(id uint32) (n int) {
 	for _, s := range w.shards {
 		if s.Id != id && !s.Retiring {
@@ -18,8 +18,8 @@ func (w *world) staying(id uint32) (n int) {
 	return n
 }
 
-// retire takes a shard away by the rules of package meta. It fails the test where something still needs the shard
-// that the metadata do not know of.
+// retire retires a shard by the rules of package meta. It fails the test if something still needs
+// the shard that the metadata does not know of.
 func (w *world) retire(c *metapb.RetireShard) error {
 	s := w.shards[c.ShardId]
 	switch {
@@ -58,7 +58,7 @@ func (w *world) retire(c *metapb.RetireShard) error {
 	return nil
 }
 
-// leftAt returns when the last table left a shard, of those that were handed over.
+// leftAt returns when the last table that was moved left a shard.
 func (w *world) leftAt(id uint32) (at time.Time) {
 	for _, t := range w.tables {
 		for i, p := range t.Placement[:len(t.Placement)-1] {
@@ -79,7 +79,7 @@ func removes(shard uint32) *metapb.Operation {
 	}
 }
 
-// removalScenarios take shards away.
+// removalScenarios retire shards.
 func removalScenarios() []scenario {
 	gone := func(w *world, id uint32) bool {
 		return w.shards[id] == nil && w.retired[id] != nil && len(w.retired[id].Removed) == 0
@@ -93,7 +93,8 @@ func removalScenarios() []scenario {
 		{
 			"take a shard away with its tables", func(w *world) *world {
 				w.node("a", "b", "c").shard(3, "a", "b", "c").shard(3, "b", "c", "a").shard(3, "c", "a", "b")
-				// One has only older rows there, one merges rows, one is written there and elsewhere.
+				// One table has only older rows there, one merges rows, and one is written there
+				// and elsewhere.
 				w.table(7, nil, 2).placed(7, 1).table(8, map[string]string{"append_mode": "false"}, 2).table(9, nil, 1, 2)
 				w.reads[2], w.keys[2] = 0, time.Now().Add(40*time.Second)
 				return w

@@ -15,9 +15,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// world is a cluster in memory: metadata by the rules of package meta, groups by those of
-// raft, and nodes that open, fill and delete replicas as time goes by. It checks, at each
-// change, what must always hold.
+// world is a cluster in memory: metadata by the rules of package meta, groups by the rules of raft,
+// and nodes that open, fill and delete replicas over time. It checks the invariants at each change.
 type world struct {
 	t  testing.TB
 	mu sync.Mutex
@@ -25,19 +24,19 @@ type world struct {
 	nodes    map[string]*metapb.Node
 	down     map[string]time.Time // since when
 	stopping map[string]bool
-	// unheard are nodes that have not reported to this leader, used the bytes on the disks of nodes.
-	// unreached are the nodes that cannot reach one, shut has those that nobody reaches.
+	// unheard are nodes that have not reported to this leader. used is the disk usage of nodes.
+	// unreached are the nodes that cannot reach a node. shut are nodes that nobody reaches.
 	unheard   map[string]bool
 	unreached map[string][]string
-	// mute are the nodes that do not answer one.
+	// mute are the nodes that do not answer a node.
 	mute   map[string][]string
 	shut   map[string]bool
 	used   map[string]int64
 	shards map[uint32]*metapb.Shard
 	groups map[uint32]*fakeGroup
-	// retired are shards that were taken away, lastShard the highest number that one had, and reads how many
-	// queries and backups read a shard, keys until when it remembers keys of requests, keysSaid for how long its
-	// replicas say so, if not as long.
+	// retired are retired shards. lastShard is the highest shard number so far. reads is how many
+	// queries and backups read a shard. keys is until when a shard remembers keys of requests, and
+	// keysSaid for how long its replicas report it, if that differs.
 	retired   map[uint32]*metapb.Shard
 	lastShard uint32
 	reads     map[uint32]uint32
@@ -53,27 +52,27 @@ type world struct {
 	bytes     int64
 	ingest    map[uint64]float64 // bytes a second, by table
 	began     time.Time
-	skew      time.Duration // of the proposer's clock, against the leader's
-	frozen    bool          // nobody is elected
-	late      time.Duration // by which copies are complete later
+	skew      time.Duration // difference between the proposer's clock and the leader's
+	frozen    bool          // no leader is elected
+	late      time.Duration // delay until copies are complete
 	changed   chan struct{}
-	defined   map[uint32]map[uint64]uint32 // shard, table: epoch
+	defined   map[uint32]map[uint64]uint32 // epochs by shard and table
 
-	copies    map[uint64]map[uint32]*fakeCopy // of tables that are handed over, by shard
+	copies    map[uint64]map[uint32]*fakeCopy // copies of tables that are being moved, by shard
 	lastCopy  uint64
 	restarted map[string]time.Time
-	anew      uint32         // a shard that is made anew when a copy has caught up
+	anew      uint32         // a shard that is created again when a copy has caught up
 	givenUp   []uint64       // copies
-	broken    map[string]int // questions about copies that a node answers with an error
+	broken    map[string]int // number of requests about copies that a node answers with an error
 
-	// effects counts the calls that change something; at killAt the caller dies, with its
-	// call made or not.
+	// effects counts the calls that change something. At killAt the caller dies, before or after
+	// its call.
 	effects, killAt int
 	applied         bool
 	kill            func()
 	// raiseAt is the number of effects at which the cluster's version rises to the newest.
 	raiseAt int
-	// cancelAt has all operations cancelled after so many effects.
+	// cancelAt is the number of effects after which all operations are cancelled.
 	cancelAt int
 	// tick is the coordinator's.
 	tick time.Duration
@@ -83,7 +82,7 @@ type fakeGroup struct {
 	voters, learners []string
 	leader           string
 	leaderLost       time.Time
-	ledFor           time.Duration        // for how long it has this leader; 0: for long
+	ledFor           time.Duration        // how long it has had this leader; 0 means long
 	deaf             map[string]bool      // replicas that have not heard from the leader yet
 	ready            map[string]time.Time // when a learner has caught up
 	opened           map[string]time.Time // when a replica is open
@@ -96,7 +95,7 @@ type fakeGroup struct {
 // The damage of a replica: it lacks rows, or does not open.
 const damagedSegment, damagedLog = "segment", "log"
 
-// stick has the flushes of the replica of a shard on a node fail from now on.
+// stick makes the flushes of a replica fail from now on.
 func (w *world) stick(shard uint32, node string) *world {
 	w.groups[shard].stuck[node] = time.Now()
 	return w
@@ -108,12 +107,12 @@ func (w *world) damage(shard uint32, node, what string) *world {
 	return w
 }
 
-// votes counts the votes of the voters that work.
+// votes counts the votes of the working voters.
 func (w *world) votes(g *fakeGroup) int {
 	return w.living(slices.DeleteFunc(slices.Clone(g.voters), func(id string) bool { return g.damaged[id] == damagedLog }))
 }
 
-// whole counts the voters that work and have all rows.
+// whole counts the working voters that have all rows.
 func (w *world) whole(g *fakeGroup) int {
 	return w.living(slices.DeleteFunc(slices.Clone(g.voters), func(id string) bool { return g.damaged[id] != "" }))
 }
@@ -177,7 +176,7 @@ func (w *world) fail(format string, args ...any) {
 	w.t.Errorf(format, args...)
 }
 
-// effect counts a call that changes something; the error says that the caller died first.
+// effect counts a call that changes something. The error says that the caller died before it.
 func (w *world) effect(apply func() error) error {
 	w.effects++
 	if w.effects == w.raiseAt {
@@ -205,7 +204,7 @@ func (w *world) effect(apply func() error) error {
 	return err
 }
 
-// settle brings the nodes and groups to where they are now.
+// settle advances the nodes and groups to the present time.
 func (w *world) settle() {
 	now := time.Now()
 	for id, s := range w.shards {
@@ -238,7 +237,7 @@ func (w *world) settle() {
 	w.settleRetired(now)
 }
 
-// settleRetired has the nodes that are up delete their replicas of retired shards.
+// settleRetired makes the running nodes delete their replicas of retired shards.
 func (w *world) settleRetired(now time.Time) {
 	for id, s := range w.retired {
 		g := w.groups[id]

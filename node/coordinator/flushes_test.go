@@ -11,8 +11,8 @@ import (
 	"cordwood/node/coordinator/view"
 )
 
-// TestReplicaThatCannotFlush has the flushes of replicas fail: they lead no more, and go to other nodes after as
-// long as those of a silent node, if there are some.
+// TestReplicaThatCannotFlush makes the flushes of replicas fail. Such replicas must not lead, and
+// are moved to other nodes, if there are some, after the time limit for silent nodes.
 func TestReplicaThatCannotFlush(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -67,7 +67,7 @@ func TestReplicaThatCannotFlush(t *testing.T) {
 	}
 }
 
-// TestStuckReplicasAreTold says what the operator hears.
+// TestStuckReplicasAreTold checks the messages to the operator.
 func TestStuckReplicasAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t).node("a", "b", "c", "d").shard(3, "a", "b", "c").stick(1, "c")

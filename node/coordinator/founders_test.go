@@ -8,8 +8,9 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// TestFoundersKeepTheirVotes leaves the voters of a new cluster that have not registered yet in the metadata group: it
-// shrank to one voter when the machine was slow. Voters that the cluster has forgotten leave.
+// TestFoundersKeepTheirVotes checks that voters of a new cluster that have not registered yet stay
+// in the metadata group, which once shrank to one voter on a slow machine. Voters that the cluster
+// has removed must leave.
 func TestFoundersKeepTheirVotes(t *testing.T) {
 	for led, want := range map[time.Duration]bool{time.Second: false, 50 * time.Second: false, 2 * time.Minute: true} {
 		w := newWorld(t).node("a", "b", "c").voting("a", "b", "c")

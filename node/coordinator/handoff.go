@@ -36,17 +36,17 @@ const (
 )
 
 const (
-	// maxCopies is how often the rows of a table are copied from the beginning.
+	// maxCopies is how often the rows of a table are copied from the start.
 	maxCopies = 5
-	// closedFor bounds the time for which writes wait: then the present shards take them
-	// again, and the copy begins anew.
+	// closedFor is how long writes wait at most. After that the present shards take them again, and
+	// the copy starts again.
 	closedFor = 6 * time.Second
-	// askWait is for how long one question waits for the copy to be complete.
+	// askWait is how long one request waits for the copy to be complete.
 	askWait = time.Second
 )
 
-// handOver decides the next step of a move of a table that takes its rows along. It follows from
-// the table, from the answers of the copying nodes, and from which nodes were asked to copy.
+// handOver decides the next step of a move of a table with its rows, from the state of the table,
+// the answers of the copying nodes, and the record of which nodes were asked to copy.
 func handOver(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) decision {
 	if d, ok := prepareCopy(snap, op, t); ok {
 		return d
@@ -87,8 +87,8 @@ func handOver(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) de
 	return d.copied(p.done, p.total)
 }
 
-// prepareCopy returns the next step while the metadata do not name the copy that this operation
-// makes, and the end of the operation if it was cancelled or became impossible.
+// prepareCopy returns the next step while the metadata does not name this operation's copy, or the
+// end of the operation if it was cancelled or became impossible.
 func prepareCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) (decision, bool) {
 	h, name := t.Handoff, t.Database+"."+t.Name
 	switch {
@@ -96,7 +96,7 @@ func prepareCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table)
 		return giveUp(snap, op, t, "another operation left a copy behind"), true
 	case !op.GetTable().GetBegun():
 		return beginMove(snap, op, t), true
-	case !takesRows(op, t): // by now it keeps all rows; moveTable goes on
+	case !takesRows(op, t): // it keeps all rows now, so moveTable takes over
 		d := giveUp(snap, op, t, "the table does not merge rows any more")
 		return d.remember(func(op *metapb.Operation) { operation.TableProgress(op).Begun = false }), true
 	case op.Cancel && h != nil:
@@ -112,21 +112,22 @@ func prepareCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table)
 	for _, id := range slices.Sorted(maps.Keys(h.Incarnations)) {
 		if snap.Shards[id].GetIncarnation() != h.Incarnations[id] { // the metadata would refuse to finish it
 			return giveUp(snap, op, t,
-				fmt.Sprintf("shard %d was recovered or made anew since the copy was begun, and may have lost rows", id)), true
+				fmt.Sprintf("shard %d was recovered or created again since the copy was started, and may have lost "+
+					"rows", id)), true
 		}
 	}
 	return decision{}, false
 }
 
-// copyProgress is how far the present shards of a table have copied its rows.
+// copyProgress is how much of a table's rows the present shards have copied.
 type copyProgress struct {
 	done, total int64  // bytes
-	behind      bool   // a shard has not copied what it had when the copy was begun
+	behind      bool   // a shard has not yet copied what it had when the copy was started
 	complete    bool   // every shard has copied all rows
-	waits       string // what the first shard that waits, waits for
+	waits       string // what the first waiting shard waits for
 }
 
-// progressOf sums up what the nodes that copy the rows of t answered. If one of them has to be
+// progressOf combines the answers of the nodes that copy the rows of t. If one of them has to be
 // asked first, or failed, it returns that as the decision.
 func progressOf(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) (copyProgress, decision, bool) {
 	p := copyProgress{complete: true}
@@ -148,7 +149,7 @@ func progressOf(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) 
 		switch {
 		case a.Unknown:
 			return p, giveUp(snap, op, t,
-				fmt.Sprintf("node %s, which copied the rows of shard %d, has started anew", snap.Name(node), id)), true
+				fmt.Sprintf("node %s, which copied the rows of shard %d, has been restarted", snap.Name(node), id)), true
 		case a.Error != "":
 			return p, giveUp(snap, op, t, fmt.Sprintf("shard %d: %s", id, a.Error)), true
 		}
@@ -164,9 +165,9 @@ func handedOver(snap *snapshot.Snapshot, op *metapb.Operation) *schema.Table {
 	return snap.Tables[op.GetTable().GetCopy()]
 }
 
-// tellNew informs the new shards that the copy is the table: replicas that know it by their
-// log have all of it, and until then only their leader may be read. Writes bring the same news, so
-// nothing waits for a shard that has no leader.
+// tellNew tells the new shards that the copy has become the table. Replicas that know it from their
+// log have all of it; until then only their leader may be read. Writes bring the same news, so
+// nothing waits for a shard without a leader.
 func tellNew(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) decision {
 	shards := t.Writable().Shards()
 	for _, id := range shards {
@@ -198,18 +199,19 @@ func placeTable(snap *snapshot.Snapshot, what string, t *schema.Table, step meta
 	}
 }
 
-// dropCopies gives up copies that no operation makes: writes must not wait for them.
+// dropCopies drops copies that do not belong to an operation, because writes must not wait for
+// them.
 func dropCopies(snap *snapshot.Snapshot) *act {
 	for _, id := range slices.Sorted(maps.Keys(snap.Tables)) {
 		if t := snap.Tables[id]; t.Handoff != nil &&
 			snap.FindRunning(func(op *metapb.Operation) bool { return op.TableId == id }) == nil {
-			return placeTable(snap, "give up the handoff of", t, metapb.PlaceTable_STEP_GIVE_UP)
+			return placeTable(snap, "cancel the handoff of", t, metapb.PlaceTable_STEP_GIVE_UP)
 		}
 	}
 	return nil
 }
 
-// beginCopy has the metadata name a new copy, unless that was tried too often.
+// beginCopy makes the metadata name a new copy, unless that was tried too often.
 func beginCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) decision {
 	if t.Writable().Closed {
 		return giveUp(snap, op, t, "the copy is not the one that was begun")
@@ -242,26 +244,26 @@ func beginCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) d
 	})
 }
 
-// forgetCopiers forgets what the shards of a table have done for a copy: another one begins.
+// forgetCopiers clears what the shards of a table have done for a copy, because another one starts.
 func forgetCopiers(op *metapb.Operation) {
 	p := operation.TableProgress(op)
 	p.Copiers, p.Sealed = nil, nil
 }
 
-// giveUp drops the copy; if writes waited the present shards take them again.
+// giveUp drops the copy. If writes waited, the present shards take them again.
 func giveUp(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table, why string) decision {
 	if t.Handoff == nil {
 		return wait(stepUndo, "the copy is given up: %s", why)
 	}
 	d := call(stepUndo, "the copy is given up: "+why,
-		placeTable(snap, "give up the handoff of", t, metapb.PlaceTable_STEP_GIVE_UP))
+		placeTable(snap, "cancel the handoff of", t, metapb.PlaceTable_STEP_GIVE_UP))
 	return d.remember(forgetCopiers).remember(func(op *metapb.Operation) {
 		operation.TableProgress(op).Why = strings.ToValidUTF8(why[:min(len(why), 500)], "")
 	})
 }
 
-// askToCopy has the leader of a shard copy its rows. The node that is asked is noted before: only
-// one node is asked, because a second one would begin in the middle of the first one's work.
+// askToCopy makes the leader of a shard copy its rows. The node is recorded first, and only one
+// node is asked, because a second one would start in the middle of the first one's work.
 func askToCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table, shard uint32) decision {
 	if t.Writable().Closed {
 		return giveUp(snap, op, t, fmt.Sprintf("nobody copied the rows of shard %d", shard))
@@ -287,7 +289,7 @@ func askToCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table, s
 	})
 }
 
-// sealClosed informs the present shards that the table is closed; ok is false if all know.
+// sealClosed tells the present shards that the table is closed. ok is false if all know.
 func sealClosed(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) (d decision, ok bool) {
 	for _, id := range t.Shards() {
 		if slices.Contains(op.GetTable().GetSealed(), id) {
@@ -307,7 +309,7 @@ func sealClosed(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) 
 	return d, false
 }
 
-// noteSealed remembers that a shard knows that it no longer takes a table's writes.
+// noteSealed records that a shard knows that it no longer takes a table's writes.
 func noteSealed(id uint32) func(*metapb.Operation) {
 	return func(op *metapb.Operation) {
 		p := operation.TableProgress(op)

@@ -16,8 +16,8 @@ import (
 	"cordwood/proto/words"
 )
 
-// partitionTables spreads tables over as many shards as their option partitions says, and
-// those with partitions=auto over one more while they are hot.
+// partitionTables gives tables as many shards as their option partitions says. A table with
+// partitions=auto gets one more while it is hot.
 func partitionTables(snap *snapshot.Snapshot) *act {
 	if countRunning(snap, operation.TablePartition) >= maxTableMoves {
 		return nil
@@ -61,7 +61,7 @@ func partitionTables(snap *snapshot.Snapshot) *act {
 	return nil
 }
 
-// recentlyFailed keeps what fails from being begun again and again.
+// recentlyFailed prevents failed operations from being started again and again.
 func recentlyFailed(snap *snapshot.Snapshot, kind string, table uint64) bool {
 	return slices.ContainsFunc(snap.Operations, func(op *metapb.Operation) bool {
 		return op.Kind == kind && op.TableId == table && op.State != metapb.OperationState_OPERATION_STATE_RUNNING &&
@@ -69,10 +69,10 @@ func recentlyFailed(snap *snapshot.Snapshot, kind string, table uint64) bool {
 	})
 }
 
-// maxTableMoves bounds the tables that are moved at a time without being asked for.
+// maxTableMoves is how many tables are moved at a time without a request.
 const maxTableMoves = 4
 
-// spreadTables moves hot tables to shards that take in little, as the shards of new nodes do.
+// spreadTables moves hot tables to shards with low ingest rates, such as the shards of new nodes.
 func spreadTables(snap *snapshot.Snapshot) *act {
 	if snap.Status.GetSettings().GetRebalancePaused() || countRunning(snap, operation.TableMove) > 0 ||
 		countRunning(snap, operation.Rebalance) > 0 {
@@ -90,7 +90,7 @@ func spreadTables(snap *snapshot.Snapshot) *act {
 	return nil
 }
 
-// splitHot moves tables away from a shard until it takes in about half.
+// splitHot moves tables off a shard until its ingest rate is about half.
 func splitHot(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	if snap.Shards[op.ShardId] == nil {
 		return failed("end", "there is no shard %d", op.ShardId)
@@ -137,13 +137,13 @@ func splitHot(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	return startParts(stepParts, parts)
 }
 
-// measureFor is how long a leader looks at what tables take in before it splits a shard.
+// measureFor is how long a leader measures the ingest rates of tables before it splits a shard.
 const measureFor = 10 * time.Second
 
-// maxSplit bounds the tables that one split moves.
+// maxSplit is how many tables one split moves.
 const maxSplit = 64
 
-// hottest are tables of a shard that together take in up to half of what it does.
+// hottest returns tables of a shard that together have up to half of its ingest.
 func hottest(tables []placement.TableLoad, shard uint32, total float64) []placement.TableLoad {
 	var own, out []placement.TableLoad
 	for _, t := range tables {

@@ -11,8 +11,8 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// balanceLeaders hands one shard on if a node leads many more than another one that has
-// a replica of it. Nodes that are about to restart are left alone.
+// balanceLeaders transfers the leadership of one shard if a node leads many more shards than
+// another one that has a replica of it. It leaves nodes alone that are about to restart.
 func balanceLeaders(snap *snapshot.Snapshot) *act {
 	led := snap.Led()
 	var best *act
@@ -37,7 +37,7 @@ func balanceLeaders(snap *snapshot.Snapshot) *act {
 	return best
 }
 
-// restartTime is for how long a node that was drained for a restart is not given leaders.
+// restartTime is how long a node that was drained for a restart gets no leadership.
 const restartTime = 2 * time.Minute
 
 func restarting(snap *snapshot.Snapshot, id string) bool {
@@ -47,8 +47,8 @@ func restarting(snap *snapshot.Snapshot, id string) bool {
 	})
 }
 
-// leadSound has a replica lead that lacks nothing and can flush: queries go to the leader alone,
-// and one that misses rows could only refuse them; one that cannot flush refuses writes.
+// leadSound makes a complete replica that can flush the leader. Queries go only to the leader, and
+// one that lacks rows could only refuse them; one that cannot flush refuses writes.
 func leadSound(snap *snapshot.Snapshot) *act {
 	for _, s := range snap.Status.Shards {
 		g := snap.Groups[s.Id]
@@ -62,7 +62,7 @@ func leadSound(snap *snapshot.Snapshot) *act {
 	return nil
 }
 
-// leadAway has another voter lead.
+// leadAway makes another voter the leader.
 func leadAway(snap *snapshot.Snapshot, s *metapb.Shard, g *snapshot.Group, from []string) (decision, bool) {
 	to := successor(snap, s, g, from)
 	if to == "" {
@@ -72,7 +72,8 @@ func leadAway(snap *snapshot.Snapshot, s *metapb.Shard, g *snapshot.Group, from 
 		changeGroup(s, g, to, shardpb.ChangeReplicasRequest_CHANGE_LEAD)), true
 }
 
-// successor returns the voter that should lead, other than the nodes in not; empty: none can.
+// successor returns the voter that should lead, other than the nodes in not, or an empty text if
+// none can.
 func successor(snap *snapshot.Snapshot, s *metapb.Shard, g *snapshot.Group, not []string) string {
 	led := snap.Led()
 	best := ""
@@ -89,7 +90,7 @@ func successor(snap *snapshot.Snapshot, s *metapb.Shard, g *snapshot.Group, not 
 	return best
 }
 
-// rank orders nodes by how little they should lead.
+// rank orders nodes: the lower the rank, the better the node is as a leader.
 func rank(snap *snapshot.Snapshot, id string, led map[string]int) int {
 	r := led[id]
 	if snap.Drained(id) || snap.Nodes[id].GetReport().GetDiskFull() {
@@ -98,8 +99,8 @@ func rank(snap *snapshot.Snapshot, id string, led map[string]int) int {
 	return r
 }
 
-// standing returns the rank of a node for one shard: nodes that miss rows of it come last, and before
-// them nodes that cannot flush it.
+// standing returns the rank of a node for one shard. Nodes that lack rows of it come last, after
+// nodes that cannot flush it.
 func standing(snap *snapshot.Snapshot, id string, s *metapb.Shard, led map[string]int) int {
 	r := rank(snap, id, led)
 	if snap.Damaged(id, s) {

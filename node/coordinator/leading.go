@@ -10,29 +10,29 @@ import (
 	"cordwood/node/coordinator/snapshot"
 )
 
-// leading is the memory of one time as leader. Only the goroutine of lead uses it.
+// leading is the state of one term as leader. Only the goroutine of lead uses it.
 type leading struct {
 	*Coordinator
 	wg       sync.WaitGroup
 	outcomes chan outcome
-	busy     map[uint64]bool // operations with a call under way; automaticID: the cluster's own
+	busy     map[uint64]bool // operations with a call in flight; automaticID is the cluster's own work
 	failures map[uint64]*failure
 	answered map[uint32]snapshot.Membership
 	copies   map[uint64]map[uint32]snapshot.Copy // by id of the copy
 	meter    *meter
 	hotSince map[uint64]time.Time
-	// closedSince, unchangedSince, pairedSince and emptySince are when this leader saw first that a table is
-	// closed in its epoch, a version of an operation, that it has promoted a second voter, and that a shard which
-	// retires has no table.
+	// closedSince, unchangedSince, pairedSince and emptySince are when this leader first saw that a
+	// table is closed in its epoch, a version of an operation, that it has promoted a second voter,
+	// and that a retiring shard has no table.
 	closedSince, unchangedSince, pairedSince, emptySince map[version]time.Time
 
 	began       time.Time
-	nodes       string // that hold shards and answer, as one text
+	nodes       string // nodes that hold shards and answer, as one text
 	stableSince time.Time
-	statusError string // the last one, so that it is logged once
+	statusError string // the last error, so that it is logged once
 }
 
-// version names one state of what the metadata have, by its id.
+// version identifies one version of an object in the metadata.
 type version struct {
 	id      uint64
 	version uint32
@@ -41,20 +41,20 @@ type version struct {
 // automaticID is the id of the cluster's own work that is not an operation.
 const automaticID = 0
 
-// failure is how often in a row an operation's calls have failed.
+// failure counts the consecutive failures of an operation's calls.
 type failure struct {
 	err   error
 	count int
 	until time.Time
 }
 
-// outcome is how a call ended.
+// outcome is the result of a call.
 type outcome struct {
 	id    uint64
 	err   error
 	shard uint32 // 0: none
 	group snapshot.Membership
-	// What was answered of a handoff, by shard.
+	// The answer about a handoff, by shard.
 	copy   uint64 // 0: none
 	copies map[uint32]snapshot.Copy
 }
@@ -73,10 +73,10 @@ func (l *leading) begin(ctx context.Context, id uint64, f func(context.Context) 
 	})
 }
 
-// maxPause bounds the pause after calls that failed.
+// maxPause is the maximum pause after failed calls.
 const maxPause = 10 * time.Second
 
-// take notes how a call ended.
+// take records the result of a call.
 func (l *leading) take(o outcome) {
 	delete(l.busy, o.id)
 	if o.shard != 0 {

@@ -11,8 +11,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// metrics are the metrics of the cluster as a whole. The gauges are there on the node that
-// coordinates only; the counters count what this process did.
+// metrics are the metrics of the cluster as a whole. Only the coordinating node has the gauges; the
+// counters count what this process did.
 type metrics struct {
 	last  atomic.Pointer[snapshot.Snapshot]
 	moved *prometheus.CounterVec
@@ -77,7 +77,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return m
 }
 
-// publish has the gauges show a snapshot, or nothing if it is nil.
+// publish makes the gauges show a snapshot, or nothing if it is nil.
 func (m *metrics) publish(snap *snapshot.Snapshot) {
 	if snap != nil {
 		shown := *snap
@@ -127,7 +127,8 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	gauge(nodesDesc, len(snap.Status.Nodes))
 	gauge(shardsDesc, len(snap.Status.Shards))
 	counts := map[[2]string]int{}
-	for _, kind := range operation.Kinds { // a series that is there from the start can be told from one that is missing
+	// a counter that exists from the start can be distinguished from a missing one
+	for _, kind := range operation.Kinds {
 		counts[[2]string{kind, "running"}] = 0
 	}
 	oldest := time.Duration(0)
@@ -159,7 +160,7 @@ func failing(snap *snapshot.Snapshot) (under, unavailable, down int) {
 			continue // it has nothing to lose
 		}
 		switch snap.Condition(s) {
-		// there is nothing that could be missing, or it is not known
+		// nothing can be missing, or it is not known
 		case snapshot.ConditionStarting, snapshot.ConditionUnknown:
 			continue
 		case snapshot.ConditionNone:

@@ -12,7 +12,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// TestNodesDown: a node that was emptied and stopped alarms nobody; the others do.
+// TestNodesDown checks that a node which was drained and stopped does not count as down, and that
+// other stopped nodes do.
 func TestNodesDown(t *testing.T) {
 	w := newWorld(t).node("a", "b", "c", "d", "r:router").shard(3, "a", "b", "c").voting("a", "b", "c")
 	for _, id := range []string{"c", "d", "r"} {
@@ -25,8 +26,8 @@ func TestNodesDown(t *testing.T) {
 	}
 }
 
-// TestEmptyShardAlarmsNobody: a shard that is being taken away and has no table any more neither counts as
-// unavailable nor lowers how many nodes may fail; one with a table does.
+// TestEmptyShardAlarmsNobody checks that a retiring shard without tables neither counts as
+// unavailable nor lowers the tolerance, and that one with a table does.
 func TestEmptyShardAlarmsNobody(t *testing.T) {
 	for _, c := range []struct {
 		name                          string
@@ -47,7 +48,7 @@ func TestEmptyShardAlarmsNobody(t *testing.T) {
 	}
 }
 
-// gauges returns what the metrics say of a world, by name; of those with labels, the last one.
+// gauges returns the metrics of a world by name. Of metrics with labels it returns the last one.
 func gauges(t *testing.T, w *world) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewRegistry()

@@ -9,8 +9,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// initialShards makes the shards of a new cluster, once all nodes that are seeds have come, or, if it
-// is not known which nodes there will be, no other has followed for a moment.
+// initialShards creates the shards of a new cluster once all seeds have joined, or, if the seeds
+// are not known, when no other node has joined for a moment.
 func initialShards(snap *snapshot.Snapshot) *act {
 	set := snap.Status.GetSettings()
 	if set.GetInitialShards() == 0 {
@@ -38,10 +38,9 @@ func initialShards(snap *snapshot.Snapshot) *act {
 	})
 }
 
-// shardsForNewNodes makes shards for a node that has come and holds none, so that new
-// tables and hot ones have it take their writes at once. There are never more than a few
-// shards a node because of it; then, and for a node that was drained before, replicas are
-// moved there instead.
+// shardsForNewNodes creates shards for a node that has joined and holds none, so that new tables
+// and hot tables are written there at once. It stops when there are a few shards for each node.
+// Then, and for a node that was drained before, replicas are moved there instead.
 func shardsForNewNodes(snap *snapshot.Snapshot) *act {
 	if snap.Status.GetSettings().GetInitialShards() > 0 || len(snap.Shards) == 0 || snap.StableFor < snap.Limits.Settle {
 		return nil
@@ -82,8 +81,8 @@ func nodesForShards(snap *snapshot.Snapshot) (n int) {
 	return n
 }
 
-// fillNode begins what gives a node that holds no shard some work: as many new shards as count, or, if there are
-// to be none, replicas of others.
+// fillNode starts work for a node without shards: count new shards, or if count is 0, moves of
+// replicas.
 func fillNode(snap *snapshot.Snapshot, n *metapb.Node, count int) *act {
 	if count > 0 && !wasDrained(snap, n.Id) && !tookAway(snap, n) {
 		return startOperation(snap, operation.ShardAdd, fmt.Sprintf("node %s has come", snap.Name(n.Id)),
@@ -99,8 +98,8 @@ func fillNode(snap *snapshot.Snapshot, n *metapb.Node, count int) *act {
 		func(*metapb.Operation) {})
 }
 
-// cameLater reports whether a node came after the first shards had been made: those are as
-// many as the operator asked for, and may be fewer than nodes.
+// cameLater reports whether a node joined after the first shards had been created. Their number is
+// the operator's choice and may be lower than the number of nodes.
 func cameLater(snap *snapshot.Snapshot, n *metapb.Node) bool {
 	for _, op := range snap.Operations {
 		if op.GetShardAdd().GetInitial() && op.EndedUnixNano > 0 && n.RegisteredUnixNano <= op.EndedUnixNano {
@@ -110,8 +109,8 @@ func cameLater(snap *snapshot.Snapshot, n *metapb.Node) bool {
 	return true
 }
 
-// tookAway reports whether a shard is taken away, or was since a node came: the user who asked for that
-// wants no other shard instead.
+// tookAway reports whether a shard is being retired, or was retired since a node joined. The user
+// who asked for that wants no other shard instead.
 func tookAway(snap *snapshot.Snapshot, n *metapb.Node) bool {
 	return slices.ContainsFunc(snap.Operations, func(op *metapb.Operation) bool {
 		return op.Kind == operation.ShardRemove && op.CreatedUnixNano >= n.RegisteredUnixNano &&

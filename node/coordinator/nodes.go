@@ -14,7 +14,7 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// beingEmptied reports whether a running operation empties a node.
+// beingEmptied reports whether a running operation drains a node.
 func beingEmptied(snap *snapshot.Snapshot, id string) bool {
 	return snap.FindRunning(func(op *metapb.Operation) bool {
 		return op.NodeId == id && (op.Kind == operation.NodeDrain || op.Kind == operation.NodeDecommission)
@@ -29,9 +29,9 @@ const (
 	stepForget  = "forget"  // the cluster forgets it
 )
 
-// drainNode is node-drain and node-decommission. A drain for a restart only moves leaders
-// away; another one all replicas; a decommission takes the node out of the metadata group
-// too, and out of the cluster if it does not answer.
+// drainNode implements node-drain and node-decommission. A drain for a restart moves only
+// leadership; another drain moves all replicas. A decommission also removes the node from the
+// metadata group, and from the cluster if it does not answer.
 func drainNode(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	n := snap.Nodes[op.NodeId]
 	if n == nil {
@@ -71,7 +71,7 @@ func drainNode(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	return endDrain(snap, op, n.Down)
 }
 
-// endDrain ends the operation of a node without replicas, or takes the node out of the cluster.
+// endDrain ends the operation of a node without replicas, or removes the node from the cluster.
 func endDrain(snap *snapshot.Snapshot, op *metapb.Operation, down bool) decision {
 	id, total := op.NodeId, op.TotalBytes
 	switch {
@@ -106,7 +106,7 @@ func shardsOn(snap *snapshot.Snapshot, id string) []*metapb.Shard {
 	return out
 }
 
-// moveLeaders hands on what a node leads, where another replica is ready.
+// moveLeaders transfers the leadership of the node's shards where another replica is ready.
 func moveLeaders(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	for _, s := range snap.Status.Shards {
 		g := snap.Groups[s.Id]
@@ -149,7 +149,7 @@ func drainForRestart(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	return finished("node %s leads nothing and may be restarted", snap.Name(op.NodeId))
 }
 
-// emptyNode starts moves of what a node holds, as many at a time as the planner allows.
+// emptyNode starts moves of the node's replicas, as many at a time as the planner allows.
 func emptyNode(snap *snapshot.Snapshot, op *metapb.Operation, held []*metapb.Shard) decision {
 	running, ended := snap.Parts(op.Id)
 	left := int64(0)
@@ -176,7 +176,7 @@ func emptyNode(snap *snapshot.Snapshot, op *metapb.Operation, held []*metapb.Sha
 	return wait(stepParts, "%s", whyHeld(snap, op, held, plan)).copied(total-left, total)
 }
 
-// whyHeld says why a node still holds shards although nothing moves.
+// whyHeld returns why a node still holds shards although no move is running.
 func whyHeld(snap *snapshot.Snapshot, op *metapb.Operation, held []*metapb.Shard, plan placement.Plan) string {
 	var why []string
 	for _, s := range held {
@@ -220,7 +220,7 @@ func undoDrain(snap *snapshot.Snapshot, op *metapb.Operation, n *metapb.Node) de
 	return cancelled("node %s takes part again; what was moved stays where it is", snap.Name(n.Id))
 }
 
-// forgetNode takes a node that does not answer out of the cluster.
+// forgetNode removes a node that does not answer from the cluster.
 func forgetNode(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	return call(stepForget, fmt.Sprintf("the cluster forgets node %s", snap.Name(op.NodeId)),
 		&act{what: "remove node", propose: command(snap, func(c *metapb.Command) {

@@ -12,8 +12,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// gathered reports whether all nodes that may hold shards are here: the seeds are all known, the holders
-// among them have reported, and no other node has come.
+// gathered reports whether all nodes that may hold shards have joined: all seeds are known, the
+// holders among them have reported, and no other node has joined.
 func (c *Coordinator) gathered(snap *snapshot.Snapshot) bool {
 	if c.cfg.Holders == nil {
 		return false
@@ -28,7 +28,7 @@ func (c *Coordinator) gathered(snap *snapshot.Snapshot) bool {
 	return ok && len(holders) > 0
 }
 
-// snapshot makes a snapshot of a status, with what this leader has seen itself.
+// snapshot makes a snapshot of a status, with the observations of this leader.
 func (l *leading) snapshot(status *metapb.StatusResponse) *snapshot.Snapshot {
 	var tables []*schema.Table
 	for _, d := range l.cfg.Meta.Databases() {
@@ -73,7 +73,7 @@ func (l *leading) snapshot(status *metapb.StatusResponse) *snapshot.Snapshot {
 	return snap
 }
 
-// countNodes notes for how long the same nodes have been there.
+// countNodes records how long the set of nodes has not changed.
 func (l *leading) countNodes(snap *snapshot.Snapshot, now time.Time) {
 	var there []string
 	for _, n := range snap.Status.Nodes {
@@ -89,7 +89,8 @@ func (l *leading) countNodes(snap *snapshot.Snapshot, now time.Time) {
 		l.Coordinator.gathered(snap)
 }
 
-// hotFor returns for how long each table that may be spread has taken in more than its shards should.
+// hotFor returns how long the ingest of each table that may be spread has been above the limit of
+// its shards.
 func (l *leading) hotFor(snap *snapshot.Snapshot, tables []*schema.Table, now time.Time) map[uint64]time.Duration {
 	hot := map[uint64]time.Duration{}
 	hotSince := map[uint64]time.Time{}
@@ -109,8 +110,9 @@ func (l *leading) hotFor(snap *snapshot.Snapshot, tables []*schema.Table, now ti
 	return hot
 }
 
-// ages returns how long versions have been there, as far as this leader has seen, by its monotonic
-// clock: the times in the metadata are from other clocks. since is what it returned before.
+// ages returns how long versions have existed, as far as this leader has seen, by its monotonic
+// clock. It does not use times in the metadata, which come from other clocks. since is its previous
+// result.
 func ages(now time.Time, since map[version]time.Time,
 	there iter.Seq[version],
 ) (map[uint64]time.Duration, map[version]time.Time) {
@@ -125,9 +127,9 @@ func ages(now time.Time, since map[version]time.Time,
 	return out, next
 }
 
-// emptyFor returns for how long shards that are being taken away have had no table, by shard, and since when by the
-// clock of this leader. It continues with what leaders before have seen: meanwhile no table came, since the metadata
-// place none on such a shard before its removal has ended.
+// emptyFor returns, by shard, how long retiring shards have had no table, and since when by this
+// leader's clock. It adds what earlier leaders recorded. Meanwhile no table came, because the
+// metadata assigns no table to such a shard.
 func emptyFor(snap *snapshot.Snapshot, since map[version]time.Time) (map[uint64]time.Duration, map[version]time.Time) {
 	out, next := map[uint64]time.Duration{}, map[version]time.Time{}
 	for _, op := range snap.Running() {

@@ -14,17 +14,17 @@ import (
 	"cordwood/proto/words"
 )
 
-// stepParts is the step of an operation while operations that are parts of it run.
+// stepParts is the step of an operation while its parts run as operations.
 const stepParts = "parts"
 
-// part makes an operation that is a part of another one.
+// part returns an operation that is a part of another one.
 func part(of *metapb.Operation, kind string, set func(*metapb.Operation)) *metapb.Operation {
 	op := &metapb.Operation{Kind: kind, Parent: of.GetId(), RequestedBy: cmp.Or(of.GetRequestedBy(), operation.ByCluster)}
 	set(op)
 	return op
 }
 
-// movePart is a move of a plan as an operation.
+// movePart returns a move of a plan as an operation.
 func movePart(snap *snapshot.Snapshot, op *metapb.Operation, m placement.Move) *metapb.Operation {
 	kind := operation.ShardMove
 	if m.From == "" || m.To == "" || !snap.Alive(m.From) {
@@ -54,7 +54,7 @@ func waitForParts(snap *snapshot.Snapshot, op *metapb.Operation, running, ended 
 		strings.Join(texts, ", "))
 }
 
-// cancelParts has the running parts of an operation cancelled, one by one.
+// cancelParts cancels the running parts of an operation one by one.
 func cancelParts(snap *snapshot.Snapshot, running []*metapb.Operation) decision {
 	for _, o := range running {
 		if !o.Cancel {
@@ -67,7 +67,7 @@ func cancelParts(snap *snapshot.Snapshot, running []*metapb.Operation) decision 
 	return wait(stepUndo, "%s under way, being cancelled", words.Count(len(running), "part"))
 }
 
-// cancelOperation marks an operation to be cancelled.
+// cancelOperation marks an operation as cancelled.
 func cancelOperation(snap *snapshot.Snapshot, op *metapb.Operation) *metapb.Command {
 	next := proto.CloneOf(op)
 	next.Cancel, next.UpdatedUnixNano = true, snap.Now.UnixNano()

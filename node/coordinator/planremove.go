@@ -9,7 +9,8 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// planRemoval returns what a shard-remove that was asked for would do, by the functions that carry it out.
+// planRemoval returns what a requested shard-remove would do. It uses the functions that carry it
+// out.
 func (a *Admin) planRemoval(ctx context.Context, snap *snapshot.Snapshot,
 	op *metapb.Operation,
 ) (*clusterapi.Answer, error) {
@@ -39,7 +40,8 @@ func (a *Admin) planRemoval(ctx context.Context, snap *snapshot.Snapshot,
 	return &clusterapi.Answer{Removal: plan}, nil
 }
 
-// tableSizes asks the shards for the sizes of tables, in bytes: each shard counts with its largest replica.
+// tableSizes asks the shards for the sizes of tables in bytes. Each shard counts with its largest
+// replica.
 func (a *Admin) tableSizes(ctx context.Context, moves []removal) (map[uint64]int64, error) {
 	out := map[uint64]int64{}
 	if a.shards == nil || len(moves) == 0 {

@@ -8,16 +8,15 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// meter makes rates of the counts in reports, as a mean over about a minute.
+// meter computes rates from the counts in reports, as a mean over about a minute.
 type meter struct {
 	shards map[meterKey]*gauge
 	tables map[meterKey]*gauge
-	// last is what was read last: a shard that another node leads from now on takes in what it
-	// did before.
+	// last is the last rate of each shard, which is kept when another node becomes leader.
 	last snapshot.Rates
 }
 
-// meterKey names a count: it begins anew with each life of a process.
+// meterKey identifies a count, which starts again with each process.
 type meterKey struct {
 	node    string
 	process uint64
@@ -30,19 +29,19 @@ type gauge struct {
 	at    time.Time
 	rate  float64
 	seen  bool
-	// first says that there is no rate yet to smooth.
+	// first means that there is no rate to smooth yet.
 	first bool
 }
 
-// meterMean is over how long rates are smoothed.
+// meterMean is the time over which rates are smoothed.
 const meterMean = time.Minute
 
 func newMeter() *meter {
 	return &meter{shards: map[meterKey]*gauge{}, tables: map[meterKey]*gauge{}}
 }
 
-// read takes in the newest reports. Only leaders count, and what is not reported any more
-// is forgotten.
+// read processes the newest reports. Only leaders count, and counts that are no longer reported are
+// dropped.
 func (m *meter) read(now time.Time, status *metapb.StatusResponse) snapshot.Rates {
 	out := snapshot.Rates{Shard: map[uint32]float64{}, Table: map[uint64]float64{}}
 	for _, group := range []map[meterKey]*gauge{m.shards, m.tables} {
@@ -75,8 +74,7 @@ func (m *meter) read(now time.Time, status *metapb.StatusResponse) snapshot.Rate
 	return out
 }
 
-// between returns the rates of shards from one status to a later one; shards that another node
-// leads by then are left out.
+// between returns the rates of shards between two statuses, without shards whose leader changed.
 func between(first, second *metapb.StatusResponse, took time.Duration) map[uint32]float64 {
 	m := newMeter()
 	begin := time.Time{}.Add(time.Hour)
@@ -87,7 +85,7 @@ func between(first, second *metapb.StatusResponse, took time.Duration) map[uint3
 	return m.read(begin.Add(took), second).Shard
 }
 
-// update takes in one count; before is the rate that is known from elsewhere.
+// update processes one count. before is the rate if it is known from elsewhere.
 func update(group map[meterKey]*gauge, key meterKey, bytes int64, at time.Time, before float64) float64 {
 	g := group[key]
 	if g == nil {

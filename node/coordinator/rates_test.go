@@ -9,7 +9,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// ingested returns a status in which a node leads shard 1, which took in so much there.
+// ingested returns a status in which a node leads shard 1, with the given count of ingested bytes.
 func ingested(leader string, bytes int64) *metapb.StatusResponse {
 	return &metapb.StatusResponse{Nodes: []*metapb.NodeStatus{{
 		Node: &metapb.Node{Id: leader}, Report: &metapb.ReportRequest{
@@ -19,8 +19,8 @@ func ingested(leader string, bytes int64) *metapb.StatusResponse {
 	}}}
 }
 
-// A shard that gets another leader takes in what it did before: a rate that began at nothing
-// would have replicas moved, which gives the shard another leader.
+// TestRatesOutliveLeaders checks that the rate of a shard is kept when its leader changes. A rate
+// that started at 0 would cause replicas to be moved, which would change the leader again.
 func TestRatesOutliveLeaders(t *testing.T) {
 	m, now := newMeter(), time.Unix(1e9, 0)
 	rate := 0.0

@@ -10,11 +10,11 @@ import (
 	"cordwood/proto/words"
 )
 
-// maxRebalance bounds the parts of one rebalance. It ends long before: each move lowers
-// what the planners measure.
+// maxRebalance is the maximum number of parts of one rebalance. It ends long before, because each
+// move lowers what the planners measure.
 const maxRebalance = 1000
 
-// rebalance follows the plans for replicas, then the plans for hot tables, until they are empty.
+// rebalance executes the plans for replicas, then the plans for hot tables, until they are empty.
 func rebalance(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	running, ended := snap.Parts(op.Id)
 	if op.Cancel {

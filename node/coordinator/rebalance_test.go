@@ -10,8 +10,9 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// Filling an empty node takes as many moves as it gets replicas: those under way count, so that
-// it is not given too many, which would have to go back.
+// TestRebalanceMovesNoMoreThanNeeded checks that filling an empty node takes as many moves as it
+// gets replicas. Running moves must count, so that it does not get too many, which would have to be
+// moved back.
 func TestRebalanceMovesNoMoreThanNeeded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -40,7 +41,7 @@ func TestRebalanceMovesNoMoreThanNeeded(t *testing.T) {
 	})
 }
 
-// TestRebalanceLeavesRetiringShards does not move what is taken away in a moment.
+// TestRebalanceLeavesRetiringShards checks that retiring shards are not moved.
 func TestRebalanceLeavesRetiringShards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t).node("a", "b").shard(1, "a").shard(1, "a").shard(1, "a").shard(1, "a").voting("a")

@@ -11,12 +11,12 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// rebuildReplica is replica-rebuild: a replica whose files are damaged leaves its group, is
-// deleted, and comes back on the same node as a new one that takes everything over from
-// the others. Replicas have different files, so a single file cannot be fetched.
+// rebuildReplica implements replica-rebuild: a replica with damaged files leaves its group, is
+// deleted, and is created again on the same node from the other replicas. A single file cannot be
+// fetched, because replicas have different files.
 //
-// What the node has goes only while all other replicas are there and sound: until then the
-// operation waits, and can be cancelled; after that it continues to its end.
+// The damaged replica is removed only while all other replicas are present and intact. Until then
+// the operation waits and can be cancelled; after that it continues to its end.
 func rebuildReplica(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	s, node := snap.Shards[op.ShardId], op.FromNode
 	if s == nil {
@@ -51,11 +51,11 @@ func rebuildReplica(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		snap.Name(node)).copied(g.Bytes, g.Bytes)
 }
 
-// cancelAfter is how long a requested removal may still happen: longer
-// than a call and a report take.
+// cancelAfter is how long a requested removal may still take effect: longer than a call and a
+// report take.
 const cancelAfter = 15 * time.Second
 
-// withdraw takes the damaged replica from its group and its node.
+// withdraw removes the damaged replica from its group and its node.
 func withdraw(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *snapshot.Group, node string) decision {
 	listed := slices.Contains(s.Replicas, node)
 	if listed && (g.Leader == "" || slices.Contains(g.Voters, node)) { // nothing is changed yet
@@ -100,8 +100,7 @@ func withdraw(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g 
 	}.remember(func(op *metapb.Operation) { operation.ReplicasProgress(op).Left = true })
 }
 
-// rebuildsOn reports whether a replica of the node is being made anew, or that ended a
-// moment ago.
+// rebuildsOn reports whether a replica of the node is being rebuilt, or was a moment ago.
 func rebuildsOn(snap *snapshot.Snapshot, node string) bool {
 	return slices.ContainsFunc(snap.Operations, func(op *metapb.Operation) bool {
 		if op.Kind != operation.ReplicaRebuild || op.FromNode != node {
@@ -113,7 +112,7 @@ func rebuildsOn(snap *snapshot.Snapshot, node string) bool {
 		case metapb.OperationState_OPERATION_STATE_FAILED, metapb.OperationState_OPERATION_STATE_CANCELLED:
 			return snap.Now.Sub(operation.Ended(op)) < rebuildRest
 		case metapb.OperationState_OPERATION_STATE_DONE:
-			// The newest report may still be of the replica of before.
+			// The newest report may still be about the former replica.
 			return snap.Now.Sub(operation.Ended(op)) < snap.Limits.DownAfter
 		}
 		return false

@@ -13,7 +13,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// TestKeepDamaged says when a damaged replica may go: if all others are there and sound.
+// TestKeepDamaged checks that a damaged replica may be removed only if all others are present and
+// intact.
 func TestKeepDamaged(t *testing.T) {
 	three := func(w *world) *world {
 		return w.node("a", "b", "c", "d").shard(3, "a", "b", "c").damage(1, "c", damagedSegment)
@@ -21,7 +22,7 @@ func TestKeepDamaged(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		world func(w *world)
-		// why is part of the reason why it stays; empty: it goes.
+		// why is a part of the reason why it stays; empty if it may be removed.
 		why   string
 		never bool
 	}{
@@ -64,8 +65,8 @@ func TestKeepDamaged(t *testing.T) {
 	}
 }
 
-// TestRebuildAutomatic damages replicas of a cluster that works, and waits until it has
-// made them anew.
+// TestRebuildAutomatic damages replicas of a working cluster, and waits until they have been
+// rebuilt.
 func TestRebuildAutomatic(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -100,7 +101,7 @@ func TestRebuildAutomatic(t *testing.T) {
 	}
 }
 
-// TestLeaderWithoutRows hands leadership on although nothing can be rebuilt.
+// TestLeaderWithoutRows checks that leadership is transferred even if nothing can be rebuilt.
 func TestLeaderWithoutRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t).node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c").damage(1, "a",
@@ -113,8 +114,8 @@ func TestLeaderWithoutRows(t *testing.T) {
 	})
 }
 
-// TestRebuildNodeLost has the node go for good after its replica was removed: the shard
-// gets another one elsewhere.
+// TestRebuildNodeLost loses the node for good after its replica was removed. The shard gets another
+// replica elsewhere.
 func TestRebuildNodeLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t).node("a", "b", "c", "d").shard(3, "a", "b", "c").shard(1, "d").voting("a", "b", "d").damage(1, "c",
@@ -135,7 +136,7 @@ func TestRebuildNodeLost(t *testing.T) {
 	})
 }
 
-// TestDamageInStatus reads what the status says about damage.
+// TestDamageInStatus checks what the status says about damage.
 func TestDamageInStatus(t *testing.T) {
 	for _, c := range []struct {
 		name         string
@@ -169,7 +170,7 @@ func TestDamageInStatus(t *testing.T) {
 	}
 }
 
-// TestRebuildRests begins no second rebuild because of a report of before the first one.
+// TestRebuildRests checks that a report from before the first rebuild does not start a second one.
 func TestRebuildRests(t *testing.T) {
 	now := time.Now()
 	for _, c := range []struct {

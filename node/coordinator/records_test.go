@@ -17,9 +17,9 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// TestGoldenRecordsAreDecided gives the golden records of package operation to the rules, as if the program
-// had been replaced in the middle: each kind finds its rule, and one of the future is refused in words
-// and keeps what it has to remember.
+// TestGoldenRecordsAreDecided passes the golden records of package operation to the rules, as after
+// an upgrade during operations. Each kind must find its rule. A future kind must be refused with a
+// reason and keep its progress.
 func TestGoldenRecordsAreDecided(t *testing.T) {
 	files, err := filepath.Glob("operation/testdata/records/*/*.pb")
 	if err != nil || len(files) == 0 {
@@ -51,7 +51,7 @@ func TestGoldenRecordsAreDecided(t *testing.T) {
 				return
 			}
 			if d.end != metapb.OperationState_OPERATION_STATE_FAILED || !strings.Contains(d.reason, refused+` "shard-merge"`) ||
-				!strings.Contains(d.reason, "start one of the same version") {
+				!strings.Contains(d.reason, "start a program of the same version") {
 				t.Errorf("it ends in state %v because %q, want a refusal of the kind that says what to start", d.end, d.reason)
 			}
 			next := record(snap, op, d, nil)

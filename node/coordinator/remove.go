@@ -23,22 +23,25 @@ const (
 )
 
 const (
-	// removalMoves bounds the tables that leave a shard at a time.
+	// removalMoves is how many tables leave a shard at a time.
 	removalMoves = 2
-	// removalTries is how often a table is moved off a shard: each move makes several copies.
+	// removalTries is how often a table's move off a shard is tried: each move makes several
+	// copies.
 	removalTries = 3
-	// minEmpty is how long a shard must have had no table: routers may use a copy of the metadata that is
-	// up to ten seconds old, and their use of a shard is in the next report of its nodes.
+	// minEmpty is how long a shard must have had no table. Routers may use a copy of the metadata
+	// that is up to ten seconds old, and their use of a shard is in the next report of its nodes.
 	minEmpty = 10*time.Second + snapshot.SilentAfter
-	// KeysRemembered is how long a shard remembers keys of requests, as rules.KeyTTL of package shard.
+	// KeysRemembered is how long a shard remembers keys of requests; it equals rules.KeyTTL of
+	// package shard.
 	KeysRemembered = 15 * time.Minute
-	// maxEmpty is after how long without tables a shard remembers no key, whatever its replicas say: a replica that
-	// was opened anew does not know how much time has passed since the last entry of its log.
+	// maxEmpty is how long after its last table a shard cannot remember any key, whatever its
+	// replicas report: a reopened replica does not know how much time has passed since the last
+	// entry of its log.
 	maxEmpty = KeysRemembered + minEmpty
 )
 
-// removeShard is shard-remove: the tables of a shard are handed over to other shards, and then the shard
-// is taken away. It can be cancelled until the shard is retired.
+// removeShard implements shard-remove: the tables of a shard are moved to other shards, and then
+// the shard is retired. It can be cancelled until then.
 func removeShard(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	p := op.GetShardRemove()
 	s := snap.Shards[p.GetShardId()]
@@ -85,8 +88,8 @@ func removeShard(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	}).copied(total, total)
 }
 
-// rememberEmpty has the record remember for how long the shard has been without tables, to the minute: each change
-// is stored.
+// rememberEmpty records how long the shard has been without tables, to the minute, since each
+// change is stored.
 func rememberEmpty(op *metapb.Operation, empty time.Duration, d decision) decision {
 	nanos := int64(empty.Truncate(time.Minute))
 	if nanos == op.GetShardRemove().GetEmptyNanos() {
@@ -136,7 +139,7 @@ func nodesDelete(snap *snapshot.Snapshot, nodes []string) string {
 	return "nodes " + snap.Labels(nodes) + " delete"
 }
 
-// whyNoRemoval says why a removal of a shard is not to be begun; empty: it may.
+// whyNoRemoval returns why a removal of a shard must not start, or an empty text.
 func whyNoRemoval(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard) string {
 	if v := snap.Status.GetClusterVersion(); v < metapb.ProtocolRetire {
 		return fmt.Sprintf("shard %d cannot be taken away before the cluster uses protocol version %d; it uses %d: "+
@@ -154,7 +157,8 @@ func whyNoRemoval(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard
 	return ""
 }
 
-// whyShardStays says why a shard cannot be taken away as the cluster is now; empty: it can.
+// whyShardStays returns why a shard cannot be retired in the present state of the cluster, or an
+// empty text.
 func whyShardStays(snap *snapshot.Snapshot, s *metapb.Shard) string {
 	others := len(otherShards(snap, s.Id))
 	if others == 0 {
@@ -180,7 +184,7 @@ func whyShardStays(snap *snapshot.Snapshot, s *metapb.Shard) string {
 	return ""
 }
 
-// otherShards returns the shards that stay if a shard is taken away, by id.
+// otherShards returns, by id, the shards that stay if a shard is retired.
 func otherShards(snap *snapshot.Snapshot, id uint32) (out []uint32) {
 	for _, s := range snap.Status.Shards {
 		if s.Id != id && !s.Retiring {
@@ -191,30 +195,31 @@ func otherShards(snap *snapshot.Snapshot, id uint32) (out []uint32) {
 	return out
 }
 
-// sheltering returns the shards that stay if a shard is taken away, and keep rows in at least as many replicas, by id.
+// sheltering returns, by id, the shards that stay if a shard is retired and have at least as many
+// replicas.
 func sheltering(snap *snapshot.Snapshot, s *metapb.Shard) []uint32 {
 	return slices.DeleteFunc(otherShards(snap, s.Id), func(id uint32) bool {
 		return snapshot.Want(snap.Shards[id]) < snapshot.Want(s)
 	})
 }
 
-// removal is a table that leaves a shard with its rows.
+// removal is the move of a table off a shard, with its rows.
 type removal struct {
 	table *schema.Table
 	to    []uint32
-	// why, if not empty, says why it cannot be moved now.
+	// why, if not empty, is why it cannot be moved now.
 	why string
 }
 
-// withRows is an operation that has a table take its rows along.
+// withRows returns an operation that moves a table with its rows.
 var withRows = &metapb.Operation{
 	Kind:     operation.TableMove,
 	Progress: &metapb.Operation_Table{Table: &metapb.TableProgress{WithRows: true}},
 }
 
-// removals returns the tables that have rows on a shard or are written there, by id, and to which shards
-// each of them goes: to those that take its writes now, and instead of shards that are taken away to the
-// ones that take in least. No row gets fewer replicas by that.
+// removals returns, by id, the tables that have rows on a shard or are written there, and the
+// shards to which each is moved: those that take its writes now, with retiring shards replaced by
+// those with the lowest ingest rates. No row gets fewer replicas.
 func removals(snap *snapshot.Snapshot, shard uint32) (out []removal) {
 	stay, safe := otherShards(snap, shard), sheltering(snap, snap.Shards[shard])
 	open := slices.DeleteFunc(snapshot.ShardLoads(snap), func(l placement.ShardLoad) bool {
@@ -260,7 +265,8 @@ func removals(snap *snapshot.Snapshot, shard uint32) (out []removal) {
 	return out
 }
 
-// moveTables has tables leave a shard, a few at a time. A table that cannot be moved ends the removal.
+// moveTables moves tables off a shard, a few at a time. If a table cannot be moved, the removal
+// ends.
 func moveTables(snap *snapshot.Snapshot, op *metapb.Operation, moves []removal,
 	running, ended []*metapb.Operation,
 ) decision {
@@ -303,7 +309,7 @@ func moveTables(snap *snapshot.Snapshot, op *metapb.Operation, moves []removal,
 		strings.Join(waits[:min(len(waits), 3)], "; "))
 }
 
-// failedMoves counts the moves of a table that did not end well, and returns the last one.
+// failedMoves counts the failed moves of a table, and returns the last one.
 func failedMoves(ended []*metapb.Operation, table uint64) (n int, last *metapb.Operation) {
 	for _, o := range ended {
 		if o.TableId != table || o.State == metapb.OperationState_OPERATION_STATE_DONE {
@@ -317,7 +323,7 @@ func failedMoves(ended []*metapb.Operation, table uint64) (n int, last *metapb.O
 	return n, last
 }
 
-// whyNeeded says what still needs a retiring shard that has no tables; empty: nothing does.
+// whyNeeded returns what still needs a retiring shard without tables, or an empty text.
 func whyNeeded(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard) string {
 	if o := snap.FindRunning(func(o *metapb.Operation) bool {
 		return o.Id != op.Id && o.Kind != operation.ShardRemove &&
@@ -334,13 +340,14 @@ func whyNeeded(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard) s
 	return whyRead(snap, s)
 }
 
-// whyRead says what still reads a shard that has no tables, or what it still remembers; empty: nothing.
+// whyRead returns what still reads a shard without tables, or what it still remembers, or an empty
+// text.
 func whyRead(snap *snapshot.Snapshot, s *metapb.Shard) string {
 	empty := snap.EmptyFor[uint64(s.Id)]
 	for _, id := range slices.Concat(s.Replicas, s.Learners) {
 		r := snap.Replica(id, s)
 		switch {
-		case snap.Lost(id) && empty >= maxEmpty: // whoever read it has ended or failed long ago
+		case snap.Lost(id) && empty >= maxEmpty: // any reader has ended or failed long ago
 		case r == nil || !snap.Alive(id) || snap.Silent(id):
 			return fmt.Sprintf("whether shard %d is still read is not known: its replica on node %s does not report; start "+
 				"that node again, or, if its data is lost for good, run 'cordwood shard drop %d'", s.Id, snap.Label(id), s.Id)
@@ -358,7 +365,7 @@ func whyRead(snap *snapshot.Snapshot, s *metapb.Shard) string {
 	return ""
 }
 
-// keepFrom has a removal take back what it has begun, from the next look on.
+// keepFrom makes a removal undo its changes, starting with the next step.
 func keepFrom(why string) decision {
 	if len(why) > maxUndo {
 		why = strings.ToValidUTF8(why[:maxUndo], "") + "…"
@@ -367,10 +374,10 @@ func keepFrom(why string) decision {
 	return d.remember(func(op *metapb.Operation) { operation.ShardRemoveProgress(op).Undo = why })
 }
 
-// maxUndo bounds the text of why a removal is taken back, in bytes.
+// maxUndo is the maximum length, in bytes, of the reason why a removal is undone.
 const maxUndo = 1000
 
-// keepShard takes back what a removal has begun: the shard takes tables again.
+// keepShard undoes a removal: the shard takes tables again.
 func keepShard(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard) decision {
 	if running, _ := snap.Parts(op.Id); len(running) > 0 {
 		return cancelParts(snap, running)

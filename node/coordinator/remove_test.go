@@ -18,13 +18,14 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// removalWorld is three nodes, each with a shard, and a table on each shard.
+// removalWorld is a cluster of three nodes, each with a shard, and a table on each shard.
 func removalWorld(t *testing.T) *world {
 	w := newWorld(t).node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c").voting("a")
 	return w.table(7, nil, 1).table(8, nil, 2).table(9, nil, 3)
 }
 
-// TestShardRemoveRefused names each reason for which a shard cannot be taken away. Nothing is begun then.
+// TestShardRemoveRefused checks each reason for which a removal is refused. Nothing must be
+// started.
 func TestShardRemoveRefused(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -87,7 +88,8 @@ func TestShardRemoveRefused(t *testing.T) {
 	}
 }
 
-// fakeStats has two replicas of each shard, one of which lags, of a table with 100 bytes for each of its number.
+// fakeStats has two replicas of each shard, one of which lags. The size of a table is 100 bytes
+// times its number.
 type fakeStats struct {
 	w   *world
 	err error
@@ -107,7 +109,8 @@ func (f fakeStats) Stats(context.Context, *shardpb.StatsRequest) (out []*shardpb
 	return out, f.err
 }
 
-// TestShardRemovePlan shows where tables would go, begins nothing, and is what is then done.
+// TestShardRemovePlan checks that a plan shows where tables would go, starts nothing, and matches
+// what is then done.
 func TestShardRemovePlan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := removalWorld(t).table(10, nil, 2).table(11, nil, 1, 2).table(12, nil, 2).placed(12, 3)
@@ -165,7 +168,8 @@ func TestShardRemovePlan(t *testing.T) {
 	})
 }
 
-// TestShardRemoveWaits does not retire a shard that may still be read, or that remembers keys of requests.
+// TestShardRemoveWaits checks that a shard is not retired while it may be read or remembers keys of
+// requests.
 func TestShardRemoveWaits(t *testing.T) {
 	for _, c := range []struct {
 		name       string
@@ -224,7 +228,8 @@ func TestShardRemoveWaits(t *testing.T) {
 	}
 }
 
-// TestShardRemoveFails takes a removal back that cannot continue: the shard takes tables again.
+// TestShardRemoveFails checks that a removal which cannot continue is undone: the shard takes
+// tables again.
 func TestShardRemoveFails(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -267,8 +272,8 @@ func TestShardRemoveFails(t *testing.T) {
 	}
 }
 
-// TestShardRemoveBesideOthers has other operations and rules concern the shard at the same time. All end, and the
-// shard is gone.
+// TestShardRemoveBesideOthers runs other operations and rules on the shard at the same time. All
+// must end, and the shard must be gone.
 func TestShardRemoveBesideOthers(t *testing.T) {
 	moveTo := func(shard uint32, rows bool) *metapb.Operation {
 		return &metapb.Operation{
@@ -356,8 +361,8 @@ func TestShardRemoveBesideOthers(t *testing.T) {
 	}
 }
 
-// TestShardRemoveIsNotUndone leaves a node without shards after its only one was taken away. The cluster makes no
-// other one for it.
+// TestShardRemoveIsNotUndone checks that the cluster creates no shard for a node whose only shard
+// was retired.
 func TestShardRemoveIsNotUndone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := removalWorld(t)
@@ -370,7 +375,7 @@ func TestShardRemoveIsNotUndone(t *testing.T) {
 	})
 }
 
-// TestRetiringIsShown has a shard that is being taken away say so.
+// TestRetiringIsShown checks that the status of a retiring shard says so.
 func TestRetiringIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := removalWorld(t)
@@ -383,8 +388,8 @@ func TestRetiringIsShown(t *testing.T) {
 	})
 }
 
-// TestRemovalKeepsReplicas: the tables of a shard go where their rows get as many replicas as before, although
-// another shard takes in less.
+// TestRemovalKeepsReplicas checks that tables move to shards with at least as many replicas, even
+// if another shard has a lower ingest rate.
 func TestRemovalKeepsReplicas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t).node("a", "b", "c").shard(3, "a", "b", "c").shard(3, "a", "b", "c").shard(1, "c").voting("a")
@@ -406,8 +411,8 @@ func TestRemovalKeepsReplicas(t *testing.T) {
 	})
 }
 
-// TestShardRemoveWithoutItsReplica takes an empty shard away although the data of its only replica is lost: the
-// shard is made anew first, which whoever waits is told.
+// TestShardRemoveWithoutItsReplica retires an empty shard whose only replica is lost. The shard is
+// created again first, and the status says so.
 func TestShardRemoveWithoutItsReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t).node("a", "b", "c").shard(1, "a").shard(1, "b").voting("a").table(7, nil, 1)
@@ -439,8 +444,9 @@ func TestShardRemoveWithoutItsReplica(t *testing.T) {
 	})
 }
 
-// TestShardRemoveTakesNoLonger: a replica that was opened anew begins its quarter of an hour again, since it does not
-// know how long ago its last entry was. The removal counts the time itself, also across leaders of the metadata.
+// TestShardRemoveTakesNoLonger checks that a reopened replica, which reports the full time for its
+// keys again, does not delay the removal. The removal counts the time itself, across leaders of the
+// metadata group.
 func TestShardRemoveTakesNoLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t).node("a", "b").shard(1, "a").shard(1, "b").voting("a").table(7, nil, 2)
@@ -462,7 +468,8 @@ func TestShardRemoveTakesNoLonger(t *testing.T) {
 	})
 }
 
-// TestShardRemoveWithoutSilentNode takes an empty shard away whose last replica is on a node that does not come back.
+// TestShardRemoveWithoutSilentNode retires an empty shard whose last replica is on a node that does
+// not return.
 func TestShardRemoveWithoutSilentNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t).node("a", "b").shard(1, "a").shard(1, "b").voting("a").table(7, nil, 1)

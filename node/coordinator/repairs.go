@@ -10,7 +10,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// maxRepairs bounds the repairs that run at a time, beside the limit for each node.
+// maxRepairs is how many repairs run at a time, besides the limit for each node.
 const maxRepairs = 16
 
 // repairShards replaces the replicas of nodes that have been silent for long, and adds missing
@@ -33,8 +33,8 @@ func repairShards(snap *snapshot.Snapshot) *act {
 	return nil
 }
 
-// replaceStuck moves a replica that could not flush for as long as a node may be silent to another
-// node, if there is one.
+// replaceStuck moves a replica to another node if it could not flush for as long as a node may be
+// silent.
 func replaceStuck(snap *snapshot.Snapshot) *act {
 	if countRunning(snap, operation.ReplicaRepair) >= maxRepairs {
 		return nil
@@ -63,15 +63,14 @@ func replaceStuck(snap *snapshot.Snapshot) *act {
 	return nil
 }
 
-// Rebuilds are few at a time: each copies a whole replica.
+// The number of concurrent rebuilds is limited, since each copies a whole replica.
 const (
 	maxRebuilds = 4
-	// rebuildRest is how long after a rebuild that failed the next one of the same replica
-	// is begun.
+	// rebuildRest is the minimum time between a failed rebuild of a replica and the next.
 	rebuildRest = time.Minute
 )
 
-// rebuildReplicas makes replicas anew whose files are damaged, if the others have all.
+// rebuildReplicas rebuilds replicas with damaged files if the other replicas are complete.
 func rebuildReplicas(snap *snapshot.Snapshot) *act {
 	if countRunning(snap, operation.ReplicaRebuild) >= maxRebuilds {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"cordwood/proto/words"
 )
 
-// changeReplicas is replica-change: a shard gets another number of replicas.
+// changeReplicas implements replica-change: a shard gets another number of replicas.
 func changeReplicas(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	s := snap.Shards[op.ShardId]
 	if s == nil {
@@ -49,7 +49,8 @@ func changeReplicas(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	return d
 }
 
-// afterHas leaves out of a reason of the planner how many replicas a shard has on the way there.
+// afterHas removes from a reason of the planner the number of replicas that the shard has
+// meanwhile.
 func afterHas(reason string) string {
 	if _, why, ok := strings.Cut(reason, "; "); ok && strings.HasPrefix(reason, "has ") {
 		return why
@@ -57,8 +58,7 @@ func afterHas(reason string) string {
 	return reason
 }
 
-// chooseReplicas asks the planner which nodes get a replica of a shard, or lose theirs, so
-// that it has n.
+// chooseReplicas asks the planner which nodes get or lose a replica of a shard so that it has n.
 func chooseReplicas(snap *snapshot.Snapshot, s *metapb.Shard, n int) (adds, drops []string, why string) {
 	nodes := snapshot.PlannerNodes(snap)
 	for i := range nodes {

@@ -21,7 +21,7 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// Requests that are done at once, or change an operation, and are none themselves.
+// Requests that are executed at once, or change an operation, and are not operations themselves.
 const (
 	requestUndrain = "node-undrain"
 	requestRemove  = "node-remove"
@@ -56,7 +56,7 @@ func (a *Admin) Start(ctx context.Context, r *clusterapi.Request, user string) (
 	if answer := consent(snap, op, r); answer != nil {
 		return answer, nil
 	}
-	// What it would do first says whether it can be done at all.
+	// The decision shows whether the operation is possible at all.
 	if d := decide(snap, op); d.end == metapb.OperationState_OPERATION_STATE_FAILED {
 		return nil, errs.New(errs.InvalidArguments, "%s", snap.Relabel(d.reason))
 	}
@@ -73,8 +73,8 @@ func (a *Admin) Start(ctx context.Context, r *clusterapi.Request, user string) (
 	return &clusterapi.Answer{Operation: &d}, nil
 }
 
-// consent asks for a confirmation of what cannot be taken back; nil: it was given, or none is
-// needed.
+// consent returns a request for confirmation of an irreversible operation. It returns nil if it was
+// confirmed, or needs no confirmation.
 func consent(snap *snapshot.Snapshot, op *metapb.Operation, r *clusterapi.Request) *clusterapi.Answer {
 	if op.Kind != operation.ShardDrop || decide(snap, op).end == metapb.OperationState_OPERATION_STATE_FAILED {
 		return nil
@@ -92,7 +92,7 @@ func consent(snap *snapshot.Snapshot, op *metapb.Operation, r *clusterapi.Reques
 
 func bad(format string, args ...any) error { return errs.New(errs.InvalidArguments, format, args...) }
 
-// operation makes the record of an operation that is asked for.
+// operation returns the record of a requested operation.
 func (a *Admin) operation(snap *snapshot.Snapshot, r *clusterapi.Request) (*metapb.Operation, error) {
 	check, ok := requests[r.Kind]
 	if !ok {
@@ -123,7 +123,8 @@ func (a *Admin) operation(snap *snapshot.Snapshot, r *clusterapi.Request) (*meta
 	return op, nil
 }
 
-// whyNoShard says that there is no shard with an id, and which shards there are; empty: there is one.
+// whyNoShard returns that there is no shard with an id, and which shards there are. It is empty if
+// there is one.
 func whyNoShard(snap *snapshot.Snapshot, id uint32) string {
 	if snap.Shards[id] != nil {
 		return ""
@@ -142,8 +143,8 @@ func whyNoShard(snap *snapshot.Snapshot, id uint32) string {
 	return fmt.Sprintf("there is no shard %d: there are %s", id, snapshot.Few(ids))
 }
 
-// requests holds, for each kind of operation that a user can ask for, the function that checks the
-// request and puts what only this kind has into the record.
+// requests has, for each kind of operation that a user can request, the function that checks the
+// request and sets the fields of the record that only this kind has.
 var requests = map[string]func(*Admin, *snapshot.Snapshot, *metapb.Operation, *clusterapi.Request) error{
 	operation.ShardAdd:         requestShards,
 	operation.ShardMove:        requestMove,
@@ -267,7 +268,7 @@ func requestRebalance(_ *Admin, snap *snapshot.Snapshot, _ *metapb.Operation, _ 
 	return nil
 }
 
-// refuse returns an error for a reason in words; nil if there is none.
+// refuse returns an error with a reason, or nil if the reason is empty.
 func refuse(why string) error {
 	if why == "" {
 		return nil
@@ -275,7 +276,7 @@ func refuse(why string) error {
 	return bad("%s", why)
 }
 
-// refuseReplicas says why a shard cannot have so many replicas; empty: it can.
+// refuseReplicas returns why a shard cannot have this number of replicas, or an empty text.
 func refuseReplicas(n int) string {
 	switch {
 	case n < 1 || n > 7:
@@ -343,8 +344,8 @@ func findNode(snap *snapshot.Snapshot, text string) (string, error) {
 	return "", bad("%d nodes are called %q: give the id of one of them, %s", len(found), text, strings.Join(found, ", "))
 }
 
-// whyNotEmptied says why a node cannot be emptied while the cluster is as it is; empty:
-// it can.
+// whyNotEmptied returns why a node cannot be drained in the present state of the cluster, or an
+// empty text.
 func whyNotEmptied(snap *snapshot.Snapshot, id string) string {
 	others, zones := 0, map[string]bool{}
 	for _, n := range snap.Status.Nodes {
@@ -397,7 +398,7 @@ func (a *Admin) undrain(ctx context.Context, snap *snapshot.Snapshot,
 	}, nil
 }
 
-// mayBeForgotten returns an error if a node holds something, or may run.
+// mayBeForgotten returns an error if a node holds something, or may be running.
 func mayBeForgotten(snap *snapshot.Snapshot, id string) error {
 	label := snap.Label(id)
 	for _, s := range snap.Status.Shards {
@@ -419,7 +420,7 @@ func mayBeForgotten(snap *snapshot.Snapshot, id string) error {
 	return nil
 }
 
-// removeNode forgets a node that holds nothing and does not run.
+// removeNode removes a node that holds nothing and is not running.
 func (a *Admin) removeNode(ctx context.Context, snap *snapshot.Snapshot,
 	r *clusterapi.Request,
 ) (*clusterapi.Answer, error) {

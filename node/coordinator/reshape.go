@@ -23,7 +23,7 @@ const (
 	stepUndo    = "undo"
 )
 
-// moveReplica is shard-move and replica-repair: a replica that is added, removed, or both.
+// moveReplica implements shard-move and replica-repair: it adds a replica, removes one, or both.
 func moveReplica(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	var adds, drops []string
 	if op.ToNode != "" {
@@ -52,7 +52,7 @@ func moveReplica(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	return d
 }
 
-// whyNoMove says why a replica cannot be moved at all; empty: it can.
+// whyNoMove returns why a replica cannot be moved at all, or an empty text.
 func whyNoMove(snap *snapshot.Snapshot, shard uint32, from, to string) string {
 	s := snap.Shards[shard]
 	switch {
@@ -74,10 +74,10 @@ func whyNoMove(snap *snapshot.Snapshot, shard uint32, from, to string) string {
 	return ""
 }
 
-// reshape gives the nodes in adds a replica of a shard, and takes the replicas from the nodes in
-// drops. The next step follows from the metadata and the group, so it does not matter which
-// coordinator made the steps before. A group never has fewer replicas than it is to have, nor
-// tolerates fewer failures, because of it.
+// reshape adds replicas of a shard on the nodes in adds, and removes those on the nodes in drops.
+// The next step follows from the metadata and the group, so it does not matter which coordinator
+// made the earlier steps. The group never has fewer replicas than wanted because of it, and never
+// tolerates fewer failures.
 func reshape(snap *snapshot.Snapshot, op *metapb.Operation, shard uint32, adds, drops []string) decision {
 	s := snap.Shards[shard]
 	if s == nil {
@@ -117,7 +117,7 @@ func hasBegun(snap *snapshot.Snapshot, s *metapb.Shard, adds, drops []string) bo
 	return slices.ContainsFunc(drops, func(id string) bool { return !slices.Contains(s.Replicas, id) })
 }
 
-// admit brings the new replicas to where they only lack the vote.
+// admit brings the new replicas to the point where they only lack the vote.
 func admit(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *snapshot.Group, adds []string,
 	undoable bool,
 ) (decision, bool) {
@@ -186,8 +186,8 @@ func waitForCopy(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard,
 	return d, true
 }
 
-// promote has the new replicas vote, all of them when all are ready, and undoes that if a
-// shard of one replica is left with two for too long: both would have to live.
+// promote lets the new replicas vote, all at once when all are ready. If a shard of one replica has
+// two voters for too long, which both have to be alive, it undoes that.
 func promote(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *snapshot.Group, adds, drops []string,
 	undoable bool,
 ) (decision, bool) {
@@ -218,7 +218,7 @@ func promote(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *
 	return decision{}, false
 }
 
-// dismiss takes replicas from nodes that are to have none.
+// dismiss removes replicas from nodes that should not have one.
 func dismiss(snap *snapshot.Snapshot, s *metapb.Shard, g *snapshot.Group, drops []string) (decision, bool) {
 	if slices.Contains(drops, g.Leader) {
 		return leadAway(snap, s, g, drops)
@@ -241,8 +241,8 @@ func dismiss(snap *snapshot.Snapshot, s *metapb.Shard, g *snapshot.Group, drops 
 	return waitForCleaning(snap, s, drops)
 }
 
-// waitForCleaning waits until nodes that answer have removed their former replicas; the others
-// will when they come back.
+// waitForCleaning waits until the nodes that answer have deleted their former replicas. Others will
+// when they return.
 func waitForCleaning(snap *snapshot.Snapshot, s *metapb.Shard, nodes []string) (decision, bool) {
 	for _, id := range nodes {
 		if slices.Contains(s.Removed, id) && snap.Alive(id) {
@@ -252,7 +252,7 @@ func waitForCleaning(snap *snapshot.Snapshot, s *metapb.Shard, nodes []string) (
 	return decision{}, false
 }
 
-// whyMustStay says why a voter must stay for now; empty: it may go.
+// whyMustStay returns why a voter must stay for now, or an empty text.
 func whyMustStay(snap *snapshot.Snapshot, s *metapb.Shard, g *snapshot.Group, id string) string {
 	rest := slices.DeleteFunc(slices.Clone(g.Voters), func(v string) bool { return v == id })
 	if len(rest) == len(g.Voters) {

@@ -12,7 +12,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// TestRetiringShardGetsNothing chooses no shard that is being taken away, and refuses to move a table there.
+// TestRetiringShardGetsNothing checks that no retiring shard is chosen for a table, and that moving
+// a table to one is refused.
 func TestRetiringShardGetsNothing(t *testing.T) {
 	w := newWorld(t).node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c").table(7, nil, 1)
 	w.settle()
@@ -34,7 +35,7 @@ func TestRetiringShardGetsNothing(t *testing.T) {
 	}
 }
 
-// TestNewShardAfterRetired makes a shard with an id above those of shards that were retired.
+// TestNewShardAfterRetired checks that a new shard gets an id above those of retired shards.
 func TestNewShardAfterRetired(t *testing.T) {
 	w := newWorld(t).node("a").shard(1, "a")
 	w.settle()

@@ -11,7 +11,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// lastShard returns the highest id that a shard has, or had before it was retired: no id is used again.
+// lastShard returns the highest id that a shard has or had before it was retired, since ids are not
+// reused.
 func lastShard(snap *snapshot.Snapshot) uint32 {
 	last := snap.Status.GetLastShardId() // 0 if the leader of the metadata runs an older program
 	for id := range snap.Shards {
@@ -30,10 +31,10 @@ const (
 // openTime is how long shard-add waits for all replicas of shards that have leaders.
 const openTime = 10 * time.Second
 
-// maxNewShards bounds one shard-add.
+// maxNewShards is the maximum number of shards of one shard-add.
 const maxNewShards = 256
 
-// addShards makes new shards, each on the nodes that have least.
+// addShards creates new shards, each on the nodes with the lowest load.
 func addShards(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	p := op.GetShardAdd()
 	count := int(max(p.GetCount(), 1))
@@ -74,7 +75,8 @@ func addShards(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	return d
 }
 
-// awaitNewShards waits until the shards that were made have leaders, and for a moment for their replicas.
+// awaitNewShards waits until the new shards have leaders, and for a limited time for their
+// replicas.
 func awaitNewShards(snap *snapshot.Snapshot, op *metapb.Operation, made []uint32) decision {
 	for _, id := range made {
 		if snap.Groups[id].Leader == "" {
@@ -84,7 +86,7 @@ func awaitNewShards(snap *snapshot.Snapshot, op *metapb.Operation, made []uint32
 			return wait(stepStart, "%s", snap.WhyLeaderless(snap.Shards[id]))
 		}
 	}
-	for _, id := range made { // the first rows are to find all replicas there
+	for _, id := range made { // all replicas should be there when the first rows arrive
 		if s := snap.Shards[id]; !op.Cancel && snap.UnchangedFor[op.Id] < openTime &&
 			len(snap.ReadyVoters(s, s.Replicas)) < len(snap.LivingReplicas(s)) {
 			return wait(stepStart, "not all replicas of shard %d are ready yet", id)

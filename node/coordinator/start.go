@@ -5,7 +5,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// startOperation begins an operation that no user asked for.
+// startOperation starts an operation that no user requested.
 func startOperation(snap *snapshot.Snapshot, kind, reason string, set func(*metapb.Operation)) *act {
 	op := part(nil, kind, set)
 	op.Reason = reason

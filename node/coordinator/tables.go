@@ -12,11 +12,11 @@ import (
 	"cordwood/proto/schema"
 )
 
-// movable reports whether the writes of a table may go to another shard while its rows
-// stay: rows of one identity must meet in one shard to become one.
+// movable reports whether the writes of a table may go to another shard while its rows stay. They
+// may not if the table merges rows, because rows of one identity must be in one shard.
 func movable(t *schema.Table) bool { return t.AppendMode() }
 
-// takesRows reports whether an operation has a table take its stored rows along.
+// takesRows reports whether an operation moves a table with its stored rows.
 func takesRows(op *metapb.Operation, t *schema.Table) bool {
 	return !movable(t) || op.GetTable().GetWithRows()
 }
@@ -27,9 +27,9 @@ const (
 	stepSeal  = "seal"  // the former ones know that they no longer do
 )
 
-// moveTable is table-move and table-partition: other shards take a table's writes. Its
-// rows stay where they are and are found there, unless the table merges them or is to take
-// them along: see handOver.
+// moveTable implements table-move and table-partition: other shards take a table's writes. Its rows
+// stay where they are and are still found, unless the table merges them or they are moved too: see
+// handOver.
 func moveTable(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	t := snap.Tables[op.TableId]
 	if t == nil {
@@ -63,7 +63,7 @@ func moveTable(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	return sealFormer(snap, op, t)
 }
 
-// beginMove checks a move of a table and remembers how it was before.
+// beginMove checks a move of a table and records the state before it.
 func beginMove(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) decision {
 	if op.Cancel {
 		return cancelled("the writes of table %s.%s stay where they were", t.Database, t.Name)
@@ -93,11 +93,11 @@ func beginMove(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) d
 	})
 }
 
-// electionWait bounds how long a move that was just begun waits for the leader of a shard that is to take the
-// writes. A group has a leader within seconds if a majority of it is up.
+// electionWait is how long a move that has just started waits for a leader of the target shard. A
+// group has a leader within seconds if a majority of it is running.
 const electionWait = 30 * time.Second
 
-// elects reports whether one of some shards has no leader, and may have one soon.
+// elects reports whether one of some shards has no leader, but may have one soon.
 func elects(snap *snapshot.Snapshot, op *metapb.Operation, to []uint32) bool {
 	if snap.Now.Sub(time.Unix(0, op.CreatedUnixNano)) > electionWait || whyNeverThere(snap, to) != "" {
 		return false
@@ -105,7 +105,7 @@ func elects(snap *snapshot.Snapshot, op *metapb.Operation, to []uint32) bool {
 	return slices.ContainsFunc(to, func(id uint32) bool { return snap.Groups[id].Leader == "" })
 }
 
-// refusePlace says why shards cannot take the writes of a table; empty: they can.
+// refusePlace returns why shards cannot take the writes of a table, or an empty text.
 func refusePlace(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table, to []uint32) string {
 	if len(to) == 0 {
 		return fmt.Sprintf("no shard can take the writes of table %s.%s: none has a leader", t.Database, t.Name)
@@ -133,7 +133,7 @@ func refusePlace(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table,
 	return ""
 }
 
-// whyNeverThere says which of some shards takes no tables any more; empty: none.
+// whyNeverThere returns which of some shards takes no tables any more, or an empty text.
 func whyNeverThere(snap *snapshot.Snapshot, to []uint32) string {
 	for _, id := range to {
 		if snap.Shards[id] == nil {
@@ -146,7 +146,7 @@ func whyNeverThere(snap *snapshot.Snapshot, to []uint32) string {
 	return ""
 }
 
-// sealFormer informs the former shards; after that there are no more rows of the table in their logs.
+// sealFormer tells the former shards. After that, their logs get no more rows of the table.
 func sealFormer(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) decision {
 	sealed, takes := op.GetTable().GetSealed(), t.Writable().Shards()
 	for _, id := range op.GetTable().GetFormer() {

@@ -9,13 +9,13 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// beginUndo has an operation take back what it has begun, from the next look on.
+// beginUndo makes an operation undo its changes, starting with the next step.
 func beginUndo(why string) decision {
 	d := decision{step: stepUndo, reason: why, again: true}
 	return d.remember(func(op *metapb.Operation) { operation.ReplicasProgress(op).Undo = why })
 }
 
-// undoReshape takes back what a change of replicas has begun.
+// undoReshape undoes the changes of a change of replicas.
 func undoReshape(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *snapshot.Group,
 	adds, drops []string,
 ) decision {

@@ -11,8 +11,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// startOlder begins a scenario in a cluster of the version before typed progress, with the record as
-// programs of that version write it.
+// startOlder starts a scenario in a cluster of the version before typed progress, with the record
+// in the form of that version.
 func (s scenario) startOlder(t *testing.T) *world {
 	const version = metapb.ProtocolProgress - 1
 	if s.op != nil {
@@ -23,9 +23,9 @@ func (s scenario) startOlder(t *testing.T) *world {
 	return s.start(t)
 }
 
-// TestOperationsDuringUpgrade carries out each operation in a cluster of the version before typed
-// progress, in which the fake metadata refuse it, and raises the version after every call in turn:
-// the record under way is read in the old form and stored in the new one.
+// TestOperationsDuringUpgrade runs each operation in a cluster of the version before typed
+// progress, in which the fake metadata refuses it, and raises the version after every call in turn.
+// The running record is then read in the old form and stored in the new one.
 func TestOperationsDuringUpgrade(t *testing.T) {
 	done := 0
 	for _, s := range scenarios() {

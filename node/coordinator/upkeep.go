@@ -9,13 +9,13 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// forgetReplaced forgets a node that holds nothing and has been silent for a while, if another
-// one with its name answers at its address: it was started there with an empty data folder, as
-// after its disk was lost or 'cordwood recover', and the former one cannot come back beside it.
+// forgetReplaced removes a node that holds nothing and has been silent for a while if another node
+// with its name answers at its address. That node was started there with an empty data folder, for
+// example after its disk was lost, so the former one cannot return beside it.
 func forgetReplaced(snap *snapshot.Snapshot) *act {
 	for _, n := range snap.Status.Nodes {
 		id := n.GetNode().GetId()
-		m := snap.Member(id) // one that learns leaves the group when it is forgotten
+		m := snap.Member(id) // a learner leaves the group when its node is removed
 		if !n.Down || snap.SilentFor(id) < snap.Limits.GiveUpAfter || m != nil && m.Voter || len(shardsOn(snap, id)) > 0 ||
 			snap.FindRunning(func(op *metapb.Operation) bool {
 				return op.NodeId == id || op.FromNode == id || op.ToNode == id
@@ -32,14 +32,14 @@ func forgetReplaced(snap *snapshot.Snapshot) *act {
 	return nil
 }
 
-// raiseVersion lets the cluster use what all its nodes know, once they have agreed for a
-// while.
+// raiseVersion raises the cluster's version to what all its nodes support, once they have supported
+// it for a while.
 func raiseVersion(snap *snapshot.Snapshot) *act {
 	lowest := uint32(0)
 	for _, n := range snap.Status.Nodes {
 		known := cmp.Or(n.GetReport().GetMaxProtocol(), n.GetNode().GetMaxProtocol(), 1)
 		if !snap.Alive(n.GetNode().GetId()) {
-			return nil // it may come back as an older program
+			return nil // it may return with an older program
 		}
 		if lowest == 0 || known < lowest {
 			lowest = known
@@ -57,7 +57,7 @@ func raiseVersion(snap *snapshot.Snapshot) *act {
 	}
 }
 
-// How many operations that have ended are kept.
+// How many ended operations are kept.
 const keepHistory, trimHistoryAt = 200, 250
 
 func trimHistory(snap *snapshot.Snapshot) *act {

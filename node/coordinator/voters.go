@@ -11,8 +11,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// leaveMeta takes a node out of the metadata group, once another member has taken its
-// place if there is one that can.
+// leaveMeta removes a node from the metadata group, once another member has replaced it if one can.
 func leaveMeta(snap *snapshot.Snapshot, op *metapb.Operation) (decision, bool) {
 	for _, m := range snap.Status.Members {
 		if m.NodeId != op.NodeId {
@@ -42,8 +41,7 @@ func leaveMeta(snap *snapshot.Snapshot, op *metapb.Operation) (decision, bool) {
 	return decision{}, false
 }
 
-// maxMetaLag is up to how many entries behind a member of the metadata group may be to
-// be made a voter.
+// maxMetaLag is how many entries a member of the metadata group may lack when it becomes a voter.
 const maxMetaLag = 200
 
 func changeMembers(id string, change metapb.ChangeMembersRequest_Change) *act {
@@ -51,22 +49,22 @@ func changeMembers(id string, change metapb.ChangeMembersRequest_Change) *act {
 		metapb.ChangeMembersRequest_CHANGE_ADD_LEARNER: "add learner to the metadata group",
 		metapb.ChangeMembersRequest_CHANGE_PROMOTE:     "promote in the metadata group",
 		metapb.ChangeMembersRequest_CHANGE_REMOVE:      "remove from the metadata group",
-		metapb.ChangeMembersRequest_CHANGE_LEAD:        "hand leadership of the metadata group on",
+		metapb.ChangeMembersRequest_CHANGE_LEAD:        "transfer leadership of the metadata group",
 	}[change]
 	return &act{what: what, members: &metapb.ChangeMembersRequest{NodeId: id, Change: change}}
 }
 
-// metaTolerance returns how many voters may fail; negative: there is no majority.
+// metaTolerance returns how many voters may fail; it is negative if there is no majority.
 func metaTolerance(snap *snapshot.Snapshot, without string) int {
 	return snap.MetaTolerance(without, snap.MetaAlive)
 }
 
-// metaSafeWithout reports whether the group works, and tolerates no less, without a voter.
-// A node that is to go may lower the number of tolerated failures, if no node can take its place.
+// metaSafeWithout reports whether without a voter the group works and tolerates no fewer failures.
+// For a node that has to leave, the tolerance may decrease if no node can replace it.
 func metaSafeWithout(snap *snapshot.Snapshot, id string) bool { return metaTolerance(snap, id) >= 0 }
 
-// whyMetaWeaker says what the metadata group will lack without a voter whose place no node can
-// take; empty: nothing.
+// whyMetaWeaker returns what the metadata group lacks without a voter that no node can replace, or
+// an empty text.
 func whyMetaWeaker(snap *snapshot.Snapshot, id string) string {
 	if m := snap.Member(id); m == nil || !m.Voter {
 		return ""
@@ -87,7 +85,7 @@ func whyMetaWeaker(snap *snapshot.Snapshot, id string) string {
 		snap.Label(id), n, n-1, []string{"none", "one", "two"}[min(after, 2)], before)
 }
 
-// metaSuccessor returns the voter that leads after a node; empty: there is none.
+// metaSuccessor returns the voter that leads after a node, or an empty text.
 func metaSuccessor(snap *snapshot.Snapshot, after string) string {
 	var out []string
 	for _, m := range snap.MetaVoters() {
@@ -110,16 +108,16 @@ func mayVote(snap *snapshot.Snapshot, id string) bool {
 		n.Node.State != metapb.NodeState_NODE_STATE_DRAINED // it may have been decommissioned
 }
 
-// decommissioned reports whether a node is being decommissioned. One that is drained keeps its
-// vote: it has nothing to do with shards.
+// decommissioned reports whether a node is being decommissioned. A drained node keeps its vote,
+// which has nothing to do with shards.
 func decommissioned(snap *snapshot.Snapshot, id string) bool {
 	return snap.FindRunning(func(op *metapb.Operation) bool {
 		return op.Kind == operation.NodeDecommission && op.NodeId == id
 	}) != nil
 }
 
-// metaCandidate returns the member that should be the next voter: in a zone without one, if
-// there are zones. Empty: there is none.
+// metaCandidate returns the member that should be the next voter, or an empty text. It prefers a
+// zone without a voter.
 func metaCandidate(snap *snapshot.Snapshot) string {
 	zones := map[string]bool{}
 	for _, m := range snap.MetaVoters() {
@@ -140,8 +138,8 @@ func metaCandidate(snap *snapshot.Snapshot) string {
 	}).NodeId
 }
 
-// metaSize returns how many voters the metadata group is to have: 3 if there are nodes for
-// them, 5 from five nodes on, and never fewer than it has.
+// metaSize returns the wanted number of voters of the metadata group: 3 if there are nodes for
+// them, 5 from five nodes on, and never fewer than there are.
 func metaSize(snap *snapshot.Snapshot) int {
 	able := 0
 	for _, n := range snap.Status.Nodes {
@@ -163,15 +161,16 @@ func metaSize(snap *snapshot.Snapshot) int {
 	return 1
 }
 
-// tendMeta says what is to be done about the members of the metadata group; nil: nothing.
-// Nodes with the role meta become members that learn; of those as many vote as are
-// wanted; a voter whose node is lost, or is to go, leaves when another one has come.
+// tendMeta returns what has to be done about the members of the metadata group, or nil. Nodes with
+// the role meta become learners. As many of these vote as are wanted. A voter whose node is lost or
+// has to leave is removed when another one has replaced it.
 func tendMeta(snap *snapshot.Snapshot) *act {
 	if a := tendLearners(snap); a != nil {
 		return a
 	}
 	if snap.Nodes[snap.Status.Leader].GetReport().GetStopping() {
-		// It was elected although it is about to stop, or could not hand on its leadership when asked.
+		// It was elected although it is about to stop, or could not transfer its leadership when
+		// asked.
 		if to := metaSuccessor(snap, snap.Status.Leader); to != "" {
 			return changeMembers(to, metapb.ChangeMembersRequest_CHANGE_LEAD)
 		}
@@ -179,7 +178,8 @@ func tendMeta(snap *snapshot.Snapshot) *act {
 	return tendVoters(snap)
 }
 
-// tendLearners takes in nodes that may become voters, and lets members go that the cluster has forgotten.
+// tendLearners adds nodes that may become voters, and removes members whose nodes were removed from
+// the cluster.
 func tendLearners(snap *snapshot.Snapshot) *act {
 	for _, n := range snap.Status.Nodes {
 		id := n.GetNode().GetId()
@@ -189,14 +189,14 @@ func tendLearners(snap *snapshot.Snapshot) *act {
 	}
 	for _, m := range snap.Status.Members {
 		if !m.Voter && snap.Nodes[m.NodeId] == nil {
-			return changeMembers(m.NodeId, metapb.ChangeMembersRequest_CHANGE_REMOVE) // forgotten by the cluster
+			return changeMembers(m.NodeId, metapb.ChangeMembersRequest_CHANGE_REMOVE) // its node was removed from the cluster
 		}
 	}
 	return nil
 }
 
-// tendVoters promotes a learner if voters are missing, and removes a voter that is one too many, or that
-// has to go.
+// tendVoters promotes a learner if voters are missing, and removes a surplus voter or one that has
+// to leave.
 func tendVoters(snap *snapshot.Snapshot) *act {
 	var staying, going []*metapb.MemberStatus
 	for _, m := range snap.MetaVoters() {
@@ -213,8 +213,8 @@ func tendVoters(snap *snapshot.Snapshot) *act {
 		return changeMembers(metaCandidate(snap), metapb.ChangeMembersRequest_CHANGE_PROMOTE)
 	}
 	if len(going) == 0 && len(staying) > max(size, 3) && len(staying)%2 == 0 {
-		// Four voters tolerate no more than three; it learns again after that. If there are two, both
-		// stay, so that the state is in two places.
+		// Four voters tolerate no more failures than three; the surplus one becomes a learner
+		// again. If there are two, both stay, so that the state is in two places.
 		if id := surplusVoter(snap, staying); id != "" {
 			return changeMembers(id, metapb.ChangeMembersRequest_CHANGE_REMOVE)
 		}
@@ -222,12 +222,12 @@ func tendVoters(snap *snapshot.Snapshot) *act {
 	return removeGoing(snap, going, len(staying), size)
 }
 
-// removeGoing removes a voter that has to go, once the group tolerates no less without it. staying is how many voters
-// stay, of size that are wanted.
+// removeGoing removes a voter that has to leave, once the group tolerates no fewer failures without
+// it. staying is how many voters stay, of size wanted ones.
 func removeGoing(snap *snapshot.Snapshot, going []*metapb.MemberStatus, staying, size int) *act {
 	for _, m := range going {
 		if m.NodeId == snap.Status.Leader || staying < size && staying%2 == 0 {
-			continue // decommissioning hands leadership on; nobody can take the place
+			continue // a decommission transfers leadership; no node can replace it
 		}
 		if metaTolerance(snap, m.NodeId) >= max(metaTolerance(snap, ""), 0) {
 			return changeMembers(m.NodeId, metapb.ChangeMembersRequest_CHANGE_REMOVE)
@@ -236,12 +236,13 @@ func removeGoing(snap *snapshot.Snapshot, going []*metapb.MemberStatus, staying,
 	return nil
 }
 
-// founderJoins is for how long a voter that is no node of the cluster keeps its vote: a founder of the cluster
-// registers a moment after the group has begun, and later on a slow machine, or if one of its seeds is mistyped.
+// founderJoins is how long a voter that is not a node of the cluster keeps its vote. A founder of
+// the cluster registers a moment after the group has started, and later on a slow machine, or if
+// one of its seeds is mistyped.
 const founderJoins = time.Minute
 
 // enoughCandidates reports whether a promotion leads to an odd number of voters: two voters
-// tolerate no more than one, and four no more than three.
+// tolerate no more failures than one, and four no more than three.
 func enoughCandidates(snap *snapshot.Snapshot, missing, have int) bool {
 	if have%2 == 0 {
 		return true
@@ -255,7 +256,7 @@ func enoughCandidates(snap *snapshot.Snapshot, missing, have int) bool {
 	return ready >= min(missing, 2)
 }
 
-// surplusVoter returns the voter to remove if there is one too many: preferably one that does not
+// surplusVoter returns a voter to remove if there is one too many, preferably one that does not
 // answer or is drained, and never the leader.
 func surplusVoter(snap *snapshot.Snapshot, voters []*metapb.MemberStatus) string {
 	best := ""

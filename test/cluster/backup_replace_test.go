@@ -227,7 +227,7 @@ func TestReplaceFailsAtTheEnd(t *testing.T) {
 	}
 	exit := (*exec.ExitError)(nil)
 	if err := slow.Wait(); !errors.As(err, &exit) ||
-		!strings.Contains(stderr.String(), "was made or emptied while the backup was restored") ||
+		!strings.Contains(stderr.String(), "was created or truncated while the backup was restored") ||
 		!strings.Contains(stderr.String(), "no table was replaced") {
 		t.Fatalf("restore of a table that was emptied meanwhile: %v: %s", err, stderr.String())
 	}

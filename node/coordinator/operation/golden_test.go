@@ -18,10 +18,10 @@ import (
 var update = flag.Bool("update", false, "write the golden records that do not exist yet")
 
 // underway returns one record of each kind in the middle of its work, with every field of its
-// progress set that such an operation uses. They are what the golden files hold.
+// progress set. The golden files contain these records.
 //
-// A golden file is written once and never changed: clusters have records like it. A new field gets a
-// record of its own, in a folder for the protocol version that brings it.
+// A golden file is written once and never changed, because clusters have records like it. A new
+// field gets a new record, in a folder for the protocol version that adds it.
 func underway() map[string]*metapb.Operation {
 	replicas := func(kind, step string, p *metapb.ReplicasProgress) *metapb.Operation {
 		return &metapb.Operation{
@@ -80,8 +80,8 @@ func underway() map[string]*metapb.Operation {
 	return all
 }
 
-// future is a record of a kind that a later version may bring: with progress in a field of the oneof
-// that this program does not know.
+// future is a record of a kind that a later version may add, with progress in an unknown field of
+// the oneof.
 func future() *metapb.Operation {
 	op := &metapb.Operation{
 		Id: 40, Kind: "shard-merge", State: metapb.OperationState_OPERATION_STATE_RUNNING, ShardId: 3, Step: "join",
@@ -95,8 +95,8 @@ func future() *metapb.Operation {
 }
 
 // TestGoldenRecords reads records of operations as clusters have stored them, one of each kind, in
-// the typed form and in the form before protocol version 9: an operation under way goes on after an
-// upgrade where it was.
+// the typed form and in the form before protocol version 9. A running operation must continue after
+// an upgrade.
 func TestGoldenRecords(t *testing.T) {
 	all := underway()
 	for _, kind := range Kinds {
@@ -117,8 +117,8 @@ func TestGoldenRecords(t *testing.T) {
 	}
 }
 
-// golden holds the record in a file against what it means. -update writes stored into a file that
-// does not exist.
+// golden compares the record in a file with its meaning. -update writes stored to a file that does
+// not exist.
 func golden(t *testing.T, version, kind string, stored, want *metapb.Operation) {
 	t.Helper()
 	name := filepath.Join("testdata", "records", version, kind+".pb")

@@ -1,5 +1,5 @@
-// Package operation says what an operation of the cluster is: its kinds, and how its record in the
-// metadata is read. What operations do is decided in package coordinator.
+// Package operation defines the kinds of operations of the cluster, and reads and writes their
+// records in the metadata. Package coordinator decides what operations do.
 package operation
 
 import (
@@ -55,7 +55,7 @@ func StateName(s metapb.OperationState) string {
 // Ended returns when an operation ended.
 func Ended(op *metapb.Operation) time.Time { return time.Unix(0, op.EndedUnixNano) }
 
-// About returns the shard that an operation is about; 0: none.
+// About returns the shard that an operation is about, or 0.
 func About(op *metapb.Operation) uint32 {
 	switch op.Kind {
 	case ShardDrop:

@@ -12,10 +12,10 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// Before protocol version 9 an operation's progress was text by name, Operation.notes. Nodes that
-// run older programs may lead the metadata group as long as the cluster uses such a version, so
-// records are written in that form until then, and are read in both. A kind that is newer than
-// version 9 has no notes. This file goes once metapb.MinProtocol is 9.
+// Before protocol version 9 an operation's progress was stored as text by name, in Operation.notes.
+// Nodes with older programs may lead the metadata group as long as the cluster uses such a version.
+// Until then records are written in that form, and read in both. Kinds that are newer than version
+// 9 have no notes. This file can be removed once metapb.MinProtocol is 9.
 
 const (
 	noteUndo     = "undo"
@@ -48,7 +48,7 @@ const (
 	yes     = "true"
 )
 
-// Read returns a record as the metadata have it with typed progress. It does not change op.
+// Read returns a record of the metadata with typed progress. It does not change op.
 func Read(op *metapb.Operation) *metapb.Operation {
 	if len(op.GetNotes()) == 0 {
 		return op
@@ -61,8 +61,7 @@ func Read(op *metapb.Operation) *metapb.Operation {
 	return op
 }
 
-// Write returns a record in the form that a cluster of a protocol version stores. It does not change
-// op.
+// Write returns a record in the form for a cluster's protocol version. It does not change op.
 func Write(op *metapb.Operation, version uint32) *metapb.Operation {
 	if version >= metapb.ProtocolProgress || op.GetProgress() == nil {
 		return op
@@ -105,7 +104,7 @@ func setProgress(op *metapb.Operation, n map[string]string) {
 	}
 }
 
-// notes returns the progress of an operation as notes; an empty one is left out.
+// notes returns the progress of an operation as notes, without empty ones.
 func notes(op *metapb.Operation) map[string]string {
 	n := map[string]string{}
 	switch p := op.Progress.(type) {
@@ -137,7 +136,7 @@ func notes(op *metapb.Operation) map[string]string {
 	return n
 }
 
-// The parsers return 0 for what is not a number: it was written by textOf, or is not there.
+// The parsers return 0 for a missing note, and for anything that textOf did not write.
 
 func number(text string) uint32 {
 	n, _ := strconv.ParseUint(text, 10, 32)
@@ -188,7 +187,7 @@ func textOf[N uint32 | uint64 | int64](n N) string {
 	return fmt.Sprint(n)
 }
 
-// textIf returns a number that may be 0, if it is set.
+// textIf returns an optional number as text if it is set.
 func textIf(set bool, n uint32) string {
 	if !set {
 		return ""

@@ -8,7 +8,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// notesWritten holds, by kind, notes as programs of protocol version 8 and older wrote them, and the
+// notesWritten has, by kind, notes as programs of protocol version 8 and older wrote them, and the
 // progress that they mean.
 var notesWritten = []struct {
 	name string
@@ -108,8 +108,8 @@ var notesWritten = []struct {
 	},
 }
 
-// TestNotes reads records that older programs wrote, as after an upgrade in the middle of an
-// operation, and writes records for nodes that still run such programs.
+// TestNotes reads records of older programs, as after an upgrade during an operation, and writes
+// records for nodes that still run such programs.
 func TestNotes(t *testing.T) {
 	for _, tt := range notesWritten {
 		t.Run(tt.name, func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestNotesHaveKinds holds that each kind with progress has records above.
+// TestNotesHaveKinds checks that each kind with progress has a record above.
 func TestNotesHaveKinds(t *testing.T) {
 	// the first keeps none, the second is refused before version 9
 	have := map[string]bool{ShardSplitHot: true, ShardRemove: true}
@@ -155,7 +155,7 @@ func TestNotesHaveKinds(t *testing.T) {
 	}
 }
 
-// TestForeignNotes reads notes that no program wrote: they count as not there.
+// TestForeignNotes reads notes that no program wrote. They must be ignored.
 func TestForeignNotes(t *testing.T) {
 	op := Read(&metapb.Operation{
 		Kind:  TableMove,

@@ -2,12 +2,12 @@ package operation
 
 import "cordwood/proto/metapb"
 
-// The progress of an operation is what its steps have to remember: Operation.progress, one message
-// for kinds with the same steps. It is read through the getters of the record, as in
-// op.GetTable().GetCopy(), which return zero values as long as there is nothing to remember.
+// The progress of an operation is what its steps have to remember: Operation.progress, with one
+// message for kinds with the same steps. The getters of the record read it, as in
+// op.GetTable().GetCopy(); they return zero values as long as nothing is stored.
 //
-// The functions below return the progress of a record that is being made, to change it. They begin
-// it if there is none.
+// The functions below return the progress of a record for changing it, and create it if it is
+// missing.
 
 // ShardAddProgress returns the progress of a shard-add.
 func ShardAddProgress(op *metapb.Operation) *metapb.ShardAddProgress {

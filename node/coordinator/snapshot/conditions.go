@@ -15,16 +15,16 @@ import (
 const (
 	ConditionLed      = "led"       // a replica leads it
 	ConditionStarting = "starting"  // it is new, and not all its replicas are there yet
-	ConditionUnknown  = "unknown"   // nobody has reported to lead it, and a node that may has not reported yet
+	ConditionUnknown  = "unknown"   // no node has reported to lead it, and a node that may lead it has not reported yet
 	ConditionElecting = "electing"  // enough replicas are there to elect a leader; requests wait
 	ConditionNone     = "no leader" // it can be neither written nor read
 )
 
 const (
-	// ElectionTime is how long the replicas of a shard may take to elect a leader. Requests wait for
+	// ElectionTime is how long the replicas of a shard may take to elect a leader. Requests wait
 	// longer than that.
 	ElectionTime = 10 * time.Second
-	// startingTime is for how long a new shard may be without a leader.
+	// startingTime is how long a new shard may be without a leader.
 	startingTime = 30 * time.Second
 )
 
@@ -59,8 +59,8 @@ func (snap *Snapshot) Empty(s *metapb.Shard) bool {
 	return true
 }
 
-// starts reports whether a shard was made a moment ago by an operation that has not ended. Such a
-// shard holds no rows yet.
+// starts reports whether a shard was created recently by an operation that has not ended. Such a
+// shard has no rows yet.
 func starts(snap *Snapshot, s *metapb.Shard) bool {
 	return snap.FindRunning(func(op *metapb.Operation) bool {
 		p := op.GetShardAdd()
@@ -86,8 +86,8 @@ func canElect(snap *Snapshot, s *metapb.Shard) bool {
 	return n >= Majority(len(voters))
 }
 
-// voters returns the voters of a shard as its leader reports them, or as the metadata list them if it
-// has no leader.
+// voters returns the voters of a shard as its leader reports them, or if it has no leader, as the
+// metadata lists them.
 func (snap *Snapshot) voters(s *metapb.Shard) []string {
 	if g := snap.Groups[s.Id]; g.Leader != "" {
 		return g.Voters
@@ -96,7 +96,7 @@ func (snap *Snapshot) voters(s *metapb.Shard) []string {
 }
 
 // LeaderlessFor returns how long no node has reported to lead a shard. A leader of the metadata
-// group that runs an older program does not say: then the answer is for ever.
+// group with an older program does not report it; then the result is the maximum.
 func (snap *Snapshot) LeaderlessFor(s *metapb.Shard) time.Duration {
 	for _, led := range snap.Status.ShardsLed {
 		if led.ShardId == s.Id {
@@ -106,7 +106,7 @@ func (snap *Snapshot) LeaderlessFor(s *metapb.Shard) time.Duration {
 	return math.MaxInt64
 }
 
-// WhyLeaderless says why a shard has no leader.
+// WhyLeaderless returns why a shard has no leader.
 func (snap *Snapshot) WhyLeaderless(s *metapb.Shard) string {
 	var away []string
 	for _, id := range s.Replicas {
@@ -122,14 +122,14 @@ func (snap *Snapshot) WhyLeaderless(s *metapb.Shard) string {
 		words.Pick(len(away), "does", "do"), strings.Join(away, ", "))
 }
 
-// Founding reports whether the first shards of the cluster are still being made.
+// Founding reports whether the first shards of the cluster are still being created.
 func (snap *Snapshot) Founding() bool {
 	return len(snap.Shards) == 0 || snap.FindRunning(func(op *metapb.Operation) bool {
 		return op.GetShardAdd().GetInitial()
 	}) != nil
 }
 
-// Want returns how many replicas a shard is to have.
+// Want returns the wanted number of replicas of a shard.
 func Want(s *metapb.Shard) int {
 	if s.Want > 0 {
 		return int(s.Want)

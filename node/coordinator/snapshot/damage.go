@@ -8,9 +8,9 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// WhyKeepDamaged says why a damaged replica has to stay for now; empty: it may go. It may hold the
-// last copy of something, so that each of the others must have everything. never: waiting does not
-// change that.
+// WhyKeepDamaged returns why a damaged replica has to stay for now, or an empty text. It may have
+// the last copy of something, so each of the others must be complete. never means that waiting does
+// not help.
 func WhyKeepDamaged(snap *Snapshot, s *metapb.Shard, g *Group, node string) (why string, never bool) {
 	switch {
 	case !slices.ContainsFunc(s.Replicas, func(id string) bool { return id != node }):
@@ -42,7 +42,7 @@ func WhyKeepDamaged(snap *Snapshot, s *metapb.Shard, g *Group, node string) (why
 	return "", false
 }
 
-// whyNoSource says why a replica cannot replace a damaged one; empty: it can.
+// whyNoSource returns why a replica cannot replace a damaged one, or an empty text.
 func whyNoSource(snap *Snapshot, s *metapb.Shard, g *Group, id string) string {
 	r := snap.Replica(id, s)
 	switch {
@@ -58,7 +58,7 @@ func whyNoSource(snap *Snapshot, s *metapb.Shard, g *Group, id string) string {
 	return ""
 }
 
-// DamageWords says what is damaged of a replica.
+// DamageWords says what is damaged in a replica.
 func DamageWords(snap *Snapshot, node string, s *metapb.Shard) string {
 	r := snap.Replica(node, s)
 	if r.GetDamagedSegments() == 0 {

@@ -9,7 +9,7 @@ import (
 
 // Group is the raft group of a shard, as its leader reports it.
 type Group struct {
-	Leader           string // empty: nobody leads, as far as is known
+	Leader           string // empty if no leader is known
 	Term             uint64
 	Voters, Learners []string
 	Last             uint64 // index of the last entry of the leader's log
@@ -22,16 +22,16 @@ func (g *Group) Has(node string) bool {
 	return slices.Contains(g.Voters, node) || slices.Contains(g.Learners, node)
 }
 
-// Membership is the answer to a call that changed a group. It counts until the leader of the group
-// reports again.
+// Membership is the answer to a call that changed a group. It is valid until the leader of the
+// group reports again.
 type Membership struct {
 	Voters, Learners []string
-	Leader           string // the node that leadership was handed to; empty: it was not handed on
+	Leader           string // the node to which leadership was transferred, or empty
 	At               time.Time
 }
 
 // groupOf reads the group of a shard from the reports. If two nodes report that they lead, the one
-// with the higher term does.
+// with the higher term counts.
 func groupOf(snap *Snapshot, s *metapb.Shard, answered Membership) *Group {
 	g := &Group{}
 	var heard time.Time
@@ -58,14 +58,14 @@ func groupOf(snap *Snapshot, s *metapb.Shard, answered Membership) *Group {
 	return g
 }
 
-// The states of replicas in reports that matter here.
+// The states of replicas in reports that are used here.
 const (
 	StateLeader     = "Leader"
 	StateInstalling = "Installing"
 	StateFailed     = "Failed"
 )
 
-// Replica returns what a node reported of its replica of a shard, or nil.
+// Replica returns a node's report about its replica of a shard, or nil.
 func (snap *Snapshot) Replica(node string, s *metapb.Shard) *metapb.ReplicaReport {
 	for _, r := range snap.Nodes[node].GetReport().GetReplicas() {
 		if r.ShardId == s.Id && r.Incarnation == s.Incarnation {
@@ -86,5 +86,5 @@ func (snap *Snapshot) Led() map[string]int {
 	return out
 }
 
-// Majority returns how many of n voters decide.
+// Majority returns how many of n voters are a majority.
 func Majority(n int) int { return n/2 + 1 }

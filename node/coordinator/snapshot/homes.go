@@ -12,10 +12,10 @@ import (
 // homes orders the nodes that may get a replica.
 type homes struct {
 	snap     *Snapshot
-	first    string          // goes before all others; empty: none
+	first    string          // comes before all others; may be empty
 	zones    map[string]bool // those that have a replica of the shard
 	replicas map[string]int  // by node
-	heads    map[string]int  // shards by the first of their nodes, which tends to lead
+	heads    map[string]int  // number of shards by their first node, which usually leads
 }
 
 func newHomes(snap *Snapshot, first string) *homes {
@@ -31,7 +31,7 @@ func newHomes(snap *Snapshot, first string) *homes {
 	return h
 }
 
-// able returns the nodes that may get a replica, except the ones in not.
+// able returns the nodes that may get a replica, without those in not.
 func (h *homes) able(not []string) (ids []string) {
 	for _, n := range h.snap.Status.Nodes {
 		if id := n.GetNode().GetId(); h.snap.WhyNoReplicas(id) == "" && !slices.Contains(not, id) {
@@ -41,7 +41,7 @@ func (h *homes) able(not []string) (ids []string) {
 	return ids
 }
 
-// best returns the node that should get the next replica: in a zone that has none yet, with the fewest
+// best returns the node that should get the next replica: in a zone without one, with the fewest
 // replicas.
 func (h *homes) best(ids []string) string {
 	return slices.MinFunc(ids, func(a, b string) int {
@@ -52,16 +52,16 @@ func (h *homes) best(ids []string) string {
 	})
 }
 
-// use notes that a node gets a replica of the shard, or has one.
+// use records that a node has or gets a replica of the shard.
 func (h *homes) use(id string) {
 	if z := h.snap.Zone(id); z != "" {
 		h.zones[z] = true
 	}
 }
 
-// Homes chooses n nodes for a new shard: first, if it is set and may get a replica, then the nodes with
-// the fewest replicas, first in zones that have none yet. It chooses none of not. why says why there
-// are not enough.
+// Homes chooses n nodes for a new shard: the node first if it is set and may get a replica, then
+// the nodes with the fewest replicas, in zones without a replica first. It chooses none of not. If
+// there are not enough, why says what is missing.
 func Homes(snap *Snapshot, n int, first string, not ...string) (nodes []string, why string) {
 	h := newHomes(snap, first)
 	able := h.able(not)
@@ -76,16 +76,15 @@ func Homes(snap *Snapshot, n int, first string, not ...string) (nodes []string, 
 		nodes = append(nodes, best)
 		h.use(best)
 	}
-	// The first one tends to lead: that should not always be the same node.
+	// The first one usually leads, and that should not always be the same node.
 	slices.SortFunc(nodes, func(a, b string) int {
 		return cmp.Or(CompareBool(b == first, a == first), cmp.Compare(h.heads[a], h.heads[b]), cmp.Compare(a, b))
 	})
 	return nodes, ""
 }
 
-// HomeBeside returns the node that should get a replica of a shard in the place of another node; empty:
-// there is none. It prefers zones that have none of the shard's other replicas, and nodes with few
-// replicas.
+// HomeBeside returns the node that should get a replica of a shard in place of another node, or an
+// empty text. It prefers zones without other replicas of the shard, and nodes with few replicas.
 func HomeBeside(snap *Snapshot, s *metapb.Shard, instead string) string {
 	h := newHomes(snap, "")
 	for _, id := range s.Replicas {

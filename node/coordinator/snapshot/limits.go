@@ -5,44 +5,42 @@ import (
 	"time"
 )
 
-// Limits say how long the rules wait, and what is too much for them.
+// Limits are the time limits and thresholds of the rules.
 type Limits struct {
-	// ReplaceAfter is how long a node must be silent until its replicas are replaced, and
-	// it as a voter of the metadata group. The default value is 15 minutes.
+	// ReplaceAfter is how long a node must be silent before its replicas are replaced, and it is
+	// replaced as a voter of the metadata group. The default value is 15 minutes.
 	ReplaceAfter time.Duration
-	// DownAfter is how long a member of the metadata group may be silent. The default
-	// value is 10 s.
+	// DownAfter is how long a member of the metadata group may be silent. The default value is 10
+	// s.
 	DownAfter time.Duration
-	// GiveUpAfter is how long a node that is to get a replica may be silent before the change is
+	// GiveUpAfter is how long a node that should get a replica may be silent before the change is
 	// undone. The default value is 1 minute.
 	GiveUpAfter time.Duration
-	// PairLimit is for how long a shard of one replica may have two voters while it is
-	// moved; both have to live. The default value is 30 s.
+	// PairLimit is how long a shard of one replica may have two voters while it is moved, since
+	// both have to be alive. The default value is 30 s.
 	PairLimit time.Duration
-	// Settle is how long no node must have come or gone before shards are made for the
-	// nodes that are there. The default value is 3 s.
+	// Settle is how long no node must have joined or left before shards are created for the present
+	// nodes. The default value is 3 s.
 	Settle time.Duration
-	// FinaliseAfter is how long all nodes must have answered, and known a newer version,
-	// until the cluster uses it. The default value is 1 minute.
+	// FinaliseAfter is how long all nodes must have answered and supported a newer version before
+	// the cluster uses it. The default value is 1 minute.
 	FinaliseAfter time.Duration
-	// RebalanceRest is how long after a rebalance, or a change of nodes, another one begins
-	// by itself. The default value is 10 minutes.
+	// RebalanceRest is the minimum time after a rebalance, or a change of nodes, before another one
+	// starts by itself. The default value is 10 minutes.
 	RebalanceRest time.Duration
-	// TableRest is how long a table stays where it is after it was moved. The default value
-	// is 5 minutes.
+	// TableRest is how long a table stays where it is after a move. The default value is 5 minutes.
 	TableRest time.Duration
-	// HotBytes is how much one shard should take in of one table at most, in bytes a second. The
-	// default value is 16 MiB/s.
+	// HotBytes is the maximum ingest rate of one table on one shard, in bytes a second. The default
+	// value is 16 MiB/s.
 	HotBytes float64
-	// HotFor is how long a table with partitions=auto must exceed HotBytes until it gets another
+	// HotFor is how long a table with partitions=auto must exceed HotBytes before it gets another
 	// shard. The default value is 5 minutes.
 	HotFor time.Duration
-	// ShardsPerNode bounds the shards that are made for nodes that come. The default
-	// value is 4.
+	// ShardsPerNode limits the shards that are created for new nodes. The default value is 4.
 	ShardsPerNode int
 }
 
-// WithDefaults returns the limits with the default values where nothing is set.
+// WithDefaults returns the limits with default values for unset fields.
 func (l Limits) WithDefaults() Limits {
 	l.ReplaceAfter = cmp.Or(l.ReplaceAfter, 15*time.Minute)
 	l.DownAfter = cmp.Or(l.DownAfter, 10*time.Second)

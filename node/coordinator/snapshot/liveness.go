@@ -32,7 +32,7 @@ const (
 // late reports are no sign of a fault on a busy machine.
 const SilentAfter = 3 * time.Second
 
-// Liveness returns what is known of a node.
+// Liveness returns the liveness of a node.
 func (snap *Snapshot) Liveness(id string) Liveness {
 	n, silent := snap.Nodes[id], snap.SilentFor(id)
 	switch {
@@ -50,7 +50,7 @@ func (snap *Snapshot) Liveness(id string) Liveness {
 	return Up
 }
 
-// SilentFor returns how long ago a node was heard of.
+// SilentFor returns how long ago a node last reported.
 func (snap *Snapshot) SilentFor(id string) time.Duration {
 	return time.Duration(snap.Nodes[id].GetSilentNanos())
 }
@@ -64,25 +64,25 @@ func (snap *Snapshot) Alive(id string) bool {
 // Silent reports whether a node that still counts as alive has missed several reports.
 func (snap *Snapshot) Silent(id string) bool { return snap.Liveness(id) == Silent }
 
-// Lost reports whether the replicas of a node are replaced.
+// Lost reports whether the replicas of a node are being replaced.
 func (snap *Snapshot) Lost(id string) bool { return snap.Liveness(id) == Lost }
 
 // Unreachable reports whether a node that counts as alive said in its last report that most others
-// cannot reach its port. It may be silent since.
+// cannot reach its port. It may have been silent since.
 func (snap *Snapshot) Unreachable(id string) bool {
 	return snap.Alive(id) && snap.Nodes[id].GetReport().GetUnreachable()
 }
 
-// Stopping reports whether a node said in its last report that it is stopping, or about to. It
+// Stopping reports whether a node said in its last report that it is stopping or about to stop. It
 // counts as missing, but as alive.
 func (snap *Snapshot) Stopping(id string) bool { return snap.Nodes[id].GetReport().GetStopping() }
 
-// Present reports whether a node answers and stays.
+// Present reports whether a node answers and is not stopping.
 func (snap *Snapshot) Present(id string) bool {
 	return snap.Alive(id) && !snap.Silent(id) && !snap.Stopping(id)
 }
 
-// Unheard returns the nodes that have not reported to the leader yet, which is new.
+// Unheard returns the nodes that have not reported to the new leader yet.
 func (snap *Snapshot) Unheard() (ids []string) {
 	for id := range snap.Nodes {
 		if snap.Liveness(id) == Unheard {
@@ -93,7 +93,7 @@ func (snap *Snapshot) Unheard() (ids []string) {
 	return ids
 }
 
-// Joining reports whether a node was registered while the present leader has led, and has not
+// Joining reports whether a node was registered since the present leader leads, and has not
 // reported yet.
 func (snap *Snapshot) Joining(id string) bool {
 	if snap.Liveness(id) != Unheard {
@@ -103,6 +103,6 @@ func (snap *Snapshot) Joining(id string) bool {
 	return age < min(snap.Limits.DownAfter, time.Duration(snap.Status.LeadingNanos))
 }
 
-// Unknown returns the nodes whose state is not known, because the leader is new. Joining nodes are
-// left out: it is known that they start.
+// Unknown returns the nodes whose state is not known because the leader is new. It leaves out
+// joining nodes, which are known to be starting.
 func (snap *Snapshot) Unknown() []string { return slices.DeleteFunc(snap.Unheard(), snap.Joining) }

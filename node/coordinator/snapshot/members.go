@@ -22,7 +22,8 @@ func (snap *Snapshot) Member(id string) *metapb.MemberStatus {
 	return nil
 }
 
-// MetaAlive reports whether a member answers the leader of the metadata group, which answers itself.
+// MetaAlive reports whether a member answers the leader of the metadata group. The leader counts as
+// answering.
 func (snap *Snapshot) MetaAlive(m *metapb.MemberStatus) bool {
 	if m.NodeId == snap.Status.Leader {
 		return true
@@ -30,13 +31,13 @@ func (snap *Snapshot) MetaAlive(m *metapb.MemberStatus) bool {
 	return m.SilentNanos >= 0 && time.Duration(m.SilentNanos) < snap.Limits.DownAfter && !snap.Nodes[m.NodeId].GetDown()
 }
 
-// MetaPresent is MetaAlive for what people are shown: a member that stops, or has been silent for a
-// moment, is missing; a member that a new leader has not heard of yet is not.
+// MetaPresent is the version of MetaAlive for display: a member that is stopping or silent is
+// missing, but a member that has not reported to a new leader yet is not.
 func (snap *Snapshot) MetaPresent(m *metapb.MemberStatus) bool {
 	return snap.metaWithin(m, SilentAfter)
 }
 
-// metaWithin reports whether a member answers, stays, and was heard of within limit.
+// metaWithin reports whether a member answers, is not stopping, and was heard within limit.
 func (snap *Snapshot) metaWithin(m *metapb.MemberStatus, limit time.Duration) bool {
 	switch {
 	case snap.Stopping(m.NodeId):
@@ -49,8 +50,8 @@ func (snap *Snapshot) metaWithin(m *metapb.MemberStatus, limit time.Duration) bo
 	return snap.MetaAlive(m) && time.Duration(m.SilentNanos) < limit
 }
 
-// MetaTolerance returns how many voters of the metadata group may fail, not counting one of them;
-// negative: there is no majority. present decides which voters count as there.
+// MetaTolerance returns how many voters of the metadata group may fail, without counting one of
+// them. It is negative if there is no majority. present decides which voters count.
 func (snap *Snapshot) MetaTolerance(without string, present func(*metapb.MemberStatus) bool) int {
 	voters, living := 0, 0
 	for _, m := range snap.MetaVoters() {

@@ -9,7 +9,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// naming calls the nodes of a cluster by their names.
+// naming maps the nodes of a cluster to their names.
 type naming struct {
 	nodes map[string]*metapb.NodeStatus
 }
@@ -22,7 +22,7 @@ func (n naming) Name(id string) string {
 	return cmp.Or(id, "unknown")
 }
 
-// Names lists the names of nodes.
+// Names returns the names of nodes as a list.
 func (n naming) Names(ids []string) string {
 	var out []string
 	for _, id := range ids {
@@ -31,7 +31,7 @@ func (n naming) Names(ids []string) string {
 	return strings.Join(out, ", ")
 }
 
-// Label returns the name of a node if no other node has the same, else its id.
+// Label returns the name of a node if it is unique, and otherwise its id.
 func (n naming) Label(id string) string {
 	name := n.Name(id)
 	same := 0
@@ -46,7 +46,7 @@ func (n naming) Label(id string) string {
 	return name
 }
 
-// Labels lists the labels of nodes, the first few of them.
+// Labels returns the labels of nodes as a list, shortened if there are many.
 func (n naming) Labels(ids []string) string {
 	var out []string
 	for _, id := range ids {
@@ -55,7 +55,7 @@ func (n naming) Labels(ids []string) string {
 	return Few(out)
 }
 
-// Zone returns the zone of a node; empty: it has none.
+// Zone returns the zone of a node, or an empty text.
 func (n naming) Zone(id string) string { return n.nodes[id].GetNode().GetZone() }
 
 // Relabel replaces "node ID" in a text by the label of the node.
@@ -66,7 +66,7 @@ func (n naming) Relabel(text string) string {
 	return text
 }
 
-// nodeID finds ids of nodes, which are ULIDs.
+// nodeID matches ids of nodes, which are ULIDs.
 var nodeID = regexp.MustCompile(`\b[0-9A-HJKMNP-TV-Z]{26}\b`)
 
 // Spell replaces the ids of nodes in the text of an error by their labels and addresses.

@@ -13,7 +13,7 @@ func HoldsShards(n *metapb.Node) bool { return slices.Contains(n.GetRoles(), "sh
 // InMeta reports whether a node has the role meta.
 func InMeta(n *metapb.Node) bool { return slices.Contains(n.GetRoles(), "meta") }
 
-// WhyNoReplicas says why a node must not get replicas; empty: it may.
+// WhyNoReplicas returns why a node must not get replicas, or an empty text.
 func (snap *Snapshot) WhyNoReplicas(id string) string {
 	n := snap.Nodes[id]
 	switch {
@@ -40,7 +40,7 @@ func (snap *Snapshot) WhyNoReplicas(id string) string {
 	return ""
 }
 
-// Drained reports whether a node has given its replicas away, or is about to.
+// Drained reports whether a node has given its replicas away, or is doing so.
 func (snap *Snapshot) Drained(id string) bool {
 	state := snap.Nodes[id].GetNode().GetState()
 	return state == metapb.NodeState_NODE_STATE_DRAINING || state == metapb.NodeState_NODE_STATE_DRAINED
@@ -52,8 +52,8 @@ func (snap *Snapshot) Emptied(id string) bool {
 		!slices.ContainsFunc(snap.Status.Shards, func(s *metapb.Shard) bool { return slices.Contains(s.Replicas, id) })
 }
 
-// Heir returns a node that answers and was registered after n, with the same name and address: it was
-// started in the place of n with an empty data folder. Empty: there is none.
+// Heir returns a node that answers, was registered after n, and has the same name and address: it
+// was started in place of n with an empty data folder. It returns an empty text if there is none.
 func Heir(snap *Snapshot, n *metapb.Node) string {
 	for _, status := range snap.Status.Nodes {
 		other := status.GetNode()

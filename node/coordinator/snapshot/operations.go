@@ -21,7 +21,7 @@ func (snap *Snapshot) SinceLast(kind string) time.Duration {
 	return snap.Now.Sub(last)
 }
 
-// Subject says what an operation is about.
+// Subject names what an operation is about.
 func Subject(snap *Snapshot, o *metapb.Operation) string {
 	switch {
 	case o.TableId != 0:
@@ -29,7 +29,7 @@ func Subject(snap *Snapshot, o *metapb.Operation) string {
 			return "table " + t.Database + "." + t.Name
 		}
 		if name := o.GetTable().GetName(); name != "" {
-			return "table " + name // its rows have moved under another id, or it was dropped
+			return "table " + name // its rows have moved to a table with another id, or it was dropped
 		}
 		return fmt.Sprintf("table %d", o.TableId)
 	case operation.About(o) != 0:
@@ -45,7 +45,7 @@ func Subject(snap *Snapshot, o *metapb.Operation) string {
 	return "cluster"
 }
 
-// Running returns the operations that have not ended, by id.
+// Running returns the running operations, by id.
 func (snap *Snapshot) Running() []*metapb.Operation {
 	var out []*metapb.Operation
 	for _, op := range snap.Operations {

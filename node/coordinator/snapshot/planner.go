@@ -10,7 +10,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// BalanceSpread is by how much nodes must differ for replicas to be moved without being asked for.
+// BalanceSpread is by how much nodes must differ for replicas to be moved without a request.
 const BalanceSpread = 0.3
 
 // PlanReplicas asks the planner which replicas should move.
@@ -18,7 +18,7 @@ func PlanReplicas(snap *Snapshot, limits placement.Limits) placement.Plan {
 	return placement.Make(PlannerNodes(snap), PlannerShards(snap), limits)
 }
 
-// PlannerNodes returns the nodes as the planner of replicas sees them.
+// PlannerNodes returns the nodes in the planner's form.
 func PlannerNodes(snap *Snapshot) []placement.Node {
 	moves := map[string]int{}
 	for _, op := range snap.Running() {
@@ -46,15 +46,15 @@ func PlannerNodes(snap *Snapshot) []placement.Node {
 			m.State = placement.Away
 		}
 		if m.Capacity == 0 && m.State == placement.Up {
-			m.Capacity = 1 << 50 // its disk could not be measured: that is no reason to give it nothing
+			m.Capacity = 1 << 50 // its disk could not be measured, which is no reason to give it nothing
 		}
 		out = append(out, m)
 	}
 	return out
 }
 
-// PlannerShards returns the shards as the planner of replicas sees them. Replicas that move count where
-// they will be: else a node would be given replicas again and again until the first of them have come.
+// PlannerShards returns the shards in the planner's form. Moving replicas count where they will be.
+// Otherwise a node would get replicas again and again until the first of them have arrived.
 func PlannerShards(snap *Snapshot) []placement.Shard {
 	busy, moves := map[uint32]bool{}, map[uint32]*metapb.Operation{}
 	for _, op := range snap.Running() {
@@ -80,7 +80,7 @@ func PlannerShards(snap *Snapshot) []placement.Shard {
 	return out
 }
 
-// ShardLoads returns the shards as the planner of tables sees them, by id.
+// ShardLoads returns, by id, the shards in the form of the planner of tables.
 func ShardLoads(snap *Snapshot) []placement.ShardLoad {
 	var out []placement.ShardLoad
 	for _, s := range snap.Status.Shards {
@@ -95,7 +95,7 @@ func ShardLoads(snap *Snapshot) []placement.ShardLoad {
 	return out
 }
 
-// TableLoads returns the tables as the planner of tables sees them, by id and shard.
+// TableLoads returns, by id and shard, the tables in the form of the planner of tables.
 func TableLoads(snap *Snapshot) []placement.TableLoad {
 	busy := map[uint64]bool{}
 	for _, op := range snap.Running() {

@@ -11,11 +11,11 @@ import (
 )
 
 // MaxLag is by how many entries a replica may be behind its leader and still count as caught up.
-// Reports are a second old, so that waiting for less would only move the same moment.
+// Reports are a second old, so a lower limit would not be more exact.
 const MaxLag = 1000
 
-// flushesFailAfter is for how long the flushes of a replica must have failed to count. A flush that
-// failed is tried again, and a disk may stand still for a moment.
+// flushesFailAfter is how long the flushes of a replica must have failed to count. A failed flush
+// is repeated, and a disk may stall for a moment.
 const flushesFailAfter = 30 * time.Second
 
 // CaughtUp reports whether a replica may vote.
@@ -25,7 +25,7 @@ func (snap *Snapshot) CaughtUp(s *metapb.Shard, g *Group, id string) bool {
 		r.AppliedIndex+MaxLag >= g.Last
 }
 
-// LagWords says how far a replica that has not caught up is.
+// LagWords describes how far a replica that has not caught up is.
 func LagWords(r *metapb.ReplicaReport, g *Group) string {
 	switch {
 	case r == nil:
@@ -40,8 +40,9 @@ func LagWords(r *metapb.ReplicaReport, g *Group) string {
 	return "catching up"
 }
 
-// WhyUnready says why a replica that votes cannot do its part although its node answers. Empty: it
-// can, its node does not answer, or its files are damaged, which other lines say.
+// WhyUnready returns why a voting replica cannot do its part although its node answers. It is empty
+// if the replica can, if its node does not answer, or if its files are damaged, since other lines
+// report these.
 func (snap *Snapshot) WhyUnready(id string, s *metapb.Shard) string {
 	if !snap.Alive(id) || snap.Stopping(id) || snap.Nodes[id].Report == nil || !slices.Contains(s.Replicas, id) ||
 		snap.Damaged(id, s) {
@@ -69,12 +70,12 @@ func (snap *Snapshot) WhyUnready(id string, s *metapb.Shard) string {
 	return ""
 }
 
-// settleTime is for how long the followers of a new leader may not have reported yet that they know it: a report
-// comes every second, and each node has its own moment for it.
+// settleTime is how long the followers of a new leader may take to report that they know it: each
+// node reports once a second, at its own moment.
 const settleTime = 5 * time.Second
 
-// settles reports whether a shard has a new leader, where the cluster is shown to people. What is decided waits for
-// the reports instead.
+// settles reports, for display, whether a shard has a new leader. Decisions wait for the reports
+// instead.
 func (snap *Snapshot) settles(s *metapb.Shard) bool {
 	if !snap.Trusting {
 		return false
@@ -97,7 +98,7 @@ func (snap *Snapshot) ReadyVoters(s *metapb.Shard, voters []string) (out []strin
 	return out
 }
 
-// LivingReplicas returns the voters of a shard on nodes that answer and do not stop.
+// LivingReplicas returns the voters of a shard on nodes that answer and are not stopping.
 func (snap *Snapshot) LivingReplicas(s *metapb.Shard) []string {
 	return slices.DeleteFunc(slices.Clone(s.Replicas), func(id string) bool {
 		return !snap.Alive(id) || snap.Stopping(id)
@@ -110,8 +111,9 @@ func (snap *Snapshot) Damaged(node string, s *metapb.Shard) bool {
 	return r.GetDamagedSegments() > 0 || r.GetFilesDamaged()
 }
 
-// CannotFlush says why a replica could not flush, and for how long; "": it can. Such a replica keeps
-// its rows in its log and in memory until that is full. Its log works, so that raft takes it for sound.
+// CannotFlush returns why a replica could not flush, and for how long, or "" if it can. Such a
+// replica keeps its rows in its log and in memory until that is full. Since its log works, raft
+// considers it healthy.
 func (snap *Snapshot) CannotFlush(id string, s *metapb.Shard) (why string, since time.Duration) {
 	r := snap.Replica(id, s)
 	if !snap.Alive(id) || !snap.failsToFlush(id, r) {
@@ -121,12 +123,12 @@ func (snap *Snapshot) CannotFlush(id string, s *metapb.Shard) (why string, since
 }
 
 // failsToFlush reports whether the flushes of a replica have failed for long although its disk has
-// room. What a full disk does is decided elsewhere.
+// space. Full disks are handled elsewhere.
 func (snap *Snapshot) failsToFlush(node string, r *metapb.ReplicaReport) bool {
 	return time.Duration(r.GetFlushFailingNanos()) >= flushesFailAfter && !snap.Nodes[node].GetReport().GetDiskFull()
 }
 
-// Unfit reports whether a replica should not lead: it lacks rows, or takes no more soon.
+// Unfit reports whether a replica should not lead, because it lacks rows or will soon take no more.
 func (snap *Snapshot) Unfit(id string, s *metapb.Shard) bool {
 	why, _ := snap.CannotFlush(id, s)
 	return why != "" || snap.Damaged(id, s)

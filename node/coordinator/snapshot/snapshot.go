@@ -1,9 +1,9 @@
-// Package snapshot is the cluster at one moment: what the metadata say, and what nodes have reported
-// to the leader of the metadata group. It answers questions about that state (which nodes are alive,
+// Package snapshot represents the cluster at one moment: the metadata, and the reports of nodes to
+// the leader of the metadata group. It answers questions about that state (which nodes are alive,
 // which one leads a shard, what may fail, why something has to wait), and decides and changes
 // nothing.
 //
-// Functions named Why… return a reason in words for people, or "" if there is none.
+// Functions named Why… return a reason as a text for people, or "" if there is none.
 package snapshot
 
 import (
@@ -15,7 +15,7 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// Snapshot is the cluster at one moment. It is not changed once it was made.
+// Snapshot is the cluster at one moment. It is immutable.
 type Snapshot struct {
 	Now    time.Time
 	Limits Limits
@@ -28,51 +28,53 @@ type Snapshot struct {
 	Tables     map[uint64]*schema.Table
 	Observed
 	naming
-	// Trusting counts nodes that have not reported to a new leader yet as alive. It is set for what
-	// people are shown: the first second of a new leader must not look like the loss of everything.
-	// What is decided waits for the reports instead.
+	// Trusting makes nodes that have not reported to a new leader yet count as alive. It is set for
+	// display: the first second of a new leader must not look like the loss of everything.
+	// Decisions wait for the reports instead.
 	Trusting bool
 }
 
-// Observed is what a leader has seen over time, which no single status says. A leader that is new has
-// seen everything for a shorter time than it was so.
+// Observed is what a leader has observed over time, which a single status does not show. A new
+// leader has observed everything for a shorter time than it has been true.
 type Observed struct {
-	// Rates are what shards and tables take in.
+	// Rates are the ingest rates of shards and tables.
 	Rates Rates
 	// Copies are the last answers about handoffs of tables, by the id of the copy and by shard.
 	Copies map[uint64]map[uint32]Copy
-	// StableFor is for how long the set of nodes that hold shards has not changed.
+	// StableFor is how long the set of nodes that hold shards has not changed.
 	StableFor time.Duration
-	// Gathered says that all nodes that may hold shards are known and have reported.
+	// Gathered means that all nodes that may hold shards are known and have reported.
 	Gathered bool
-	// MeasuredFor is for how long rates have been taken.
+	// MeasuredFor is how long rates have been measured.
 	MeasuredFor time.Duration
-	// HotFor is for how long tables with partitions=auto have taken in more than their shards should.
+	// HotFor is how long the ingest of tables with partitions=auto has been above the limit of
+	// their shards.
 	HotFor map[uint64]time.Duration
-	// ClosedFor is for how long tables have been closed, by table.
+	// ClosedFor is how long tables have been closed, by table.
 	ClosedFor map[uint64]time.Duration
-	// UnchangedFor is for how long the records of operations have been as they are, by operation.
+	// UnchangedFor is how long the records of operations have not changed, by operation.
 	UnchangedFor map[uint64]time.Duration
-	// EmptyFor is for how long shards that are being taken away have had no table, by shard. It includes what
-	// leaders before have seen.
+	// EmptyFor is how long retiring shards have had no table, by shard. It includes the
+	// observations of earlier leaders.
 	EmptyFor map[uint64]time.Duration
-	// PairedFor is for how long shards of one replica have had two voters, by operation.
+	// PairedFor is how long shards of one replica have had two voters, by operation.
 	PairedFor map[uint64]time.Duration
 }
 
-// Rates is what shards and tables take in, in bytes a second.
+// Rates are the ingest rates of shards and tables in bytes a second.
 type Rates struct {
 	Shard map[uint32]float64
 	Table map[uint64]float64
 }
 
-// Copy is what a node answered about its part of the handoff of a table.
+// Copy is a node's answer about its part of the handoff of a table.
 type Copy struct {
 	*shardpb.HandOverResponse
 	Node string
 }
 
-// New makes a snapshot of a status. answered is what calls that changed groups have answered, by shard.
+// New makes a snapshot of a status. answered has the answers to calls that changed groups, by
+// shard.
 func New(now time.Time, limits Limits, status *metapb.StatusResponse, tables []*schema.Table,
 	answered map[uint32]Membership,
 ) *Snapshot {

@@ -7,8 +7,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// Tolerance returns how many of the voters of a group may fail before it stops; negative: it has.
-// The rules use it: a voter counts as long as its node is alive.
+// Tolerance returns how many voters of a group may fail before it stops; it is negative if it has
+// stopped. The rules use it: a voter counts as long as its node is alive.
 func (snap *Snapshot) Tolerance(voters []string) int {
 	living := 0
 	for _, id := range voters {

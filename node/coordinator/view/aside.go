@@ -11,7 +11,7 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// adviceAside is what to do about rows that cannot be written to segments.
+// adviceAside is the advice about rows that cannot be written to segments.
 const adviceAside = "they are kept and queried; start a newer version, which tries again, or drop the table; " +
 	"until then the shard cannot be backed up"
 
@@ -42,8 +42,8 @@ func listAside(snap *snapshot.Snapshot) []clusterapi.RowsAside {
 	return out
 }
 
-// rowsAside reports rows that cannot be written to segments, in one line for each replica;
-// the list beside it has the rest.
+// rowsAside reports rows that cannot be written to segments, in one line for each replica. The list
+// of listAside has the details.
 func (d *diagnosis) rowsAside() {
 	snap := d.snap
 	for _, s := range snap.Status.Shards {

@@ -12,7 +12,8 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// DescribeAlone describes the cluster by what one node, self, knows while no leader of the metadata group answers.
+// DescribeAlone describes the cluster from the knowledge of one node, self, while no leader of the
+// metadata group answers.
 func DescribeAlone(snap *snapshot.Snapshot, self string, err error) *clusterapi.Status {
 	out := Describe(snap)
 	for i := range out.Shards {
@@ -29,7 +30,7 @@ func DescribeAlone(snap *snapshot.Snapshot, self string, err error) *clusterapi.
 	return out
 }
 
-// adviseLeaderless says what to do on node self while no leader of the metadata group answers.
+// adviseLeaderless returns what to do on node self while no leader of the metadata group answers.
 func adviseLeaderless(snap *snapshot.Snapshot, self string) string {
 	var others []string
 	for _, n := range snap.Status.Nodes {
@@ -83,7 +84,7 @@ func Describe(snap *snapshot.Snapshot) *clusterapi.Status {
 	return out
 }
 
-// nodeState returns the state of a node in a word.
+// nodeState returns the state of a node in one word.
 func nodeState(snap *snapshot.Snapshot, n *metapb.NodeStatus) string {
 	id := n.GetNode().GetId()
 	switch {
@@ -138,7 +139,8 @@ func describeNode(snap *snapshot.Snapshot, n *metapb.NodeStatus, led map[string]
 	return out
 }
 
-// shardState returns the state of a shard in words. unready is how many of its voters cannot do their part.
+// shardState returns the state of a shard as a text. unready is how many of its voters cannot do
+// their part.
 func shardState(snap *snapshot.Snapshot, s *metapb.Shard, unready int) string {
 	switch condition := snap.Condition(s); {
 	case snap.Empty(s):

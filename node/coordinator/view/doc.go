@@ -1,3 +1,3 @@
-// Package view says in words for people how the cluster is: it describes nodes, shards and operations,
-// finds what is wrong, and advises what to do. It only reads snapshots.
+// Package view describes the cluster in words for people: its nodes, shards and operations, what is
+// wrong, and what to do. It only reads snapshots.
 package view

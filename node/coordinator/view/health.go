@@ -7,12 +7,13 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// The verdicts on the cluster. docs/operating.md has the table of what leads to which.
+// The verdicts on the cluster. The table in docs/operating.md shows which state leads to which
+// verdict.
 const (
 	healthOK       = "ok"
-	healthStarting = "starting" // a new cluster, whose first shards are being made
-	healthUnknown  = "unknown"  // nothing is known to be wrong, but not all has been heard of
-	healthDegraded = "degraded" // it works, and something is to be done
+	healthStarting = "starting" // a new cluster whose first shards are being created
+	healthUnknown  = "unknown"  // no fault is known, but not everything has been reported
+	healthDegraded = "degraded" // it works, but something should be done
 	healthBroken   = "broken"   // something does not work
 )
 

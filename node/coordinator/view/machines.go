@@ -11,7 +11,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// diskWarning is how full a disk may be without a warning.
+// diskWarning is the disk usage at which a warning starts.
 const diskWarning = 0.85
 
 func (d *diagnosis) disks() {
@@ -30,9 +30,10 @@ func (d *diagnosis) disks() {
 	if len(filling) == 0 {
 		return
 	}
-	// One line: nodes often share a disk, or fill up together.
+	// Use one line, since nodes often share a disk or fill up together.
 	slices.SortFunc(filling, func(a, b *metapb.NodeStatus) int {
-		// As printed: nodes of one disk report a few bytes more or less each second, and must not change places.
+		// Compare the printed values: nodes with the same disk report slightly different sizes each
+		// second, and must not change places.
 		return cmp.Or(cmp.Compare(math.Round(100*diskUse(b.Report)), math.Round(100*diskUse(a.Report))),
 			cmp.Compare(snap.Label(a.Node.GetId()), snap.Label(b.Node.GetId())))
 	})
@@ -46,7 +47,7 @@ func (d *diagnosis) disks() {
 // diskUse returns the part of a node's disk that is used.
 func diskUse(r *metapb.ReportRequest) float64 { return float64(r.DiskUsed) / float64(r.DiskCapacity) }
 
-// maxSkew is by how much the clock of a node may be off.
+// maxSkew is by how much the clock of a node may be wrong.
 const maxSkew = 2 * time.Second
 
 func (d *diagnosis) clocks() {

@@ -7,8 +7,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// absence says which voters are missing and what to do about it. They are missing because they stopped, as they
-// announced.
+// absence says which voters are missing and what to do about it. stopping means that they announced
+// that they stop.
 func absence(one, stopping, ended bool) (does, advice string) {
 	switch {
 	case one && stopping && ended:
@@ -25,8 +25,8 @@ func absence(one, stopping, ended bool) (does, advice string) {
 	return "do not answer", "look whether other nodes reach them, and start them again if nothing runs there"
 }
 
-// metadata reports voters of the metadata group that are not there, and a group that tolerates no more than a smaller
-// one does.
+// metadata reports missing voters of the metadata group, and a group that tolerates no more than a
+// smaller one.
 func (d *diagnosis) metadata() {
 	snap := d.snap
 	if len(snap.Status.Members) == 0 {
@@ -56,7 +56,7 @@ func (d *diagnosis) metadata() {
 	case len(snap.MetaVoters())%2 == 0:
 		severity := info
 		if slices.ContainsFunc(snap.Status.Shards, func(s *metapb.Shard) bool { return snapshot.Want(s) > 2 }) {
-			severity = warning // others are to survive the loss of a node
+			severity = warning // other shards should survive the loss of a node
 		}
 		d.add(severity, "add a node with the role meta, which becomes a voter by itself",
 			"the metadata group has %d voters, which tolerate no more than %d do: %d may fail", len(snap.MetaVoters()),

@@ -11,7 +11,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// stoppingNodes reports nodes that said that they stop.
+// stoppingNodes reports nodes that announced that they stop.
 func (d *diagnosis) stoppingNodes() {
 	snap := d.snap
 	for _, n := range snap.Status.Nodes {
@@ -28,12 +28,12 @@ func (d *diagnosis) stoppingNodes() {
 	}
 }
 
-// hasStopped reports whether a node said that it stops, and is silent since.
+// hasStopped reports whether a node announced that it stops, and has been silent since.
 func hasStopped(snap *snapshot.Snapshot, id string) bool {
 	return snap.Stopping(id) && (snap.Silent(id) || !snap.Alive(id))
 }
 
-// drainedNodes says of nodes that were drained what can be done with them.
+// drainedNodes says what can be done with drained nodes.
 func (d *diagnosis) drainedNodes() {
 	for _, n := range d.snap.Status.Nodes {
 		if n.GetNode().GetState() == metapb.NodeState_NODE_STATE_DRAINED && !n.Down && !d.snap.Stopping(n.Node.Id) {
@@ -58,8 +58,8 @@ func (d *diagnosis) downNodes() {
 	}
 }
 
-// absentNode reports a node that is down and holds nothing. downNode says what happens to the replicas of one
-// that does.
+// absentNode reports a node that is down and holds nothing. For a node with replicas, downNode says
+// what happens to these.
 func (d *diagnosis) absentNode(n *metapb.NodeStatus) {
 	snap, id := d.snap, n.GetNode().GetId()
 	replicas := 0
@@ -69,7 +69,7 @@ func (d *diagnosis) absentNode(n *metapb.NodeStatus) {
 		}
 	}
 	if snap.Emptied(id) {
-		// Whoever emptied it wanted it to stop, and may want it back.
+		// Whoever drained it wanted it to stop, and may want it back.
 		d.add(info, fmt.Sprintf("'cordwood node remove %s', if it is not to come back", snap.Label(id)),
 			"node %s has not answered for %s; it was emptied and holds nothing", snap.Label(id),
 			snapshot.Round(snap.SilentFor(id)))
@@ -92,7 +92,7 @@ func (d *diagnosis) absentNode(n *metapb.NodeStatus) {
 	d.downNode(n, replicas)
 }
 
-// downNode reports a node that is down, and that something is still on.
+// downNode reports a node that is down and still holds something.
 func (d *diagnosis) downNode(n *metapb.NodeStatus, replicas int) {
 	snap, id := d.snap, n.Node.Id
 	silent := "has not answered for " + snapshot.Round(snap.SilentFor(id))
@@ -116,8 +116,9 @@ func (d *diagnosis) downNode(n *metapb.NodeStatus, replicas int) {
 	d.add(warning, advice, "node %s %s%s", snap.Label(id), silent, next)
 }
 
-// replacement says when the replicas of a node that is down are replaced, or why not. It is empty if none is: there
-// is no other replica to copy from, which another line says. blocked: no node can take them.
+// replacement says when the replicas of a node that is down are replaced, or why not. It is empty
+// if there is no other replica to copy from, which another line reports. blocked means that no node
+// can take them.
 func (d *diagnosis) replacement(id string, replicas int) (text string, blocked bool) {
 	snap, reasons, why, copies := d.snap, blockedRepairs(d.snap), "", 0
 	for _, s := range snap.Status.Shards {
@@ -144,8 +145,8 @@ func (d *diagnosis) replacement(id string, replicas int) (text string, blocked b
 	return fmt.Sprintf("; %s being replaced where others are left", its), false
 }
 
-// orNetwork returns what else may be the matter with a node that the leader of the metadata does
-// not hear: others may.
+// orNetwork returns another possible cause if the leader of the metadata group does not hear from a
+// node that others may hear.
 func orNetwork(snap *snapshot.Snapshot, id string) string {
 	if leader := snap.Status.GetLeader(); leader != "" && leader != id {
 		return fmt.Sprintf("; if it runs, look at the network between it and node %s, which leads the metadata and does "+
@@ -154,7 +155,7 @@ func orNetwork(snap *snapshot.Snapshot, id string) string {
 	return ""
 }
 
-// unheardNodes reports nodes that a new leader of the metadata group has not heard of yet.
+// unheardNodes reports nodes that have not reported to a new leader of the metadata group yet.
 func (d *diagnosis) unheardNodes() {
 	if ids := d.snap.Unknown(); len(ids) > 0 {
 		d.add(info, "ask again in a few seconds", "the state of these nodes is not known yet: %s; "+
@@ -163,7 +164,7 @@ func (d *diagnosis) unheardNodes() {
 	}
 }
 
-// silentNodes reports nodes that will count as down soon.
+// silentNodes reports nodes that will soon count as down.
 func (d *diagnosis) silentNodes() {
 	snap := d.snap
 	for _, n := range snap.Status.Nodes {

@@ -12,8 +12,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// rebalanceLater says when replicas will be moved to nodes that hold less, if no user asks for it
-// before: nodes have to stay as they are for a while.
+// rebalanceLater says when replicas will be moved to nodes that hold less, unless a user requests
+// it before. The set of nodes has to be stable for a while first.
 func (d *diagnosis) rebalanceLater() {
 	snap := d.snap
 	if snap.Status.GetSettings().GetRebalancePaused() || len(snap.Running()) > 0 ||
@@ -21,7 +21,7 @@ func (d *diagnosis) rebalanceLater() {
 			id := n.GetNode().GetId()
 			return snapshot.HoldsShards(n.Node) && !snap.Present(id) && !snap.Emptied(id) || n.Report == nil && !n.Down
 		}) {
-		return // what a node that does not report holds is not known, and the rest begins when it comes back
+		return // what a silent node holds is not known, and the waiting time starts when it returns
 	}
 	plan := snapshot.PlanReplicas(snap, placement.Limits{Spread: snapshot.BalanceSpread})
 	if len(plan.Blocked) > 0 || len(plan.Moves) == 0 ||
@@ -41,7 +41,7 @@ func (d *diagnosis) rebalanceLater() {
 	}
 }
 
-// notes are not faults, and yet worth a line.
+// notes reports what is not a fault but worth a line.
 func (d *diagnosis) notes() {
 	snap := d.snap
 	d.rebalanceLater()

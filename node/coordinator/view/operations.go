@@ -41,8 +41,8 @@ func Operation(snap *snapshot.Snapshot, op *metapb.Operation) clusterapi.Operati
 	return out
 }
 
-// eta returns how long a running operation will take, by how long it took so far; nil: not known. What was copied in
-// the first seconds, or of the first fiftieth, says nothing about the rest.
+// eta estimates how long a running operation will still take from the time so far. It returns nil
+// if that is not known: the first seconds, or the first fiftieth, say nothing about the rest.
 func eta(snap *snapshot.Snapshot, op *metapb.Operation) *float64 {
 	since := op.CreatedUnixNano
 	if copying := op.GetReplicas().GetCopyingUnixNano(); copying != 0 {
@@ -57,7 +57,7 @@ func eta(snap *snapshot.Snapshot, op *metapb.Operation) *float64 {
 	return &left
 }
 
-// stuckAfter is how long an operation may be at one step without a warning.
+// stuckAfter is how long an operation may stay at one step without a warning.
 const stuckAfter = 2 * time.Minute
 
 func (d *diagnosis) operations() {

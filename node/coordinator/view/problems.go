@@ -7,7 +7,7 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// Diagnose says what is wrong with the cluster, in words, and what to do, the worst first.
+// Diagnose returns what is wrong with the cluster and what to do, the worst first.
 func Diagnose(snap *snapshot.Snapshot) []clusterapi.Problem {
 	d := &diagnosis{snap: snap}
 	d.leaderlessShards()

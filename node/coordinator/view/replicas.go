@@ -38,7 +38,7 @@ func (d *diagnosis) stuckReplicas() {
 	}
 }
 
-// damagedReplicas reports replicas whose files are damaged, and what is done about it.
+// damagedReplicas reports replicas with damaged files, and what is done about it.
 func (d *diagnosis) damagedReplicas() {
 	snap := d.snap
 	for _, s := range snap.Status.Shards {
@@ -76,15 +76,15 @@ func (d *diagnosis) damagedReplicas() {
 	}
 }
 
-// unreadyReplicas reports replicas that run behind: the others answer queries meanwhile, and
-// no other one should fail.
+// unreadyReplicas reports replicas that are behind. The others answer queries meanwhile, and no
+// other one should fail.
 func (d *diagnosis) unreadyReplicas() {
 	snap := d.snap
 	groups, order := map[[2]string][]string{}, [][2]string{}
 	for _, s := range snap.Status.Shards {
 		for _, id := range s.Replicas {
 			why := snap.WhyUnready(id, s)
-			// there is worse to say, or nothing
+			// another line reports something worse, or there is nothing to report
 			if leader := snap.Groups[s.Id].Leader; why == "" || leader == "" || snap.Silent(leader) || snap.Unreachable(id) ||
 				snap.Condition(s) == snapshot.ConditionStarting {
 				continue

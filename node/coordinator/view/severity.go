@@ -9,7 +9,7 @@ import (
 // The severities of problems.
 const (
 	critical = "critical" // something does not work
-	warning  = "warning"  // something is to be done
+	warning  = "warning"  // something should be done
 	info     = "info"     // good to know
 )
 

@@ -13,10 +13,10 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// foundingTime is for how long a cluster may be without a shard.
+// foundingTime is how long a cluster may be without a shard.
 const foundingTime = 5 * time.Minute
 
-// starting says which shards and nodes are new.
+// starting reports new shards and nodes.
 func (d *diagnosis) starting() {
 	snap := d.snap
 	var shards, nodes []string
@@ -94,8 +94,8 @@ func (d *diagnosis) leaving(s *metapb.Shard) {
 		s.Id, of, d.snap.Labels(away))
 }
 
-// electing reports a shard whose replicas elect a leader. If all of them are there it was handed on,
-// which is nothing to look after.
+// electing reports a shard whose replicas are electing a leader. If all of them are present,
+// leadership was transferred, and there is nothing to do.
 func (d *diagnosis) electing(s *metapb.Shard) {
 	snap := d.snap
 	severity, missing := info, []string{}
@@ -156,8 +156,8 @@ func (d *diagnosis) leaderless(s *metapb.Shard) {
 	}
 }
 
-// leaderlessThere reports a shard that does not work although none of its nodes counts as gone. quiet are nodes that
-// have not been heard of for a moment.
+// leaderlessThere reports a shard that does not work although none of its nodes counts as down.
+// quiet are nodes that have been silent for a moment.
 func (d *diagnosis) leaderlessThere(s *metapb.Shard, quiet []string) {
 	snap := d.snap
 	switch {
@@ -182,8 +182,8 @@ func (d *diagnosis) leaderlessThere(s *metapb.Shard, quiet []string) {
 	}
 }
 
-// blockedRepairs says of shards why they would get no new replicas for those on nodes that
-// are down, also before that is tried.
+// blockedRepairs reports why shards would get no new replicas for those on nodes that are down,
+// even before that is tried.
 func blockedRepairs(snap *snapshot.Snapshot) map[uint32]string {
 	nodes := snapshot.PlannerNodes(snap)
 	for i, n := range nodes {
@@ -198,8 +198,7 @@ func blockedRepairs(snap *snapshot.Snapshot) map[uint32]string {
 	return out
 }
 
-// missingReplicas reports shards that have fewer replicas than they should, by what is
-// done about it.
+// missingReplicas reports shards that have too few replicas, grouped by what is done about it.
 func (d *diagnosis) missingReplicas() {
 	snap := d.snap
 	blocked := blockedRepairs(snap)

@@ -9,11 +9,11 @@ import (
 const adviceProtect = "give all nodes the same --cluster-secret-file, or certificates (docs/cluster.md: " +
 	"Authentication between nodes)"
 
-// unprotected reports nodes that admit every connection to their port between nodes.
+// unprotected reports nodes that accept every connection to their port between nodes.
 func (d *diagnosis) unprotected() {
 	snap := d.snap
 	by := map[metapb.Protection][]string{}
-	plain := map[string]bool{} // nodes that some other one has to call without TLS
+	plain := map[string]bool{} // nodes that some other node has to call without TLS
 	for _, n := range snap.Status.Nodes {
 		id := n.GetNode().GetId()
 		if !snap.Alive(id) || n.Report == nil {

@@ -9,8 +9,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// apart reports two nodes that do not reach each other: both report, and each says that the
-// other one does not answer it. If only others named the node, it might merely be paused.
+// apart reports two nodes that do not reach each other: both report, and each says that the other
+// does not answer. If only other nodes complained, the node might merely be suspended.
 func (d *diagnosis) apart() {
 	snap := d.snap
 	silent := func(a, b string) bool {
@@ -27,7 +27,7 @@ func (d *diagnosis) apart() {
 	}
 }
 
-// unreachableNodes reports nodes that report, but that others cannot reach.
+// unreachableNodes reports nodes that report but cannot be reached by others.
 func (d *diagnosis) unreachableNodes() {
 	snap := d.snap
 	for _, n := range snap.Status.Nodes {
