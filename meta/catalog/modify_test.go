@@ -145,7 +145,7 @@ func TestModifyColumn(t *testing.T) {
 		},
 		{"the same type", &schemapb.Column{Type: floatType}, floatType, once, "FLOAT64", false},
 		{
-			"narrower", &schemapb.Column{Type: floatType}, int64Type, once, "!not all values of type Float64 are values of this type",
+			"narrower", &schemapb.Column{Type: floatType}, int64Type, once, "!not all values of type Float64",
 			false,
 		},
 		{"text", &schemapb.Column{Type: int64Type, WithinDouble: true}, textType, once, "!cannot become String", false},
