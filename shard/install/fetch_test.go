@@ -73,10 +73,10 @@ func TestFetchSegment(t *testing.T) {
 		{"in one piece", []answer{{whole, io.EOF}}, 1, "", false},
 		{"in two streams", []answer{{"twelve", broken}, {" bytes", io.EOF}}, 2, "", false},
 		{"a stream ends early", []answer{{"twelve", io.EOF}, {" bytes", io.EOF}}, 2, "", false},
-		{"the file is shorter there", []answer{{"twelve", io.EOF}, {"", io.EOF}}, 2, "has 12 bytes, 6 came", false},
-		{"an empty file there", []answer{{"", io.EOF}}, 1, "has 12 bytes, 0 came", false},
+		{"the file is shorter there", []answer{{"twelve", io.EOF}, {"", io.EOF}}, 2, "but 6 were received", false},
+		{"an empty file there", []answer{{"", io.EOF}}, 1, "has 12 bytes, but 0 were received", false},
 		{"the connection stays broken", []answer{{"twelve", broken}, {"", broken}}, fetchTries, "connection lost", true},
-		{"a longer file there", []answer{{whole + "!", io.EOF}}, 1, "more came", true},
+		{"a longer file there", []answer{{whole + "!", io.EOF}}, 1, "has 12 bytes, but more were received", true},
 		{"other bytes", []answer{{"twelve BYTES", io.EOF}}, 1, "was received with the checksum", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
