@@ -102,16 +102,16 @@ type Config struct {
 func (c Config) Validate() error {
 	var faults []error
 	if c.Dir == "" {
-		faults = append(faults, errors.New("Dir is empty; set the folder of the metadata"))
+		faults = append(faults, errors.New("the field Dir is empty; set the folder of the metadata"))
 	}
 	if c.NodeID == "" {
 		faults = append(faults, errors.New("NodeID is empty; set the id of this node"))
 	}
 	if len(c.Founders) > 0 && !slices.Contains(c.Founders, c.NodeID) {
-		faults = append(faults, fmt.Errorf("Founders are %v, which do not include NodeID %s", c.Founders, c.NodeID))
+		faults = append(faults, fmt.Errorf("the Founders are %v, which do not include NodeID %s", c.Founders, c.NodeID))
 	}
 	if len(c.Founders) > 1 && c.Transport == nil {
-		faults = append(faults, fmt.Errorf("Founders are %v, but there is no Transport to reach them", c.Founders))
+		faults = append(faults, fmt.Errorf("the Founders are %v, but there is no Transport to reach them", c.Founders))
 	}
 	return errors.Join(faults...)
 }
