@@ -412,7 +412,7 @@ table dry_run_web: 1 row, exists (append_mode=true, ttl=1day)
 		{args: "dryrun edge -n 101", in: "x", fails: "1 to 100"},
 		{args: "dryrun edge --format xml", in: "x", fails: "use auto, json, ndjson or text"},
 		{args: "dryrun edge", in: "", fails: "holds no records"},
-		{args: "replay-rejects --since soon", fails: "is no time"},
+		{args: "replay-rejects --since soon", fails: "is not a time"},
 		{args: "replay-rejects --kind procesor", fails: "--kind procesor: use other, parse, processor"},
 		{args: "replay-rejects --limit -1", fails: "want 0 or more"},
 		{args: "replay-rejects --on-reject keep", fails: "use drop or store"},
