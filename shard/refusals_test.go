@@ -61,7 +61,7 @@ func TestRefusals(t *testing.T) {
 			name: "moved table", batch: with(func(h *column.Header) { h.TableID = 4 }), reason: errs.WrongEpoch,
 			code: errs.RequestOutdated, text: "go to shard 8",
 		},
-		{name: "damaged", batch: corrupt, reason: errs.BadBatch, code: errs.InvalidArguments, text: "corrupt"},
+		{name: "damaged", batch: corrupt, reason: errs.BadBatch, code: errs.InvalidArguments, text: "damaged"},
 		{name: "empty bytes", batch: nil, reason: errs.BadBatch, code: errs.InvalidArguments, text: "batch 1"},
 		{
 			name: "unknown column", reason: errs.BadBatch, code: errs.InvalidArguments, text: "column id 77 is not in version 2",

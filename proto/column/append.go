@@ -1,9 +1,9 @@
 package column
 
-// AppendRows appends the rows of src, which must not have a row under way, to the complete rows of
-// b. Columns are matched by their ID, which must be set and unique in both, and have the same type in both,
-// or one in src that widens to the one in b; a column that one of them lacks is null there. src
-// keeps its rows, and b keeps none of its memory.
+// AppendRows appends the rows of src, which must not have an unfinished row, to the complete rows
+// of b. Columns are matched by their ID, which must be set and unique in both. A column must have
+// the same type in both, or a type in src that widens to the one in b; a column that one of them
+// lacks is null there. src keeps its rows, and b keeps none of its memory.
 func (b *Builder) AppendRows(src *Builder) {
 	src.Finish()
 	for i, from := range src.cols {
@@ -12,10 +12,10 @@ func (b *Builder) AppendRows(src *Builder) {
 	b.rows += src.rows
 }
 
-// columnFor returns the column that takes the values of another builder's column i.
+// columnFor returns the column for the values of another builder's column i.
 func (b *Builder) columnFor(i int, from *Col) *Col {
 	if i < len(b.cols) && b.cols[i].ID == from.ID {
-		return b.cols[i] // most often the builders are made alike
+		return b.cols[i] // usually the builders have the same columns
 	}
 	for _, c := range b.cols {
 		if c.ID == from.ID {
@@ -25,7 +25,7 @@ func (b *Builder) columnFor(i int, from *Col) *Col {
 	return b.Add(from.Column)
 }
 
-// appendCol appends all rows of from, beginning at the row at.
+// appendCol appends the rows of from, starting at row at.
 func (c *Col) appendCol(at int, from *Col) {
 	c.pad(at)
 	if from.Type.IsBytes() {
@@ -67,7 +67,7 @@ func (c *Col) appendCol(at int, from *Col) {
 	c.n = n
 }
 
-// SetFrom sets the value of a row to one of another column, which may be null. The type of
+// SetFrom sets the value of a row to the value of another column, which may be null. The type of
 // the other column is the same, or widens to the type of c (schema.Type.Widens).
 func (c *Col) SetFrom(row int, v *View, from int) {
 	switch {
@@ -82,8 +82,8 @@ func (c *Col) SetFrom(row int, v *View, from int) {
 	}
 }
 
-// AppendSome appends some rows of src, which must not have a row under way, to the
-// complete rows of b, in the given order. See AppendRows.
+// AppendSome appends some rows of src, which must not have an unfinished row, to the complete rows
+// of b, in the given order. See AppendRows.
 func (b *Builder) AppendSome(src *Builder, rows []int) {
 	src.Finish()
 	for i, from := range src.cols {

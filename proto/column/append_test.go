@@ -10,7 +10,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// TestAppendRows compares builders that are joined with one that got all rows.
+// TestAppendRows compares combined builders with one builder that got all rows.
 func TestAppendRows(t *testing.T) {
 	columns := []schema.Column{
 		{ID: 1, Name: "ts", Type: schema.TimestampMillisecond, Semantic: schema.Timestamp},
@@ -56,7 +56,7 @@ func TestAppendRows(t *testing.T) {
 	}
 }
 
-// write puts v in the column of that id, which is made if need be.
+// write sets a value in the column with this id, and adds the column if it is missing.
 func write(b *Builder, c schema.Column, v int64) {
 	var col *Col
 	for _, have := range b.Cols() {

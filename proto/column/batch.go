@@ -1,18 +1,17 @@
-// Package column holds the typed columnar batch: how rows are collected
-// (Builder), how they travel and lie in a shard's log (Encode, FORMAT.md), and
-// how they are read in place afterwards (Decode, View).
+// Package column implements the typed columnar batch: collecting rows (Builder), their format on
+// the wire and in a shard's log (Encode, FORMAT.md), and reading them in place (Decode, View).
 //
-// A batch is encoded once, in the router. The same bytes go through gRPC and the
-// log; a shard inflates them once, or copies the body that a router of the same process
-// lends (Lent), and everything after reads views of that memory.
+// A batch is encoded once, in the router. The same bytes go through gRPC and the log; a shard
+// inflates them once, or copies the body that a router of the same process lends (Lent), and
+// everything after reads views of that memory.
 //
-// It knows nothing of tables beyond the ids and types of columns: what a column is
-// called, which columns a batch must have and how values are converted is decided
-// before. It opens no files and starts no goroutines.
+// It knows nothing of tables beyond the ids and types of columns: the names of columns, the
+// required columns and the conversion of values are decided before. It opens no files and starts no
+// goroutines.
 //
-// A Builder belongs to one goroutine until it is finished; then ranges of it may be
-// encoded concurrently. A Batch is immutable and may be read concurrently for as
-// long as the memory that was given to Decode stays.
+// A Builder belongs to one goroutine until it is finished; then ranges of it may be encoded
+// concurrently. A Batch is immutable and may be read concurrently for as long as the memory that
+// was given to Decode stays.
 package column
 
 import (
@@ -24,7 +23,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// Header is what a batch says of itself besides its columns.
+// Header is the description of a batch besides its columns.
 type Header struct {
 	TableID       uint64
 	Epoch         uint32
@@ -34,15 +33,15 @@ type Header struct {
 	Session uint64
 	Seq     uint64
 	Rows    int
-	// Smallest and largest time index, in its unit. Set by Encode.
+	// Smallest and largest time index, in its unit. Encode sets them.
 	MinTime, MaxTime int64
-	// Protocol has Encode keep to what programs of this protocol version read; 0: of the
-	// newest. Decode leaves it 0.
+	// Protocol limits Encode to what programs of this protocol version can read; 0 means the newest
+	// version. Decode leaves it 0.
 	Protocol uint32
 }
 
-// KeyedBit is set in the session of a batch that belongs to a request with a key. Session
-// and sequence number are a hash of the key then, and not of one writer's life.
+// KeyedBit is set in the session of a batch that belongs to a request with a key. In this case the
+// session and the sequence number are a hash of the key, not a session of a writer.
 const KeyedBit = 1 << 63
 
 // KeyedSession reports whether a session is part of the hash of a request's key.
@@ -56,14 +55,14 @@ func KeyedByUser(key uint64, user uint16) uint64 {
 
 const keyedUserAt = 47
 
-// KeyedUser returns the part of a session that KeyedByUser took of the user.
+// KeyedUser returns the part of a KeyedByUser session that comes from the user.
 func KeyedUser(session uint64) uint16 { return uint16(session >> keyedUserAt & 0xffff) } //nolint:gosec // 16 bits
 
-// KeyedSeq returns the sequence number of a batch whose session is the hash of a request's key
-// without its body: it begins with the hash of that.
+// KeyedSeq returns the sequence number of a batch whose session is the hash of a request's key. It
+// starts with a hash of the body.
 func KeyedSeq(body uint64, rest uint32) uint64 { return body>>32<<32 | uint64(rest) }
 
-// KeyedBody returns the part of a sequence number that KeyedSeq took of the hash of the body.
+// KeyedBody returns the part of a KeyedSeq number that comes from the body.
 func KeyedBody(seq uint64) uint32 { return uint32(seq >> 32) }
 
 // Batch is an immutable batch of rows, read in place. It may be read concurrently.
@@ -71,12 +70,12 @@ type Batch struct {
 	Header
 	// Cols are in ascending order of ID.
 	Cols []View
-	// Mem is the inflated memory that the views point into. At least 16 bytes may
-	// be read at the place where any value begins.
+	// Mem is the inflated memory to which the views point. At least 16 bytes may be read at the
+	// start of any value.
 	Mem []byte
 }
 
-// Encoding says how the values of a View lie in memory.
+// Encoding is the layout of a View's values in memory.
 type Encoding uint8
 
 // The encodings; the numbers are part of the format.
@@ -93,9 +92,8 @@ const (
 	Dict Encoding = 3
 )
 
-// View is one column of a batch. Its slices point into Batch.Mem and begin at
-// multiples of 8 bytes there. A null row has some value of no meaning, but its code
-// and its offsets are as sound as any other's.
+// View is one column of a batch. Its slices point into Batch.Mem and start at multiples of 8 bytes
+// there. A null row has an arbitrary value, but its code and its offsets are valid.
 type View struct {
 	ID   uint32
 	Type schema.Type
@@ -123,10 +121,10 @@ func (b *Batch) Column(id uint32) *View {
 	return &b.Cols[i]
 }
 
-// Exact reports whether a Float64 holds all integers of a column of integers.
+// Exact reports whether a Float64 can hold all values of a column of integers.
 func (v *View) Exact() bool {
 	if v.Encoding != Fixed {
-		return true // null throughout
+		return true // all values are null
 	}
 	least, most := int64(-schema.MaxExact), int64(schema.MaxExact)
 	if v.Type == schema.Uint64 {
@@ -153,8 +151,8 @@ func (v *View) Int(i int) int64 {
 	return v.Base + int64(v.raw(i))
 }
 
-// Float returns row i of a column of floats or integers as a double. Of integers beyond
-// schema.MaxExact it is the nearest one.
+// Float returns row i of a column of floats or integers as a double. For an integer beyond
+// schema.MaxExact it is the nearest double.
 func (v *View) Float(i int) float64 {
 	switch v.Type {
 	case schema.Float64:

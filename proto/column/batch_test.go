@@ -45,7 +45,7 @@ func (v *View) cell(row int) string {
 	return fmt.Sprint(v.Int(row))
 }
 
-// mustMatch checks that the batch holds the rows from ≤ i < to of b.
+// mustMatch checks that the batch has the rows from ≤ i < to of b.
 func mustMatch(t *testing.T, b *Builder, from, to int, got *Batch) {
 	t.Helper()
 	if got.Rows != to-from || len(got.Cols) != len(b.Cols()) {
@@ -77,7 +77,7 @@ func mustMatch(t *testing.T, b *Builder, from, to int, got *Batch) {
 	checkPlacement(t, got)
 }
 
-// checkPlacement checks what C code relies on: alignment, padding, room to read.
+// checkPlacement checks what C code relies on: alignment, padding, readable bytes.
 func checkPlacement(t *testing.T, b *Batch) {
 	t.Helper()
 	for i := range b.Cols {
@@ -103,15 +103,15 @@ func offsetIn(mem, s []byte) int {
 	return -1
 }
 
-// randomBuilder fills a builder with rows of random shape, dropping some, and
-// returns it with what it should hold: row → column id → text.
+// randomBuilder fills a builder with rows of random shape, drops some, and returns it with the
+// expected text: row → column id → text.
 func randomBuilder(r *rand.Rand, rows int) *Builder {
 	b := &Builder{}
 	types := schema.Types()
 	var style []int
 	for row := 0; row < rows; {
 		if n := len(b.Cols()); n == 0 || n < 30 && r.IntN(40) == 0 {
-			// Ids in an order that is not that of the columns.
+			// The ids are not in the order of the columns.
 			id := uint32(1 + (n*7919+13)%10007)
 			c := b.Add(col(id, types[r.IntN(len(types))]))
 			style = append(style, r.IntN(6))
@@ -219,7 +219,7 @@ func TestEncodeInPlaceAndAside(t *testing.T) {
 	}
 }
 
-// TestExact looks at integers around 2^53, and at floats of columns of integers.
+// TestExact checks integers around 2^53, and floats of columns of integers.
 func TestExact(t *testing.T) {
 	for _, c := range []struct {
 		typ    schema.Type

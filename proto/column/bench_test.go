@@ -9,8 +9,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// accessLog makes rows as an nginx in front of a web shop logs them: twenty hosts,
-// a few hundred paths with ids, agents, skewed addresses, an ever new request id.
+// accessLog returns rows as an nginx before a web shop logs them: twenty hosts, a few hundred paths
+// with ids, agents, skewed addresses, and a new request id in each row.
 func accessLog(rows int) *Builder {
 	r := rand.New(rand.NewPCG(7, 7))
 	pick := func(n int) int { return int(float64(n) * math.Pow(r.Float64(), 3)) }
@@ -54,8 +54,8 @@ func accessLog(rows int) *Builder {
 	return b
 }
 
-// rawSize returns the size of the rows' values as they are: 8 bytes a number, and the
-// bytes of strings.
+// rawSize returns the size of the rows' values without encoding: 8 bytes a number, and the bytes of
+// strings.
 func rawSize(b *Builder) int64 {
 	n := 0
 	for _, c := range b.Cols() {

@@ -8,49 +8,48 @@ import (
 	"cordwood/proto/schema"
 )
 
-// Builder collects rows of one table, column by column. It is made for a scanner
-// that meets the fields of a row in any order: a column that a row does not name
-// is padded with null when it is next written, so a row costs only its own fields.
+// Builder collects rows of one table, column by column. A scanner may set the fields of a row in
+// any order. A column that a row does not set is filled with nulls when it is next written, so a
+// row costs only its own fields.
 //
-// The row under way has the index Rows(). It ends with EndRow, or with DropRow,
-// which takes back all that it wrote, columns that it introduced included.
-// A Builder is not safe for concurrent use.
+// The current row has the index Rows(). It ends with EndRow, or with DropRow, which removes
+// everything that the row wrote, including new columns. A Builder is not safe for concurrent use.
 type Builder struct {
 	cols []*Col
 	rows int
 	free []*Col
 	idle []*Col // columns that OmitUnused left out
-	past int    // rows that Seal took
+	past int    // number of rows that Seal took
 }
 
-// Col is one column under construction. All byte strings of a column together must
-// stay below 4 GiB; readers of request bodies limit them to far less.
+// Col is one column of a Builder. All byte strings of a column together must be below 4 GiB;
+// readers of request bodies limit them to far less.
 type Col struct {
 	schema.Column
 
-	first int // row that introduced the column
-	n     int // rows written or padded so far
+	first int // the row that added the column
+	n     int // number of rows written or filled so far
 	nulls int
-	// past is the number of rows that Seal took, and pastNulls those without a value.
+	// past is the number of rows that Seal took, and pastNulls how many of them have no value.
 	past, pastNulls int
 	ints            integers
 	widening        widening
 
-	valid []uint64 // of use only if there are nulls: until the first one it is empty
+	valid []uint64 // used only if there are nulls; empty until the first one
 	fixed []uint64 // numbers, booleans and timestamps; floats as their bits
 	ends  []uint32 // byte strings: end of value i in bytes
 	bytes []byte
 }
 
-// What Reset keeps: a request of many or of huge columns must not tie up memory for
-// as long as the builder lives.
+// Limits of what Reset keeps: a request with many or huge columns must not keep memory for as long
+// as the builder lives.
 const (
 	maxFreeColumns = 1024
 	maxFreeBytes   = 1 << 20 // per column
 )
 
-// Reset makes b empty and keeps its memory, if that is not unusually much, for the
-// next table. Columns of before must not be used any more.
+// Reset empties b for the next table, and keeps its memory unless that is unusually large. Earlier
+// columns must not be used afterwards.
 func (b *Builder) Reset() {
 	b.cols = append(b.cols, b.idle...)
 	for _, c := range b.cols {
@@ -61,9 +60,8 @@ func (b *Builder) Reset() {
 	b.cols, b.idle, b.rows, b.past = b.cols[:0], b.idle[:0], 0, 0
 }
 
-// Restart makes b empty for more rows of the same table: its columns stay, the columns that
-// OmitUnused left out are back behind them, and all are pinned. Of their memory, what is not
-// unusually much is kept.
+// Restart empties b for more rows of the same table. Its columns stay, the columns that OmitUnused
+// left out come back after them, and all are pinned. Memory is kept unless it is unusually large.
 func (b *Builder) Restart() {
 	b.cols = append(b.cols, b.idle...)
 	clear(b.idle)
@@ -76,7 +74,7 @@ func (b *Builder) Restart() {
 	}
 }
 
-// OmitUnused leaves out the columns in which no row has a value, until Restart or Reset.
+// OmitUnused leaves out the columns without values, until Restart or Reset.
 func (b *Builder) OmitUnused() {
 	used := b.cols[:0]
 	for _, c := range b.cols {
@@ -99,8 +97,8 @@ func (b *Builder) recycle(c *Col) {
 	b.free = append(b.free, c)
 }
 
-// shed gives large memory of texts to columns of other builders, and reports whether the column still has more
-// memory than is kept.
+// shed passes large memory of texts on to other builders, and reports whether the column still has
+// more memory than may be kept.
 func (c *Col) shed() bool {
 	if n := cap(c.bytes); n > maxFreeBytes && n <= maxSharedBytes {
 		large := c.bytes[:0]
@@ -110,14 +108,14 @@ func (c *Col) shed() bool {
 	return 8*(cap(c.fixed)+cap(c.valid))+4*cap(c.ends)+cap(c.bytes) > maxFreeBytes
 }
 
-// largeTexts keeps memory for columns of long texts for as long as requests follow each other: what is made anew costs
-// a page fault for every 4 KiB.
+// largeTexts is a pool of memory for columns of long texts. Allocating such memory anew costs a
+// page fault for every 4 KiB.
 var largeTexts sync.Pool
 
-// maxSharedBytes is the most memory of a column that largeTexts keeps.
+// maxSharedBytes is the maximum size of a column's memory in largeTexts.
 const maxSharedBytes = 16 << 20
 
-// Rows returns the number of complete rows, and so the index of the row under way.
+// Rows returns the number of complete rows, which is the index of the current row.
 func (b *Builder) Rows() int { return b.rows }
 
 // Cols returns the columns, in the order in which they were added.
@@ -126,7 +124,7 @@ func (b *Builder) Cols() []*Col { return b.cols }
 // SetCols replaces the order of the columns; cols must be a permutation of Cols().
 func (b *Builder) SetCols(cols []*Col) { b.cols = cols }
 
-// Add adds a column in the row under way.
+// Add adds a column in the current row.
 func (b *Builder) Add(c schema.Column) *Col {
 	var col *Col
 	if n := len(b.free); n > 0 {
@@ -141,11 +139,11 @@ func (b *Builder) Add(c schema.Column) *Col {
 	return col
 }
 
-// EndRow completes the row under way.
+// EndRow completes the current row.
 func (b *Builder) EndRow() { b.rows++ }
 
-// DropRow takes back the row under way. Columns that it introduced are gone and must
-// not be used any more, unless they are pinned.
+// DropRow removes the current row. Columns that it added are removed too unless they are pinned,
+// and must not be used any more.
 func (b *Builder) DropRow() {
 	kept := b.cols[:0]
 	for _, c := range b.cols {
@@ -162,8 +160,8 @@ func (b *Builder) DropRow() {
 	b.cols = kept
 }
 
-// Rewind takes back the row under way and all complete rows from the given one on, as
-// DropRow does for one.
+// Rewind removes the current row and all complete rows from the given one on, as DropRow does for
+// one row.
 func (b *Builder) Rewind(rows int) {
 	b.DropRow()
 	kept := b.cols[:0]
@@ -181,13 +179,13 @@ func (b *Builder) Rewind(rows int) {
 	b.cols, b.rows = kept, rows
 }
 
-// Pin keeps the column even if the row that introduced it is dropped.
+// Pin keeps the column even if the row that added it is dropped.
 func (c *Col) Pin() { c.first = -1 }
 
-// FirstRow returns the row that introduced the column; -1 if it is pinned.
+// FirstRow returns the row that added the column, or -1 if the column is pinned.
 func (c *Col) FirstRow() int { return c.first }
 
-// Finish pads every column to the same length. Encode calls it.
+// Finish fills every column up to the same length. Encode calls it.
 func (b *Builder) Finish() {
 	for _, c := range b.cols {
 		c.settle()
@@ -195,10 +193,10 @@ func (b *Builder) Finish() {
 	}
 }
 
-// Has reports whether the row has a value or a null of its own in the column.
+// Has reports whether the row has set a value or a null in the column.
 func (c *Col) Has(row int) bool { return c.n == row+1 }
 
-// Len returns the number of rows written or padded so far.
+// Len returns the number of rows written or filled so far.
 func (c *Col) Len() int { return c.n }
 
 // Nulls returns the number of nulls among them.
@@ -245,7 +243,7 @@ func ones(words []uint64, n int) []uint64 {
 	return words
 }
 
-// mark makes row the column's last one and notes that it has a value.
+// mark makes row the column's last one and records that it has a value.
 func (c *Col) mark(row int) {
 	c.n = row + 1
 	if c.nulls > 0 {
@@ -306,7 +304,7 @@ func (c *Col) SetBytes(row int, v []byte) {
 	c.EndBytes(row, append(c.BeginBytes(row), v...))
 }
 
-// Grow has room for byte strings of n bytes in all, so that the column need not be moved for them.
+// Grow makes room for byte strings of n bytes in total, so that they need not be moved.
 func (c *Col) Grow(n int) {
 	if n <= maxFreeBytes || len(c.bytes) > 0 || n <= cap(c.bytes) {
 		c.bytes = slices.Grow(c.bytes, n)
@@ -319,16 +317,17 @@ func (c *Col) Grow(n int) {
 	c.bytes = make([]byte, 0, withSlack(n, maxSharedBytes))
 }
 
-// withSlack returns a little more than n, so that memory of so many bytes is enough for the next request, too, which
-// has about as much; but not more than is kept.
+// withSlack returns a little more than n, so that the memory is enough for the next request of
+// about the same size, but not more than may be kept.
 func withSlack(n, kept int) int { return max(n, min(n+n/8, kept)) }
 
-// SetPart is SetBytes for src[from:to], behind which another 16 bytes of src can be read.
+// SetPart does what SetBytes does for src[from:to]. Another 16 bytes of src after it must be
+// readable.
 func (c *Col) SetPart(row int, src []byte, from, to int) {
 	c.pad(row)
 	buf, n := c.bytes, to-from
 	at := len(buf)
-	// Most strings are short: copying a whole word or two costs less than asking how much.
+	// Most strings are short: copying a whole word or two is faster than checking the length.
 	switch {
 	case n <= 16 && cap(buf)-at >= 16:
 		*(*[16]byte)(buf[at : at+16]) = [16]byte(src[from : from+16])
@@ -344,13 +343,13 @@ func (c *Col) SetPart(row int, src []byte, from, to int) {
 	c.mark(row)
 }
 
-// SetString is SetBytes for a string.
+// SetString does what SetBytes does, for a string.
 func (c *Col) SetString(row int, v string) {
 	c.EndBytes(row, append(c.BeginBytes(row), v...))
 }
 
-// BeginBytes returns the column's byte buffer for the caller to append the row's
-// value to; EndBytes takes the buffer back. Nothing else of c may be called between.
+// BeginBytes returns the column's byte buffer, to which the caller appends the row's value.
+// EndBytes takes the buffer back. No other method of c may be called between them.
 func (c *Col) BeginBytes(row int) []byte {
 	c.pad(row)
 	return c.bytes

@@ -87,7 +87,7 @@ func TestBuilderDropRow(t *testing.T) {
 	s.SetString(0, "a")
 	b.EndRow()
 
-	// The row writes a value, a null, and introduces two columns, one to stay.
+	// The row sets a value and a null, and adds two columns, one of which stays.
 	n.SetInt(1, 2)
 	s.SetNull(1)
 	b.Add(col(3, schema.Boolean)).SetInt(1, 1)
@@ -108,7 +108,7 @@ func TestBuilderDropRow(t *testing.T) {
 		t.Error("the dropped row still has values")
 	}
 
-	// The row that is written in its place begins anew.
+	// The row that replaces it starts without values.
 	s.SetString(1, "b")
 	b.Add(col(5, schema.Int8)).SetInt(1, 9)
 	b.EndRow()
@@ -130,8 +130,8 @@ func TestBuilderDropFirstRow(t *testing.T) {
 	mustRows(t, &b, "c1=\"here\"\n")
 }
 
-// TestBuilderDropAtWordBorders drops every kind of row before and after each place
-// where a word of the validity bitmap begins or ends.
+// TestBuilderDropAtWordBorders drops every kind of row before and after each place where a word of
+// the validity bitmap starts or ends.
 func TestBuilderDropAtWordBorders(t *testing.T) {
 	for _, at := range []int{0, 1, 62, 63, 64, 65, 127, 128, 129} {
 		for _, write := range []string{"value", "null", "nothing"} {
@@ -192,7 +192,7 @@ func TestBuilderReset(t *testing.T) {
 	if b.Rows() != 0 || len(b.Cols()) != 0 || b.ByteSize() != 0 {
 		t.Fatal("the builder is not empty")
 	}
-	// Recycled columns have nothing of the old type or values.
+	// Reused columns must have nothing of the old type or values.
 	for _, typ := range []schema.Type{schema.String, schema.Int64, schema.JSON} {
 		b.Add(col(uint32(typ), typ)).SetNull(0)
 	}
@@ -200,8 +200,8 @@ func TestBuilderReset(t *testing.T) {
 	mustRows(t, &b, "c12=null c5=null c14=null\n")
 }
 
-// TestLargeTextsAreShared: the memory of a column of long texts goes to the next builder that needs as much, and only
-// once the rows in it are done with.
+// TestLargeTextsAreShared checks that the memory of a column of long texts goes to the next builder
+// that needs as much, and only after its rows are no longer used.
 func TestLargeTextsAreShared(t *testing.T) {
 	const size = 2 << 20
 	text := func(b *Builder) *Col {
@@ -287,7 +287,7 @@ func TestBuilderRewind(t *testing.T) {
 			}
 		}
 		fill(&b, 100)
-		b.Cols()[0].SetInt(100, 1) // the row under way goes too
+		b.Cols()[0].SetInt(100, 1) // the current row is removed too
 		b.Rewind(to)
 		fill(&want, to)
 		b.Finish()

@@ -2,15 +2,14 @@ package column
 
 import "iter"
 
-// SizeBound returns an upper bound, in bytes, of the inflated size of the rows
-// from ≤ i < to as EncodeRange would encode them. It costs the same for any number
-// of rows. Call Finish first.
+// SizeBound returns an upper bound, in bytes, of the inflated size of the rows from ≤ i < to in the
+// encoding of EncodeRange. Its cost does not depend on the number of rows. Finish must be called
+// first.
 func (b *Builder) SizeBound(from, to int) int { return sizeBound(b.cols, from, to) }
 
-// Chunks cuts the rows into consecutive ranges for EncodeRange, each of at most
-// MaxRows rows and at most maxInflated bytes inflated (MaxInflated if that is
-// smaller). A single row that is larger by itself is a range of its own. Usually
-// there is one range; none if there are no rows.
+// Chunks divides the rows into consecutive ranges for EncodeRange, each of at most MaxRows rows and
+// at most maxInflated bytes inflated (or MaxInflated if that is less). A single larger row is a
+// range by itself. Usually there is one range; without rows there is none.
 func (b *Builder) Chunks(maxInflated int) iter.Seq2[int, int] {
 	b.Finish()
 	maxInflated = min(maxInflated, MaxInflated)
@@ -25,7 +24,7 @@ func (b *Builder) Chunks(maxInflated int) iter.Seq2[int, int] {
 	}
 }
 
-// chunkEnd returns the end of the longest range from the row on that fits.
+// chunkEnd returns the end of the longest allowed range that starts at a row.
 func (b *Builder) chunkEnd(from, maxInflated int) int {
 	most := min(b.rows, from+MaxRows)
 	if b.SizeBound(from, most) <= maxInflated {

@@ -16,15 +16,14 @@ import (
 
 // Decode inflates an encoded batch into mem and returns views of it.
 //
-// mem needs a capacity of InflatedSize(src) and must begin at a multiple of 8; it
-// may lie outside the Go heap, and must then stay as long as the batch is used. With
-// mem nil, Decode allocates. src is not used after Decode returns.
+// mem needs a capacity of InflatedSize(src) and must begin at a multiple of 8; it may lie outside
+// the Go heap, and must then stay as long as the batch is used. With mem nil, Decode allocates. src
+// is not used after Decode returns.
 //
-// Decode never panics. Bytes that no Encode wrote are a *ErrCorrupt, a newer format
-// is a *ErrUnsupported. When Decode returns no error, every access through the views
-// is in bounds, every number lies in the range of its column's type, booleans are 0
-// or 1, and String and JSON values are the valid UTF-8 that Encode wrote, as far as
-// the checksum can tell.
+// Decode never panics. It returns a *ErrCorrupt for bytes that no Encode wrote, and a
+// *ErrUnsupported for a newer format. When Decode returns no error, every access through the views
+// is in bounds, every number lies in the range of its column's type, booleans are 0 or 1, and
+// String and JSON values are the valid UTF-8 that Encode wrote, as far as the checksum can tell.
 func Decode(src, mem []byte) (*Batch, error) {
 	if err := checkEnvelope(src); err != nil {
 		return nil, err
@@ -40,12 +39,12 @@ func Decode(src, mem []byte) (*Batch, error) {
 	return openBody(f.Header, f.columns, body, false)
 }
 
-// Reopen returns the batch whose header and number of columns are given and whose
-// inflated memory, as Decode left it, is mem: what Decode returned, made again, in
-// another process perhaps that maps the memory. mem must begin at a multiple of 8.
+// Reopen returns the batch whose header and number of columns are given, and whose memory, as
+// inflated by Decode, is mem. It may be another process than the one that called Decode, if it maps
+// the memory. mem must start at a multiple of 8.
 //
-// Of mem only the directory is read and checked. What lies in the sections (offsets,
-// codes, numbers) is trusted to be as Decode checked it.
+// It reads and checks only the directory in mem. The contents of the sections (offsets, codes,
+// numbers) are trusted, since Decode has checked them.
 func Reopen(h Header, columns int, mem []byte) (*Batch, error) {
 	if uintptr(unsafe.Pointer(unsafe.SliceData(mem)))%8 != 0 {
 		return nil, errors.New("column batch: reopen: memory does not begin at a multiple of 8")
@@ -57,8 +56,9 @@ func Reopen(h Header, columns int, mem []byte) (*Batch, error) {
 	return openBody(h, columns, mem[:len(mem):len(mem)], true)
 }
 
-// Directory returns the part of an inflated batch of so many columns that Reopen reads, or nil
-// if mem is too short. Of equal headers and directories Reopen makes equal views.
+// Directory returns the part of an inflated batch that Reopen reads, or nil if mem is too short.
+// columns is the number of its columns. For equal headers and directories Reopen returns equal
+// views.
 func Directory(columns int, mem []byte) []byte {
 	if columns < 0 || columns > MaxColumns || len(mem) < columns*entrySize {
 		return nil
@@ -66,8 +66,8 @@ func Directory(columns int, mem []byte) []byte {
 	return mem[:columns*entrySize]
 }
 
-// openBody checks an inflated body and returns views of it. trusted means that the
-// sections were checked before.
+// openBody checks an inflated body and returns views of it. trusted means that the sections have
+// been checked before.
 func openBody(h Header, columns int, body []byte, trusted bool) (*Batch, error) {
 	d := decoder{body: body, rows: h.Rows, at: columns * entrySize, trusted: trusted}
 	b := &Batch{Header: h, Mem: body, Cols: make([]View, columns)}
@@ -95,7 +95,7 @@ func openBody(h Header, columns int, body []byte, trusted bool) (*Batch, error) 
 // inflate returns the body of the batch, in mem if that is not nil.
 func inflate(f frame, mem []byte) ([]byte, error) {
 	if mem == nil {
-		// Words, so that the memory is aligned for them.
+		// Allocate words, so that the memory is aligned for them.
 		words := make([]uint64, f.body/8)
 		mem = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), f.body)
 	}
@@ -117,7 +117,7 @@ func inflate(f frame, mem []byte) ([]byte, error) {
 	return body, nil
 }
 
-// inflatePacked writes the body that the block holds packed.
+// inflatePacked writes a body that is packed in the block.
 func inflatePacked(f frame, body []byte) error {
 	scratch := packedScratch.Get().(*[]byte)
 	defer func() {
@@ -134,20 +134,20 @@ func inflatePacked(f frame, body []byte) error {
 	return unpack(body, packed, f.columns, f.bits)
 }
 
-// decoder checks the columns one by one. Sections follow each other without gap or
-// overlap, so that checking all of them takes time in proportion to the body.
+// decoder checks the columns one by one. Sections follow each other without gaps or overlaps, so
+// the time is proportional to the size of the body.
 type decoder struct {
 	body []byte
 	rows int
-	// trusted means that only the directory is to be checked.
+	// trusted means that only the directory is checked.
 	trusted bool
-	// at is where the next section must begin.
+	// at is where the next section must start.
 	at int
-	// nulls of the columns that have only nulls; nil before the first one.
+	// shared nulls of columns that have only nulls; nil before the first such column
 	nullSection []byte
 	nullAt      int
 
-	// The column at hand, and where its directory entry lies.
+	// The current column, and the position of its directory entry.
 	entry
 	line int
 }
@@ -156,7 +156,7 @@ func (d *decoder) corrupt(part string, want, got any) error {
 	return corrupt(fmt.Sprintf("column %d: %s", d.id, part), d.line, want, got)
 }
 
-// section takes the next section. One of no bytes has offset 0 and takes no place.
+// section returns the next section. An empty one has offset 0 and takes no space.
 func (d *decoder) section(part string, offset, size int) ([]byte, error) {
 	if size == 0 {
 		if offset != 0 {
@@ -174,7 +174,7 @@ func (d *decoder) section(part string, offset, size int) ([]byte, error) {
 	return d.body[offset : offset+size : offset+size], nil
 }
 
-// view checks the column at hand and makes the view of it.
+// view checks the current column and returns its view.
 func (d *decoder) view(v *View) (err error) {
 	if !d.typ.Valid() {
 		return d.corrupt("type", "a column type", uint8(d.typ))
@@ -212,8 +212,8 @@ func (d *decoder) view(v *View) (err error) {
 	return d.corrupt("encoding", "one for type "+d.typ.String(), uint8(d.encoding))
 }
 
-// allNull makes the view of a column that has only nulls. All such columns share
-// one section of zeros, which lies where the first of them begins.
+// allNull returns the view of a column that has only nulls. All such columns share one section of
+// zeros, which is at the start of the first of them.
 func (d *decoder) allNull(v *View) error {
 	if d.nullSection == nil {
 		d.nullAt = d.at
@@ -289,8 +289,8 @@ func (d *decoder) fixed(v *View) (err error) {
 	return nil
 }
 
-// numberLimits returns the largest width that a type's values can need, and the
-// range of its values as int64. Of UInt64 all bit patterns are values.
+// numberLimits returns the maximum width of a type's values, and their range as int64. For UInt64
+// all bit patterns are values.
 func numberLimits(t schema.Type) (width uint8, lo, hi int64) {
 	switch t {
 	case schema.Boolean:
@@ -382,7 +382,7 @@ func (d *decoder) dict(v *View) (err error) {
 	return d.checkOffsets(v.Offsets)
 }
 
-// checkOffsets checks that offsets begin at 0, never fall, and end at the data's end.
+// checkOffsets checks that offsets start at 0, never decrease, and end at the end of the data.
 func (d *decoder) checkOffsets(offsets []byte) error {
 	if d.trusted {
 		return nil

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// hashSeed is secret, so that no client can choose values that collide.
+// hashSeed is secret, so that no client can choose colliding values.
 var hashSeed = maphash.MakeSeed()
 
-// hashSecret is the same for short values.
+// hashSecret is the secret for short values.
 var hashSecret = [4]uint64{
 	maphash.String(hashSeed, "0"), maphash.String(hashSeed, "1"), maphash.String(hashSeed, "2"),
 	maphash.String(hashSeed, "3"),
@@ -20,15 +20,15 @@ var hashSecret = [4]uint64{
 type span struct{ from, to uint32 }
 
 const (
-	// After sampleSize values a column with more than sampleLimit different ones
-	// is taken for one of ever new values, as request ids are.
+	// If a column has more than sampleLimit different values among the first sampleSize, it is
+	// considered to have few repetitions, like a column of request ids.
 	sampleSize  = 64
 	sampleLimit = 60
 )
 
-// dictionary encodes the rows by a dictionary and reports whether it did. It gives up,
-// and leaves e.body as it was, when the dictionary does not become smaller than the
-// plain form, and early when that is foreseeable.
+// dictionary encodes the rows with a dictionary and reports whether it did. If the dictionary would
+// not be smaller than the plain form, it gives up, early if that is foreseeable, and leaves e.body
+// unchanged.
 func (e *encoder) dictionary(d *entry, c *Col, start uint32, from, to int) bool {
 	rows := to - from
 	plain := 4*(rows+1) + int(c.ends[to-1]-start)
@@ -64,7 +64,7 @@ func (c *Col) constant(start uint32, from, to int) bool {
 	if uint64(end-start) != uint64(n)*rows {
 		return false
 	}
-	// All lengths must be n, and then the bytes must repeat with period n.
+	// All lengths must be n, and the bytes must repeat with period n.
 	at := start
 	for _, v := range c.ends[from:to] {
 		if v-at != n {
@@ -78,7 +78,7 @@ func (c *Col) constant(start uint32, from, to int) bool {
 // assignCodes fills e.codes and e.words. Null rows have code 0.
 func (e *encoder) assignCodes(nulls int, c *Col, start uint32, from, to, plain int) bool {
 	rows := to - from
-	budget := plain - rows - 8 // what offsets and entries of the dictionary may take
+	budget := plain - rows - 8 // maximum size of the offsets and entries of the dictionary
 	present := rows - nulls
 	e.resetSlots(min(present, maxDictLen))
 	mask := uint64(len(e.slots) - 1)
@@ -88,7 +88,7 @@ func (e *encoder) assignCodes(nulls int, c *Col, start uint32, from, to, plain i
 	}
 	seen := 0
 	last, lastCode := []byte(nil), -1
-	word, set := -1, uint64(0) // of the validity, and what is left of it
+	word, set := -1, uint64(0) // the current word of the validity, and its remaining bits
 	for i := 0; ; i++ {
 		if nulls > 0 {
 			for set == 0 {
@@ -146,13 +146,13 @@ func (e *encoder) assignCodes(nulls int, c *Col, start uint32, from, to, plain i
 	}
 }
 
-// hashOf returns a hash of v that no client can foresee.
+// hashOf returns a hash of v that no client can predict.
 func hashOf(v []byte) uint64 {
 	n := len(v)
 	if n > 16 || n < 4 {
 		return maphash.Bytes(hashSeed, v)
 	}
-	// Most values: two words that overlap, each under a secret, multiplied and folded.
+	// For most values: two overlapping words, each combined with a secret, multiplied and folded.
 	le := binary.LittleEndian
 	var a, b uint64
 	if n >= 8 {
@@ -165,7 +165,7 @@ func hashOf(v []byte) uint64 {
 	return hi ^ lo
 }
 
-// resetSlots empties the hash table and gives it room for n entries.
+// resetSlots empties the hash table and makes room for n entries.
 func (e *encoder) resetSlots(n int) {
 	size := 1 << bits.Len(uint(2*n))
 	e.slots = slices.Grow(e.slots[:0], size)[:size]

@@ -29,14 +29,15 @@ func (b *Builder) Encode(dst []byte, h Header) []byte {
 	return b.EncodeRange(dst, h, 0, b.rows)
 }
 
-// EncodeRange is Encode for the rows from ≤ i < to. After Finish, and until the
-// next change of b, ranges may be encoded concurrently.
+// EncodeRange does what Encode does, for the rows from ≤ i < to. After Finish, and until the next
+// change of b, ranges may be encoded concurrently.
 func (b *Builder) EncodeRange(dst []byte, h Header, from, to int) []byte {
 	b.encodeRange(&dst, h, from, to).release()
 	return dst
 }
 
-// encodeRange is EncodeRange; it returns the encoder, which the caller releases, with the body.
+// encodeRange does what EncodeRange does, and returns the encoder with the body. The caller must
+// release it.
 func (b *Builder) encodeRange(dst *[]byte, h Header, from, to int) *encoder {
 	if from < 0 || from > to || to > b.rows {
 		panic(fmt.Sprintf("column: encode rows %d to %d of a builder of %d rows", from, to, b.rows))
@@ -51,22 +52,22 @@ func (b *Builder) encodeRange(dst *[]byte, h Header, from, to int) *encoder {
 type encoder struct {
 	body  []byte
 	block []byte
-	// packed is the body as it is compressed, if candidates could be packed.
+	// packed is the body for compression if candidates could be packed.
 	packed     []byte
 	lines      []byte
 	candidates []candidate
 	order      []*Col
-	valid      []uint64 // validity of the column at hand, from bit 0
+	valid      []uint64 // validity of the current column, from bit 0
 	codes      []uint16
 	slots      []uint64 // hash table of the dictionary
 	words      []span   // entries of the dictionary
-	wide       []uint64 // the values of the section that is being packed
-	older      bool     // nothing is packed in ways that need flagBits
+	wide       []uint64 // values of the section that is being packed
+	older      bool     // do not pack in ways that need flagBits
 }
 
 var encoders = sync.Pool{New: func() any { return new(encoder) }}
 
-// maxScratch is the largest body whose scratch memory is kept for the next Encode.
+// maxScratch is the maximum size of a body whose scratch memory is kept for the next Encode.
 const maxScratch = 8 << 20
 
 func (e *encoder) release() {
@@ -138,7 +139,7 @@ func (e *encoder) seal(dst []byte, h Header, columns int) []byte {
 		block := s2.Encode(dst[start+headerSize:start+headerSize+most], content)
 		dst = dst[:start+headerSize+len(block)]
 	} else {
-		// Compress aside, so that dst grows by no more than it needs.
+		// Compress into a separate buffer, so that dst grows only by what it needs.
 		e.block = slices.Grow(e.block[:0], most)[:most]
 		block := s2.Encode(e.block, content)
 		dst = slices.Grow(dst, headerSize+len(block))[:start+headerSize]
@@ -148,7 +149,7 @@ func (e *encoder) seal(dst []byte, h Header, columns int) []byte {
 	return dst
 }
 
-// section appends n zero bytes, rounded up to 8, and returns where they begin.
+// section appends n zero bytes, rounded up to a multiple of 8, and returns where they start.
 func (e *encoder) section(n int) int {
 	at := len(e.body)
 	e.body = e.body[:at+align(n)]
@@ -156,15 +157,15 @@ func (e *encoder) section(n int) int {
 	return at
 }
 
-// endSection pads the section that was appended last.
+// endSection pads the last section.
 func (e *encoder) endSection() {
 	for len(e.body)&7 != 0 {
 		e.body = append(e.body, 0)
 	}
 }
 
-// scanValidity leaves the validity of the range in e.valid and returns the number
-// of nulls in it. Without nulls e.valid is not set.
+// scanValidity stores the validity of the range in e.valid and returns the number of nulls. If
+// there are no nulls, e.valid is not set.
 func (e *encoder) scanValidity(c *Col, from, rows int) int {
 	if c.nulls == 0 {
 		return 0
@@ -187,7 +188,7 @@ func (e *encoder) scanValidity(c *Col, from, rows int) int {
 	return rows - set
 }
 
-// allNull makes d a column that has only nulls and no section of its own.
+// allNull makes d a column that has only nulls, without its own section.
 func allNull(d *entry, nullSection int) {
 	d.validity = nullSection
 	d.encoding = Fixed
@@ -196,8 +197,8 @@ func allNull(d *entry, nullSection int) {
 	}
 }
 
-// numbers encodes a column that is not of bytes and returns its smallest and
-// largest value, nulls left out. The column has a value in the range, or no rows.
+// numbers encodes a column that is not of bytes, and returns its smallest and largest non-null
+// value. The column must have a value in the range, or no rows.
 func (e *encoder) numbers(d *entry, c *Col, from, to int) (lo, hi int64) {
 	vals := c.fixed[from:to]
 	d.encoding = Fixed
@@ -256,7 +257,7 @@ func widthOf(spread uint64) uint8 {
 	return 8
 }
 
-// narrow writes vals less base as numbers of the given width.
+// narrow writes vals minus base as numbers of the given width.
 func narrow(out []byte, vals []uint64, base uint64, width uint8) {
 	le := binary.LittleEndian
 	switch width {
@@ -320,7 +321,7 @@ func (e *encoder) floats(d *entry, vals []uint64) {
 	e.endSection()
 }
 
-// bytes encodes a column of byte strings, by a dictionary if that is smaller.
+// bytes encodes a column of byte strings, with a dictionary if that is smaller.
 func (e *encoder) bytes(d *entry, c *Col, from, to int) {
 	start := uint32(0)
 	if from > 0 {
@@ -354,7 +355,7 @@ func (e *encoder) values(d *entry, chunk []byte) {
 	e.endValues(d)
 }
 
-// endValues ends the byte section that begins at d.data, whose offsets are in place.
+// endValues ends the byte section that starts at d.data. Its offsets must be set.
 func (e *encoder) endValues(d *entry) {
 	d.dataLen = len(e.body) - d.data
 	if d.typ != schema.Binary {
@@ -366,9 +367,8 @@ func (e *encoder) endValues(d *entry) {
 	e.endSection()
 }
 
-// repairUTF8 makes every value of a byte section valid UTF-8, in place: a byte that
-// belongs to no character becomes '?'. Offsets are the offsets of the values, the last one being
-// len(data).
+// repairUTF8 makes every value of a byte section valid UTF-8, in place: a byte that belongs to no
+// character becomes '?'. Offsets are the offsets of the values; the last one is len(data).
 func repairUTF8(data, offsets []byte) {
 	if utf8.Valid(data) && startsAtRunes(data, offsets) {
 		return
@@ -388,8 +388,8 @@ func repairUTF8(data, offsets []byte) {
 	}
 }
 
-// startsAtRunes reports whether no value begins within a character of the valid text
-// that all values together are.
+// startsAtRunes reports whether every value starts at a character of the concatenated text, which
+// must be valid.
 func startsAtRunes(data, offsets []byte) bool {
 	for at := 0; at < len(data); offsets = offsets[4:] {
 		at = int(binary.LittleEndian.Uint32(offsets))

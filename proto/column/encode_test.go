@@ -11,7 +11,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// TestEncodings checks which form columns of a given kind take.
+// TestEncodings checks which encoding each kind of column gets.
 func TestEncodings(t *testing.T) {
 	const rows = 1000
 	type form struct {
@@ -156,7 +156,7 @@ func TestInvalidUTF8IsRepaired(t *testing.T) {
 		"€", "repeat \xff", "repeat \xff", "\ufffd",
 	}
 	for _, typ := range []schema.Type{schema.String, schema.JSON, schema.Binary} {
-		for _, times := range []int{1, 20} { // once: plain; often: by dictionary
+		for _, times := range []int{1, 20} { // once: plain; often: with a dictionary
 			var b Builder
 			c := b.Add(col(1, typ))
 			for row := range len(values) * times {
@@ -185,7 +185,7 @@ func TestInvalidUTF8IsRepaired(t *testing.T) {
 	}
 }
 
-// TestValuesThatJoinToACharacter has two invalid values that are valid one after the other.
+// TestValuesThatJoinToACharacter has two invalid values that are valid when concatenated.
 func TestValuesThatJoinToACharacter(t *testing.T) {
 	var b Builder
 	c := b.Add(col(1, schema.String))

@@ -18,13 +18,13 @@ const (
 
 	headerSize = 80
 	entrySize  = 48
-	// tailSize zero bytes end the body, so that a reader may load 16 bytes
-	// beginning at any value.
+	// The body ends with tailSize zero bytes, so that a reader may load 16 bytes at the start of
+	// any value.
 	tailSize = 16
 
-	// flagPacked means that the block holds a packed body.
+	// flagPacked means that the block contains a packed body.
 	flagPacked = 1
-	// flagBits means that it is packed by ways that flagPacked alone does not know.
+	// flagBits means that it is packed in ways that flagPacked alone does not allow.
 	flagBits = 2
 
 	offVersion = 4
@@ -43,13 +43,13 @@ const (
 	offBlock   = 72
 	offSpare   = 76
 
-	// envelopeSize is what a reader needs of a batch of any version: magic,
-	// version and checksum lie at these places for ever.
+	// envelopeSize is the size of the part that is the same in all versions: magic, version and
+	// checksum.
 	envelopeSize = 12
 )
 
-// What one batch can hold. The limits are part of the format: Decode refuses more,
-// and Chunks cuts a larger Builder into pieces that comply.
+// Limits of one batch. They are part of the format: Decode refuses more, and Chunks divides a
+// larger Builder into pieces within the limits.
 const (
 	MaxRows     = 1 << 20
 	MaxColumns  = 100_000
@@ -59,29 +59,30 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// ErrCorrupt is the error of Decode, DecodeHeader and InflatedSize for bytes that
-// no Encode wrote. It comes as a *ErrCorrupt.
+// ErrCorrupt is the error of Decode, DecodeHeader and InflatedSize for bytes that no Encode wrote.
+// It is returned as a *ErrCorrupt.
 type ErrCorrupt struct {
-	// Part is what was being read, as "header" or "column 7: codes".
+	// Part is what was being read, such as "header" or "column 7: codes".
 	Part string
-	// Offset is where Part lies: in the encoded bytes for the header and the
-	// checksum, in the inflated body for everything of a column.
+	// Offset is the position of Part: in the encoded bytes for the header and the checksum, and in
+	// the inflated body for parts of a column.
 	Offset int64
-	// Want is what a sound batch has there, and Got what was found.
+	// Want is what an intact batch has there, and Got what was found.
 	Want, Got string
 }
 
-// Error names the part, the offset, what was wanted and what was found.
+// Error names the part, the offset, what was expected and what was found.
 func (e *ErrCorrupt) Error() string {
-	return fmt.Sprintf("column batch: corrupt: %s at offset %d: want %s, got %s", e.Part, e.Offset, e.Want, e.Got)
+	return fmt.Sprintf("column batch is damaged: %s at offset %d: want %s, got %s", e.Part, e.Offset, e.Want, e.Got)
 }
 
-// ErrUnsupported is the error for a sound batch of a format that this program does
-// not know. It comes as a *ErrUnsupported.
+// ErrUnsupported is the error for an intact batch of a format that this program does not know. It
+// is returned as a *ErrUnsupported.
 type ErrUnsupported struct {
-	// Version is the batch's format version, Supported the newest that is known here.
+	// Version is the batch's format version. Supported is the newest version that this program
+	// knows.
 	Version, Supported uint16
-	// Flags are the header flags that are not known here, if Version is.
+	// Flags are the unknown header flags, if Version is known.
 	Flags uint16
 }
 
@@ -95,27 +96,27 @@ func (e *ErrUnsupported) Error() string {
 		"versions 1 to %d; upgrade this node to a release that knows it", e.Version, e.Supported)
 }
 
-// IsSupportedVersion reports whether Decode reads batches of that format version.
+// IsSupportedVersion reports whether Decode reads batches of this format version.
 func IsSupportedVersion(v uint16) bool { return v == version }
 
 func corrupt(part string, offset int, want, got any) error {
 	return &ErrCorrupt{Part: part, Offset: int64(offset), Want: fmt.Sprint(want), Got: fmt.Sprint(got)}
 }
 
-// frame is a decoded header together with what only the decoder needs.
+// frame is a decoded header with fields that only the decoder needs.
 type frame struct {
 	Header
 	columns int
 	body    int
-	packed  int  // size of the packed body; 0 if the block holds the body itself
-	bits    bool // it is packed by all ways, not only those of flagPacked
+	packed  int  // size of the packed body; 0 if the block contains the body itself
+	bits    bool // whether it is packed in all ways, not only those of flagPacked
 	block   []byte
 }
 
-// DecodeHeader returns the header of an encoded batch, after it checked the
-// checksum of all of src. It inflates nothing and allocates nothing.
+// DecodeHeader checks the checksum of all of src and returns the header of an encoded batch. It
+// inflates nothing and allocates nothing.
 //
-// It returns *ErrCorrupt or *ErrUnsupported for bytes that it cannot vouch for.
+// It returns *ErrCorrupt or *ErrUnsupported for bytes that it cannot read reliably.
 func DecodeHeader(src []byte) (Header, error) {
 	if err := checkEnvelope(src); err != nil {
 		return Header{}, err
@@ -124,8 +125,8 @@ func DecodeHeader(src []byte) (Header, error) {
 	return f.Header, err
 }
 
-// InflatedSize returns the number of bytes that Decode needs for src, a multiple of
-// 8 and at most MaxInflated. It does not verify the checksum; Decode does.
+// InflatedSize returns the number of bytes that Decode needs for src, a multiple of 8 and at most
+// MaxInflated. It does not verify the checksum; Decode does.
 func InflatedSize(src []byte) (int, error) {
 	f, err := parseHeader(src)
 	return f.body, err
@@ -153,7 +154,7 @@ func checkMagic(src []byte) error {
 	return nil
 }
 
-// checksum returns the CRC-32C of everything but the checksum itself.
+// checksum returns the CRC-32C of everything except the checksum itself.
 func checksum(src []byte) uint32 {
 	return crc32.Update(crc32.Update(0, castagnoli, src[:offCRC]), castagnoli, src[offCRC+4:])
 }
@@ -197,7 +198,7 @@ func parseHeader(src []byte) (frame, error) {
 	n, err := s2.DecodedLen(f.block)
 	if flags&flagPacked != 0 {
 		f.packed = n
-		// Packing makes it smaller, apart from the list of packed sections.
+		// Packing reduces the size, apart from the list of packed sections.
 		if most := f.body + 4 + 3*f.columns*packSize; err != nil || n > most {
 			return frame{}, corrupt("block", headerSize, fmt.Sprintf("at most %d packed bytes", most),
 				fmt.Sprintf("%d (%v)", n, err))
@@ -213,8 +214,8 @@ func parseHeader(src []byte) (frame, error) {
 	return f, nil
 }
 
-// putHeader writes the header of the batch dst, whose block is already in place,
-// and seals it with the checksum.
+// putHeader writes the header of the batch dst, whose block must be in place, and sets the
+// checksum.
 func putHeader(dst []byte, h Header, flags uint16, columns, body int) {
 	le := binary.LittleEndian
 	copy(dst, magic)
@@ -235,7 +236,7 @@ func putHeader(dst []byte, h Header, flags uint16, columns, body int) {
 	le.PutUint32(dst[offCRC:], checksum(dst))
 }
 
-// entry is one column's line in the directory that begins the body.
+// entry is one column's entry in the directory at the start of the body.
 type entry struct {
 	id                             uint32
 	typ                            schema.Type

@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "write missing golden files anew")
 
-// goldenBuilder returns what the golden files hold. It never changes.
+// goldenBuilder returns the contents of the golden files. It must never change.
 func goldenBuilder() *Builder {
 	b := &Builder{}
 	ts := b.Add(schema.Column{
@@ -68,7 +68,7 @@ func goldenBuilder() *Builder {
 
 var goldenHeader = Header{TableID: 1 << 40, Epoch: 2, SchemaVersion: 3, Session: 0xfedcba9876543210, Seq: 5}
 
-// futureBatch returns a batch of an invented version 2, whose header goes on differently.
+// futureBatch returns a batch of an imagined version 2 with a different header.
 func futureBatch() []byte {
 	src := make([]byte, 64)
 	copy(src, magic)
@@ -106,14 +106,15 @@ func TestGoldenV1(t *testing.T) {
 	if diff := cmp.Diff(want, got.Header); diff != "" {
 		t.Error(diff)
 	}
-	// The compressor may change from release to release; what it compresses may not.
+	// The compressed bytes may change from release to release; the uncompressed ones must not.
 	again, err := Decode(b.Encode(nil, goldenHeader), nil)
 	if err != nil || !bytes.Equal(again.Mem, got.Mem) {
 		t.Errorf("the same rows are laid out differently now (%v); that needs a new version", err)
 	}
 }
 
-// TestGoldenPacked reads batches with sections packed in every way: the first three, and all.
+// TestGoldenPacked reads batches with sections packed in every way: in the first three ways, and in
+// all.
 func TestGoldenPacked(t *testing.T) {
 	for _, c := range []struct {
 		file  string
@@ -145,7 +146,7 @@ func TestGoldenPacked(t *testing.T) {
 	}
 }
 
-// TestOlder encodes for programs that know one flag, which the batch must keep to.
+// TestOlder encodes for programs that know one flag. The batch must use only this flag.
 func TestOlder(t *testing.T) {
 	for name, b := range map[string]*Builder{"packed": packedBuilder(), "bits": bitsBuilder()} {
 		h := goldenHeader
@@ -162,7 +163,7 @@ func TestOlder(t *testing.T) {
 	}
 }
 
-// waysOf lists the ways by which sections of a batch are packed.
+// waysOf lists the ways in which sections of a batch are packed.
 func waysOf(t *testing.T, src []byte) string {
 	packed, err := s2.Decode(nil, src[headerSize:])
 	if err != nil {
@@ -189,7 +190,7 @@ func TestGoldenFuture(t *testing.T) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
-	// A damaged batch of a version that we do not know is still a damaged one.
+	// A damaged batch of an unknown version is still a damaged one.
 	src[40] ^= 1
 	var corrupt *ErrCorrupt
 	if _, err := DecodeHeader(src); !errors.As(err, &corrupt) || corrupt.Part != "checksum" {
@@ -211,7 +212,7 @@ func TestUnknownFlags(t *testing.T) {
 	}
 }
 
-// TestEveryBitFlip damages a batch everywhere: each change must be seen.
+// TestEveryBitFlip flips every bit of a batch: each change must be detected.
 func TestEveryBitFlip(t *testing.T) {
 	src := goldenBuilder().Encode(nil, goldenHeader)
 	for i := range src {
@@ -236,14 +237,14 @@ func TestEveryBitFlip(t *testing.T) {
 	}
 }
 
-// reseal makes an encoded batch of a header and a body, right or wrong.
+// reseal returns an encoded batch with a header and a body, right or wrong.
 func reseal(h Header, columns int, body []byte) []byte {
 	dst := append(make([]byte, headerSize), s2.Encode(nil, body)...)
 	putHeader(dst, h, 0, columns, len(body))
 	return dst
 }
 
-// TestLies gives batches with a right checksum whose insides are wrong.
+// TestLies reads batches with a correct checksum and wrong contents.
 func TestLies(t *testing.T) {
 	b := &Builder{}
 	n, s, f := b.Add(col(1, schema.Int16)), b.Add(col(2, schema.String)), b.Add(col(3, schema.Float64))
@@ -360,7 +361,7 @@ func TestLies(t *testing.T) {
 }
 
 func TestHeaderLimits(t *testing.T) {
-	src := golden(t, "v1.batch", nil) // whose body is not packed
+	src := golden(t, "v1.batch", nil) // a batch whose body is not packed
 	for _, c := range []struct {
 		part   string
 		offset int
@@ -396,12 +397,12 @@ func TestCorruptText(t *testing.T) {
 	src := goldenBuilder().Encode(nil, goldenHeader)
 	src[30] ^= 1
 	_, err := DecodeHeader(src)
-	if err == nil || !strings.HasPrefix(err.Error(), "column batch: corrupt: checksum at offset 8: want 0x") ||
+	if err == nil || !strings.HasPrefix(err.Error(), "column batch is damaged: checksum at offset 8: want 0x") ||
 		!strings.Contains(err.Error(), ", got 0x") {
 		t.Errorf("error %v", err)
 	}
 	_, err = DecodeHeader([]byte("PAR1 and so on"))
-	if want := `column batch: corrupt: magic at offset 0: want "CWCB", got "PAR1"`; err == nil || err.Error() != want {
+	if want := `column batch is damaged: magic at offset 0: want "CWCB", got "PAR1"`; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }

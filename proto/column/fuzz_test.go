@@ -12,8 +12,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// FuzzDecode gives Decode any bytes, as they are and with a checksum and sizes that
-// fit, so that the checks behind these are met. What decodes must be readable.
+// FuzzDecode decodes arbitrary bytes, both unchanged and with a correct checksum and sizes, so that
+// later checks are reached. A decoded batch must be readable.
 func FuzzDecode(f *testing.F) {
 	f.Add(golden(f, "v1.batch", nil), false)
 	f.Add(golden(f, "v2-invented.batch", nil), false)
@@ -60,7 +60,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// sealRaw takes src for a header and an inflated body, and makes sizes and checksum fit.
+// sealRaw uses src as a header and an inflated body, and sets sizes and checksum.
 func sealRaw(src []byte) []byte {
 	if len(src) < headerSize || len(src) > 1<<20 {
 		return src
@@ -81,7 +81,7 @@ func sealRaw(src []byte) []byte {
 
 // readAll reads every row of every column as readers do.
 func readAll(t *testing.T, b *Batch) {
-	budget := 1 << 22 // rows of no width are free to claim, not to read
+	budget := 1 << 22 // rows without a width cost nothing to claim, but reading them does
 	for i := range b.Cols {
 		v := &b.Cols[i]
 		if b.Column(v.ID) != v {
@@ -109,7 +109,7 @@ func readAll(t *testing.T, b *Batch) {
 	}
 }
 
-// FuzzRoundTrip makes rows from bytes and expects them back.
+// FuzzRoundTrip builds rows from bytes and checks that they survive encoding and decoding.
 func FuzzRoundTrip(f *testing.F) {
 	f.Add(uint64(1), 10, []byte("some text"))
 	f.Add(uint64(2), 130, []byte{0xff, 0, 0xc3})

@@ -88,7 +88,7 @@ func (e Encoding) String() string {
 	return "encoding " + strconv.Itoa(int(e))
 }
 
-// Text is row i for people to read: byte strings quoted and cut, timestamps as UTC.
+// Text returns row i for people: byte strings quoted and shortened, timestamps in UTC.
 func (v *View) Text(i int) string {
 	switch {
 	case v.IsNull(i):

@@ -25,12 +25,12 @@ type lentBody struct {
 	body   []byte
 }
 
-// maxLent bounds the memory of all lent bodies together, in bytes. Further bodies are not lent.
+// maxLent is the maximum memory of all lent bodies together, in bytes. Further bodies are not lent.
 const maxLent = 64 << 20
 
 var lentBytes atomic.Int64
 
-// bodies keeps the memory of bodies that were lent for the next encoder.
+// bodies is a pool of memory of lent bodies, for the next encoder.
 var bodies = sync.Pool{New: func() any { return new([]byte) }}
 
 // EncodeRange calls EncodeRange of the builder, and appends the body to l.
@@ -53,7 +53,7 @@ func (l *Lent) EncodeRange(b *Builder, dst []byte, h Header, from, to int) []byt
 // Skip counts a batch whose body is not lent.
 func (l *Lent) Skip() { l.bodies = append(l.bodies, lentBody{}) }
 
-// Release ends the loan. The bodies may not be read afterwards.
+// Release ends the loan. The bodies must not be read afterwards.
 func (l *Lent) Release() {
 	for _, b := range l.bodies {
 		if body := b.body; body != nil && cap(body) <= maxScratch {
@@ -86,7 +86,7 @@ func (l *Lent) Decode(i int, src, mem []byte) (*Batch, error) {
 	return Reopen(f.Header, f.columns, mem[:copy(mem[:f.body], body)])
 }
 
-// body returns the body that was lent with a batch; nil if there is none.
+// body returns the body that was lent with a batch, or nil.
 func (l *Lent) body(i int, src []byte) []byte {
 	if l == nil || i >= len(l.bodies) || len(src) < headerSize || [headerSize]byte(src) != l.bodies[i].header {
 		return nil
@@ -94,14 +94,14 @@ func (l *Lent) body(i int, src []byte) []byte {
 	return l.bodies[i].body
 }
 
-// compareLent returns an error if a batch decompresses to something other than its body.
+// compareLent returns an error if a batch does not decompress to its lent body.
 func compareLent(src, body []byte) error {
 	b, err := Decode(src, nil)
 	if err != nil {
 		return fmt.Errorf("column batch: inflate a batch that was encoded a moment ago: %w", err)
 	}
 	if !bytes.Equal(b.Mem, body) {
-		return errors.New("column batch: the batch inflates to something else than what it was encoded from")
+		return errors.New("column batch: the batch does not inflate to the body from which it was encoded")
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func WithLent(ctx context.Context, l *Lent) context.Context {
 	return context.WithValue(ctx, lentKey{}, l)
 }
 
-// LentOf returns the bodies that a context carries.
+// LentOf returns the bodies in a context.
 func LentOf(ctx context.Context) *Lent {
 	l, _ := ctx.Value(lentKey{}).(*Lent)
 	return l

@@ -35,7 +35,7 @@ func lend(seed uint64, rows int, h Header) (*Lent, [][]byte) {
 	return l, batches
 }
 
-// FuzzLent compares batches of lent bodies with the batches that are inflated.
+// FuzzLent compares batches decoded from lent bodies with inflated batches.
 func FuzzLent(f *testing.F) {
 	f.Add(uint64(1), 0, false)
 	f.Add(uint64(2), 300, false)
@@ -72,7 +72,8 @@ func aligned(n int) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 8*len(words))
 }
 
-// TestLentIsOfItsBatch: a body is taken for its own batch only, and never without its checksum.
+// TestLentIsOfItsBatch checks that a body is used only for its own batch, and never without
+// verifying the batch's checksum.
 func TestLentIsOfItsBatch(t *testing.T) {
 	l, batches := lend(7, 100, Header{TableID: 1})
 	for i, src := range batches {
@@ -99,7 +100,7 @@ func TestLentIsOfItsBatch(t *testing.T) {
 	}
 }
 
-// TestLentIsBounded: beyond the bound batches are encoded as always, and not lent.
+// TestLentIsBounded checks that beyond the limit batches are encoded as usual, and not lent.
 func TestLentIsBounded(t *testing.T) {
 	lentBytes.Add(maxLent)
 	defer lentBytes.Add(-maxLent)

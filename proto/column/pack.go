@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// packing is how a section is written shorter than it is in memory. The numbers are
-// part of the format.
+// packing is the way in which a section is packed. The numbers are part of the format.
 type packing uint8
 
 const (
@@ -20,21 +19,21 @@ const (
 	packLengthBits  packing = 8 // as packLengths, in bits
 )
 
-// packSize is the size of a line in the list of packed sections.
+// packSize is the size of an entry in the list of packed sections.
 const packSize = 16
 
-// minPacked is the smallest section that is worth a line of the list.
+// minPacked is the minimum size of a section that is packed.
 const minPacked = 128
 
 // candidate is a section that may be packed.
 type candidate struct {
 	kind     sectionKind
-	width    uint8 // of a number
+	width    uint8 // size of a number
 	at, size int   // in the body
 	validity int   // offset of the column's validity; 0 if all rows have a value
 }
 
-// sectionKind is the kind of a section's content, which decides how it can be packed.
+// sectionKind is the kind of a section's contents, which determines how it can be packed.
 type sectionKind uint8
 
 const (
@@ -44,23 +43,24 @@ const (
 	floatSection
 )
 
-// packedLine is what a line of the list says of the packed form.
+// packedLine is an entry in the list of packed sections.
 type packedLine struct {
 	how packing
-	// param and extra are the way's own; sparse means that rows without a value are left out.
+	// param and extra depend on the way of packing. sparse means that rows without a value are left
+	// out.
 	param, extra byte
 	sparse       bool
 }
 
-// offer notes a section that may be packed.
+// offer adds a section that may be packed.
 func (e *encoder) offer(c candidate) {
 	if c.size >= minPacked && (!e.older || c.kind == textSection) {
 		e.candidates = append(e.candidates, c)
 	}
 }
 
-// pack returns the body with its candidates packed, and behind it the list of the packed ones; or
-// nil if none can be.
+// pack returns the body with its candidates packed, followed by the list of the packed ones. It
+// returns nil if none can be packed.
 func (e *encoder) pack(rows int) []byte {
 	if len(e.candidates) == 0 {
 		return nil
@@ -104,8 +104,8 @@ func flagOf(b bool) byte {
 	return 0
 }
 
-// packSection appends the shortest form of a section that is likely, or means that the
-// section is best left as it is.
+// packSection appends the probably shortest form of a section. It reports if the section is best
+// left unchanged.
 func (e *encoder) packSection(out, section []byte, c candidate, validity []byte) (_ []byte, line packedLine, ok bool) {
 	switch c.kind {
 	case textSection:
@@ -120,8 +120,7 @@ func (e *encoder) packSection(out, section []byte, c candidate, validity []byte)
 	return out, line, false
 }
 
-// unpack writes the unpacked body to body. newer means that all ways may
-// have been used.
+// unpack writes the unpacked body to body. newer means that all ways may have been used.
 func unpack(body, packed []byte, columns int, newer bool) error {
 	fault := func(what string, at int, want, got any) error { return corrupt("packed "+what, at, want, got) }
 	if len(packed) < 4 {
@@ -175,15 +174,15 @@ func unpack(body, packed []byte, columns int, newer bool) error {
 	return nil
 }
 
-// unpacker writes one section. src is its packed form, body what lies before the section,
-// numbers scratch memory.
+// unpacker writes one section. src is its packed form, body everything before the section, numbers
+// scratch memory.
 type unpacker struct {
 	body, section, src []byte
 	numbers            *[]uint64
 	packedLine
 }
 
-// unpack reports whether src is what a writer could have written.
+// unpack reports whether src is valid.
 func (u *unpacker) unpack() bool {
 	if u.sparse && u.how != packBits && u.how != packDecimalBits {
 		return false
@@ -209,8 +208,7 @@ func (u *unpacker) unpack() bool {
 	return false
 }
 
-// packedScratch holds packed bodies between the block and the body, numbersScratch the
-// numbers of a section.
+// packedScratch is a pool for packed bodies, numbersScratch a pool for the numbers of a section.
 var (
 	packedScratch  = sync.Pool{New: func() any { return new([]byte) }}
 	numbersScratch = sync.Pool{New: func() any { return new([]uint64) }}

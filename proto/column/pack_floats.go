@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// maxExponent is the most decimal places of a packed float.
+// maxExponent is the maximum number of decimal places of a packed float.
 const maxExponent = 6
 
 var powersOf10 = [maxExponent + 1]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6}
 
-// packFloats packs floats that are k/10^e, for one e, as a base and numbers above it, in
-// bits, or in 1, 2 or 4 bytes if they repeat. Division of two integers that floats hold exactly rounds to the
-// float that is nearest to the fraction, which is what the text of the fraction parses
-// to; so each float comes back bit by bit.
+// packFloats packs floats of the form k/10^e, for one e, as a base and the differences from it: in
+// bits, or in 1, 2 or 4 bytes if they repeat. Dividing two integers that floats hold exactly rounds
+// to the float nearest to the fraction. Parsing the text of the fraction gives the same float, so
+// each float is restored bit by bit.
 func (e *encoder) packFloats(out, section []byte, c candidate, validity []byte) (_ []byte, line packedLine, ok bool) {
 	e.wide = widen(e.wide[:0], section, 8, validity)
 	exponent := exponentOf(e.wide)
@@ -70,7 +70,7 @@ func exponentOf(floats []uint64) int {
 	return e
 }
 
-// expandFloats reads what packFloats wrote in bits. A row without a value has +0.
+// expandFloats is the inverse of packFloats in bits. A row without a value gets +0.
 func (u *unpacker) expandFloats() bool {
 	if int(u.extra) > maxExponent || len(u.section)%8 != 0 {
 		return false

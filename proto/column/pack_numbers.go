@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// maxBits is the most bits of a number that is packed in bits: seven more are still one
-	// load of eight bytes.
+	// maxBits is the maximum size of a number that is packed in bits: with seven more bits it still
+	// fits a load of eight bytes.
 	maxBits = 57
-	// bitsSlack is how many bytes behind numbers in bits are read with them. The list of
-	// packed sections is longer than that.
+	// bitsSlack is how many bytes after packed numbers are read with them. The list of packed
+	// sections is longer than that.
 	bitsSlack = 8
-	// lineCost is about what a line of the list takes after compression.
+	// lineCost is the approximate size of a list entry after compression.
 	lineCost = 24
 )
 
@@ -28,7 +28,7 @@ func appendBits(out []byte, values []uint64, b int) []byte {
 	size := bitsSize(len(values), b)
 	out = slices.Grow(out, size+bitsSlack)[:start+size+bitsSlack]
 	to := out[start:]
-	acc, n := uint64(0), 0 // n bits of acc are yet to be written, fewer than 8
+	acc, n := uint64(0), 0 // n bits of acc, fewer than 8, have not been written yet
 	for _, v := range values {
 		acc |= v << n
 		n += b
@@ -41,8 +41,7 @@ func appendBits(out []byte, values []uint64, b int) []byte {
 	return out[:start+size]
 }
 
-// expandBits reads what appendBits wrote into values. Behind src are bitsSlack bytes, which
-// its capacity includes.
+// expandBits is the inverse of appendBits. src must have bitsSlack bytes of capacity after its end.
 func expandBits(values []uint64, src []byte, b int) {
 	src = src[:len(src)+bitsSlack]
 	mask := uint64(1)<<b - 1
@@ -64,7 +63,7 @@ func (u *unpacker) takeBits(src []byte, n int) ([]uint64, bool) {
 	return *u.numbers, true
 }
 
-// measure returns the largest number and how many differ from the one before.
+// measure returns the largest number, and how many numbers differ from the previous one.
 func measure(values []uint64) (most uint64, changes int) {
 	if len(values) == 0 {
 		return 0, 0
@@ -80,9 +79,9 @@ func measure(values []uint64) (most uint64, changes int) {
 	return most, changes
 }
 
-// bitsFor chooses how many bits each of n numbers takes. Compression makes about one
-// literal of what differs from the number before and next to nothing of the rest, if
-// numbers are whole bytes; so numbers that change little stay whole bytes.
+// bitsFor chooses the number of bits for each of n numbers. If numbers are whole bytes, compression
+// needs about one literal for each change and almost nothing for repetitions. So numbers that
+// change rarely stay whole bytes.
 func bitsFor(most uint64, n, changes, width int) int {
 	b := bits.Len64(most)
 	if changes*8*width < n*b {
@@ -91,7 +90,7 @@ func bitsFor(most uint64, n, changes, width int) int {
 	return b
 }
 
-// widen appends the numbers of a section; of a nullable column only the ones that are there.
+// widen appends the numbers of a section. For a nullable column it appends only the existing ones.
 func widen(values []uint64, section []byte, width uint8, validity []byte) []uint64 {
 	le := binary.LittleEndian
 	n := len(section) / int(width)
@@ -139,7 +138,7 @@ func numberAt(section []byte, i int, width uint8) uint64 {
 }
 
 // scatter writes the numbers to the rows that have one, and 0 to the others. It reports whether
-// there are as many rows as numbers.
+// there are as many such rows as numbers.
 func scatter(section []byte, values []uint64, width uint8, validity []byte) bool {
 	clear(section)
 	rows := len(section) / int(width)
@@ -166,7 +165,7 @@ func scatter(section []byte, values []uint64, width uint8, validity []byte) bool
 	return len(values) == 0
 }
 
-// packNumbers packs codes, or numbers less their base.
+// packNumbers packs codes, or numbers minus their base.
 func (e *encoder) packNumbers(out, section []byte, c candidate, validity []byte) (_ []byte, line packedLine, ok bool) {
 	e.wide = widen(e.wide[:0], section, c.width, validity)
 	width := int(c.width)
@@ -176,8 +175,8 @@ func (e *encoder) packNumbers(out, section []byte, c candidate, validity []byte)
 		return out, line, false
 	}
 	if b == 8*width {
-		// What is left is for compression. Rows without a value between others cost it two
-		// bytes or three each time.
+		// This is the estimated size after compression. Rows without a value between others cost
+		// two or three bytes each time.
 		left, packed := min(changes*(width+2), len(section)), changes*width
 		if validity == nil || left < packed+lineCost {
 			return out, line, false
@@ -189,7 +188,7 @@ func (e *encoder) packNumbers(out, section []byte, c candidate, validity []byte)
 	return appendBits(out, e.wide, b), packedLine{how: packBits, param: byte(b), extra: c.width, sparse: sparse}, true
 }
 
-// appendSparse writes where the validity lies, if rows without a value are left out.
+// appendSparse writes the position of the validity if rows without a value are left out.
 func appendSparse(out []byte, c candidate, validity []byte) ([]byte, bool) {
 	if validity == nil {
 		return out, false
@@ -197,7 +196,7 @@ func appendSparse(out []byte, c candidate, validity []byte) ([]byte, bool) {
 	return binary.LittleEndian.AppendUint32(out, uint32(c.validity)), true
 }
 
-// takeSparse takes what appendSparse wrote off src, and returns how many numbers there are.
+// takeSparse removes from src what appendSparse wrote, and returns the number of numbers.
 func (u *unpacker) takeSparse(rows int) (validity []byte, n int, ok bool) {
 	if !u.sparse {
 		return nil, rows, true
@@ -264,7 +263,7 @@ func (e *encoder) packOffsets(out, section []byte) (_ []byte, line packedLine, o
 	return out, packedLine{how: packLengths, param: width}, true
 }
 
-// expandOffsets reads lengths in bits. Lengths whose sum exceeds 32 bits give offsets that fall,
+// expandOffsets reads lengths in bits. If the sum of lengths exceeds 32 bits, offsets decrease,
 // which the check of the column finds.
 func (u *unpacker) expandOffsets() bool {
 	if len(u.section) < 8 || len(u.section)%4 != 0 {
@@ -285,8 +284,8 @@ func (u *unpacker) expandOffsets() bool {
 	return true
 }
 
-// expandLengths returns the inverse of appendLengths. Lengths whose sum exceeds 32 bits
-// give offsets that fall, which the check of the column finds.
+// expandLengths is the inverse of appendLengths. If the sum of lengths exceeds 32 bits, offsets
+// decrease, which the check of the column finds.
 func expandLengths(offsets, src []byte, param byte) bool {
 	le := binary.LittleEndian
 	if len(offsets) < 8 || len(offsets)%4 != 0 {

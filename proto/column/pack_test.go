@@ -15,7 +15,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// packedBuilder has a column for each way of packing. It never changes.
+// packedBuilder has a column for each way of packing. It must never change.
 func packedBuilder() *Builder {
 	r := rand.New(rand.NewPCG(1, 2))
 	b := &Builder{}
@@ -35,7 +35,7 @@ func packedBuilder() *Builder {
 	return b
 }
 
-// bitsBuilder has columns for all ways of packing, with rows without a value. It never changes.
+// bitsBuilder has columns for all ways of packing, with rows without a value. It must never change.
 func bitsBuilder() *Builder {
 	r := rand.New(rand.NewPCG(3, 4))
 	b := &Builder{}
@@ -111,8 +111,8 @@ func TestPackedSections(t *testing.T) {
 		}
 		return out
 	}
-	// nth returns the validity of rows of which every nth has a value, and the section
-	// without the others.
+	// nth returns the validity of rows of which every nth has a value, and the section without the
+	// other rows.
 	nth := func(n int, width uint8, section []byte) ([]byte, []byte) {
 		rows := len(section) / int(width)
 		validity := make([]byte, validitySize(rows))
@@ -130,9 +130,9 @@ func TestPackedSections(t *testing.T) {
 		name    string
 		kind    sectionKind
 		width   uint8
-		every   int // of how many rows one has a value; 0: all have
+		every   int // one of every rows has a value; 0 means all
 		section []byte
-		how     packing // 0: not packed
+		how     packing // 0 means not packed
 		size    int
 	}{
 		{"digits", textSection, 0, 0, bytes.Repeat(text("0123456789abcdef"), 20), packHex, 160},
@@ -267,7 +267,7 @@ func TestPackedSections(t *testing.T) {
 	}
 }
 
-// TestPackedLies gives packed bodies whose list is wrong.
+// TestPackedLies reads packed bodies with a wrong list.
 func TestPackedLies(t *testing.T) {
 	src := packedBuilder().Encode(nil, goldenHeader)
 	packed, err := s2.Decode(nil, src[headerSize:])
@@ -300,7 +300,7 @@ func TestPackedLies(t *testing.T) {
 		bad := append(bytes.Clone(src[:headerSize]), s2.Encode(nil, inner)...)
 		binary.LittleEndian.PutUint32(bad[offBlock:], uint32(len(bad)-headerSize))
 		binary.LittleEndian.PutUint32(bad[offCRC:], checksum(bad))
-		if _, err := Decode(bad, nil); err == nil || !strings.Contains(err.Error(), "corrupt") {
+		if _, err := Decode(bad, nil); err == nil || !strings.Contains(err.Error(), "damaged") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

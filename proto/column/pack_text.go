@@ -7,8 +7,8 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// lettersSample is how much of a text is compressed to see whether two letters to a byte
-// are better.
+// lettersSample is how much of a text is compressed to find out whether packing two letters to a
+// byte is better.
 const lettersSample = 4 << 10
 
 // packText packs byte strings of a small alphabet.
@@ -25,7 +25,7 @@ func (e *encoder) packText(out, section []byte) (_ []byte, line packedLine, ok b
 	return e.appendLetters(out, section)
 }
 
-// hexValue is the value of a lower-case hexadecimal digit, 0xff of any other byte.
+// hexValue is the value of a lower-case hexadecimal digit, and 0xff for any other byte.
 var hexValue = func() (t [256]byte) {
 	for i := range t {
 		t[i] = 0xff
@@ -45,7 +45,7 @@ var hexDigits = func() (t [256]uint16) {
 	return t
 }()
 
-// appendHex packs digits; a last one without a partner is the high half of a byte.
+// appendHex packs digits. A last digit without a partner is the high half of a byte.
 func appendHex(out, digits []byte) ([]byte, bool) {
 	start := len(out)
 	out = slices.Grow(out, (len(digits)+1)/2)[:start+(len(digits)+1)/2]
@@ -90,10 +90,11 @@ func expandHex(digits, src []byte) bool {
 	return true
 }
 
-// appendLetters packs bytes of at most 16 kinds, as in addresses and numbers: the
-// kinds, and then the number of each byte's kind, two to a byte, the first in the high half.
+// appendLetters packs bytes with at most 16 different values, as in addresses and numbers. It
+// writes the values, and then the number of each byte's value, two to a byte, the first in the high
+// half.
 func (e *encoder) appendLetters(out, section []byte) (_ []byte, line packedLine, ok bool) {
-	var number [256]uint8 // of a byte's kind, and 1; 0 if it did not occur yet
+	var number [256]uint8 // number of a byte's value plus 1; 0 if it has not occurred yet
 	var kinds [16]byte
 	n := 0
 	for _, c := range section {

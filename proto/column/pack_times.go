@@ -9,20 +9,20 @@ import (
 const (
 	// timeLength is the length of a time as text without a fraction: 2026-01-05T00:16:56.
 	timeLength = 19
-	// maxTimeLength bounds a fraction and what stands behind it.
+	// maxTimeLength is the maximum length of a time with its fraction and suffix.
 	maxTimeLength = 40
-	// firstYear and lastYear are of packed times: nanoseconds of all of them fit 64 bits.
+	// firstYear and lastYear limit packed times, so that their nanoseconds fit 64 bits.
 	firstYear, lastYear = 1700, 2200
 )
 
-// timeForm is what times as text have in common: how many digits the fraction has, and all
-// that is not a digit.
+// timeForm is what the times of a section have in common: the number of digits of the fraction, and
+// everything that is not a digit.
 type timeForm struct {
 	length, digits int
-	unit           int64 // of a second: 10^digits
+	unit           int64 // units in a second: 10^digits
 }
 
-// formOf returns the form of a text like 2026-01-05T00:16:56.232Z, to the end of it.
+// formOf returns the form of a text such as 2026-01-05T00:16:56.232Z, which must be the whole text.
 func formOf(text []byte) (f timeForm, ok bool) {
 	if len(text) < timeLength || len(text) > maxTimeLength || text[4] != '-' || text[7] != '-' || text[13] != ':' ||
 		text[16] != ':' {
@@ -40,8 +40,8 @@ func formOf(text []byte) (f timeForm, ok bool) {
 
 func isDigit(c byte) bool { return c-'0' <= 9 }
 
-// fraction returns where the digits of the fraction begin, and so how much two texts of the
-// same second have in common.
+// fraction returns where the digits of the fraction start, which is the length of the common prefix
+// of two texts of the same second.
 func (f timeForm) fraction() int {
 	if f.digits == 0 {
 		return timeLength
@@ -49,7 +49,7 @@ func (f timeForm) fraction() int {
 	return timeLength + 1
 }
 
-// number reads n digits; ok stays as it is or becomes false.
+// number reads n digits. If they are not digits, it sets ok to false.
 func number(text []byte, ok *bool) (v int64) {
 	for _, c := range text {
 		*ok = *ok && isDigit(c)
@@ -58,8 +58,7 @@ func number(text []byte, ok *bool) (v int64) {
 	return v
 }
 
-// second returns the seconds since 1970 that a text names, and whether it is exactly how
-// they are written.
+// second returns the seconds since 1970 of a text, and whether formatting them gives the same text.
 func (f timeForm) second(text []byte) (int64, bool) {
 	ok := true
 	year, month, day := number(text[:4], &ok), number(text[5:7], &ok), number(text[8:10], &ok)
@@ -74,10 +73,10 @@ func (f timeForm) second(text []byte) (int64, bool) {
 	return t.Unix(), true
 }
 
-// appendTimes packs texts that are times of one form: the first as it is, of the others
-// the differences in bits, as their signs want it.
+// appendTimes packs texts that are times of one form: the first text unchanged, and the differences
+// of the others in bits, with or without a sign bit.
 func (e *encoder) appendTimes(out, section []byte) (_ []byte, line packedLine, ok bool) {
-	// All values of one length: the first ends where the second repeats its form.
+	// All values have one length. The first ends where the second repeats its form.
 	length := repeats(section)
 	if length == 0 || len(section)%length != 0 {
 		return out, line, false
@@ -110,7 +109,7 @@ func (e *encoder) appendTimes(out, section []byte) (_ []byte, line packedLine, o
 		e.wide = append(e.wide, zigzag)
 		some, last = some|zigzag, now
 		if len(e.wide) == 1 {
-			some = 0 // of the first nothing is needed
+			some = 0 // the first time needs no difference
 		}
 	}
 	b := bits.Len64(some)
@@ -127,8 +126,8 @@ func (f timeForm) alike(a, b []byte) bool {
 		(f.digits == 0 || a[timeLength] == b[timeLength])
 }
 
-// repeats returns the length of the first time of a section if a second one may begin
-// behind it, else 0.
+// repeats returns the length of the first time of a section if a second one may start after it, and
+// otherwise 0.
 func repeats(section []byte) int {
 	for n := timeLength; n <= maxTimeLength && n+timeLength <= len(section); n++ {
 		if next := section[n:]; next[4] == '-' && next[7] == '-' && next[13] == ':' && next[16] == ':' {
@@ -185,7 +184,7 @@ func (u *unpacker) expandTimes() bool {
 	return ok
 }
 
-// putSecond writes seconds since 1970 as text, and reports whether they are in bounds.
+// putSecond writes seconds since 1970 as text, and reports whether they are within the limits.
 func putSecond(text []byte, second int64) bool {
 	t := time.Unix(second, 0).UTC()
 	if t.Year() < firstYear || t.Year() > lastYear {

@@ -18,13 +18,13 @@ type Values interface {
 	Bytes(row int) []byte
 }
 
-// Partitioner returns the partition, of n, of each row of a table that merges rows, so
-// that all rows of one primary key are in one. The rule is part of how tables are stored:
-// readers and writers must agree on it, and it cannot change.
+// Partitioner returns the partition, of n, of each row of a table that merges rows. All rows of one
+// primary key are in one partition. The rule is part of how tables are stored: readers and writers
+// must agree on it, and it cannot change.
 //
-// It uses the tags that are not null, in the order of their column ids: a tag that the
-// table gets later changes nothing for rows that lack it. For a row without any it uses the time
-// index. It may not be used concurrently.
+// It uses the non-null tags in the order of their column ids, so a tag that is added later changes
+// nothing for rows that lack it. For a row without tags it uses the time index. It may not be used
+// concurrently.
 type Partitioner struct {
 	n    int
 	tags []keyColumn
@@ -35,10 +35,10 @@ type Partitioner struct {
 type keyColumn struct {
 	id     uint32
 	typ    schema.Type
-	values Values // nil: all null
+	values Values // nil means all null
 }
 
-// NewPartitioner returns the rule for a table in n partitions. Of must not be called before Use.
+// NewPartitioner returns the rule for a table with n partitions. Use must be called before Of.
 func NewPartitioner(t *schema.Table, n int) *Partitioner {
 	p := &Partitioner{n: n}
 	for i := range t.Columns {
@@ -53,7 +53,7 @@ func NewPartitioner(t *schema.Table, n int) *Partitioner {
 	return p
 }
 
-// Use has it look at other rows: values has the column of an id, or nil.
+// Use sets the rows: values returns the column with an id, or nil.
 func (p *Partitioner) Use(values func(id uint32) Values) {
 	for i := range p.tags {
 		p.tags[i].values = values(p.tags[i].id)
@@ -61,7 +61,7 @@ func (p *Partitioner) Use(values func(id uint32) Values) {
 	p.time.values = values(p.time.id)
 }
 
-// Of returns the partition of a row, from 0 on.
+// Of returns the partition of a row, counted from 0.
 func (p *Partitioner) Of(row int) int {
 	if p.n <= 1 {
 		return 0
@@ -93,7 +93,7 @@ func (p *Partitioner) add(c *keyColumn, row int) {
 	}
 }
 
-// canonical returns the same for numbers that some call equal: zeros, and all that are none.
+// canonical returns the same number for values that count as equal: both zeros, and all NaNs.
 func canonical(f float64) uint64 {
 	switch {
 	case f == 0:

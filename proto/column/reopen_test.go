@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestReopen makes batches again from their memory.
+// TestReopen reopens batches from their memory.
 func TestReopen(t *testing.T) {
 	sources := [][]byte{golden(t, "v1.batch", nil)}
 	for seed := range uint64(8) {
@@ -31,7 +31,8 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-// TestReopenLies gives memory that is not a batch, or another one: an error, no panic.
+// TestReopenLies reopens memory that is not a batch, or another one. It must return an error and
+// not panic.
 func TestReopenLies(t *testing.T) {
 	want, err := Decode(golden(t, "v1.batch", nil), nil)
 	if err != nil {

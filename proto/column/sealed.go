@@ -8,30 +8,30 @@ import (
 	"cordwood/proto/schema"
 )
 
-// Sealed is some rows of a Builder, encoded before the ids of their columns and the batch
-// that they become are known. It takes the memory of an encoded batch, which is mostly a
-// small part of what the rows took in the builder.
+// Sealed is a set of rows of a Builder, encoded before the ids of their columns and of their batch
+// are known. It needs the memory of an encoded batch, which is usually a small part of the rows'
+// memory in the builder.
 //
-// A Sealed is immutable, except for the ids of its columns, which are the builder's, and for
-// their types: an Int64 column without negative values may become UInt64, and one of integers
+// A Sealed is immutable, except for the ids and types of its columns, which are shared with the
+// builder: an Int64 column without negative values may become UInt64, and a column of integers
 // Float64 (Col.Widen).
 type Sealed struct {
 	rows, bytes int
 	batch       []byte
-	// cols are the builder's columns that have a value in these rows, ids what batch has for
-	// them: the id that the column had, or a number from firstPlace on.
+	// cols are the builder's columns that have a value in these rows. ids are the ids of these
+	// columns in batch: the id that the column had, or a number from firstPlace on.
 	cols  []*Col
 	ids   []uint32
 	types []schema.Type
 }
 
-// firstPlace is the id in Sealed.batch of the first column that had none.
+// firstPlace is the id in Sealed.batch of the first column without an id.
 const firstPlace = 1 << 31
 
-// Seal takes the complete rows out of b and returns them encoded. The columns stay, pinned, for
-// more rows. There must be no row under way.
+// Seal removes the complete rows from b and returns them encoded. The columns stay, pinned, for
+// more rows. There must be no unfinished row.
 //
-// Col.PastRows and Col.PastNulls count the rows that are gone.
+// Col.PastRows and Col.PastNulls count the removed rows.
 func (b *Builder) Seal() *Sealed {
 	s := &Sealed{rows: b.rows}
 	for _, c := range b.cols {
@@ -63,14 +63,14 @@ func (b *Builder) Seal() *Sealed {
 	return s
 }
 
-// swap exchanges the ids of the columns and the ids in ids.
+// swap exchanges the ids of the columns with those in ids.
 func (s *Sealed) swap() {
 	for i, c := range s.cols {
 		c.ID, s.ids[i] = s.ids[i], c.ID
 	}
 }
 
-// same reports whether the columns have the ids and types that batch has for them.
+// same reports whether the columns have the ids and types that they have in batch.
 func (s *Sealed) same() bool {
 	for i, c := range s.cols {
 		if c.ID != s.ids[i] || c.Type != s.types[i] {
@@ -83,13 +83,13 @@ func (s *Sealed) same() bool {
 // Rows returns the number of rows.
 func (s *Sealed) Rows() int { return s.rows }
 
-// Size returns the memory that s takes, in bytes.
+// Size returns the memory of s in bytes.
 func (s *Sealed) Size() int { return cap(s.batch) + 13*cap(s.cols) + 128 }
 
 // ByteSize estimates the memory that the rows took in the builder, in bytes.
 func (s *Sealed) ByteSize() int { return s.bytes }
 
-// Append appends the rows as a batch, as EncodeRange does. The columns must have their ids.
+// Append appends the rows as a batch, as EncodeRange does. The columns must have ids.
 func (s *Sealed) Append(dst []byte, h Header) ([]byte, error) {
 	if s.same() && (h.Protocol == 0 || h.Protocol >= metapb.ProtocolPacking) {
 		start := len(dst)
@@ -104,7 +104,7 @@ func (s *Sealed) Append(dst []byte, h Header) ([]byte, error) {
 	return b.Encode(dst, h), nil
 }
 
-// restamp writes what h says of itself over the header of an encoded batch.
+// restamp replaces the fields of h in the header of an encoded batch.
 func restamp(batch []byte, h Header) {
 	le := binary.LittleEndian
 	le.PutUint64(batch[offTable:], h.TableID)
@@ -115,11 +115,11 @@ func restamp(batch []byte, h Header) {
 	le.PutUint32(batch[offCRC:], checksum(batch))
 }
 
-// Builder returns the rows in a builder of their own, under the ids that the columns have now.
+// Builder returns the rows in a separate builder, with the present ids of the columns.
 func (s *Sealed) Builder() (*Builder, error) {
 	batch, err := Decode(s.batch, nil)
 	if err != nil {
-		return nil, fmt.Errorf("rows that were encoded a moment ago: %w", err)
+		return nil, fmt.Errorf("decode sealed rows: %w", err)
 	}
 	b := &Builder{}
 	for i, c := range s.cols {
@@ -127,7 +127,7 @@ func (s *Sealed) Builder() (*Builder, error) {
 		to.Pin()
 		v := batch.Column(s.ids[i])
 		if v == nil {
-			return nil, fmt.Errorf("rows that were encoded a moment ago: column %q is not there", c.Name)
+			return nil, fmt.Errorf("decode sealed rows: column %q is missing", c.Name)
 		}
 		for row := range s.rows {
 			to.SetFrom(row, v, row)
@@ -137,13 +137,13 @@ func (s *Sealed) Builder() (*Builder, error) {
 	return b, nil
 }
 
-// PastRows returns the number of rows that Seal took out of the builder so far.
+// PastRows returns the number of rows that Seal has removed from the builder.
 func (b *Builder) PastRows() int { return b.past }
 
-// PastNulls returns the number of rows without a value in the column among the rows that Seal took.
+// PastNulls returns how many of the rows that Seal removed have no value in the column.
 func (c *Col) PastNulls() int { return c.pastNulls }
 
-// Below returns the number of rows that Seal did not take and that have an integer below limit.
+// Below returns how many of the rows that Seal did not remove have an integer below limit.
 func (c *Col) Below(limit int64) (n int) {
 	for row, v := range c.fixed[:c.n] {
 		if int64(v) < limit && !c.IsNull(row) {
@@ -153,5 +153,5 @@ func (c *Col) Below(limit int64) (n int) {
 	return n
 }
 
-// Used reports whether a row has a value in the column, even one that Seal took.
+// Used reports whether any row has a value in the column, including rows that Seal removed.
 func (c *Col) Used() bool { return c.n > c.nulls || c.past > c.pastNulls }

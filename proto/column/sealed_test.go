@@ -9,7 +9,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// sealing makes a builder with some rows in two sealed parts, and the same rows in one piece.
+// sealing returns a builder with some rows in two sealed parts, and the same rows in one builder.
 func sealing(t *testing.T, ids bool) (b *Builder, parts []*Sealed, whole []*Builder) {
 	t.Helper()
 	b = &Builder{}
@@ -64,8 +64,8 @@ func sealing(t *testing.T, ids bool) (b *Builder, parts []*Sealed, whole []*Buil
 	return b, parts, whole
 }
 
-// What was sealed is, as a batch, what the same rows are that were not, whether their columns
-// had ids by then or got them, or others, later.
+// TestSealed checks that sealed rows give the same batch as rows that were not sealed, whether
+// their columns had ids then or got them, or other ids, later.
 func TestSealed(t *testing.T) {
 	for _, ids := range []bool{true, false} {
 		b, parts, whole := sealing(t, ids)
@@ -101,7 +101,7 @@ func TestSealed(t *testing.T) {
 	}
 }
 
-// The row that follows sealed ones is dropped as any other, and its columns with it.
+// A row after sealed ones is dropped like any other, together with its columns.
 func TestSealThenDrop(t *testing.T) {
 	b, _, _ := sealing(t, true)
 	cols := len(b.Cols())
@@ -117,7 +117,8 @@ func TestSealThenDrop(t *testing.T) {
 	}
 }
 
-// Rows that are alike take a small part of the memory once they are sealed.
+// TestSealedIsSmall checks that similar rows need only a small part of the memory after they are
+// sealed.
 func TestSealedIsSmall(t *testing.T) {
 	b := &Builder{}
 	at := b.Add(schema.Column{ID: 1, Name: "at", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp})

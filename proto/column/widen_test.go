@@ -7,8 +7,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// TestIntegersAreKnown takes rows back and seals rows at random, and compares what is known of the integers with
-// the integers themselves.
+// TestIntegersAreKnown removes and seals rows at random, and compares what is known about the
+// integers with the integers.
 func TestIntegersAreKnown(t *testing.T) {
 	values := []int64{0, 1, -1, 1 << 53, -1 << 53, 1<<53 + 1, -1<<53 - 1, 1<<62 + 1}
 	for seed := range uint64(500) {
@@ -61,7 +61,7 @@ func TestIntegersAreKnown(t *testing.T) {
 	}
 }
 
-// TestWiden widens a column in the midst of its rows, and takes that back.
+// TestWiden widens a column between its rows, and reverts that.
 func TestWiden(t *testing.T) {
 	b := &Builder{}
 	c := b.Add(schema.Column{ID: 1, Type: schema.Int64})
@@ -71,7 +71,7 @@ func TestWiden(t *testing.T) {
 	end() // null
 	c.SetInt(2, -1<<53)
 	end()
-	for _, finish := range []bool{false, true} { // as a record does that grows too large
+	for _, finish := range []bool{false, true} { // as for a record that becomes too large
 		c.Widen()
 		c.SetFloat(3, 0.5)
 		end()
@@ -92,7 +92,7 @@ func TestWiden(t *testing.T) {
 		t.Errorf("%v %v %v", c.Float(0), c.Float(2), c.Float(3))
 	}
 
-	// Rows of before go into what the column has become.
+	// Earlier rows are converted to the new type of the column.
 	old := &Builder{}
 	o := old.Add(schema.Column{ID: 1, Type: schema.Uint64})
 	o.SetInt(0, 3)

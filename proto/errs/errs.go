@@ -1,7 +1,6 @@
-// Package errs is the one list of error kinds of the project: what a client sees
-// as a numeric code and an HTTP status, and what travels between roles as a gRPC
-// status. An error made here may cross any number of processes and come out as it
-// went in.
+// Package errs defines the error kinds of the project: clients see a numeric code and an HTTP
+// status, and between roles errors are sent as a gRPC status. An error of this package may cross
+// any number of processes and arrives unchanged.
 package errs
 
 import (
@@ -59,8 +58,8 @@ const (
 	PermissionDenied          Code = 7006
 )
 
-// Reason narrows an error between a shard and its writers: it decides
-// whether, and how, the write may be tried again. Empty for all other errors.
+// Reason classifies an error between a shard and its writers: it decides whether and how the write
+// may be tried again. It is empty for all other errors.
 type Reason string
 
 const (
@@ -108,8 +107,8 @@ func New(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Msg: fmt.Sprintf(format, args...)}
 }
 
-// Wrap returns an error of the given code whose text ends in the text of err.
-// If err already carries a code, its code is kept.
+// Wrap returns an error of the given code whose text ends with the text of err. If err already has
+// a code, its code is kept.
 func Wrap(code Code, err error, format string, args ...any) *Error {
 	w := &Error{Code: code, Msg: fmt.Sprintf(format, args...) + ": " + err.Error(), Err: err}
 	if e := (*Error)(nil); errors.As(err, &e) {
@@ -158,8 +157,8 @@ func From(err error) *Error {
 	return &Error{Code: Unknown, Msg: err.Error(), Err: err}
 }
 
-// ContextCode returns the code for an ended context, whose Err is err: DeadlineExceeded if its time
-// was up, else Cancelled.
+// ContextCode returns the code for an ended context with the error err: DeadlineExceeded if its
+// deadline passed, and otherwise Cancelled.
 func ContextCode(err error) Code {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return DeadlineExceeded

@@ -53,9 +53,9 @@ func ToGRPC(err error) error {
 	return st.Err()
 }
 
-// FromGRPC returns the inverse of ToGRPC. A status that did not come from ToGRPC, such
-// as a broken connection, becomes ShardUnreachable with reason OutcomeUnknown, or
-// the code for cancellation or deadline.
+// FromGRPC is the inverse of ToGRPC. A status that did not come from ToGRPC, such as the status of
+// a broken connection, becomes ShardUnreachable with reason OutcomeUnknown, or the code for
+// cancellation or deadline.
 func FromGRPC(err error) error {
 	if err == nil {
 		return nil
@@ -101,7 +101,7 @@ func FromGRPC(err error) error {
 	return e
 }
 
-// cutDialing leaves out what gRPC puts around the error of a dialer.
+// cutDialing removes gRPC's text around the error of a dialer.
 func cutDialing(msg string) string {
 	const before = "Error while dialing: "
 	if i := strings.LastIndex(msg, before); i >= 0 {

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// TestDialing leaves gRPC's words out of why a node cannot be reached.
+// TestDialing checks that gRPC's text is removed from the reason why a node cannot be reached.
 func TestDialing(t *testing.T) {
 	const refused = "node n2 (10.0.0.2:4001): dial tcp 10.0.0.2:4001: connect: connection refused"
 	for text, want := range map[string]string{

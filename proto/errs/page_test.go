@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write the table of docs/errors.md anew")
 
-// TestExplanationsAreAll requires an explanation of every code, in the order of the numbers.
+// TestExplanationsAreAll checks that every code has an explanation, in the order of the numbers.
 func TestExplanationsAreAll(t *testing.T) {
 	source, err := os.ReadFile("errs.go")
 	if err != nil {
@@ -42,7 +42,7 @@ func TestExplanationsAreAll(t *testing.T) {
 
 const errorsPage = "../../docs/errors.md"
 
-// TestErrorsPage holds docs/errors.md against Explanations.
+// TestErrorsPage compares docs/errors.md with Explanations.
 func TestErrorsPage(t *testing.T) {
 	before, err := os.ReadFile(errorsPage)
 	if err != nil {

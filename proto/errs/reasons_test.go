@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestReasonsAreAll: who decides by reasons is tested over Reasons, so it must have all.
+// TestReasonsAreAll checks that Reasons lists every reason, because other tests rely on it.
 func TestReasonsAreAll(t *testing.T) {
 	source, err := os.ReadFile("errs.go")
 	if err != nil {

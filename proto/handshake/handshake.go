@@ -1,7 +1,7 @@
-// Package handshake is what the first exchange on a connection between nodes has in
-// common, whatever the connection is for: names of up to 255 bytes, and an answer that
-// chooses a protocol version or refuses in words. The bytes are described in the
-// FORMAT.md of the packages that use it.
+// Package handshake implements the common part of the first exchange on connections between nodes,
+// whatever the connection is for: names of up to 255 bytes, and an answer that chooses a protocol
+// version or refuses with a reason. The FORMAT.md pages of the packages that use it describe the
+// bytes.
 package handshake
 
 import (
@@ -14,20 +14,20 @@ import (
 	"time"
 )
 
-// MaxName bounds a name, MaxReason the text of a refusal; both in bytes. MagicBytes is
-// the size of what an exchange begins with.
+// MaxName is the maximum length of a name, MaxReason of a refusal's text; both in bytes. MagicBytes
+// is the size of the magic at the start of an exchange.
 const (
 	MaxName    = 255
 	MaxReason  = 1024
 	MagicBytes = 4
 )
 
-// ErrRefused is the error of a connection that the other node does not want: it belongs
-// to another cluster, is another node than was meant, or speaks other versions. To try
-// again without a change is of no use.
+// ErrRefused is the error for a connection that the other node refuses: it belongs to another
+// cluster, is another node than intended, or supports other versions. Trying again without a change
+// does not help.
 var ErrRefused = errors.New("the other node refused the connection")
 
-// AppendNames appends names, each behind its size. They must not be longer than MaxName.
+// AppendNames appends names, each after its length. They must not be longer than MaxName.
 func AppendNames(b []byte, names ...string) []byte {
 	for _, s := range names {
 		b = append(b, byte(len(s)))
@@ -36,7 +36,7 @@ func AppendNames(b []byte, names ...string) []byte {
 	return b
 }
 
-// ReadNames reads what AppendNames appended.
+// ReadNames reads names that AppendNames appended.
 func ReadNames(r io.Reader, names ...*string) error {
 	for _, s := range names {
 		var size [1]byte
@@ -52,8 +52,7 @@ func ReadNames(r io.Reader, names ...*string) error {
 	return nil
 }
 
-// Answer writes the version that was chosen, or 0 and the reason, of at most MaxReason
-// bytes, why there is none.
+// Answer writes the chosen version, or 0 and a reason of at most MaxReason bytes.
 func Answer(w io.Writer, magic string, version uint16, reason string) error {
 	b := append(make([]byte, 0, MagicBytes+4+len(reason)), magic...)
 	b = binary.LittleEndian.AppendUint16(b, version)
@@ -62,8 +61,8 @@ func Answer(w io.Writer, magic string, version uint16, reason string) error {
 	return err
 }
 
-// ReadAnswer reads an answer, which must choose a version of the given range. The error
-// wraps ErrRefused if the other side refuses.
+// ReadAnswer reads an answer, which must choose a version in the given range. The error wraps
+// ErrRefused if the other side refuses.
 func ReadAnswer(r io.Reader, magic string, lowest, highest uint16) error {
 	var head [MagicBytes + 4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -89,7 +88,7 @@ func ReadAnswer(r io.Reader, magic string, lowest, highest uint16) error {
 	return nil
 }
 
-// During runs an exchange on conn, which fails when ctx ends.
+// During runs an exchange on conn. It fails when ctx ends.
 func During(ctx context.Context, conn net.Conn, exchange func() error) error {
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	err := exchange()

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestNames reads what was appended, also the longest name.
+// TestNames reads names that were appended, including the longest name.
 func TestNames(t *testing.T) {
 	want := []string{"", "n1", strings.Repeat("x", MaxName)}
 	b := AppendNames(nil, want...)
@@ -31,14 +31,14 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestReadAnswer tells a choice from a refusal and from what is not an answer.
+// TestReadAnswer distinguishes a choice, a refusal, and bytes that are not an answer.
 func TestReadAnswer(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		version uint16
 		reason  string
 		refused bool
-		text    string // of the error; empty: none
+		text    string // text in the error; empty means no error
 	}{
 		{"chosen", 2, "", false, ""},
 		{"refused", 0, "another cluster", true, "another cluster"},
@@ -65,7 +65,7 @@ func TestReadAnswer(t *testing.T) {
 	}
 }
 
-// TestDuring ends an exchange with the context, although the other side is silent.
+// TestDuring checks that an exchange ends with the context although the other side is silent.
 func TestDuring(t *testing.T) {
 	here, there := net.Pipe()
 	defer here.Close()

@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// Group is what a process remembers of one raft group: which node leads it.
+// Group remembers which node leads a raft group, for one process.
 type Group struct {
 	nodes *Nodes
 
 	mu     sync.Mutex // guards the rest; not held across a call
-	leader string     // the node that last answered as leader, or was named; "" if not known
-	// lost is since when no node answered as leader; zero: one did last.
+	leader string     // the node that last answered as leader, or was named as one; "" if not known
+	// lost is since when no node has answered as leader; zero if the last call found one.
 	lost time.Time
-	// found is closed when one does again.
+	// found is closed when a node answers as leader again.
 	found chan struct{}
-	// scouted: a search that waits looks for the leader soon, and others need not.
+	// scouted means that one waiting search will look for the leader soon, so others need not.
 	scouted bool
 }
 
-// NewGroup returns a group about which nothing is known yet, whose nodes are among those given.
+// NewGroup returns a group without knowledge of its leader. Its nodes are among the given ones.
 func NewGroup(nodes *Nodes) *Group { return &Group{nodes: nodes, found: make(chan struct{})} }
 
-// Order lists the group's members as they are to be called: the presumed leader first, also
-// if it is not among them, and last the members that did not answer lately.
+// Order returns the group's members in the order in which to call them: the presumed leader first,
+// even if it is not among them, and members that did not answer recently last.
 func (g *Group) Order(members []string) []string {
 	leader := g.Leader()
 	if len(members) == 0 || len(members) == 1 && (leader == "" || leader == members[0]) {
@@ -59,7 +59,7 @@ func (g *Group) Leader() string {
 	return g.leader
 }
 
-// Found notes that a node answered as the leader.
+// Found records that a node answered as the leader.
 func (g *Group) Found(node string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -70,7 +70,7 @@ func (g *Group) Found(node string) {
 	g.leader, g.lost = node, time.Time{}
 }
 
-// replace notes that a node does not lead, and which one it named; "": none.
+// replace records that a node does not lead, and which node it named, or "".
 func (g *Group) replace(node, named string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -81,7 +81,7 @@ func (g *Group) replace(node, named string) {
 	}
 }
 
-// leaderless notes that no node answered as the leader in a whole round.
+// leaderless records that no node answered as the leader in a whole round.
 func (g *Group) leaderless() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -90,7 +90,7 @@ func (g *Group) leaderless() {
 	}
 }
 
-// Leaderless returns how long no node has answered as the leader; 0: one did last.
+// Leaderless returns how long no node has answered as the leader, or 0 if the last call found one.
 func (g *Group) Leaderless() time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -100,15 +100,15 @@ func (g *Group) Leaderless() time.Duration {
 	return time.Since(g.lost)
 }
 
-// A group counts as ailing once it has lacked a leader for ailingAfter, and for ailingFor
-// then, before one caller is sent to find out.
+// A group counts as ailing once it has had no leader for ailingAfter. After each ailingFor, one
+// caller is sent to test it.
 const (
 	ailingAfter = time.Second
 	ailingFor   = 5 * time.Second
 )
 
-// Ailing reports whether the group has lacked a leader for a while, so that work is better
-// taken elsewhere. Every few seconds it is false for one caller, which finds out.
+// Ailing reports whether the group has had no leader for a while, so that work should go elsewhere
+// if possible. Every few seconds it returns false for one caller, which then tests the group.
 func (g *Group) Ailing() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -123,11 +123,11 @@ func (g *Group) Ailing() bool {
 	return since > ailingAfter
 }
 
-// scoutEvery is how long, at most, no search looks for a leader that searches wait for.
+// scoutEvery is the maximum time between two attempts to find a leader for which searches wait.
 const scoutEvery = 200 * time.Millisecond
 
-// await waits for about pause, or until another search has found the leader. One of the searches
-// that wait waits for scoutEvery at most. False: ctx ended, or would end, before.
+// await waits for about pause, or until another search has found the leader. One of the waiting
+// searches waits for at most scoutEvery. It returns false if ctx ended, or would end earlier.
 func (g *Group) await(ctx context.Context, pause time.Duration) bool {
 	g.mu.Lock()
 	found, scout := g.found, !g.scouted && pause > scoutEvery
@@ -145,10 +145,11 @@ func (g *Group) await(ctx context.Context, pause time.Duration) bool {
 	return sleep(ctx, jitter(pause), found)
 }
 
-// jitter spreads d by a quarter either way.
+// jitter changes d randomly by up to a quarter.
 func jitter(d time.Duration) time.Duration { return d*3/4 + rand.N(d/2+1) }
 
-// sleep pauses for d, or until early is closed. False: ctx ended, or would end, before.
+// sleep pauses for d, or until early is closed. It returns false if ctx ended, or would end
+// earlier.
 func sleep(ctx context.Context, d time.Duration, early <-chan struct{}) bool {
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= d {
 		return false

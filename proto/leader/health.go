@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// minTry is the least time that a node gets for one bounded call.
+	// minTry is the minimum time limit of a call.
 	minTry = time.Second
 	// tryFactor is how many times longer than usual a call may take.
 	tryFactor = 8
-	// avoidFirst and avoidMost bound the time for which a node that did not answer is
-	// called after all others.
+	// avoidFirst and avoidMost are the first and the maximum time for which a node that did not
+	// answer is called after all others.
 	avoidFirst = time.Second
 	avoidMost  = 15 * time.Second
 )
 
-// Nodes is what a process has seen of the nodes that it calls. The zero value is ready.
+// Nodes records the health of the nodes that a process calls. The zero value is ready to use.
 type Nodes struct{ byID sync.Map } // string → *Health
 
-// Health returns what is known of a node.
+// Health returns the health of a node.
 func (n *Nodes) Health(node string) *Health {
 	if h, ok := n.byID.Load(node); ok {
 		return h.(*Health)
@@ -35,7 +35,7 @@ func (n *Nodes) Health(node string) *Health {
 	return h.(*Health)
 }
 
-// DownLast sorts nodes so that the ones that did not answer lately come last.
+// DownLast sorts nodes so that those that did not answer recently come last.
 func (n *Nodes) DownLast(nodes []string) {
 	now := time.Now()
 	rank := func(id string) int {
@@ -47,8 +47,8 @@ func (n *Nodes) DownLast(nodes []string) {
 	slices.SortStableFunc(nodes, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
 }
 
-// Call makes one call to a node, bounded in time unless bound is 0, and notes in the node's
-// health whether it answered. late reports that it did not within bound.
+// Call makes one call to a node, with a time limit unless bound is 0, and records in the node's
+// health whether it answered. late means that it did not answer within bound.
 func (n *Nodes) Call(
 	ctx context.Context, node string, conn grpc.ClientConnInterface, bound time.Duration, call func(context.Context) error,
 ) (late bool, err error) {
@@ -73,16 +73,16 @@ func (n *Nodes) Call(
 	return late, err
 }
 
-// Health is what a process has seen of a node: whether it answers, and how fast. Latency
-// matters too: a node whose disk hangs takes connections as if it were well.
+// Health records whether a node answers, and how fast. Latency matters too: a node whose disk hangs
+// accepts connections as if it worked.
 type Health struct {
 	mu       sync.Mutex    // guards the rest
 	usual    time.Duration // a moving average of successful calls
-	failures int           // in a row
-	until    time.Time     // it is called last until then
+	failures int           // consecutive failures
+	until    time.Time     // until then it is called last
 }
 
-// answered notes a call that succeeded, and how long it took.
+// answered records a successful call and its duration.
 func (h *Health) answered(took time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -93,14 +93,14 @@ func (h *Health) answered(took time.Duration) {
 	h.failures, h.until = 0, time.Time{}
 }
 
-// spoke notes that a node answered, even if with a refusal.
+// spoke records that a node answered, even with a refusal.
 func (h *Health) spoke() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.failures, h.until = 0, time.Time{}
 }
 
-// Silent notes that a node did not answer in time, or could not be reached.
+// Silent records that a node did not answer in time, or could not be reached.
 func (h *Health) Silent() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -108,8 +108,8 @@ func (h *Health) Silent() {
 	h.failures++
 }
 
-// avoided reports whether the node is to be called after all others. When its time is over,
-// one caller finds out how it is now; for the others it is avoided a little longer.
+// avoided reports whether the node should be called after all others. When its time is over, one
+// caller tests it; for others it is avoided a little longer.
 func (h *Health) avoided(now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -123,22 +123,22 @@ func (h *Health) avoided(now time.Time) bool {
 	return false
 }
 
-// Down reports whether the node did not answer lately. It sends nothing to find out.
+// Down reports whether the node did not answer recently. It sends nothing.
 func (h *Health) Down(now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.failures > 0 && now.Before(h.until)
 }
 
-// TryTimeout returns how long the node may take for one call, at most most.
+// TryTimeout returns the time limit of one call to the node, at most most.
 func (h *Health) TryTimeout(most time.Duration) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return min(max(tryFactor*h.usual, minTry), most)
 }
 
-// Wake has a connection tried again now, rather than after the pause of gRPC, which grows
-// with every failure: a node that was away a moment ago may be back.
+// Wake makes a connection retry now. Otherwise gRPC would pause, longer after every failure,
+// although the node may be back.
 func Wake(conn grpc.ClientConnInterface) {
 	if c, ok := conn.(interface{ ResetConnectBackoff() }); ok {
 		c.ResetConnectBackoff()

@@ -1,11 +1,11 @@
-// Package leader calls the leader of a raft group: it finds the leader among the group's
-// nodes, calls it, and calls again while another call may help. It serves every group of the
-// cluster, shards and metadata alike, and reads that any node may answer.
+// Package leader calls the leader of a raft group: it finds the leader among the group's nodes,
+// calls it, and repeats the call while that may help. It serves every group of the cluster, shards
+// and metadata alike, and reads that any node may answer.
 //
 // # A search
 //
-// A Search is one request on its way through the nodes. It goes in rounds; a round calls
-// every node at most once:
+// A Search is one request on its way through the nodes. It goes in rounds; a round calls every node
+// at most once:
 //
 //  1. Order of the nodes. The node that is believed to lead comes first, and the nodes that
 //     did not answer lately come last (Group.Order).
@@ -29,9 +29,9 @@
 //  6. Busy. A leader that has no room says so (errs.Busy), and after how long to try again.
 //     The same node is called again then, and no other.
 //
-// A search ends when a node has answered, when a node refuses permanently, when its context
-// ends or would end in the pause, or when one of the bounds of Search is reached. It has no
-// bound of its own: without any, and with a context that never ends, it searches for ever.
+// A search ends when a node has answered, when a node refuses permanently, when its context ends or
+// would end in the pause, or when one of the bounds of Search is reached. It has no bound of its
+// own: without any, and with a context that never ends, it searches for ever.
 //
 // # What may be sent again
 //
@@ -45,21 +45,20 @@
 //	other reasons, status below 500            none       nothing: it is the answer
 //	other statuses                             possible   nothing
 //
-// After a call with a possible effect the outcome of the search is unknown, whatever later
-// calls say: the first may still be carried out. Such a call may be repeated only if the
-// receiver recognises it, by batch ids or the id of a proposal, or if it changes nothing;
-// the caller says so by Search.Repeat. A later answer may settle the matter: a shard that
-// refuses batches for their table's epoch, schema or end has looked in its log, and batches
-// that are not appended by then never will be (Verdict.Settled).
+// After a call with a possible effect the outcome of the search is unknown, whatever later calls
+// say: the first may still be carried out. Such a call may be repeated only if the receiver
+// recognises it, by batch ids or the id of a proposal, or if it changes nothing; the caller says so
+// by Search.Repeat. A later answer may settle the matter: a shard that refuses batches for their
+// table's epoch, schema or end has looked in its log, and batches that are not appended by then
+// never will be (Verdict.Settled).
 //
 // # What it does not do
 //
-// It queues nothing. How much may be on its way to a group is a matter of the group's
-// load, which only its caller knows: shardclient has a window of bytes for each shard, the
-// metadata leader a queue of schema changes.
+// It queues nothing. How much may be on its way to a group is a matter of the group's load, which
+// only its caller knows: shardclient has a window of bytes for each shard, the metadata leader a
+// queue of schema changes.
 //
-// All methods may be called concurrently. Group and Nodes hold no goroutines and need no
-// closing.
+// All methods may be called concurrently. Group and Nodes hold no goroutines and need no closing.
 package leader
 
 import (
@@ -70,58 +69,58 @@ import (
 	"cordwood/proto/errs"
 )
 
-// Search is one request on its way through the nodes. The package comment has the rules.
+// Search is one request on its way through the nodes. The package comment describes the rules.
 type Search struct {
-	// Group remembers the leader; nil if any node may answer.
+	// Group remembers the leader. It is nil if any node may answer.
 	Group *Group
-	// Nodes is what is known of the nodes. It must be set.
+	// Nodes has the health of the nodes. It must be set.
 	Nodes *Nodes
-	// Order lists the nodes to call. It is called before every round.
+	// Order returns the nodes to call. It is called before every round.
 	Order func() []string
-	// None is the error while Order lists no node.
+	// None is the error if Order returns no node.
 	None error
 	// Call calls one node.
 	Call func(ctx context.Context, node string, try Try) error
-	// Judge says what an error of Call lets us do. The default value is Judge.
+	// Judge decides what an error of Call means. The default value is the function Judge.
 	Judge func(error) Verdict
-	// Repeat says that Call may be made again although an earlier one may have had its effect.
+	// Repeat means that Call may be repeated although an earlier call may have had its effect.
 	Repeat bool
 
-	// MinPause and MaxPause bound the pause between two rounds.
+	// MinPause and MaxPause are the minimum and maximum pause between two rounds.
 	MinPause, MaxPause time.Duration
-	// MaxTries bounds the calls; 0: nothing does.
+	// MaxTries is the maximum number of calls; 0 means no limit.
 	MaxTries int
-	// BusyFor bounds the time for which a busy leader is called again; 0: nothing does.
+	// BusyFor is how long a busy leader is called again; 0 means no limit.
 	BusyFor time.Duration
-	// GoOn reports, after a round in which no node led, whether another one is to follow.
-	// The default value always does.
+	// GoOn reports, after a round in which no node led, whether another one should follow. The
+	// default value always returns true.
 	GoOn func(round int, so *Failure) bool
-	// Retrying is called after a call that failed and will be followed by another one.
+	// Retrying is called after a failed call that will be repeated.
 	Retrying func(node string, so *Failure)
 }
 
-// Try says which call of a search one is.
+// Try describes one call of a search.
 type Try struct {
 	Round  int  // counts from 1
-	Others bool // there is another node to call if this one does not answer
+	Others bool // whether there is another node to call if this one does not answer
 }
 
-// Failure says how far a search has come, or how it ended.
+// Failure describes how a search failed.
 type Failure struct {
-	// Err is the error of the last call, and Verdict what it meant.
+	// Err is the error of the last call, and Verdict its meaning.
 	Err     error
 	Verdict Verdict
-	// Unknown reports that a call may have had its effect.
+	// Unknown means that a call may have had its effect.
 	Unknown bool
 	// Tries counts the calls, and rounds without a node to call.
 	Tries int
-	// Known counts the nodes that Order listed last.
+	// Known is the number of nodes that Order last returned.
 	Known int
-	// OutOfTime reports that the context ended, or would have ended in the next pause.
+	// OutOfTime means that the context ended, or would have ended in the next pause.
 	OutOfTime bool
 }
 
-// Run calls nodes until one answers, and returns nil then. Otherwise it returns how it ended.
+// Run calls nodes until one answers, and then returns nil. Otherwise it returns why it failed.
 func (s Search) Run(ctx context.Context) *Failure {
 	if s.Judge == nil {
 		s.Judge = Judge
@@ -138,17 +137,17 @@ func (s Search) Run(ctx context.Context) *Failure {
 	}
 }
 
-// run is a search that runs.
+// run is the state of a running search.
 type run struct {
 	Search
 	Failure
 
 	pause     time.Duration // before the next round
 	asked     []string      // in this round
-	busySince time.Time     // when a leader was busy first, in a row
+	busySince time.Time     // when the leader was first busy in consecutive calls
 }
 
-// roundEnd is how a round ended.
+// roundEnd is the result of a round.
 type roundEnd int
 
 const (
@@ -198,7 +197,7 @@ func (r *run) round(ctx context.Context, round int) roundEnd {
 	return nobody
 }
 
-// note takes in the error of a call.
+// note records the error of a call.
 func (r *run) note(err error) {
 	v := r.Judge(err)
 	r.Unknown = r.Unknown && !v.Settled || v.Unknown
@@ -222,7 +221,7 @@ func (r *run) mayWait() bool {
 	return r.BusyFor == 0 || time.Since(r.busySince) < r.BusyFor
 }
 
-// follow forgets that the node leads, and puts the one that it names before the others.
+// follow records that the node does not lead, and puts the node that it names first.
 func (r *run) follow(node string, nodes []string) []string {
 	hint := errs.From(r.Err).Leader
 	if r.Group != nil {

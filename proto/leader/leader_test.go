@@ -49,7 +49,7 @@ func (w *world) search() Search {
 	}
 }
 
-// calls returns the nodes that were called since it was asked last.
+// calls returns the nodes that were called since the last call of calls.
 func (w *world) calls() string {
 	out := strings.Join(w.called, " ")
 	w.called = nil
@@ -60,7 +60,7 @@ func notLeader(named string) error {
 	return errs.New(errs.ShardNotReady, "a follower").WithLeader(named)
 }
 
-// stopped returns the answer of a process that stands still.
+// stopped returns the answer of a suspended process.
 func stopped(ctx context.Context) error {
 	<-ctx.Done()
 	return errs.ToGRPC(ctx.Err())
@@ -87,14 +87,14 @@ func TestSearchFindsAndKeepsTheLeader(t *testing.T) {
 	run("n1 n2 n3")
 	run("n3")
 	leads, names = "n2", "n2"
-	run("n3 n2") // by the hint
+	run("n3 n2") // because of the hint
 	run("n2")
 	leads, names = "n9", "n9"
-	run("n2 n9") // the replica is newer than what the caller knows
+	run("n2 n9") // the replica is newer than the caller's metadata
 	run("n9")
 }
 
-// TestHintsThatGoRoundEnd: nodes that name each other are called once a round each.
+// TestHintsThatGoRoundEnd checks that nodes which name each other are called once in each round.
 func TestHintsThatGoRoundEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld("n1", "n2", "n3")
@@ -115,8 +115,8 @@ func TestHintsThatGoRoundEnd(t *testing.T) {
 	})
 }
 
-// TestStoppedLeader: a leader that stands still costs the first search a bounded call at the end of
-// each round, and the next ones nothing, although followers go on naming it.
+// TestStoppedLeader checks that a suspended leader costs the first search one timed-out call at the
+// end of each round, and later searches nothing, although followers still name it.
 func TestStoppedLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld("n1", "n2", "n3")
@@ -151,8 +151,8 @@ func TestStoppedLeader(t *testing.T) {
 	})
 }
 
-// TestUnknownOutcomes: what may have had its effect is repeated only where that does no harm,
-// and stays unknown until a node that must know has settled it.
+// TestUnknownOutcomes checks that a call which may have had its effect is repeated only if that is
+// harmless. Its outcome stays unknown until a node that must know has settled it.
 func TestUnknownOutcomes(t *testing.T) {
 	lost := errs.New(errs.StorageUnavailable, "the leader was lost").WithReason(errs.OutcomeUnknown)
 	bad := errs.New(errs.InvalidArguments, "bad").WithReason(errs.BadBatch)
@@ -160,7 +160,7 @@ func TestUnknownOutcomes(t *testing.T) {
 	tests := []struct {
 		name    string
 		answers []error
-		once    bool // no Repeat
+		once    bool // Repeat is not set
 		tries   int
 		unknown bool
 		err     error
@@ -207,8 +207,8 @@ func TestUnknownOutcomes(t *testing.T) {
 	}
 }
 
-// TestBusyLeader: the leader that has no room is called again when it said, and nobody else;
-// not for longer than the caller likes.
+// TestBusyLeader checks that a busy leader is called again after the time that it names, that no
+// other node is called, and that this ends after BusyFor.
 func TestBusyLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld("n1", "n2")
@@ -234,8 +234,8 @@ func TestBusyLeader(t *testing.T) {
 	})
 }
 
-// TestSearchesShareTheLookForALeader: of the searches that wait, one looks again soon,
-// whatever their pauses are, and the others continue when it has found the leader.
+// TestSearchesShareTheLookForALeader checks that one of the waiting searches looks again soon,
+// whatever their pauses are, and that the others continue when it has found the leader.
 func TestSearchesShareTheLookForALeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld("n1")
@@ -271,7 +271,7 @@ func TestSearchesShareTheLookForALeader(t *testing.T) {
 	})
 }
 
-// TestSearchKeepsItsTime: a search that would end in its pause ends before it.
+// TestSearchKeepsItsTime checks that a search which would end in its pause ends before it.
 func TestSearchKeepsItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld("n1")
@@ -301,7 +301,7 @@ func TestSearchKeepsItsTime(t *testing.T) {
 	})
 }
 
-// TestPauses: they double up to their bound.
+// TestPauses checks that pauses double up to their maximum.
 func TestPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld("n1")
@@ -321,7 +321,8 @@ func TestPauses(t *testing.T) {
 	})
 }
 
-// TestAiling: a group that lacks a leader is left alone, and one caller finds out now and then.
+// TestAiling checks that a group without a leader is avoided, and that one caller tests it now and
+// then.
 func TestAiling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewGroup(new(Nodes))
@@ -348,8 +349,8 @@ func TestAiling(t *testing.T) {
 	})
 }
 
-// TestHealth: a node that does not answer is called last, for longer each time, and one
-// caller finds out how it is.
+// TestHealth checks that a node which does not answer is called last, for longer each time, and
+// that one caller tests it.
 func TestHealth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var nodes Nodes
@@ -402,7 +403,7 @@ func TestTryTimeoutFollowsTheNode(t *testing.T) {
 	}
 }
 
-// peerConn is the connection to a node that says whether it lives as answer does.
+// peerConn is the connection to a node that answers the liveness call with answer.
 type peerConn struct {
 	grpc.ClientConnInterface
 	answer func(ctx context.Context) error
@@ -414,18 +415,18 @@ func (c *peerConn) Invoke(ctx context.Context, _ string, _, _ any, _ ...grpc.Cal
 	return c.answer(ctx)
 }
 
-// TestWatch: a call may take as long as it needs while its node lives.
+// TestWatch checks that a call may take as long as it needs while its node is alive.
 func TestWatch(t *testing.T) {
 	tests := []struct {
 		name   string
-		lives  bool // the node answers whether it lives
-		others bool // there is another node to call
-		sign   bool // the call has a first sign of life
+		lives  bool // whether the node answers that it is alive
+		others bool // whether there is another node to call
+		sign   bool // whether the call gets a first message
 		took   time.Duration
 		err    error
 	}{
 		{"slow, and lives", true, true, true, time.Minute, nil},
-		{"no sign of life", true, true, false, 2 * time.Second, errSilent},
+		{"did not answer in time", true, true, false, 2 * time.Second, errSilent},
 		{"stopped while it was waited for", false, true, true, pulseAfter + pulseWait, errSilent},
 		{"nobody else to call", false, false, false, time.Minute, nil},
 	}

@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// pulseAfter is how long a stream waits for the next message until its node is asked
-	// whether it lives, and pulseWait how long the node may take to say so.
+	// pulseAfter is how long a stream waits for the next message before its node is asked whether
+	// it is alive. pulseWait is how long the node may take to answer.
 	pulseAfter = time.Second
 	pulseWait  = 2 * time.Second
 )
 
 // errSilent is why Watch ended a call.
-var errSilent = errs.New(errs.ShardUnreachable, "it gave no sign of life in time")
+var errSilent = errs.New(errs.ShardUnreachable, "the node did not answer in time")
 
-// Watch makes a call to a node that may take as long as it needs, while the node lives, and
-// notes in the node's health whether it answered. The node must give a first sign of life
-// within patience; 0: there is no other node to call, and nothing is watched. The call says
-// by Pulse.Alive that there was a sign, and waits for messages by Pulse.Receive. The context of a
-// call that succeeded lives until cancel.
+// Watch makes a call to a node that may take as long as it needs while the node is alive, and
+// records in the node's health whether it answered. The node must send a first message within
+// patience; 0 means that there is no other node to call, so nothing is watched. The call reports
+// the first message with Pulse.Alive, and waits for messages with Pulse.Receive. The context of a
+// successful call lives until cancel.
 func (n *Nodes) Watch(
 	ctx context.Context, node string, conn grpc.ClientConnInterface, patience time.Duration,
 	call func(context.Context, *Pulse) error,
@@ -58,30 +58,30 @@ func (n *Nodes) Watch(
 	return nil, err
 }
 
-// Pulse watches the node of a call while the call waits for messages. A process that was
-// stopped says nothing for ever, and gRPC gives its connection up after 15 s at the
-// earliest: it takes no shorter keepalive. So the node is asked over the same connection,
-// and only while nothing comes.
+// Pulse watches the node of a call while the call waits for messages. A suspended process never
+// sends anything, and gRPC closes its connection after 15 s at the earliest, since it supports no
+// shorter keepalive. So the node is asked over the same connection, but only while no message
+// arrives.
 type Pulse struct {
 	conn   grpc.ClientConnInterface
 	cancel context.CancelCauseFunc // of the call
 	cause  func() error            // why the call was cancelled
-	first  *time.Timer             // ends the call without a first sign of life; nil: nothing does
-	// watched: there is another node to call.
+	first  *time.Timer             // ends the call if there is no first message; nil if nothing does
+	// watched means that there is another node to call.
 	watched bool
-	// misses is how often in a row the node must fail to answer: once, while another one can
-	// be asked for all rows, and twice after some came.
+	// misses is how many consecutive times the node must fail to answer: once while another node
+	// can be asked for all rows, and twice after some rows have arrived.
 	misses int
 }
 
-// Alive notes the first sign of life.
+// Alive records the first message.
 func (p *Pulse) Alive() {
 	if p.first != nil {
 		p.first.Stop()
 	}
 }
 
-// Receive waits for a message by recv.
+// Receive waits for a message with recv.
 func (p *Pulse) Receive(recv func() error) error {
 	if !p.watched {
 		return recv()
@@ -101,8 +101,8 @@ func (p *Pulse) Receive(recv func() error) error {
 	return err
 }
 
-// ask asks the node whether it lives, again and again until ctx ends, and ends the call if
-// the node does not answer misses times in a row.
+// ask asks the node repeatedly whether it is alive until ctx ends. It ends the call if the node
+// does not answer misses times in a row.
 func (p *Pulse) ask(ctx context.Context, misses int) {
 	for missed := 0; ; {
 		call, cancel := context.WithTimeout(ctx, pulseWait)
@@ -116,7 +116,7 @@ func (p *Pulse) ask(ctx context.Context, misses int) {
 				p.cancel(errSilent)
 				return
 			}
-		default: // also a program that does not know the call answers
+		default: // a program that does not know the call answers too
 			missed = 0
 		}
 		select {

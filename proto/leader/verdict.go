@@ -2,20 +2,20 @@ package leader
 
 import "cordwood/proto/errs"
 
-// Verdict is what the error of a call lets us do next.
+// Verdict says what an error of a call allows next.
 type Verdict struct {
-	// Retry elsewhere, or on the same node after a pause.
+	// Retry means: call another node, or the same node after a pause.
 	Retry bool
-	// Same node: it leads, and asked for time.
+	// Same means that the node leads and asks for time.
 	Same bool
-	// Unknown: the call may have had its effect.
+	// Unknown means that the call may have had its effect.
 	Unknown bool
-	// Settled: no earlier call whose outcome was unknown has had its effect, nor will any.
+	// Settled means that no earlier call with an unknown outcome has had its effect or ever will.
 	Settled bool
 }
 
-// Judge judges the error of a call by its reason, its code and its status. The package
-// comment has the table.
+// Judge judges the error of a call by its reason, its code and its status. The package comment has
+// the table.
 func Judge(err error) Verdict {
 	e := errs.From(err)
 	switch e.Reason {
@@ -39,11 +39,11 @@ func Judge(err error) Verdict {
 	if s < 500 {
 		return Verdict{}
 	}
-	// An answer without a reason says nothing about what was done.
+	// An answer without a reason does not say what was done.
 	return Verdict{Retry: s == 503 || s == 504, Unknown: true}
 }
 
-// Broken reports whether an error comes from the connection and is not an answer.
+// Broken reports whether an error comes from the connection and not from an answer.
 func Broken(err error) bool {
 	e := errs.From(err)
 	return e.Code == errs.ShardUnreachable && e.Reason == errs.OutcomeUnknown

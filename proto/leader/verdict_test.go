@@ -7,8 +7,8 @@ import (
 	"cordwood/proto/errs"
 )
 
-// TestJudgeReasons says of each reason what a router does about a call to a shard that
-// failed with it. A new reason must be entered here, and in Judge.
+// TestJudgeReasons checks for each reason what a router does when a call to a shard fails with it.
+// A new reason must be added here and in Judge.
 func TestJudgeReasons(t *testing.T) {
 	want := map[errs.Reason]Verdict{
 		errs.NotLeader:      {Retry: true},
@@ -18,7 +18,7 @@ func TestJudgeReasons(t *testing.T) {
 		errs.SchemaStale:    {},
 		errs.BadBatch:       {},
 		errs.TableGone:      {},
-		// Of reads only: a write judges it by its code.
+		// Only for reads: a write judges it by its code.
 		errs.ShardAway: {Retry: true, Unknown: true},
 	}
 	for _, reason := range errs.Reasons() {
@@ -35,8 +35,8 @@ func TestJudgeReasons(t *testing.T) {
 	}
 }
 
-// TestJudgeStatuses says what a router does about an answer without a reason, by its
-// status. Batches may have been appended unless the shard refused them, or had no shard.
+// TestJudgeStatuses checks what a router does about an answer without a reason, by its status.
+// Batches may have been appended unless the shard refused them, or did not exist.
 func TestJudgeStatuses(t *testing.T) {
 	for status := 400; status < 600; status++ {
 		want := Verdict{

@@ -1,12 +1,11 @@
-// Package lru is a cache that drops what was not used for the longest time.
+// Package lru implements a cache that removes the least recently used values.
 //
-// A Cache has no lock and no goroutines: its owner guards it, often together with counters of its
-// own.
+// A Cache has no lock and no goroutines. Its owner guards it, often together with its own counters.
 package lru
 
 import "container/list"
 
-// Cache holds values by key, up to a total weight. The zero value is not usable; see New.
+// Cache maps keys to values, up to a total weight. The zero value is not usable; see New.
 type Cache[K comparable, V any] struct {
 	limit, weight int64
 	byKey         map[K]*list.Element
@@ -19,12 +18,12 @@ type item[K comparable, V any] struct {
 	weight int64
 }
 
-// New returns an empty cache whose values weigh at most limit together.
+// New returns an empty cache for values with a total weight of at most limit.
 func New[K comparable, V any](limit int64) *Cache[K, V] {
 	return &Cache[K, V]{limit: limit, byKey: map[K]*list.Element{}}
 }
 
-// Get returns the value of a key, which is then the one used last.
+// Get returns the value of a key and marks it as used.
 func (c *Cache[K, V]) Get(key K) (value V, ok bool) {
 	e := c.byKey[key]
 	if e == nil {
@@ -43,8 +42,9 @@ func (c *Cache[K, V]) Peek(key K) (value V, ok bool) {
 	return e.Value.(*item[K, V]).value, true
 }
 
-// Put sets the value of a key, which is then the one used last, and drops others until the weights
-// keep to the limit. The value itself stays, whatever it weighs. Put returns how many were dropped.
+// Put sets the value of a key and marks it as used. Then it removes other values until the total
+// weight is within the limit. The new value stays, whatever its weight. Put returns how many values
+// were removed.
 func (c *Cache[K, V]) Put(key K, value V, weight int64) (dropped int) {
 	c.Remove(key)
 	c.byKey[key] = c.order.PushFront(&item[K, V]{key, value, weight})
@@ -56,7 +56,7 @@ func (c *Cache[K, V]) Put(key K, value V, weight int64) (dropped int) {
 	return dropped
 }
 
-// Remove drops the value of a key, if it has one.
+// Remove removes the value of a key, if it has one.
 func (c *Cache[K, V]) Remove(key K) {
 	if e := c.byKey[key]; e != nil {
 		c.drop(e)
@@ -72,5 +72,5 @@ func (c *Cache[K, V]) drop(e *list.Element) {
 // Len returns how many values there are.
 func (c *Cache[K, V]) Len() int { return len(c.byKey) }
 
-// Weight returns what all values weigh together.
+// Weight returns the total weight of all values.
 func (c *Cache[K, V]) Weight() int64 { return c.weight }

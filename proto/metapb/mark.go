@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Refuses reports whether a data folder is refused that has the given mark, and had the earlier
-// ones, oldest first, where known is the newest mark of the node that is known: because the folder
-// is a copy of an earlier state of itself, or another copy of it has been used since. A nil known
-// refuses nothing.
+// Refuses reports whether a data folder is refused. mark is its mark, earlier are its former marks,
+// the oldest first, and known is the newest known mark of the node. The folder is refused if it is
+// a copy of an earlier state, or if another copy of it has been used since. A nil known refuses
+// nothing.
 //
 // A folder that has the known mark continues from it. If a folder does not have it, but its first
 // mark is newer, the known mark is the older one: it came from a member that has seen less.
@@ -23,8 +23,7 @@ func (known *FolderMark) Refuses(mark *FolderMark, earlier []*FolderMark) bool {
 	return all[0].GetNumber() <= known.Number
 }
 
-// RefusedFolder says in words that a node's data folder is refused, whose first mark and the known
-// one are given, and what to do.
+// RefusedFolder returns a text that says that a node's data folder is refused, and what to do.
 func RefusedFolder(node string, first, known *FolderMark) string {
 	what := fmt.Sprintf("the data folder of node %s is older than the cluster knows it: it has mark %d, and the "+
 		"cluster mark %d", node, first.GetNumber(), known.GetNumber())

@@ -1,4 +1,4 @@
-// Package metapb is what nodes and the metadata group say to each other.
+// Package metapb has the messages between nodes and the metadata group.
 package metapb
 
 // Protocol versions: one number for what nodes say to each other, for the commands of
@@ -21,17 +21,17 @@ package metapb
 //	   typed progress of operations
 //	10 notes and authors of versions of pipelines; things that users save
 const (
-	// MinProtocol is the oldest version that this program understands.
+	// MinProtocol is the oldest version that this program supports.
 	MinProtocol = 1
-	// MaxProtocol is the newest one.
+	// MaxProtocol is the newest version that this program supports.
 	MaxProtocol = 10
-	// ProtocolCluster is the version that brought clusters of several nodes.
+	// ProtocolCluster is the version that added clusters of several nodes.
 	ProtocolCluster = 2
-	// ProtocolAnew is the version that lets shards be made anew when their rows are lost.
+	// ProtocolAnew is the version that allows shards to be created again when their rows are lost.
 	ProtocolAnew = 3
-	// ProtocolHandoff is the version that brought tables which are handed over.
+	// ProtocolHandoff is the version that added handoffs of tables.
 	ProtocolHandoff = 4
-	// ProtocolPacking is the version that brought more ways to pack column batches.
+	// ProtocolPacking is the version that added more ways to pack column batches.
 	ProtocolPacking = 5
 	// ProtocolKeyBodies is the first version in which the id of a batch of a request with a key
 	// has a hash of the body beside the hash of the key.
@@ -39,30 +39,30 @@ const (
 	// ProtocolKeyUsers is the first version in which the id of a batch of a request with a key names the user,
 	// and shards share the keys that they remember among users.
 	ProtocolKeyUsers = 7
-	// ProtocolHandoffHistory is the first version in which the shards that handed a table over are
-	// remembered by how many came after them, and not by times of different clocks.
+	// ProtocolHandoffHistory is the first version in which the number of former shards of a table
+	// is limited by count, and not by times of different clocks.
 	ProtocolHandoffHistory = 7
-	// ProtocolMarks is the version that brought marks of data folders, the note of who has
-	// founded a shard, and counters that are raised after a loss.
+	// ProtocolMarks is the version that added marks of data folders, the record of who has founded
+	// a shard, and raising counters after a loss.
 	ProtocolMarks = 8
 	// ProtocolKeyParams is the first version in which the hash of the body in the id of a batch of a request
 	// with a key covers the request's parameters as well.
 	ProtocolKeyParams = 8
-	// ProtocolReplace is the version that brought tables which a restore fills under names of
-	// their own, and the command that puts them in the place of others.
+	// ProtocolReplace is the version that added tables which a restore fills under temporary names,
+	// and the command that replaces other tables by them.
 	ProtocolReplace = 9
-	// ProtocolWidening is the first version in which columns of integers may become Float64, with the mark that
-	// says so, and columns get other names and indexes.
+	// ProtocolWidening is the first version in which columns of integers may become Float64, with
+	// the mark for it, and columns can be renamed and get other indexes.
 	ProtocolWidening = 9
-	// ProtocolHandoffAppend is the first version in which tables that keep every row are handed over, too: by
-	// all shards that have rows of them.
+	// ProtocolHandoffAppend is the first version in which tables that keep every row can be handed
+	// over too, by all shards that have rows of them.
 	ProtocolHandoffAppend = 9
-	// ProtocolRetire is the first version in which shards are taken away.
+	// ProtocolRetire is the first version in which shards can be retired.
 	ProtocolRetire = 9
-	// ProtocolProgress is the first version in which records of operations keep their progress in typed
-	// messages. Before it they keep it as text, which older programs read.
+	// ProtocolProgress is the first version in which records of operations have their progress in
+	// typed messages. Earlier versions store it as text, which older programs read.
 	ProtocolProgress = 9
-	// ProtocolSaved is the version that brought notes and authors of versions of pipelines, versions that are
-	// stored only if a certain one is the newest, things that users save, and the table option message_column.
+	// ProtocolSaved is the version that added notes and authors of versions of pipelines,
+	// conditional storing of versions, saved values of users, and the table option message_column.
 	ProtocolSaved = 10
 )

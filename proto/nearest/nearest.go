@@ -7,23 +7,26 @@ import (
 )
 
 const (
-	// maxName bounds the length of names that are compared, in bytes. No known name is longer by much.
+	// maxName is the maximum length of names that are compared, in bytes. Known names are not much
+	// longer.
 	maxName = 100
-	// maxKnown bounds how many names are compared, so that an error costs no more than a query.
+	// maxKnown is the maximum number of names that are compared, so that an error costs no more
+	// than a query.
 	maxKnown = 10_000
-	// minPrefix is the smallest number of bytes at which the beginning of a name counts as the name.
+	// minPrefix is the minimum length, in bytes, at which the beginning of a name counts as the
+	// name.
 	minPrefix = 3
-	// minPartPrefix is the same where the rest of the name is right.
+	// minPartPrefix is the same if the rest of the name is right.
 	minPartPrefix = 2
 )
 
-// Name returns the name among known that is most like text, and "" if none is like it.
-// Case makes no difference. Of names that are equally like it, the first wins.
+// Name returns the name among known that is most similar to text, or "" if none is similar. It
+// ignores case. Of names that are equally similar, the first is returned.
 //
-// The measure is the number of bytes inserted, deleted, replaced, or swapped with their neighbour:
-// one for two to four bytes of the longer name, two for five to seven, and so on. Words that both names begin
-// or end with do not count, so that http-addr is not like node-addr. The beginning of a name counts as
-// one edit away from it, however much is missing.
+// The measure is the number of bytes that are inserted, deleted, replaced, or swapped with their
+// neighbour: one is allowed for two to four bytes of the longer name, two for five to seven, and so
+// on. Words with which both names begin or end do not count, so http-addr is not similar to
+// node-addr. The beginning of a name counts as one edit away from it, however much is missing.
 func Name(text string, known []string) string {
 	if text == "" || len(text) > maxName {
 		return ""
@@ -41,8 +44,8 @@ func Name(text string, known []string) string {
 	return best
 }
 
-// Names returns up to most of the names among known that are like text by the measure of Name, the most alike
-// first.
+// Names returns up to most of the names among known that are similar to text by the measure of
+// Name, the most similar first.
 func Names(text string, known []string, most int) []string {
 	if text == "" || len(text) > maxName {
 		return nil
@@ -68,8 +71,8 @@ func Names(text string, known []string, most int) []string {
 	return names
 }
 
-// away returns the number of edits between two names, and whether it is below limit and small enough for them to
-// be alike.
+// away returns the number of edits between two names, and whether it is below limit and small
+// enough for similar names.
 func away(a, b string, limit int) (int, bool) {
 	whole, least := len(a), minPrefix
 	a, b = unlike(a, b)
@@ -84,7 +87,7 @@ func away(a, b string, limit int) (int, bool) {
 	return d, d < limit
 }
 
-// unlike returns two names without the words that both begin with, and without those that both end with.
+// unlike returns two names without their common first words and common last words.
 func unlike(a, b string) (string, string) {
 	const between = "-_."
 	from := 0
@@ -118,7 +121,7 @@ func distance(a, b string, limit int) int {
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
 		return limit
 	}
-	// The rows of the matrix of distances for the last two bytes of a, and for this one.
+	// The rows of the distance matrix for the previous two bytes of a and for this one.
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
 		last[j] = j
@@ -137,7 +140,7 @@ func distance(a, b string, limit int) int {
 			}
 			least = min(least, row[j])
 		}
-		if least > limit { // a swap may still take back one
+		if least > limit { // a swap may still reduce the distance by one
 			return limit
 		}
 		before, last, row = last, row, before

@@ -14,8 +14,8 @@ func TestName(t *testing.T) {
 		{"a", "b", ""},
 		{"a", "A", "A"},
 		{"y", "j yxz", ""},
-		{"x-svc-foo", "x-svc-ttl x-svc-db-name", ""}, // what both begin with does not count
-		{"node-addr", "loki-addr http-addr", ""},     // nor what both end with
+		{"x-svc-foo", "x-svc-ttl x-svc-db-name", ""}, // the common beginning does not count
+		{"node-addr", "loki-addr http-addr", ""},     // nor does the common end
 		{"http-adr", "loki-addr http-addr", "http-addr"},
 		{"in_root", "into_root", "into_root"},
 		{"custom_time_idx", "custom_time_index", "custom_time_index"},
@@ -27,16 +27,16 @@ func TestName(t *testing.T) {
 		{"foo", "ttl fox", "fox"},
 		{"cat", "tag", ""},
 		{"erro", "error", "error"},
-		{"tbale", "label table", "table"}, // neighbours swapped: one edit
+		{"tbale", "label table", "table"}, // swapped neighbours are one edit
 		{"skip_erorr", "skip_errors_not skip_error", "skip_error"},
 		{"tabel", "table pipeline", "table"},
 		{"TABEL", "table", "table"},
 		{"host", "Host hosts", "Host"},
-		{"logs", "log logs2", "log"}, // equally like: the first
+		{"logs", "log logs2", "log"}, // equally similar: the first
 		{"comp", "come completion", "come"},
 		{"compl", "cample completion", "completion"}, // a beginning is one edit
 		{"co", "completion", ""},                     // too short for a beginning
-		{"completions", "completion", "completion"},  // not the other way round, but one edit
+		{"completions", "completion", "completion"},  // not a beginning, but one edit away
 		{"nothing_like_it", "table pipeline", ""},
 		{"abcdef", "abcdxy", "abcdxy"}, // 2 of 6
 		{"abcdef", "abcxyz", ""},       // 3 of 6

@@ -62,7 +62,7 @@ func ColumnSQL(c Column) string {
 	return s
 }
 
-// shownOptions returns the options of t, and the options that a table that merges rows has by default.
+// shownOptions returns the options of t, and the default options of a table that merges rows.
 func shownOptions(t *Table) map[string]string {
 	if t.AppendMode() {
 		return t.Options
@@ -75,7 +75,7 @@ func shownOptions(t *Table) map[string]string {
 func optionsSQL(options map[string]string) string {
 	var parts []string
 	for _, key := range slices.Sorted(maps.Keys(options)) {
-		// How the table came to be is not part of what it is.
+		// How the table was created is not one of its properties.
 		if key == OptionAutoCreateTable || key == OptionComment && options[key] == CreatedOnInsertion {
 			continue
 		}

@@ -11,8 +11,7 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// IndexKind is how values of a column are found. Its numbers are the numbers of
-// schemapb.IndexKind.
+// IndexKind is the kind of an index. Its numbers are the numbers of schemapb.IndexKind.
 type IndexKind uint8
 
 // The kinds of index.
@@ -48,15 +47,15 @@ const (
 	IndexOptionType              = "type"
 )
 
-// Index is the index of one column. It is immutable. It decides how segments are
-// written and is of no consequence for the answers to queries.
+// Index is the index of one column. It is immutable. It affects how segments are written, and never
+// the answers to queries.
 type Index struct {
 	Kind IndexKind
 	// Options are complete and normalised texts by option name.
 	Options map[string]string
 }
 
-// DefaultIndexOptions returns the options of an index that was asked for without any.
+// DefaultIndexOptions returns the options of an index that is created without options.
 func DefaultIndexOptions(k IndexKind) map[string]string {
 	switch k {
 	case SkippingIndex:
@@ -82,8 +81,8 @@ func ParseIndexKind(name string) (IndexKind, bool) {
 	return 0, false
 }
 
-// NewIndex returns an index for a column of type t, with the options given in any
-// spelling and the default ones for the others. The error has code InvalidArguments.
+// NewIndex returns an index for a column of type t. The given options may be in any spelling;
+// others get their defaults. The error has code InvalidArguments.
 func NewIndex(k IndexKind, t Type, options map[string]string) (*Index, error) {
 	if k == FulltextIndex && t != String {
 		return nil, errs.New(errs.InvalidArguments, "a fulltext index needs a String column, not %s", t)
@@ -112,7 +111,7 @@ func unknownIndexOption(k IndexKind, key string, known []string) error {
 		nearest.DidYouMean(", ", key, known), strings.Join(known, ", "))
 }
 
-// normalizeIndexOption returns a value as it is stored, or what is expected instead.
+// normalizeIndexOption returns a value in its stored form, or what is expected instead.
 func normalizeIndexOption(key, value string) (normal, want string) {
 	choices := map[string][]string{
 		IndexOptionAnalyzer: {"English", "Chinese"}, IndexOptionBackend: {"bloom", "tantivy"},

@@ -12,7 +12,7 @@ func TestNewIndex(t *testing.T) {
 		kind    string
 		typ     Type
 		options map[string]string
-		want    string // SQL, or part of the error after a !
+		want    string // the SQL, or after a ! a part of the error
 	}{
 		{"inverted", Int64, nil, "INVERTED INDEX"},
 		{

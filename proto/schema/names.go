@@ -8,7 +8,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// The longest names, in bytes.
+// The maximum lengths of names, in bytes.
 const (
 	MaxNameBytes       = 128
 	MaxColumnNameBytes = 1024
@@ -34,7 +34,7 @@ func DeletedColumn() Column {
 	return Column{ID: DeletedColumnID, Name: DeletedColumnName, Type: Boolean, Semantic: Field}
 }
 
-// Databases that the server makes itself. Clients cannot write to them.
+// Databases that the server creates itself. Clients cannot write to them.
 const (
 	PrivateDatabase     = "svc_private"
 	InformationDatabase = "information_schema"

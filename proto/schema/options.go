@@ -20,16 +20,15 @@ const (
 	OptionPhysicalTable = "physical_table"
 	OptionComment       = "comment"
 	OptionSSTFormat     = "sst_format"
-	// OptionPartitions is over how many shards the writes of a table are spread: a number,
-	// or PartitionsAuto.
+	// OptionPartitions is the number of shards that take the writes of a table, or PartitionsAuto.
 	OptionPartitions = "partitions"
-	// OptionOnTypeConflict says what a value becomes whose type is not its column's.
+	// OptionOnTypeConflict says what happens to a value whose type differs from its column's.
 	OptionOnTypeConflict = "on_type_conflict"
-	// OptionMessageColumn names the column that searches and pages take for the line of a row. Only statements set it,
-	// since its table has the column.
+	// OptionMessageColumn names the column that searches and pages show as the line of a row. Only
+	// statements can set it, since the table must have the column.
 	OptionMessageColumn = "message_column"
-	// OptionAutoCreateTable is said with a write and is not a property of a table:
-	// StoredOptions leaves it out.
+	// OptionAutoCreateTable is given with a write and is not a property of a table: StoredOptions
+	// leaves it out.
 	OptionAutoCreateTable = "auto_create_table"
 )
 
@@ -39,11 +38,11 @@ const (
 	MergeLastNonNull = "last_non_null"
 )
 
-// PartitionsAuto has the cluster choose the number of partitions: one more whenever the
-// table is hot.
+// PartitionsAuto lets the cluster choose the number of partitions: it adds one whenever the table
+// is hot.
 const PartitionsAuto = "auto"
 
-// maxPartitions bounds the shards that one table is spread over.
+// maxPartitions is the maximum number of shards of one table.
 const maxPartitions = 256
 
 // CreatedOnInsertion is the comment of tables that a write created.
@@ -56,24 +55,24 @@ var optionNames = []string{
 	OptionOnTypeConflict, OptionPartitions, OptionPhysicalTable, OptionSkipWAL, OptionSSTFormat, OptionTTL,
 }
 
-// tableOptions are the options that a table keeps.
+// tableOptions are the options that a table stores.
 var tableOptions = slices.DeleteFunc(slices.Clone(optionNames),
 	func(name string) bool { return name == OptionAutoCreateTable })
 
-// hintNames are the options that come with a write.
+// hintNames are the options that can be given with a write.
 var hintNames = slices.DeleteFunc(slices.Clone(optionNames),
 	func(name string) bool { return name == OptionMessageColumn })
 
-// OptionNames lists the options that OptionName knows, by their own names.
+// OptionNames returns the options that OptionName knows, by their own names.
 func OptionNames() []string { return slices.Clone(optionNames) }
 
 // HintNames lists the options that HintName knows, by their own names.
 func HintNames() []string { return slices.Clone(hintNames) }
 
-// TableOptionNames lists the options that a table keeps.
+// TableOptionNames returns the options that a table stores.
 func TableOptionNames() []string { return slices.Clone(tableOptions) }
 
-// OptionValues lists the words that an option takes; nil if it takes other values than a few words.
+// OptionValues returns the words that are values of an option, or nil if it takes other values.
 func OptionValues(name string) []string {
 	switch name {
 	case OptionAppendMode, OptionSkipWAL, OptionAutoCreateTable:
@@ -90,8 +89,8 @@ func OptionValues(name string) []string {
 	return nil
 }
 
-// OptionName returns the option that a pipeline variable, a header hint or SQL calls
-// by name: the option's own name, optionally after `svc_`, or the alias `table_ttl`.
+// OptionName returns the option for a name in a pipeline variable, a header hint or SQL: the
+// option's own name, optionally after `svc_`, or the alias `table_ttl`.
 func OptionName(name string) (option string, ok bool) {
 	name = strings.TrimPrefix(name, "svc_")
 	if name == "table_ttl" {
@@ -103,7 +102,8 @@ func OptionName(name string) (option string, ok bool) {
 	return "", false
 }
 
-// HintName is OptionName for the options that come with a write, by a hint or a pipeline variable.
+// HintName does what OptionName does, for the options that are given with a write, by a hint or a
+// pipeline variable.
 func HintName(name string) (option string, ok bool) {
 	if option, ok = OptionName(name); !ok || !slices.Contains(hintNames, option) {
 		return "", false
@@ -111,9 +111,9 @@ func HintName(name string) (option string, ok bool) {
 	return option, true
 }
 
-// NormalizeOption returns the text by which the option's value is stored and shown:
-// `1day` for the ttl `1d`, `true` for `TRUE`. Its errors, for an unknown key or a
-// bad value, have code InvalidArguments and name both.
+// NormalizeOption returns the text in which the option's value is stored and shown: `1day` for the
+// ttl `1d`, `true` for `TRUE`. Its errors, for an unknown key or a bad value, have code
+// InvalidArguments and name both.
 func NormalizeOption(key, value string) (string, error) {
 	switch key {
 	case OptionTTL:
@@ -148,7 +148,7 @@ func NormalizeOption(key, value string) (string, error) {
 		}
 		return strconv.Itoa(n), nil
 	case OptionPhysicalTable:
-		// Recorded only: any name will do.
+		// It is only recorded, so any name is allowed.
 		if len(value) > MaxNameBytes || !utf8.ValidString(value) {
 			return "", optionError(key, value, "want a name of at most "+strconv.Itoa(MaxNameBytes)+" bytes")
 		}
@@ -188,9 +188,9 @@ func optionError(key, value, why string) error {
 	return errs.New(errs.InvalidArguments, "Failed to parse table option, key: %s, value: %s (%s)", key, shown, why)
 }
 
-// ValidateOptions normalises options in place and checks the rules that combine
-// them: merge_mode=last_non_null needs append_mode=false, which is set if
-// append_mode is not given at all. Errors have code InvalidArguments.
+// ValidateOptions normalises options in place and checks rules about several options:
+// merge_mode=last_non_null needs append_mode=false, which is set if append_mode is not given.
+// Errors have code InvalidArguments.
 func ValidateOptions(options map[string]string) error {
 	for _, key := range slices.Sorted(maps.Keys(options)) {
 		value, err := NormalizeOption(key, options[key])
@@ -236,7 +236,7 @@ func StoredOptions(options map[string]string, logWrite bool) (map[string]string,
 	return stored, nil
 }
 
-// NoKeyWarning says what becomes of the rows of a table that merges rows and has no primary key.
+// NoKeyWarning says what happens to the rows of a table that merges rows and has no primary key.
 func NoKeyWarning(table, mergeMode string) string {
 	what := "only the last is shown"
 	if mergeMode == MergeLastNonNull {
@@ -245,8 +245,8 @@ func NoKeyWarning(table, mergeMode string) string {
 	return table + " has no primary key and append_mode is false: of rows with the same time " + what
 }
 
-// CheckPartitions refuses options of a table that merges rows and is to be spread over
-// several shards, which old programs do not know. Its error has code InvalidArguments.
+// CheckPartitions refuses options of a table that merges rows and has several shards, which old
+// programs do not support. Its error has code InvalidArguments.
 func CheckPartitions(options map[string]string) error {
 	if n := options[OptionPartitions]; n != "" && n != "1" && options[OptionAppendMode] != "true" {
 		return errs.New(errs.InvalidArguments,

@@ -1,7 +1,7 @@
-// Package schema is what a table is, in memory: its columns, their types and the
-// names that people see for them, and its options. The stored form is schemapb.
+// Package schema represents a table in memory: its columns, their types and the names that people
+// see for them, and its options. The stored form is schemapb.
 //
-// Values of this package are immutable once published; a change makes a copy.
+// Values of this package are immutable once published; a change creates a copy.
 package schema
 
 import (
@@ -74,7 +74,7 @@ func Types() []Type {
 // Valid reports whether t is a type that a column can have.
 func (t Type) Valid() bool { return t > Invalid && int(t) < len(typeNames) }
 
-// String returns the type's name in answers, as Int64.
+// String returns the type's name in answers, such as Int64.
 func (t Type) String() string {
 	if int(t) < len(typeNames) {
 		return typeNames[t].name
@@ -82,7 +82,7 @@ func (t Type) String() string {
 	return "Invalid"
 }
 
-// SQL returns the type's name in statements, as BIGINT.
+// SQL returns the type's name in statements, such as BIGINT.
 func (t Type) SQL() string {
 	if int(t) < len(typeNames) {
 		return typeNames[t].sql
@@ -117,7 +117,7 @@ func (t Type) UnitsPerSecond() int64 {
 	return 0
 }
 
-// IntRange returns what an integer type can hold, as far as an int64 can say it.
+// IntRange returns the range of an integer type, as far as an int64 can represent it.
 func (t Type) IntRange() (lo, hi int64) {
 	switch t {
 	case Int8:
@@ -167,29 +167,29 @@ type Column struct {
 	Type     Type
 	Semantic Semantic
 	NotNull  bool
-	// Default is the literal text that stands in for an absent value; nil: none.
+	// Default is the literal text that replaces an absent value; nil means none.
 	Default *string
-	// Index is the column's index; nil: none.
+	// Index is the column's index; nil means none.
 	Index *Index
-	// WithinDouble says that all integers of the column are of a magnitude up to MaxExact, and that no
-	// writer writes another before the metadata have taken that back. In a column that a write asks
-	// for, it is about the integers that are written.
+	// WithinDouble means that all integers of the column have a magnitude of at most MaxExact, and
+	// that writers must clear the mark in the metadata before they write a larger one. In a column
+	// of a write it applies to the integers of the write.
 	WithinDouble bool
-	// Checking says that the rows are being checked for that.
+	// Checking means that the rows are being checked for that.
 	Checking bool
 }
 
-// Placement reports which shards took a table's writes from an epoch on.
+// Placement says which shards took a table's writes from an epoch on.
 type Placement struct {
 	Epoch uint32
-	// ShardID is the shard, or the first one of a table with partitions; More are the
-	// others.
+	// ShardID is the shard, or the first shard of a table with partitions. More are the other ones.
 	ShardID uint32
 	More    []uint32
-	// Since is the clock, in nanoseconds since 1970, of its proposer; 0: not known.
+	// Since is the time, in nanoseconds since 1970, by the clock of its proposer, or 0 if that is
+	// not known.
 	Since int64
-	// Closed says that the shards keep the rows and take no writes; Handed, that they handed them over
-	// to the shards of the next epoch, and have none.
+	// Closed means that the shards keep the rows and take no writes. Handed means that they handed
+	// the rows over to the shards of the next epoch, and have none.
 	Closed, Handed bool
 }
 
@@ -234,12 +234,12 @@ type Table struct {
 	Options         map[string]string
 	Placement       []Placement
 	CreatedUnixNano int64
-	// Restored says from which backup the table comes; nil: from none.
+	// Restored says from which backup the table comes; nil means from none.
 	Restored *Restored
 	// Handoff is set while the rows are handed over to other shards.
 	Handoff *Handoff
-	// OriginID is the id that the table had before its rows were first handed over; 0:
-	// they never were. See Origin.
+	// OriginID is the id that the table had before its rows were first handed over, or 0 if they
+	// never were. See Origin.
 	OriginID uint64
 
 	byName map[string]int
@@ -251,18 +251,18 @@ type Handoff struct {
 	// ID is the id of the copy.
 	ID     uint64
 	Shards []uint32
-	// Incarnations are the incarnations of the shards that take part, when the copy was begun.
+	// Incarnations are the incarnations of the participating shards when the copy was begun.
 	Incarnations map[uint32]uint32
 }
 
-// Origin returns what the table's id was when it was made: its id, unless rows were handed over.
+// Origin returns the id with which the table was created: its id, unless rows were handed over.
 func (t *Table) Origin() uint64 { return cmp.Or(t.OriginID, t.ID) }
 
-// OriginOf is Origin of a table in its stored form.
+// OriginOf does what Origin does, for a table in its stored form.
 func OriginOf(t *schemapb.Table) uint64 { return cmp.Or(t.OriginId, t.Id) }
 
-// Copy returns the table that the rows of t are copied into: t with another id and with the shards
-// of the handoff. It is nil if there is none.
+// Copy returns the table into which the rows of t are copied: t with another id and the shards of
+// the handoff. It returns nil if there is no handoff.
 func (t *Table) Copy() *Table {
 	if t.Handoff == nil {
 		return nil
@@ -278,12 +278,12 @@ type Restored struct {
 	BackupID string
 	// Complete means that all rows of the backup are in the table.
 	Complete bool
-	// Replaces is the name under which the table is to take the place of another when the
-	// restore is complete; empty: it has its name.
+	// Replaces is the name under which the table will replace another one when the restore is
+	// complete. It is empty if the table has its final name.
 	Replaces string
 }
 
-// Index builds the lookup tables of t, after its columns were set.
+// Index builds the lookup tables of t. It must be called after its columns were set.
 func (t *Table) Index() *Table {
 	t.byName = make(map[string]int, len(t.Columns))
 	for i, c := range t.Columns {
@@ -300,7 +300,7 @@ func (t *Table) Column(name string) *Column {
 	return nil
 }
 
-// ColumnBytes is Column without making a string of name.
+// ColumnBytes does what Column does, without converting name to a string.
 func (t *Table) ColumnBytes(name []byte) *Column {
 	if i, ok := t.byName[string(name)]; ok {
 		return &t.Columns[i]
@@ -337,8 +337,8 @@ func (t *Table) Writable() Placement {
 	return t.Placement[len(t.Placement)-1]
 }
 
-// Shards lists the shards that may hold rows of the table, each once, the ones that take its
-// writes first.
+// Shards returns the shards that may hold rows of the table, each once. Those that take its writes
+// come first.
 func (t *Table) Shards() []uint32 {
 	var out []uint32
 	for i := len(t.Placement) - 1; i >= 0; i-- {

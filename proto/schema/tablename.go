@@ -6,10 +6,10 @@ import (
 	"cordwood/proto/errs"
 )
 
-// ParseTableName reads TABLE or DATABASE.TABLE, as people write it outside of SQL: on the
-// command line and in requests about tables. A name that has a dot stands in double quotes,
-// and a double quote in such a name is written twice. database is empty if the text names
-// none. It does not check what characters the names have.
+// ParseTableName parses TABLE or DATABASE.TABLE, as people write it outside of SQL: on the command
+// line and in requests about tables. A name with a dot must be in double quotes, and a double quote
+// in such a name is written twice. database is empty if the text has none. It does not check the
+// characters of the names.
 func ParseTableName(text string) (database, table string, err error) {
 	var parts []string
 	rest := text
@@ -37,7 +37,7 @@ func ParseTableName(text string) (database, table string, err error) {
 			`%s has more than one dot: quote names that have dots, as in "my.database"."my.table"`, quoteShort(text))
 }
 
-// cutNamePart cuts the first part off a name; rest is empty or begins with a dot.
+// cutNamePart removes the first part of a name. rest is empty or starts with a dot.
 func cutNamePart(text string) (part, rest string, ok bool) {
 	if !strings.HasPrefix(text, `"`) {
 		end := strings.IndexByte(text, '.')
@@ -62,7 +62,7 @@ func cutNamePart(text string) (part, rest string, ok bool) {
 	return "", "", false
 }
 
-// FormatTableName writes DATABASE.TABLE so that ParseTableName reads it.
+// FormatTableName writes DATABASE.TABLE so that ParseTableName can read it.
 func FormatTableName(database, table string) string {
 	quote := func(name string) string {
 		if strings.ContainsAny(name, `."`) || name == "" {

@@ -2,8 +2,8 @@ package schema
 
 import "time"
 
-// TimeSpan returns the range of a timestamp type in words, to the second: what errors about times
-// outside of it say.
+// TimeSpan returns the range of a timestamp type as a text, to the second, for errors about times
+// outside of it.
 func (t Type) TimeSpan() string {
 	lo, hi := t.TimeRange()
 	per := t.UnitsPerSecond()

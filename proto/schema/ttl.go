@@ -11,8 +11,8 @@ import (
 
 // TTL is how long rows live, counted from their time index.
 type TTL struct {
-	// Forever: rows never expire. Instant: rows are accepted and thrown away. With
-	// neither, rows live for D, which is more than 0.
+	// Forever means that rows never expire. Instant means that rows are accepted and discarded. If
+	// neither is set, rows live for D, which is more than 0.
 	Forever, Instant bool
 	D                time.Duration
 }
@@ -39,10 +39,9 @@ var ttlUnits = map[string]time.Duration{
 	"y": Year, "yr": Year, "yrs": Year, "year": Year, "years": Year,
 }
 
-// ParseTTL reads a ttl: `forever`, `instant`, nothing (forever), or a sum of
-// integers with units as `1d 12h`. A sum of zero, and the bare number 0, mean
-// forever. The longest duration is the maximum of time.Duration, some 292 years.
-// The error has code InvalidArguments.
+// ParseTTL parses a ttl: `forever`, `instant`, nothing (forever), or a sum of integers with units
+// such as `1d 12h`. A sum of zero, and the bare number 0, mean forever. The longest duration is the
+// maximum of time.Duration, some 292 years. The error has code InvalidArguments.
 func ParseTTL(text string) (TTL, error) {
 	t, why := parseTTL(text)
 	if why != "" {
@@ -57,7 +56,7 @@ func ZeroTTL(text string) bool {
 	return why == "" && t.Forever && !strings.EqualFold(strings.Trim(text, ttlSpace), "forever")
 }
 
-// parseTTL is ParseTTL with what is wrong in place of an error; "" if nothing is.
+// parseTTL does what ParseTTL does, but returns what is wrong as a text, or "".
 func parseTTL(text string) (t TTL, why string) {
 	s := strings.Trim(text, ttlSpace)
 	switch {
@@ -99,7 +98,7 @@ const ttlSpace = " \t\r\n"
 func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// leading returns the number of bytes at the beginning of s that are of the class.
+// leading returns the number of bytes at the start of s that belong to the class.
 func leading(s string, class func(byte) bool) int {
 	n := 0
 	for n < len(s) && class(s[n]) {
@@ -108,9 +107,9 @@ func leading(s string, class func(byte) bool) int {
 	return n
 }
 
-// String returns the normalised form: `forever`, `instant`, or the duration as `7days`
-// or `1h 30m`, largest unit first. Years, but no months and weeks, are taken out of
-// days, so that 60 days stay `60days`.
+// String returns the normalised form: `forever`, `instant`, or the duration such as `7days` or `1h
+// 30m`, with the largest unit first. It uses years, but not months and weeks, so that 60 days stay
+// `60days`.
 func (t TTL) String() string {
 	switch {
 	case t.Instant:
@@ -187,9 +186,9 @@ func DatabaseTTL(text string) (string, error) {
 	return t.String(), nil
 }
 
-// EffectiveTTL returns the ttl of a table with the given option texts: its own, else its
-// database's, else forever. Texts are empty if unset. A text that does not parse,
-// which NormalizeOption would not have let in, counts as forever: rows are kept.
+// EffectiveTTL returns the ttl of a table with the given option texts: its own, otherwise its
+// database's, otherwise forever. Unset texts are empty. A text that does not parse, which
+// NormalizeOption would have refused, counts as forever, so that rows are kept.
 func EffectiveTTL(table, database string) TTL {
 	for _, text := range []string{table, database} {
 		if text == "" {

@@ -6,9 +6,8 @@ import (
 	"cordwood/proto/errs"
 )
 
-// sqlTypes are the names that statements may use, in capitals and without the
-// length that character types may carry. An INT with a number is one of so many
-// bits; TIMESTAMP alone has milliseconds.
+// sqlTypes are the type names for statements, in capitals and without the length that character
+// types may have. INT with a number has that many bits; TIMESTAMP alone has milliseconds.
 var sqlTypes = map[string]Type{
 	"BOOLEAN": Boolean, "BOOL": Boolean,
 
@@ -43,12 +42,12 @@ var sqlTypes = map[string]Type{
 	"TIMESTAMPNANOSECOND": TimestampNanosecond, "TIMESTAMP_NANOSECOND": TimestampNanosecond,
 }
 
-// ParseType returns the type that a statement, or an answer of ours, calls by name,
-// in any case: `BIGINT`, `Int64`, `varchar(20)`, `TIMESTAMP (9)`. A length of a
-// character or binary type is accepted and means nothing.
+// ParseType returns the type for a name in a statement or in one of our answers, in any case:
+// `BIGINT`, `Int64`, `varchar(20)`, `TIMESTAMP (9)`. The length of a character or binary type is
+// accepted and ignored.
 //
-// INT8 has 8 bits, and TIMESTAMP without a precision is TIMESTAMP(3).
-// The error has code InvalidSyntax.
+// INT8 has 8 bits, and TIMESTAMP without a precision is TIMESTAMP(3). The error has code
+// InvalidSyntax.
 func ParseType(text string) (Type, error) {
 	name := strings.Join(strings.Fields(strings.ToUpper(text)), " ")
 	base, length, found := strings.Cut(name, "(")
@@ -75,9 +74,9 @@ func typeError(text string) error {
 		"UNSIGNED), FLOAT, DOUBLE, STRING, BINARY, JSON or TIMESTAMP(0, 3, 6 or 9)", quoteShort(text))
 }
 
-// TimeRange returns the range of a timestamp type, in its unit. Seconds and milliseconds go as far as
-// they fit an int64 as microseconds. The largest int64 and its negative mean infinity to the
-// query engine, so they are not times.
+// TimeRange returns the range of a timestamp type, in its unit. Seconds and milliseconds are
+// limited to values that fit an int64 as microseconds. The largest int64 and its negative mean
+// infinity to the query engine, so they are not times.
 func (t Type) TimeRange() (lo, hi int64) {
 	hi = 1<<63 - 2
 	if per := t.UnitsPerSecond(); per <= 1000 {

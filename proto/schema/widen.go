@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// MaxExact is the largest magnitude up to which a Float64 holds every integer: 2^53.
+// MaxExact is the largest magnitude up to which a Float64 can hold every integer: 2^53.
 const MaxExact = 1 << 53
 
 // Widening says whether the values of one type are values of another.
 type Widening int
 
-// The values of Widening.
+// The possible values of Widening.
 const (
 	// WidensNever: some values would change, or the types have nothing in common.
 	WidensNever Widening = iota
@@ -61,7 +61,7 @@ func (t Type) FloatOf(v int64) float64 {
 	return float64(v)
 }
 
-// ConflictRule is what becomes of a value whose type differs from its column's: the table option
+// ConflictRule says what happens to a value whose type differs from its column's: the table option
 // on_type_conflict.
 type ConflictRule uint8
 
@@ -78,8 +78,8 @@ const (
 	ConflictAside
 )
 
-// ConflictSuffix follows the name of a column in the name of the column that takes the values that are
-// put aside, as text.
+// ConflictSuffix is appended to the name of a column to get the name of the column for values that
+// are put aside, as text.
 const ConflictSuffix = "_conflict"
 
 var conflictRules = map[string]ConflictRule{
@@ -111,9 +111,9 @@ func (c *Column) Exact() bool {
 	return c.WithinDouble || c.Type.Widens(Float64) == WidensAlways
 }
 
-// For returns the column as it must be so that a write can bring values of the column want, which has
-// its name and role; ok is false if they do not go together. The writer converts values of another type
-// to the type of the column.
+// For returns the column as it must be so that a write can bring values of the column want, which
+// has the same name and role. ok is false if they do not match. The writer converts values of
+// another type to the type of the column.
 func (c Column) For(want Column, rule ConflictRule) (made Column, ok bool) {
 	switch {
 	case c.Type == want.Type:
@@ -129,14 +129,15 @@ func (c Column) For(want Column, rule ConflictRule) (made Column, ok bool) {
 	return c, false
 }
 
-// WidenedTo returns the column with a type that its own widens to.
+// WidenedTo returns the column with a type to which its type widens.
 func (c Column) WidenedTo(t Type) Column {
 	c.WithinDouble = c.Type.Widens(Float64) == WidensAlways && t.Widens(Float64) == WidensIfExact
 	c.Type, c.Checking = t, false
 	return c
 }
 
-// ExactDefault reports whether a Float64 holds the default of the column, if it has one, without loss.
+// ExactDefault reports whether a Float64 can hold the default of the column, if it has one, without
+// loss.
 func (c *Column) ExactDefault() bool {
 	if c.Default == nil || strings.EqualFold(*c.Default, "null") {
 		return true

@@ -1,6 +1,5 @@
-// Package strict reads protobuf messages of files and logs, in which a field that is
-// not known must never be skipped: it was written by a newer version, and means
-// something.
+// Package strict checks protobuf messages of files and logs for unknown fields. Such a field must
+// never be skipped: a newer version wrote it, and it has a meaning.
 package strict
 
 import "google.golang.org/protobuf/reflect/protoreflect"
@@ -13,7 +12,7 @@ func Unknown(m protoreflect.Message) (kind protoreflect.MessageDescriptor) {
 	}
 	m.Range(func(fd protoreflect.FieldDescriptor, v protoreflect.Value) bool {
 		switch {
-		case fd.IsMap() || fd.Message() == nil: // our maps are of strings
+		case fd.IsMap() || fd.Message() == nil: // our maps have string values
 		case fd.IsList():
 			for i := 0; i < v.List().Len() && kind == nil; i++ {
 				kind = Unknown(v.List().Get(i).Message())

@@ -1,9 +1,8 @@
-// Package tracing is how all parts take part in a trace: the span of what runs travels in
-// the context, and each stage of it begins a span below that one. Callers do not learn whether
-// traces are on. Without a span in the context, or with one that is not sampled, nothing is made
-// and nothing is allocated.
+// Package tracing lets all parts of the program take part in a trace: the context has the current
+// span, and each stage starts a span below it. Callers do not know whether traces are enabled.
+// Without a sampled span in the context, nothing is created and nothing is allocated.
 //
-// Where a trace begins, how it crosses the network and where spans go is the node's matter.
+// The node decides where a trace starts, how it crosses the network, and where spans are sent.
 package tracing
 
 import (
@@ -17,11 +16,11 @@ import (
 // Name is the name of the instrumentation in spans.
 const Name = "cordwood"
 
-// Span is one stage of a trace. The zero Span belongs to no trace. Its methods do nothing
-// then. A Span is used by one goroutine at a time.
+// Span is one stage of a trace. The zero Span belongs to no trace, and its methods do nothing. One
+// goroutine at a time uses a Span.
 type Span struct{ span trace.Span }
 
-// Start begins a span below the span of ctx. The caller must end it.
+// Start starts a span below the span of ctx. The caller must end it.
 func Start(ctx context.Context, name string) (context.Context, Span) {
 	parent := trace.SpanFromContext(ctx)
 	if !parent.IsRecording() {
@@ -31,7 +30,7 @@ func Start(ctx context.Context, name string) (context.Context, Span) {
 	return ctx, Span{span}
 }
 
-// Of returns a span that the caller has begun by itself.
+// Of returns a Span for a span that the caller has started itself.
 func Of(span trace.Span) Span {
 	if span == nil || !span.IsRecording() {
 		return Span{}
@@ -39,17 +38,17 @@ func Of(span trace.Span) Span {
 	return Span{span}
 }
 
-// On reports whether there is anything to note.
+// On reports whether the span is recorded.
 func (s Span) On() bool { return s.span != nil }
 
-// Text notes a fact.
+// Text adds a text attribute.
 func (s Span) Text(key, value string) {
 	if s.span != nil {
 		s.span.SetAttributes(attribute.String(key, cut(value)))
 	}
 }
 
-// Number notes a number.
+// Number adds a number attribute.
 func (s Span) Number(key string, value int64) {
 	if s.span != nil {
 		s.span.SetAttributes(attribute.Int64(key, value))
@@ -67,7 +66,7 @@ func (s Span) End(err error) {
 	s.span.End()
 }
 
-// maxText bounds a text in a span, in bytes.
+// maxText is the maximum length of a text in a span, in bytes.
 const maxText = 512
 
 func cut(text string) string {
@@ -77,8 +76,8 @@ func cut(text string) string {
 	return text
 }
 
-// Carry is ctx with the span of from, if that has one: for work that several wait for, and
-// which must not end with any of them.
+// Carry returns ctx with the span of from, if that has one. It is for work for which several
+// callers wait, and which must not end with any of them.
 func Carry(ctx, from context.Context) context.Context {
 	if span := trace.SpanFromContext(from); span.IsRecording() {
 		return trace.ContextWithSpan(ctx, span)

@@ -1,9 +1,8 @@
-// Package turns bounds the queries that run and the queries that wait for it, and divides the
-// places among users.
+// Package turns limits the queries that run and those that wait, and divides the slots among users.
 //
-// One user holds at most Config.PerUser places, and the last quarter goes only to users without
-// running queries, so that another user's first query finds a place. The next place goes to the
-// user who runs least, then to the one who waited longest.
+// One user holds at most Config.PerUser slots, and the last quarter is reserved for users without
+// running queries, so that another user's first query finds a slot. The next free slot goes to the
+// user with the fewest running queries, and among these to the one who has waited longest.
 package turns
 
 import (
@@ -16,21 +15,22 @@ import (
 	"cordwood/proto/words"
 )
 
-// Config has the bounds of a Gate. Running, Waiting and MaxWait must be positive.
+// Config has the limits of a Gate. Running, Waiting and MaxWait must be positive.
 type Config struct {
 	// Running is how many queries run at a time.
 	Running int
-	// PerUser bounds what one user runs. The default value is three quarters of Running.
+	// PerUser is how many queries of one user run at a time. The default value is three quarters of
+	// Running.
 	PerUser int
-	// Waiting is how many more may wait for their turn.
+	// Waiting is how many further queries may wait.
 	Waiting int
-	// WaitingPerUser bounds how many calls of one user wait. The default value is half of Waiting.
+	// WaitingPerUser is how many calls of one user may wait. The default value is half of Waiting.
 	WaitingPerUser int
-	// MaxWait bounds how long one waits.
+	// MaxWait is how long a query may wait.
 	MaxWait time.Duration
 }
 
-// Gate lets queries in. It is safe for concurrent use.
+// Gate admits queries. It is safe for concurrent use.
 type Gate struct {
 	running, perUser, reserve int
 	waiting, waitingPerUser   int
@@ -39,18 +39,18 @@ type Gate struct {
 	mu     sync.Mutex // guards what follows
 	used   int
 	waits  int
-	shares map[string]*share // of users that run or wait for something
+	shares map[string]*share // users with running or waiting queries
 	grants uint64
 }
 
-// share is what one user runs and waits for.
+// share counts the running and waiting queries of a user.
 type share struct {
 	running int
 	waiting list.List // of *turn
-	last    uint64    // which grant was its last one
+	last    uint64    // number of its last grant
 }
 
-// turn is one that waits. ready gets nil when it may run, or why it never will.
+// turn is a waiting query. ready receives nil when it may run, or an error.
 type turn struct {
 	share *share
 	at    *list.Element
@@ -73,8 +73,8 @@ func New(cfg Config) *Gate {
 	return g
 }
 
-// Enter waits for a place for the user of that key; leave gives it back. The error is one
-// of errs.ShardBusy, or the error of ctx.
+// Enter waits for a slot for the user with this key; leave returns it. The error has code
+// errs.ShardBusy, or is the error of ctx.
 func (g *Gate) Enter(ctx context.Context, key string) (leave func(), err error) {
 	t, err := g.queue(key)
 	if err != nil {
@@ -99,7 +99,7 @@ func (g *Gate) Enter(ctx context.Context, key string) (leave func(), err error) 
 	return leave, nil
 }
 
-// queue takes a place, and then returns nil, or a place among the waiting queries.
+// queue takes a slot and returns nil, or returns a place among the waiting queries.
 func (g *Gate) queue(key string) (*turn, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -125,7 +125,7 @@ func (g *Gate) queue(key string) (*turn, error) {
 	return t, nil
 }
 
-// makeRoom turns away the youngest query of the user with the most waiting ones, if these are more
+// makeRoom refuses the youngest query of the user with the most waiting ones, if these are more
 // than s would have.
 func (g *Gate) makeRoom(s *share) bool {
 	most := s
@@ -145,13 +145,13 @@ func (g *Gate) makeRoom(s *share) bool {
 	return true
 }
 
-// mayRun reports whether there is a place for one more query of s.
+// mayRun reports whether there is a slot for one more query of s.
 func (g *Gate) mayRun(s *share) bool {
 	free := g.running - g.used
 	return s.running < g.perUser && (free > g.reserve || s.running == 0 && free > 0)
 }
 
-// grant gives a place to s.
+// grant gives a slot to s.
 func (g *Gate) grant(s *share) {
 	g.used++
 	s.running++
@@ -159,7 +159,7 @@ func (g *Gate) grant(s *share) {
 	s.last = g.grants
 }
 
-// leave gives a place back, and lets those run that it is for.
+// leave returns a slot, and admits the queries that may have it.
 func (g *Gate) leave(key string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -169,7 +169,7 @@ func (g *Gate) leave(key string) {
 	g.next()
 }
 
-// next lets queries run that wait, as long as there are places for them.
+// next admits waiting queries as long as there are slots for them.
 func (g *Gate) next() {
 	for {
 		var first *share
@@ -192,8 +192,8 @@ func (g *Gate) next() {
 	}
 }
 
-// giveUp takes t out of its queue and returns err. If t's turn has come meanwhile, it is
-// given back.
+// giveUp removes t from its queue and returns err. If t was admitted meanwhile, its slot is
+// returned.
 func (g *Gate) giveUp(key string, t *turn, err error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -212,14 +212,14 @@ func (g *Gate) giveUp(key string, t *turn, err error) error {
 	return err
 }
 
-// forget drops the share of a user without running or waiting queries.
+// forget removes the share of a user without running or waiting queries.
 func (g *Gate) forget(key string) {
 	if s := g.shares[key]; s != nil && s.running == 0 && s.waiting.Len() == 0 {
 		delete(g.shares, key)
 	}
 }
 
-// Counts returns how many run and how many wait.
+// Counts returns how many queries run and how many wait.
 func (g *Gate) Counts() (running, waiting int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -232,6 +232,6 @@ func (g *Gate) busy(format string, args ...any) error {
 	return e.WithRetryAfter(time.Second)
 }
 
-// running and waiting are numbers of queries in words.
+// running and waiting return a number of queries as a text.
 func running(n int) string { return words.Say(n, "query is running", "queries are running") }
 func waiting(n int) string { return words.Say(n, "waits", "wait") }

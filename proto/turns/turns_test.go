@@ -12,7 +12,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// hold takes n places of a gate for somebody, who must get them at once.
+// hold takes n slots of a gate for a user, who must get them at once.
 func hold(t *testing.T, g *Gate, who string, n int) (leave func()) {
 	t.Helper()
 	var all []func()
@@ -33,7 +33,7 @@ func hold(t *testing.T, g *Gate, who string, n int) (leave func()) {
 	}
 }
 
-// line has n queries of somebody wait, and tells of each whether it came in.
+// line makes n queries of a user wait, and reports for each whether it was admitted.
 func line(t *testing.T, g *Gate, who string, n int, in chan<- string) {
 	t.Helper()
 	for range n {
@@ -58,8 +58,8 @@ func line(t *testing.T, g *Gate, who string, n int, in chan<- string) {
 	}
 }
 
-// TestOneUserLeavesRoom has one user take all they can: the first queries of others run
-// at once, however much of the first one's waits.
+// TestOneUserLeavesRoom has one user take all slots that it may take. The first queries of others
+// must run at once, however many of the first user's wait.
 func TestOneUserLeavesRoom(t *testing.T) {
 	for _, who := range [][3]string{{"greedy", "ann", "bob"}, {"greedy", "ann", ""}, {"", "ann", "bob"}} {
 		g := New(Config{Running: 16, Waiting: 64, MaxWait: time.Hour})
@@ -79,11 +79,11 @@ func TestOneUserLeavesRoom(t *testing.T) {
 	}
 }
 
-// TestManyGreedyUsers has users that each take what they can: a place that becomes free goes
-// to who has least, whoever waited longer.
+// TestManyGreedyUsers has several users take all that they can. A free slot must go to the user
+// with the fewest, whoever waited longer.
 func TestManyGreedyUsers(t *testing.T) {
 	g := New(Config{Running: 8, Waiting: 64, MaxWait: time.Hour})
-	one, rest := hold(t, g, "a", 1), hold(t, g, "a", 5) // all but the reserve
+	one, rest := hold(t, g, "a", 1), hold(t, g, "a", 5) // all slots except the reserve
 	defer hold(t, g, "b", 1)()
 	defer hold(t, g, "c", 1)()
 	in := make(chan string, 100)
@@ -101,7 +101,8 @@ func TestManyGreedyUsers(t *testing.T) {
 	}
 }
 
-// TestFullQueueMakesRoom has the youngest of whom most wait make room for another user.
+// TestFullQueueMakesRoom checks that the youngest query of the user with the most waiting ones
+// makes room for another user.
 func TestFullQueueMakesRoom(t *testing.T) {
 	g := New(Config{Running: 1, Waiting: 4, WaitingPerUser: 4, MaxWait: time.Hour})
 	leave := hold(t, g, "a", 1)
@@ -129,7 +130,7 @@ func TestFullQueueMakesRoom(t *testing.T) {
 	}
 }
 
-// TestShares lists what one user may take by different settings.
+// TestShares lists what one user may take with different settings.
 func TestShares(t *testing.T) {
 	for _, tt := range []struct{ running, perUser, want, reserve int }{
 		{16, 0, 12, 4},
@@ -156,8 +157,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestGateAtRandom has users come, wait, give up and leave, and looks that no place is lost.
-// The race detector looks on.
+// TestGateAtRandom has users come, wait, give up and leave, and checks that no slot is lost, also
+// under the race detector.
 func TestGateAtRandom(t *testing.T) {
 	g := New(Config{Running: 4, Waiting: 6, MaxWait: time.Millisecond})
 	var wg sync.WaitGroup
@@ -185,7 +186,7 @@ func TestGateAtRandom(t *testing.T) {
 	}
 }
 
-// TestBusySays holds that the error of a full gate counts in words: one query is running.
+// TestBusySays checks that the error of a full gate uses the right number: "one query is running".
 func TestBusySays(t *testing.T) {
 	g := New(Config{Running: 1, Waiting: 1, WaitingPerUser: 1, MaxWait: time.Nanosecond})
 	leave, err := g.Enter(t.Context(), "a")

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// JSONFault returns an error of encoding/json without the types of this program.
+// JSONFault converts an error of encoding/json to one without the types of this program.
 func JSONFault(err error) string {
 	typed, syntax := (*json.UnmarshalTypeError)(nil), (*json.SyntaxError)(nil)
 	switch {
@@ -27,7 +27,7 @@ func JSONFault(err error) string {
 	return strings.TrimPrefix(err.Error(), "json: ")
 }
 
-// wanted names the JSON that a type is read from.
+// wanted names the JSON type from which a type is read.
 func wanted(t reflect.Type) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -1,4 +1,4 @@
-// Package words counts things in sentences for people.
+// Package words formats numbers of things in sentences for people.
 package words
 
 import (
@@ -19,7 +19,7 @@ func Count[N int | int32 | int64 | uint | uint32 | uint64](n N, thing string) st
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// Pick returns the form of a word that goes with a number: one for 1, else many.
+// Pick returns the form of a word for a number: one for 1, and otherwise many.
 func Pick[N int | int32 | int64 | uint | uint32 | uint64](n N, one, many string) string {
 	if n == 1 {
 		return one
@@ -27,16 +27,16 @@ func Pick[N int | int32 | int64 | uint | uint32 | uint64](n N, one, many string)
 	return many
 }
 
-// Say returns a number with words in the singular or plural form that it needs.
+// Say returns a number with words in the singular or plural.
 func Say[N int | int32 | int64 | uint | uint32 | uint64](n N, one, many string) string {
 	return fmt.Sprintf("%d %s", n, Pick(n, one, many))
 }
 
-// ascii replaces the characters outside ASCII that the program's own texts contain.
+// ascii replaces the non-ASCII characters that the program's own texts contain.
 var ascii = strings.NewReplacer("…", "...", "±", "+/-", "→", "->", "–", "-", "—", "-", "×", "x", "≤", "<=", "≥", ">=",
 	"≠", "!=",
 	"‘", "'", "’", "'", "“", `"`, "”", `"`, "µ", "u", "\u00a0", " ")
 
-// ASCII writes the signs of our own texts with characters of ASCII, for where others have no
-// place, as in headers of HTTP. Names and data of users stay as they are.
+// ASCII replaces the special characters of our own texts by ASCII, for places that allow no others,
+// such as HTTP headers. Names and data of users stay unchanged.
 func ASCII(text string) string { return ascii.Replace(text) }

@@ -1,4 +1,4 @@
-// Package zone reads the names of time zones that clients give with a statement.
+// Package zone parses the names of time zones that clients give with a statement.
 package zone
 
 import (
@@ -6,15 +6,15 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	_ "time/tzdata" // zones must be known on hosts without a zone database
+	_ "time/tzdata" // zones must also work on hosts without a zone database
 
 	"cordwood/proto/errs"
 )
 
 var offset = regexp.MustCompile(`^([+-])(\d{1,2})(?::?(\d{2}))?$`)
 
-// Load returns the zone of an IANA name, as Europe/Berlin, or of an offset, as +02:00. No
-// name is UTC.
+// Load returns the zone for an IANA name such as Europe/Berlin, or for an offset such as +02:00. An
+// empty name is UTC.
 func Load(name string) (*time.Location, error) {
 	switch strings.ToUpper(strings.TrimSpace(name)) {
 	case "", "UTC", "GMT", "Z", "DEFAULT":
@@ -35,5 +35,5 @@ func Load(name string) (*time.Location, error) {
 		return l, nil
 	}
 	return nil, errs.New(errs.InvalidArguments,
-		"the time zone %.60q is not known: name one as Europe/Berlin, or an offset as +02:00", name)
+		"the time zone %.60q is not known: use a name such as Europe/Berlin, or an offset such as +02:00", name)
 }

@@ -212,7 +212,7 @@ func TestInspectEntry(t *testing.T) {
 	for _, want := range []string{
 		"2 writes, proposed 1970-01-01T00:00:00Z", `    table 1 "public"."t1" version 1, 3 columns`,
 		"    batch of table 1: epoch 3, schema version 1, session 0000000000000009 number 4, 2 rows, time 4000 to 4001,",
-		"    batch of 4 bytes: column batch: corrupt", "drop table 5, proposed 1970-01-01T00:00:00.000000001Z",
+		"    batch of 4 bytes: column batch is damaged", "drop table 5, proposed 1970-01-01T00:00:00.000000001Z",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())

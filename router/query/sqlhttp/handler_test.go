@@ -268,7 +268,7 @@ func TestRequests(t *testing.T) {
 		},
 		{
 			name: "time zone", query: "sql=SELECT+1", headers: headers{"x-svc-timezone": "Europe/Atlantis"}, status: 400,
-			want: "is not known: name one as Europe/Berlin",
+			want: "is not known: use a name such as Europe/Berlin",
 		},
 		{
 			name: "known time zone", query: "sql=SELECT+1", headers: headers{"x-svc-timezone": "Europe/Berlin"},
