@@ -222,8 +222,8 @@ func TestTypeConflicts(t *testing.T) {
 			"aside: no room",
 			changes{having(now+", n Int64, n_conflict Int64", "on_type_conflict", "aside")},
 			`[{"n":"x"}]`,
-			`!column "n": x does not go into it, nor aside: the column "n_conflict", which takes such values as text, ` +
-				`is a Int64`,
+			`!column "n": x does not go into it, and cannot be set aside: the column "n_conflict" for such values is a ` +
+				`Int64 FIELD`,
 		},
 		{
 			"aside: the place is taken",

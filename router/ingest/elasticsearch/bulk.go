@@ -113,17 +113,38 @@ func (b *reader) read(body []byte) ([]operation, error) {
 
 // grow makes room for n operations.
 func (b *reader) grow(n int) error {
+	list := b.kept(n)
+	size := n + len(b.out) // while they are copied, both lists are in memory
+	if list != nil {
+		size = cap(list)
+	}
 	if b.room != nil {
-		if err := b.room(n + len(b.out)); err != nil { // while they are copied, both lists are in memory
+		if err := b.room(size); err != nil {
 			return err
 		}
 	}
-	if kept, ok := operationLists.Get().(*[]operation); ok && cap(*kept) >= n && len(b.out) == 0 {
-		b.out = *kept
+	if list == nil {
+		list = append(make([]operation, 0, n), b.out...)
+	}
+	b.out = list
+	return nil
+}
+
+// kept returns the list of an earlier request for n operations, or nil. Lists of more than four times as many are
+// left to larger requests, because the budget of a request pays for the whole list.
+func (b *reader) kept(n int) []operation {
+	if len(b.out) > 0 {
 		return nil
 	}
-	b.out = append(make([]operation, 0, n), b.out...)
-	return nil
+	list, ok := operationLists.Get().(*[]operation)
+	switch {
+	case !ok || cap(*list) < n:
+		return nil
+	case cap(*list) > 4*n:
+		operationLists.Put(list)
+		return nil
+	}
+	return *list
 }
 
 // operationLists keeps memory for the operations of later requests, because new memory costs a page fault for every

@@ -552,6 +552,7 @@ func TestIDColumn(t *testing.T) {
 func TestOperationsGrow(t *testing.T) {
 	const n = 1000
 	body := bytes.Repeat([]byte("{\"delete\":{\"_index\":\"a\",\"_id\":\"x\"}}\n"), n)
+	release(make([]operation, 0, 2*n)) // the room for a list of an earlier request is that of the whole list
 	asked := 0
 	b := reader{room: func(operations int) error { asked = max(asked, operations); return nil }}
 	operations, err := b.read(body)
