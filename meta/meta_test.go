@@ -341,7 +341,7 @@ func TestUnknownCommands(t *testing.T) {
 			}
 			propose(t, m, "ensure still time:ts9!")
 
-			// In the log of a group with newer members, the command stops this one.
+			// If newer members have written the command to the log, it stops this member.
 			r := newRunner(t)
 			r.do("bootstrap c1 shards=1")
 			good, _ := r.entry("ensure good time:ts9!")

@@ -106,8 +106,8 @@ func roomOf(st *unix.Statfs_t) diskRoom {
 	}
 }
 
-// usage returns how much of the disk is used, and of how much, as df has it: what is kept for root is
-// neither used nor room for rows. What is left of it is the free room.
+// usage returns the used bytes of the disk and its capacity, as df does: blocks that are reserved for root count as
+// neither. The difference is the free room.
 func (d *disk) usage() (used, capacity uint64) {
 	used = d.used.Load()
 	return used, used + d.free.Load()

@@ -78,8 +78,8 @@ func (n *membership) whyNoShards() string {
 	return missingShards(len(n.meta.Shards()), n.meta.Settings(), holders, n.unused())
 }
 
-// missingShards is whyNoShards for so many shards, nodes that hold shards, and a cluster that
-// has not been written to.
+// missingShards is whyNoShards for have shards and holders nodes that hold shards. unused reports whether nothing has
+// been written to the cluster.
 func missingShards(have int, set *metapb.Settings, holders int, unused bool) string {
 	left := int(set.GetInitialShards())
 	if have > 0 && (left == 0 || !unused) {

@@ -76,7 +76,7 @@ func TestListenersWait(t *testing.T) {
 	})
 }
 
-// TestListenerAnswersProbes: whether the node is ready is told at once, also by a port of its own.
+// TestListenerAnswersProbes: the node answers at once whether it is ready, also on a separate port.
 func TestListenerAnswersProbes(t *testing.T) {
 	n := newNode(&config.Config{HTTP: config.HTTP{Addr: "127.0.0.1:0"}}, Process{})
 	n.log, n.registry = slog.New(slog.DiscardHandler), newRegistry(Version{})

@@ -15,8 +15,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// How nodes prove to each other that they belong to the cluster: by certificates in files, by
-// the secret of the cluster, or, on one machine or where that is asked for, not at all.
+// This file determines how nodes prove to each other that they belong to the cluster: by certificates in files or by
+// the secret of the cluster. On one machine, or if the operator requests it, they prove nothing.
 
 // protection is how this node and others prove themselves to each other.
 type protection struct {

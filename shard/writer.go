@@ -47,7 +47,7 @@ type pending struct {
 	mem     *memtable.Memtable
 	// unlogged reports which batches do not go through the log.
 	unlogged []bool
-	// waiting is since when it waits for memory, or zero if it did not have to wait.
+	// waiting is when it began to wait for memory, or zero if it did not have to wait.
 	waiting time.Time
 	// copied is done when the entry has a copy of the write.
 	copied sync.WaitGroup

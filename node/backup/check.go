@@ -62,9 +62,8 @@ func (c *shardReader) readFor(seg *backuppb.Segment) (tables []string) {
 	return tables
 }
 
-// checkFiles looks whether the files that are needed are there and have the size that they had. If
-// tables are to be replaced it reads them, too: a user should not wait for hours to learn that a
-// file is damaged.
+// checkFiles checks that the necessary files exist and have the right size. If tables are to be replaced, it also
+// reads the files: a user should not wait for hours to learn that a file is damaged.
 func (s *restoration) checkFiles(ctx context.Context) error {
 	files := s.needed()
 	have := map[string]int64{}

@@ -186,7 +186,7 @@ func (s *restoration) noteLeftovers(asides map[string][]*schemapb.Table, wanted 
 	}
 }
 
-// inTheWay returns the error for tables that keep a restore from being made. empty reports whether these are tables
+// inTheWay returns the error for tables that prevent a restore from starting. empty reports whether these are tables
 // of the backup alone.
 func (s *restoration) inTheWay(inTheWay []string, empty bool) error {
 	slices.Sort(inTheWay)
@@ -216,7 +216,7 @@ func (s *restoration) wholly(database string) bool {
 	return slices.ContainsFunc(s.databases, func(d *schemapb.Database) bool { return d.Name == database })
 }
 
-// InTheWayError says which tables of the cluster keep a restore from being begun.
+// InTheWayError says which tables of the cluster prevent a restore from starting.
 type InTheWayError struct {
 	Tables []string
 	text   string

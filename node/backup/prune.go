@@ -37,8 +37,8 @@ func (r *Repository) Delete(ctx context.Context, ids ...string) error {
 
 // PruneConfig says what Prune removes.
 type PruneConfig struct {
-	// KeepLast and KeepWithin, if one of them is set, have Prune delete the backups
-	// that are neither among the newest so many nor as young as that.
+	// KeepLast and KeepWithin, if one of them is set, make Prune delete the backups that are neither
+	// among the newest KeepLast nor younger than KeepWithin.
 	KeepLast   int
 	KeepWithin time.Duration
 	// DryRun only reports.

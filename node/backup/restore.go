@@ -84,7 +84,7 @@ type RestoreResult struct {
 
 // Restore brings a backup, or a part of it, into a cluster with any number of shards.
 // If it fails, or its process ends, it may be called again for the same backup: tables
-// that were complete stay, and others are begun anew.
+// that were complete stay, and the others are restored from the beginning.
 func (r *Repository) Restore(ctx context.Context, cfg RestoreConfig) (*RestoreResult, error) {
 	if cfg.Parallel <= 0 {
 		cfg.Parallel = 4
@@ -103,7 +103,7 @@ func (r *Repository) Restore(ctx context.Context, cfg RestoreConfig) (*RestoreRe
 	} else if errors.Is(err, ErrBusy) {
 		return nil, err
 	} else {
-		// It may be on a medium that takes no files; then no process removes files either.
+		// The repository may be read-only. Then no process can remove files from it either.
 		cfg.Logger.Debug("the repository could not be locked", "error", err)
 	}
 	b, err := r.Find(ctx, cfg.Backup)

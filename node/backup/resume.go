@@ -23,7 +23,7 @@ type resumer struct {
 	fails  int // in a row, without a byte in between
 }
 
-// maxFails is how often a read is begun again without getting a byte further.
+// maxFails is how often a read is started again without having received a further byte.
 const maxFails = 6
 
 func newResumer(ctx context.Context, what string, open func(offset int64) (io.ReadCloser, error)) *resumer {

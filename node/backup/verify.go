@@ -46,7 +46,7 @@ type Finding struct {
 	Backups []string `json:"backups,omitempty"`
 }
 
-// Serious reports whether it keeps a backup from being restored.
+// Serious reports whether the finding prevents the restore of a backup.
 func (f Finding) Serious() bool { return f.Kind != Unused && f.Kind != Foreign }
 
 // VerifyConfig says how much Verify does.

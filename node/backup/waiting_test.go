@@ -10,8 +10,8 @@ import (
 	"cordwood/proto/errs"
 )
 
-// Why rows of a restore are sent again is told from the first try on, in the log once, and in the progress until the
-// shard takes rows.
+// TestWaitingIsTold: from the first try on, a restore says why it sends rows again: once in the log, and in the
+// progress until the shard takes rows.
 func TestWaitingIsTold(t *testing.T) {
 	var p Progress
 	var out bytes.Buffer

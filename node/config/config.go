@@ -90,7 +90,7 @@ type Ingest struct {
 	// ClientVariables lets records that clients send set variables, as svc_ttl and
 	// svc_table_suffix. Pipelines may set them in any case. Default true.
 	ClientVariables bool
-	// GeoIPDatabase is a database of places for the processor geoip; empty: pipelines
+	// GeoIPDatabase is a database of locations for the processor geoip; empty: pipelines
 	// cannot use it.
 	GeoIPDatabase string
 	// OnReject is what becomes of records that skip_error drops, unless a request says

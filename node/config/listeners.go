@@ -294,8 +294,8 @@ func isPort(text string) bool {
 	return err == nil
 }
 
-// check looks whether the node serves users at all, whether ports are taken twice, and whether what comes
-// in has a user.
+// check checks that the node serves users at all, that no two listeners have the same port, and that logs that come
+// in have a user.
 func (l Listeners) check(c *Config, f *faults) {
 	seen := map[string]string{
 		c.HTTP.Addr: "http-addr", c.HTTP.V1Addr: "http-v1-addr", c.RPC.Addr: "rpc-addr", c.AdminAddr: "admin-addr",
@@ -320,7 +320,7 @@ func (l Listeners) check(c *Config, f *faults) {
 	}
 }
 
-// checkUser looks whether it is known as whom logs are stored that come by a protocol without users.
+// checkUser checks that a listener whose protocol has no users says as which user it stores logs.
 func (l *Listener) checkUser(c *Config, f *faults) {
 	certificates := l.TLS() && c.TLS.ClientCA != ""
 	switch token := l.Params[TokenFile]; {

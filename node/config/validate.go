@@ -157,7 +157,7 @@ func (c *Config) checkDurations(f *faults) {
 	}
 }
 
-// checkAddresses looks whether addresses have the form HOST:PORT.
+// checkAddresses checks that addresses have the form HOST:PORT.
 func (c *Config) checkAddresses(f *faults) {
 	for _, a := range []struct {
 		flag, addr string
@@ -179,7 +179,7 @@ func (c *Config) checkAddresses(f *faults) {
 	}
 }
 
-// checkChoices looks whether settings of few values have one of them.
+// checkChoices checks that settings with a fixed list of values have one of them.
 func (c *Config) checkChoices(f *faults) {
 	for _, w := range []struct {
 		flag, value string
@@ -242,8 +242,8 @@ func (c *Cluster) check(f *faults) {
 	}
 }
 
-// checkFounding looks whether other nodes reach this one, if there are any, and else whether one
-// node is a cluster.
+// checkFounding checks that other nodes can reach this one if it has seeds, and otherwise that its settings allow a
+// cluster of one node.
 func (c *Config) checkFounding(f *faults) {
 	if len(c.Cluster.Seeds) > 0 {
 		if c.RPC.Advertise == "" && unspecified(c.RPC.Addr) {
@@ -265,7 +265,7 @@ func (c *Config) checkFounding(f *faults) {
 	}
 }
 
-// checkUsers looks whether there is one source of users, and one at all if settings need users.
+// checkUsers checks that there is at most one source of users, and that there is one if settings need users.
 func (c *Config) checkUsers(f *faults) {
 	if c.Users.File != "" && c.Users.Provider != "" {
 		f.add("--user-file and --user-provider are both set: choose one")
@@ -275,7 +275,7 @@ func (c *Config) checkUsers(f *faults) {
 	}
 }
 
-// check looks at the port for clients of PostgreSQL.
+// check checks the settings of the port for clients of PostgreSQL.
 func (p *PG) check(c *Config, f *faults) {
 	if p.Addr != "" && !c.Has(RoleRouter) {
 		f.add("--pg-addr needs the role router: nodes without it serve no users")
@@ -285,7 +285,7 @@ func (p *PG) check(c *Config, f *faults) {
 	}
 }
 
-// check looks at whom the user port and the port of the administrator trust.
+// check checks the proxies, hosts and origins that the user port and the port of the administrator trust.
 func (h *HTTP) check(f *faults) {
 	if _, err := peer.Parse(h.TrustedProxies); err != nil {
 		f.add("--trusted-proxies %w", err)
@@ -305,7 +305,7 @@ func (h *HTTP) check(f *faults) {
 	}
 }
 
-// checkTLS looks whether files of certificates that belong together are all named.
+// checkTLS checks that certificate files that belong together are all set.
 func (c *Config) checkTLS(f *faults) {
 	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
 		f.add("--tls-cert and --tls-key go together: set both or none")
@@ -343,7 +343,7 @@ func (i *Ingest) check(f *faults) {
 	}
 }
 
-// check looks at where traces go, and how many.
+// check checks the address that traces are sent to, and the share of requests that are traced.
 func (t *Trace) check(f *faults) {
 	if t.Endpoint != "" {
 		u, err := url.Parse(t.Endpoint)

@@ -57,7 +57,7 @@ func (d *doctor) settings() {
 func (d *doctor) certificate(cert, key string) {
 	pair, err := tls.LoadX509KeyPair(cert, key)
 	if err != nil || pair.Leaf == nil {
-		return // was told
+		return // has been reported already
 	}
 	switch left := time.Until(pair.Leaf.NotAfter); {
 	case left < 0:

@@ -300,8 +300,8 @@ func TestRemovedReplica(t *testing.T) {
 	}
 }
 
-// TestShardMadeAnew has a shard made anew: rows of before do not come back, neither where it is
-// placed again nor where it was, and nothing is deleted.
+// TestShardMadeAnew creates a lost shard again: its earlier rows do not come back, neither on the nodes that hold it
+// now nor on those that held it before, and nothing is deleted.
 func TestShardMadeAnew(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -460,8 +460,8 @@ func TestTellsOfTables(t *testing.T) {
 	}
 }
 
-// TestFoundedOnce: what this node founded is told, and it does not found a group again whose folder it
-// has lost, as a disk of before has.
+// TestFoundedOnce: the node reports the groups that it founded, and does not found a group again after it has lost
+// the group's folder, for example because an older copy of its disk was put back.
 func TestFoundedOnce(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

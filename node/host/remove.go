@@ -23,7 +23,7 @@ import (
 const goneSuffix = ".removed"
 
 // remove closes and deletes a replica that is no longer part of its group, and reports to the
-// metadata when it is gone. It may be begun anew at any step.
+// metadata when it is gone. After any step, it may be started again from the beginning.
 func (h *Host) remove(ctx context.Context, m *metapb.Shard) {
 	err := h.drop(ctx, m.Id)
 	if err == nil {

@@ -46,8 +46,8 @@ type Folder struct {
 
 // list is what the file holds.
 type list struct {
-	// marks are those from the last one that is known to be registered on, oldest first; none in
-	// a folder of before there were marks.
+	// marks are the last mark that is known to be registered and all later ones, oldest first. A folder of a
+	// version without marks has none.
 	marks []*metapb.FolderMark
 	// readmit is set when the operator wants the folder although it is older than it was.
 	readmit bool

@@ -84,7 +84,7 @@ func TestChain(t *testing.T) {
 			t.Fatal("the folder is refused")
 		}
 	}
-	// Two copies at once: the first one is taken, and the other is told.
+	// Two copies at once: the first one is taken, and the other is refused.
 	clone := copyOf(t, dir)
 	if !m.register(t, clone, true) {
 		t.Fatal("the clone is refused")
@@ -92,7 +92,7 @@ func TestChain(t *testing.T) {
 	if mark, earlier := open(t, dir).Current(); len(earlier) < maxKept-1 && !m.known.Refuses(mark, earlier) {
 		t.Error("the one that was cloned is not told")
 	}
-	// Metadata of before know less than the folder.
+	// Earlier metadata know less than the folder.
 	before := &metadata{known: m.known}
 	for range 2 {
 		if !m.register(t, clone, true) {

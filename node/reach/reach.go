@@ -109,7 +109,7 @@ type Monitor struct {
 	avoid           []string
 }
 
-// fault is what a node said in so many rounds in a row.
+// fault is what a node said, and in how many rounds in a row.
 type fault struct {
 	reason string
 	rounds int
@@ -360,7 +360,7 @@ func (m *Monitor) state() (avoid []string, shut bool) {
 	return slices.Clone(m.avoid), m.shut
 }
 
-// Unreachable reports whether so many nodes cannot reach this one that it should lead nothing.
+// Unreachable reports whether this node should lead nothing, because too many nodes cannot reach it.
 func (m *Monitor) Unreachable() bool {
 	_, shut := m.state()
 	return shut

@@ -281,7 +281,7 @@ func TestStoodStill(t *testing.T) {
 	})
 }
 
-// TestBounds: who asks often, or is not known, costs little.
+// TestBounds: a node that asks often, or that is not known, costs little.
 func TestBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hold := make(chan struct{})
@@ -324,7 +324,7 @@ func TestBounds(t *testing.T) {
 	})
 }
 
-// TestAlone: who hears of no other node for some rounds is told so, until one answers.
+// TestAlone: a node that hears of no other node for some rounds reports that it is alone, until one answers.
 func TestAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld("r1 b c")

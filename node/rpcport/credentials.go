@@ -45,7 +45,7 @@ func (f Files) Client(host, _ string, protocols ...string) *tls.Config {
 // Node returns empty: the certificates are for addresses.
 func (f Files) Node(tls.ConnectionState) string { return "" }
 
-// Trusts returns nil: a certificate is looked at once, as everywhere.
+// Trusts returns nil: a certificate is checked only once, in the handshake.
 func (f Files) Trusts(tls.ConnectionState) error { return nil }
 
 // Warnings about connections between nodes that do not prove themselves to each other.

@@ -37,7 +37,7 @@ type Config struct {
 	Insecure bool
 	// Logger takes refused connections. The default value discards.
 	Logger *slog.Logger
-	// Timeout is how long a connection may take to send its first bytes, its TLS handshake included.
+	// Timeout is how long a connection may take to send its first bytes, including the TLS handshake.
 	// The default value is 5 s.
 	Timeout time.Duration
 }

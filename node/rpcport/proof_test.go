@@ -43,7 +43,7 @@ func knows(t *testing.T, node, text string) *secret.Source {
 	return s
 }
 
-// open opens the port of node me of cluster c. What comes on it as raft is told to raft.
+// open opens the port of node me of cluster c. Connections for raft are passed to raft.
 func open(t *testing.T, cfg Config, raft func(net.Conn, string)) *Port {
 	t.Helper()
 	cfg.Addr = "127.0.0.1:0"
@@ -120,7 +120,7 @@ func TestProvenNode(t *testing.T) {
 	}
 }
 
-// TestUnprovenDialer: a node that knows another secret, or meets one without any, is told so.
+// TestUnprovenDialer: a node that knows another secret, or dials a node without a secret, gets an error that says so.
 func TestUnprovenDialer(t *testing.T) {
 	p := open(t, Config{Credentials: knows(t, "me", ours)}, func(conn net.Conn, _ string) { conn.Close() })
 	plain := open(t, Config{}, func(conn net.Conn, _ string) { conn.Close() })
@@ -153,7 +153,7 @@ func TestUnprovenDialer(t *testing.T) {
 	}
 }
 
-// TestRefusedInWords: who comes without TLS is told why it is refused, in each protocol.
+// TestRefusedInWords: a client without TLS gets the reason why it is refused, in each protocol.
 func TestRefusedInWords(t *testing.T) {
 	p := open(t, Config{Credentials: knows(t, "me", ours)}, func(net.Conn, string) { t.Error("raft was reached") })
 	go func() {

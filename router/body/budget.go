@@ -135,7 +135,7 @@ func (b *budget) wait(r *reservation, n int64) *waiter {
 	}
 	b.growing = append(b.growing, w)
 	if len(b.growing) == b.holders {
-		// No other body can finish. The memory of the youngest body is free once it has been told.
+		// No other body can finish. The memory of the youngest body is free once its request knows that it is refused.
 		youngest := slices.MaxFunc(b.growing, func(x, y *waiter) int { return cmp.Compare(x.res.born, y.res.born) })
 		b.leave(youngest)
 		youngest.done <- errBudget

@@ -23,7 +23,7 @@ import (
 	"cordwood/router/httpapi/session"
 )
 
-// gate stands before the handlers of routes. It finds the route of a request, and checks who sends it, whether they
+// gate runs before the handlers of routes. It finds the route of a request, and checks who sends it, whether they
 // may, how long the request may take, and whether the route knows its parameters.
 type gate struct {
 	auth     Authenticator // nil: authentication is off

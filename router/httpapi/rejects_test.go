@@ -233,8 +233,8 @@ func TestRejectsRefused(t *testing.T) {
 	}
 }
 
-// TestRejectsModel sends random bodies and finds every failed record kept with its own text
-// and number, whatever lies between.
+// TestRejectsModel sends random bodies and checks that every failed record is kept with its own text
+// and number, whatever other records and bytes are between them.
 func TestRejectsModel(t *testing.T) {
 	f := newPipelineFixture(t)
 	f.put(t, "edge", minimal)

@@ -22,7 +22,7 @@ func (in *copyIn) fields(line string) ([][]byte, error) {
 	}
 }
 
-// textField cuts a field off a line, at a delimiter that no backslash stands before.
+// textField returns the first field of a line, which ends at a delimiter that does not follow a backslash.
 func (in *copyIn) textField(line string) (field, rest string, more bool) {
 	for i := 0; i < len(line); i++ {
 		switch line[i] {

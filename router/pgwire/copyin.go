@@ -15,7 +15,7 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// A batch of COPY FROM ends at so many rows or bytes, and a row has at most so many bytes.
+// The maximum size of a batch of COPY FROM, in rows and in bytes, and of a row, in bytes.
 const (
 	copyBatchRows  = 10_000
 	copyBatchBytes = 4 << 20

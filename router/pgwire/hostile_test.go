@@ -87,7 +87,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// TestManyConnections lets a thousand clients come at once: some are served, the others told.
+// TestManyConnections lets a thousand clients come at once: some are served, and the others get an error.
 func TestManyConnections(t *testing.T) {
 	f := start(t, func(c *Config) { c.MaxConnections, c.MaxPerAddress = 50, 50 })
 	var mu sync.Mutex

@@ -89,7 +89,7 @@ func (c *conn) addPortal(p *portal) error {
 	return nil
 }
 
-// fetch sends at most so many rows of a portal, 0: all, and returns how many there were, and whether more may follow.
+// fetch sends at most most rows of a portal (0: all), and returns how many it sent and whether more may follow.
 func (c *conn) fetch(p *portal, most int64) (n int64, more bool, err error) {
 	if p.finished {
 		return 0, false, nil

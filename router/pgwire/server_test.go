@@ -224,7 +224,7 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestClientGone ends the statement of a client that has gone.
+// TestClientGone: the statement of a client that has disconnected ends.
 func TestClientGone(t *testing.T) {
 	f := start(t)
 	c := f.connect(t, "")

@@ -228,7 +228,7 @@ func startOptions(text string) (map[string]string, error) {
 	return out, nil
 }
 
-// optionWords cuts a text at spaces that no backslash stands before.
+// optionWords splits a text at spaces that do not follow a backslash.
 func optionWords(text string) (words []string) {
 	var word strings.Builder
 	inside := false

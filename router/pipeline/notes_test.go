@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What is stored otherwise than it came is told, on each path that records take.
+// TestWarnings: values that are stored differently than they were sent are reported, on each path that records take.
 func TestWarnings(t *testing.T) {
 	const (
 		vrl    = `processors: [{vrl: {source: ".v = parse_json!(.m)\ndel(.m)\n."}}]`

@@ -17,7 +17,7 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// A piece of a deletion ends at so many rows or bytes: it is held in memory.
+// The maximum size of a piece of a deletion, in rows and in bytes. A piece is held in memory.
 const (
 	deleteRows  = 32 << 10
 	deleteBytes = 4 << 20

@@ -89,7 +89,7 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// pieces counts what is written, and fails after so many.
+// pieces counts the rows of each write, and fails after fail writes (0: never).
 type pieces struct {
 	fakeWriter
 	rows []int

@@ -70,7 +70,7 @@ func (s *Service) Lookup(ctx context.Context, q Lookup) ([]string, error) {
 	return out, err
 }
 
-// text returns the statement. It is one that is answered without the engine if few rows have to be read.
+// text returns the statement. If few rows have to be read, it is answered without the engine.
 func (q *Lookup) text(t *schema.Table) string {
 	at, column := schema.QuoteIdent(t.TimeIndex().Name), schema.QuoteIdent(q.Column)
 	var b strings.Builder
@@ -86,7 +86,7 @@ func (q *Lookup) text(t *schema.Table) string {
 	return b.String()
 }
 
-// instant writes a time as SQL has it.
+// instant formats a time for an SQL literal.
 func instant(nanos int64) string {
 	return time.Unix(0, nanos).UTC().Format("2006-01-02 15:04:05.000000000")
 }

@@ -100,7 +100,7 @@ func didYouMean(name string, candidates []string) string {
 	return `; did you mean "` + like + `"?`
 }
 
-// databaseNames returns all databases in order, the server's databases included.
+// databaseNames returns all databases in order, including the server's own.
 func (n names) databaseNames() []string {
 	list := []string{schema.InformationDatabase, schema.PrivateDatabase}
 	for _, d := range n.meta.Databases() {

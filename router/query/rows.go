@@ -28,7 +28,7 @@ func textRows(names []string, rows [][]string) array.RecordReader {
 	return r
 }
 
-// limited ends a result after so many rows.
+// limited ends a result at a maximum number of rows.
 type limited struct {
 	format.Rows
 	left    uint64

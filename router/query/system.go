@@ -69,7 +69,8 @@ func (t *systemTable) schema() *schema.Table {
 	return def.Index()
 }
 
-// unused returns the columns that a statement which reads no other table does not name.
+// unused returns the columns that a statement certainly does not use. For a statement that may use other tables or
+// all columns, it returns none.
 func (t *systemTable) unused(sql string) (names []string) {
 	if !statement.OnlyUses(sql, t.namesBut()) {
 		return nil
@@ -82,7 +83,7 @@ func (t *systemTable) unused(sql string) (names []string) {
 	return names
 }
 
-// namesBut returns the names of its columns and of the table as a query writes it, without some.
+// namesBut returns database.table and the names of all columns except those in without.
 func (t *systemTable) namesBut(without ...string) []string {
 	names := []string{t.database + "." + t.name}
 	for _, c := range t.columns {
@@ -93,7 +94,7 @@ func (t *systemTable) namesBut(without ...string) []string {
 	return names
 }
 
-// A batch of a system table ends at so many rows or bytes.
+// The maximum size of a batch of a system table, in rows and in bytes.
 const (
 	systemBatchRows  = 16384
 	systemBatchBytes = 4 << 20

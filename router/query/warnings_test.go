@@ -161,8 +161,8 @@ func TestMergeModeWithoutEffect(t *testing.T) {
 	}
 }
 
-// TestAddedDefaults: a column that is added with a default is one that is not null, so that older rows show the
-// default; where they cannot, that is told.
+// TestAddedDefaults: a column that is added with a default is not null, so that older rows show the default. If they
+// cannot show it, a warning says so.
 func TestAddedDefaults(t *testing.T) {
 	for def, want := range map[string]struct {
 		notNull bool

@@ -137,8 +137,9 @@ func TestKeyIdentityWithParams(t *testing.T) {
 	}
 }
 
-// TestEarlierByOtherClocks: the shards of before are asked for half an hour after a writer has seen that they were
-// left, whatever the clock of who moved the table said; long ago they are not.
+// TestEarlierByOtherClocks: former shards of a table are asked for half an hour after a writer has seen that the
+// table left them, whatever the clock of the node that moved the table said. After that, or if the move was long ago,
+// they are not asked.
 func TestEarlierByOtherClocks(t *testing.T) {
 	now := time.Now()
 	at := func(skew time.Duration) *schema.Table {
@@ -246,8 +247,8 @@ func spread(m *fakeMeta, s *fakeShards, t *testing.T, placement ...schema.Placem
 	s.got = nil
 }
 
-// TestKeyedRequestAcrossAMove: what the shard of before has is not stored again by the
-// new one; it is told first that it takes no more.
+// TestKeyedRequestAcrossAMove: the new shard does not store again what the former shard has. First, the former shard
+// learns that it takes no more writes.
 func TestKeyedRequestAcrossAMove(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	spread(m, s, t, schema.Placement{Epoch: 1, ShardID: 1})
@@ -293,7 +294,7 @@ func TestKeyedRequestAcrossAMove(t *testing.T) {
 	}
 }
 
-// TestKeysWaitForTheUpgrade: shards of before would take them for sessions.
+// TestKeysWaitForTheUpgrade: shards of older versions would mistake keys for sessions.
 func TestKeysWaitForTheUpgrade(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	version := uint32(1)
@@ -309,7 +310,7 @@ func TestKeysWaitForTheUpgrade(t *testing.T) {
 	}
 }
 
-// TestPackingWaitsForTheUpgrade: nodes of before would end themselves at such an entry.
+// TestPackingWaitsForTheUpgrade: nodes of older versions would stop at such an entry.
 func TestPackingWaitsForTheUpgrade(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	version := uint32(metapb.ProtocolPacking - 1)

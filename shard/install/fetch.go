@@ -214,7 +214,7 @@ func (a *arriving) fetch(ctx context.Context, client shardpb.ShardServiceClient,
 	return nil
 }
 
-// check returns what is wrong with the complete file, and syncs it if nothing is.
+// check compares size and checksum of the complete file. If they are right, it syncs the file.
 func (a *arriving) check() error {
 	switch {
 	case a.at != a.m.Bytes:

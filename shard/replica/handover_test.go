@@ -12,7 +12,7 @@ import (
 )
 
 // TestNoHandOverToASilentMember checks that leadership is not transferred to a member that does not
-// answer. Writes would wait until raft gives the transfer up.
+// answer. Writes would wait until raft gives up the transfer.
 func TestNoHandOverToASilentMember(t *testing.T) {
 	ids := []string{"n1", "n2", "n3"}
 	members, trans := openGroup(t, ids...)

@@ -59,7 +59,7 @@ type bench struct {
 	settle         time.Duration
 	queries, keep  bool
 	only           *regexp.Regexp
-	// again means that dir has the folders of a run before, whose rows are measured.
+	// again means that dir has the folders of an earlier run, whose rows are measured.
 	again bool
 	stop  chan os.Signal
 }

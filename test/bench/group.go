@@ -53,8 +53,8 @@ func (b *bench) startGroup(dir string) (g group, err error) {
 	return g, nil
 }
 
-// addrs returns three addresses for each server of a group, those of its folder if a run before had some: a cluster
-// knows its nodes by them.
+// addrs returns three addresses for each server of a group. If its folder has the addresses of an earlier run, it
+// returns these, because a cluster knows its nodes by their addresses.
 func (b *bench) addrs(dir string) ([]string, error) {
 	file := filepath.Join(dir, "addrs")
 	if b.again {

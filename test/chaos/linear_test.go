@@ -109,9 +109,9 @@ func apart(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// TestSetBack puts an earlier copy of a node's folder back while the others are well: nothing that was
-// acknowledged is lost, no read shows less than before, and all replicas agree in the end. A cluster
-// that knows that the folder is of before refuses it; the node comes back with an empty one then.
+// TestSetBack replaces a node's folder by an earlier copy while the other nodes work: nothing that was acknowledged
+// is lost, no read shows less than before, and all replicas agree in the end. A cluster that knows that the folder is
+// an earlier copy refuses it; then the node comes back with an empty folder.
 func TestSetBack(t *testing.T) {
 	together(t)
 	c, l := start(t, cluster.Spec{All: 3}, mixed)

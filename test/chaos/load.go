@@ -150,7 +150,7 @@ func (l *Load) Stop() {
 // Acked returns how many rows were acknowledged.
 func (l *Load) Acked() int { return int(l.acked.Load()) }
 
-// AwaitAcked waits until so many more rows are acknowledged.
+// AwaitAcked waits until the given number of further rows is acknowledged.
 func (l *Load) AwaitAcked(t testing.TB, more int) {
 	t.Helper()
 	want := l.Acked() + more

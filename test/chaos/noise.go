@@ -24,7 +24,7 @@ type Noise struct {
 	Rows, Bytes int64
 }
 
-// Write writes so many rows, in hundreds, or until stop is closed. It ends with the first error.
+// Write writes rows in hundreds, until all are written or stop is closed. It ends with the first error.
 func (n *Noise) Write(rows int64, stop <-chan struct{}) error {
 	random := rand.NewChaCha8([32]byte{byte(rows)})
 	noise := make([]byte, noiseBytes)

@@ -16,7 +16,7 @@ import (
 	"cordwood/test/cluster"
 )
 
-// lossyProxy stands before two routers. It loses answers, and hands some requests to both
+// lossyProxy is a proxy in front of two routers. It loses answers, and passes some requests to both
 // of them at the same time.
 func lossyProxy(t *testing.T, seed uint64, first, second *cluster.Node) *cluster.Node {
 	var count atomic.Uint64

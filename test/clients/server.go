@@ -1,5 +1,5 @@
 // Package clients sends logs with the real clients of other systems, as their users configure them, to a real server,
-// and looks whether every record is there once. README.md says how to run it.
+// and checks that every record is there once. README.md says how to run it.
 package clients
 
 import (

@@ -136,8 +136,8 @@ func TestReplaceOfDamagedBackup(t *testing.T) {
 	}
 }
 
-// TestReplaceIsOneStep kills a restore that replaces tables, and looks at them all the time:
-// they have the rows of before, and then those of the backup, and never others.
+// TestReplaceIsOneStep kills a restore that replaces tables, and reads the tables all the time: they have their former
+// rows, then those of the backup, and never others.
 func TestReplaceIsOneStep(t *testing.T) {
 	t.Parallel()
 	r := newReplaced(t)

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// TestLostShardIsDropped gives the only replica of a shard up, whose node is gone: its table can be
-// written and read again, without the rows of before, and these do not come back when the node
-// does.
+// TestLostShardIsDropped gives up the only replica of a shard, whose node is gone: its table can be
+// written and read again, without its earlier rows. They do not come back when the node does.
 func TestLostShardIsDropped(t *testing.T) {
 	c := NewCluster(t, Spec{All: 3, Replication: 1, Shards: 3})
 	c.Start()

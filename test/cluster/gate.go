@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Gate stands before the port of a node for other nodes, which know its address for the
-// node's. Shut has nothing come through to the node any more, while the connections that the
-// node opens itself work: what a firewall does that lets nothing in.
+// Gate is a proxy in front of a node's port for other nodes, which know the address of the Gate instead of the node's.
+// Shut blocks all connections to the node, while those that the node opens itself work, as with a firewall that blocks
+// incoming connections.
 type Gate struct {
 	listener net.Listener
 	to       string
@@ -44,7 +44,7 @@ func (g *Gate) Shut() {
 	g.shut = true
 }
 
-// Open ends Shut. The connections of before are closed: what was lost on them is lost.
+// Open ends Shut. Connections from before are closed: what was lost on them stays lost.
 func (g *Gate) Open() {
 	g.mu.Lock()
 	g.shut = false

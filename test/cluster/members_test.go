@@ -194,7 +194,7 @@ func TestNodeKilled(t *testing.T) {
 	}
 }
 
-// reached returns nil when a table has at least so many rows.
+// reached returns nil when a table has at least the given number of rows.
 func (n *Node) reached(table string, count int) error {
 	rows, err := n.Query("SELECT count(*) >= " + fmt.Sprint(count) + " FROM " + table)
 	if err == nil && fmt.Sprint(rows) != "[[true]]" {

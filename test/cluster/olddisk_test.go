@@ -137,8 +137,8 @@ func TestClonedFolder(t *testing.T) {
 	// The seed list has the node itself, so the copy asks it.
 	refused(t, clone, "one of the data folders is a copy of the other")
 
-	// The node stands still, as a paused machine does. The copy of before is refused anyway,
-	// and one of now takes the node's place.
+	// The node stands still, as a paused machine does. The earlier copy is refused anyway, and a present copy takes
+	// the node's place.
 	last.Pause()
 	refused(t, clone, "is older than the cluster knows it")
 	clone.Keep(copyFolder(t, last))

@@ -26,7 +26,7 @@ func mostMemory(pid int) int64 {
 	return kb << 10
 }
 
-// numbered returns so many texts made of a format and the numbers from 0.
+// numbered returns n texts, made of a format and the numbers from 0.
 func numbered(n int, format string) string {
 	list := make([]string, n)
 	for i := range list {

@@ -11,7 +11,7 @@ import (
 )
 
 // slowly is an expression of the table spread that takes some ten microseconds a row. A batch of rows, after which
-// the engine looks whether it has to stop, takes some 20 ms.
+// the engine checks whether it has to stop, takes some 20 ms.
 const slowly = "length(regexp_replace(regexp_replace(left(m, 16), '.', 'abc', 'g'), '.', 'de', 'g'))"
 
 // TestStopOverNodes ends long statements that three nodes work on: the client leaves, time is up, or KILL. All nodes

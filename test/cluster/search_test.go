@@ -87,7 +87,7 @@ func searchRows(r *rand.Rand, n int) string {
 	return b.String()
 }
 
-// searchTerms are what random searches are made of; those with a star find what their letters say only.
+// searchTerms are the terms that random searches consist of.
 var searchTerms = []string{
 	"conn", `"conn reset"`, "time*", "*out", "t*t", `~"re[sf]"`, "*:ann", "*:7", "host:a", "host=a*", "host:web*",
 	"host:*_2", "host:~^web", "host:(a OR b)", "host:>b", "host:a..b", "host:*", "level:error", "level:>=warn",

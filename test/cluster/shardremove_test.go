@@ -319,7 +319,7 @@ func TestShardsTakenAway(t *testing.T) {
 		t.Errorf("after a shard was added: %v", states)
 	}
 
-	// Requests of before that are repeated are not stored again.
+	// Earlier requests that are repeated are not stored again.
 	busy := keyed[0]
 	for i := range min(busy.acked.Load(), 20) {
 		if err := busy.write(i, nil); err != nil {

@@ -117,7 +117,7 @@ func (s *spread) listed(t testing.TB, through *Node) (out []listed) {
 	return out
 }
 
-// awaitParts waits until so many nodes run a part of a query, and returns the id of the query.
+// awaitParts waits until the given number of nodes run a part of a query, and returns the id of the query.
 func (s *spread) awaitParts(t testing.TB, through *Node, nodes int) (id string) {
 	t.Helper()
 	Eventually(t, 20*time.Second, func() error {

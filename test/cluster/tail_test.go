@@ -106,7 +106,7 @@ func TestTail(t *testing.T) {
 	wg.Wait()
 }
 
-// TestTailEnds ends tails by what an operator does: a drop, and a stop that does not wait.
+// TestTailEnds: DROP TABLE and the stop of a server end tails at once, with an error.
 func TestTailEnds(t *testing.T) {
 	t.Parallel()
 	n := New(t)

@@ -185,7 +185,7 @@ func TestTempLimit(t *testing.T) {
 	}
 }
 
-// leaving begins a query of a client that goes away when it is told.
+// leaving starts a query of a client that disconnects when leave is called.
 func (n *Node) leaving(t *testing.T, sql string) (leave func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -16,7 +16,7 @@ import (
 	"cordwood/test/load"
 )
 
-// fill takes all but so many bytes of a disk, and returns the file that does.
+// fill fills a disk except for the given number of bytes, and returns the file that it made for this.
 func fill(t *testing.T, disk *fault.Disk, leave int64) string {
 	t.Helper()
 	name := filepath.Join(disk.Dir, "filler")

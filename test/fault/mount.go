@@ -108,7 +108,7 @@ func isMount(dir string) (bool, error) {
 const (
 	// shutdownIoctl is EXT4_IOC_SHUTDOWN and XFS_IOC_GOINGDOWN.
 	shutdownIoctl = 0x8004587d
-	// noLogFlush has them drop what is not on disk, the journal's memory included.
+	// noLogFlush makes them drop what is not on disk, including the journal in memory.
 	noLogFlush = 2
 )
 

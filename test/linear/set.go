@@ -65,7 +65,7 @@ func (s *Set[K]) Read(who string, begun, ended time.Duration, rows map[K]int) {
 // Reads returns how many reads were noted.
 func (s *Set[K]) Reads() int { return len(s.reads) }
 
-// maxTold bounds how many faults of one kind are told.
+// maxTold is the maximum number of faults of one kind that are reported.
 const maxTold = 3
 
 // faults collects what is wrong, of each kind a few.

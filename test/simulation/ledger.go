@@ -21,8 +21,8 @@ func (c contents) table(id uint64) map[rowID]int {
 	return c[id]
 }
 
-// ledger is what a shard must hold by its log: the rules of admission once more, as simple as
-// they can be told. A batch is appended once, if the shard takes writes of its epoch, and a
+// ledger is what a shard must hold according to its log: a second implementation of the rules of admission, as
+// simple as possible. A batch is appended once, if the shard takes writes of its epoch, and a
 // write as a whole or not at all.
 type ledger struct {
 	shard   uint32

@@ -139,9 +139,9 @@ func (l *Log) setBack(to *Log) {
 	l.values, l.numbers = to.values, to.numbers
 }
 
-// LogHandle is a Log as a process has it open. It is a raft log and stable store. Raft panics over some
-// errors of it, and over others leaves those waiting who asked it for something. What is left of a crashed process,
-// which nobody hears, is therefore told that all went well, and changes nothing.
+// LogHandle is a Log that a process has open. It is a raft log and stable store. At some of its errors raft panics;
+// at others it never answers its callers. So the handle of a crashed process, which no other node hears, reports
+// success and changes nothing.
 type LogHandle struct {
 	log *Log
 	gen int
@@ -201,8 +201,8 @@ func (h *LogHandle) GetLog(index uint64, out *raft.Log) error {
 // StoreLog appends an entry.
 func (h *LogHandle) StoreLog(e *raft.Log) error { return h.StoreLogs([]*raft.Log{e}) }
 
-// StoreLogs appends entries. One whose node has crashed is told that it could: nobody hears of it, and
-// raft answers all that waits for it only while its log has not failed.
+// StoreLogs appends entries. For a crashed process it reports success without storing them: the answer reaches no
+// other node, and raft answers its waiting callers only while its log has not failed.
 func (h *LogHandle) StoreLogs(entries []*raft.Log) error {
 	full := h.log.trouble.write()
 	if full != nil && !h.log.lies {
@@ -247,8 +247,8 @@ func (h *LogHandle) DeleteRange(lo, hi uint64) error {
 	return err
 }
 
-// set stores a value or a number. Raft panics if it cannot note its term or its vote: one whose node
-// has crashed is told that it could, and nobody hears what it does then.
+// set stores a value or a number. Raft panics if it cannot store its term or its vote, so for a crashed process
+// set reports success without storing anything; what raft does then reaches no other node.
 func (h *LogHandle) set(do func(l *Log)) error {
 	err := h.log.trouble.write()
 	if err == nil {

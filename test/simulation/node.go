@@ -65,7 +65,7 @@ type Node struct {
 
 	mu       sync.Mutex
 	logs     map[string]*Log // by group
-	created  map[uint32]bool // shards that it has made, as IDENTITY has them
+	created  map[uint32]bool // shards that it has made; a real node keeps them in the file IDENTITY
 	hasMeta  bool            // likewise
 	starting bool
 	life     *process // nil while it is down

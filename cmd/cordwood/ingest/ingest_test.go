@@ -615,7 +615,7 @@ func TestProgressLine(t *testing.T) {
 	}
 }
 
-// A file of CSV is stored as lines of text, which is told, with what makes columns of it.
+// TestIngestTellsOfCSV: a CSV file is stored as lines of text. The command says so, and names the way to get columns.
 func TestIngestTellsOfCSV(t *testing.T) {
 	s, _ := ingestServer(t)
 	for _, tt := range []struct {
@@ -663,7 +663,7 @@ func TestUnknownHint(t *testing.T) {
 	}
 }
 
-// TestIngestTimeout gives a batch up when its time is over, and tells the server how long that is.
+// TestIngestTimeout: the command gives up a batch when its timeout is over, and sends the timeout to the server.
 func TestIngestTimeout(t *testing.T) {
 	var limits []string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

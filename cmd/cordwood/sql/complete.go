@@ -246,7 +246,7 @@ func (c *completer) tablesBehind(typed string, last statement.Token) []string {
 // maxMentioned bounds the tables of a statement whose columns are asked for.
 const maxMentioned = 8
 
-// mentioned returns the tables that tokens name, with their other names.
+// mentioned returns the tables that tokens name, with their aliases.
 func (c *completer) mentioned(tokens []statement.Token) []mention {
 	var out []mention
 	for i := 0; i < len(tokens) && len(out) < maxMentioned; i++ {
@@ -266,7 +266,7 @@ func (c *completer) mentioned(tokens []statement.Token) []mention {
 	return out
 }
 
-// aliasOf returns the other name that tokens behind the name of a table give it, or "".
+// aliasOf returns the alias that the tokens after the name of a table give it, or "".
 func aliasOf(tokens []statement.Token) string {
 	if len(tokens) > 0 && isWord(tokens[0], "AS") {
 		tokens = tokens[1:]

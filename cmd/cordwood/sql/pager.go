@@ -23,7 +23,7 @@ type screen struct {
 	pager pagerMode
 	// start runs a pager; it returns its input, whose Close waits for its end.
 	start func() (io.WriteCloser, error)
-	// now is the clock, and reading how long pagers were looked at after all was printed.
+	// now is the clock. reading is how long users read in pagers after all was printed.
 	now     func() time.Time
 	reading time.Duration
 }

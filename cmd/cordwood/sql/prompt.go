@@ -252,7 +252,7 @@ func spent(d time.Duration) string {
 	return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
 }
 
-// reading is how long the pagers of the session were looked at.
+// reading is how long users read in the pagers of the session.
 func (s *sqlSession) reading() time.Duration {
 	if s.screen == nil {
 		return 0

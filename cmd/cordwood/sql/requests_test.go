@@ -55,7 +55,7 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// TestReadFlags go to the server as its parameters, and what an answer lacks is told.
+// TestReadFlags: the flags go to the server as its parameters, and the client reports what an answer lacks.
 func TestReadFlags(t *testing.T) {
 	var query string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

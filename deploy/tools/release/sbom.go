@@ -59,7 +59,7 @@ func (p *part) purl() string {
 	return "pkg:golang/" + p.name + "@" + strings.ReplaceAll(p.version, "+", "%2B")
 }
 
-// choices are licences as CycloneDX has them.
+// choices converts licences to the form of CycloneDX.
 func choices(names []string) *cdx.Licenses {
 	var out cdx.Licenses
 	for _, name := range names {

@@ -52,7 +52,7 @@ type Upload interface {
 	// Commit gives the object its name. When it returns nil the object is durable and
 	// can be read. It replaces an object of that name.
 	Commit(ctx context.Context, name string) error
-	// Abort gives the object up. After Commit it does nothing.
+	// Abort discards the object. After Commit it does nothing.
 	Abort()
 }
 

@@ -91,8 +91,8 @@ func pieces(s *scope.Scope, t *scope.Table, e *query.Extent) []piece {
 	return out
 }
 
-// Slices returns a condition on the time of each table, by its id, that holds for about so many rows in the range of
-// s, in slices that are spread evenly over them. A table that is not in the answer is read whole. ok is false if
+// Slices returns a condition on the time of each table, by its id, that holds for about want rows in the range of s,
+// in slices that are spread evenly over them. A table that is not in the answer is read whole. ok is false if
 // too little is known.
 func Slices(s *scope.Scope, extents map[uint64]*query.Extent, want int64) (conditions map[uint64]string, ok bool) {
 	total := Estimate(s, extents).Rows
@@ -138,7 +138,7 @@ func tableSlices(t *scope.Table, list []piece, part float64) string {
 	return "(" + strings.Join(slices.Compact(parts), " OR ") + ")"
 }
 
-// quantile returns when the rows, which grow along the time, have become so many.
+// quantile returns the time before which there are about the given number of rows.
 func quantile(edges []edge, rows float64) time.Time {
 	density, sum := 0.0, 0.0
 	for i, e := range edges {
@@ -231,8 +231,8 @@ func (e *Extents) Of(ctx context.Context, tables []*schema.Table) (map[uint64]*q
 	return out, nil
 }
 
-// Newest returns a condition on the time of each table, by its id, that holds for about the newest rows of s, so many
-// in all; whole: it has no more.
+// Newest returns a condition on the time of each table, by its id, that holds for about the given number of the newest
+// rows of s. whole reports whether s has no more rows.
 func Newest(s *scope.Scope, extents map[uint64]*query.Extent, rows int64) (conditions map[uint64]string, whole bool) {
 	if Estimate(s, extents).Rows <= rows {
 		return nil, true

@@ -38,7 +38,7 @@ func ValueJSON(a arrow.Array, row, most int) (text json.RawMessage, whole int) {
 	return format.SafeCell(a)(nil, row), 0
 }
 
-// maxLiteral bounds the texts that become literals again, in bytes.
+// maxLiteral is the maximum size of a text that ValueLiteral returns as a literal, in bytes.
 const maxLiteral = 8 << 10
 
 // ValueLiteral returns a value, which is not null, as an SQL literal for comparison with its column. If it cannot

@@ -24,7 +24,7 @@ func (in *input) appendTags(to, tags []byte) []byte {
 	to = append(to, '{')
 	for i := range list {
 		if list[i].key == nil {
-			continue // it was appended with the first tag of its key
+			continue // its value was appended with the first tag of the same key
 		}
 		if to[len(to)-1] != '{' {
 			to = append(to, ',')

@@ -188,7 +188,7 @@ func (w *Walker) Number() (kind jsonscan.NumberKind, i int64, f float64, text []
 	return kind, i, f, w.src[from:next:next], nil
 }
 
-// Raw reads any value and returns its original text. The text is checked to be JSON, and valid as long as the
+// Raw reads any value, checks that it is JSON, and returns its original text. The text is valid as long as the
 // document.
 func (w *Walker) Raw() ([]byte, error) {
 	from := w.pos
@@ -261,8 +261,8 @@ func lines(body []byte, each func(w *Walker) error, bad func(line []byte, err er
 	return nil
 }
 
-// one reads the single value of a line. If a line has a fault after its first values, these have been passed on
-// already.
+// one calls each for every value of a line. If a later value is invalid, each has already been called for the values
+// before it.
 func one(w *Walker, each func(w *Walker) error) error {
 	for {
 		if err := each(w); err != nil || w.AtEnd() {

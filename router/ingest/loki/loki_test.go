@@ -523,7 +523,7 @@ func TestUnknownForms(t *testing.T) {
 	}
 }
 
-// TestLoneSurrogates: escapes that became U+FFFD are told.
+// TestLoneSurrogates: the answer reports escapes that became U+FFFD.
 func TestLoneSurrogates(t *testing.T) {
 	d, st := door(t)
 	body := `{"streams":[{"stream":{"a":"\ud83d\ude00"},"values":[["1","x \ud800",{"k":"\uDFFF"}]]}]}`

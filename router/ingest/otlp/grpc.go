@@ -56,7 +56,7 @@ type GRPC struct {
 	door Door
 }
 
-// NewGRPC returns a door for gRPC calls. d.Defaults is the destination for calls that name none.
+// NewGRPC returns a handler for gRPC calls. d.Defaults is the destination for calls that name none.
 func NewGRPC(d httpdoor.Door) *GRPC {
 	door := New(d)
 	door.Protocol = ingest.OTLPGRPC

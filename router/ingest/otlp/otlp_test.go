@@ -427,7 +427,7 @@ func TestManyAttributes(t *testing.T) {
 	}
 }
 
-// TestLoneSurrogates: escapes that became U+FFFD are told.
+// TestLoneSurrogates: the answer reports escapes that became U+FFFD.
 func TestLoneSurrogates(t *testing.T) {
 	d, _ := door(t)
 	body := `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"x \ud800"}}]}]}]}`

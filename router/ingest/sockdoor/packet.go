@@ -128,7 +128,7 @@ func (s *Server) DropFrom(from netip.Addr, why Reason) {
 	}
 }
 
-// senders are the senders of datagrams.
+// senders remembers the senders of datagrams, limits the rate of each, and counts its dropped datagrams.
 type senders struct {
 	rate float64
 	now  func() time.Time

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A connection that has been silent for long gives its place up.
+// A connection that has been silent for a long time gives up its place.
 func TestPlaces(t *testing.T) {
 	now := time.Now()
 	s := &Server{cfg: Config{MaxConnections: 2}, silentLong: 30 * time.Second, conns: map[*Conn]struct{}{}}

@@ -353,7 +353,7 @@ func TestEventsWithTimesComeAgain(t *testing.T) {
 	}
 }
 
-// TestRawIsRepaired: what of raw text is no UTF-8 is told.
+// TestRawIsRepaired: the answer reports raw text that is not valid UTF-8.
 func TestRawIsRepaired(t *testing.T) {
 	d, st := door(t)
 	w := send(d.Raw, "/raw", "a \xff line")

@@ -31,7 +31,7 @@ func (w *counting) WriteKeyed(_ context.Context, out *pipeline.Output, _ write.K
 }
 
 // BenchmarkTCP sends messages over a connection until they are rows. lines/cpu-s counts all processor time of the
-// process, the client's included.
+// process, including the client's.
 func BenchmarkTCP(b *testing.B) {
 	for _, c := range []struct{ name, message string }{
 		{

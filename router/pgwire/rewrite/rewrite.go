@@ -57,7 +57,7 @@ func (r *Result) Origin(at int) int {
 	return r.places[i-1].origin
 }
 
-// tok is a token with what stands before it.
+// tok is a token with the spaces and comments before it.
 type tok struct {
 	kind      statement.TokenKind
 	pre, text string

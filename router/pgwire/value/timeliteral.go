@@ -123,7 +123,7 @@ func MomentLiteral(s string) (string, error) {
 	return momentLiteral(day*86400-seconds, nanos), nil
 }
 
-// momentLiteral returns the literal of a moment that is so many seconds after 1970, and nanoseconds after these.
+// momentLiteral returns the literal of a moment, given as seconds since 1970 and further nanoseconds.
 func momentLiteral(seconds, nanos int64) string {
 	seconds += nanos / int64(time.Second)
 	nanos %= int64(time.Second)

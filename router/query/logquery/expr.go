@@ -29,7 +29,7 @@ func (e *expr) named() string {
 // functionName is the form of names of functions.
 var functionName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,62}$`)
 
-// operators are the binary operators, by the reference's names and as SQL has them.
+// operators has the SQL operator for each binary operator of the reference, by its name or sign.
 var operators = map[string]string{
 	"Eq": "=", "NotEq": "<>", "Ne": "<>", "Lt": "<", "LtEq": "<=", "Le": "<=", "Gt": ">", "GtEq": ">=", "Ge": ">=",
 	"Plus": "+", "Minus": "-", "Multiply": "*", "Divide": "/", "Modulo": "%", "And": "AND", "Or": "OR",

@@ -103,7 +103,7 @@ type Source struct {
 	// Catalog is what the client calls the database that it is connected to.
 	Catalog string
 	User    string
-	// Databases are all databases, those of the server included.
+	// Databases are all databases, including the server's own.
 	Databases []string
 	// Tables are the tables of a database.
 	Tables func(database string) []*schema.Table
@@ -112,7 +112,7 @@ type Source struct {
 	Sizes  func() (map[uint64]Size, error)
 }
 
-// TablesOf returns the tables of a database, those of the server included.
+// TablesOf returns the tables of a database, which may be one of the server's own.
 func (s *Source) TablesOf(database string) []*schema.Table {
 	if !schema.ReservedDatabase(database) {
 		return s.Tables(database)
@@ -169,7 +169,7 @@ func SchemaOID(name string, all []string) int64 {
 	return 0
 }
 
-// TableOID returns the OID of a table, system tables included.
+// TableOID returns the OID of a table, which may be a system table.
 func TableOID(t *schema.Table) int64 {
 	if schema.ReservedDatabase(t.Database) && t.ID >= 1<<62 {
 		return systemOIDs + int64(t.ID&most)

@@ -33,7 +33,7 @@ func (s *Source) schemas() []string {
 
 func (s *Source) schemaOID(name string) int64 { return SchemaOID(name, s.Databases) }
 
-// each calls f for each table, those of the server included.
+// each calls f for each table, including the server's own.
 func (s *Source) each(f func(t *schema.Table)) {
 	for _, d := range s.Databases {
 		for _, t := range s.Tables(d) {
@@ -240,7 +240,7 @@ func typeRows(_ *Source, add func(...any)) error {
 	return nil
 }
 
-// functions are those that clients look for.
+// functions are the functions that clients look up in pg_proc.
 var functions = []string{
 	"array_in", "array_out", "array_recv", "array_send", "now", "count", "sum", "avg", "min", "max", "lower", "upper",
 	"length", "coalesce", "date_trunc", "time_bucket", "matches", "matches_term", "version", "current_schema",

@@ -65,7 +65,7 @@ func (l *lexer) next() (token, error) {
 	}
 }
 
-// scan returns the next token, comments included.
+// scan returns the next token, which may be a comment.
 func (l *lexer) scan() token {
 	l.skipSpace()
 	from := l.pos
@@ -203,8 +203,8 @@ func unescape(s string) (b byte, length int) {
 	return s[0], 1
 }
 
-// digits reads at most so many digits of a number in the given base. If a number is too large for
-// a byte it returns the low bits, as the engine does.
+// digits reads at most most digits of a number in the given base, and returns the number and how many digits it read.
+// If the number is too large for a byte, digits returns its low bits, as the engine does.
 func digits(s string, base, most int) (v byte, n int) {
 	for n < min(most, len(s)) {
 		d, err := strconv.ParseUint(s[n:n+1], base, 8)

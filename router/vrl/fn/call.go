@@ -57,8 +57,7 @@ func (c *Call) Given(i int) bool { return c.Args[i].Given }
 // Kind returns the kind of an argument.
 func (c *Call) Kind(i int) kind.Kind { return c.Args[i].Kind }
 
-// Const returns the value of an argument that is known at compile time, defaults
-// included.
+// Const returns the value of an argument, or its default, if it is known at compile time.
 func (c *Call) Const(i int) (value.Value, bool) { return c.Args[i].Const, c.Args[i].Known }
 
 // Regex returns the regular expression of an argument, if it is known at compile time.

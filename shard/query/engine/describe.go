@@ -13,7 +13,7 @@ import (
 )
 
 // Describe returns the columns of the answer to a statement, without running it, and the types of
-// its parameters. The segments and batches of the request are not looked at.
+// its parameters. The segments and batches of the request are not read.
 //
 // For a wrong statement it returns the errors of Query. Unlike in Query, the statement may have
 // parameters: $1 and so on.

@@ -9,7 +9,7 @@ import (
 	"github.com/elastic/go-elasticsearch/v7/esutil"
 )
 
-// by7 sends by version 7.
+// by7 sends documents with version 7 of the client library.
 func by7(address string, documents []document) error {
 	client, err := elasticsearch.NewClient(elasticsearch.Config{
 		Addresses: []string{"http://" + address}, MaxRetries: 20,

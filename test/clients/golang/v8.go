@@ -9,7 +9,7 @@ import (
 	"github.com/elastic/go-elasticsearch/v8/esutil"
 )
 
-// by8 sends by version 8.
+// by8 sends documents with version 8 of the client library.
 func by8(address string, documents []document) error {
 	client, err := elasticsearch.NewClient(elasticsearch.Config{
 		Addresses: []string{"http://" + address}, MaxRetries: 20,

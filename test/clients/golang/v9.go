@@ -9,7 +9,7 @@ import (
 	"github.com/elastic/go-elasticsearch/v9/esutil"
 )
 
-// by9 sends by version 9.
+// by9 sends documents with version 9 of the client library.
 func by9(address string, documents []document) error {
 	client, err := elasticsearch.NewClient(elasticsearch.Config{
 		Addresses: []string{"http://" + address}, MaxRetries: 20,

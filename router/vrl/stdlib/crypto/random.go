@@ -28,7 +28,7 @@ var randomBool = &fn.Function{
 // maxRandom is how many random bytes a call returns at most.
 const maxRandom = 64 << 10
 
-// badLength returns the fault of a length for random_bytes; "" if it is valid.
+// badLength returns why a length is invalid for random_bytes, or "" if it is valid.
 func badLength(n int64) string {
 	switch {
 	case n < 0:

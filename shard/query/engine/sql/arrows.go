@@ -131,7 +131,7 @@ func (s *arrowScan) token(i int) int {
 	return i + 1
 }
 
-// lastToken returns where what stands before i ends, blanks left out.
+// lastToken returns the end of the token before i, without the spaces between them.
 func lastToken(sql string, i int) int {
 	for i > 0 && isSpace(sql[i-1]) {
 		i--
