@@ -165,11 +165,11 @@ func keyWriter(c arrow.Array) func(key []byte, row int) []byte {
 		return number(fixed[arrow.Date32](c))
 	case *array.Float32:
 		return func(key []byte, row int) []byte {
-			return binary.LittleEndian.AppendUint32(key, math.Float32bits(c.Value(row)))
+			return binary.LittleEndian.AppendUint32(key, math.Float32bits(canonical(c.Value(row))))
 		}
 	case *array.Float64:
 		return func(key []byte, row int) []byte {
-			return binary.LittleEndian.AppendUint64(key, math.Float64bits(c.Value(row)))
+			return binary.LittleEndian.AppendUint64(key, math.Float64bits(canonical(c.Value(row))))
 		}
 	case *array.Boolean:
 		return func(key []byte, row int) []byte {
@@ -190,6 +190,17 @@ func keyWriter(c arrow.Array) func(key []byte, row int) []byte {
 		return text(c)
 	}
 	return nil
+}
+
+// canonical returns the same bits for values that the engine groups together: the zeros of both signs, and all NaNs.
+func canonical[T float32 | float64](v T) T {
+	switch {
+	case v == 0:
+		return 0
+	case v != v:
+		return T(math.NaN())
+	}
+	return v
 }
 
 func text(c fixed[string]) func(key []byte, row int) []byte {

@@ -75,6 +75,33 @@ func TestMerge(t *testing.T) {
 }
 
 // TestMergeNoGroups: rows without groups are one group.
+// TestMergeZeros puts the zeros of both signs into one group, and all NaNs, as the engine does.
+func TestMergeZeros(t *testing.T) {
+	for _, c := range []struct {
+		ty  arrow.DataType
+		add func(b array.Builder, v float64)
+	}{
+		{arrow.PrimitiveTypes.Float64, func(b array.Builder, v float64) { b.(*array.Float64Builder).Append(v) }},
+		{arrow.PrimitiveTypes.Float32, func(b array.Builder, v float64) { b.(*array.Float32Builder).Append(float32(v)) }},
+	} {
+		keys := array.NewBuilder(memory.DefaultAllocator, c.ty)
+		counts := array.NewInt64Builder(memory.DefaultAllocator)
+		for _, v := range []float64{0, math.NaN(), math.Copysign(0, -1), -math.NaN(), 1} {
+			c.add(keys, v)
+			counts.Append(1)
+		}
+		rec := array.NewRecordBatch(schemaOf(c.ty, arrow.PrimitiveTypes.Int64),
+			[]arrow.Array{keys.NewArray(), counts.NewArray()}, 5)
+		got, err := Merge(rec, []query.How{query.Sum})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"0|2", "NaN|2", "1|1"}; !slices.Equal(rowsOf(got), want) {
+			t.Errorf("%s: %v, want %v", c.ty, rowsOf(got), want)
+		}
+	}
+}
+
 func TestMergeNoGroups(t *testing.T) {
 	s := schemaOf(arrow.PrimitiveTypes.Float64, arrow.PrimitiveTypes.Float64)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, s)
