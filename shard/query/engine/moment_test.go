@@ -67,6 +67,32 @@ func TestMomentsAtTheBorder(t *testing.T) {
 	}
 }
 
+// TestFarMomentsAreRead counts rows by day whose last times are beyond what a number of nanoseconds holds.
+func TestFarMomentsAreRead(t *testing.T) {
+	t.Parallel()
+	e, plain := openEngine(t, "/"), openEngine(t, "/")
+	plain.off("bounds", "codes", "direct", "newest", "count", "times", "pages", "trunc")
+	columns := cols("ts:TimestampMicrosecond", "status:Int64")
+	const far = int64(9_000_000_000_000_000_000) // in the year 287168, in microseconds
+	var rows [][]any
+	for i := range int64(8_000) {
+		rows = append(rows, []any{i * 1_000_000, i & 3})
+	}
+	for i := range int64(5) {
+		rows = append(rows, []any{far + i, i & 3})
+	}
+	tab := table("t", columns)
+	tab.Schema.ID = 1
+	tab.Segments = indexed(t, t.TempDir(), columns, 4000, batch(t, columns, rows...)).Segments
+	for _, sql := range []string{
+		"SELECT ts::DATE AS m, count(*) FROM t GROUP BY m ORDER BY m",
+		"SELECT date_trunc('hour', ts) AS m, count(*) FROM t WHERE ts >= '1970-01-01 01:00:00' GROUP BY m ORDER BY m",
+		"SELECT status, count(*) FROM t WHERE ts >= '1970-01-01 01:00:00' GROUP BY status ORDER BY status",
+	} {
+		compareAnswers(t, e, plain, sql, tab)
+	}
+}
+
 // compareAnswers compares the answers of two engines.
 func compareAnswers(t *testing.T, e, plain *Engine, sql string, tab query.Table) {
 	t.Helper()

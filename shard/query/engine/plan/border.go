@@ -87,6 +87,9 @@ func (b *border) dividePage(out []alikeRows, g int, page segment.Run) []alikeRow
 	runs := 0
 	for i := 0; i < page.Rows; {
 		lo := times.Int(i)
+		if !b.alike(lo, lo, b.timeType) {
+			return nil // too far away for a constant of nanoseconds
+		}
 		hi, k := lo, i+1
 		for ; k < page.Rows; k++ {
 			v := times.Int(k)
