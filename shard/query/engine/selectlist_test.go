@@ -61,3 +61,22 @@ func TestNamesOfExpressions(t *testing.T) {
 		}
 	}
 }
+
+// TestNamesOfTruncatedTimes checks that a column has the same name whether or not its date_trunc was replaced.
+func TestNamesOfTruncatedTimes(t *testing.T) {
+	dir := t.TempDir()
+	e := openEngine(t, dir)
+	columns := cols("ts:TimestampNanosecond", "n:Int64")
+	tab := table("t", columns, fileOf(t, dir, 10, columns, []any{1, 2}), batch(t, columns, []any{2, 3}))
+	const want = "count_star() FILTER (WHERE (date_trunc('hour', ts) < '2026-01-01'))"
+	for _, from := range []string{"t", "(SELECT * FROM t UNION ALL SELECT * FROM t)"} {
+		sql := "SELECT count(*) FILTER (WHERE date_trunc('hour', ts) < '2026-01-01') FROM " + from
+		a, err := request(t.Context(), e, &query.Request{SQL: sql, Database: "public", Tables: []query.Table{tab}})
+		if err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+		if got := a.schema.Field(0).Name; got != want {
+			t.Errorf("%s: column %s, want %s", sql, got, want)
+		}
+	}
+}

@@ -99,6 +99,7 @@ func truncsOf(st *sql.Statement, calls []truncCall, plans []*Plan) (list []trunc
 func (c *truncCall) Edits() []sql.Edit {
 	name, argument := c.name, c.argument
 	name.Text, argument.Text = "cordwood_trunc", fmt.Sprint(c.microseconds)
+	name.Restored, argument.Restored = true, true
 	return []sql.Edit{name, argument}
 }
 

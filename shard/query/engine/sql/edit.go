@@ -9,6 +9,8 @@ import (
 type Edit struct {
 	From, To int
 	Text     string
+	// Restored means that names of columns get the client's call back, so that the edit is no reason to rename them.
+	Restored bool
 }
 
 // applyEdits sorts the edits and returns the text with them. If edits overlap, the result is useless.

@@ -50,7 +50,7 @@ func (st *Statement) OwnNames(names []string, zoned *Statement) {
 }
 
 func (r *Rewritten) editedWithin(span textSpan) bool {
-	return slices.ContainsFunc(r.Edits, func(e Edit) bool { return e.From >= span.from && e.To <= span.to })
+	return slices.ContainsFunc(r.Edits, func(e Edit) bool { return !e.Restored && e.From >= span.from && e.To <= span.to })
 }
 
 // listItem is an expression in the list of a SELECT.
