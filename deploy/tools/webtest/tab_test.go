@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -78,12 +79,18 @@ func eval[T any](b *tab, expression string) T {
 	return v
 }
 
-// until waits for an expression to become true. As long as what it names is not there, it is not.
+// until waits for an expression to become true. As long as what it names is not there, it is not. An evaluation that a
+// navigation ends is done again.
 func (b *tab) until(expression string) {
 	b.t.Helper()
 	deadline := time.Now().Add(15 * time.Second)
 	for ticker := time.NewTicker(30 * time.Millisecond); ; <-ticker.C {
-		if eval[bool](b, "(() => { try { return !!("+expression+") } catch { return false } })()") {
+		is, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](
+			"(() => { try { return !!("+expression+") } catch { return false } })()"))
+		switch {
+		case err != nil && (!strings.Contains(err.Error(), "navigated") || time.Now().After(deadline)):
+			b.t.Fatalf("%s: %v", expression, err)
+		case err == nil && is:
 			return
 		}
 		if time.Now().After(deadline) {
