@@ -37,7 +37,7 @@ type conn struct {
 	session *session
 	// statements and portals are those of the extended protocol, and what SQL prepares and declares.
 	statements map[string]*prepared
-	textBytes  int // of all statements
+	textBytes  int // the weight of all statements
 	portals    map[string]*portal
 	// skip has messages thrown away until the next Sync, after an error.
 	skip bool

@@ -57,6 +57,7 @@ type copyIn struct {
 	types []*value.Type
 
 	data    []byte // what came and is not read yet
+	wait    int    // the size that data must have before it is read again, since its first row was not whole
 	read    bool   // the head of the binary format, or the line with names, was read
 	line    int64
 	rows    [][]statement.Literal
@@ -141,7 +142,13 @@ func (in *copyIn) failed(err error) error {
 }
 
 // take reads the rows that have come whole, and stores full batches.
+//
+// Rows are looked for from their first byte. So that a row in many messages takes linear time, half as much must have
+// come again before the next look.
 func (in *copyIn) take(c *conn, last bool) error {
+	if !last && len(in.data) < in.wait {
+		return nil
+	}
 	for !in.endMark {
 		row, used, err := in.next(last)
 		if err != nil {
@@ -167,6 +174,7 @@ func (in *copyIn) take(c *conn, last bool) error {
 	if in.endMark {
 		in.data = nil
 	}
+	in.wait = min(len(in.data)+len(in.data)/2, maxCopyRow+1)
 	if len(in.data) > maxCopyRow {
 		return failure("22P04", "a row has more than %d bytes", maxCopyRow)
 	}

@@ -3,7 +3,6 @@ package pgwire
 import (
 	"github.com/jackc/pgx/v5/pgproto3"
 
-	"cordwood/router/pgwire/rewrite"
 	"cordwood/router/pgwire/value"
 )
 
@@ -95,7 +94,7 @@ func (c *conn) onBind(body []byte) error {
 	if err != nil {
 		return err
 	}
-	cmd, err := p.bind(m.Parameters, m.ParameterFormatCodes)
+	cmd, err := p.bindWire(m.Parameters, m.ParameterFormatCodes)
 	if err != nil {
 		return err
 	}
@@ -135,8 +134,8 @@ func resultFormats(codes []int16, n int) ([]value.Format, error) {
 	return out, nil
 }
 
-// bind returns the command with values in the places of its parameters.
-func (p *prepared) bind(values [][]byte, codes []int16) (*command, error) {
+// bindWire returns the command with the values of a Bind in the places of its parameters.
+func (p *prepared) bindWire(values [][]byte, codes []int16) (*command, error) {
 	if len(p.places) == 0 {
 		return p.cmd, nil
 	}
@@ -160,9 +159,7 @@ func (p *prepared) bind(values [][]byte, codes []int16) (*command, error) {
 		}
 		literals[i] = literal
 	}
-	cmd := *p.cmd
-	cmd.text = rewrite.Substitute(p.cmd.text, p.places, func(n int) string { return literals[n-1] })
-	return &cmd, nil
+	return p.bind(literals)
 }
 
 // literal returns the literal for the value of a parameter.

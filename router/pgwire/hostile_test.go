@@ -87,6 +87,66 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
+// TestValueInManyPlaces refuses a statement whose parameter stands in many places before it fills them.
+func TestValueInManyPlaces(t *testing.T) {
+	c := start(t).connect(t, "")
+	value := []byte(strings.Repeat("v", 4<<20))
+	for _, sql := range []string{
+		"SELECT $1" + strings.Repeat(", $1", 100_000),
+		"INSERT INTO logs (host) VALUES ($1)" + strings.Repeat(", ($1)", 70_000),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := c.ExecParams(t.Context(), sql, [][]byte{value}, []uint32{25}, nil, nil).Read().Err
+		runtime.ReadMemStats(&after)
+		if state(err) != "54000" {
+			t.Errorf("%.30s: %v", sql, err)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > 1<<30 {
+			t.Errorf("%.30s: %d bytes were allocated", sql, took)
+		}
+	}
+}
+
+// TestManyParameters prepares statements with many parameters; a SELECT may have as many as the protocol allows.
+func TestManyParameters(t *testing.T) {
+	c := start(t).connect(t, "")
+	for sql, n := range map[string]int{"SELECT 1 WHERE 1 IN (%)": 65_535, "DELETE FROM logs WHERE n IN (%)": 2_000} {
+		var list strings.Builder
+		list.WriteString("$1")
+		for i := 2; i <= n; i++ {
+			list.WriteString(",$" + itoa(int64(i)))
+		}
+		d, err := c.Prepare(t.Context(), "", strings.Replace(sql, "%", list.String(), 1), nil)
+		if err != nil || len(d.ParamOIDs) != n {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+}
+
+// TestRowInManyMessages stores a row of COPY that comes byte by byte.
+func TestRowInManyMessages(t *testing.T) {
+	f := start(t)
+	r := f.raw(t)
+	r.send(t, &pgproto3.Query{String: "COPY logs (host) FROM STDIN"})
+	r.until(t, "CopyInResponse")
+	var sent []byte
+	var err error
+	for range 400_000 {
+		if sent, err = (&pgproto3.CopyData{Data: []byte{'v'}}).Encode(sent); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := r.Write(sent); err != nil {
+		t.Fatal(err)
+	}
+	r.send(t, &pgproto3.CopyDone{})
+	r.until(t, "ReadyForQuery")
+	if rows := f.service.rows(); len(rows) != 1 || len(rows[0][0]) != 400_000+2 {
+		t.Errorf("%d rows are stored", len(rows))
+	}
+}
+
 // TestManyConnections lets a thousand clients come at once: some are served, and the others get an error.
 func TestManyConnections(t *testing.T) {
 	f := start(t, func(c *Config) { c.MaxConnections, c.MaxPerAddress = 50, 50 })

@@ -3,7 +3,7 @@ package pgwire
 import (
 	"context"
 	"errors"
-	"slices"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -19,8 +19,9 @@ import (
 const (
 	maxPrepared     = 256
 	maxPreparedText = 4 << 20
-	// maxStatement bounds a statement with its values.
+	// maxStatement bounds a statement with its values, and maxInsert an INSERT: a Bind with hexadecimal digits for bytes.
 	maxStatement = 256 << 10
+	maxInsert    = 32 << 20
 )
 
 // prepared is a statement with parameters that is ready to be bound.
@@ -56,9 +57,13 @@ func (c *conn) prepare(text string, oids []uint32) (*prepared, error) {
 			p.params[i] = value.ByOID(oid)
 		}
 	}
-	for n := 1; n <= most; n++ {
-		if !slices.ContainsFunc(places, func(at rewrite.Place) bool { return at.Number == n }) && n > len(oids) {
-			return nil, failure("42P02", "there is no parameter $%d, but one with a larger number", n)
+	used := make([]bool, most)
+	for _, at := range places {
+		used[at.Number-1] = true
+	}
+	for i := len(oids); i < most; i++ {
+		if !used[i] {
+			return nil, failure("42P02", "there is no parameter $%d, but one with a larger number", i+1)
 		}
 	}
 	if err := c.mayRun(p.cmd); err != nil {
@@ -92,7 +97,14 @@ func (c *conn) describePrepared(p *prepared) error {
 		p.columns = columns
 		return err
 	}
-	marked := rewrite.Substitute(cmd.text, p.places, marker)
+	marks := make([]string, len(p.params))
+	for i := range marks {
+		marks[i] = marker(i + 1)
+	}
+	marked, err := p.filled(marks, maxInsert)
+	if err != nil {
+		return err
+	}
 	st, err := c.parse(marked)
 	if err != nil {
 		return c.placed(err, cmd, marked)
@@ -114,6 +126,40 @@ func (c *conn) describePrepared(p *prepared) error {
 	}
 	return nil
 }
+
+// markerText matches what marker returns.
+var markerText = regexp.MustCompile(`'\$cordwood parameter ([0-9]+)\$'`)
+
+// filled returns the statement with values in the places of its parameters, in at most so many bytes.
+func (p *prepared) filled(values []string, most int) (string, error) {
+	text, ok := rewrite.Substitute(p.cmd.text, p.places, values, most)
+	if !ok {
+		return "", failure("54000", "the statement with its values has more than %d bytes", most).
+			withHint("send fewer or shorter values at a time; COPY takes any number of rows")
+	}
+	return text, nil
+}
+
+// bind returns the command with values in the places of its parameters.
+func (p *prepared) bind(values []string) (*command, error) {
+	most := maxStatement
+	if p.cmd.verb == "INSERT" {
+		most = maxInsert
+	}
+	text, err := p.filled(values, most)
+	if err != nil {
+		return nil, err
+	}
+	cmd := *p.cmd
+	cmd.text = text
+	return &cmd, nil
+}
+
+// placeBytes is the memory of a rewrite.Place.
+const placeBytes = 24
+
+// weight is about how many bytes of memory the statement takes.
+func (p *prepared) weight() int { return len(p.cmd.text) + placeBytes*len(p.places) }
 
 // marker is the literal in the place of a parameter while a statement is not run.
 func marker(n int) string { return "'$cordwood parameter " + strconv.Itoa(n) + "$'" }
@@ -151,9 +197,10 @@ func (c *conn) describeQuery(p *prepared) error {
 		}
 	}
 	if open || len(text.Any) > 0 {
+		guesses := rewrite.Guess(p.cmd.text, p.places, len(p.params))
 		for i := range p.params {
 			if p.params[i] == nil {
-				p.params[i] = value.ByOID(rewrite.Guess(p.cmd.text, p.places, i+1))
+				p.params[i] = value.ByOID(guesses[i])
 			}
 		}
 		// With all types the columns are known, too.
@@ -231,7 +278,7 @@ func (c *conn) describeDelete(p *prepared, st *statement.Delete) error {
 		return nil
 	}
 	name := schema.QuoteIdent(orElse(st.Name.Database, c.session.schema())) + "." + schema.QuoteIdent(st.Name.Table)
-	text := "SELECT 1 FROM " + name + " WHERE " + unmark(st.Where, len(p.params))
+	text := "SELECT 1 FROM " + name + " WHERE " + markerText.ReplaceAllString(st.Where, "$$$1")
 	d, err := c.describe(p, text)
 	if err != nil {
 		return asError(err, nil)
@@ -242,14 +289,6 @@ func (c *conn) describeDelete(p *prepared, st *statement.Delete) error {
 		}
 	}
 	return nil
-}
-
-// unmark puts parameters in the places of their markers.
-func unmark(text string, most int) string {
-	for n := 1; n <= most; n++ {
-		text = strings.ReplaceAll(text, marker(n), "$"+strconv.Itoa(n))
-	}
-	return text
 }
 
 // describeRows runs a statement such as SHOW TABLES for its columns alone.
@@ -323,12 +362,12 @@ func (c *conn) keep(name string, p *prepared) error {
 	case len(c.statements) >= maxPrepared:
 		return failure("53400", "too many prepared statements; a connection may have %d", maxPrepared).
 			withHint("close those that are no longer needed")
-	case c.textBytes+len(p.cmd.text) > maxPreparedText:
-		return failure("53400", "the prepared statements have too much text; a connection may have %d bytes",
+	case c.textBytes+p.weight() > maxPreparedText:
+		return failure("53400", "the prepared statements are too large; those of a connection may take %d bytes",
 			maxPreparedText)
 	}
 	c.statements[name] = p
-	c.textBytes += len(p.cmd.text)
+	c.textBytes += p.weight()
 	return nil
 }
 
@@ -339,7 +378,7 @@ func (c *conn) forget(name string) {
 		return
 	}
 	delete(c.statements, name)
-	c.textBytes -= len(p.cmd.text)
+	c.textBytes -= p.weight()
 	for portal, o := range c.portals {
 		if o.stmt == p && !o.declared {
 			c.closePortal(portal)

@@ -4,7 +4,6 @@ import (
 	"strconv"
 	"strings"
 
-	"cordwood/router/pgwire/rewrite"
 	"cordwood/router/pgwire/value"
 	"cordwood/router/query/statement"
 )
@@ -113,14 +112,16 @@ func runExecute(c *conn, s *scanner) (*outcome, error) {
 		return nil, failure("42601", "wrong number of parameters for prepared statement %q: expected %d, got %d",
 			excerpt(name), len(p.params), len(values))
 	}
-	cmd := *p.cmd
-	cmd.text = rewrite.Substitute(p.cmd.text, p.places, func(n int) string {
-		if cmd.verb == "INSERT" {
-			return values[n-1]
+	if p.cmd.verb != "INSERT" {
+		for i, v := range values {
+			values[i] = "(" + v + ")"
 		}
-		return "(" + values[n-1] + ")"
-	})
-	return c.run(&cmd)
+	}
+	cmd, err := p.bind(values)
+	if err != nil {
+		return nil, err
+	}
+	return c.run(cmd)
 }
 
 // arguments takes the texts of values in parentheses.

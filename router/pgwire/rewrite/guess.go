@@ -21,19 +21,20 @@ func AnyOfParameter(text string, places []Place) AnyText {
 	}
 	toks := statement.Tokens(text)
 	var b strings.Builder
-	done := 0
+	done, next := 0, 0 // next is the first place that may be at the token or behind it
 	for i := 0; i+4 < len(toks); i++ {
 		t := toks[i]
 		if t.Kind != statement.TokenWord || !strings.EqualFold(t.Value, "ANY") && !strings.EqualFold(t.Value, "ALL") ||
 			toks[i+1].Value != "(" || toks[i+2].Value != "$" || toks[i+4].Value != ")" {
 			continue
 		}
-		for _, p := range places {
-			if p.From == toks[i+2].From {
-				out.Any[p.Number] = true
-				b.WriteString(text[done:t.From])
-				done = t.To
-			}
+		for next < len(places) && places[next].From < toks[i+2].From {
+			next++
+		}
+		if next < len(places) && places[next].From == toks[i+2].From {
+			out.Any[places[next].Number] = true
+			b.WriteString(text[done:t.From])
+			done = t.To
 		}
 	}
 	b.WriteString(text[done:])
@@ -50,24 +51,24 @@ const (
 	oidFloat8 = 701
 )
 
-// Guess returns the OID of the type of a parameter of which the engine does not say what it is: by what stands beside
-// it, as PostgreSQL does, and otherwise text.
-func Guess(text string, places []Place, n int) uint32 {
+// Guess returns the OIDs of the types of parameters 1 to n for a statement of which the engine does not say what they
+// are: by what stands beside them, as PostgreSQL does, and otherwise text.
+func Guess(text string, places []Place, n int) []uint32 {
+	out := make([]uint32, n)
+	for i := range out {
+		out[i] = oidText
+	}
 	toks := statement.Tokens(text)
-	for _, p := range places {
-		if p.Number != n {
-			continue
-		}
-		for i, t := range toks {
-			if t.From != p.From {
-				continue
+	next := 0
+	for i, t := range toks {
+		if next < len(places) && t.From == places[next].From {
+			if at := places[next].Number - 1; at < n && out[at] == oidText {
+				out[at] = beside(toks, i)
 			}
-			if oid := beside(toks, i); oid != oidText {
-				return oid
-			}
+			next++
 		}
 	}
-	return oidText
+	return out
 }
 
 // beside looks at the tokens beside the parameter whose $ is token i.

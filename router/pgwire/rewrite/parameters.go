@@ -46,17 +46,26 @@ func Places(text string) (list []Place, most int, err error) {
 	return list, most, nil
 }
 
-// Substitute puts what f returns in the places of parameters.
-func Substitute(text string, places []Place, f func(n int) string) string {
+// Substitute puts values in the places of parameters: values[n-1] is the value of $n. It returns false, before it
+// takes memory, if the result would have more than most bytes: a parameter may stand in many places.
+func Substitute(text string, places []Place, values []string, most int) (string, bool) {
+	size := len(text)
+	for _, p := range places {
+		size += len(values[p.Number-1]) - (p.To - p.From)
+	}
+	if size > most {
+		return "", false
+	}
 	var b strings.Builder
+	b.Grow(size)
 	done := 0
 	for _, p := range places {
 		b.WriteString(text[done:p.From])
-		b.WriteString(f(p.Number))
+		b.WriteString(values[p.Number-1])
 		done = p.To
 	}
 	b.WriteString(text[done:])
-	return b.String()
+	return b.String(), true
 }
 
 // Piece is one statement of a text.

@@ -2,6 +2,8 @@ package rewrite
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -138,9 +140,49 @@ func TestGuess(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := Guess(in, places, 1); got != want {
+		if got := Guess(in, places, 1); len(got) != 1 || got[0] != want {
 			t.Errorf("%s: %d, want %d", in, got, want)
 		}
+	}
+	const in = "SELECT $2 LIMIT $1 OFFSET $1"
+	places, most, err := Places(in)
+	if got := Guess(in, places, most); err != nil || !slices.Equal(got, []uint32{20, 25}) {
+		t.Errorf("%s: %d %v", in, got, err)
+	}
+}
+
+// TestSubstitute puts values into a text within a bound, which a value in many places reaches before it is written.
+func TestSubstitute(t *testing.T) {
+	const in = "$1, '$1', $2, $1"
+	places, _, err := Places(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "a, '$1', bc, a"
+	if got, ok := Substitute(in, places, []string{"a", "bc"}, len(want)); !ok || got != want {
+		t.Errorf("%q %v, want %q", got, ok, want)
+	}
+	if got, ok := Substitute(in, places, []string{"a", "bc"}, len(want)-1); ok {
+		t.Errorf("%q is longer than allowed", got)
+	}
+}
+
+// TestManyParameters reads statements with as many parameters as there may be, each step in one pass.
+func TestManyParameters(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("SELECT x = ANY($1)")
+	for n := 2; n <= MaxParameter; n++ {
+		fmt.Fprintf(&b, ", x = ANY($%d)", n)
+	}
+	places, most, err := Places(b.String())
+	if err != nil || most != MaxParameter {
+		t.Fatal(most, err)
+	}
+	if got := AnyOfParameter(b.String(), places); len(got.Any) != MaxParameter || strings.Contains(got.Text, "ANY") {
+		t.Errorf("%d are arrays: %.80s", len(got.Any), got.Text)
+	}
+	if got := Guess(b.String(), places, most); len(got) != MaxParameter {
+		t.Errorf("%d are guessed", len(got))
 	}
 }
 
