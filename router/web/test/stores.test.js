@@ -6,6 +6,7 @@ import { createExplore } from '../app/stores/explore.js';
 import { createLatest } from '../app/stores/latest.js';
 import { createPlace } from '../app/stores/place.js';
 import { createPrefs } from '../app/stores/prefs.js';
+import { createSql } from '../app/stores/sql.js';
 
 const clock = { now: () => 1000, wait: () => Promise.resolve() };
 const settle = () => new Promise((resolve) => setImmediate(resolve));
@@ -131,4 +132,20 @@ test('clicks edit the search text, and what changes the result is an entry in th
   );
   explore.set({ hide: 'hist' }, { replace: true });
   assert.equal(entries[2][0], 'replace');
+});
+
+test('the text of the address is open before anything is drawn, and each later one in a tab', () => {
+  const location = { pathname: '/dashboard/sql', search: '?q=SELECT+1' };
+  const go = (address) => Object.assign(location, { pathname: address.split('?')[0], search: address.slice(address.indexOf('?')) });
+  const browser = { location, history: { pushState: (_, __, a) => go(a), replaceState: (_, __, a) => go(a) }, addEventListener() {} };
+  const place = createPlace(browser);
+  const sql = createSql({ api: createApi({ fetch: async () => new Response('{}') }), place, storage: { getItem: () => null, setItem() {} }, clock });
+  const texts = () => sql.tabs.value.map((t) => t.text.value);
+  assert.deepEqual([texts(), sql.tab.value.text.value], [['SELECT 1'], 'SELECT 1']);
+  place.go('/dashboard/sql?q=SELECT+2');
+  assert.deepEqual([texts(), sql.tab.value.text.value], [['SELECT 1', 'SELECT 2'], 'SELECT 2']);
+  place.go('/dashboard/sql?q=SELECT+1');
+  assert.deepEqual([texts().length, sql.at.value], [2, 0]);
+  place.go('/dashboard/explore?q=level:error'); // the same parameter of another page
+  assert.equal(texts().length, 2);
 });

@@ -23,7 +23,6 @@ export function SqlPage({ stores }) {
   useEffect(() => {
     document.title = 'SQL · cordwood';
   }, []);
-  useEffect(() => sql.open(), [stores.place.here.value.params.get('q')]);
 
   const tab = sql.tab.value;
   const text = tab.text.value;

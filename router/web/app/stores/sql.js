@@ -1,6 +1,6 @@
 // SQL: texts in tabs, each with the answer to the statement that ran last.
 
-import { computed, effect, signal } from '../../vendor/core.js';
+import { computed, effect, signal, untracked } from '../../vendor/core.js';
 import { faultAt } from '../lib/results.js';
 import { tablesIn } from '../lib/sqlcomplete.js';
 import { quoteText } from '../lib/sqlwords.js';
@@ -64,6 +64,22 @@ export function createSql({ api, place, storage, clock }) {
     at.value = tabs.value.length - 1;
   }
 
+  /** Shows a text: the tab that has it, else a new one. @param {string} text */
+  function open(text) {
+    if (text === tab.value.text.value) return;
+    const known = tabs.value.findIndex((t) => t.text.value === text);
+    if (known >= 0) at.value = known;
+    else if (tabs.value.length === 1 && tab.value.ran.value === '' && tab.value.text.value === 'SHOW TABLES') tab.value.text.value = text;
+    else addTab(text);
+  }
+
+  // The text of the address is open before the page is drawn: a key pressed at once runs this text, not the one before.
+  const linked = computed(() => (place.page.value === 'sql' && place.here.value.params.get('q')) || '');
+  effect(() => {
+    const text = linked.value;
+    if (text) untracked(() => open(text));
+  });
+
   return {
     tabs,
     at,
@@ -71,15 +87,6 @@ export function createSql({ api, place, storage, clock }) {
     most,
     columns,
     db,
-    /** Shows the text of the address: the tab that has it, else a new one. */
-    open() {
-      const q = place.here.value.params.get('q');
-      if (!q || q === tab.value.text.value) return;
-      const known = tabs.value.findIndex((t) => t.text.value === q);
-      if (known >= 0) at.value = known;
-      else if (tabs.value.length === 1 && tab.value.ran.value === '' && tab.value.text.value === 'SHOW TABLES') tab.value.text.value = q;
-      else addTab(q);
-    },
     addTab,
     /** @param {Tab} closed */
     closeTab(closed) {
