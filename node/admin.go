@@ -34,18 +34,18 @@ DELETE /drain              take that back
 GET  /debug/pprof/         profiles of Go: go tool pprof http://HOST:PORT/debug/pprof/profile
 `
 
-// admin is the port of the administrator.
+// admin serves the administrator's port.
 type admin struct {
 	*front
-	// leave makes the node unready, and handOver hands on what it leads.
+	// leave makes the node unready; handOver transfers its leaderships.
 	leave    func(why string)
 	handOver func(ctx context.Context, now bool)
 }
 
 func (n *node) admin() *admin { return &admin{front: n.front, leave: n.leave, handOver: n.handOver} }
 
-// openAdmin opens the port of the administrator, if it is set. It knows no users, so
-// it is for the machine itself or a closed network.
+// openAdmin opens the administrator's port, if it is set. The port does not authenticate, so it
+// belongs on the machine itself or on a closed network.
 func (n *node) openAdmin() error {
 	if n.cfg.AdminAddr == "" {
 		return nil
@@ -55,7 +55,7 @@ func (n *node) openAdmin() error {
 		return fmt.Errorf("listen for administrators: %w: choose another --admin-addr, or stop what uses it", err)
 	}
 	if !config.Loopback(n.cfg.AdminAddr) {
-		n.log.Warn("the port of the administrator is open to the network, and knows no users",
+		n.log.Warn("the administrator's port is open to the network, and it does not authenticate",
 			"admin_addr", l.Addr().String())
 	}
 	server := &http.Server{
@@ -65,7 +65,7 @@ func (n *node) openAdmin() error {
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(l) }()
 	n.onStop("port of the administrator", func(ctx context.Context) error {
-		// A profile may be under way for long: it is cut off.
+		// A running profile can take long, so it is cut off.
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
 		if server.Shutdown(ctx) != nil {
@@ -86,7 +86,7 @@ func (n *admin) adminHandler() http.Handler {
 		_, _ = io.WriteString(w, adminIndex)
 	})
 	mux.HandleFunc("GET /openapi.json", n.describeAdmin)
-	// For probes of orchestrators: without TLS, whatever the port for users has.
+	// Orchestrators probe this port without TLS, whatever the port for users uses.
 	operations := n.operations(n.allMetrics(), http.NotFound)
 	for _, path := range []string{"/health", "/ready", "/metrics"} {
 		mux.Handle("GET "+path, operations)
@@ -132,7 +132,7 @@ func (n *admin) setLogLevel(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	before := n.level.Level()
-	// Before a higher level hides the line, or once a lower one shows it.
+	// Log before a higher level would hide the line, or after a lower one shows it.
 	if level > before {
 		n.recordAdmin(r, "set log level", string(text), nil)
 	}
@@ -145,15 +145,15 @@ func (n *admin) setLogLevel(w http.ResponseWriter, r *http.Request) {
 }
 
 const (
-	// drainWait is how long load balancers get to notice that a node is not ready, if the
-	// request does not say.
+	// drainWait is the time that load balancers get to notice that a node is not ready, unless the
+	// request sets one.
 	drainWait = 5 * time.Second
-	// drainMost is the longest that a request may say.
+	// drainMost is the longest time that a request may set.
 	drainMost = 10 * time.Minute
 )
 
-// drain prepares the node for its end: it is not ready from now on, so that no new clients
-// come, then hands on what it leads. Requests are served as before.
+// drain prepares the node for its stop: it makes the node unready, so that no new clients come,
+// then transfers its leaderships. Requests are still served.
 func (n *admin) drain(w http.ResponseWriter, r *http.Request) {
 	wait := drainWait
 	if text := r.URL.Query().Get("wait"); text != "" {
@@ -182,8 +182,8 @@ func (n *admin) undrain(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "back\n")
 }
 
-// recordAdmin logs changes, and attempts of changes, by the administrator's port.
-// That port knows no users.
+// recordAdmin logs changes, and attempts at changes, through the administrator's port, which has no
+// users to record.
 func (n *admin) recordAdmin(r *http.Request, action, text string, err error) {
 	caller := &access.Caller{Sender: access.Everybody()}
 	caller.Proof = "admin-addr"

@@ -8,7 +8,7 @@ import (
 	"cordwood/node/config"
 )
 
-// announce reports that the node serves: by a banner for a person at a terminal, and by the log
+// announce reports that the node serves: in a banner for a person at a terminal, and in the log
 // line that scripts wait for.
 func (n *node) announce() {
 	cluster, _ := n.data.Cluster()

@@ -10,27 +10,28 @@ import (
 	"cordwood/router/httpapi/peer"
 )
 
-// front is the ports for users: their users, and their answers while there is no router.
+// front holds the ports for users, and what they share: authentication, browser rules, and the
+// answers given before the router exists.
 type front struct {
 	*readiness
 	users   *httpServer
 	usersV1 *httpServer // nil if off
-	// listeners are the ports of their own for protocols of other systems.
+	// listeners are the separate ports for protocols of other systems.
 	listeners []*listener
 	// sockets are the ports for protocols without HTTP.
 	sockets []*socket
-	// userList has the users of the ports for users; nil: every client is admitted.
+	// userList authenticates on the ports for users; nil if every client is admitted.
 	userList *auth.Provider
-	// postgres is the port for clients of PostgreSQL; nil: there is none.
+	// postgres is the port for PostgreSQL clients; nil if it is off.
 	postgres *postgres
-	// proxies and browsers are whom the port for users trusts, adminBrowsers are whom the port of
-	// the administrator trusts.
+	// proxies and browsers are trusted on the port for users, adminBrowsers on the administrator's
+	// port.
 	proxies                 peer.Proxies
 	browsers, adminBrowsers *browser.Rules
 }
 
-// openRules makes the rules by which the ports answer browsers: the port for users, which may know
-// some users, and the port for the administrator, which never does.
+// openRules makes the browser rules of the port for users, which may authenticate, and of the
+// administrator's port, which never does.
 func (n *front) openRules(users bool) (err error) {
 	if n.proxies, err = peer.Parse(n.cfg.HTTP.TrustedProxies); err != nil {
 		return fmt.Errorf("--trusted-proxies %w", err)
@@ -47,7 +48,7 @@ func (n *front) openRules(users bool) (err error) {
 	return nil
 }
 
-// guard has h answer only what the rules let through.
+// guard returns a handler that passes requests to h only if the rules allow them.
 func (n *front) guard(rules *browser.Rules, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := rules.Check(r, n.proxies.Address(r), n.proxies.Secure(r)); err != nil {

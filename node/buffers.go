@@ -7,9 +7,9 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// The buffers of gRPC's messages come in sizes of powers of two. gRPC's own sizes go from
-// 32 KiB to 1 MiB at once, and it clears a buffer before each use, so that a batch of
-// 100 KiB would have a whole MiB cleared at either end.
+// gRPC's message buffers get sizes that are powers of two. gRPC's default sizes jump from 32 KiB to
+// 1 MiB, and it clears a buffer before each use, so a batch of 100 KiB would clear a whole MiB at
+// each end.
 func init() {
 	sizes := []uint8{8, 10}
 	for n := uint8(12); n <= 23; n++ {
@@ -19,5 +19,5 @@ func init() {
 	if err != nil {
 		panic(fmt.Sprintf("sizes of gRPC's buffers: %v", err))
 	}
-	experimental.SetDefaultBufferPool(pool) // may be called in an init only
+	experimental.SetDefaultBufferPool(pool) // experimental.SetDefaultBufferPool may only be called in an init
 }

@@ -23,18 +23,18 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// membership is the place of this node in its cluster: its identity, the other nodes that it
-// knows, and its copy of the metadata.
+// membership is this node's place in its cluster: its identity, the other nodes that it knows, and
+// its copy of the metadata.
 type membership struct {
 	*readiness
 	data *dataDir
-	// process differs for each life of the process.
+	// process is a number that differs in each run of the process.
 	process uint64
 	// marks are the marks of the data folder.
 	marks *marks.Folder
-	// twinless are the addresses at which start looked for another process with this node's id.
+	// twinless lists the addresses where start looked for another process with this node's id.
 	twinless []string
-	// rpcAddr is where other nodes reach this one, httpAddr where users do.
+	// rpcAddr is the address at which other nodes reach this one, httpAddr the one for users.
 	rpcAddr, httpAddr string
 	nodes             *registry.Registry
 	discovery         *discovery.Discovery
@@ -43,10 +43,10 @@ type membership struct {
 	host              *host.Host // nil without the role shard
 }
 
-// newProcess returns a number that another life of a process does not have.
+// newProcess returns a random number that identifies this run of the process.
 func newProcess() uint64 { return rand.Uint64() | 1 }
 
-// greeting returns what this node says of itself when it calls another.
+// greeting returns how this node introduces itself when it calls another.
 func (n *membership) greeting() rpcport.Member {
 	cluster, _ := n.data.Cluster()
 	return rpcport.Member{
@@ -54,7 +54,7 @@ func (n *membership) greeting() rpcport.Member {
 	}
 }
 
-// findCluster returns when the node belongs to a cluster.
+// findCluster waits until the node belongs to a cluster.
 func (n *membership) findCluster(ctx context.Context) error {
 	if err := n.adoptCluster(); err != nil {
 		return err
@@ -62,8 +62,8 @@ func (n *membership) findCluster(ctx context.Context) error {
 	return n.discovery.Find(ctx)
 }
 
-// adoptCluster notes the cluster that the metadata of this folder belongs to, if a crash
-// of an earlier version came between.
+// adoptCluster records the cluster that the metadata in this folder belongs to, in case a crash or
+// an earlier version left it unrecorded.
 func (n *membership) adoptCluster() error {
 	if cluster, _ := n.data.Cluster(); cluster != "" {
 		return nil
@@ -87,7 +87,7 @@ func (n *membership) adoptCluster() error {
 	return n.data.SetCluster(cluster, []string{n.data.nodeID})
 }
 
-// learnNodes takes over addresses from the metadata.
+// learnNodes takes over the nodes' addresses from the metadata.
 func (n *membership) learnNodes(ctx context.Context) error {
 	if n.meta.WaitReady(ctx) != nil {
 		return nil // ctx ended
@@ -103,8 +103,8 @@ func (n *membership) learnNodes(ctx context.Context) error {
 	}
 }
 
-// enter waits for the metadata, makes the cluster in it if this node founded that, and registers
-// this node in it.
+// enter waits for the metadata, creates the cluster in it if this node founded the cluster, and
+// registers this node.
 func (n *membership) enter(ctx context.Context) error {
 	if err := n.awaitMeta(ctx); err != nil {
 		return err
@@ -139,19 +139,19 @@ func (n *membership) enter(ctx context.Context) error {
 		return err
 	}
 	if have := len(n.meta.Shards()); have > 0 && have != n.cfg.Cluster.Shards {
-		n.log.Info("the cluster keeps the number of shards that it was made with", "shards", have,
+		n.log.Info("the cluster keeps the number of shards that it was created with", "shards", have,
 			"setting", n.cfg.Cluster.Shards)
 	}
 	return nil
 }
 
-// registerPatience is how long a node that the cluster knows waits to be registered again
-// before it serves anyway.
+// registerPatience is the time that a node known to the cluster waits to be registered again before
+// it serves anyway.
 const registerPatience = 3 * time.Second
 
-// register registers this node with the metadata. A node that they know already, in its roles, does
-// not wait for them longer than an election takes: while most of their voters are away rows are
-// written and read anyway, and the nodes that this node calls know its address.
+// register registers this node with the metadata. If the metadata already have the node with its
+// roles, it waits for them no longer than an election takes: while most of their voters are down,
+// rows are still written and read, and the nodes that this node calls learn its address from it.
 func (n *membership) register(ctx context.Context) error {
 	if n.marks.Readmit() || !n.registered() {
 		return n.proposeSelf(ctx, n.waitLogged)
@@ -162,7 +162,7 @@ func (n *membership) register(ctx context.Context) error {
 	if err == nil || try.Err() == nil || ctx.Err() != nil {
 		return err
 	}
-	n.log.Warn("the metadata group has no leader; this node serves as the cluster knew it, and is registered later",
+	n.log.Warn("the metadata group has no leader; this node serves with its previous registration, and registers later",
 		"error", err)
 	n.run("registering this node", func(ctx context.Context) error {
 		err := n.proposeSelf(ctx, func(string) {})
@@ -174,8 +174,8 @@ func (n *membership) register(ctx context.Context) error {
 	return nil
 }
 
-// proposeSelf registers the node as it is, with the mark of its data folder, until the metadata
-// take that or refuse it.
+// proposeSelf proposes the registration of this node, with the mark of its data folder, until the
+// metadata accept or refuse it.
 func (n *membership) proposeSelf(ctx context.Context, tell func(string)) error {
 	var mark *metapb.FolderMark
 	err := n.proposeTelling(ctx, "register this node", func() *metapb.Command {
@@ -196,8 +196,8 @@ func (n *membership) proposeSelf(ctx context.Context, tell func(string)) error {
 	return n.marks.Registered(mark)
 }
 
-// registered reports whether the metadata, as far as they are known here, have this node in its
-// roles, in a cluster that this program understands.
+// registered reports whether this node's copy of the metadata has the node with its roles, in a
+// cluster format that this program understands.
 func (n *membership) registered() bool {
 	return slices.ContainsFunc(n.meta.Nodes(), func(m *metapb.Node) bool {
 		return m.Id == n.data.nodeID &&
@@ -205,8 +205,8 @@ func (n *membership) registered() bool {
 	}) && n.meta.ClusterVersion() >= metapb.MinProtocol && n.meta.ClusterVersion() <= metapb.MaxProtocol
 }
 
-// bootstrap returns the command that makes the cluster: with its shards on this node if that is
-// to be all of it for now, else they are made when nodes for them have come.
+// bootstrap returns the command that creates the cluster. It includes the shards if this node is
+// the whole cluster for now; else they are created when enough nodes have joined.
 func (n *membership) bootstrap(cluster string) *metapb.Bootstrap {
 	b := &metapb.Bootstrap{
 		ClusterId: cluster, Shards: uint32(n.cfg.Cluster.Shards), Replication: uint32(n.cfg.Cluster.Replication),
@@ -217,7 +217,7 @@ func (n *membership) bootstrap(cluster string) *metapb.Bootstrap {
 	return b
 }
 
-// awaitMeta waits for the first state of the metadata, and says what is missing for it.
+// awaitMeta waits for the first state of the metadata, and reports what it waits for.
 func (n *membership) awaitMeta(ctx context.Context) error {
 	ready := make(chan error, 1)
 	go func() { ready <- n.meta.WaitReady(ctx) }()
@@ -238,9 +238,9 @@ func (n *membership) awaitMeta(ctx context.Context) error {
 	}
 }
 
-// whyNoMeta says in words why the metadata is not there yet.
+// whyNoMeta describes why the metadata are not available yet.
 func (n *membership) whyNoMeta() string {
-	text := "a member of the metadata group that answers"
+	text := "a member of the metadata group to answer"
 	if n.member != nil {
 		if s := n.member.Stats(); len(s.Members) > 0 {
 			var voters []string
@@ -261,13 +261,13 @@ func (n *membership) whyNoMeta() string {
 	return text
 }
 
-// propose puts a command through the metadata log and tries again while that may help.
+// propose puts a command through the metadata log, with retries while they may help.
 func (n *membership) propose(ctx context.Context, what string, cmd *metapb.Command) error {
 	return n.proposeTelling(ctx, what, func() *metapb.Command { return cmd }, n.waitLogged)
 }
 
-// proposeTelling is propose of a command that is made anew for each try. It says what it waits
-// for.
+// proposeTelling is propose for a command that is built again for each try. It reports what it
+// waits for.
 func (n *membership) proposeTelling(
 	ctx context.Context, what string, newCommand func() *metapb.Command, tell func(string),
 ) error {

@@ -6,8 +6,8 @@ import (
 	"cordwood/node/coordinator/snapshot"
 )
 
-// coordinate has this node carry out the operations of the cluster whenever its member
-// leads the metadata group.
+// coordinate runs the cluster's operations on this node whenever its member leads the metadata
+// group.
 func (n *node) coordinate() {
 	if n.member == nil {
 		return

@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// diskEvery is how often the room on the disk is asked for.
+	// diskEvery is the interval between checks of the free disk space.
 	diskEvery = time.Second
-	// maxReserve is the reserve if none was set, and the disk is large.
+	// maxReserve is the largest default of the reserve.
 	maxReserve = 2 << 30
-	// refusedFor is the time that refused clients are asked to wait.
+	// refusedFor is the retry delay that refused clients receive.
 	refusedFor = 5 * time.Second
 )
 
-// disk watches the room on the disk of the data folder. Below the reserve no rows are taken; reads
-// continue, and so does work that makes room. It ends by itself when there is room again, a
-// sixteenth of the reserve more, so that it does not flicker.
+// disk watches the free space of the data folder's disk. Below the reserve it refuses rows; reads
+// and work that frees space continue. It accepts rows again once the free space exceeds the reserve
+// by a sixteenth, so that the state does not flicker.
 //
 // Its methods may be called concurrently.
 type disk struct {
@@ -44,7 +44,7 @@ type disk struct {
 	full func()     // called when the disk becomes full
 }
 
-// watchDisk begins to watch the disk of the data folder.
+// watchDisk starts watching the data folder's disk.
 func (n *node) watchDisk() error {
 	d := &disk{
 		path: n.data.path, reserve: uint64(n.cfg.Disk.Reserve), log: n.log, stat: statDisk,
@@ -58,7 +58,7 @@ func (n *node) watchDisk() error {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value)
 	}
 	if err := d.look(); err != nil {
-		return fmt.Errorf("ask for the room on the disk of %s: %w", d.path, err)
+		return fmt.Errorf("check the free disk space of %s: %w", d.path, err)
 	}
 	n.registry.MustRegister(d.refused,
 		gauge("cordwood_disk_free_bytes", "Free space on the disk of the data folder.", func() float64 {
@@ -84,11 +84,11 @@ func (n *node) watchDisk() error {
 	return nil
 }
 
-// diskRoom is the room on a disk, in bytes.
+// diskRoom is the space on a disk, in bytes.
 type diskRoom struct {
-	free  uint64 // that this process may use
+	free  uint64 // available to this process
 	total uint64
-	used  uint64 // that files take; what is neither used nor free is kept for root
+	used  uint64 // taken by files; the rest is reserved for root
 }
 
 func statDisk(path string) (diskRoom, error) {
@@ -106,8 +106,8 @@ func roomOf(st *unix.Statfs_t) diskRoom {
 	}
 }
 
-// usage returns the used bytes of the disk and its capacity, as df does: blocks that are reserved for root count as
-// neither. The difference is the free room.
+// usage returns the used bytes of the disk and its capacity, as df does: neither includes blocks
+// that are reserved for root. The difference is the free space.
 func (d *disk) usage() (used, capacity uint64) {
 	used = d.used.Load()
 	return used, used + d.free.Load()
@@ -133,13 +133,13 @@ func (d *disk) run(ctx context.Context) error {
 		}
 		err := d.look()
 		if err != nil && !failing {
-			d.log.Warn("the room on the disk cannot be asked for; what was known of it stays", "path", d.path, "error", err)
+			d.log.Warn("the free disk space cannot be checked; the last known value stays in use", "path", d.path, "error", err)
 		}
 		failing = err != nil
 	}
 }
 
-// look asks for the room on the disk, and draws the conclusions.
+// look checks the free disk space and updates the state.
 func (d *disk) look() error {
 	room, err := d.stat(d.path)
 	if err != nil {
@@ -161,7 +161,7 @@ func (d *disk) look() error {
 	d.state.Store(int32(now))
 	switch {
 	case now == store.SpaceFull && before != now:
-		d.log.Error("the disk is full up to its reserve: no rows are taken until there is room; delete or expire "+
+		d.log.Error("the disk is full up to its reserve: no rows are accepted until there is space; delete or expire "+
 			"data, or make the disk larger",
 			"path", d.path, "free_bytes", free, "reserve_bytes", keep)
 		d.mu.Lock()
@@ -169,22 +169,22 @@ func (d *disk) look() error {
 		d.mu.Unlock()
 		full()
 	case before == store.SpaceFull && now != before:
-		d.log.Info("the disk has room again: rows are taken", "path", d.path, "free_bytes", free, "reserve_bytes", keep)
+		d.log.Info("the disk has space again: rows are accepted", "path", d.path, "free_bytes", free, "reserve_bytes", keep)
 	}
 	return nil
 }
 
-// onFull has f called whenever the disk becomes full. It must not block.
+// onFull sets the function that is called whenever the disk becomes full. f must not block.
 func (d *disk) onFull(f func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.full = f
 }
 
-// space says how much room there is, as of the last second.
+// space returns the state of the free space, at most a second old.
 func (d *disk) space() store.Space { return store.Space(d.state.Load()) }
 
-// found is called when a write found no room, and has the disk looked at right away.
+// found handles a write that failed for lack of space: it checks the disk at once.
 func (d *disk) found(error) {
 	select {
 	case d.wake <- struct{}{}:
@@ -192,7 +192,7 @@ func (d *disk) found(error) {
 	}
 }
 
-// writable refuses rows while the disk is full.
+// writable returns an error while the disk is full.
 func (d *disk) writable() error {
 	if d.space() != store.SpaceFull {
 		return nil
@@ -201,10 +201,11 @@ func (d *disk) writable() error {
 	return d.refusal()
 }
 
-// noRoom is how much room is none, whatever the reserve: a log takes new files of more.
+// noRoom is the free space below which nothing can be written, whatever the reserve: a new log file
+// needs more than this.
 const noRoom = 1 << 20
 
-// warnings returns what an operator should know of the disk.
+// warnings returns the warnings about the disk for operators.
 func (d *disk) warnings() []string {
 	if free := d.free.Load(); d.space() != store.SpaceFull && free < min(noRoom, d.total.Load()) {
 		return []string{

@@ -16,9 +16,9 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// forward answers the calls of operators by asking the nodes of the cluster that can: the leaders
-// of the metadata group and of the shards. Errors come back as they were given, except a refusal
-// that names another leader, which is asked next.
+// forward answers operators' calls by passing them to the nodes that can: the leaders of the
+// metadata group and of the shards. It returns errors unchanged, except a refusal that reports
+// another leader: it asks that leader next.
 type forward struct {
 	// members lists the nodes that may be members of the metadata group, replicas the nodes that hold a shard.
 	members  func() []string
@@ -26,18 +26,19 @@ type forward struct {
 	dial     func(nodeID string) (grpc.ClientConnInterface, error)
 }
 
-// forwardRounds is how often all nodes that might lead are asked, and forwardPause the pause in between.
+// forwardRounds is the number of rounds over all nodes that might lead, forwardPause the pause
+// between rounds.
 const (
 	forwardRounds = 20
 	forwardPause  = 250 * time.Millisecond
 )
 
-// leader calls f with the connection to one node after another, until one does not answer
-// that another leads.
+// leader calls f with the connection to one node after another, until one does not refer to another
+// leader.
 func (f *forward) leader(
 	ctx context.Context, what string, nodes func() []string, call func(node string, conn grpc.ClientConnInterface) error,
 ) error {
-	last := error(errs.New(errs.ShardUnreachable, "%s: no node is known that has it", what))
+	last := error(errs.New(errs.ShardUnreachable, "%s: no node is known to have it", what))
 	for range forwardRounds {
 		asked := map[string]bool{}
 		queue := slices.Clone(nodes()) // it belongs to the caller, perhaps to the metadata
@@ -73,8 +74,8 @@ func (f *forward) leader(
 	return errs.ToGRPC(last)
 }
 
-// pipe forwards what it receives until the end. first reports whether nothing was sent before an
-// error.
+// pipe forwards messages until the stream ends. first reports whether an error came before any
+// message was sent.
 func pipe[M any](recv func() (M, error), send func(M) error) (first bool, err error) {
 	for first = true; ; first = false {
 		m, err := recv()
@@ -90,8 +91,8 @@ func pipe[M any](recv func() (M, error), send func(M) error) (first bool, err er
 	}
 }
 
-// streamed returns what leader's call returns of a stream: an error that another node may cure
-// only counts if nothing was sent.
+// streamed returns the result of leader's call for a stream: an error that another node may cure
+// counts only if nothing was sent.
 func streamed(failed *error, first bool, err error) error {
 	if err == nil || first {
 		return err
@@ -100,7 +101,8 @@ func streamed(failed *error, first bool, err error) error {
 	return nil
 }
 
-// either returns the one of two errors that is set; a status of gRPC must not be joined with another.
+// either returns the one of two errors that is set. It does not join them: a gRPC status must stay
+// the outermost error.
 func either(a, b error) error {
 	if a != nil {
 		return a
@@ -108,7 +110,7 @@ func either(a, b error) error {
 	return b
 }
 
-// forwardMeta is the metadata group for operators.
+// forwardMeta serves the metadata group to operators.
 type forwardMeta struct {
 	metapb.UnimplementedMetaServer
 	*forward
@@ -127,8 +129,8 @@ func (f *forwardMeta) Propose(
 	return resp, err
 }
 
-// Watch asks the leader: no other state is newer. Any member would answer, also one that lags, so
-// the member first asks whether a majority still follows it.
+// Watch asks the leader, since no other state is newer. Any member, even one that lags, would
+// answer, so the member first checks that a majority still follows it.
 func (f *forwardMeta) Watch(req *metapb.WatchRequest, out grpc.ServerStreamingServer[metapb.WatchResponse]) error {
 	var failed error
 	err := f.leader(out.Context(), metadataGroup, f.members, func(_ string, conn grpc.ClientConnInterface) error {
@@ -153,7 +155,7 @@ func (f *forwardMeta) Watch(req *metapb.WatchRequest, out grpc.ServerStreamingSe
 	return either(err, failed)
 }
 
-// ReadPipelines asks the leader, for the same reason.
+// ReadPipelines asks the leader, for the same reason as Watch.
 func (f *forwardMeta) ReadPipelines(
 	req *metapb.ReadPipelinesRequest, out grpc.ServerStreamingServer[metapb.ReadPipelinesResponse],
 ) error {
@@ -173,7 +175,7 @@ func (f *forwardMeta) ReadPipelines(
 	return either(err, failed)
 }
 
-// ReadSaved asks the leader, which alone answers.
+// ReadSaved asks the leader, the only member that answers.
 func (f *forwardMeta) ReadSaved(
 	req *metapb.ReadSavedRequest, out grpc.ServerStreamingServer[metapb.ReadSavedResponse],
 ) error {
@@ -189,8 +191,8 @@ func (f *forwardMeta) ReadSaved(
 	return either(err, failed)
 }
 
-// forwardShards is the shards of the cluster for operators. Pins get numbers of their own,
-// since two nodes may have the same.
+// forwardShards serves the cluster's shards to operators. It renumbers pins, since two nodes may
+// use the same number.
 type forwardShards struct {
 	shardpb.UnimplementedShardServiceServer
 	*forward
@@ -200,7 +202,7 @@ type forwardShards struct {
 	last uint64
 }
 
-// pinned is where a pin is.
+// pinned is the place of a pin.
 type pinned struct {
 	node string
 	id   uint64
@@ -222,7 +224,7 @@ func (f *forwardShards) Pin(req *shardpb.PinRequest, out grpc.ServerStreamingSer
 	err := f.leader(out.Context(), "shard "+strconv.FormatUint(uint64(req.ShardId), 10), f.holders(req.ShardId),
 		func(node string, conn grpc.ClientConnInterface) error {
 			client := shardpb.NewShardServiceClient(conn)
-			// Others would answer too, without what they have not applied yet.
+			// Other members would answer too, but without the rows that they have not applied yet.
 			if _, err := client.ReadBarrier(out.Context(), &shardpb.ReadBarrierRequest{ShardId: req.ShardId}); err != nil {
 				return err
 			}
@@ -266,7 +268,7 @@ func (f *forwardShards) ReadSegment(
 	p, ok := f.pins[req.PinId]
 	f.mu.Unlock()
 	if !ok {
-		return errs.ToGRPC(errs.New(errs.InvalidArguments, "shard %d: pin %d is not held any more", req.ShardId, req.PinId))
+		return errs.ToGRPC(errs.New(errs.InvalidArguments, "shard %d: pin %d is no longer held", req.ShardId, req.PinId))
 	}
 	conn, err := f.dial(p.node)
 	if err != nil {

@@ -13,25 +13,25 @@ import (
 	"cordwood/proto/words"
 )
 
-// awaitShards waits until the cluster has shards, every replica of this node can do its part,
-// and, in a cluster without tables, all shards have had a leader. After that the node stays ready:
-// see DESIGN.md.
+// awaitShards waits until the cluster has shards, every replica of this node serves, and, in a
+// cluster without tables, all shards have had a leader. After that the node stays ready: see
+// DESIGN.md.
 func (n *node) awaitShards(ctx context.Context) error {
 	first := firstLeaders{ask: n.meta.Status}
-	told := false // the metadata know how the replicas of this node are
-	led := 0      // shards that this node was last seen to lead
+	told := false // the metadata have a report of this node's replicas
+	led := 0      // the number of shards that this node last led
 	for {
 		if now := n.leadsNow(); now != led {
 			led = now
-			n.reports.reportSoon() // others wait for all first shards to be led
+			n.reports.reportSoon() // other nodes wait until all first shards have leaders
 		}
 		waits := n.whyNoShards()
 		if waits == "" && n.host != nil {
 			waits = n.host.Waits()
 		}
 		if waits == "" && !told {
-			// A client that asks for the state of the cluster as soon as the node is ready is not to
-			// hear of shards that have no leader yet; nor are other nodes.
+			// A client that asks for the cluster's state as soon as the node is ready should not
+			// see shards without leaders; nor should other nodes.
 			n.reports.reportNow(ctx)
 			told = true
 		}
@@ -66,8 +66,8 @@ func (n *membership) leadsNow() (count int) {
 	return count
 }
 
-// whyNoShards says what is missing for the first shards of a new cluster; empty if they are
-// there.
+// whyNoShards describes what is missing for the first shards of a new cluster; it is empty once
+// they exist.
 func (n *membership) whyNoShards() string {
 	holders := 0
 	for _, m := range n.meta.Nodes() {
@@ -78,26 +78,26 @@ func (n *membership) whyNoShards() string {
 	return missingShards(len(n.meta.Shards()), n.meta.Settings(), holders, n.unused())
 }
 
-// missingShards is whyNoShards for have shards and holders nodes that hold shards. unused reports whether nothing has
-// been written to the cluster.
+// missingShards is whyNoShards for `have` shards and `holders` nodes that hold shards. unused
+// reports whether nothing has been written to the cluster.
 func missingShards(have int, set *metapb.Settings, holders int, unused bool) string {
 	left := int(set.GetInitialShards())
 	if have > 0 && (left == 0 || !unused) {
 		return ""
 	}
-	text := "the first shards to be made"
+	text := "the first shards to be created"
 	if have > 0 {
 		text += fmt.Sprintf(": %d of %d are", have, have+left)
 	}
 	if need := int(max(set.GetReplication(), 1)); holders < need {
-		text += fmt.Sprintf(": they need %s with the role shard, one for each replica, and %d %s there",
+		text += fmt.Sprintf(": they need %s with the role shard, one for each replica, and %d %s available",
 			words.Count(need, "node"), holders, words.Pick(holders, "is", "are"))
 	}
 	return text
 }
 
-// unused reports whether the cluster has no table: then no client depends on it yet, and a node
-// may wait for things that it must not wait for in a cluster in use.
+// unused reports whether the cluster has no table: then no client depends on it yet, and a node may
+// wait for conditions that it must not wait for in a cluster in use.
 func (n *membership) unused() bool {
 	for _, d := range n.meta.Databases() {
 		if len(n.meta.Tables(d.Name)) > 0 {
@@ -107,14 +107,14 @@ func (n *membership) unused() bool {
 	return true
 }
 
-// firstLeaders waits for the first leaders of a new cluster's shards, those on other nodes, too:
-// the first writes are not to meet shards that are still electing. It gives up after patience,
-// since a cluster without tables may also be an old one that has lost a node.
+// firstLeaders waits for the first leaders of a new cluster's shards, on other nodes too, so that
+// the first writes do not meet shards in an election. It gives up after patience, since a cluster
+// without tables may also be an old one that has lost a node.
 type firstLeaders struct {
 	ask   func(context.Context) (*metapb.StatusResponse, error)
 	began time.Time
 	asked time.Time
-	text  string // what was found to be missing when that was asked
+	text  string // what the last check found missing
 }
 
 const (
@@ -122,7 +122,8 @@ const (
 	firstPause    = 100 * time.Millisecond
 )
 
-// waits says which shards have had no leader yet; empty: all have, or it took too long.
+// waits describes which shards have had no leader yet; it is empty once all have, or after
+// patience.
 func (f *firstLeaders) waits(ctx context.Context, shards []*metapb.Shard) string {
 	if f.began.IsZero() {
 		f.began = time.Now()

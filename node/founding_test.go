@@ -21,10 +21,10 @@ func TestMissingShards(t *testing.T) {
 	}{
 		{
 			"none, and too few nodes", 0, 1, 4, true,
-			"the first shards to be made: they need 3 nodes with the role shard, one for each replica, and 1 is there",
+			"the first shards to be created: they need 3 nodes with the role shard, one for each replica, and 1 is available",
 		},
-		{"none yet", 0, 3, 4, true, "the first shards to be made"},
-		{"some", 1, 3, 3, true, "the first shards to be made: 1 of 4 are"},
+		{"none yet", 0, 3, 4, true, "the first shards to be created"},
+		{"some", 1, 3, 3, true, "the first shards to be created: 1 of 4 are"},
 		{"all", 4, 3, 0, true, ""},
 		{"some, and the cluster is used anyway", 1, 3, 3, false, ""},
 	} {

@@ -19,9 +19,8 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// formatVersion is the version of the data folder's layout. A newer one is refused.
-// Since version 2 the identity has a checksum, since version 3 it may have what founders
-// promised.
+// formatVersion is the version of the data folder's layout. A newer one is refused. Version 2 added
+// the checksum of the identity, version 3 the promise of founders.
 const (
 	formatVersion   = 3
 	checksumVersion = 2
@@ -33,20 +32,20 @@ type identity struct {
 	Format    int    `json:"format"`
 	NodeID    string `json:"node_id"`
 	ClusterID string `json:"cluster_id,omitempty"`
-	// Shards lists the shards that were created here: one of them without its files
-	// is a loss, not a beginning.
+	// Shards lists the shards that were created here. If one of them has no files, they were lost:
+	// the node must not create it as a new shard.
 	Shards []uint32 `json:"shards,omitempty"`
-	// Founders made the cluster, as the voters of the first metadata group; empty if the
+	// Founders are the first voters of the metadata group, which made the cluster; empty if the
 	// node joined later. Since version 3.
 	Founders []string `json:"founders,omitempty"`
-	// Promised is the cluster that the node joins if it is founded, and PromisedFounders are the nodes
-	// that are to found it.
+	// Promised is the cluster that the node joins if it is founded; PromisedFounders are its
+	// founders.
 	Promised         string   `json:"promised,omitempty"`
 	PromisedFounders []string `json:"promised_founders,omitempty"`
-	// Meta means that a member of the metadata group was created here: without its files
-	// it is lost.
+	// Meta means that a member of the metadata group was created here. If its files are missing,
+	// they were lost.
 	Meta bool `json:"meta,omitempty"`
-	// Checksum is the CRC-32C of the rest, encoded as this program does, in hexadecimal.
+	// Checksum is the CRC-32C of the other fields, in this program's encoding, in hexadecimal.
 	Checksum string `json:"crc32c,omitempty"`
 }
 
@@ -55,7 +54,7 @@ func (id identity) sum() string {
 	id.Checksum = ""
 	b, err := json.Marshal(id)
 	if err != nil {
-		panic("node: an identity cannot be encoded: " + err.Error())
+		panic("node: encode the identity: " + err.Error())
 	}
 	return fmt.Sprintf("%08x", crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)))
 }
@@ -87,7 +86,7 @@ func readIdentity(path string) (id identity, err error) {
 		return id, fmt.Errorf("read identity %s: %w: restore the file from a backup of the folder", name, err)
 	}
 	if id.NodeID == "" || id.Format < 1 {
-		return id, fmt.Errorf("identity %s names no node: restore the file from a backup of the folder", name)
+		return id, fmt.Errorf("identity %s contains no node id: restore the file from a backup of the folder", name)
 	}
 	if (id.Format >= checksumVersion || id.Checksum != "") && id.Checksum != id.sum() {
 		return id, fmt.Errorf("identity %s is damaged: its checksum is %q, want %q: restore the file from a backup "+
@@ -107,8 +106,8 @@ type dataDir struct {
 	id identity
 }
 
-// openDataDir makes the folder if need be, locks it against a second process and
-// reads or makes its identity, which is on disk when it returns.
+// openDataDir makes the folder if it does not exist, locks it against a second process, and reads
+// or makes its identity. When it returns, the identity is on disk.
 func openDataDir(path string) (*dataDir, error) {
 	if err := os.MkdirAll(path, 0o750); err != nil {
 		return nil, fmt.Errorf("make data folder: %w", err)
@@ -129,13 +128,13 @@ func openDataDir(path string) (*dataDir, error) {
 	return d, nil
 }
 
-// announce writes into the file LOCK where users on this machine reach the server.
+// announce writes the server's address for users on this machine into the file LOCK.
 func (d *dataDir) announce(url string) error {
 	if err := d.lock.Truncate(0); err != nil {
-		return fmt.Errorf("write the address of the server to the lock of the data folder: %w", err)
+		return fmt.Errorf("write the server's address to the lock of the data folder: %w", err)
 	}
 	if _, err := d.lock.WriteAt([]byte(url+"\n"), 0); err != nil {
-		return fmt.Errorf("write the address of the server to the lock of the data folder: %w", err)
+		return fmt.Errorf("write the server's address to the lock of the data folder: %w", err)
 	}
 	return nil
 }
@@ -156,12 +155,13 @@ func (d *dataDir) loadIdentity() error {
 	return err
 }
 
-// mayPrecede are the files that may be in a data folder without an identity. The secret of the
-// cluster may have been put there for a node that is to join.
+// mayPrecede lists the files that a data folder may contain before it has an identity. The operator
+// may have put the cluster's secret there for a node that is to join.
 var mayPrecede = []string{"LOCK", "lost+found", "IDENTITY.tmp", secret.FileName}
 
-// refuseForeign keeps a node from settling in a folder that holds something else. A first start
-// that was ended while it made the identity leaves a part of that, which no other node has seen.
+// refuseForeign returns an error if the folder holds files of something else. If the first start
+// was interrupted while it wrote the identity, a partial identity remains, which no other node has
+// seen.
 func refuseForeign(path string) error {
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -176,8 +176,8 @@ func refuseForeign(path string) error {
 	return nil
 }
 
-// save puts the identity on disk: temporary file, sync, rename, sync of the folder. Only
-// then it is the one in memory.
+// save puts the identity on disk: temporary file, sync, rename, sync of the folder. Only then does
+// it replace the identity in memory.
 func (d *dataDir) save(id identity) error {
 	id.Format = formatVersion
 	id.Checksum = id.sum()
@@ -193,7 +193,7 @@ func (d *dataDir) save(id identity) error {
 	return nil
 }
 
-// clone returns a copy to be changed and saved.
+// clone returns a copy that may be changed and saved.
 func (id identity) clone() identity {
 	id.Shards, id.Founders, id.PromisedFounders = slices.Clone(id.Shards), slices.Clone(id.Founders),
 		slices.Clone(id.PromisedFounders)
@@ -207,8 +207,7 @@ func (d *dataDir) Cluster() (id string, founders []string) {
 	return d.id.ClusterID, d.id.Founders
 }
 
-// SetCluster notes the cluster and refuses another one later. A promise is kept by it, or
-// void.
+// SetCluster records the cluster, and refuses another one later. It deletes the promise.
 func (d *dataDir) SetCluster(cluster string, founders []string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -231,7 +230,7 @@ func (d *dataDir) Promise() (id string, founders []string) {
 	return d.id.Promised, d.id.PromisedFounders
 }
 
-// SetPromise makes a promise, or takes it back if the id is empty.
+// SetPromise records a promise, or deletes it if the id is empty.
 func (d *dataDir) SetPromise(cluster string, founders []string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -247,7 +246,7 @@ func (d *dataDir) hasMeta() bool {
 	return d.id.Meta
 }
 
-// setMeta notes that the folder has a member of the metadata group.
+// setMeta records that the folder has a member of the metadata group.
 func (d *dataDir) setMeta() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -266,7 +265,7 @@ func (d *dataDir) hasShard(id uint32) bool {
 	return slices.Contains(d.id.Shards, id)
 }
 
-// addShards notes on disk that the shards were created in this folder.
+// addShards records on disk that the shards were created in this folder.
 func (d *dataDir) addShards(shards []uint32) error {
 	return d.changeShards(func(list []uint32) []uint32 {
 		for _, s := range shards {
@@ -279,7 +278,7 @@ func (d *dataDir) addShards(shards []uint32) error {
 	})
 }
 
-// dropShard notes on disk that the shard is no longer in this folder.
+// dropShard records on disk that the shard is no longer in this folder.
 func (d *dataDir) dropShard(shard uint32) error {
 	return d.changeShards(func(list []uint32) []uint32 {
 		return slices.DeleteFunc(list, func(s uint32) bool { return s == shard })

@@ -44,7 +44,7 @@ func TestDataDirRefused(t *testing.T) {
 		"something else":  {"notes.txt", "x", `holds "notes.txt"`},
 		"a newer format":  {"IDENTITY", `{"format":99,"node_id":"x"}`, "format 99"},
 		"a broken file":   {"IDENTITY", `{"form`, "read identity"},
-		"an empty object": {"IDENTITY", `{}`, "names no node"},
+		"an empty object": {"IDENTITY", `{}`, "contains no node id"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -15,15 +15,15 @@ import (
 	"cordwood/node/sdnotify"
 )
 
-// exitFailStop is the status with which the process ends when a log could not be
-// written: what is in memory must not be trusted, and nothing may be closed in order.
+// exitFailStop is the exit status after a failed write to a log. Memory can no longer be trusted
+// then, so nothing is closed in order.
 const exitFailStop = 70
 
-// exitCutStop is the status with which it ends when a part did not stop in time.
+// exitCutStop is the exit status after a part did not stop in time.
 const exitCutStop = 71
 
-// life is what every part of a node has: the settings, the log, the metrics, and ways to start
-// goroutines, to be stopped in order, and to end the node.
+// life is the part that all parts of a node share: the settings, the log, the metrics, and ways to
+// start goroutines, to stop in order, and to end the node.
 type life struct {
 	cfg   *config.Config
 	proc  Process
@@ -31,18 +31,18 @@ type life struct {
 	level slog.LevelVar // of log
 	begin time.Time
 	lines *prometheus.CounterVec // of the log, by level
-	// registry holds the metrics of the process.
+	// registry has the metrics of the process.
 	registry *prometheus.Registry
-	// service is nil if systemd does not wait for news.
+	// service reports states to systemd; nil if systemd does not expect reports.
 	service *sdnotify.Notifier
-	// reloads are read again on SIGHUP.
+	// reloads lists the files that are read again on SIGHUP.
 	reloads []reload
 
 	// failed takes the error of a part that cannot continue.
 	failed chan error
-	// closers are run in reverse by stop.
+	// closers are run by stop, the last one first.
 	closers []closer
-	// stopping names the part that is being stopped.
+	// stopping is the name of the part that is being stopped.
 	stopping atomic.Value
 	once     sync.Once
 }
@@ -64,16 +64,15 @@ func (n *life) fail(err error) {
 	}
 }
 
-// failStop ends the process at once: a write to a log failed, and memory may be ahead of the disk.
+// failStop ends the process at once: a write to a log failed, so memory may be ahead of the disk.
 func (n *life) failStop(err error) {
-	n.endAtOnce("a log cannot be trusted any more; ending at once, to start again from what is on disk", err)
+	n.endAtOnce("a write to a log failed; the process ends at once, and the next start reads what is on disk", err)
 }
 
-// endAtOnce ends the process without closing anything: what it would do on its way out would be
-// wrong.
+// endAtOnce ends the process without closing anything, since an orderly stop would do harm.
 func (n *life) endAtOnce(why string, err error) {
 	n.once.Do(func() {
-		// The log may go to the disk that does not answer.
+		// The log may go to the disk that does not respond.
 		said := make(chan struct{})
 		go func() {
 			n.log.Error(why, "error", err, "status", exitFailStop)
@@ -87,7 +86,7 @@ func (n *life) endAtOnce(why string, err error) {
 	})
 }
 
-// run starts a goroutine that works until its context ends, which stop does.
+// run starts a goroutine that works until its context ends; stop ends the context.
 func (n *life) run(name string, f func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -108,8 +107,8 @@ func (n *life) run(name string, f func(context.Context) error) {
 	})
 }
 
-// cutStop ends a process whose stop hangs. What was acknowledged is in the log, from which
-// the next start takes it.
+// cutStop ends a process that hangs in its stop. Acknowledged rows are in the log, which the next
+// start reads.
 func (n *life) cutStop() {
 	part, _ := n.stopping.Load().(string)
 	n.log.Error("the stop took too long and is cut short; what was acknowledged is in the log, and the next start "+

@@ -23,15 +23,15 @@ import (
 	"cordwood/shard/shardclient"
 )
 
-// httpServer serves users from the moment that the port is open, so that they see
-// a node that is alive but not ready; the real handler comes when it exists.
+// httpServer serves users from the moment that the port is open, so that they see a node that is
+// alive but not ready. The real handler is set later.
 type httpServer struct {
 	handler atomic.Pointer[http.Handler]
 	server  *http.Server
 	addr    net.Addr
 	done    chan error
-	// leaving has each answer end its connection: a client that keeps one would else send a
-	// request just when it is closed, and not know what became of it.
+	// leaving makes each response close its connection. A client that kept the connection might
+	// otherwise send a request just as it is closed, and not learn the result.
 	leaving atomic.Bool
 }
 
@@ -43,8 +43,8 @@ const (
 	maxHeaderBytes    = 64 << 10
 )
 
-// Bounds of a port that speaks HTTP/2 without TLS: the calls of a connection, what is buffered of them, and the
-// connections; more of them wait until others end. One that says nothing is asked whether it is still there.
+// Limits of a port that speaks HTTP/2 without TLS: calls per connection, bytes buffered per call,
+// and connections. Further connections wait until others end. An idle connection is pinged.
 const (
 	http2Streams     = 100
 	http2Buffer      = 256 << 10
@@ -52,17 +52,17 @@ const (
 	http2Quiet       = 30 * time.Second
 )
 
-// userPort is what a port for users is opened with.
+// userPort is the configuration of a port for users.
 type userPort struct {
-	// flag is the setting with the address.
+	// flag is the name of the setting that holds the address.
 	flag, addr string
 	tls        *tls.Config // nil: without
-	// Each connection of headed has to begin with a header of the PROXY protocol, which has the
-	// client's address; from other clients such a header is not HTTP, and refused.
+	// Each connection from headed must begin with a PROXY protocol header, which contains the
+	// client's address. From other clients such a header is refused, since it is not HTTP.
 	headed peer.Proxies
-	// http2 takes HTTP/2 without TLS, too, within bounds of its own.
+	// http2 accepts HTTP/2 without TLS too, within its own limits.
 	http2 bool
-	// before answers until there is a handler.
+	// before answers until the handler is set.
 	before http.Handler
 }
 
@@ -86,7 +86,7 @@ func (p userPort) open(log *slog.Logger) (*httpServer, error) {
 			(*s.handler.Load()).ServeHTTP(w, r)
 		}),
 		ReadHeaderTimeout: readHeaderTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn), // of the form of all others
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn), // in the same format as the other log lines
 	}
 	if p.http2 {
 		s.server.Protocols = new(http.Protocols)
@@ -110,7 +110,7 @@ func (p userPort) open(log *slog.Logger) (*httpServer, error) {
 	return s, nil
 }
 
-// behindProxies has each connection of headed begin with a header of the PROXY protocol.
+// behindProxies expects a PROXY protocol header on each connection from headed.
 func behindProxies(l net.Listener, headed peer.Proxies) net.Listener {
 	if len(headed) == 0 {
 		return l
@@ -129,7 +129,7 @@ func behindProxies(l net.Listener, headed peer.Proxies) net.Listener {
 
 func (s *httpServer) setHandler(h http.Handler) { s.handler.Store(&h) }
 
-// close finishes the requests under way until ctx ends, then cuts them off.
+// close waits for open requests until ctx ends, then cuts them off.
 func (s *httpServer) close(ctx context.Context) error {
 	err := s.server.Shutdown(ctx)
 	if err != nil {
@@ -141,31 +141,30 @@ func (s *httpServer) close(ctx context.Context) error {
 	return err
 }
 
-// rpcServer is the services of this process for other nodes, which come by the port
-// between nodes, and for the roles of this process, which need no network.
+// rpcServer serves other nodes over the port between nodes, and the roles of this process without a
+// network.
 type rpcServer struct {
 	server *grpc.Server
 	local  *bufconn.Listener
 	conn   *localConn
-	remote *grpc.ClientConn // what conn does not call directly
-	tails  *grpc.ClientConn // for calls whose answers may stay unread for a while
-	// options are the options of remote and tails, besides the usual ones.
+	remote *grpc.ClientConn // for calls that conn does not make directly
+	tails  *grpc.ClientConn // for calls that may leave their answers unread for a while
+	// options are the additional options of remote and tails.
 	options []grpc.DialOption
 }
 
-// localBuffer is what may be under way between roles of the process before the
-// sender waits, per direction and connection.
+// localBuffer is the number of bytes in flight between roles of the process before the sender
+// waits, per direction and connection.
 const localBuffer = 256 << 10
 
-// window is the flow-control window of gRPC: large enough that a batch is not cut up
-// into round trips.
+// window is the flow-control window of gRPC: large enough for a batch to pass without waiting for
+// round trips.
 const window = 8 << 20
 
-// tailWindow is the window of tails: what a tail may hold after its reader has stopped.
+// tailWindow is the window of tails: the bytes that a tail may buffer after its reader has stopped.
 const tailWindow = 64 << 10
 
-// connOptions returns the options of a connection for calls; window bytes of each call may
-// be under way.
+// connOptions returns the options of a connection that allows window bytes in flight per call.
 func connOptions(window int32) []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithInitialWindowSize(window), grpc.WithInitialConnWindowSize(2 * window),
@@ -174,8 +173,8 @@ func connOptions(window int32) []grpc.DialOption {
 	}
 }
 
-// newRPCServer returns a server without services, and the connections to it. around are
-// interceptors of its calls, calls interceptors of the calls of this process.
+// newRPCServer returns a server without services, and the connections to it. around intercepts the
+// calls that it answers, calls the calls that this process makes.
 func newRPCServer(around []grpc.ServerOption, calls []grpc.DialOption) (_ *rpcServer, err error) {
 	s := &rpcServer{local: bufconn.Listen(localBuffer), options: calls}
 	s.server = grpc.NewServer(append([]grpc.ServerOption{
@@ -194,11 +193,10 @@ func newRPCServer(around []grpc.ServerOption, calls []grpc.DialOption) (_ *rpcSe
 	return s, nil
 }
 
-// handshakeTimeout is how long a connection between nodes may take to begin.
+// handshakeTimeout limits the handshake of a connection between nodes.
 const handshakeTimeout = 5 * time.Second
 
-// dialLocal makes a connection within the process; window bytes of a call may
-// be under way.
+// dialLocal opens a connection within the process that allows window bytes in flight per call.
 func (s *rpcServer) dialLocal(window int32) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///this-node", append([]grpc.DialOption{
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return s.local.DialContext(ctx) }),
@@ -206,15 +204,15 @@ func (s *rpcServer) dialLocal(window int32) (*grpc.ClientConn, error) {
 	}, append(connOptions(window), s.options...)...)...)
 }
 
-// serve begins to answer; every service must have been registered before. What ends it is
-// close, or the end of the port.
+// serve starts answering calls. All services must be registered before. It ends with close, or with
+// the port.
 func (s *rpcServer) serve(nodes net.Listener) {
 	for _, l := range []net.Listener{nodes, s.local} {
 		go func() { _ = s.server.Serve(l) }()
 	}
 }
 
-// close finishes the calls under way until ctx ends, then cuts them off.
+// close waits for running calls until ctx ends, then cuts them off.
 func (s *rpcServer) close(ctx context.Context) error {
 	stopped := make(chan struct{})
 	go func() {

@@ -14,23 +14,25 @@ import (
 	"cordwood/router/ingest/httpdoor"
 )
 
-// listener is a port of its own for a protocol of another system.
+// listener is a separate port for a protocol of another system.
 type listener struct {
 	config.Listener
 	port *httpServer
-	// handler is the protocol's handler, once served is closed. stopped is closed when the port is to close.
+	// handler is the protocol's handler; it is set before served is closed. stopped is closed when
+	// the port is to close.
 	handler         http.Handler
 	served, stopped chan struct{}
 	waiting         atomic.Int64
 }
 
-// Requests that come before the router is there wait for it: clients of other systems lose what is refused.
+// Requests that come before the router exists wait for it: clients of other systems lose what is
+// refused.
 const (
 	startWait  = 10 * time.Second
 	maxWaiting = 1000
 )
 
-// await returns the handler of the protocol when it is there, or nil after some time.
+// await returns the protocol's handler once it exists, or nil after a timeout.
 func (l *listener) await(r *http.Request) http.Handler {
 	defer l.waiting.Add(-1)
 	if l.waiting.Add(1) > maxWaiting {
@@ -48,10 +50,10 @@ func (l *listener) await(r *http.Request) http.Handler {
 	return nil
 }
 
-// noHandler has requests of the user port be refused at once: its clients know what to do about it.
+// noHandler refuses early requests on the port for users at once: its clients retry them.
 func noHandler(*http.Request) http.Handler { return nil }
 
-// openListeners opens the ports of their own, on which requests wait until the router is there.
+// openListeners opens the separate ports. Requests on them wait until the router exists.
 func (n *front) openListeners(port userPort) error {
 	for _, c := range n.cfg.Listeners {
 		if len(c.Kind.Schemes) > 0 {
@@ -70,7 +72,7 @@ func (n *front) openListeners(port userPort) error {
 	return nil
 }
 
-// serveListeners lets clients in by the ports of their own.
+// serveListeners lets the requests on the separate ports in.
 func (n *front) serveListeners(router *httpapi.Server) error {
 	for _, l := range n.listeners {
 		h, err := router.DoorHandler(ingest.Protocol(l.Kind.Protocol), l.door())
@@ -84,7 +86,7 @@ func (n *front) serveListeners(router *httpapi.Server) error {
 	return nil
 }
 
-// door returns what holds for all that comes in by the port.
+// door returns the settings for all requests on the port.
 func (l *listener) door() httpdoor.Door {
 	p := l.Params
 	return httpdoor.Door{
@@ -92,12 +94,12 @@ func (l *listener) door() httpdoor.Door {
 	}
 }
 
-// target returns where records go by the parameters of an address.
+// target returns the destination of records, from the parameters of an address.
 func target(p map[string]string) httpdoor.Target {
 	return httpdoor.Target{Database: p["db"], Table: p["table"], Pipeline: p["pipeline"], Version: p["version"]}
 }
 
-// ports returns the ports for users that are open.
+// ports returns the open ports for users.
 func (n *front) ports() []*httpServer {
 	var all []*httpServer
 	for _, p := range []*httpServer{n.users, n.usersV1} {
@@ -111,8 +113,8 @@ func (n *front) ports() []*httpServer {
 	return all
 }
 
-// closePorts finishes the requests of all ports until ctx ends, and stores what sockets have read, side by side: none
-// takes new ones while another has some left.
+// closePorts closes all ports in parallel: it waits for their requests until ctx ends, and stores
+// what sockets have read. No port accepts new requests while another finishes its own.
 func (n *front) closePorts(ctx context.Context) error {
 	for _, l := range n.listeners {
 		close(l.stopped)

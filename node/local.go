@@ -13,24 +13,24 @@ import (
 	"cordwood/proto/tracing"
 )
 
-// localConn is the connection to the services of this process. Writes to shards, which
-// are many and large, and queries, which may take less time than gRPC does, are calls of
-// the service itself; all else goes through gRPC in memory.
+// localConn is the connection to the services of this process. Writes to shards, which are many and
+// large, and queries, which may be shorter than gRPC's overhead, call the service directly;
+// everything else goes through gRPC in memory.
 //
-// A direct call means the same to both sides: deadline and cancellation come with the
-// context, of whose values the service sees the trace and the lent bodies of batches (column.Lent) alone, and an error
-// arrives as the gRPC status that would have crossed the network. The request is shared, not copied: a service that is
-// called directly keeps nothing of it once it has answered, and changes nothing in it.
+// A direct call behaves like a remote one: deadline and cancellation come with the context; of its
+// values the service sees only the trace and the lent bodies of batches (column.Lent); and an error
+// arrives as the gRPC status that would have crossed the network. The request is shared, not
+// copied: a service that is called directly must not change it, nor keep any of it after it has
+// answered.
 type localConn struct {
 	grpc.ClientConnInterface
 	shards shardpb.ShardServiceServer // nil until there is one
 
-	mu     sync.RWMutex // guards closed; held for reading while a call is counted
+	mu     sync.RWMutex // guards closed; read-locked while a call is counted
 	closed bool
 	calls  sync.WaitGroup
 }
 
-// Invoke is one call.
 func (c *localConn) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
 	direct := method == shardpb.ShardService_Write_FullMethodName || method == shardpb.ShardService_Analyze_FullMethodName
 	if !direct || c.shards == nil {

@@ -16,7 +16,6 @@ import (
 	"cordwood/proto/tracing"
 )
 
-// NewStream begins a call with a stream.
 func (c *localConn) NewStream(
 	ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption,
 ) (grpc.ClientStream, error) {
@@ -32,20 +31,20 @@ func (c *localConn) NewStream(
 	}, nil
 }
 
-// localQuery is a query under way: the caller's end of the stream. The service runs on
-// a goroutine of its own from CloseSend on, and waits with each chunk until it is taken.
+// localQuery is a running query: the caller's end of the stream. The service runs on a goroutine of
+// its own from CloseSend on, and blocks after each chunk until the caller takes it.
 type localQuery struct {
 	conn   *localConn
 	ctx    context.Context
 	req    *shardpb.QueryRequest
-	begun  chan struct{} // closed by the service's sign of life
+	begun  chan struct{} // closed when the service has sent its header
 	once   sync.Once     // closes begun
 	chunks chan *shardpb.QueryChunk
 	done   chan struct{} // closed when the service has returned
 	err    error         // what it returned; read after done
 }
 
-// SendMsg takes the request.
+// SendMsg sets the request.
 func (q *localQuery) SendMsg(m any) error {
 	req, ok := m.(*shardpb.QueryRequest)
 	if !ok || q.req != nil {
@@ -94,7 +93,7 @@ func (q *localQuery) RecvMsg(m any) error {
 	return asStatus(q.err)
 }
 
-// Header waits for the service's sign of life, or its end.
+// Header waits until the service sends its header, or ends.
 func (q *localQuery) Header() (metadata.MD, error) {
 	select {
 	case <-q.begun:
@@ -105,30 +104,31 @@ func (q *localQuery) Header() (metadata.MD, error) {
 	return metadata.MD{}, nil
 }
 
-// Trailer and Context are of no use without a network.
+// Trailer and Context mean nothing without a network.
 func (q *localQuery) Trailer() metadata.MD     { return nil }
 func (q *localQuery) Context() context.Context { return q.ctx }
 
 // localAnswer is the service's end of the stream.
 type localAnswer struct {
-	grpc.ServerStream // nil: the service calls nothing that is not here
+	grpc.ServerStream // nil: the service calls no other methods
 	query             *localQuery
 	ctx               context.Context
 }
 
 func (a *localAnswer) Context() context.Context { return a.ctx }
 
-// SendHeader returns a sign of life; there is no network for what it says.
+// SendHeader signals that the service answers. The header itself is dropped, since there is no
+// network.
 func (a *localAnswer) SendHeader(metadata.MD) error {
 	a.query.once.Do(func() { close(a.query.begun) })
 	return nil
 }
 
-// SetHeader and SetTrailer are for a network, too.
+// SetHeader and SetTrailer do nothing: there is no network.
 func (a *localAnswer) SetHeader(metadata.MD) error { return nil }
 func (a *localAnswer) SetTrailer(metadata.MD)      {}
 
-// Send hands a chunk on. The service may use the chunk's memory again, so it is copied.
+// Send passes a chunk to the caller. It copies the chunk, since the service may reuse its memory.
 func (a *localAnswer) Send(chunk *shardpb.QueryChunk) error {
 	_ = a.SendHeader(nil) // never fails
 	out := &shardpb.QueryChunk{ArrowIpc: bytes.Clone(chunk.ArrowIpc), Partial: chunk.Partial, Stages: chunk.Stages}

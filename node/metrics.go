@@ -24,7 +24,6 @@ func newRegistry(v Version) *prometheus.Registry {
 	return r
 }
 
-// observe registers the node's own metrics.
 func (n *node) observe() {
 	n.registry.MustRegister(n.lines,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -45,7 +44,6 @@ func (n *node) observe() {
 	n.calls = newCallMetrics(n.registry)
 }
 
-// newLineCounter counts lines of the log.
 func newLineCounter() *prometheus.CounterVec {
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cordwood_node_log_lines_total", Help: "Lines of the log, by level: debug, info, warn or error.",
@@ -58,8 +56,8 @@ func newLineCounter() *prometheus.CounterVec {
 
 func levelName(l slog.Level) string { return strings.ToLower(l.String()) }
 
-// callMetrics are the metrics of calls that this node answers over gRPC. Only methods of
-// registered services come here: gRPC refuses others before.
+// callMetrics are the metrics of the gRPC calls that this node answers. They only see methods of
+// registered services: gRPC refuses others earlier.
 type callMetrics struct {
 	calls   *prometheus.CounterVec   // by method, code
 	seconds *prometheus.HistogramVec // by method
@@ -83,7 +81,6 @@ func newCallMetrics(reg prometheus.Registerer) *callMetrics {
 	return m
 }
 
-// unary counts a call.
 func (m *callMetrics) unary(
 	ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler,
 ) (any, error) {
@@ -95,14 +92,13 @@ func (m *callMetrics) unary(
 	return resp, err
 }
 
-// stream counts a call with a stream.
 func (m *callMetrics) stream(srv any, s grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 	err := next(srv, s)
 	m.calls.WithLabelValues(methodName(info.FullMethod), status.Code(err).String()).Inc()
 	return err
 }
 
-// methodName is a method without the package of its service: ShardService/Write.
+// methodName returns a method without the package of its service: ShardService/Write.
 func methodName(full string) string {
 	name := strings.TrimPrefix(full, "/")
 	service, method, _ := strings.Cut(name, "/")

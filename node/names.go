@@ -6,11 +6,11 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// nodeID is what ids of nodes look like.
+// nodeID matches the ids of nodes.
 var nodeID = regexp.MustCompile(`\b[0-9A-HJKMNP-TV-Z]{26}\b`)
 
-// nameNodes puts the names of nodes in the place of their ids, in errors for users: parts of
-// the server know ids only.
+// nameNodes replaces the ids of nodes in a text for users by their names; most of the server only
+// has ids.
 func (n *membership) nameNodes(text string) string {
 	if !nodeID.MatchString(text) {
 		return text
@@ -18,7 +18,7 @@ func (n *membership) nameNodes(text string) string {
 	return namesFor(n.meta.Nodes(), text)
 }
 
-// namesFor leaves ids of nodes that are not known, or whose name others have too.
+// namesFor keeps the id of a node that is not known, or that shares its name with another.
 func namesFor(nodes []*metapb.Node, text string) string {
 	count := map[string]int{}
 	for _, m := range nodes {

@@ -1,6 +1,5 @@
-// Package node is one process of cordwood: it reads the settings, opens what its
-// roles need in an order in which each part finds the ones that it calls, and
-// stops them in reverse.
+// Package node is one process of cordwood: it reads the settings, opens the parts that its
+// roles need, each after the parts that it calls, and stops them in reverse order.
 //
 //	users ──► httpServer ─► httpapi ─┬─► ingest ─► pipeline ─► write ─┐
 //	                                 └─► query ───────────────────────┤
@@ -15,11 +14,10 @@
 //	                                                  │      │
 //	                                     host: shards ◄      ► query worker ══► a process of its own
 //
-// The port for users opens first, so that an operator can see a node that lives and
-// what it waits for; it closes first too, so that nothing is asked of parts that
-// are about to go. Shards close before the metadata, because their last act may
-// need nothing of it, and the data folder is unlocked last. Before anything closes the
-// node says that it is not ready, and hands on what it leads.
+// The port for users opens first, so that an operator sees a live node and what it waits for.
+// It closes first too, so that no request reaches parts that are about to close. Shards close
+// before the metadata, because closing a shard needs none, and the data folder is unlocked last.
+// Before anything closes, the node reports that it is not ready and transfers its leaderships.
 //
 // DESIGN.md has the reasons.
 package node
@@ -43,33 +41,32 @@ import (
 	"cordwood/shard/shardclient"
 )
 
-// Version is what the program was built from. Date is when the commit was made, by
-// RFC 3339 in UTC.
+// Version is what the program was built from. Date is the time of the commit, in RFC 3339 format
+// and UTC.
 type Version struct{ Version, Commit, Branch, Date, Go string }
 
-// Process is what a node gets from the program around it.
+// Process is what a node gets from the program that runs it.
 type Process struct {
 	// Stderr takes the log and, on a terminal, the banner.
 	Stderr io.Writer
-	// ConfigText is the answer of GET /config.
+	// ConfigText is the answer to GET /config.
 	ConfigText string
 	Version    Version
-	// Reload delivers a signal when files of settings have changed. May be nil.
+	// Reload receives a signal when settings files have changed. It may be nil.
 	Reload <-chan os.Signal
 }
 
-// SettingsError is a fault of what the settings name, as a file of users that does not
-// exist. Nothing was started, and no data folder was made.
+// SettingsError is an error in a file that the settings refer to, such as a missing user file. When
+// it is returned, nothing was started and no data folder was made.
 type SettingsError struct{ Err error }
 
 func (e *SettingsError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the fault.
 func (e *SettingsError) Unwrap() error { return e.Err }
 
-// Run runs a node until ctx ends, then stops it in order. It returns nil if the
-// node ran and stopped as it should; then every acknowledged row is in segments. Files
-// of settings that are at fault are a *SettingsError.
+// Run runs a node until ctx ends, then stops it in order. It returns nil if the node ran and
+// stopped without error; then every acknowledged row is in segments. An error in a settings file is
+// a *SettingsError.
 func Run(ctx context.Context, cfg *config.Config, proc Process) error {
 	n := newNode(cfg, proc)
 	log, err := newLogger(cfg, proc.Stderr, &n.level, n.lines)
@@ -78,7 +75,7 @@ func Run(ctx context.Context, cfg *config.Config, proc Process) error {
 	}
 	n.log = log
 	if n.service, err = sdnotify.Open(); err != nil {
-		log.Warn("systemd will not learn how this node is", "error", err)
+		log.Warn("systemd receives no reports from this node", "error", err)
 	}
 	defer n.service.Close()
 	n.wait("its files of settings and its data folder")
@@ -92,13 +89,13 @@ func Run(ctx context.Context, cfg *config.Config, proc Process) error {
 		case err = <-n.failed:
 		}
 	} else if ctx.Err() != nil {
-		// Asked to stop while still starting.
+		// The stop signal came during the start.
 		err = nil
 	}
 	return errors.Join(err, n.stopInTime(context.WithoutCancel(ctx)))
 }
 
-// stopInTime is stop within the time for it; a part that hangs has the process end anyway.
+// stopInTime runs stop within its time limit; if a part hangs, the process ends anyway.
 func (n *node) stopInTime(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, n.cfg.ShutdownGrace)
 	defer cancel()
@@ -106,8 +103,8 @@ func (n *node) stopInTime(ctx context.Context) error {
 	return n.stop(ctx)
 }
 
-// stopExtra is how much longer than its time a stop may take before it is cut short. What
-// keeps to the time needs a moment to give up.
+// stopExtra is the time that a stop may exceed its limit before it is cut short: parts that observe
+// the limit need a moment to give up.
 const stopExtra = 5 * time.Second
 
 func newNode(cfg *config.Config, proc Process) *node {
@@ -119,19 +116,19 @@ func newNode(cfg *config.Config, proc Process) *node {
 	return n
 }
 
-// node is a process under way: the parts that open each other in start, each after the parts that
-// it calls. What several parts need of it is a struct of its own. A struct embeds those below it:
+// node is a running process: the parts that start opens, each after the parts that it calls. State
+// that several parts need is a struct of its own. A struct embeds those below it:
 //
-//	front, membership ──► readiness ──► life
+// front, membership ──► readiness ──► life
 //
-// Its fields are set by start and do not change after.
+// start sets its fields; they do not change after.
 type node struct {
 	*life
 	*readiness
 	*front
 	*membership
 
-	// protection is how nodes prove themselves to each other.
+	// protection is how nodes authenticate each other.
 	protection protection
 	disk       *disk
 	calls      *callMetrics
@@ -148,8 +145,8 @@ type node struct {
 	operators *operatorServer
 }
 
-// stop hands on what the node leads, finishes the requests of users, then closes what start
-// opened, last opened first, and returns all errors.
+// stop transfers the node's leaderships, finishes the requests of users, then closes everything
+// that start opened, the last part first, and returns all errors.
 func (n *node) stop(ctx context.Context) error {
 	var errs []error
 	n.service.Stopping()
@@ -177,5 +174,5 @@ func (n *node) stop(ctx context.Context) error {
 	return nil
 }
 
-// newID returns an id that no other call, here or elsewhere, has returned or will.
+// newID returns a unique id.
 func newID() string { return ulid.Make().String() }

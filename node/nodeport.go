@@ -13,7 +13,8 @@ import (
 	"cordwood/shard/replica/transport"
 )
 
-// openNodePort opens the port between nodes, on which others may ask for the identity of this one.
+// openNodePort opens the port between nodes, over which other nodes may ask for this one's
+// identity.
 func (n *node) openNodePort() error {
 	port, err := rpcport.Listen(rpcport.Config{
 		Addr: n.cfg.RPC.Addr, Credentials: n.protection.credentials, Insecure: n.cfg.RPC.Insecure, Logger: n.log,
@@ -56,7 +57,7 @@ func (n *node) openNodePort() error {
 	return nil
 }
 
-// openNetwork lets the nodes of the cluster in, as far as there is something for them.
+// openNetwork admits calls of the cluster's nodes to this node's services.
 func (n *node) openNetwork() error {
 	me := n.greeting()
 	network, err := transport.New(transport.Config{
@@ -71,7 +72,7 @@ func (n *node) openNetwork() error {
 	return nil
 }
 
-// serveNodes begins to answer other nodes, and the roles of this one.
+// serveNodes starts answering other nodes, and the roles of this one.
 func (n *node) serveNodes() {
 	n.rpc.serve(n.port.Calls())
 	n.port.Join(n.greeting(), n.network.Serve)

@@ -13,10 +13,10 @@ import (
 	"time"
 )
 
-// Offline is a data folder that no server uses, for tools that look into it.
+// Offline is a data folder that no server uses, opened by a tool.
 type Offline struct {
 	Path string
-	// NodeID and ClusterID say whose it is, Shards which were created in it.
+	// NodeID and ClusterID identify the owner of the folder; Shards lists the shards created in it.
 	NodeID, ClusterID string
 	Shards            []uint32
 	// Meta means that a member of the metadata group was created in it.
@@ -28,13 +28,14 @@ type Offline struct {
 // ErrInUse means that a server uses the folder.
 var ErrInUse = errors.New("it is used by a running cordwood: stop it first")
 
-// OpenOffline locks a data folder against servers and reads its identity; nothing in it is changed.
-// A folder that a server uses is ErrInUse. If only the identity is at fault, the folder is returned
-// with the error.
+// OpenOffline locks a data folder against servers and reads its identity; it changes nothing in the
+// folder. It returns ErrInUse if a server uses the folder. If only the identity is damaged, it
+// returns the folder along with the error.
 func OpenOffline(path string) (*Offline, error) {
 	lock, err := os.OpenFile(filepath.Join(path, "LOCK"), os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		// Never started, or copied without it: the folder itself can be locked too.
+		// The folder was never started, or was copied without LOCK: the folder itself can be locked
+		// too.
 		lock, err = os.Open(path)
 	}
 	if err != nil {
@@ -49,11 +50,11 @@ func OpenOffline(path string) (*Offline, error) {
 	return o, err
 }
 
-// maxAddress bounds the bytes of an address of a server.
+// maxAddress is the maximum length of a server's address, in bytes.
 const maxAddress = 1 << 10
 
-// ServerOf returns where users on this machine reach the server that uses a data folder. If no server uses it, the
-// address is that of the last one. It is empty if it is not known.
+// ServerOf returns the address for users of the server that uses a data folder, or of the last
+// server that used it. It is empty if it is unknown.
 func ServerOf(path string) string {
 	f, err := os.Open(filepath.Join(path, "LOCK"))
 	if err != nil {
@@ -71,9 +72,9 @@ func ServerOf(path string) string {
 // Close unlocks the folder.
 func (o *Offline) Close() error { return o.lock.Close() }
 
-// RetireMeta sets the node's member of the metadata group aside, whose group was given up,
-// and returns the folder's new name. The node has none when it is started again, until
-// the group makes it a member.
+// RetireMeta renames the folder of the node's member of the metadata group, after the group was
+// given up, and returns the new name. When the node starts again, it has no member until the group
+// adds it.
 func (o *Offline) RetireMeta(now time.Time) (aside string, err error) {
 	id, err := readIdentity(o.Path)
 	if err != nil {
@@ -84,7 +85,7 @@ func (o *Offline) RetireMeta(now time.Time) (aside string, err error) {
 	if err := os.Rename(dir, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	// Without this it would found the group of then once more.
+	// Otherwise the node would found the old group again.
 	id.Meta, id.Founders = false, nil
 	d := &dataDir{path: o.Path}
 	return aside, d.save(id)

@@ -13,25 +13,26 @@ import (
 	"cordwood/shard"
 )
 
-// This file keeps a data folder out of the cluster that is older than the cluster knows it, or if
-// another copy of it is in use: see the package marks.
+// This file keeps the node out of the cluster if its data folder is older than the cluster's record
+// of it, or if another copy of the folder is in use: see the package marks.
 
 const (
-	// markEvery is how often the data folder gets a new mark while the node runs: an older copy of the
-	// folder is recognised by it.
+	// markEvery is the interval between new marks of the data folder while the node runs. By its
+	// mark an older copy of the folder is recognised.
 	markEvery = 5 * time.Minute
-	// askPatience is how long other nodes have to say which mark they know.
+	// askPatience is the time that other nodes have to answer which mark they know.
 	askPatience = time.Second
-	// mostAsked is how many other nodes are asked, nodes with the role meta first.
+	// mostAsked limits the number of other nodes that are asked; nodes with the role meta are asked
+	// first.
 	mostAsked = 16
-	// markPatience bounds one try to register a mark while the node runs.
+	// markPatience limits one try to register a mark while the node runs.
 	markPatience = 10 * time.Second
 )
 
-// askOthers asks the nodes that this one knows from before which mark of its data folder they know,
-// and where they know this node. It comes before anything that votes is opened: what the metadata
-// say at the registration comes after that. Nodes that do not answer are left out. If none answers, as
-// when all start together, only the metadata check the mark.
+// askOthers asks the nodes that this one knew before its start which mark of its data folder and
+// which address of this node they have. It runs before anything that votes is opened, whereas the
+// registration with the metadata comes later. Nodes that do not answer are skipped. If none
+// answers, as when all nodes start together, only the metadata check the mark.
 func (n *membership) askOthers(ctx context.Context) error {
 	cluster, _ := n.data.Cluster()
 	var addrs []string
@@ -50,17 +51,17 @@ func (n *membership) askOthers(ctx context.Context) error {
 	return n.checkFolder(ctx, n.discovery.Self(ctx, cluster, addrs))
 }
 
-// errOldFolder is why a data folder is refused that is older than the cluster knows it.
+// errOldFolder is the refusal of a data folder that is older than the cluster's record of it.
 type errOldFolder struct{ text string }
 
 func (e errOldFolder) Error() string { return e.text }
 
-// tellPatience is how long a node that other nodes have refused tries to report that to the
-// metadata, whose status shows it.
+// tellPatience is the time that a node refused by other nodes tries to report the refusal to the
+// metadata, so that the cluster's status shows it.
 const tellPatience = 5 * time.Second
 
-// tellRefused has the metadata refuse the node too, if it is for its folder that others have, and
-// returns their reason. It opens nothing that votes.
+// tellRefused registers with the metadata, which should refuse the data folder too and so record
+// the refusal. It returns reason. It opens nothing that votes.
 func (n *membership) tellRefused(ctx context.Context, reason error) error {
 	if old := (errOldFolder{}); !errors.As(reason, &old) {
 		return reason
@@ -71,13 +72,13 @@ func (n *membership) tellRefused(ctx context.Context, reason error) error {
 	defer cancel()
 	if n.meta.WaitReady(ctx) == nil {
 		err := n.proposeSelf(ctx, func(string) {})
-		n.log.Debug("the metadata were told of the data folder", "error", err)
+		n.log.Debug("reported the data folder to the metadata", "error", err)
 	}
 	return reason
 }
 
-// checkFolder refuses the data folder if one of the nodes, as others know them, is this one with a
-// newer mark, or runs elsewhere with this one's id.
+// checkFolder refuses the data folder if another node has a record of this node with a newer mark,
+// or if this node's id runs at another address.
 func (n *membership) checkFolder(ctx context.Context, nodes []*metapb.Node) error {
 	if err := n.checkMarks(nodes); err != nil {
 		return err
@@ -97,7 +98,7 @@ func (n *membership) checkFolder(ctx context.Context, nodes []*metapb.Node) erro
 	return nil
 }
 
-// checkMarks refuses the data folder if one of the nodes is this one with a newer mark.
+// checkMarks refuses the data folder if one of the nodes is this node with a newer mark.
 func (n *membership) checkMarks(nodes []*metapb.Node) error {
 	mark, earlier := n.marks.Current()
 	if n.marks.Readmit() {
@@ -112,8 +113,8 @@ func (n *membership) checkMarks(nodes []*metapb.Node) error {
 	return nil
 }
 
-// followMarks gives the data folder a new mark every few minutes, and ends the process when the
-// metadata have one that this folder does not know.
+// followMarks gives the data folder a new mark every few minutes. It ends the process when the
+// metadata have a mark that this folder does not have.
 func (n *membership) followMarks(ctx context.Context) error {
 	again := time.NewTicker(markPatience)
 	defer again.Stop()
@@ -140,14 +141,14 @@ func (n *membership) followMarks(ctx context.Context) error {
 	}
 }
 
-// listed reports whether the metadata have this node, and a mark of it.
+// listed reports whether the metadata have this node, and whether they have a mark of it.
 func (n *membership) listed() (listed, marked bool) {
 	nodes := n.meta.Nodes()
 	i := slices.IndexFunc(nodes, func(m *metapb.Node) bool { return m.Id == n.data.nodeID })
 	return i >= 0, i >= 0 && nodes[i].Mark != nil
 }
 
-// newMark draws a mark, unless the last one is not known to be registered, and registers it.
+// newMark makes a new mark, unless the last one may not be registered yet, and registers it.
 func (n *membership) newMark(ctx context.Context) error {
 	if _, earlier := n.marks.Current(); len(earlier) == 0 {
 		if err := n.marks.Draw(); err != nil {
@@ -159,9 +160,9 @@ func (n *membership) newMark(ctx context.Context) error {
 	return n.proposeSelf(ctx, func(string) {})
 }
 
-// finishReadmit has the replicas made anew that the cluster also has elsewhere, once an older data
-// folder was let in because the operator wanted it: they may hold less than they announced to the
-// others. Replicas that are nowhere else continue as they are.
+// finishReadmit makes the replicas that the cluster also has elsewhere be rebuilt, after the
+// operator readmitted an older data folder: they may hold less than they acknowledged to other
+// nodes. Replicas without a copy elsewhere continue as they are.
 func (n *membership) finishReadmit() error {
 	if !n.marks.Readmit() {
 		return nil
@@ -173,11 +174,11 @@ func (n *membership) finishReadmit() error {
 			len(members) == 1 || err == nil && have == 0 {
 			continue
 		}
-		if err := shard.MarkDiverged(dir, "the data folder of this node went back in time, and the operator let it "+
-			"in; this replica has to be made anew from the others"); err != nil {
-			return fmt.Errorf("mark the replica of shard %d, which is to be made anew: %w", m.Id, err)
+		if err := shard.MarkDiverged(dir, "this node's data folder went back in time, and the operator readmitted "+
+			"it; this replica must be rebuilt from the others"); err != nil {
+			return fmt.Errorf("mark the replica of shard %d to be rebuilt: %w", m.Id, err)
 		}
-		n.log.Warn("a replica of an older data folder is made anew from the others", "shard", m.Id)
+		n.log.Warn("a replica of an older data folder is rebuilt from the others", "shard", m.Id)
 	}
 	return n.marks.SetReadmit(false)
 }

@@ -20,16 +20,16 @@ import (
 	"cordwood/shard/shardclient"
 )
 
-// operatorServer answers the calls that backup and restore make of the parts of this
-// node, over connections that came in on the port for users. What each call and
-// each command needs is in the tables of package access.
+// operatorServer answers the calls of backup and restore to the services of this node, over
+// connections of users. The tables of package access list the right that each call and each command
+// needs.
 type operatorServer struct {
 	server *grpc.Server
 	conns  chan net.Conn
 	quit   chan struct{}
 	once   sync.Once
 	done   chan error
-	// changes takes what is done and refused.
+	// changes logs changes and refusals.
 	changes *audit.Log
 }
 
@@ -50,19 +50,19 @@ func newOperatorServer(meta metapb.MetaServer, shards shardpb.ShardServiceServer
 	return s
 }
 
-// operatorConn is what is known of a user's connection.
+// operatorConn is the state of a user's connection.
 type operatorConn struct {
 	caller *access.Caller
-	// backup and restore are set once the begin of either was written down.
+	// backup and restore are set once the start of a backup or restore was logged.
 	backup, restore atomic.Bool
-	// refused counts calls that were; of each connection some are written down.
+	// refused counts the refused calls; the first maxRefused of each connection are logged.
 	refused atomic.Int32
 }
 
-// maxRefused bounds the lines of log about calls that one connection was refused.
+// maxRefused limits the log lines about refused calls of one connection.
 const maxRefused = 10
 
-// connOf returns the connection that a call came by. One that is not of a user may do nothing.
+// connOf returns the connection of a call. Calls over any other kind of connection are refused.
 func connOf(ctx context.Context) *operatorConn {
 	if p, ok := peer.FromContext(ctx); ok {
 		if addr, ok := p.Addr.(userAddr); ok {
@@ -72,7 +72,7 @@ func connOf(ctx context.Context) *operatorConn {
 	return &operatorConn{caller: access.From(ctx)}
 }
 
-// unary makes a call that has one answer, if the user may, and writes down what it changed.
+// unary makes a unary call if the user may, and logs the change that it made.
 func (s *operatorServer) unary(
 	ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler,
 ) (any, error) {
@@ -93,7 +93,7 @@ func (s *operatorServer) unary(
 	return answer, err
 }
 
-// stream makes a call that has many answers, if the user may.
+// stream makes a streaming call if the user may.
 func (s *operatorServer) stream(
 	srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler,
 ) error {
@@ -103,8 +103,8 @@ func (s *operatorServer) stream(
 	return next(srv, stream)
 }
 
-// permit refuses calls that the user of the connection may not make, and writes down that a
-// backup or a restore begins.
+// permit refuses calls that the connection's user may not make, and logs the start of a backup or a
+// restore.
 func (s *operatorServer) permit(ctx context.Context, conn *operatorConn, method string, req any) error {
 	need, begins := access.OfCall(method)
 	if p, ok := req.(*metapb.ProposeRequest); ok {
@@ -128,7 +128,7 @@ func (s *operatorServer) permit(ctx context.Context, conn *operatorConn, method 
 	return nil
 }
 
-// userAddr is the address of a user's connection, with what is known of it.
+// userAddr is the address of a user's connection, with the connection's state.
 type userAddr struct {
 	net.Addr
 	conn *operatorConn
@@ -151,7 +151,6 @@ func (s *operatorServer) serve(c net.Conn, caller *access.Caller) {
 	}
 }
 
-// Accept implements net.Listener.
 func (s *operatorServer) Accept() (net.Conn, error) {
 	select {
 	case c := <-s.conns:
@@ -161,18 +160,16 @@ func (s *operatorServer) Accept() (net.Conn, error) {
 	}
 }
 
-// Close implements net.Listener.
 func (s *operatorServer) Close() error {
 	s.once.Do(func() { close(s.quit) })
 	return nil
 }
 
-// Addr implements net.Listener.
 func (s *operatorServer) Addr() net.Addr {
 	return userAddr{Addr: &net.UnixAddr{Name: "users", Net: "unix"}}
 }
 
-// stop cuts off all calls: backups begin them again, restores get an error.
+// stop cuts off all calls: backups retry them, restores get an error.
 func (s *operatorServer) stop(context.Context) error {
 	s.server.Stop()
 	if err := <-s.done; err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, grpc.ErrServerStopped) {

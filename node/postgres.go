@@ -11,17 +11,18 @@ import (
 	"cordwood/router/query"
 )
 
-// postgres is the port for clients of PostgreSQL.
+// postgres is the port for PostgreSQL clients.
 type postgres struct {
 	node     *front
 	listener net.Listener
 	tls      *tls.Config // nil: without
-	// server is nil until the router is there. Then done gets the error with which it ends.
+	// server is nil until the router exists. From then on done receives the error with which the
+	// server ends.
 	server *pgwire.Server
 	done   chan error
 }
 
-// openPostgres opens the port. Connections wait in the kernel until the router is there.
+// openPostgres opens the port. Connections wait in the kernel until the router exists.
 func (n *front) openPostgres(conf *tls.Config) error {
 	if n.cfg.PG.Addr == "" {
 		return nil
@@ -38,7 +39,7 @@ func (n *front) openPostgres(conf *tls.Config) error {
 	return nil
 }
 
-// servePostgres takes the connections of the port.
+// servePostgres starts accepting connections.
 func (n *node) servePostgres(service *query.Service) error {
 	p := n.postgres
 	if p == nil {
@@ -70,7 +71,7 @@ func (n *node) servePostgres(service *query.Service) error {
 	return nil
 }
 
-// close waits for statements that run until ctx ends.
+// close waits for running statements until ctx ends.
 func (p *postgres) close(ctx context.Context) error {
 	if p.server == nil {
 		return p.listener.Close()

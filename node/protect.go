@@ -15,19 +15,19 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// This file determines how nodes prove to each other that they belong to the cluster: by certificates in files or by
-// the secret of the cluster. On one machine, or if the operator requests it, they prove nothing.
+// This file determines how nodes authenticate each other: by certificates in files or by the
+// cluster's secret. On one machine, or at the operator's request, they do not.
 
-// protection is how this node and others prove themselves to each other.
+// protection is how this node and others authenticate each other.
 type protection struct {
 	credentials rpcport.Credentials // nil: they do not
-	secret      *secret.Source      // nil: not by a secret
-	// kind is that for the state of the cluster.
+	secret      *secret.Source      // nil: they use no secret
+	// kind is the kind of protection that the cluster's state reports.
 	kind metapb.Protection
 }
 
-// protect decides how nodes prove themselves, and makes the secret of a cluster that is this
-// node alone.
+// protect decides how nodes authenticate each other. In a cluster of this node alone it creates the
+// secret.
 func (n *node) protect(files settingsFiles) error {
 	defer func() { n.protection.kind = n.kindOfProtection() }()
 	if files.rpcTLS != nil {
@@ -46,7 +46,7 @@ func (n *node) protect(files settingsFiles) error {
 			if err := secret.Make(file); err != nil {
 				return err
 			}
-			n.log.Info("made the secret of the cluster: nodes that are to join it need a copy, as "+
+			n.log.Info("created the cluster's secret: nodes that are to join need a copy as "+
 				"--cluster-secret-file", "file", file)
 		case !config.Loopback(n.cfg.RPC.Addr):
 			return &SettingsError{n.cfg.Unprotectable()}
@@ -60,7 +60,7 @@ func (n *node) protect(files settingsFiles) error {
 		return &SettingsError{err}
 	}
 	if secret.ReadableByAll(file) {
-		n.log.Warn("every account of this machine may read the secret of the cluster: take the right from others "+
+		n.log.Warn("every account of this machine may read the cluster's secret: remove that permission "+
 			"(chmod o-r)", "file", file)
 	}
 	n.protection.credentials, n.protection.secret = source, source
@@ -69,8 +69,7 @@ func (n *node) protect(files settingsFiles) error {
 	return nil
 }
 
-// hasOthers reports whether the cluster of this node has, or had when it was last looked at, nodes
-// besides this one.
+// hasOthers reports whether the node's cluster has other nodes, by the metadata in the data folder.
 func (n *membership) hasOthers() (bool, error) {
 	other := func(id string) bool { return id != n.data.nodeID }
 	cluster, founders := n.data.Cluster()
@@ -115,15 +114,15 @@ func (n *node) kindOfProtection() metapb.Protection {
 	return metapb.Protection_PROTECTION_CERTIFICATES
 }
 
-// warnUnprotected logs at the start which settings protect nothing.
+// warnUnprotected logs at the start which settings leave the node unprotected.
 func (n *node) warnUnprotected() {
 	p := n.protection.kind
 	users := n.cfg.Users.Known()
 	addr := n.port.Addr().String()
 	switch {
 	case p == metapb.Protection_PROTECTION_MACHINE && users:
-		n.log.Warn("every account of this machine may call this node as another node of the cluster, which asks for "+
-			"no user: "+config.HowToProtect, "rpc_addr", addr)
+		n.log.Warn("every account of this machine may call this node as another node of the cluster, without "+
+			"authentication: "+config.HowToProtect, "rpc_addr", addr)
 	case p == metapb.Protection_PROTECTION_MACHINE:
 		n.log.Warn("every account of this machine may call this node as another node of the cluster: "+
 			config.HowToProtect, "rpc_addr", addr)
@@ -132,20 +131,20 @@ func (n *node) warnUnprotected() {
 			"leave it out once all nodes have the secret or certificates", "rpc_addr", addr)
 	case p == metapb.Protection_PROTECTION_NONE && users:
 		n.log.Warn("--rpc-insecure: whoever reaches this address may call this node as another node of the cluster, "+
-			"which asks for no user: "+config.HowToProtect, "rpc_addr", addr)
+			"without authentication: "+config.HowToProtect, "rpc_addr", addr)
 	case p == metapb.Protection_PROTECTION_NONE:
 		n.log.Warn("--rpc-insecure: whoever reaches this address may call this node as another node of the cluster: "+
 			config.HowToProtect, "rpc_addr", addr)
 	}
 }
 
-// reload is what is read again on SIGHUP.
+// reload is a file that is read again on SIGHUP.
 type reload struct {
 	what string
 	read func() error
 }
 
-// reloadFiles reads files of settings again whenever that is asked for.
+// reloadFiles reads settings files again on each reload signal.
 func (n *node) reloadFiles(ctx context.Context) error {
 	for {
 		select {
@@ -155,7 +154,7 @@ func (n *node) reloadFiles(ctx context.Context) error {
 		}
 		for _, r := range n.reloads {
 			if err := r.read(); err != nil {
-				n.log.Error("not read again; what was read before stays in use", "what", r.what, "error", err)
+				n.log.Error("cannot be read again; the previous content stays in use", "what", r.what, "error", err)
 			}
 		}
 	}

@@ -14,27 +14,26 @@ import (
 	"cordwood/shard/server"
 )
 
-// QueryWorkerCommand is the subcommand as which this program runs queries for a server.
+// QueryWorkerCommand is the subcommand with which a server starts this program to run its queries.
 const QueryWorkerCommand = worker.Subcommand
 
-// RunQueryWorker returns the whole of a process that a server started to run queries. It
-// returns the status to exit with.
+// RunQueryWorker is the main function of a query worker process. It returns the exit status.
 func RunQueryWorker(v Version) int { return worker.Main(v.build()) }
 
-// build distinguishes programs that are not the same.
+// build returns a text that differs between builds of the program.
 func (v Version) build() string {
 	return fmt.Sprintf("%s %s %s %s", v.Version, v.Commit, v.Branch, v.Go)
 }
 
-// openEngine opens what runs queries over the segments below shardDir and rows in the
-// memory of pool: a process of its own, unless the settings say otherwise.
+// openEngine opens the query engine for the segments below shardDir and the rows in pool: a process
+// of its own, unless the settings choose otherwise.
 //
-// Rows that a query fetches from other nodes lie in the spool while it runs.
+// Rows that a query fetches from other nodes are in the spool while it runs.
 func (n *node) openEngine(
 	shardDir string, pool *memtable.Pool, shares config.Shares,
 ) (server.Engine, *spool.Dir, error) {
 	tmp := n.cfg.Path("tmp")
-	// What a killed process left behind.
+	// A killed process may have left files.
 	if err := os.RemoveAll(tmp); err != nil {
 		return nil, nil, fmt.Errorf("empty folder of temporary files: %w", err)
 	}
@@ -49,7 +48,7 @@ func (n *node) openEngine(
 		return nil, nil, err
 	}
 	if q.InProcess {
-		n.log.Warn("queries run in the server's own process (--query-in-process): one that goes wrong can end it")
+		n.log.Warn("queries run in the server's own process (--query-in-process): a query that crashes ends the server")
 		e, err := engine.Open(engine.Config{
 			MemoryLimit: shares.Queries, Threads: q.Threads, Concurrency: q.MaxConcurrent,
 			TempDir: tmp, TempLimit: int64(q.TempLimit), Dirs: []string{shardDir, fetched}, Logger: n.log,
@@ -77,7 +76,8 @@ func (n *node) openEngine(
 	return w, rows, nil
 }
 
-// keptMemory returns how much memory of all queries partial results may take that are kept; -1: none are.
+// keptMemory returns the share of the query memory that cached partial results may take; -1 if none
+// are cached.
 func keptMemory(set, queries int64) int64 {
 	if set == 0 {
 		return -1

@@ -16,7 +16,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// openReach makes what finds out whether others can reach this node.
+// openReach opens the check of whether other nodes can reach this one.
 func (n *node) openReach() {
 	h := &handingOn{membership: n.membership, groups: map[string]*handedOn{}}
 	n.reach = reach.New(reach.Config{
@@ -36,7 +36,7 @@ func (n *node) openReach() {
 	}))
 }
 
-// otherNodes lists the nodes of the cluster but this one.
+// otherNodes lists the other nodes of the cluster.
 func (n *handingOn) otherNodes() (out []reach.Node) {
 	for _, m := range n.meta.Nodes() {
 		if m.Id != n.data.nodeID {
@@ -55,7 +55,7 @@ func (n *handingOn) askReach(ctx context.Context, id string) (*metapb.ReachRespo
 	return metapb.NewPeerClient(conn).Reach(ctx, &metapb.ReachRequest{NodeId: n.data.nodeID})
 }
 
-// echoFirst is how long a node may take to answer over the connection that is kept, before a new
+// echoFirst is the time that a node may take to answer over the kept connection before a new
 // connection is tried as well: the old one may be dead.
 const echoFirst = 250 * time.Millisecond
 
@@ -73,7 +73,7 @@ func (n *handingOn) tryNode(ctx context.Context, id string) error {
 		switch status.Code(err) {
 		case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
 		default:
-			err = nil // whatever it says, it was reached
+			err = nil // any answer means that it was reached
 		}
 		echo <- err
 	}()
@@ -104,16 +104,16 @@ func (n *handingOn) tryNode(ctx context.Context, id string) error {
 	}
 }
 
-// How long this node waits before it hands the same group on once more: it leads it again,
-// so others may not be able to.
+// The delay before this node transfers the same group again. If it leads the group again, other
+// members may not be able to.
 const (
 	handOnAgain = 5 * time.Second
 	handOnMost  = time.Minute
-	handOnTime  = 5 * time.Second // that one hand-over may take
+	handOnTime  = 5 * time.Second // the limit of one transfer
 )
 
-// handingOn asks whether others reach this node, and hands on what it leads if they do not. It
-// remembers what was handed on.
+// handingOn checks whether others reach this node, and transfers its leaderships if they do not. It
+// remembers each group that it transferred.
 type handingOn struct {
 	*membership
 	mu     sync.Mutex // guards groups
@@ -126,7 +126,7 @@ type handedOn struct {
 	fault string
 }
 
-// due reports whether a group may be handed on now.
+// due reports whether a group may be transferred now.
 func (n *handingOn) due(group string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -137,7 +137,7 @@ func (n *handingOn) due(group string) bool {
 	return g == nil || time.Now().After(g.again)
 }
 
-// tried notes how a hand-over went; news means that it went another way than the last one.
+// tried records the result of a transfer; news reports whether it differs from the last result.
 func (n *handingOn) tried(group string, err error) (news bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -148,7 +148,7 @@ func (n *handingOn) tried(group string, err error) (news bool) {
 	}
 	if err != nil {
 		news, g.fault = g.fault == "", err.Error()
-		return news // nothing has changed: it is looked at again in the next round
+		return news // nothing has changed: the next round checks again
 	}
 	g.fault = ""
 	g.again = time.Now().Add(min(handOnAgain<<min(g.times, 8), handOnMost))
@@ -156,7 +156,7 @@ func (n *handingOn) tried(group string, err error) (news bool) {
 	return true
 }
 
-// handOn has others lead what this node leads, where they are enough without it.
+// handOn transfers this node's leaderships, where the other members are a majority without it.
 func (n *handingOn) handOn(ctx context.Context, avoid []string) {
 	ctx, cancel := context.WithTimeout(ctx, handOnTime)
 	defer cancel()
@@ -169,9 +169,9 @@ func (n *handingOn) handOn(ctx context.Context, avoid []string) {
 			err := handOn(ctx, avoid...)
 			switch news := n.tried(group, err); {
 			case err == nil:
-				n.log.Warn("handed leadership on, since others cannot reach this node", "group", group)
+				n.log.Warn("transferred leadership, since others cannot reach this node", "group", group)
 			case news:
-				n.log.Warn("others cannot reach this node, and leadership could not be handed on; tried again",
+				n.log.Warn("others cannot reach this node, and the leadership transfer failed; it is retried",
 					"group", group, "error", err)
 			}
 		})

@@ -19,28 +19,28 @@ import (
 	"cordwood/router/httpapi/exchange"
 )
 
-// readiness is whether the node serves, and if not, why not.
+// readiness records whether the node serves, and if not, why not.
 type readiness struct {
 	*life
-	// waiting is what the node waits for; empty once it serves. leaving is why it should
-	// not be used although it does.
+	// waiting is what the node waits for; empty once it serves. leaving is why clients should not
+	// use a node that still serves.
 	waiting, leaving atomic.Value
-	// trouble is what /ready asks before start is done.
+	// trouble holds the checks for /ready before start is done.
 	trouble struct {
 		disk atomic.Pointer[disk]
 		host atomic.Pointer[host.Host]
 	}
-	// alone: this node is a router only, and no other node answers it.
+	// alone means that this node is only a router and no other node answers it.
 	alone atomic.Bool
 }
 
-// wait notes what the node waits for; empty once it serves.
+// wait records what the node waits for; empty once it serves.
 func (n *readiness) wait(text string) {
 	n.waiting.Store(text)
 	n.tellService()
 }
 
-// tellService has systemd show what users would see as well.
+// tellService sends the state that users see to systemd.
 func (n *readiness) tellService() {
 	if why := n.unready(); len(why) > 0 {
 		n.service.Status(strings.Join(why, "; "))
@@ -49,7 +49,7 @@ func (n *readiness) tellService() {
 	}
 }
 
-// waitLogged is wait with a line in the log when the text is another one.
+// waitLogged is wait, with a log line whenever the text changes.
 func (n *readiness) waitLogged(text string) {
 	if before, _ := n.waiting.Swap(text).(string); before != text {
 		n.log.Info("waiting", "for", text)
@@ -62,7 +62,7 @@ func (n *readiness) unready() []string {
 	var out []string
 	if w, _ := n.waiting.Load().(string); w != "" {
 		out = append(out, "waiting for "+w)
-		// What it waits for may wait for these.
+		// These refusals may be the reason for the wait.
 		out = append(out, n.refusals()...)
 		out = append(out, n.warnings()...)
 	}
@@ -75,7 +75,7 @@ func (n *readiness) unready() []string {
 	return out
 }
 
-// warnings lists what fails on this node although it serves, or why it does not serve yet.
+// warnings lists the faults of a node that serves, or why it does not serve yet.
 func (n *readiness) warnings() []string {
 	if h := n.trouble.host.Load(); h != nil {
 		return h.Warnings()
@@ -83,7 +83,7 @@ func (n *readiness) warnings() []string {
 	return nil
 }
 
-// refusals returns why this node takes no rows although it serves.
+// refusals returns why this node accepts no rows although it serves.
 func (n *readiness) refusals() []string {
 	if d := n.trouble.disk.Load(); d != nil {
 		return d.warnings()
@@ -91,9 +91,9 @@ func (n *readiness) refusals() []string {
 	return nil
 }
 
-// setAlone hears whether other nodes answer. One that is a router only serves nothing without
-// them, and a load balancer has others, which may not be cut off. What nodes with rows or
-// metadata serve, and whether, is for each shard to say.
+// setAlone records whether no other node answers. Without other nodes, a node that is only a router
+// can serve nothing, while a load balancer may reach routers that are not cut off. On nodes with
+// rows or metadata, each shard decides whether it serves.
 func (n *readiness) setAlone(alone bool) {
 	if n.cfg.Has(config.RoleShard) || n.cfg.Has(config.RoleMeta) {
 		return
@@ -102,7 +102,8 @@ func (n *readiness) setAlone(alone bool) {
 	n.tellService()
 }
 
-// beforeReady answers users until the router is there. A request that await returns a handler for is answered by that.
+// beforeReady answers users until the router exists. If await returns a handler for a request, that
+// handler answers.
 func (n *front) beforeReady(await func(*http.Request) http.Handler) http.Handler {
 	return n.operations(n.metricsOfUserPort(), func(w http.ResponseWriter, r *http.Request) {
 		if h := await(r); h != nil {
@@ -114,7 +115,7 @@ func (n *front) beforeReady(await func(*http.Request) http.Handler) http.Handler
 	})
 }
 
-// serveOperations is the user port of a node that has no router.
+// serveOperations sets the handler of the port for users on a node without a router.
 func (n *front) serveOperations() {
 	h := n.guard(n.browsers, n.operations(n.metricsOfUserPort(), func(w http.ResponseWriter, r *http.Request) {
 		exchange.WriteError(w, r,
@@ -126,8 +127,8 @@ func (n *front) serveOperations() {
 	}
 }
 
-// operations handles the requests that every node answers at any time, metrics among them. other handles the
-// rest.
+// operations handles the requests that every node answers at any time, including metrics. other
+// handles the rest.
 func (n *front) operations(metrics http.Handler, other http.HandlerFunc) http.Handler {
 	mux := http.NewServeMux()
 	empty := func(w http.ResponseWriter, _ *http.Request) {
@@ -154,13 +155,13 @@ func (n *front) operations(metrics http.Handler, other http.HandlerFunc) http.Ha
 	return mux
 }
 
-// allMetrics returns the handler of metrics for users who may read them all.
+// allMetrics returns the handler of metrics for clients that may read them all.
 func (n *front) allMetrics() http.Handler {
 	return promhttp.HandlerFor(n.registry, promhttp.HandlerOpts{})
 }
 
-// metricsOfUserPort returns the handler of metrics on the ports for users, while or where there is
-// no router: the same rules hold as there.
+// metricsOfUserPort returns the handler of metrics on the ports for users before, or without, the
+// router. The router's rules apply.
 func (n *front) metricsOfUserPort() http.Handler {
 	switch {
 	case n.userList == nil:
@@ -184,8 +185,8 @@ func (n *front) metricsOfUserPort() http.Handler {
 	})
 }
 
-// leave makes the node unready until leave is called with an empty text. Clients are asked to
-// connect anew; a load balancer then takes them to another node.
+// leave makes the node unready until it is called with an empty text. Clients are asked to
+// reconnect; a load balancer then sends them to another node.
 func (n *node) leave(why string) {
 	n.leaving.Store(why)
 	for _, port := range n.ports() {
@@ -195,8 +196,9 @@ func (n *node) leave(why string) {
 	n.reports.reportSoon()
 }
 
-// handOver gives the leadership of all groups to others, as far as there are any. It gives it to
-// nodes that are about to stop themselves only if this one stops at once, and there are no others.
+// handOver transfers the leadership of all groups that have other members. It transfers to nodes
+// that are about to stop themselves only if now is set, that is, this node stops at once, and if
+// there are no others.
 func (n *node) handOver(ctx context.Context, now bool) {
 	ctx, cancel := context.WithTimeout(ctx, handOverTimeout)
 	defer cancel()
@@ -213,13 +215,13 @@ func (n *node) handOver(ctx context.Context, now bool) {
 			err = n.member.StepDown(ctx)
 		}
 		if err != nil {
-			n.log.Info("the leadership of the metadata group was not handed on", "error", err)
+			n.log.Info("the leadership of the metadata group was not transferred", "error", err)
 		}
 	}
 }
 
-// leavingNodes are other nodes that are about to stop too, or to be emptied, or that no node
-// reaches: they would only hand on, or back, what they were given. None are known while the metadata
+// leavingNodes returns the other nodes that are about to stop, or are being drained, or that no
+// node reaches: they would only transfer the leaderships again. It returns none while the metadata
 // group has no leader.
 func (n *membership) leavingNodes(ctx context.Context) (ids []string) {
 	if n.meta == nil {
@@ -229,7 +231,7 @@ func (n *membership) leavingNodes(ctx context.Context) (ids []string) {
 	defer cancel()
 	status, err := n.meta.Status(ctx)
 	if err != nil {
-		n.log.Info("which other nodes are about to stop is not known", "error", err)
+		n.log.Info("cannot determine which other nodes are about to stop", "error", err)
 		return nil
 	}
 	return leavingOf(status, n.data.nodeID)
@@ -246,8 +248,8 @@ func leavingOf(status *metapb.StatusResponse, self string) (ids []string) {
 	return ids
 }
 
-// leavingTimeout bounds the question which other nodes are about to stop.
+// leavingTimeout limits the request for the nodes that are about to stop.
 const leavingTimeout = time.Second
 
-// handOverTimeout bounds handOver.
+// handOverTimeout limits handOver.
 const handOverTimeout = 8 * time.Second

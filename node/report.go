@@ -8,15 +8,15 @@ import (
 	"cordwood/shard/store"
 )
 
-// reportEvery is how often this node reports to the metadata group.
+// reportEvery is the interval between reports to the metadata group.
 const reportEvery = time.Second
 
 // reporter sends the state of this node to the metadata group.
 type reporter struct {
 	*membership
-	// newReport makes a report of this moment.
+	// newReport makes a report of the current state.
 	newReport func() *metapb.ReportRequest
-	// hurry has a report sent at once.
+	// hurry triggers a report at once.
 	hurry chan struct{}
 	// reporting holds a value while a report is sent.
 	reporting chan struct{}
@@ -29,8 +29,8 @@ func newReporter(m *membership, newReport func() *metapb.ReportRequest) *reporte
 	}
 }
 
-// report sends the state of this node and its replicas to the leader of the metadata group, until
-// ctx ends. What is not taken is not kept: the next report says more.
+// report sends the state of this node and its replicas to the leader of the metadata group until
+// ctx ends. A report that fails is not kept: the next one has newer state.
 func (n *reporter) report(ctx context.Context) error {
 	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
@@ -45,9 +45,9 @@ func (n *reporter) report(ctx context.Context) error {
 		if (err != nil) != failing {
 			failing = err != nil
 			if failing {
-				n.log.Warn("the metadata group does not learn how this node is; it is tried again", "error", err)
+				n.log.Warn("cannot report to the metadata group; it is retried", "error", err)
 			} else {
-				n.log.Info("the metadata group learns again how this node is")
+				n.log.Info("reports reach the metadata group again")
 			}
 		}
 		select {
@@ -59,7 +59,7 @@ func (n *reporter) report(ctx context.Context) error {
 	}
 }
 
-// reportSoon has the next report sent at once.
+// reportSoon triggers the next report at once.
 func (n *reporter) reportSoon() {
 	select {
 	case n.hurry <- struct{}{}:
@@ -67,21 +67,22 @@ func (n *reporter) reportSoon() {
 	}
 }
 
-// reportLimit bounds a report that something waits for: without a leader of the metadata
-// group no member takes it, and the node serves anyway.
+// reportLimit limits a report that something waits for: without a leader of the metadata group no
+// member accepts it, and the node serves anyway.
 const reportLimit = 300 * time.Millisecond
 
-// reportNow sends a report and waits until it is taken, or for reportLimit.
+// reportNow sends a report and waits until it is accepted, or for reportLimit.
 func (n *reporter) reportNow(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, reportLimit)
 	defer cancel()
 	if err := n.sendReport(ctx); err != nil {
-		n.log.Debug("a report was not taken; the next one says the same", "error", err)
+		n.log.Debug("a report was not accepted; the next one has the same state", "error", err)
 	}
 }
 
-// sendReport sends a report of this moment and waits until the leader of the metadata group has
-// taken it. Reports go one after the other, so that a report never arrives after a newer one.
+// sendReport sends a report of the current state and waits until the leader of the metadata group
+// has accepted it. Reports go one after the other, so that a report never arrives after a newer
+// one.
 func (n *reporter) sendReport(ctx context.Context) error {
 	select {
 	case n.reporting <- struct{}{}:

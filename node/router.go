@@ -28,7 +28,7 @@ import (
 	"cordwood/shard/shardclient"
 )
 
-// openRouter builds the front and lets users in.
+// openRouter builds the router and lets users in.
 func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 	client, shards := n.meta, n.shards
 	writer, err := write.New(write.Config{

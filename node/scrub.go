@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// scrubAfter is how long after the start the first scrub begins, at most.
+	// scrubAfter is the longest delay between the start and the first scrub.
 	scrubAfter = 10 * time.Minute
-	// scrubLead is how far the scrub may be ahead of its pace.
+	// scrubLead is how far the scrub may run ahead of its pace.
 	scrubLead = 100 * time.Millisecond
 )
 
-// scrub reads every segment from time to time, slowly, so that damage is found while
-// there is still a backup, and not by the query that needs the rows.
+// scrub reads every segment periodically and slowly, so that damage is found while there is still a
+// backup, and not by the query that needs the rows.
 func (n *node) scrub(ctx context.Context, h *host.Host) error {
 	every, rate := n.cfg.Disk.ScrubInterval, int64(n.cfg.Disk.ScrubRate)
 	if every == 0 || rate == 0 {
@@ -38,11 +38,11 @@ func (n *node) scrub(ctx context.Context, h *host.Host) error {
 				return nil
 			}
 			if err != nil {
-				n.log.Warn("the segments of a shard could not be read through; it is tried again", "shard", s.ID(),
+				n.log.Warn("a scrub of a shard's segments failed; it is retried", "shard", s.ID(),
 					"error", err, "in", every)
 			}
 		}
-		n.log.Debug("segments read through", "bytes", read, "damaged", damaged, "took", time.Since(begin))
+		n.log.Debug("scrubbed the segments", "bytes", read, "damaged", damaged, "took", time.Since(begin))
 		wait = every
 	}
 }
@@ -55,7 +55,7 @@ type pacer struct {
 	done  int64
 }
 
-// wait returns when it is time for the next b bytes.
+// wait waits until the next b bytes may be read.
 func (p *pacer) wait(b int64) error {
 	ahead := time.Duration(float64(p.done)/float64(p.rate)*float64(time.Second)) - time.Since(p.begin)
 	p.done += b

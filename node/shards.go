@@ -25,8 +25,8 @@ import (
 	"cordwood/shard/store"
 )
 
-// openMeta opens the member of the metadata group: a founder, a member that the group knows, or a
-// new one that waits to be added.
+// openMeta opens the member of the metadata group: a founder, a member known to the group, or a new
+// one that waits to be added.
 func (n *node) openMeta() error {
 	n.wait("the metadata")
 	if _, err := os.Stat(n.cfg.Path("meta", meta.StateFile)); err != nil && n.data.hasMeta() {
@@ -60,8 +60,7 @@ func (n *node) openMeta() error {
 	return nil
 }
 
-// openMetaClient makes the client of the metadata group, which this node may be a
-// member itself.
+// openMetaClient makes the client of the metadata group. This node may be a member itself.
 func (n *membership) openMetaClient() {
 	n.meta = metaclient.New(metaclient.Config{Members: n.metaMembers, Dial: n.nodes.Dial, Logger: n.log})
 }
@@ -75,7 +74,7 @@ func (n *membership) metaMembers() []string {
 	return others
 }
 
-// openShards opens the query engine, and what will open the shards.
+// openShards opens the query engine, and the host that will open the shards.
 func (n *node) openShards(shares config.Shares) error {
 	shardDir, err := filepath.Abs(n.cfg.Path("shards"))
 	if err != nil {
@@ -147,7 +146,7 @@ func (n *node) openShards(shares config.Shares) error {
 	return nil
 }
 
-// oneOfSeveral returns the id of this node, or "" if no other one has shards.
+// oneOfSeveral returns the id of this node, or "" if no other node has shards.
 func (n *node) oneOfSeveral() string {
 	if len(n.shardNodes()) < 2 {
 		return ""
@@ -155,7 +154,7 @@ func (n *node) oneOfSeveral() string {
 	return n.data.nodeID
 }
 
-// scan asks for rows that a query on this node needs from another one.
+// scan requests rows from another node for a query on this one.
 func (n *node) scan(ctx context.Context, nodes []string, req *shardpb.ScanRequest) (server.ScanReader, error) {
 	r, err := n.shards.Scan(ctx, nodes, req)
 	if err != nil {
@@ -173,13 +172,13 @@ func (n *node) ask(ctx context.Context, req *shardpb.QueryRequest) (server.ScanR
 	return r, nil
 }
 
-// fetchRate is how many bytes a second the replicas of a node fetch from others, together.
+// fetchRate limits the bytes a second that all replicas of a node together fetch from other nodes.
 const fetchRate = 100e6
 
-// forgetReplica reports to the metadata that a removed replica is gone from this node. It first sends a
-// report without the replica: once the metadata forget the replica, a new one may be placed here,
-// and the coordinating node would take an older report for a report of the new replica, and let it
-// vote before it has any rows.
+// forgetReplica reports to the metadata that a removed replica is gone from this node. It first
+// sends a node report without the replica: once the metadata forget the replica, a new one may be
+// placed here, and the coordinator might take an older report for one about the new replica, and
+// let the replica vote before it has any rows.
 func (n *node) forgetReplica(ctx context.Context, s *metapb.Shard) error {
 	if err := n.reports.sendReport(ctx); err != nil {
 		return fmt.Errorf("report that the replica of shard %d is gone: %w", s.Id, err)
@@ -193,8 +192,8 @@ func (n *node) forgetReplica(ctx context.Context, s *metapb.Shard) error {
 	return err
 }
 
-// recoveredReplica reports to the metadata that the replica of a shard on this node was made
-// the only one of a new incarnation.
+// recoveredReplica reports to the metadata that this node's replica of a shard was made the only
+// one of a new incarnation.
 func (n *membership) recoveredReplica(ctx context.Context, s *metapb.Shard, incarnation uint32) error {
 	_, err := n.meta.Propose(ctx, &metapb.Command{
 		TimeUnixNano: time.Now().UnixNano(),
@@ -206,10 +205,11 @@ func (n *membership) recoveredReplica(ctx context.Context, s *metapb.Shard, inca
 	return err
 }
 
-// foundedReplicas reports to the metadata that this node has made its replicas of shards that it founds.
+// foundedReplicas reports to the metadata that this node has created its replicas of the shards
+// that it founds.
 func (n *membership) foundedReplicas(ctx context.Context, shards []*metapb.FoundedShard) error {
 	if n.meta.ClusterVersion() < metapb.ProtocolMarks {
-		return nil // the cluster does not know such a note yet; the host asks again
+		return nil // the cluster does not support this report yet; the host retries
 	}
 	_, err := n.meta.Propose(ctx, &metapb.Command{
 		TimeUnixNano: time.Now().UnixNano(),
@@ -218,7 +218,7 @@ func (n *membership) foundedReplicas(ctx context.Context, shards []*metapb.Found
 	return err
 }
 
-// startShards opens the shards that are placed here, and follows placement from then on.
+// startShards opens the shards that are placed here, and from then on follows placement.
 func (n *node) startShards() error {
 	n.wait("the shards")
 	if err := n.host.Start(); err != nil {
@@ -230,7 +230,6 @@ func (n *node) startShards() error {
 	return nil
 }
 
-// newShardClient makes the client of all shards of the cluster.
 func (n *node) newShardClient() *shardclient.Client {
 	return shardclient.New(shardclient.Config{
 		Replicas: n.replicas,
@@ -244,7 +243,7 @@ func (n *node) newShardClient() *shardclient.Client {
 func (n *membership) replicas(id uint32) []string {
 	for _, s := range n.meta.Shards() {
 		if s.Id == id {
-			return slices.Clone(s.Replicas) // the list in the copy of the metadata is everybody's
+			return slices.Clone(s.Replicas) // the list in the metadata's copy is shared
 		}
 	}
 	return nil

@@ -22,7 +22,7 @@ import (
 	"cordwood/router/ingest/syslog"
 )
 
-// socketServer takes a protocol over TCP without HTTP, or over UDP if it is a packetServer.
+// socketServer serves a protocol over TCP without HTTP, or over UDP if it is a packetServer.
 type socketServer interface {
 	Serve(l net.Listener) error
 	Shutdown(ctx context.Context) error
@@ -32,7 +32,8 @@ type packetServer interface {
 	ServePacket(c net.PacketConn) error
 }
 
-// socketServers make the server of a protocol, with the parameters of its address.
+// socketServers have the constructor of each protocol's server, which receives the parameters of
+// its address.
 var socketServers = map[ingest.Protocol]func(c sockdoor.Config, params map[string]string) (socketServer, error){
 	ingest.Syslog: func(c sockdoor.Config, params map[string]string) (socketServer, error) {
 		zone, err := time.LoadLocation(params["timezone"])
@@ -56,20 +57,22 @@ var socketServers = map[ingest.Protocol]func(c sockdoor.Config, params map[strin
 	},
 }
 
-// socket is a port of its own for a protocol without HTTP.
+// socket is a separate port for a protocol without HTTP.
 type socket struct {
 	config.Listener
 	node *front
 	tls  *tls.Config // nil: without
-	// One of both is open.
+	// Exactly one of these two is open.
 	listener net.Listener
 	packets  net.PacketConn
-	// server is nil until the router is there. Then done gets the error with which it ends.
+	// server is nil until the router exists. From then on done receives the error with which the
+	// server ends.
 	server socketServer
 	done   chan error
 }
 
-// openSockets opens the ports. Connections and datagrams wait in the kernel until the router is there.
+// openSockets opens the ports. Connections and datagrams wait in the kernel until the router
+// exists.
 func (n *front) openSockets(conf *tls.Config) error {
 	for _, c := range n.cfg.Listeners {
 		if len(c.Kind.Schemes) == 0 {
@@ -101,7 +104,7 @@ func (n *front) openSockets(conf *tls.Config) error {
 	return nil
 }
 
-// serveSockets takes what comes in by the ports.
+// serveSockets starts serving the ports.
 func (n *front) serveSockets(ingestion *ingest.Service, bodies *body.Reader) error {
 	for _, s := range n.sockets {
 		p := s.Params
@@ -109,7 +112,7 @@ func (n *front) serveSockets(ingestion *ingest.Service, bodies *body.Reader) err
 			Ingestion: ingestion, Bodies: bodies, Sender: s.sender, TLS: s.tls,
 			Target: target(p), OnTypeConflict: p[schema.OptionOnTypeConflict], Logger: n.log, Registerer: n.registry,
 		}
-		c.Rate, _ = strconv.Atoi(p["rate"]) // it is a number, or there is none
+		c.Rate, _ = strconv.Atoi(p["rate"]) // config has checked that it is a number, or empty
 		var err error
 		if s.server, err = socketServers[ingest.Protocol(s.Kind.Protocol)](c, p); err != nil {
 			return fmt.Errorf("--%s: %w", s.Kind.Flag(), err)
@@ -125,7 +128,7 @@ func (s *socket) serve() {
 	if s.packets != nil {
 		server, ok := s.server.(packetServer)
 		if !ok {
-			err = errors.New("the protocol has no datagrams") // a mistake in config.Kinds, which a test finds
+			err = errors.New("the protocol has no datagrams") // a bug in config.Kinds, which a test finds
 		} else {
 			err = server.ServePacket(s.packets)
 		}
@@ -138,7 +141,7 @@ func (s *socket) serve() {
 	}
 }
 
-// close stores what was read until ctx ends.
+// close stores what was read, until ctx ends.
 func (s *socket) close(ctx context.Context) error {
 	if s.server == nil {
 		if s.packets != nil {
@@ -147,7 +150,7 @@ func (s *socket) close(ctx context.Context) error {
 		return s.listener.Close()
 	}
 	if err := s.server.Shutdown(ctx); err != nil {
-		return fmt.Errorf("logs that came by %s were not stored yet: %w", s.Kind.What, err)
+		return fmt.Errorf("logs from %s were not stored yet: %w", s.Kind.What, err)
 	}
 	if err := <-s.done; !errors.Is(err, sockdoor.ErrClosed) {
 		return fmt.Errorf("listen for %s: %w", s.Kind.What, err)
@@ -155,8 +158,8 @@ func (s *socket) close(ctx context.Context) error {
 	return nil
 }
 
-// sender is the user as whom the logs of a peer are stored: the user of the token, or of the client's certificate, or
-// everybody while there are no users.
+// sender returns the user in whose name a peer's logs are stored: the user of the token or of the
+// client's certificate, or everybody while there are no users.
 func (s *socket) sender(ctx context.Context, from sockdoor.Peer) (*access.Caller, error) {
 	users := s.node.userList
 	if users == nil {
@@ -182,7 +185,7 @@ func (s *socket) sender(ctx context.Context, from sockdoor.Peer) (*access.Caller
 	return nil, errs.New(errs.AuthHeaderNotFound, "the connection shows no certificate of a client with a common name")
 }
 
-// clientCertificate returns the certificate of a client that --tls-client-ca has signed; nil: there is none.
+// clientCertificate returns the client's certificate if --tls-client-ca has signed it, else nil.
 func clientCertificate(state *tls.ConnectionState) *x509.Certificate {
 	if state == nil || len(state.VerifiedChains) == 0 {
 		return nil

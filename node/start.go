@@ -10,18 +10,18 @@ import (
 	"cordwood/router/httpapi/auth"
 )
 
-// start opens every part, each after the parts that it calls. What it opened before an
-// error is closed by stop.
+// start opens every part, each after the parts that it calls. After an error, stop closes what
+// start had opened.
 //
-// It goes in five steps: the settings and what they name, the data folder, the ports, the cluster, and
-// the roles.
+// It has five steps: the settings and the files that they refer to, the data folder, the ports, the
+// cluster, and the roles.
 func (n *node) start(ctx context.Context) error {
 	shares := n.cfg.Shares()
 	shares.LimitHeap()
 	n.registry = newRegistry(n.proc.Version)
 	n.observe()
 
-	// What the settings name is read first: a mistake in them leaves no data folder behind.
+	// The files of the settings are read first: a mistake in them leaves no data folder behind.
 	files, err := n.openSettings()
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func (n *node) start(ctx context.Context) error {
 	return n.openRoles(ctx, files.users, shares)
 }
 
-// openSettings reads the files that the settings name, and tries the ports.
+// openSettings reads the files that the settings refer to, and checks the ports.
 func (n *node) openSettings() (settingsFiles, error) {
 	files, err := n.readFiles()
 	if err != nil {
@@ -55,7 +55,7 @@ func (n *node) openSettings() (settingsFiles, error) {
 	return files, n.cfg.TryPorts()
 }
 
-// openData locks the data folder and opens what belongs to it.
+// openData locks the data folder and opens the parts that need it.
 func (n *node) openData(files settingsFiles) error {
 	data, err := openDataDir(n.cfg.DataDir)
 	if err != nil {
@@ -81,7 +81,7 @@ func (n *node) openData(files settingsFiles) error {
 	return n.watchDisk()
 }
 
-// openPorts opens the ports for users, operators and nodes.
+// openPorts opens the ports for users, administrators and nodes.
 func (n *node) openPorts(files *settingsFiles) error {
 	if err := n.openUserPorts(files); err != nil {
 		return err
@@ -90,21 +90,22 @@ func (n *node) openPorts(files *settingsFiles) error {
 		return err
 	}
 	if err := n.data.announce(n.cfg.Scheme() + "://" + config.Reachable(n.users.addr.String())); err != nil {
-		n.log.Warn("the doctor will not find this server by its data folder", "error", err) // such as of a full disk
+		n.log.Warn("the doctor will not find this server by its data folder", "error", err) // the disk may be full
 	}
 	return n.openNodePort()
 }
 
-// meetCluster finds or founds the cluster and opens the connections to its nodes. refused is why other nodes
-// do not take this one back.
+// meetCluster finds or founds the cluster and opens the connections to its nodes. refused is the
+// reason why other nodes do not readmit this one.
 func (n *node) meetCluster(ctx context.Context) (refused, err error) {
 	if len(n.cfg.Cluster.Seeds) > 0 {
-		// It may have to wait for other machines, whose start must not wait for this one.
+		// The next steps may wait for other machines, and systemd may start those only after this
+		// one.
 		n.service.Ready()
 	}
 	n.wait("the first answers of its seeds")
 	if len(n.cfg.Cluster.Seeds) == 0 {
-		n.wait("the cluster that it is by itself")
+		n.wait("the cluster of this node alone")
 	}
 	if err := n.findCluster(ctx); err != nil {
 		return nil, err
@@ -114,7 +115,7 @@ func (n *node) meetCluster(ctx context.Context) (refused, err error) {
 	return refused, n.openNetwork()
 }
 
-// openRoles opens what the roles of the node need, and waits until its shards are there.
+// openRoles opens the parts that the node's roles need, and waits until its shards serve.
 func (n *node) openRoles(ctx context.Context, users *auth.Provider, shares config.Shares) error {
 	if n.cfg.Has(config.RoleMeta) {
 		if err := n.openMeta(); err != nil {
@@ -141,7 +142,7 @@ func (n *node) openRoles(ctx context.Context, users *auth.Provider, shares confi
 		}
 	}
 	n.run("reporting", n.reports.report)
-	n.run("asking whether others reach this node", n.reach.Run)
+	n.run("checking whether others reach this node", n.reach.Run)
 	if n.cfg.Has(config.RoleRouter) {
 		if err := n.openRouter(users, shares); err != nil {
 			return err
@@ -152,7 +153,7 @@ func (n *node) openRoles(ctx context.Context, users *auth.Provider, shares confi
 	return n.awaitShards(ctx)
 }
 
-// settingsFiles is what the files that settings name hold.
+// settingsFiles is the content of the files that the settings refer to.
 type settingsFiles struct {
 	users   *auth.Provider // nil: no authentication
 	userTLS *tls.Config    // nil: without
@@ -181,7 +182,7 @@ func (n *node) readFiles() (f settingsFiles, err error) {
 	return f, err
 }
 
-// openUserPorts opens the ports for users, with a handler that says what the node waits for.
+// openUserPorts opens the ports for users, with a handler that answers what the node waits for.
 func (n *front) openUserPorts(files *settingsFiles) (err error) {
 	port := userPort{
 		flag:   "http-addr",
@@ -210,7 +211,7 @@ func (n *front) openUserPorts(files *settingsFiles) (err error) {
 	return n.openPostgres(files.socketTLS)
 }
 
-// authenticator reads the users; nil if there is no authentication.
+// authenticator reads the user file; it returns nil if there is no authentication.
 func (n *front) authenticator() (*auth.Provider, error) {
 	if !n.cfg.Users.Known() {
 		return nil, nil

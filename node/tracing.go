@@ -23,13 +23,13 @@ import (
 	"cordwood/proto/tracing"
 )
 
-// traces is where spans go.
+// traces sends spans to the collector.
 type traces struct {
 	tracer trace.Tracer // nil: there are no traces
 }
 
-// openTracing begins to send traces, if it is asked for; else there is no tracer, and no
-// part of the process does anything for traces.
+// openTracing starts sending traces, if the settings request it. Else there is no tracer, and
+// traces cost nothing.
 func (n *node) openTracing() error {
 	if !n.cfg.TracingOn(os.LookupEnv) {
 		return nil
@@ -43,7 +43,7 @@ func (n *node) openTracing() error {
 	var options []otlptracehttp.Option
 	if e := n.cfg.Trace.Endpoint; e != "" {
 		if u, err := url.Parse(e); err == nil && strings.Trim(u.Path, "/") == "" {
-			e = strings.TrimRight(e, "/") + "/v1/traces" // as the variables are understood
+			e = strings.TrimRight(e, "/") + "/v1/traces" // the OpenTelemetry specification defines the variable like this
 		}
 		options = append(options, otlptracehttp.WithEndpointURL(e))
 	}
@@ -59,7 +59,7 @@ func (n *node) openTracing() error {
 	if err != nil {
 		return fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
-	// What cannot be sent in time is dropped: the queue of the batcher is bounded.
+	// Spans that cannot be sent in time are dropped: the batcher's queue is bounded.
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithBatcher(exporter, sdktrace.WithBatchTimeout(traceEvery)), sdktrace.WithResource(about),
 		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(n.cfg.Trace.SampleRatio))),
@@ -76,7 +76,7 @@ func (n *node) openTracing() error {
 		ctx, cancel := context.WithTimeout(ctx, traceStop)
 		defer cancel()
 		if err := provider.Shutdown(ctx); err != nil {
-			n.log.Warn("the last traces were not sent", "error", err)
+			n.log.Warn("the last spans were not sent", "error", err)
 		}
 		return nil
 	})
@@ -84,13 +84,13 @@ func (n *node) openTracing() error {
 }
 
 const (
-	// traceEvery is how often spans are sent.
+	// traceEvery is the interval between sends of spans.
 	traceEvery = time.Second
-	// traceStop bounds how long the last ones may take.
+	// traceStop limits the last send.
 	traceStop = 2 * time.Second
 )
 
-// seldom lets something be said once in a while.
+// seldom limits how often a message is logged.
 type seldom struct {
 	every time.Duration
 
@@ -144,7 +144,7 @@ func outgoing(ctx context.Context) context.Context {
 	return ctx
 }
 
-// dialOptions has calls carry the trace of their callers.
+// dialOptions returns options that add the caller's trace to calls.
 func (t traces) dialOptions() []grpc.DialOption {
 	if t.tracer == nil {
 		return nil
@@ -163,7 +163,7 @@ func (t traces) dialOptions() []grpc.DialOption {
 	}
 }
 
-// serverOptions count calls, and begin spans for calls that carry a trace.
+// serverOptions returns options that count calls, and start spans for calls that carry a trace.
 func (t traces) serverOptions(calls *callMetrics) []grpc.ServerOption {
 	unary, stream := []grpc.UnaryServerInterceptor{calls.unary}, []grpc.StreamServerInterceptor{calls.stream}
 	if t.tracer != nil {
@@ -190,7 +190,7 @@ func (t traces) serverOptions(calls *callMetrics) []grpc.ServerOption {
 	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(unary...), grpc.ChainStreamInterceptor(stream...)}
 }
 
-// incoming begins the span of a call, if its caller is traced.
+// incoming starts the span of a call, if its caller is traced.
 func (t traces) incoming(ctx context.Context, method string) (context.Context, tracing.Span) {
 	md, _ := metadata.FromIncomingContext(ctx)
 	if len(md.Get("traceparent")) == 0 {
