@@ -8,8 +8,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// TestRowsAllAlike flushes a large number of rows that need almost no memory each. Sorting them
-// still needs some memory for each row.
+// TestRowsAllAlike flushes a large number of rows that need almost no memory each. Sorting needs
+// some memory for each row nevertheless.
 func TestRowsAllAlike(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t)

@@ -50,11 +50,11 @@ type applied struct {
 
 // outcome is the result of one write of an entry.
 type outcome struct {
-	// err, if set, is why the write was refused. need, if set, are the tables whose definitions the
-	// write lacked. In both cases nothing of the write was appended.
+	// err, if set, is why the write was refused. need lists the tables whose definitions the write
+	// lacked. If either is set, nothing of the write was appended.
 	err  error
 	need []uint64
-	// duplicates are the batches that had been appended before.
+	// duplicates is the number of batches that had been appended before.
 	duplicates int
 }
 
@@ -65,14 +65,14 @@ type applier struct {
 	tables      *store.Tables
 	files       *store.SegmentFiles
 	flusher     *store.Flusher
-	decoded     *sync.Map // the map of writer
+	decoded     *sync.Map // shared with writer
 	opened      <-chan struct{}
 	stop        <-chan struct{}
 	wakeFlusher func()
 
 	ids     map[rules.BatchID]struct{}
 	batches []*column.Batch
-	encoded [][]byte // the bytes of batches as they are in the log, by index
+	encoded [][]byte // the encoded batches of the entry, by index
 	// waits is set while Apply waits for memory that will not be free soon.
 	waits atomic.Bool
 }
@@ -111,8 +111,8 @@ func (ap *applier) apply(index, term uint64, data []byte) any {
 	return result
 }
 
-// applyWrites appends the writes of an entry that the rules admit. Slow work is done before taking
-// the lock. Under the lock, all batches of the entry are only linked.
+// applyWrites appends the writes of an entry that the rules admit. It decodes before it takes the
+// lock; under the lock it only links the batches of the entry.
 func (ap *applier) applyWrites(index, term uint64, e *rules.Entry, ready []decoded) (*applied, error) {
 	result := &applied{writes: make([]outcome, len(e.Writes))}
 	// Reading needs no lock here: only this goroutine changes the state and the active memtable.
@@ -161,9 +161,9 @@ func (ap *applier) applyWrites(index, term uint64, e *rules.Entry, ready []decod
 	return result, nil
 }
 
-// applyWrite decodes the batches of a write that are to be appended and adds them to link. It takes
-// batches from have if they are decoded already. An error means that the entry is not one that a
-// leader proposes.
+// applyWrite decodes the batches of a write that are to be appended, and adds them to link. It
+// reuses batches that are already decoded in have. An error means that no leader would propose such
+// an entry.
 func (ap *applier) applyWrite(adm *rules.Admission, w *rules.Write, have, link []*column.Batch,
 	out *outcome,
 ) ([]*column.Batch, error) {
@@ -211,7 +211,7 @@ func (ap *applier) applyWrite(adm *rules.Admission, w *rules.Write, have, link [
 	return link, nil
 }
 
-// applyDefine takes over definitions that are newer than those known.
+// applyDefine adopts the definitions that are newer than the known ones.
 func (ap *applier) applyDefine(index, term uint64, e *rules.Entry) error {
 	defs, err := rules.ParseTables(e.Tables)
 	if err != nil {

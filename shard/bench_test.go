@@ -14,7 +14,7 @@ import (
 
 const benchRows = 1000
 
-// benchTable returns an access log.
+// benchTable returns the definition of an access log.
 func benchTable() *schemapb.Table {
 	t := &schemapb.Table{
 		Id: 1, Database: "public", Name: "access", Version: 1, Placement: []*schemapb.Placement{{ShardId: testShard}},
@@ -42,7 +42,8 @@ func benchTable() *schemapb.Table {
 	return t
 }
 
-// benchBatch is benchRows rows of it. It has no session, so it can be applied several times.
+// benchBatch returns a batch of benchRows rows of benchTable. It has no session, so it can be
+// applied several times.
 func benchBatch(seq uint64) []byte {
 	t := schema.FromProto(benchTable())
 	var b column.Builder
@@ -73,7 +74,7 @@ func benchBatch(seq uint64) []byte {
 	return b.Encode(nil, column.Header{TableID: 1, SchemaVersion: 1})
 }
 
-// bare is a shard without a replica, to measure Apply and flush alone.
+// bare creates a shard without a replica, to measure Apply and flush alone.
 func bare(b *testing.B) *Shard {
 	cfg := Config{Config: store.Config{ID: testShard, Dir: b.TempDir(), NodeID: "n", FlushBytes: 1 << 40}}.withDefaults()
 	s := newShard(cfg)

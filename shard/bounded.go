@@ -10,14 +10,15 @@ import (
 	"cordwood/shard/store"
 )
 
-// The memory of rows that cannot be flushed is limited in three steps. They are needed because the
-// disk of the segments may be broken while the log can still be written:
+// The memory of rows that cannot be flushed is limited in three steps, because the disk of the
+// segments may be broken while the log can still be written:
 //
-//	MemoryLimit      a leader refuses writes (room)
-//	three halves     a follower takes no more rows from its leader, which continues with the
+//	MemoryLimit      a leader refuses writes (checkRoom)
+//	3/2 of it        a follower takes no more rows from its leader, which continues with the
 //	                 other replicas; the follower gets the rows once there is room (Crowded)
-//	seven quarters   Apply flushes by itself and waits until that works (makeRoom). A log that is
-//	                 replayed reaches this step, because raft passes all of it on at once
+//	7/4 of it        Apply flushes by itself and waits until a flush succeeds (awaitMemory). Only
+//	                 the replay of a log reaches this step: raft passes on all of it at once
+//	                 replay of a log reaches this step, because raft passes on all of it at once
 const (
 	crowdedAt = 6 // in quarters of MemoryLimit
 	waitsAt   = 7
@@ -32,7 +33,7 @@ const (
 
 var _ replica.Bounded = fsm{}
 
-// Crowded returns why the replica takes no more rows from its leader, or nil.
+// Crowded returns an error while the replica takes no more rows from its leader.
 func (f fsm) Crowded() error {
 	s := f.s
 	used, crowded, flushErr := s.store.Tables.Fuller(crowdedAt)
@@ -65,7 +66,7 @@ func (ap *applier) awaitMemory() bool {
 	}
 }
 
-// roomWait is the state of the apply goroutine while it waits for memory.
+// roomWait is the state of one wait of the apply goroutine for memory.
 type roomWait struct {
 	a     *applier
 	pause time.Duration
@@ -76,7 +77,7 @@ func (ap *applier) newRoomWait() *roomWait { return &roomWait{a: ap} }
 // flush flushes all applied rows. If that fails or if there is nothing to flush, it pauses, longer
 // each time. It returns false if the shard is closed meanwhile.
 //
-// It does not use a snapshot of the replica, because that needs the goroutine that waits here.
+// It does not take a snapshot of the replica, because that needs the goroutine that waits here.
 // Afterwards the manifest is ahead of the newest snapshot, as after a crash between the two. The
 // log is cut with the next snapshot.
 func (w *roomWait) flush() bool {

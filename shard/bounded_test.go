@@ -17,7 +17,7 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// noise is text that does not compress.
+// noise returns n bytes of text that does not compress.
 func noise(n int) string {
 	text := make([]byte, n)
 	for i := range text {
@@ -133,7 +133,8 @@ func TestMajorityThatCannotFlush(t *testing.T) {
 	}
 }
 
-// longLog is a shard that was killed with n rows of 400 KiB in its log.
+// longLog creates a shard that was killed with n rows of 400 KiB in its log, and returns its
+// configuration.
 func longLog(t *testing.T, n uint64) Config {
 	cfg := testConfig(t)
 	cfg.FlushBytes, cfg.FlushLogBytes = 256<<20, 256<<20
@@ -169,7 +170,7 @@ func TestReplayWithoutFlush(t *testing.T) {
 			t.Fatalf("%d bytes are in memory, the limit is %d", m, limit)
 		}
 		if s.Ready() {
-			t.Error("it is ready without its rows")
+			t.Error("the shard is ready without its rows")
 		}
 		return o
 	}

@@ -24,9 +24,9 @@ const (
 	// of its machine is ahead.
 	maxStep = time.Minute
 	// clockJump is how far the time by which rows expire may be ahead of the last known time. A
-	// larger jump is taken for a mistake. clockSettles is how long, by the monotonic clock, the
-	// machine's clock must show the later time to be believed. A machine that starts with a wrong
-	// clock gets the right time from NTP within that time.
+	// larger jump is treated as a fault of the clock until it has lasted for clockSettles, measured
+	// by the monotonic clock. A machine that starts with a wrong clock gets the right time from NTP
+	// sooner.
 	clockJump    = 24 * time.Hour
 	clockSettles = time.Hour
 )
@@ -34,8 +34,8 @@ const (
 // pace limits the steps of the replicated clock by the monotonic clock.
 type pace struct {
 	mu    sync.Mutex    // guards the rest
-	term  uint64        // the term in which this replica leads
-	clock int64         // the time of the last entry, or of the last entry of another leader
+	term  uint64        // the term to which the other fields belong
+	clock int64         // the time of the newest entry of any leader
 	at    time.Duration // when that entry was made, by the monotonic clock
 	step  time.Duration // how far the clock was set forward in this term
 }
@@ -48,8 +48,8 @@ type moment struct {
 	ticked, mono time.Duration
 }
 
-// least returns the time that the replicated clock must have reached. mu must be held.
-func (p *pace) least(m moment) int64 {
+// earliest returns the time that the replicated clock must have reached by now. mu must be held.
+func (p *pace) earliest(m moment) int64 {
 	if p.term != m.term || p.clock == 0 {
 		p.term, p.clock, p.at, p.step = m.term, m.clock, m.ticked, 0
 	}
@@ -63,9 +63,9 @@ func (p *pace) next(m moment, wall int64) int64 {
 	if m.clock == 0 && p.clock == 0 {
 		return wall // the first entry of the shard
 	}
-	least := p.least(m)
-	t := min(max(wall, least), least+int64(maxStep-p.step))
-	p.clock, p.at, p.step = t, m.mono, p.step+time.Duration(t-least)
+	earliest := p.earliest(m)
+	t := min(max(wall, earliest), earliest+int64(maxStep-p.step))
+	p.clock, p.at, p.step = t, m.mono, p.step+time.Duration(t-earliest)
 	return t
 }
 
@@ -76,7 +76,7 @@ func (p *pace) agree(m moment, now int64) {
 	if m.clock == 0 && p.clock == 0 {
 		return
 	}
-	p.clock, p.at = max(p.least(m), now), m.mono
+	p.clock, p.at = max(p.earliest(m), now), m.mono
 }
 
 // timekeeper gives entries their times, and decides by which time rows expire.
@@ -156,12 +156,12 @@ type expiryClock struct {
 	wall   time.Time // the reading of the machine's clock at the same moment
 	warned bool
 	held   bool // whether the time is far ahead of the last known time
-	// ahead is when that began, by the monotonic clock.
+	// ahead is the reading of the monotonic clock when held became true.
 	ahead time.Duration
 }
 
-// far reports whether a time is so far ahead of the last known time that rows must not expire by it
-// yet, and whether this has just begun.
+// far reports whether t is so far ahead of the last known time that rows must not expire by it yet,
+// and whether this is the first call to find it so.
 func (c *expiryClock) far(mono time.Duration, t, seen time.Time) (hold, news bool) {
 	if seen.IsZero() || t.Sub(seen) <= clockJump {
 		c.held = false
@@ -175,8 +175,8 @@ func (c *expiryClock) far(mono time.Duration, t, seen time.Time) (hold, news boo
 }
 
 // at returns the time by which rows may expire, from readings of the monotonic clock and of the
-// machine's clock. It is the machine's clock, or if that is too far ahead, the time according to
-// the monotonic clock. sound is false the first time that it is too far ahead.
+// machine's clock. It is the machine's clock, or if that is too far ahead, the last good reading
+// plus the time elapsed since. sound is false on the first call that finds the clock too far ahead.
 func (c *expiryClock) at(mono, wall time.Time) (use time.Time, sound bool) {
 	if c.mono.IsZero() {
 		c.mono, c.wall = mono, wall

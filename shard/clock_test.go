@@ -22,8 +22,8 @@ import (
 
 const month = 30 * 24 * time.Hour
 
-// expiring opens a shard whose table 1 has a ttl of 30 days. The test sets its clock; elapsed is
-// the time that has passed.
+// expiring opens a shard whose table 1 has a ttl of 30 days. Its clocks are wall and elapsed, the
+// monotonic time.
 func expiring(t *testing.T, cfg Config, wall *clock, elapsed *time.Duration) *opened {
 	t.Helper()
 	cfg.Now, cfg.FlushAge = wall.Now, time.Hour
@@ -42,14 +42,14 @@ func (o *opened) expireOnce() {
 }
 
 // TestClockAheadAtStart starts a process with a clock that is a year ahead. If the clock is
-// corrected within the hour, no row expires. If it keeps that time, rows expire by it.
+// corrected within the hour, no row expires. If the clock is not corrected, rows expire by it.
 func TestClockAheadAtStart(t *testing.T) {
 	t.Parallel()
 	day := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	wall, elapsed := clockAt(day), time.Duration(0)
 	cfg := testConfig(t)
 	s := expiring(t, cfg, wall, &elapsed)
-	s.mustPut(batch(head(1, 9, uint64(day.Unix())), "precious")) //nolint:gosec // a time of today
+	s.mustPut(batch(head(1, 9, uint64(day.Unix())), "precious")) //nolint:gosec // the present time
 	s.flush()
 	s.crash()
 
@@ -62,10 +62,10 @@ func TestClockAheadAtStart(t *testing.T) {
 	}
 	told := dto.Metric{}
 	if err := s.metrics.ClockLeaps.Write(&told); err != nil || told.GetCounter().GetValue() != 1 {
-		t.Errorf("leaps that were told: %v, %v, want 1", &told, err)
+		t.Errorf("reported leaps: %v, %v, want 1", &told, err)
 	}
 	s.crash()
-	wall.set(day.Add(time.Hour)) // NTP is there
+	wall.set(day.Add(time.Hour)) // NTP has corrected the clock
 	s = expiring(t, cfg, wall, &elapsed)
 	s.expireOnce()
 	if rows, files := s.rows(1), s.files("segments"); len(rows) != 2 || len(files) == 0 {
@@ -83,11 +83,11 @@ func TestClockAheadAtStart(t *testing.T) {
 	}
 	s.expireOnce()
 	if rows := s.rows(1); len(rows) != 0 {
-		t.Errorf("after an hour rows %v are there, all have expired", rows)
+		t.Errorf("after an hour got rows %v, but all have expired", rows)
 	}
 	s.mustPut(batch(head(1, 9, 1<<40), "new"))
 	if ahead := time.Unix(0, replicatedClock(s)).Sub(wall.Now()); ahead.Abs() > 2*maxStep {
-		t.Errorf("the replicated clock is %v off, although the time was believed", ahead)
+		t.Errorf("the replicated clock is %v off, although the time was accepted", ahead)
 	}
 }
 
@@ -116,7 +116,7 @@ func TestClockBehindAtStart(t *testing.T) {
 	}
 }
 
-// TestPaceOfClocks has leaders take turns whose clocks differ by days and jump. The replicated
+// TestPaceOfClocks lets leaders take turns whose clocks differ by days and jump. The replicated
 // clock never goes back, and over any time it advances by about that time.
 func TestPaceOfClocks(t *testing.T) {
 	t.Parallel()
@@ -175,8 +175,8 @@ func TestPaceOfClocks(t *testing.T) {
 	}
 }
 
-// TestKeysWithWrongClocks sends a request again to the next leader, whose clock is hours ahead. It
-// must be stored once.
+// TestKeysWithWrongClocks repeats a request to the next leader, whose clock is hours ahead. The
+// request must be stored once.
 func TestKeysWithWrongClocks(t *testing.T) {
 	t.Parallel()
 	ahead := map[string]time.Duration{"a": 0, "b": 5 * time.Hour, "c": 50 * 24 * time.Hour}
@@ -212,19 +212,19 @@ func TestExpiryNeedsOthers(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Agreed = func(context.Context) (time.Time, error) { return agreed, refused }
 	s := expiring(t, cfg, wall, &elapsed)
-	s.mustPut(batch(head(1, 9, uint64(day.Unix())), "row")) //nolint:gosec // a time of today
+	s.mustPut(batch(head(1, 9, uint64(day.Unix())), "row")) //nolint:gosec // the present time
 	s.expireOnce()
 	if rows := s.rows(1); len(rows) != 1 {
-		t.Fatal("a row expired by one clock against those of the others")
+		t.Fatal("a row expired by a single clock that the other clocks contradict")
 	}
-	agreed, refused = wall.Now(), errors.New("the metadata cannot be asked")
+	agreed, refused = wall.Now(), errors.New("the metadata cannot be read")
 	if err := s.clock.expireRows(context.Background()); err == nil || !strings.Contains(err.Error(), refused.Error()) {
 		t.Errorf("expired by an old copy of the ttl: %v", err)
 	}
 	refused = nil
 	s.expireOnce()
 	if rows := s.rows(1); len(rows) != 0 {
-		t.Errorf("rows %v are there", rows)
+		t.Errorf("got rows %v", rows)
 	}
 }
 
@@ -234,7 +234,7 @@ func TestExpiredFilesKept(t *testing.T) {
 	t.Parallel()
 	day := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	wall, elapsed := clockAt(day), time.Duration(0)
-	var space atomic.Value // the shard asks every second
+	var space atomic.Value // the shard reads it every second
 	space.Store(store.SpaceOK)
 	cfg := testConfig(t)
 	cfg.Space = func() store.Space { return space.Load().(store.Space) }
@@ -252,7 +252,7 @@ func TestExpiredFilesKept(t *testing.T) {
 		}
 	}
 	write := func(seq uint64) {
-		s.mustPut(batch(head(1, 9, uint64(wall.Now().Unix())+seq), fmt.Sprint(seq))) //nolint:gosec // a time of today
+		s.mustPut(batch(head(1, 9, uint64(wall.Now().Unix())+seq), fmt.Sprint(seq))) //nolint:gosec // the present time
 		s.flush()
 	}
 	write(1)
@@ -282,7 +282,7 @@ func TestExpiredFilesKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.flush()
-	kept(0) // the kept files must not be dropped without the metric showing it
+	kept(0) // the metric must show zero before the kept files are dropped
 }
 
 func replicatedClock(s *opened) (clock int64) {

@@ -15,40 +15,41 @@ import (
 
 // Group commit. A write passes four goroutines:
 //
-// 	caller        checks the batches, decodes them into the active memtable's memory (precheck),
-// 	              queues the write and waits (writeLogged)
-// 	commit loop   takes what waits, up to Config.GroupBytes, as a group
-// 	proposer      one for each group: makes an entry of it, proposes the entry, answers the callers
-// 	apply         the replica's: decides about each write, links its batches, returns the outcomes
+//	caller        checks the batches, decodes them into the active memtable's memory (precheck),
+//	              queues the write and waits (writeLogged)
+//	commit loop   takes the waiting writes, up to Config.GroupBytes, as a group
+//	proposer      one for each group: makes an entry of it, proposes the entry, answers the callers
+//	apply         the replica's: decides about each write, links its batches, returns the outcomes
 //
-// No write waits for a group to fill up: a group is what arrived while the entries before it were
-// on their way. An idle shard commits a single write at once; a busy one pays one fsync for many
-// writes. Two entries are on their way at once (maxInFlight), so that one is put together and sent
-// while the other one is written to disk; with more, the groups would only be smaller.
+// No write waits for a group to fill up: a group consists of the writes that arrived while the
+// previous entries were in flight. An idle shard commits a single write at once; a busy one pays
+// one fsync for many writes. Two entries are in flight at a time (maxInFlight), so that one is
+// assembled and sent while the other is written to disk. More entries in flight would only make the
+// groups smaller.
 //
-// Two proposers may overtake each other, so nothing may depend on the order of writes that are on
-// their way at the same time. Nothing does: a duplicate is known by its number, and a client that
+// Two proposers may overtake each other, so nothing may depend on the order of writes that are in
+// flight at the same time. Nothing does: a duplicate is recognised by its number, and a client that
 // needs an order sends the second write after the answer to the first.
 //
 // What a pending write holds, and until when:
 //
-//   - Its inflated bytes count as promised from enqueue until the proposer is done, so that awaitRoom
-//     sees what is about to come into the memtable.
-//   - The batches are the caller's memory, and are its own again when Write returns. The proposer
-//     copies them into the entry and then says so (copied). A caller whose context ends takes the write
-//     back if it still waits (queue.remove): nothing was appended then. Otherwise it waits
-//     for the copy and returns that the outcome is unknown.
+//   - Its inflated bytes count as promised from enqueue until the proposer is done, so that
+//     awaitRoom sees how much the memtable is about to receive.
+//   - The batches are the caller's memory, and belong to the caller again when Write returns. The
+//     proposer copies them into the entry and then signals it (copied). A caller whose context
+//     ends takes the write back if it still waits (queue.remove); then nothing was appended.
+//     Otherwise the caller waits for the copy and returns that the outcome is unknown.
 //   - A reference to the memtable that the rows were decoded into, until the proposer is done.
 //
-// Decoded rows go round raft. The log carries bytes only, and the rows were decoded once already,
-// by precheck. So the proposer keeps them in decoded under the address of the entry's first byte
-// while Propose runs, and Apply looks there (decodedOf): on the node that proposed an entry, raft
-// applies the very slice that it was given. No other entry can have that address, because the
-// proposer holds the slice until it has deleted the key. A miss costs time and nothing else,
-// because Apply then decodes the batches again. It does so on followers, in a replay, if Propose
-// gave up before the entry was applied, and if the memtable was frozen meanwhile, because rows must
-// lie in the memory of the memtable that they are linked to. TestDecodedOnce fails if raft ceases
-// to hand the slice on.
+// Decoded rows bypass raft. The log carries bytes only, and precheck has decoded the rows already.
+// So the proposer keeps them in decoded under the address of the entry's first byte while Propose
+// runs, and Apply looks there (decodedOf): on the node that proposed an entry, raft applies the
+// same slice that it was given. No other entry can have that address, because the proposer holds
+// the slice until it has deleted the key. If Apply finds nothing there, it decodes the batches
+// again, which costs only time. That happens on followers, in a replay, if Propose gave up before
+// the entry was applied, and if the memtable was frozen meanwhile, because rows must lie in the
+// memory of the memtable that they are linked to. TestDecodedOnce fails if raft stops passing the
+// same slice.
 
 // maxInFlight is how many entries are in flight at once: one is being written while the next is
 // assembled and sent.
@@ -134,14 +135,15 @@ func (wr *writer) propose(group []*pending) {
 	}
 }
 
-// decoded are the batches of a write as they were decoded before the write was proposed.
+// decoded holds the batches of a write, decoded before the write was proposed.
 type decoded struct {
 	mem     *memtable.Memtable
 	batches []*column.Batch
 }
 
-// decodedOf returns the decoded batches of the writes of an entry if this replica proposed it and
-// Propose still waits. The log passes the same bytes to Apply. Otherwise it returns nil.
+// decodedOf returns the decoded batches of the writes of an entry if this replica proposed the
+// entry and Propose still waits, because the log then passes the same bytes to Apply. Otherwise it
+// returns nil.
 func (ap *applier) decodedOf(data []byte) []decoded {
 	ready, _ := ap.decoded.Load(unsafe.SliceData(data))
 	list, _ := ready.([]decoded)

@@ -43,10 +43,10 @@ func TestQueue(t *testing.T) {
 	}
 	q.close()
 	if got := q.pop(400); len(got) != 1 || got[0] != list[3] {
-		t.Error("a closed queue loses what it has")
+		t.Error("a closed queue loses its writes")
 	}
 	if got := q.pop(400); got != nil || q.push(p(1)) == nil || q.bytes != 0 {
-		t.Error("a closed queue goes on")
+		t.Error("a closed and empty queue returns writes")
 	}
 }
 
@@ -87,10 +87,10 @@ func TestHaltsOnBadEntry(t *testing.T) {
 					t.Errorf("got %v", err)
 				}
 			case <-wait(t).Done():
-				t.Fatal("the replica goes on")
+				t.Fatal("the replica did not stop")
 			}
 			if _, err := s.put(batch(head(1, 9, 78), "later")); err == nil {
-				t.Error("a write after that is accepted")
+				t.Error("a write to the stopped replica is accepted")
 			}
 			if diff := cmp.Diff([]string{"good"}, s.rows(1)); diff != "" {
 				t.Error(diff)

@@ -20,7 +20,7 @@ import (
 )
 
 // TestOrderOfCompaction records the file operations of a compaction. The output must be durable
-// before the manifest names it; inputs are removed after that, and not while they are read.
+// before the manifest lists it. Inputs are removed after that, and not while they are read.
 func TestOrderOfCompaction(t *testing.T) {
 	t.Parallel()
 	var rec vfs.Recorder
@@ -73,7 +73,7 @@ func TestFaultsOfCompaction(t *testing.T) {
 	for _, power := range []bool{true, false} {
 		for n := 1; ; n++ {
 			if n > 300 {
-				t.Fatal("the history does not end")
+				t.Fatal("the test does not end")
 			}
 			disk := vfs.NewMem()
 			fail := vfs.FailNth{N: n, Err: boom}
@@ -113,7 +113,7 @@ func TestFaultsOfCompaction(t *testing.T) {
 				}
 			}
 			if !power {
-				s.flush() // the disk works again: nothing must be in the way
+				s.flush() // the disk works again, so the flush must succeed
 				if err := s.compactNow(); err != nil {
 					t.Fatalf("operation %d: %v", n, err)
 				}
@@ -154,7 +154,7 @@ func TestFaultsOfCompaction(t *testing.T) {
 	}
 }
 
-// TestExpire lets rows expire in memory, in segments including shared ones, and at last in the
+// TestExpire lets rows expire in memory, in segments, some of them shared, and finally in the
 // files.
 func TestExpire(t *testing.T) {
 	t.Parallel()
@@ -187,13 +187,13 @@ func TestExpire(t *testing.T) {
 		}
 	}
 	now = time.UnixMilli(60_500)
-	if err := s.expireAt(now); err != nil { // of 10
+	if err := s.expireAt(now); err != nil { // the row at 10 expires
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"20", "30", "60"}, s.rows(1)); diff != "" {
 		t.Error(diff)
 	}
-	now = time.UnixMilli(80_500) // of 20 and 30
+	now = time.UnixMilli(80_500) // the rows at 20 and 30 expire
 	if err := s.expireAt(now); err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestExpire(t *testing.T) {
 		t.Error(diff)
 	}
 	step([]string{"60"}, 2)
-	// A longer ttl: what is written now stays, however old.
+	// With a longer ttl, rows that are written now stay, however old they are.
 	s.ttlFor(map[uint64]time.Duration{})
 	s.mustPut(batch(head(1, 9, 1), "1"))
 	step([]string{"1", "60"}, 3-1)
@@ -213,7 +213,7 @@ func TestExpire(t *testing.T) {
 	step([]string{}, 1)
 }
 
-// TestClockLeaps checks a clock that jumps ahead.
+// TestClockLeaps checks how a clock that jumps ahead is handled.
 func TestClockLeaps(t *testing.T) {
 	t.Parallel()
 	start := time.Now()
@@ -234,13 +234,13 @@ func TestClockLeaps(t *testing.T) {
 	} {
 		use, sound := c.at(start.Add(step.mono), start.Round(0).Add(step.wall))
 		if got := use.Sub(start.Round(0)); got.Round(time.Second) != step.want || sound != step.sound {
-			t.Errorf("after %s the clock says %s: use %s, sound %t; want %s, %t", step.mono, step.wall, got, sound,
+			t.Errorf("after %s the clock shows %s: use %s, sound %t; want %s, %t", step.mono, step.wall, got, sound,
 				step.want, step.sound)
 		}
 	}
 }
 
-// TestSplit checks that a table gets segments of its own when it is large enough.
+// TestSplit checks that a table gets its own segments when it is large enough.
 func TestSplit(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t)
@@ -272,8 +272,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestSparseColumns writes a table with a thousand columns, of which each row has three, beside
-// small tables.
+// TestSparseColumns writes a table with a thousand columns, of which each row uses three, together
+// with small tables.
 func TestSparseColumns(t *testing.T) {
 	t.Parallel()
 	s := openShard(t, testConfig(t))
@@ -325,7 +325,7 @@ func TestSparseColumns(t *testing.T) {
 	}
 }
 
-// compactNow compacts although the limiter of tests lets nothing pass.
+// compactNow compacts although the limiter of the tests allows no compaction.
 func (o *opened) compactNow() error {
 	o.t.Helper()
 	kept := o.Shard.cfg.Compaction
@@ -340,10 +340,10 @@ func (o *opened) expireAt(now time.Time) error {
 	return err
 }
 
-// stopCompactor ends the goroutine that compacts: the test does it.
+// stopCompactor ends the compaction loop, so that only the test compacts.
 func (o *opened) stopCompactor() { o.store.Compactor.StopLoop() }
 
-// ttls sets the ttls of tables; rows of other tables never expire.
+// ttls returns a function that returns the ttls of tables; rows of other tables never expire.
 func ttls(of map[uint64]time.Duration) func(t *schema.Table) schema.TTL {
 	return func(t *schema.Table) schema.TTL {
 		if d := of[t.ID]; d > 0 {
@@ -353,7 +353,7 @@ func ttls(of map[uint64]time.Duration) func(t *schema.Table) schema.TTL {
 	}
 }
 
-// ttlFor sets ttls of an open shard.
+// ttlFor sets the ttls of an open shard's tables.
 func (o *opened) ttlFor(of map[uint64]time.Duration) {
 	o.cfg.TTL = ttls(of)
 	o.Shard.cfg.TTL = o.cfg.TTL

@@ -35,12 +35,12 @@ type Config struct {
 	// Incarnation distinguishes the groups of one shard id: it is incremented when the shard is
 	// created again. The default value is 1.
 	Incarnation uint32
-	// Bootstrap makes an empty Dir a shard with the replicas that Founders names.
+	// Bootstrap creates the shard in an empty Dir, with the replicas listed in Founders.
 	Bootstrap bool
 	// Founders are the node ids of a new shard's replicas, NodeID among them; each of
 	// them bootstraps with the same list. The default value is this node alone.
 	Founders []string
-	// Transport reaches the other replicas. Nil: there are none.
+	// Transport connects to the other replicas. It is nil if there are none.
 	Transport raft.Transport
 	// Peers connects to the shard service of a node, from which a replica that is too far behind
 	// fetches the shard's state. It must not block. Required with Transport.
@@ -51,9 +51,9 @@ type Config struct {
 	// Fetch limits the rate at which all shards that share it fetch state. By default the shard has
 	// its own limit of 100 MB a second.
 	Fetch *install.Rate
-	// Agreed returns a time that the clocks of a majority of the nodes have reached, and guarantees
-	// that the result of TTL is at most a minute old. If it returns an error, no rows expire. It
-	// must not block. If it is nil, there are no other nodes.
+	// Agreed returns a time that the clocks of a majority of the nodes have reached. If it succeeds,
+	// the result of TTL is at most a minute old. If it fails, no rows expire. It must not block. If
+	// it is nil, there are no other nodes.
 	Agreed func(context.Context) (time.Time, error)
 	// ClusterVersion is the protocol version that all nodes understand (package metapb). It must not
 	// block. The default value returns the newest one.

@@ -40,7 +40,8 @@ func TestIsDamaged(t *testing.T) {
 			if err != nil || len(wals) == 0 {
 				t.Fatalf("no log below %s: %v", dir, err)
 			}
-			// The entry behind the flush, before the last one: what a flush has is not needed.
+			// Damage the first entry after the flush, which is not the last one. The entries before
+			// the flush are not needed.
 			log, err := os.ReadFile(wals[0])
 			first := bytes.Index(log, []byte("CWCB"))
 			second := bytes.Index(log[first+1:], []byte("CWCB"))
@@ -79,7 +80,7 @@ func TestIsDamaged(t *testing.T) {
 		})
 	}
 	if IsDamaged(fs.ErrPermission) {
-		t.Error("a file that may not be read is taken for damaged")
+		t.Error("a file without read permission counts as damaged")
 	}
 
 	s := openShard(t, testConfig(t))

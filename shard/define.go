@@ -10,9 +10,9 @@ import (
 	"cordwood/shard/rules"
 )
 
-// DefineTable gives the shard table definitions. Those that are newer than the known ones take
-// effect on all replicas before it returns nil. Writes bring definitions too; DefineTable is for
-// changes without a write, such as changed options.
+// DefineTable gives the shard table definitions. When it returns nil, those that are newer than the
+// known ones are in the log and in effect on this replica. Writes bring definitions too;
+// DefineTable is for changes without a write, such as changed options.
 func (s *Shard) DefineTable(ctx context.Context, tables ...*schemapb.Table) error {
 	encoded, err := rules.MarshalTables(tables)
 	if err != nil {

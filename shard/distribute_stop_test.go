@@ -45,8 +45,9 @@ func (e *heldEngine) Query(ctx context.Context, req *query.Request, emit func([]
 	return e.Engine.Query(ctx, req, emit)
 }
 
-// untilItEnds holds the queries of all nodes until their contexts end. A node sends its name when a
-// query begins and when it has ended. A plain count(*) has no such query: nodes count without the engine.
+// untilItEnds holds the queries of all nodes until their contexts end. A node sends its name to
+// began when a query begins, and to ended when it has ended. A plain count(*) is not held: nodes
+// count without the engine.
 func (c *spreadNodes) untilItEnds() (began, ended chan string) {
 	began, ended = make(chan string), make(chan string)
 	for name, n := range c.nodes {
@@ -202,7 +203,7 @@ func TestKillEndsAllParts(t *testing.T) {
 		}
 	}
 	if len(list) != 4 || len(on) != 3 {
-		t.Errorf("%d calls are listed, parts on %v", len(list), on)
+		t.Errorf("%d calls are listed, with parts on %v", len(list), on)
 	}
 	for _, req := range []*shardpb.KillQueryRequest{{QueryId: "00fe"}, {QueryId: id, Share: "user bob"}} {
 		if n, err := c.client.KillQuery(t.Context(), req); n != 0 || err != nil {
@@ -221,7 +222,7 @@ func TestKillEndsAllParts(t *testing.T) {
 		t.Errorf("work ended on %v", names)
 	}
 	if err := <-failed; errs.CodeOf(err) != errs.Cancelled || !strings.Contains(err.Error(), "ended by KILL of user ann") {
-		t.Errorf("the client is told: %v", err)
+		t.Errorf("the client gets: %v", err)
 	}
 	if n := <-killed; n < 1 || n > 4 {
 		t.Errorf("%d calls were ended", n)

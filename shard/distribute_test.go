@@ -46,7 +46,7 @@ func newSpreadNodes(t *testing.T, rows int) *spreadNodes {
 	return c
 }
 
-// explained returns the text of EXPLAIN about how a statement was split.
+// explained returns the part of EXPLAIN that shows how a statement was split.
 func (c *spreadNodes) explained(sql string) string {
 	c.t.Helper()
 	rows, _, err := c.ask(&shardpb.QueryRequest{Sql: "EXPLAIN " + sql, Database: "public", Tables: c.spread})
@@ -55,14 +55,13 @@ func (c *spreadNodes) explained(sql string) string {
 	}
 	i := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, "split|") })
 	if i < 0 {
-		c.t.Fatalf("EXPLAIN %s does not say how it is taken apart: %q", sql, rows)
+		c.t.Fatalf("EXPLAIN %s does not show how the statement was split: %q", sql, rows)
 	}
 	return strings.TrimPrefix(rows[i], "split|")
 }
 
-// TestWorkGoesToTheRows compares the answers of split statements with the answers of a single
-// shard.
-func TestWorkGoesToTheRows(t *testing.T) {
+// TestSplitStatements compares the answers of split statements with the answers of a single shard.
+func TestSplitStatements(t *testing.T) {
 	t.Parallel()
 	c := newSpreadNodes(t, 4000)
 	for _, test := range []struct{ sql, kind string }{
@@ -158,7 +157,7 @@ func TestExplainAnalyzeAsksTheNodes(t *testing.T) {
 		strings.Count(said, "\n  reads ") != 3 || strings.Count(said, " rows in memory; ") != 3 {
 		t.Errorf("EXPLAIN: %s", said)
 	}
-	// Of a table that merges rows each shard has a statement of its own.
+	// A table that merges rows needs a statement for each shard.
 	said := c.explained("ANALYZE SELECT host, count(*) FROM state WHERE ts < '1990-01-01' GROUP BY host")
 	if strings.Count(said, "\n  reads ") != 3 || strings.Count(said, "0 of 0 segments") != 4 {
 		t.Errorf("EXPLAIN ANALYZE: %s", said)
@@ -266,6 +265,6 @@ func TestPartOfAnotherNode(t *testing.T) {
 	}
 	rows, _, err := c.ask(&shardpb.QueryRequest{Sql: "EXPLAIN " + sql, Database: "public", Tables: c.spread, Part: true})
 	if err != nil || slices.ContainsFunc(rows, func(row string) bool { return strings.HasPrefix(row, "split|") }) {
-		t.Errorf("a part is taken apart: %v, %q", err, rows)
+		t.Errorf("a part was split again: %v, %q", err, rows)
 	}
 }

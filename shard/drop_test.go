@@ -60,7 +60,7 @@ func TestDropReplayed(t *testing.T) {
 	s := openShard(t, testConfig(t))
 	s.mustPut(batch(head(1, 9, 1), "a"))
 	s.flush()
-	// The drop requests a flush by itself. It may or may not run before the crash.
+	// The drop requests a flush, which may or may not run before the crash.
 	if err := s.DropTable(context.Background(), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestDropSharing(t *testing.T) {
 
 // TestTombstonesAfterRestarts drops tables over days and restarts one replica repeatedly. It must
 // remember the same drops with the same times as a replica that was not restarted, so that both
-// forget them with the same entry.
+// forget each drop at the same entry.
 func TestTombstonesAfterRestarts(t *testing.T) {
 	t.Parallel()
 	wall := clockAt(time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC))
@@ -140,7 +140,7 @@ func TestTombstonesAfterRestarts(t *testing.T) {
 		if i%3 == 0 {
 			s = s.reopen()
 		}
-		// The manifest has the drops that were known when it was written.
+		// The manifest holds the drops that were known when it was written.
 		stored := map[uint64]int64{}
 		for _, d := range s.store.Ledger.State().Dropped {
 			if !d.Forgotten(s.store.Ledger.State().Clock) {

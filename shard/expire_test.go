@@ -45,7 +45,7 @@ func TestExpireRowGroups(t *testing.T) {
 	write := func(table uint64, step int64) {
 		t.Helper()
 		d := def(table)
-		d.Columns = append(d.Columns[:1], d.Columns[2]) // without tags, rows are in the order of time
+		d.Columns = append(d.Columns[:1], d.Columns[2]) // without tags, rows are ordered by time
 		var b column.Builder
 		tab := schema.FromProto(d)
 		ts, m := b.Add(tab.Columns[0]), b.Add(tab.Columns[1])
@@ -87,7 +87,7 @@ func TestExpireRowGroups(t *testing.T) {
 		{group + time.Hour, rows - segment.DefaultRowGroupRows - 10},
 		{rows * time.Second, 0},
 	} {
-		// The data starts at second 0 of 1970. A row of the last moment stays.
+		// The data starts at second 0 of 1970. A row that expires at this moment stays.
 		if got, files := expire(1, time.Unix(0, 0).Add(time.Hour+step.at)); got != step.want ||
 			(files == 0) != (step.want == 0) {
 			t.Errorf("%v after the first row expired: %d rows in %d files, want %d rows", step.at, got, files, step.want)
@@ -97,18 +97,18 @@ func TestExpireRowGroups(t *testing.T) {
 	open(30 * time.Second)
 	write(2, 1)
 	if got, _ := expire(2, time.Unix(0, 0).Add(time.Hour+60*time.Second)); got != rows {
-		t.Errorf("a file that goes soon was written anew: %d rows, want %d", got, rows)
+		t.Errorf("a file that expires soon was rewritten: %d rows, want %d", got, rows)
 	}
 	open(10 * time.Second)
 	write(2, 1)
 	if got, _ := expire(2, time.Unix(0, 0).Add(time.Hour+61*time.Second)); got != rows-61_000 {
-		t.Errorf("a file that does not go soon: %d rows, want %d", got, rows-61_000)
+		t.Errorf("a file that does not expire soon was not rewritten: %d rows, want %d", got, rows-61_000)
 	}
 }
 
-// TestExpiredOneIntervalLate lets a file expire over many flush intervals. After each interval, the
-// only row groups left with expired rows are those of files that will be removed at the next. The
-// table takes less than three times the bytes of its rows, in at most 32 files.
+// TestExpiredOneIntervalLate lets a file expire over many flush intervals. After each interval,
+// expired row groups may be left only in files that will be removed at the next one. The table
+// takes less than three times the bytes of its rows, in at most 32 files.
 func TestExpiredOneIntervalLate(t *testing.T) {
 	t.Parallel()
 	const groups, step = 24, 10 // milliseconds from row to row
@@ -171,7 +171,7 @@ func TestExpiredOneIntervalLate(t *testing.T) {
 			}
 		}
 		if alive := min(rows-before/step, rows); left < alive {
-			t.Fatalf("at %v: %d rows, %d are alive", at, left, alive)
+			t.Fatalf("at %v: %d rows are left, %d have not expired", at, left, alive)
 		}
 		if most = max(most, len(s.store.Status.SegmentsOf(1))); left == 0 {
 			break
@@ -181,9 +181,9 @@ func TestExpiredOneIntervalLate(t *testing.T) {
 	for _, bytes := range seen {
 		written += bytes
 	}
-	t.Logf("%d files at the most, %.2f of the bytes written again", most, float64(written-size)/float64(size))
+	t.Logf("at most %d files, %.2f of the bytes written again", most, float64(written-size)/float64(size))
 	if written >= 3*size || most > 2*compaction.Pieces {
-		t.Errorf("%d bytes were written of a file of %d, in %d files at the most", written, size, most)
+		t.Errorf("%d bytes were written of a file of %d, in at most %d files", written, size, most)
 	}
 }
 
@@ -217,7 +217,7 @@ func TestExpiredAmongOthers(t *testing.T) {
 			rows += l.Rows
 		}
 		if got := s.rows(1); len(got) != 0 {
-			t.Errorf("%v after the row expired: it is read: %v", step.at, got)
+			t.Errorf("%v after the row expired: queries return %v", step.at, got)
 		}
 		if rows != step.want || len(s.rows(2)) != 4 {
 			t.Errorf("%v after the row expired: %d rows in files, %d of the other table, want %d and 4", step.at, rows,

@@ -62,7 +62,7 @@ func TestOrderOfFlush(t *testing.T) {
 	s.crash()
 	s = openShard(t, cfg)
 	rec.Transcript()
-	// The drop flushes by itself. Wait for this flush instead of requesting another.
+	// The drop flushes by itself. Wait for this flush instead of requesting another one.
 	if err := s.DropTable(context.Background(), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -86,14 +86,14 @@ func TestFaults(t *testing.T) {
 	for _, power := range []bool{true, false} {
 		for n := 1; ; n++ {
 			if n > 200 {
-				t.Fatal("the history does not end")
+				t.Fatal("the test does not end")
 			}
 			disk := vfs.NewMem()
 			fail := vfs.FailNth{N: n, Err: boom}
 			cfg := testConfig(t)
 			cfg.FS = vfs.Hook(disk, fail.Fail)
-			// A failed sync of the manifest ends a real process. Continuing here is the harder
-			// case.
+			// After a failed sync of the manifest, a real process would end. Continuing here is the
+			// harder case.
 			cfg.FailStop = func(err error) {
 				if !errors.Is(err, boom) {
 					t.Error(err)
@@ -113,7 +113,7 @@ func TestFaults(t *testing.T) {
 				}
 			}
 			if !power {
-				s.flush() // the disk works again; flushes must work too
+				s.flush() // the disk works again, so the flush must succeed
 			}
 			s.crash()
 			if power {
@@ -144,7 +144,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestDiskFull runs without disk space for segments for a while.
+// TestDiskFull fills the disk of the segments for a while.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	var full atomic.Bool
@@ -206,7 +206,7 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// TestRecovery lists what a start may find.
+// TestRecovery opens a shard in each state that a crash or damage may leave.
 func TestRecovery(t *testing.T) {
 	t.Parallel()
 	at := func(parts ...string) func(dir string) string {
@@ -327,7 +327,7 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// TestFlushReasons checks each reason for which a shard flushes by itself.
+// TestFlushReasons checks each reason for which a shard flushes without a request.
 func TestFlushReasons(t *testing.T) {
 	t.Parallel()
 	s := openShard(t, testConfig(t))
@@ -365,7 +365,7 @@ func TestFlushReasons(t *testing.T) {
 	}
 }
 
-// TestFlushesByItself waits for a flush that is not requested.
+// TestFlushesByItself waits for a flush that was not requested.
 func TestFlushesByItself(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t)
@@ -380,7 +380,7 @@ func TestFlushesByItself(t *testing.T) {
 	}
 }
 
-// TestBudget has two shards with a common budget.
+// TestBudget opens two shards with a common budget.
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	budget := store.NewBudget(40 << 10)
@@ -415,7 +415,7 @@ func TestBudget(t *testing.T) {
 }
 
 // TestWriteWaitsForFlush starts flushes only when memory is full. A write must then wait for the
-// memory that they free, and not be refused.
+// memory that a flush frees, and not be refused.
 func TestWriteWaitsForFlush(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t)
@@ -425,7 +425,7 @@ func TestWriteWaitsForFlush(t *testing.T) {
 	var flushes atomic.Int64
 	cfg.FS = vfs.Hook(vfs.OS, func(op vfs.Op) error {
 		if op.Kind == vfs.OpCreate && strings.Contains(op.Path, ".parquet") {
-			// there is no room for a write of a little over 20,000 bytes
+			// Hold the flush while there is room for a write of a little over 20,000 bytes.
 			for !ended.Load() && s.writes.checkRoom(21_000) == nil {
 				runtime.Gosched()
 			}

@@ -19,7 +19,7 @@ import (
 // This file decides when a shard is flushed.
 
 const (
-	// memoryIdle is how long no row memory must have been allocated before free memory is returned
+	// memoryIdle is how long row memory must not have been allocated before free memory is returned
 	// to the system.
 	memoryIdle      = 2 * time.Second
 	minFlushBackoff = time.Second
@@ -123,7 +123,7 @@ func (sd *schedule) returnMemory() {
 	}
 }
 
-// expire removes expired rows that were kept for a while, and searches for newly expired rows.
+// expire removes the kept files of expired rows, and searches for newly expired rows.
 func (sd *schedule) expire() {
 	sd.files.SweepExpired()
 	if err := sd.clock.expireRows(context.Background()); err != nil {
@@ -131,13 +131,13 @@ func (sd *schedule) expire() {
 	}
 }
 
-// flushPause is the pause between failing flushes. A requested flush does not wait for it.
+// flushPause is the pause between failed flushes. A requested flush does not wait for it.
 type flushPause struct {
 	length time.Duration
 	until  time.Time
 }
 
-// note records how a flush ended, and returns the pause before the next one.
+// note records the result of a flush, and returns the pause before the next one.
 func (p *flushPause) note(now time.Time, err error) time.Duration {
 	if err == nil {
 		*p = flushPause{}

@@ -28,6 +28,6 @@ func MarkDiverged(dir, why string) error {
 	return raftlog.MarkDiverged(filepath.Join(dir, store.RaftDirName), why)
 }
 
-// errOldManifest is why a manifest counts as damaged although each of its records is sound: the log
-// shows that records are missing.
+// errOldManifest is the error for a manifest that counts as damaged although each of its records is
+// intact: the log shows that records are missing.
 var errOldManifest = errors.New("the manifest is damaged or was replaced by an older one")

@@ -31,7 +31,7 @@ import (
 	"cordwood/shard/shardclient"
 )
 
-// testNode is a node with shards and its own engine.
+// testNode is a node with shards and an engine.
 type testNode struct {
 	mu     sync.RWMutex // guards the shards that the server reads
 	shards []*opened
@@ -361,7 +361,7 @@ func TestSpreadTablesAnswerAlike(t *testing.T) {
 	}
 	for id, n := range c.nodes {
 		if n.spool.Used() != 0 {
-			t.Errorf("node %s: %d bytes are left", id, n.spool.Used())
+			t.Errorf("node %s: %d bytes were left in the spool", id, n.spool.Used())
 		}
 	}
 	// Faults in statements are reported as usual.
@@ -376,7 +376,7 @@ func TestSpreadTablesAnswerAlike(t *testing.T) {
 }
 
 // TestMissingShard checks that a missing shard is an error, unless partial answers are allowed. A
-// partial answer must say that it is one.
+// partial answer must be marked as partial.
 func TestMissingShard(t *testing.T) {
 	t.Parallel()
 	c := newTestNodes(t, map[string][]uint32{"a": {1}, "b": {2}})
@@ -416,7 +416,7 @@ func TestMissingShard(t *testing.T) {
 }
 
 // TestOutdatedTable sends a query of a router that could not read the metadata. A shard that knows
-// a newer definition must refuse it, whichever node runs the query, because rows may be in other
+// a newer definition must refuse the query, whichever node runs it, because rows may be in other
 // shards.
 func TestOutdatedTable(t *testing.T) {
 	t.Parallel()

@@ -50,7 +50,7 @@ type groupNode struct {
 	mu    sync.Mutex // guards shard, cut and side
 	shard *Shard
 	cut   bool // it is cut off from all nodes
-	side  int  // it reaches only the nodes on the same side
+	side  int  // it reaches only the nodes with the same side
 
 	cfg  Config
 	open *opened
@@ -74,7 +74,7 @@ func (n *groupNode) sideOf() int {
 	return n.side
 }
 
-// apart reports whether the network lets nothing pass between two nodes.
+// apart reports whether two nodes cannot reach each other.
 func apart(a, b *groupNode) bool { return a.isCut() || b.isCut() || a.sideOf() != b.sideOf() }
 
 // part moves nodes to the other side of the network.
@@ -220,7 +220,7 @@ func (g *group) config(id string, founders []string) Config {
 	return cfg
 }
 
-// joined returns the configuration of a node with a transport.
+// joined returns the configuration of a node's replica, with a transport.
 func (g *group) joined(n *groupNode) Config {
 	g.t.Helper()
 	var err error
@@ -231,7 +231,7 @@ func (g *group) joined(n *groupNode) Config {
 	return n.cfg
 }
 
-// open opens the replica of a node, on its former folder if it had one. Without founders the
+// open opens the replica of a node, in its former folder if it had one. Without founders the
 // replica joins an existing group.
 func (g *group) open(id string, founders []string) *opened {
 	g.t.Helper()
@@ -312,8 +312,7 @@ func (g *group) barrier(leader, o *opened) {
 	}
 }
 
-// caughtUp waits until a replica has everything that was acknowledged, even if the leader changes
-// meanwhile.
+// caughtUp waits until a replica has every acknowledged row, even if the leader changes meanwhile.
 func (g *group) caughtUp(o *opened) {
 	g.t.Helper()
 	for ctx := wait(g.t); ; {

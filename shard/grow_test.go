@@ -16,8 +16,8 @@ import (
 	"cordwood/shard/replica"
 )
 
-// TestGrow adds two replicas to a shard with one. They need its segments, because its log was cut,
-// and because some rows were never in the log.
+// TestGrow adds two replicas to a shard with one. They must fetch its segments, because its log was
+// cut, and because some rows were never in the log.
 func TestGrow(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, nil, "n1")
@@ -50,7 +50,7 @@ func TestGrow(t *testing.T) {
 		}
 	}
 	if err := one.Change(wait(t), replica.Remove, "n1"); errs.CodeOf(err) != errs.IllegalState {
-		t.Errorf("the leader was removed by itself: %v", err)
+		t.Errorf("the leader removed itself: %v", err)
 	}
 
 	// The first replica stops. The others have everything, including the record of duplicates.
@@ -110,7 +110,7 @@ func TestFarBehind(t *testing.T) {
 		g.node(away.cfg.NodeID).setCut(false)
 		g.wantRows(away, 1, want...)
 		if _, err := tail.Next(wait(t), 1); errs.CodeOf(err) != errs.ShardNotReady {
-			t.Errorf("round %d: a tail goes on with %v although the rows came in another way", round, err)
+			t.Errorf("round %d: a tail continues with %v although the replica got the rows in files", round, err)
 		}
 		tail.Close()
 		if round == 0 {
@@ -130,9 +130,9 @@ func TestFarBehind(t *testing.T) {
 	g.wantRows(away, 1, want...)
 }
 
-// TestFarBehindAndAlone has a new leader whose only other member lacks entries that are no longer
-// in the log. The leader cannot commit and is not ready before this member has its state, and it
-// must give the state nevertheless.
+// TestFarBehindAndAlone has a new leader whose only other member needs entries that are no longer
+// in the log. The leader cannot commit and is not ready before this member has its state. It must
+// send the state nevertheless.
 func TestFarBehindAndAlone(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, func(_ string, cfg *Config) { cfg.TrailingBytes, cfg.trailing = 1, 1 }, "n1", "n2", "n3")
@@ -158,8 +158,8 @@ func TestFarBehindAndAlone(t *testing.T) {
 	g.wantRows(late, 1, append(want, "row-c")...)
 }
 
-// TestChangesTakeTurns checks that a change of the members waits for another one only until its own
-// deadline.
+// TestChangesTakeTurns checks that a change of the members waits for another change only until its
+// own deadline.
 func TestChangesTakeTurns(t *testing.T) {
 	t.Parallel()
 	s := openShard(t, testConfig(t))

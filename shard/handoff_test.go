@@ -40,7 +40,7 @@ func TestHandOver(t *testing.T) {
 					w.check(fmt.Sprint("after a move to ", shards))
 				}
 				if w.moves < 2 {
-					t.Errorf("%d moves came to their end", w.moves)
+					t.Errorf("%d moves were completed", w.moves)
 				}
 			})
 		}
@@ -85,12 +85,12 @@ func TestHandOverAppend(t *testing.T) {
 					w.check("between moves")
 					to := shards()
 					if w.move(to) && !slices.Equal(w.table().Shards(), to) {
-						t.Fatalf("after a move to %v rows are looked for in %v", to, w.table().Shards())
+						t.Fatalf("after a move to %v queries read %v", to, w.table().Shards())
 					}
 					w.check(fmt.Sprint("after a move to ", to))
 				}
 				if w.moves < moves+2 {
-					t.Errorf("%d moves came to their end", w.moves-moves)
+					t.Errorf("%d moves were completed", w.moves-moves)
 				}
 			})
 		}
@@ -132,7 +132,7 @@ func handOverTargetKilled(t *testing.T, mode string) {
 			t.Fatal(resp.Error)
 		}
 	}
-	w.reopen(3) // nothing of it may exist in memory only
+	w.reopen(3) // no row may exist in memory only
 	w.change(func(d *schemapb.Table) {
 		d.Id, d.Handoff, d.Placement = d.Handoff.TableId, nil, []*schemapb.Placement{{Epoch: 3, ShardId: 3}}
 	})

@@ -17,8 +17,8 @@ import (
 	"cordwood/shard/compaction"
 )
 
-// mergeWorld is a table, which merges rows or keeps them all, on shards of two nodes, beside a map
-// of its expected rows. It also plays the metadata: it says where the table is.
+// mergeWorld is a table on shards of two nodes, and a map of its expected rows. The table merges
+// rows or keeps them all. mergeWorld also plays the metadata: it decides where the table is.
 type mergeWorld struct {
 	*testNodes
 	t       *testing.T
@@ -27,8 +27,8 @@ type mergeWorld struct {
 	ids     uint64
 	seq     uint64
 	nonNull bool
-	narrow  uint32               // the last version in which b had integers, after it was widened
-	want    map[string][2]string // columns a and b by host and ts, and by a number if all rows are kept
+	narrow  uint32               // the last version in which b held integers, if b was widened
+	want    map[string][2]string // columns a and b by host and ts, or by a number if all rows are kept
 	moves   int
 }
 
@@ -82,7 +82,7 @@ func (w *mergeWorld) write() {
 	w.writeAs(w.def)
 }
 
-// writeAs writes as a router that knows the given definition, which may be an older one.
+// writeAs writes as a router that has the given definition, which may be outdated.
 func (w *mergeWorld) writeAs(def *schemapb.Table) {
 	w.t.Helper()
 	t := schema.FromProto(def)
@@ -256,9 +256,9 @@ func (w *mergeWorld) change(set func(d *schemapb.Table)) {
 	set(w.def)
 }
 
-// place moves the writes of a table that keeps all rows to other shards, without its rows. The
-// former shards may not learn of it, and then still take rows from routers that have not learned of
-// it either.
+// place moves the writes of a table that keeps all rows to other shards, but not its rows. The
+// former shards may not learn of it. Then they still take rows from routers that have not learned
+// of it either.
 func (w *mergeWorld) place(to []uint32) {
 	w.t.Helper()
 	before := w.def
@@ -319,7 +319,7 @@ func (w *mergeWorld) move(to []uint32) (ok bool) {
 	for _, id := range from {
 		w.handOver(&shardpb.HandOverRequest{ShardId: id, Begin: true})
 	}
-	if w.rng.IntN(4) == 0 { // what it has done is not known any more
+	if w.rng.IntN(4) == 0 { // the progress of the move is forgotten
 		w.write()
 		s := w.shard(from[0])
 		s.flush()

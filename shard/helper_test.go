@@ -24,7 +24,7 @@ import (
 
 const testShard = shardtest.Shard
 
-// Short names of what the tests use most.
+// Short names for what the tests use most.
 var (
 	def   = shardtest.Table
 	head  = shardtest.Header
@@ -58,7 +58,7 @@ type opened struct {
 }
 
 func testConfig(t testing.TB) Config {
-	// No compaction runs by itself, so that tests know which files exist.
+	// No compaction starts by itself, so that tests know which files exist.
 	busy := compaction.NewLimiter(0, 0)
 	if err := busy.Begin(context.Background()); err != nil {
 		t.Fatal(err)
@@ -139,7 +139,7 @@ func (o *opened) put(batches ...[]byte) (uint64, error) {
 	}
 	index, need, err = o.Write(context.Background(), batches, defs)
 	if len(need) > 0 {
-		return 0, fmt.Errorf("asked twice for %v", need)
+		return 0, fmt.Errorf("the shard asked twice for %v", need)
 	}
 	return index, err
 }

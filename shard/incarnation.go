@@ -25,7 +25,7 @@ const (
 	recoveringFileName = "RECOVERING"
 )
 
-// errRecovering is why a folder is not used.
+// errRecovering is the error for a folder whose recovery was interrupted.
 var errRecovering = errors.New("'cordwood recover' was interrupted in this folder: run it again for this shard; " +
 	"until then the replica is not opened, since other replicas may continue without it")
 
@@ -40,7 +40,7 @@ func FolderIncarnation(dir string) (incarnation uint32, recovered bool, err erro
 	}
 	incarnation, recovered, err = readIncarnation(dir)
 	if err == nil && incarnation > 0 && !recovered && replica.Fenced(filepath.Join(dir, store.RaftDirName)) {
-		// An older version wrote the folder; it had no such file.
+		// The folder was written by an older version, which had no such file.
 		return 0, false, fmt.Errorf("%s: %w", dir, errRecovering)
 	}
 	return incarnation, recovered, err
@@ -89,7 +89,7 @@ func (c *Config) checkIncarnation() error {
 		return nil
 	case have > c.Incarnation:
 		return fmt.Errorf("the folder holds a replica of incarnation %d of the shard, the cluster knows incarnation %d: "+
-			"if it was recovered on purpose, this node tells the cluster as soon as it can reach it",
+			"if it was recovered on purpose, wait until this node can report it to the cluster",
 			have, c.Incarnation)
 	case have > 0:
 		aside := fmt.Sprintf("%s.incarnation-%d", strings.TrimRight(c.Dir, "/"), have)
@@ -117,7 +117,8 @@ type Recovery struct {
 	Unfinished bool
 }
 
-// PeekCopy reads how far the replica in a shard's folder is. It changes nothing.
+// PeekCopy returns the last log entry and the incarnation of the replica in a shard's folder. It
+// changes nothing.
 func PeekCopy(dir string, id uint32) (Recovery, error) {
 	var r Recovery
 	var err error
@@ -136,7 +137,7 @@ func PeekCopy(dir string, id uint32) (Recovery, error) {
 		return r, err
 	}
 	if r.Before == 0 {
-		return r, fmt.Errorf("%s has no replica of a shard; give the folder of a shard", dir)
+		return r, fmt.Errorf("%s does not hold a replica of a shard; give the folder of a shard", dir)
 	}
 	st, _, err := manifest.Read(manifest.Config{FS: vfs.OS, Dir: dir, ShardID: id})
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -164,10 +165,10 @@ func Recover(dir string, id uint32, nodeID string) (Recovery, error) {
 	return r, nil
 }
 
-// recoverSteps is how many steps Recover has.
+// recoverSteps is the number of steps of Recover.
 const recoverSteps = 5
 
-// run takes the first steps of Recover. Tests take only some of them.
+// run takes the first steps of Recover. Tests interrupt Recover by taking fewer.
 func (r *Recovery) run(dir string, id uint32, nodeID string, steps int) error {
 	cfg := replica.RecoverConfig{Dir: filepath.Join(dir, store.RaftDirName), NodeID: nodeID}
 	st, _, err := manifest.Read(manifest.Config{FS: vfs.OS, Dir: dir, ShardID: id})

@@ -33,7 +33,7 @@ func TestInstallPowerCut(t *testing.T) {
 	boom := errors.New("the power is cut")
 	for n := 1; ; n += step {
 		if n > 300 {
-			t.Fatal("the history does not end")
+			t.Fatal("the test does not end")
 		}
 		id := fmt.Sprint("new", n)
 		node := g.addNode(id)
@@ -89,7 +89,7 @@ func TestInstallPowerCut(t *testing.T) {
 		g.stop(id)
 		o = g.open(id, nil)
 		if diff := cmp.Diff(want, o.rows(1)); diff != "" {
-			t.Errorf("operation %d: after a start: %s", n, diff)
+			t.Errorf("operation %d: after a restart: %s", n, diff)
 		}
 		if lost := o.Shard.store.Files.Lost.Load(); lost > 0 {
 			t.Errorf("operation %d: %d files were set aside", n, lost)

@@ -25,7 +25,7 @@ func (g *group) isolate(l *opened, voters ...string) time.Time {
 	return time.Now()
 }
 
-// acknowledged waits until the other side has elected a leader and acknowledged a batch, and then
+// acknowledged waits until a replica other than not leads and has acknowledged a batch, and then
 // sends the time.
 func (g *group) acknowledged(ctx context.Context, not *opened, data []byte) <-chan time.Time {
 	at := make(chan time.Time, 1)
@@ -60,7 +60,7 @@ func TestLease(t *testing.T) {
 			for ctx := wait(t); l.replica.IsLeader() && ctx.Err() == nil; {
 				asked := time.Since(cut)
 				if d, known := l.replica.Staleness(); known && l.replica.IsLeader() && d < asked-50*time.Millisecond {
-					t.Fatalf("%v after it was cut off it says that it is %v behind", asked, d)
+					t.Fatalf("%v after it was cut off the leader claims to be only %v behind", asked, d)
 				}
 				<-time.After(time.Millisecond)
 			}
@@ -97,7 +97,7 @@ func TestLearnerConfirmsNothing(t *testing.T) {
 			select {
 			case <-acked: // the other side continued
 			case <-wait(t).Done():
-				t.Fatal("nobody else leads")
+				t.Fatal("no other replica leads")
 			}
 			if _, err := l.ReadBarrier(wait(t)); err == nil {
 				t.Error("a deposed leader confirms a read")

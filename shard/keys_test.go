@@ -17,8 +17,8 @@ import (
 	"cordwood/shard/rules"
 )
 
-// TestKeysByUserSince checks that entries say how keys are forgotten once all nodes understand
-// that.
+// TestKeysByUserSince checks that entries contain the rule by which keys are forgotten once all
+// nodes understand that rule.
 func TestKeysByUserSince(t *testing.T) {
 	t.Parallel()
 	var version atomic.Uint32
@@ -67,7 +67,7 @@ func TestKeys(t *testing.T) {
 	s.mustPut(key(1), key(2))
 	see("m", "m")
 	if !s.store.Definitions.HasKey(column.KeyedBit|2, 7) || s.store.Definitions.HasKey(column.KeyedBit|3, 7) {
-		t.Error("HasKey tells something else")
+		t.Error("HasKey contradicts it")
 	}
 	later := rules.Entry{Kind: rules.KindDefine, Time: time.Now().Add(rules.KeyTTL + time.Minute).UnixNano()}
 	if _, err := s.Shard.replica.Propose(wait(t), rules.AppendEntry(nil, &later)); err != nil {
@@ -77,8 +77,9 @@ func TestKeys(t *testing.T) {
 	see("m", "m", "m")
 }
 
-// TestKeyWithAnotherBody: a request's key with another body is refused with 422 before anything
-// of it is appended, as long as the key is remembered; after a restart and a flush too.
+// TestKeyWithAnotherBody repeats a request's key with another body. It must be refused with 422
+// before anything of it is appended, as long as the key is remembered, also after a flush and a
+// restart.
 func TestKeyWithAnotherBody(t *testing.T) {
 	t.Parallel()
 	s := openShard(t, testConfig(t))
@@ -109,7 +110,7 @@ func TestKeyWithAnotherBody(t *testing.T) {
 	s.flush()
 	s = s.reopen()
 	refused()
-	s.mustPut(key(1, 8)) // the same body, divided in another way
+	s.mustPut(key(1, 8)) // the same body, split differently
 	if got := len(s.rows(1)); got != 2 {
 		t.Errorf("%d rows", got)
 	}

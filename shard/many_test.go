@@ -23,7 +23,7 @@ var (
 )
 
 // TestManyTables simulates minutes of many tables that each get a row a minute, with a flush every
-// five minutes, and logs what they cost (-v).
+// five minutes. It logs what they cost (-v).
 func TestManyTables(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes minutes")

@@ -43,14 +43,13 @@ func (s *Shard) Change(ctx context.Context, kind replica.ChangeKind, node string
 	return err
 }
 
-// endUnlogged makes all rows go through the log from now on, and makes the rows durable that did
-// not.
+// endUnlogged sends all further rows through the log, and makes the rows durable that bypassed it.
 func (s *Shard) endUnlogged(ctx context.Context) error {
 	if err := s.replica.CheckLeads(); err != nil {
 		return err
 	}
 	s.store.Tables.RequireLog(true)
-	// Without this entry there might be nothing of which to take a snapshot.
+	// A snapshot needs an applied entry, and there may be none without this one.
 	e := rules.Entry{Kind: rules.KindWrite, Time: s.clock.entryTime()}
 	if _, err := s.replica.Propose(ctx, rules.AppendEntry(nil, &e)); err != nil {
 		return err
@@ -129,10 +128,10 @@ func (s *Shard) watchDisk() {
 	}
 }
 
-// busiestTables is how many tables a report names.
+// busiestTables is the maximum number of tables in the statistics of a report.
 const busiestTables = 16
 
-// reportedDamage is how many damaged segments a report names.
+// reportedDamage is the maximum number of damaged segments in a report.
 const reportedDamage = 8
 
 // Report describes the state of this replica.
@@ -174,17 +173,18 @@ func (s *Shard) Report() *metapb.ReplicaReport {
 	return out
 }
 
-// highestEvery is how often the highest id of a table is looked up.
+// highestEvery is how often highestTable searches for the highest id.
 const highestEvery = 10 * time.Second
 
-// highest is the highest id of a table that a shard knows, and when it was looked up.
+// highest is the highest table id of a shard, and when it was looked up.
 type highest struct {
 	mu sync.Mutex
 	id uint64
 	at time.Time
 }
 
-// highestTable returns the highest id of a table that the shard has, or had recently.
+// highestTable returns the highest table id that the shard has had since it was opened. It is at
+// most highestEvery old.
 func (s *Shard) highestTable() uint64 {
 	h := &s.highest
 	h.mu.Lock()
@@ -197,11 +197,11 @@ func (s *Shard) highestTable() uint64 {
 	return h.id
 }
 
-// reportedAside is how many tables with rows set aside a report names.
+// reportedAside is the maximum number of tables with quarantined rows in a report.
 const reportedAside = 16
 
-// Warnings are texts about problems that an operator should fix. Every user may read them, so
-// tables are named by their ids.
+// Warnings returns texts about problems that an operator should fix. Every user may read them, so
+// they identify tables by their ids.
 func (s *Shard) Warnings() (out []string) {
 	out = s.store.Status.Warnings()
 	if s.replica.LogWaits() {

@@ -36,7 +36,7 @@ func (g *group) setBack(id, copied string) {
 
 // TestOldDisk restores an old copy of one replica's disk. This replica then elects a leader that
 // lacks entries which another replica acknowledged. The other replica must not discard them
-// silently: it ends, and does not open again before it is created again.
+// silently: it stops, and does not open again until it is created again.
 func TestOldDisk(t *testing.T) {
 	t.Parallel()
 	for _, flushed := range []bool{false, true} {
@@ -58,7 +58,7 @@ func TestOldDisk(t *testing.T) {
 				a.flush()
 				g.stop("a")
 			} else {
-				g.part(1, "a") // entries that are only in its log are known to be committed until the process ends
+				g.part(1, "a") // only a running process knows that entries which are only in its log are committed
 			}
 			g.stop("c")
 			g.setBack("c", old)
@@ -79,7 +79,7 @@ func TestOldDisk(t *testing.T) {
 				t.Fatal("it goes on")
 			}
 			if !strings.Contains(err.Error(), "went back in time") {
-				t.Errorf("it ends because of %v", err)
+				t.Errorf("the replica stopped because of %v", err)
 			}
 			if rows := a.rows(1); len(rows) != 2 || rows[1] != "two" {
 				t.Errorf("a shows %v", rows)
@@ -89,12 +89,12 @@ func TestOldDisk(t *testing.T) {
 				t.Errorf("the replica opens again: %v", err)
 			}
 			if why, err := raftlog.Diverged(filepath.Join(a.cfg.Dir, store.RaftDirName)); err != nil || why == "" {
-				t.Errorf("the folder says %q, %v", why, err)
+				t.Errorf("the folder has the reason %q, %v", why, err)
 			}
 			if diff := g.leader().rows(1); len(diff) != 6 {
-				t.Errorf("the others show %v", diff)
+				t.Errorf("the other replicas differ: %v", diff)
 			}
-			// Created again, it is a member again.
+			// A new replica in its place becomes a member again.
 			if err := os.RemoveAll(a.cfg.Dir); err != nil {
 				t.Fatal(err)
 			}
@@ -108,7 +108,7 @@ func TestOldDisk(t *testing.T) {
 	}
 }
 
-// TestRecoverCutShort ends 'recover' after each of its steps. The folder must not open before
+// TestRecoverCutShort interrupts 'recover' after each of its steps. The folder must not open until
 // 'recover' has been run again, so that there is never a second leader. Then it is the only replica
 // of the next incarnation.
 func TestRecoverCutShort(t *testing.T) {
@@ -163,7 +163,7 @@ func TestRecoverCutShort(t *testing.T) {
 		}
 		g.stop("a")
 	}
-	// The same with an older version, which wrote the log first and was ended after that.
+	// The same with an older version, which wrote the log first and was interrupted after that.
 	g.setBack("a", before)
 	if _, err := replica.Recover(replica.RecoverConfig{
 		Dir:    filepath.Join(a.cfg.Dir, store.RaftDirName),
@@ -173,6 +173,6 @@ func TestRecoverCutShort(t *testing.T) {
 	}
 	g.incarnation = 1
 	if _, err := Open(g.joined(a)); err == nil || !strings.Contains(err.Error(), "interrupted") {
-		t.Errorf("a folder that is half recovered opens: %v", err)
+		t.Errorf("a folder whose recovery was interrupted opens: %v", err)
 	}
 }

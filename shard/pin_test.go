@@ -14,7 +14,7 @@ import (
 	"cordwood/shard/segment"
 )
 
-// pinned is an open pin as its holder sees it.
+// pinned is an open pin as a client sees it.
 type pinned struct {
 	id, index uint64
 	segments  []segment.Meta
@@ -84,7 +84,7 @@ func TestPin(t *testing.T) {
 			len(p.segments), p.index, index)
 	}
 
-	// Rows that come later are not in the pin, and files that go stay for it.
+	// Later rows are not in the pin, and removed files stay for the pin.
 	o.mustPut(batch(head(1, 5, 3), "later"))
 	if err := o.DropTable(wait(t), 2); err != nil {
 		t.Fatal(err)
@@ -165,12 +165,12 @@ func TestReadSegmentFaults(t *testing.T) {
 	}
 }
 
-// until waits for a condition that becomes true by itself.
+// until waits until ok returns true.
 func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for ctx := wait(t); !ok(); {
 		if ctx.Err() != nil {
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("timed out waiting for %s", what)
 		}
 		<-time.After(time.Millisecond)
 	}

@@ -17,9 +17,9 @@ import (
 	"cordwood/shard/store"
 )
 
-// TestDamagedSegments damages one of two segments in several ways. Whether it is found at the
-// start, by a query or by Verify, queries that need it must fail and name it instead of returning
-// fewer rows. Everything else must continue, and a restored file must be read again.
+// TestDamagedSegments damages one of two segments in several ways. Whether the damage is found at
+// the start, by a query or by Verify, queries that need the segment must fail with its name instead
+// of returning fewer rows. Everything else must continue, and a restored file must be read again.
 func TestDamagedSegments(t *testing.T) {
 	t.Parallel()
 	change := func(f func(b []byte) []byte) func(path string) error {
@@ -43,7 +43,7 @@ func TestDamagedSegments(t *testing.T) {
 	tests := []struct {
 		name    string
 		damage  func(path string) error
-		atStart bool // whether it is found when the shard opens
+		atStart bool // whether the damage is found when the shard opens
 		want    string
 	}{
 		{"missing", os.Remove, true, "no such file"},
@@ -80,7 +80,7 @@ func TestDamagedSegments(t *testing.T) {
 			reg := prometheus.NewRegistry()
 			s.cfg.Registerer = reg
 			s = openShard(t, s.cfg)
-			// An engine that has never met the damaged file has nothing cached.
+			// An engine that has never read the damaged file has nothing of it in its cache.
 			ask := func(s *opened, table uint64, partial bool) (string, error) {
 				eng, err := engine.Open(engine.Config{
 					MemoryLimit: 256 << 20, Threads: 1, TempDir: t.TempDir(), Dirs: []string{s.cfg.Dir},
@@ -134,7 +134,7 @@ func TestDamagedSegments(t *testing.T) {
 					t.Errorf("stats: %v", st.Segments)
 				}
 				if n := gauged(t, reg, "cordwood_shard_segments_damaged"); n != 1 {
-					t.Errorf("the metric says %v", n)
+					t.Errorf("the metric is %v", n)
 				}
 				s = s.reopen()
 			}
@@ -152,13 +152,13 @@ func TestDamagedSegments(t *testing.T) {
 				t.Errorf("restored: %q, %v", got, err)
 			}
 			if _, err := os.Stat(path + store.DamagedSuffix); err == nil {
-				t.Error("the mark is still there")
+				t.Error("the segment is still marked as damaged")
 			}
 		})
 	}
 }
 
-// TestVerify finds damage that no query has met yet.
+// TestVerify finds damage that no query has found yet.
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	s := openShard(t, testConfig(t))
@@ -191,7 +191,7 @@ func TestVerify(t *testing.T) {
 	}
 	s.flush()
 	if names := s.files("segments"); len(names) != 1 {
-		t.Errorf("the table is gone, and %q are left", names)
+		t.Errorf("after the table was dropped, %q are left", names)
 	}
 }
 

@@ -14,9 +14,9 @@ import (
 	"cordwood/shard/server"
 )
 
-// TestNotReady checks the errors of a shard that is not ready. A read without a leader says so, and
-// how long it waited. A query that needs a damaged segment may be sent again, since other replicas
-// repair it.
+// TestNotReady checks the errors of a shard that is not ready. The error of a read without a leader
+// says so, and how long the read waited. A query that needs a damaged segment may be sent again,
+// since other replicas repair the segment.
 func TestNotReady(t *testing.T) {
 	g := newGroup(t, nil, "a", "b", "c")
 	l := g.leader()
@@ -24,13 +24,13 @@ func TestNotReady(t *testing.T) {
 	s := server.New(server.Config{Shards: server.Find(g.node(l.cfg.NodeID).get), Engine: engine})
 	err := scan(wait(t), s, &shardpb.ScanRequest{Table: def(1)})
 	if e := errs.From(err); e.Status() != 503 || e.RetryAfter == 0 {
-		t.Errorf("damage that other replicas mend: status %d, again after %s: %v", e.Status(), e.RetryAfter, err)
+		t.Errorf("damage that other replicas repair: status %d, retry after %s: %v", e.Status(), e.RetryAfter, err)
 	}
 	g.isolate(l, "a", "b", "c")
 	for ctx := wait(t); l.replica.Leader() != "" || l.Ready(); {
 		select {
 		case <-ctx.Done():
-			t.Fatal("the leader of nobody still leads")
+			t.Fatal("the leader without followers still leads")
 		case <-time.After(time.Millisecond):
 		}
 	}
@@ -41,13 +41,13 @@ func TestNotReady(t *testing.T) {
 	}
 }
 
-// scan asks the service for rows of the shard under test, and returns the error.
+// scan requests rows of the shard under test from the service, and returns the error.
 func scan(ctx context.Context, s shardpb.ShardServiceServer, req *shardpb.ScanRequest) error {
 	req.ShardId = testShard
 	return errs.FromGRPC(s.Scan(req, scanStream{ctx: ctx}))
 }
 
-// scanStream receives the answer of a scan, and drops it.
+// scanStream receives the answer of a scan, and discards it.
 type scanStream struct {
 	grpc.ServerStream
 	ctx context.Context

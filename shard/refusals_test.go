@@ -18,7 +18,7 @@ import (
 	"cordwood/shard/store"
 )
 
-// TestRefusals lists writes that are refused, and why.
+// TestRefusals checks which writes are refused, and with which errors.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	with := func(change func(*column.Header)) []byte {
@@ -122,7 +122,7 @@ func TestRefusals(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			// The good batch of the same write must not be appended either.
+			// The valid batch of the same write must not be appended either.
 			index, need, err := s.Write(context.Background(), [][]byte{batch(head(2, 9, 200), "sibling"), test.batch}, nil)
 			if index != 0 || !slices.Equal(need, test.need) {
 				t.Errorf("index %d, need %v, want need %v", index, need, test.need)

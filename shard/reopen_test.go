@@ -70,13 +70,13 @@ func TestDamagedShardIsTriedAgain(t *testing.T) {
 				select {
 				case err = <-failed:
 				case <-time.After(time.Minute):
-					t.Fatal("it waits for something that the one before it left locked")
+					t.Fatal("the second attempt waits for a lock of the first")
 				}
 				if !IsDamaged(err) {
 					t.Fatalf("opened with %v", err)
 				}
 				if left := openFiles(t, cfg.Dir); len(left) > 0 {
-					t.Errorf("it is not open, and these are: %q", left)
+					t.Errorf("the shard is not open, but these files are: %q", left)
 				}
 			}
 			if err := os.WriteFile(paths[0], sound, 0o600); err != nil {
@@ -91,7 +91,8 @@ func TestDamagedShardIsTriedAgain(t *testing.T) {
 }
 
 // TestDamageInFlushedEntries damages log entries whose rows are in segments, in the log of a
-// shard's only replica. The shard opens without them and has all rows, also when it opens again.
+// shard's only replica. The shard opens without them and has all rows, also when it is opened
+// again.
 func TestDamageInFlushedEntries(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t)

@@ -12,7 +12,7 @@ import (
 	"cordwood/shard/query"
 )
 
-// mergingDef is def(1) as a version that merges rows or keeps them all.
+// mergingDef returns def(1) with a version and options that make it merge rows or keep them all.
 func mergingDef(version uint32, options map[string]string) *schemapb.Table {
 	d := def(1)
 	d.Version, d.Options = version, options
@@ -21,7 +21,7 @@ func mergingDef(version uint32, options map[string]string) *schemapb.Table {
 
 // TestReplicasMergeAlike has three replicas that flush and compact at different times; one gets its
 // rows as files. Rows that were replaced before the table changed to append mode are gone on every
-// replica, and rows that were kept are there. Only the leader decides what has expired.
+// replica, and rows that were kept are there. Only the leader decides which rows have expired.
 func TestReplicasMergeAlike(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, func(_ string, cfg *Config) {
@@ -95,7 +95,7 @@ func TestReplicasMergeAlike(t *testing.T) {
 	for _, o := range g.followers(leader) {
 		g.barrier(leader, o)
 		if some, err := o.clock.expireBy(wait(t), time.Now()); some || err != nil {
-			t.Errorf("node %s, which does not lead, says what has expired: %v, %v", o.cfg.NodeID, some, err)
+			t.Errorf("node %s, which does not lead, expires rows: %v, %v", o.cfg.NodeID, some, err)
 		}
 	}
 	if some, err := leader.clock.expireBy(wait(t), time.Now()); !some || err != nil {

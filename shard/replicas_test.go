@@ -30,7 +30,7 @@ func TestThreeReplicas(t *testing.T) {
 		g.wantRows(o, 1, "a")
 		o.flush()
 		if len(o.files("segments")) == 0 {
-			t.Error("a follower flushed, and has no segments")
+			t.Error("a follower flushed, but has no segments")
 		}
 		_, err := o.put(batch(head(1, 9, 3), "c"))
 		if e := errs.From(err); e.Reason != errs.NotLeader || e.Leader != first.cfg.NodeID {
@@ -53,7 +53,7 @@ func TestThreeReplicas(t *testing.T) {
 	g.put(batch(head(1, 9, 4), "d"))
 	g.wantRows(second, 1, "a", "d")
 
-	// It comes back and follows. Leadership is transferred to it.
+	// The former leader returns and follows. Leadership is transferred to it.
 	back := g.open(first.cfg.NodeID, nil)
 	g.wantRows(back, 1, "a", "d")
 	g.wantRows(back, 2, "b")
@@ -68,8 +68,8 @@ func TestThreeReplicas(t *testing.T) {
 	}
 }
 
-// TestCutOffLeader cuts the leader off. The outcome of a write that it takes is unknown, and the
-// write takes effect at most once.
+// TestCutOffLeader cuts the leader off from the other replicas. The outcome of a write that it then
+// takes is unknown, and the write takes effect at most once.
 func TestCutOffLeader(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, nil, "n1", "n2", "n3")
@@ -83,7 +83,7 @@ func TestCutOffLeader(t *testing.T) {
 	}
 	next := g.leader()
 	if next.Shard == old.Shard {
-		t.Fatal("the leader that was cut off leads still")
+		t.Fatal("the leader that was cut off still leads")
 	}
 	g.put(batch(head(1, 9, 2), "b"))
 	n.setCut(false)
@@ -92,9 +92,9 @@ func TestCutOffLeader(t *testing.T) {
 	}
 }
 
-// TestUnreadyReplicaIsLeft checks that a query does not wait for a restarted replica that has not
-// caught up, because another one can answer. The error must make the caller ask other replicas.
-func TestUnreadyReplicaIsLeft(t *testing.T) {
+// TestUnreadyReplicaIsSkipped checks that a query does not wait for a restarted replica that has
+// not caught up, because another one can answer. The error must make the caller ask other replicas.
+func TestUnreadyReplicaIsSkipped(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, nil, "n1", "n2", "n3")
 	leader := g.leader()
@@ -142,7 +142,7 @@ func TestAnyReplica(t *testing.T) {
 		t.Errorf("a follower: %v", err)
 	}
 
-	// A table that is being moved to the shard: its rows are copied, but may be incomplete.
+	// Table 5 is being moved to the shard: its rows are copied, but may be incomplete.
 	copied := def(5)
 	copied.Placement[0].Epoch = 1
 	if _, _, err := leader.Write(wait(t), [][]byte{
@@ -176,23 +176,23 @@ func TestAnyReplica(t *testing.T) {
 		t.Errorf("a follower that is too far behind: %v, want to be sent to another one", err)
 	}
 	if err := scan(t.Context(), s, &shardpb.ScanRequest{Table: def(1)}); errs.ReasonOf(err) != errs.NotLeader {
-		t.Errorf("a follower where all is to be shown: %v", err)
+		t.Errorf("a follower and a query that needs all rows: %v", err)
 	}
 	g.stop(leader.cfg.NodeID)
 	g.stop(followers[1].cfg.NodeID)
 	if err := read(time.Hour); err != nil {
-		t.Errorf("a follower while nobody leads: %v", err)
+		t.Errorf("a follower without a leader: %v", err)
 	}
 	g.stop(o.cfg.NodeID)
 	g.open(o.cfg.NodeID, nil)
 	if err := read(time.Hour); err == nil || !strings.Contains(err.Error(), "not known how far behind") {
-		t.Errorf("a replica that has heard of nobody: %v", err)
+		t.Errorf("a replica that has heard from no leader: %v", err)
 	}
 }
 
-// TestFullDiskHandsOn fills the disk of the leader. Another replica must become leader and take
-// rows.
-func TestFullDiskHandsOn(t *testing.T) {
+// TestFullDiskTransfersLeadership fills the disk of the leader. Another replica must become leader
+// and take rows.
+func TestFullDiskTransfersLeadership(t *testing.T) {
 	t.Parallel()
 	var full sync.Map
 	g := newGroup(t, func(node string, cfg *Config) {
@@ -210,7 +210,7 @@ func TestFullDiskHandsOn(t *testing.T) {
 	select {
 	case <-changed:
 	case <-wait(t).Done():
-		t.Fatal("the leader stays")
+		t.Fatal("the leader did not change")
 	}
 	g.put(batch(head(1, 9, 2), "b"))
 	for _, o := range g.followers(nil) {
@@ -240,7 +240,7 @@ func TestRecover(t *testing.T) {
 		t.Errorf("recovered: %+v", got)
 	}
 	if _, recovered, err := FolderIncarnation(n3.cfg.Dir); err != nil || !recovered {
-		t.Errorf("the folder does not say that it was recovered (%v)", err)
+		t.Errorf("the folder has no record of its recovery (%v)", err)
 	}
 	if _, err := Open(g.joined(n3)); err == nil || !strings.Contains(err.Error(), "incarnation 2") {
 		t.Errorf("the replica of a later incarnation opens as the first one: %v", err)

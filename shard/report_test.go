@@ -7,8 +7,8 @@ import (
 	"cordwood/shard/rules"
 )
 
-// TestReportOfKeysAndReaders checks that a report says for how long the shard remembers keys, and
-// how many readers it has. The shard must not be retired before both are zero.
+// TestReportOfKeysAndReaders checks that a report contains for how long the shard remembers keys,
+// and how many readers it has. The shard must not be retired before both are zero.
 func TestReportOfKeysAndReaders(t *testing.T) {
 	t.Parallel()
 	s := openShard(t, testConfig(t))

@@ -18,8 +18,9 @@ func defineServer(s *opened) shardpb.ShardServiceServer {
 	})
 }
 
-// TestDefineTablesSeals tells a shard that the table's writes go elsewhere. Then it refuses writes
-// by the old definition, except batches that it already has, and reports which keys it took.
+// TestDefineTablesSeals sends a shard a definition that moves the table's writes elsewhere. Then
+// the shard refuses writes by the old definition, except batches that it already has, and reports
+// which keys it took.
 func TestDefineTablesSeals(t *testing.T) {
 	t.Parallel()
 	s := openShard(t, testConfig(t))

@@ -17,7 +17,7 @@ import (
 	"cordwood/shard/query/engine"
 )
 
-// tailReader reads the answers of a tail one by one.
+// tailReader reads the answers of a tail one after another.
 type tailReader struct {
 	t      *testing.T
 	stream interface {
@@ -25,7 +25,7 @@ type tailReader struct {
 	}
 }
 
-// next returns the next answer: the names of its columns, and the values of m.
+// next returns the names of the next answer's columns, and its values of column m.
 func (r *tailReader) next() (columns string, rows []string, err error) {
 	r.t.Helper()
 	var data []byte
@@ -59,7 +59,7 @@ func (r *tailReader) next() (columns string, rows []string, err error) {
 	return strings.Join(names, " "), rows, nil
 }
 
-// rows reads answers until there are as many rows as want has words.
+// rows reads answers until they have as many rows as want has words.
 func (r *tailReader) rows(want string) {
 	r.t.Helper()
 	var got []string
@@ -122,7 +122,7 @@ func TestTailService(t *testing.T) {
 	all.rows(strings.TrimSpace(strings.ReplaceAll(want, " ", " x ")))
 	since.rows(strings.TrimSpace(strings.ReplaceAll(want, " ", " x ")))
 
-	// A column that is added later is in the answers from then on.
+	// Answers contain a new column once it is added.
 	wider := def(1)
 	wider.Version = 2
 	wider.Columns = append(wider.Columns, &schemapb.Column{

@@ -53,7 +53,7 @@ func serve(t *testing.T, engine server.Engine, shards ...*Shard) shardpb.ShardSe
 	return shardpb.NewShardServiceClient(conn)
 }
 
-// fakeEngine answers with the request that it got.
+// fakeEngine answers with the request that it received.
 type fakeEngine struct {
 	err  error
 	emit [][]byte
@@ -107,7 +107,7 @@ func receive(t *testing.T, c shardpb.ShardServiceClient, req *shardpb.QueryReque
 	}
 }
 
-// TestShare checks that the engine is told for which user it works, on all calls that run SQL of
+// TestShare checks that the engine receives the user of the call, in all calls that run SQL of
 // clients.
 func TestShare(t *testing.T) {
 	t.Parallel()
@@ -311,7 +311,7 @@ func TestEngineOverShard(t *testing.T) {
 		t.Errorf("count: %s", got)
 	}
 
-	// A column is added whose name differs only in case from another one's.
+	// A column is added whose name differs from another one's only in case.
 	wider := def(1)
 	wider.Version = 2
 	wider.Columns = append(wider.Columns, &schemapb.Column{

@@ -1,9 +1,8 @@
 // Package shard implements a shard: a replicated log of column batches, the rows that are applied
 // from it, and the files to which they are flushed. DESIGN.md explains it.
 //
-// A shard never asks others: table definitions come with writes, and it never asks the metadata
-// group. It runs no SQL (package query does) and does not find the shard of a table (the router
-// does).
+// A shard never asks the metadata group: table definitions come with writes. It runs no SQL
+// (package query does) and does not find the shard of a table (the router does).
 //
 // Life cycle: Open reads the manifest, checks the segments and starts the replica, which replays
 // the log after the manifest's index in the background. WaitReady waits until that is done and this
@@ -57,7 +56,8 @@ type Shard struct {
 	schedule *schedule
 	handoffs *handoff.Copies
 
-	// changing holds a token during a Change, which may wait for other nodes: one at a time.
+	// changing holds a token during a Change. A Change may wait for other nodes, so a second one is
+	// refused.
 	changing chan struct{}
 	highest  highest
 
@@ -68,19 +68,19 @@ type Shard struct {
 	ending   ending
 }
 
-// ending makes the first of several calls close the shard, and the others wait for it.
+// ending closes the shard in the first of several calls; the others wait for the first.
 type ending struct {
 	begun atomic.Bool
 	ended chan struct{} // closed when the first call is done; err is set before
 	err   error
 }
 
-// Open opens or creates the shard in cfg.Dir and starts it; if that fails, it closes the Transport.
+// Open opens or creates the shard in cfg.Dir and starts it. If that fails, it closes the Transport.
 // It returns before the log is replayed; see WaitReady.
 //
 // If the manifest is damaged, or older than the oldest entry of the log, Open returns an error that
-// names the file. A missing or damaged segment is quarantined. Files of an interrupted flush are
-// removed; other unknown segment files are moved to lost+found.
+// contains the file's name. A missing or damaged segment is quarantined. Files of an interrupted
+// flush are removed; other unknown segment files are moved to lost+found.
 func Open(cfg Config) (*Shard, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("shard %d: config: %w", cfg.ID, err)
@@ -97,8 +97,8 @@ func Open(cfg Config) (*Shard, error) {
 	return s, nil
 }
 
-// newShard creates the components of a shard and connects them. Calls go down this list; a
-// component calls those above it through functions.
+// newShard creates the components of a shard and connects them. A component calls those below it in
+// this list directly, and those above it through functions.
 func newShard(cfg Config) *Shard {
 	s := &Shard{
 		cfg: cfg, segmentDir: filepath.Join(cfg.Dir, store.SegmentDirName), changing: make(chan struct{}, 1),
@@ -288,35 +288,35 @@ func (s *Shard) Compact(ctx context.Context) error { return s.store.Compactor.Ru
 func (s *Shard) Flush(ctx context.Context) error { return s.schedule.flush(ctx) }
 
 // Verify reads the segments of the given tables, or of all tables, completely, and quarantines
-// damaged segments. pace, if not nil, is called before each piece of n bytes is read. It may wait,
-// or end the work with an error. Verify returns how many segments were found damaged.
+// damaged segments. pace, if not nil, is called before each read of n bytes. It may wait, or end
+// the work with an error. Verify returns the number of damaged segments.
 func (s *Shard) Verify(tables []uint64, pace func(n int) error) (damaged int, err error) {
 	return s.store.Scrub.Verify(tables, 0, pace)
 }
 
-// Handoffs returns the copies of its tables that the shard makes in other shards.
+// Handoffs returns the copies that the shard makes of its tables in other shards.
 func (s *Shard) Handoffs() *handoff.Copies { return s.handoffs }
 
 // Write appends batches, all or none of them. When it returns an index, every row is on disk on a
-// majority of the replicas and in every ReadView from now on. Batches that had been appended before
-// are skipped, and count as appended.
+// majority of the replicas and in every later ReadView. Batches that had been appended before are
+// skipped, and count as appended.
 //
-// If need is not empty nothing was appended: the shard lacks the definitions of those tables, and
-// the caller sends them along in tables.
+// If need is not empty, nothing was appended, because the shard lacks the definitions of those
+// tables. The caller then repeats the write with the definitions in tables.
 //
-// An error carries a Reason (see package errs): with NotLeader, Busy, WrongEpoch, SchemaStale,
-// BadBatch and TableGone nothing was appended; with OutcomeUnknown the batches may have been, or
-// may yet be, and can be sent again as they are.
+// An error has a Reason (see package errs). With NotLeader, Busy, WrongEpoch, SchemaStale, BadBatch
+// and TableGone nothing was appended. With OutcomeUnknown the batches may have been appended, or
+// may be later; the caller can send them again unchanged.
 //
-// Nothing of batches and tables is kept or read once Write has returned.
+// Write does not use batches and tables after it has returned.
 func (s *Shard) Write(ctx context.Context, batches [][]byte,
 	tables []*schemapb.Table,
 ) (index uint64, need []uint64, err error) {
 	return s.writes.write(ctx, batches, tables)
 }
 
-// Pin flushes the shard and pins the segments that it then has: with all rows that
-// were acknowledged before the call, and perhaps some that were later.
+// Pin flushes the shard and pins the segments that it then has. They contain all rows that were
+// acknowledged before the call, and possibly some later ones.
 func (s *Shard) Pin(ctx context.Context) (*store.Pinned, error) {
 	if err := s.Flush(ctx); err != nil {
 		return nil, err
@@ -324,8 +324,8 @@ func (s *Shard) Pin(ctx context.Context) (*store.Pinned, error) {
 	return s.store.Readers.Pin()
 }
 
-// PinState flushes the shard and pins its durable state: the segments of State are in Segments.
-// Index is State's.
+// PinState flushes the shard and pins its durable state: Segments holds the segments of State, and
+// Index is the index of State.
 func (s *Shard) PinState(ctx context.Context) (*store.Pinned, error) {
 	if err := s.Flush(ctx); err != nil {
 		return nil, err
@@ -333,8 +333,8 @@ func (s *Shard) PinState(ctx context.Context) (*store.Pinned, error) {
 	return s.store.Ledger.Pin()
 }
 
-// MakeRoom removes the kept files of expired rows, and makes the shard flush soon, which allows it
-// to cut its log.
+// MakeRoom frees disk space: it removes the kept files of expired rows, and makes the shard flush
+// soon, after which the log can be cut.
 func (s *Shard) MakeRoom() {
 	s.store.Files.SweepExpired()
 	if s.store.Tables.Applied() > s.store.Tables.Flushed.Load() {

@@ -37,12 +37,12 @@ func (wr *writer) checkDisk(b *column.Batch) error {
 	}
 	wr.metrics.Busy.Inc()
 	return errs.New(errs.StorageUnavailable,
-		"shard %d: write: the disk of node %s is full up to its reserve, and no rows are taken until there is space; "+
+		"shard %d: write: the disk of node %s is full up to its reserve, and it takes no rows until there is space; "+
 			"delete data, shorten the ttl of tables, or enlarge the disk",
 		wr.cfg.ID, wr.cfg.NodeID).WithReason(errs.Busy).WithRetryAfter(5 * time.Second)
 }
 
-// guarded is fsys with a watchdog for the manifest and the directories: see DESIGN.md.
+// guarded returns fsys with a watchdog for the manifest and the directories: see DESIGN.md.
 func (c Config) guarded(fsys vfs.FS) vfs.FS {
 	return vfs.Guard(fsys, vfs.GuardConfig{
 		Fatal:    func(name string) bool { return strings.HasPrefix(filepath.Base(name), manifest.FileName) },

@@ -12,7 +12,7 @@ func (s *Shard) Stats(segments bool) *shardpb.ShardStats {
 }
 
 // StatsOf describes the shard and the given tables. State is the state of the replica in lower
-// case, followed by the error of the last flush if that failed.
+// case, followed by the error of the last flush if it failed.
 func (s *Shard) StatsOf(req *shardpb.StatsRequest) *shardpb.ShardStats {
 	r := s.replica.Stats()
 	out := &shardpb.ShardStats{

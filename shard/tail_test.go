@@ -59,7 +59,7 @@ func TestTailSeam(t *testing.T) {
 			}
 		})
 	}
-	// Tails start while rows arrive, one of them across a flush.
+	// Start tails while rows arrive, one of them across a flush.
 	var tails []*store.Tail
 	for range 5 {
 		for range writers * each / 8 {
@@ -169,7 +169,7 @@ func TestTailEnds(t *testing.T) {
 			slow.Close()
 			slow.Close()
 			if _, err := slow.Next(wait(t), 1); err == nil {
-				t.Error("a closed tail goes on")
+				t.Error("a closed tail returns rows")
 			}
 		})
 	}
@@ -203,13 +203,13 @@ func TestTailsShareMemory(t *testing.T) {
 	for i := range 60 {
 		o.mustPut(batch(head(1, 6, uint64(i+1)), strings.Repeat("y", 30)))
 		if waiting := o.store.Status.TailBytes(); waiting > 4*cfg.TailBytes {
-			t.Fatalf("%d bytes wait, the bound is %d", waiting, 4*cfg.TailBytes)
+			t.Fatalf("%d bytes wait, the limit is %d", waiting, 4*cfg.TailBytes)
 		}
 	}
 	o.mustPut(batch(head(2, 6, 100), "still here"))
 	group, err := quiet.Next(wait(t), 1<<20)
 	if err != nil || messages(t, group...)[0] != "still here" {
-		t.Errorf("the quiet tail got %v, %v", group, err)
+		t.Errorf("the tail with a short queue got %v, %v", group, err)
 	}
 	lost := 0
 	for _, g := range greedy {
@@ -218,7 +218,7 @@ func TestTailsShareMemory(t *testing.T) {
 		}
 	}
 	if lost == 0 {
-		t.Error("no greedy tail was given up")
+		t.Error("no tail with a long queue was ended")
 	}
 }
 
@@ -234,6 +234,6 @@ func TestTailWaits(t *testing.T) {
 	}()
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Errorf("error is %v, want that of the context", err)
+		t.Errorf("error is %v, want the error of the context", err)
 	}
 }

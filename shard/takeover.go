@@ -6,11 +6,11 @@ import (
 	"io"
 )
 
-// This file replaces this replica's state by the state of another replica, which package install
-// has fetched.
+// This file replaces the state of this replica with the state of another replica, which package
+// install has fetched.
 
-// Stage fetches the state that a snapshot of the leader describes, unless this replica has it. If
-// ctx ends, the work continues in the background.
+// Stage fetches the state that a snapshot of the leader describes, unless this replica already has
+// it. If ctx ends, the work continues in the background.
 func (f fsm) Stage(ctx context.Context, leader string, _ uint64, content []byte) error {
 	p, err := parseSnapshot(content)
 	if err != nil {
@@ -22,8 +22,8 @@ func (f fsm) Stage(ctx context.Context, leader string, _ uint64, content []byte)
 	return f.s.installer.Stage(ctx, leader, p.AppliedIndex)
 }
 
-// Restore takes over the state that a snapshot of another replica describes. Stage has fetched it,
-// perhaps before a restart. Restore runs between two Applies, or before all of them.
+// Restore adopts the state that a snapshot of another replica describes. Stage has fetched the
+// state, perhaps before a restart. Restore runs between two calls of Apply, or before all of them.
 func (f fsm) Restore(r io.Reader) error {
 	s := f.s
 	p, err := readSnapshot(r)

@@ -43,10 +43,10 @@ func TestSkipWAL(t *testing.T) {
 	see := func(want1, want2 []string) {
 		t.Helper()
 		if diff := cmp.Diff(want1, s.rows(1)); diff != "" {
-			t.Error("table without a log: " + diff)
+			t.Error("table with skip_wal: " + diff)
 		}
 		if diff := cmp.Diff(want2, s.rows(2)); diff != "" {
-			t.Error("table with a log: " + diff)
+			t.Error("table without skip_wal: " + diff)
 		}
 	}
 	write(batch(head(1, 9, 1), "a"), batch(head(2, 9, 2), "A"))
@@ -66,11 +66,12 @@ func TestSkipWAL(t *testing.T) {
 	write(batch(head(1, 9, 4), "lost"))
 	s = s.reopen()
 	see([]string{"a"}, []string{"A"})
-	// It has been in a segment, so the shard must know it although it is not in the log.
+	// The batch has been in a segment, so the shard must recognise it although it is not in the
+	// log.
 	write(batch(head(1, 9, 1), "a"), batch(head(2, 9, 2), "A"))
 	see([]string{"a"}, []string{"A"})
 
-	// If there are only such rows, they are flushed too.
+	// Such rows are flushed even if there are no others.
 	write(batch(head(1, 9, 5), "c"))
 	s.flush()
 	s = s.reopen()
@@ -125,7 +126,7 @@ func TestSkipWALBusy(t *testing.T) {
 	wg.Wait()
 	<-done
 	if n := len(s.rows(1)); n != writers*each {
-		t.Errorf("%d rows without a log, want %d", n, writers*each)
+		t.Errorf("%d unlogged rows, want %d", n, writers*each)
 	}
 	if diff := cmp.Diff(s.rows(2), s.rows(1)); diff != "" {
 		t.Error(diff)

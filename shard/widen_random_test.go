@@ -25,7 +25,7 @@ type changing struct {
 	t       *testing.T
 	r       *rand.Rand
 	o       *opened
-	history []*schemapb.Table // by version; writers may know any of them
+	history []*schemapb.Table // by version; a writer may have any of them
 	merging bool
 	filling bool // the table merges rows, and keeps the last value of each column that is not null
 	seq     uint64
@@ -37,7 +37,7 @@ type changingRow struct {
 	ts     int64
 	host   string
 	values map[uint32]any // float64 or string
-	gone   bool           // it deletes the rows with its identity
+	gone   bool           // the row deletes the rows with its identity
 }
 
 func (c *changing) now() *schemapb.Table { return c.history[len(c.history)-1] }
@@ -50,8 +50,8 @@ func (c *changing) change(edit func(d *schemapb.Table)) {
 	c.history = append(c.history, d)
 }
 
-// write writes some rows by one of the last versions of the definition. The times span a few
-// minutes, so that rows of a table that merges have equal identities.
+// write writes some rows with one of the last versions of the definition. The times span a few
+// minutes, so that some rows of a merging table have equal identities.
 func (c *changing) write() {
 	d := c.history[max(0, len(c.history)-1-c.r.IntN(3))]
 	table := schema.FromProto(d)
@@ -100,7 +100,7 @@ func (c *changing) write() {
 	c.seq++
 	h := head(d.Id, 9, c.seq)
 	h.SchemaVersion = d.Version
-	// The definition is sent along, or a newer one, or none.
+	// The definition is sent with the batch, or a newer one is, or none.
 	var defs []*schemapb.Table
 	if c.r.IntN(3) > 0 {
 		defs = append(defs, c.now())
@@ -223,7 +223,7 @@ func but(rows, others []string) []string {
 // TestChangingColumns writes, flushes, compacts and restarts a table in random order while its
 // columns are widened, renamed, dropped, added under names of former columns, and indexed. It
 // shares its files with tables whose columns have the same ids and names. Sometimes its rows cannot
-// be written to segments and are set aside.
+// be written to segments and are kept raw.
 func TestChangingColumns(t *testing.T) {
 	e := openTestEngine(t)
 	for seed := range uint64(16) {
@@ -237,7 +237,7 @@ func TestChangingColumns(t *testing.T) {
 		}
 		c.history = []*schemapb.Table{first}
 		var bad atomic.Uint64
-		c.o = spoiled(t, testConfig(t), &bad)
+		c.o = openUnwritable(t, testConfig(t), &bad)
 		c.o.stopCompactor()
 		others := []*schemapb.Table{
 			widening(2, 2, schemapb.Type_TYPE_INT32), widening(3, 2, schemapb.Type_TYPE_FLOAT64),
@@ -280,7 +280,7 @@ func TestChangingColumns(t *testing.T) {
 					if d.Columns[at].Type != schemapb.Type_TYPE_STRING {
 						d.Columns[at].Type = schemapb.Type_TYPE_INT32
 					}
-					d.MinWriterVersion = d.Version // a writer that still knows the old column is refused
+					d.MinWriterVersion = d.Version // a writer that still has the old column is refused
 				})
 				c.history = c.history[len(c.history)-1:]
 			case 3: // an index

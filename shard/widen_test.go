@@ -20,7 +20,7 @@ import (
 	"cordwood/shard/server"
 )
 
-// widening returns a table in which column n becomes wider with a newer version.
+// widening returns the definition of a table whose column n becomes wider with a newer version.
 func widening(id uint64, version uint32, n schemapb.Type) *schemapb.Table {
 	d := def(id)
 	d.Version = version
@@ -29,8 +29,7 @@ func widening(id uint64, version uint32, n schemapb.Type) *schemapb.Table {
 	return d
 }
 
-// numbersOf encodes a row for each number, with a definition's type of column n. A nil number is
-// null.
+// numbersOf encodes a row for each number. d defines the type of column n. A nil number is null.
 func numbersOf(d *schemapb.Table, session, seq uint64, at int64, numbers ...any) []byte {
 	var b column.Builder
 	t := schema.FromProto(d)
@@ -73,7 +72,7 @@ func (s queryStream) Send(c *shardpb.QueryChunk) error {
 	return err
 }
 
-// answers runs statements about a table in a shard, with the definition d.
+// answers runs statements on a table of a shard, with the definition d.
 func answers(t testing.TB, e *engine.Engine, o *opened, d *schemapb.Table, sql string) []string {
 	t.Helper()
 	var stream bytes.Buffer
@@ -117,7 +116,7 @@ func openTestEngine(t testing.TB) *engine.Engine {
 	return e
 }
 
-// TestWidening widens a column of integers to doubles. Batches of the narrower type come late.
+// TestWidening widens a column of integers to doubles. Batches of the narrower type arrive late.
 // Queries read memory and segments, with either definition.
 func TestWidening(t *testing.T) {
 	e := openTestEngine(t)
@@ -139,7 +138,8 @@ func TestWidening(t *testing.T) {
 	must(write(narrow, numbersOf(narrow, 9, 1, 1000, 1, 2, nil, 1<<53)))
 	o.flush()
 	must(write(narrow, numbersOf(narrow, 9, 2, 2000, 3)))
-	// The definition comes with the first batch that needs it, between two batches by the old one.
+	// The definition arrives with the first batch that needs it, between two batches of the old
+	// one.
 	must(write(wide, numbersOf(narrow, 9, 3, 3000, 4), numbersOf(wide, 9, 4, 4000, 2.5, 2),
 		numbersOf(narrow, 9, 5, 5000, -5)))
 	if err := write(wide, numbersOf(narrow, 9, 6, 6000, 1<<53+1)); err == nil ||
@@ -274,7 +274,7 @@ func TestNewIndex(t *testing.T) {
 	}
 	compact()
 	if again, _ := segments(); again[0] != ids[0] {
-		t.Errorf("segments %v were written once more", again)
+		t.Errorf("segments %v were rewritten again", again)
 	}
 	indexed.Version++
 	indexed.Columns[2].Index = nil
@@ -283,13 +283,13 @@ func TestNewIndex(t *testing.T) {
 	}
 	compact()
 	if again, _ := segments(); again[0] != ids[0] {
-		t.Errorf("segments %v were written once more for an index less", again)
+		t.Errorf("segments %v were rewritten after an index was dropped", again)
 	}
 }
 
 // TestWideningReplicas widens a column while a replica is stopped. The log that it missed is gone,
-// so it takes over files with both types, and the rows in memory by a snapshot. Its answers must
-// equal the leader's.
+// so it fetches files with both types, and the rows in memory by a snapshot. Its answers must equal
+// the leader's.
 func TestWideningReplicas(t *testing.T) {
 	t.Parallel()
 	e := openTestEngine(t)

@@ -51,8 +51,7 @@ func (wr *writer) write(ctx context.Context, batches [][]byte,
 	return index, need, err
 }
 
-// begin checks batches and definitions as far as that needs no state of the shard, and returns the
-// write.
+// begin does the checks of a write that need no state of the shard, and returns the write.
 func (wr *writer) begin(ctx context.Context, batches [][]byte, tables []*schemapb.Table) (*pending, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, errs.Wrap(errs.ContextCode(err), err, "shard %d: write", wr.cfg.ID)
@@ -110,7 +109,7 @@ func (wr *writer) writeLogged(ctx context.Context, p *pending) (index uint64, ne
 	return p.index, p.need, p.err
 }
 
-// enqueue adds a write to the queue if there is room for it in memory.
+// enqueue adds a write to the queue once there is memory for it.
 func (wr *writer) enqueue(ctx context.Context, p *pending) error {
 	if err := wr.awaitRoom(ctx, p, p.inflated); err != nil {
 		return err
@@ -125,8 +124,8 @@ func (wr *writer) enqueue(ctx context.Context, p *pending) error {
 }
 
 // defaultRoomWait is how long a write waits for memory in total before it is refused. A flush
-// usually frees some sooner than a refused client comes back, since a refusal asks the client to
-// wait for a second. The shard would be idle meanwhile.
+// usually frees memory sooner. A refused client would come back only after a second, and the shard
+// would be idle meanwhile.
 const defaultRoomWait = time.Second
 
 // roomCheck is how often a waiting write checks for memory that another shard freed.
@@ -168,8 +167,8 @@ func (wr *writer) notifyFreed() {
 	close(*wr.freed.Swap(&next))
 }
 
-// checkRoom refuses a write of size bytes if it would overfill the memtables, counting the writes
-// in flight. An empty shard takes a write of any size.
+// checkRoom refuses a write of inflated bytes if it would overfill the memtables, counting the
+// writes in flight. An empty shard takes a write of any size.
 func (wr *writer) checkRoom(inflated int64) error {
 	used, closing, ferr := wr.tables.Filling()
 	if used += wr.promised.Load(); used > 0 {
@@ -193,8 +192,8 @@ func (wr *writer) checkRoom(inflated int64) error {
 }
 
 // precheck refuses on the leader, before any work is done, what Apply would refuse. It also refuses
-// what Apply could not decode, because that would end every replica. A non-zero index means that
-// every batch was appended before.
+// batches that Apply could not decode, because those would stop every replica. A non-zero index
+// means that every batch was appended before.
 func (wr *writer) precheck(ctx context.Context, w *pending) (index uint64, need []uint64, err error) {
 	defs, err := rules.ParseTables(w.Tables)
 	if err != nil {
@@ -232,8 +231,8 @@ func (wr *writer) precheck(ctx context.Context, w *pending) (index uint64, need 
 	alone := !a.LogOnly && wr.replica.SoleMember()
 	w.unlogged = make([]bool, len(headers))
 	for i := range headers {
-		// Appended batches of a request with a key are in the log, since every replica must know
-		// them.
+		// The batches of a request with a key must be in the log, because every replica must
+		// recognise them.
 		w.unlogged[i] = a.Fresh[i] && !rules.Keyed(&headers[i]) && a.Known.Tables[headers[i].TableID].SkipWAL && alone
 	}
 	return 0, nil, wr.decode(ctx, w, a.Fresh, &a.Known)
@@ -287,9 +286,9 @@ func (wr *writer) notDecoded(i int, err error) error {
 		WithReason(errs.Busy).WithRetryAfter(time.Second)
 }
 
-// DropTable forgets a table and its rows. When it returns nil the drop is on disk on a majority and
-// no new ReadView has the table; its files are removed once they are not read any more. Dropping a
-// table that the shard does not know is not an error.
+// DropTable removes a table and its rows. When it returns nil, the drop is on disk on a majority of
+// the replicas and no new ReadView has the table; the files are removed once no View uses them.
+// Dropping a table that the shard does not know is not an error.
 func (s *Shard) DropTable(ctx context.Context, id uint64) error {
 	if s.store.Definitions.Dropped(id) {
 		return nil

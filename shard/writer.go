@@ -47,9 +47,9 @@ type pending struct {
 	mem     *memtable.Memtable
 	// unlogged reports which batches do not go through the log.
 	unlogged []bool
-	// waiting is when it began to wait for memory, or zero if it did not have to wait.
+	// waiting is when the write began to wait for memory, or zero if it did not wait.
 	waiting time.Time
-	// copied is done when the entry has a copy of the write.
+	// copied is done when the entry holds a copy of the write.
 	copied sync.WaitGroup
 
 	// Set before done is closed.

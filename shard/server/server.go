@@ -148,7 +148,7 @@ func (s *server) Analyze(ctx context.Context, req *shardpb.AnalyzeRequest) (*sha
 func (s *server) Query(req *shardpb.QueryRequest, stream grpc.ServerStreamingServer[shardpb.QueryChunk]) error {
 	ctx, q, leave := s.running.enter(query.WithShare(stream.Context(), req.Share), req)
 	defer leave()
-	out := newLively(stream)
+	out := newKeepalive(stream)
 	defer out.end()
 	err := s.query(ctx, q, req, watched{out, q})
 	if err == nil && req.Part && req.Stages {

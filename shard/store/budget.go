@@ -37,9 +37,9 @@ func (b *Budget) Add(bytes int64) {
 // Exhausted reports whether the memtables of all shards together leave no room for writes.
 func (b *Budget) Exhausted() bool { return b != nil && b.used.Load() >= b.limit }
 
-// share returns the smallest size at which a memtable should be flushed. There is no limit while
-// less than half of the budget is used. Above that it is half of an even share of what is used, so
-// that the largest memtable always exceeds it.
+// share returns the smallest size at which a memtable should be flushed. It returns math.MaxInt64
+// while less than half of the budget is used. Above that it returns half of the average use of a
+// shard, so that the largest memtable always exceeds it.
 func (b *Budget) share() int64 {
 	if b == nil {
 		return math.MaxInt64
@@ -57,7 +57,7 @@ type Space int32
 const (
 	// SpaceOK means that there is space for everything.
 	SpaceOK Space = iota
-	// SpaceLow means that work waits which needs space now to free more later.
+	// SpaceLow means that space should be left to work that frees more space later.
 	SpaceLow
 	// SpaceFull means that less than the reserve is free. Rows are refused, and only work that
 	// frees space is done.

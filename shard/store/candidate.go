@@ -30,7 +30,7 @@ func (cp *compactor) candidate(l *LiveSegment, now time.Time) (seg compaction.Se
 		c.Group.Table = l.TableID
 		d := cp.tables.State.Tables[l.TableID]
 		if ttl := cp.expiry.ttlOf(d); ttl > 0 && d.Merge == query.Append {
-			// The sooner it expires, the shorter the span: such a segment is not merged again.
+			// The sooner the segment expires, the shorter the span, so that it is not merged again.
 			c.MaxSpan = max(min(ttl, c.MinTime.Add(ttl).Sub(now))/4, 1)
 			c.Cut = len(cp.tables.erasOf(l.TableID)) == 0
 		}
@@ -47,10 +47,10 @@ type candidate struct {
 	now    time.Time
 
 	timed           bool  // a table with live rows was added, so times and days are set
-	lowDay, highDay int64 // of all rows
+	lowDay, highDay int64 // the days of all rows
 }
 
-// add adds a table's part of the segment; Tables.mu must be held.
+// add adds the rows of a table to the candidate; Tables.mu must be held.
 func (c *candidate) add(t segment.TableSpan) {
 	d := c.state.Tables[t.TableID]
 	if d == nil || c.state.Dead(t, c.l.Order) {
@@ -67,7 +67,7 @@ func (c *candidate) add(t segment.TableSpan) {
 	}
 }
 
-// span extends the times of the segment by the times of a table.
+// span extends the times of the candidate by the times of a table's rows.
 func (c *candidate) span(d *rules.Definition, t segment.TableSpan, unit int64) {
 	from, to := instant(t.MinTime, unit), instant(t.MaxTime, unit)
 	dayFrom, dayTo := floorDiv(t.MinTime, 86400*unit), floorDiv(t.MaxTime, 86400*unit)

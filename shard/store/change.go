@@ -5,9 +5,9 @@ import (
 	"cordwood/shard/rules"
 )
 
-// This file has the changes that the log makes. Each function is one entry of the log, or a part of
-// it, and takes effect under one lock, so that no reader sees half of it. Only the replica's apply
-// goroutine calls them; the only exception is linkUnlogged (unlogged.go).
+// This file contains the changes that the log makes. Each function applies one entry of the log, or
+// a part of it, under one lock, so that no reader sees half of it. Only the replica's apply
+// goroutine calls them, except linkUnlogged (unlogged.go).
 
 // DefinedAt is a definition in an entry, and how many of the entry's batches come before it.
 type DefinedAt struct {
@@ -57,8 +57,8 @@ func (tb *Tables) Link(a *Addition) (rows int, full bool) {
 	return rows, tb.grown(bytes)
 }
 
-// grown records the memory of the active memtable, and reports whether that is a reason to flush;
-// mu must be held.
+// grown records the memory of the active memtable, and reports whether the memtable should now be
+// flushed; mu must be held.
 func (tb *Tables) grown(bytes int64) bool {
 	tb.cfg.Budget.Add(bytes - tb.Mem.bytes)
 	tb.Mem.bytes = bytes
@@ -70,8 +70,8 @@ func (mt *memtables) large(flushBytes int64) bool {
 	return mt.bytes >= flushBytes || mt.Active.Rows() >= flushBytes/rowBytes
 }
 
-// defineUpTo takes over the definitions that come before a batch of the entry, and returns the
-// others; mu must be held.
+// defineUpTo adopts the definitions that come before a batch of the entry, and returns the others;
+// mu must be held.
 func (tb *Tables) defineUpTo(defs []DefinedAt, batch int) []DefinedAt {
 	for len(defs) > 0 && defs[0].Batches <= batch {
 		tb.define(defs[0].Definition)
@@ -98,7 +98,7 @@ func (tb *Tables) Drop(index, term uint64, e *rules.Entry) {
 	tb.AppliedIndex, tb.AppliedTerm = index, term
 }
 
-// Redefine takes over definitions that are newer than those known.
+// Redefine adopts the definitions that are newer than the known ones.
 func (tb *Tables) Redefine(index, term uint64, at int64, defs []*rules.Definition) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -110,8 +110,8 @@ func (tb *Tables) Redefine(index, term uint64, at int64, defs []*rules.Definitio
 }
 
 // Expire hides expired rows of tables if all rows of a segment or of a batch have expired.
-// Compaction removes the others. It does not affect rows that are written later, whatever their
-// time, because a table may get a longer ttl. order is the order of the next segment.
+// Compaction removes the others. Rows that are written later stay visible, whatever their time,
+// because a table may get a longer ttl. order is the order of the next segment.
 func (tb *Tables) Expire(index, term uint64, e *rules.Entry, order uint64) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -132,7 +132,7 @@ func (tb *Tables) Expire(index, term uint64, e *rules.Entry, order uint64) {
 	tb.AppliedIndex, tb.AppliedTerm = index, term
 }
 
-// SkipTo makes Apply skip the entries up to the last applied one, which are delivered again.
+// SkipTo makes Apply skip the entries up to the last applied one, because they are delivered again.
 func (tb *Tables) SkipTo() {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()

@@ -20,8 +20,8 @@ import (
 const (
 	// compactEvery is how often a shard looks for something to compact if it was not flushed.
 	compactEvery = time.Minute
-	// retryCompactionAfter is how long to wait before segments are tried again whose compaction
-	// failed.
+	// retryCompactionAfter is how long a segment is left out of compactions after a compaction of
+	// it has failed.
 	retryCompactionAfter = 10 * time.Minute
 )
 
@@ -36,7 +36,7 @@ type compactor struct {
 	ledger     *Ledger
 	scrub      *Scrubber
 	expiry     *Expiry
-	// crashes records the segments over which earlier processes died.
+	// crashes records the segments during whose compaction earlier processes crashed.
 	crashes *crashLog
 
 	// turn holds a token of the running compaction; only one runs. It guards failed, which has the
@@ -97,7 +97,7 @@ func (cp *compactor) Run(ctx context.Context) error {
 	}
 }
 
-// compact does the most useful compaction, and reports whether there was one.
+// compact runs the most useful compaction, and reports whether there was one.
 func (cp *compactor) compact(ctx context.Context) (did bool, err error) {
 	select {
 	case cp.turn <- struct{}{}:
@@ -108,7 +108,7 @@ func (cp *compactor) compact(ctx context.Context) (did bool, err error) {
 	if cp.cfg.Space() != SpaceOK || len(cp.pick()) == 0 {
 		return false, nil
 	}
-	if err := cp.ledger.commitPending(); err != nil { // otherwise segments would be merged that were merged already
+	if err := cp.ledger.commitPending(); err != nil { // an uncommitted edit may already have merged these segments
 		return false, fmt.Errorf("shard %d: compaction: %w", cp.cfg.ID, err)
 	}
 	if err := cp.cfg.Compaction.Begin(ctx); err != nil {
@@ -141,14 +141,14 @@ func (cp *compactor) compactPicked(ctx context.Context, picked []compaction.Segm
 		}
 	}()
 	if len(live) == 0 {
-		return false, nil // they were removed meanwhile
+		return false, nil // the segments were removed meanwhile
 	}
 	res, err := cp.run(ctx, job, live)
 	if err == nil {
 		err = cp.commit(res, live, generation)
 	}
 	if errors.Is(err, ErrReplaced) {
-		cp.cfg.Logger.Info("gave up a compaction", "error", err)
+		cp.cfg.Logger.Info("abandoned a compaction", "error", err)
 		return true, nil // there may be something else to do now
 	}
 	if err != nil {
@@ -322,7 +322,7 @@ func (cp *compactor) WakeCompactor() {
 	}
 }
 
-// TryAgain makes failed compactions be tried again at once.
+// TryAgain allows failed compactions to be tried again at once.
 func (cp *compactor) TryAgain() {
 	cp.turn <- struct{}{}
 	defer func() { <-cp.turn }()

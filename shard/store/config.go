@@ -34,11 +34,11 @@ type Config struct {
 	// FlushLogBytes is the size of the log at which it is flushed. The default value
 	// is 128 MiB.
 	FlushLogBytes int64
-	// FlushAge is how long a row stays in a memtable. The default value is 5 min.
+	// FlushAge is the maximum time that a row stays in a memtable. The default value is 5 min.
 	FlushAge time.Duration
-	// FlushIdle is how long no row must have arrived before a memtable of at least an eighth of
-	// FlushBytes is flushed. Its rows are then sorted and compressed while nothing else is to be
-	// done, and queries read them faster afterwards. The default value is 5 s.
+	// FlushIdle is the time without new rows after which a memtable of at least an eighth of
+	// FlushBytes is flushed. Its rows are then sorted and compressed while the shard is idle, and
+	// queries read them faster afterwards. The default value is 5 s.
 	FlushIdle time.Duration
 	// MemoryLimit is the size of all memtables, including frozen ones, at which writes are refused
 	// as Busy. The default value is four times FlushBytes.
@@ -64,18 +64,18 @@ type Config struct {
 	// own limit: half a CPU and 64 MiB a second.
 	Compaction *compaction.Limiter
 	// TTL returns the present ttl of a table. It is called for every table once every FlushAge. By
-	// default only the table's option counts.
+	// default, the ttl is the table's option.
 	TTL func(*schema.Table) schema.TTL
 
 	// Time.
 
 	// Now returns the time of the machine's clock; tests set it. The default value is time.Now.
 	Now func() time.Time
-	// Monotonic returns how much time has passed since some moment. Nobody can set this clock. The
+	// Monotonic returns the time since some fixed moment, by a clock that cannot be set. The
 	// default value is the monotonic clock of the process, or derived from Now if that is set.
 	Monotonic func() time.Duration
-	// Seen is the last time that the clock of the node showed before this process started, as far
-	// as that is known; see clock.go.
+	// Seen is the last known time of the node's clock from before this process started, or zero;
+	// see clock.go.
 	Seen time.Time
 
 	// The machine.
@@ -88,9 +88,9 @@ type Config struct {
 	Space func() Space
 	// Logger receives messages for operators. The default value discards them.
 	Logger *slog.Logger
-	// FailStop is called if the replica has failed permanently, or a sync of the manifest or of a
-	// directory has failed; the process should exit without closing anything.
+	// FailStop is called if the replica has failed permanently, or if a sync of the manifest or of
+	// a directory has failed. The process should then exit without closing anything.
 	FailStop func(error)
-	// BeforeWrite, if set, is called before a table is written to a segment; tests panic in it.
+	// BeforeWrite, if set, is called before a table is written to a segment. Tests panic in it.
 	BeforeWrite func(table uint64)
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // CopySource is a table whose rows are being copied to other shards. Its segments are not compacted
-// meanwhile, because their order shows what was written since some moment, and compaction would
-// change it.
+// during the copy, because their order shows which rows were written after a given moment, and
+// compaction would change it.
 type CopySource struct {
 	tables  *Tables
 	table   uint64
@@ -27,8 +27,7 @@ func (rd *Readers) CopySource(table uint64) *CopySource {
 	return c
 }
 
-// Changed returns a channel that gets an element when the log has a new definition of the table or
-// drops it.
+// Changed returns a channel that gets an element when a log entry redefines or drops the table.
 func (c *CopySource) Changed() <-chan struct{} { return c.changed }
 
 // Close allows the segments of the table to be compacted again.
@@ -50,7 +49,7 @@ func (s copySources) notify(table uint64) {
 	}
 }
 
-// have reports whether a segment has rows of a table that is being copied.
+// have reports whether a segment contains rows of a table that is being copied.
 func (s copySources) have(l *LiveSegment) bool {
 	for c := range s {
 		if l.Span(c.table).Rows > 0 {

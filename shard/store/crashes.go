@@ -19,9 +19,9 @@ const (
 )
 
 const (
-	// After crashesAlone crashes of the process during some work, the work is done separately from
-	// other work, after crashesPostponed crashes only when the next attempt is due, and after
-	// crashesFinal crashes not at all.
+	// The number of crashes during some work after which the work is done separately from other
+	// work (crashesAlone), only when the next attempt is due (crashesPostponed), and not at all
+	// (crashesFinal).
 	crashesAlone     = 1
 	crashesPostponed = 2
 	crashesFinal     = 3
@@ -38,7 +38,7 @@ type crashLog struct {
 	path string
 	log  *slog.Logger
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	page crashPage
 }
 
@@ -117,7 +117,7 @@ func (d *crashLog) count(id uint64) int {
 	return d.page.Deaths[id]
 }
 
-// suspects returns the work during which the process crashed at least n times.
+// suspects returns the work during which the process crashed at least times times.
 func (d *crashLog) suspects(times int) (ids []uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -5,13 +5,13 @@ import (
 	"cordwood/shard/memtable"
 )
 
-// NoMemory is the error for a batch for which the system has no memory.
+// NoMemory is the error for a batch that does not fit into the memory of the system.
 type NoMemory struct{ error }
 
 func (e NoMemory) Unwrap() error { return e.error }
 
-// DecodeInto decodes a batch into the memory of a memtable, to which the caller must have a
-// reference. The error is noMemory if there is no memory.
+// DecodeInto decodes a batch into the memory of a memtable. The caller must hold a reference to the
+// memtable. The error is a NoMemory if the system has no memory.
 func DecodeInto(m *memtable.Memtable, data []byte) (*column.Batch, error) {
 	return DecodeLent(m, nil, 0, data)
 }

@@ -11,8 +11,8 @@ import (
 	"cordwood/shard/rules"
 )
 
-// Definitions answers questions about the table definitions in the log, and what they imply for
-// batches. Each answer is taken under the lock, so it is consistent.
+// Definitions answers questions about the table definitions in the log, and what they mean for
+// batches. Each answer is computed under the lock, so it is consistent.
 type Definitions struct{ tables *Tables }
 
 // Table returns the version of the definition that the replica has applied, and the epoch in which
@@ -76,12 +76,12 @@ func (df *Definitions) TookOver(tableID uint64) bool {
 	return d != nil && d.Writable().Epoch > 1
 }
 
-// admitted is the rules' answer about a write before it is proposed.
+// admitted is the decision of the rules about a write before it is proposed.
 type admitted struct {
 	Need  []uint64 // tables whose definitions are missing
 	Fresh []bool   // by batch: whether it was not appended before
 	Some  bool     // whether any batch is fresh
-	// Known has the definitions of the tables of fresh batches. The definitions are immutable,
+	// Known contains the definitions of the tables of fresh batches. The definitions are immutable,
 	// unlike the maps of the state.
 	Known   rules.Admission
 	Index   uint64
@@ -145,7 +145,7 @@ func (tb *Tables) Gone(tableIDs ...uint64) error {
 	return nil
 }
 
-// Outdated returns an error if the shard knows a newer definition of one of the tables. A router
+// Outdated returns an error if the shard has a newer definition of one of the tables. A router
 // without access to the metadata may have an old definition. It would search for the newest rows in
 // former shards, or lack new columns.
 func (tb *Tables) Outdated(tables []*schemapb.Table) error {

@@ -16,8 +16,8 @@ import (
 // their mode. While such rows are in memory, a cut in the memtable marks the change. A flush writes
 // them to separate files, and the manifest records the era.
 
-// define takes over a definition if it is newer than the known one. The apply goroutine calls it;
-// mu must be held.
+// define adopts a definition if it is newer than the known one. The apply goroutine calls it; mu
+// must be held.
 func (tb *Tables) define(d *rules.Definition) {
 	old := tb.State.Tables[d.ID]
 	tb.State.Define(d)
@@ -74,8 +74,8 @@ func (tb *Tables) mergingOfSegments() (out []manifest.Merging) {
 	return out
 }
 
-// stage is a part of a flush in which each table has one merge mode, and the tables whose era ends
-// with it.
+// stage is a part of a flush in which each table has one merge mode. It lists the tables whose era
+// ends with it.
 type stage struct {
 	rows map[uint64]*flushTable
 	ends map[uint64]query.Merge
@@ -110,7 +110,7 @@ func (fl *Flusher) stages(todo []*frozen) []stage {
 	return out
 }
 
-// addPart adds batches of a table to a stage, unless there are none; mu must be held.
+// addPart adds batches of a table to a stage if there are any; mu must be held.
 func (fl *Flusher) addPart(to stage, id uint64, t *flushTable, batches []*column.Batch, merge query.Merge) {
 	if len(batches) == 0 {
 		return
@@ -152,7 +152,7 @@ func collectRows(todo []*frozen) (rows map[uint64]*flushTable, cuts map[uint64][
 	return rows, cuts, most
 }
 
-// writeStages writes the rows of a flush. It records in the edit the new files and eras. It also
+// writeStages writes the rows of a flush, and records the new files and eras in the edit. It also
 // returns the tables whose files cannot be written, with the reasons. After an error the edit still
 // lists the files that were written.
 func (fl *Flusher) writeStages(stages []stage, edit *manifest.Edit) (faults map[uint64]string, err error) {
@@ -167,7 +167,7 @@ func (fl *Flusher) writeStages(stages []stage, edit *manifest.Edit) (faults map[
 		if len(st.ends) == 0 {
 			continue
 		}
-		next := fl.files.IDs.Upcoming() // above all files of this era, but not above those of the next
+		next := fl.files.IDs.Upcoming() // above all files of this era, but not above the files of the next one
 		fl.tables.mu.RLock()
 		for id, merge := range st.ends {
 			if _, ok := eras[id]; !ok {

@@ -11,22 +11,22 @@ import (
 	"cordwood/shard/segment"
 )
 
-// Files whose rows have all expired are kept beside the segments for a day. If the rows expired by
-// mistake, for example because of a ttl that was too short, they can be written again. These files
-// are removed first when disk space is short. FORMAT.md describes their names.
+// Files whose rows have all expired are kept for a day, in a separate folder. If the rows expired
+// by mistake, for example because of a ttl that was too short, they can be written again. These
+// files are removed first when disk space is short. FORMAT.md describes their names.
 const (
 	expiredDirName = "expired"
 	expiredMark    = ".expired-"
 	expiredHour    = "2006010215"
 	expiredTTL     = 24 * time.Hour
-	// expiredShare is the part of the bytes in live segments that these files may take.
-	// expiredLeast is what they may take in any case.
+	// Kept files of expired rows may take 1/expiredShare of the bytes in live segments, and in any
+	// case expiredLeast bytes.
 	expiredShare = 4
 	expiredLeast = 64 << 20
 )
 
-// expiredWhole reports whether a segment has no live rows because its rows expired, as opposed to
-// only dropped tables; mu must be held.
+// expiredWhole reports whether a segment has no live rows because its rows expired, and not only
+// because tables were dropped; mu must be held.
 func (tb *Tables) expiredWhole(l *LiveSegment) bool {
 	spans := l.Tables
 	if !l.Shared() {
@@ -45,7 +45,8 @@ func (tb *Tables) expiredWhole(l *LiveSegment) bool {
 	return some
 }
 
-// keepExpired moves the file of a dead segment aside, and reports whether it did.
+// keepExpired moves the file of a dead segment to the folder of expired files, and reports whether
+// it did.
 func (sf *SegmentFiles) keepExpired(l *LiveSegment) bool {
 	dir := filepath.Join(sf.cfg.Dir, expiredDirName)
 	if sf.cfg.Space() != SpaceOK || sf.cfg.FS.MkdirAll(dir) != nil {
@@ -60,7 +61,7 @@ func (sf *SegmentFiles) keepExpired(l *LiveSegment) bool {
 }
 
 // SweepExpired removes files of expired rows that are older than a day or take too much space, the
-// oldest first. If disk space is short it removes all.
+// oldest first. If disk space is short, it removes all of them.
 func (sf *SegmentFiles) SweepExpired() {
 	sf.expiredMu.Lock()
 	defer sf.expiredMu.Unlock()

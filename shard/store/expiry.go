@@ -20,7 +20,7 @@ type Expiry struct {
 }
 
 // Expirable returns the cutoffs of the tables that have something to remove: a whole segment, a
-// whole batch, or row groups or half of the rows of a segment, which compaction then rewrites.
+// whole batch, or so many rows of a segment that compaction rewrites it.
 func (lt *Expiry) Expirable(now time.Time) (cutoffs []rules.Cutoff) {
 	lt.tables.mu.RLock()
 	defs := slices.Collect(maps.Values(lt.tables.State.Tables))
@@ -61,12 +61,12 @@ func (lt *Expiry) hasExpired(d *rules.Definition, before int64) bool {
 	return yes
 }
 
-// overdueShare is the part of the ttl by which the expired rows of a table in a shared file may be
-// late, so that a file is not rewritten for each of its tables.
+// overdueShare limits how often a shared file is rewritten: the expired rows of a table may stay in
+// it for 1/overdueShare of the ttl.
 const overdueShare = 8
 
-// overdue reports whether the expired rows of a table in a shared file are that late. newest is the
-// time index of the newest of them.
+// overdue reports whether the expired rows of a table have been in a shared file for too long.
+// newest is the time index of the newest of them.
 func (lt *Expiry) overdue(d *rules.Definition, newest int64, now time.Time) bool {
 	index := d.TimeIndex()
 	if index == nil {
@@ -77,8 +77,8 @@ func (lt *Expiry) overdue(d *rules.Definition, newest int64, now time.Time) bool
 }
 
 // deadRows returns how many rows of a segment of one table are in row groups that expired before a
-// time. It returns 0 if the rest expires within a flush interval, because the file is then removed
-// as a whole.
+// time. It returns 0 if the other rows expire within a flush interval, because the file is then
+// removed as a whole.
 func (lt *Expiry) deadRows(l *LiveSegment, before int64, index schema.Type) (rows int64) {
 	interval := lt.cfg.FlushAge.Seconds() * float64(index.UnitsPerSecond())
 	if float64(l.MaxTime)-float64(before) < interval {
@@ -101,8 +101,8 @@ func (lt *Expiry) deadRows(l *LiveSegment, before int64, index schema.Type) (row
 	return rows
 }
 
-// hasExpiredWhole answers hasExpired as far as that is possible without reading files. partly are
-// the segments that have to be read, each with a reference.
+// hasExpiredWhole answers hasExpired as far as that is possible without reading files. partly
+// contains the segments that have to be read, each with a reference.
 func (lt *Expiry) hasExpiredWhole(d *rules.Definition, before int64) (yes bool, partly []*LiveSegment) {
 	lt.tables.mu.RLock()
 	defer lt.tables.mu.RUnlock()

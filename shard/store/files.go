@@ -26,7 +26,7 @@ type segmentIDs struct {
 	writing map[uint64]struct{}
 }
 
-// Take returns the next id, for a file to be written.
+// Take returns the next id, for a new file.
 func (s *segmentIDs) Take() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +62,8 @@ func (s *segmentIDs) Upcoming() uint64 {
 	return s.next
 }
 
-// reserved returns the ids that are being written, without the ids of the given segments.
+// reserved returns the ids that are being written, except the ids of the given segments, and the
+// next id.
 func (s *segmentIDs) reserved(but []segment.Meta) (ids []uint64, next uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,7 +119,7 @@ func (sf *SegmentFiles) sweep(st *manifest.State) error {
 	}
 	sf.SweepExpired()
 	if len(st.Garbage) > 0 {
-		// The next edit of the manifest records that they are gone.
+		// The next edit of the manifest records that the files are gone.
 		return sf.cfg.FS.SyncDir(sf.segmentDir)
 	}
 	return nil
@@ -154,7 +155,7 @@ func (sf *SegmentFiles) sweepFile(st *manifest.State, name, lost string) error {
 	return nil
 }
 
-// sweepLost removes what has been in lost+found for lostTTL.
+// sweepLost removes files that have been in lost+found for lostTTL.
 func (sf *SegmentFiles) sweepLost(dir string) error {
 	names, err := sf.cfg.FS.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -254,7 +255,7 @@ func (sf *SegmentFiles) copyRaw(raw *segment.Raw) (*memtable.Memtable, error) {
 		}
 		if err != nil {
 			mem.Unref()
-			return nil, fmt.Errorf("set rows of table %d aside: %w", raw.TableID, err)
+			return nil, fmt.Errorf("keep rows of table %d in memory: %w", raw.TableID, err)
 		}
 		own.Batches = append(own.Batches, b)
 	}

@@ -20,11 +20,11 @@ type Flusher struct {
 	tables     *Tables
 	files      *SegmentFiles
 	ledger     *Ledger
-	// crashes records the tables over which earlier processes died.
+	// crashes records the tables during whose flush earlier processes crashed.
 	crashes *crashLog
 
 	mu sync.Mutex // held while frozen memtables are flushed; see doc.go
-	// retry is when rows that are set aside may be tried again, by table. A missing table was not
+	// retry is when the raw rows of a table may be tried again. A table that is missing was not
 	// tried since the process started. mu guards it.
 	retry map[uint64]time.Time
 }
@@ -56,9 +56,9 @@ func (fl *Flusher) Flush() error {
 	}
 }
 
-// writeSegments writes the rows of frozen memtables to segments and returns the edit that makes
-// them live. When it returns, the names are durable. It sets aside rows that cannot be written as a
-// segment, so that they block nothing else. After an error it removes its files.
+// writeSegments writes the rows of frozen memtables to segments and returns the edit that makes the
+// segments live. When it returns, the file names are durable. Rows that cannot be written as a
+// segment go to raw segments, so that they block nothing else. After an error it removes its files.
 func (fl *Flusher) writeSegments(todo []*frozen) (*pendingEdit, error) {
 	postponed := fl.postponed()
 	for {
@@ -74,7 +74,7 @@ func (fl *Flusher) writeSegments(todo []*frozen) (*pendingEdit, error) {
 	}
 }
 
-// tryWrite does one attempt of writeSegments. It writes the rows of postponed tables to raw
+// tryWrite makes one attempt of writeSegments. It writes the rows of postponed tables to raw
 // segments, and returns further tables whose rows cannot be written, with the reasons. In that case
 // it has to be called again, because all rows of a table must go into the same kind of segment.
 func (fl *Flusher) tryWrite(todo []*frozen,

@@ -29,7 +29,7 @@ type Ledger struct {
 	mu         sync.Mutex // guards everything below
 	manifest   *manifest.Manifest
 	broken     bool           // the manifest has to be reopened
-	pending    []*pendingEdit // in the order in which they were begun
+	pending    []*pendingEdit // in the order in which they began
 	generation uint64         // how often the state was replaced by another replica's
 	unswept    bool           // the manifest lists garbage that sweep has removed
 }
@@ -45,8 +45,8 @@ func (lg *Ledger) State() *manifest.State {
 	return lg.manifest.State()
 }
 
-// pendingEdit is an edit of the manifest that was begun. Until it is known to be on disk, its
-// segments must be neither removed nor written again.
+// pendingEdit is an edit of the manifest whose commit has begun. Until it is known to be on disk,
+// its segments must be neither removed nor written again.
 type pendingEdit struct {
 	edit *manifest.Edit
 	n    int // how many frozen memtables it covers
@@ -56,7 +56,7 @@ type pendingEdit struct {
 	raws map[uint64]loadedRaw
 }
 
-// forget releases what an edit was to publish if it will not be committed.
+// forget releases the raw segments of an edit that will not be committed.
 func (u *pendingEdit) forget() {
 	for _, r := range u.raws {
 		r.mem.Unref()
@@ -64,8 +64,8 @@ func (u *pendingEdit) forget() {
 	u.raws = nil
 }
 
-// commit makes an edit durable and publishes its changes to new views. If the edit could not be
-// begun, its files are removed. After any other error it will be committed again.
+// commit makes an edit durable and publishes its changes to new views. If the commit could not
+// begin, the edit's files are removed. After any other error the edit will be committed again.
 func (lg *Ledger) commit(u *pendingEdit) error {
 	lg.mu.Lock()
 	defer lg.mu.Unlock()
@@ -83,7 +83,7 @@ func (lg *Ledger) commit(u *pendingEdit) error {
 	return lg.commitPendingLocked()
 }
 
-// ErrReplaced is the error of work on segments that are no longer the shard's.
+// ErrReplaced is the error of work on segments that are no longer live.
 var ErrReplaced = errors.New("the input segments were replaced meanwhile, by an earlier edit of the manifest " +
 	"or by the state of another replica")
 
@@ -105,7 +105,7 @@ func (lg *Ledger) GenerationNow() uint64 {
 	return lg.generation
 }
 
-// commitPending commits the edits that were begun.
+// commitPending commits the pending edits.
 func (lg *Ledger) commitPending() error {
 	lg.mu.Lock()
 	defer lg.mu.Unlock()
@@ -122,7 +122,7 @@ func (lg *Ledger) commitPendingLocked() error {
 		}
 		if err := lg.manifest.Commit(u.edit); err != nil {
 			lg.broken = true
-			u.edit.Swept = false // otherwise, if it is on disk, the segments that it removed would not be listed as garbage
+			u.edit.Swept = false // if this edit is on disk nevertheless, the segments that it removed must be listed as garbage
 			return err
 		}
 		lg.pending = lg.pending[1:]

@@ -39,7 +39,7 @@ func (m *Memory) Settled() bool {
 	return tb.flushErr == nil && len(tb.Mem.frozen) == 0 && tb.Mem.Active.Empty() && tb.AppliedIndex <= tb.Flushed.Load()
 }
 
-// OnlyUnlogged reports whether there are rows, but no row that this process got from the log.
+// OnlyUnlogged reports whether there are rows, but none that this process got from the log.
 func (m *Memory) OnlyUnlogged() bool {
 	tb := m.tables
 	tb.mu.RLock()
@@ -55,8 +55,8 @@ func (m *Memory) Size() int64 {
 	return tb.Mem.size()
 }
 
-// FlushReason returns why the shard should be flushed now, or "". logBytes is the size of the log
-// after the manifest's index.
+// FlushReason returns the reason why the shard should be flushed now, or "". logBytes is the size
+// of the log after the manifest's index.
 func (m *Memory) FlushReason(logBytes int64) string {
 	tb := m.tables
 	tb.mu.RLock()
@@ -89,8 +89,8 @@ func (m *Memory) FlushFails() bool {
 	return tb.flushErr != nil
 }
 
-// Accepts refuses rows of a table if rows of it are set aside, and all rows set aside take as much
-// memory as a memtable may.
+// Accepts refuses rows of a table that has raw rows, if all raw rows together take as much memory
+// as a memtable may.
 func (m *Memory) Accepts(table uint64) error {
 	tb := m.tables
 	tb.mu.RLock()
@@ -106,15 +106,15 @@ func (m *Memory) Accepts(table uint64) error {
 		tb.cfg.ID, table, tb.cfg.NodeID, list[0].reason).WithReason(errs.Busy).WithRetryAfter(time.Minute)
 }
 
-// Filling returns the memory in use, whether the shard is closing, and why the last flush failed.
+// Filling returns the memory in use, whether the shard is closing, and the error of the last flush.
 func (tb *Tables) Filling() (used int64, closing bool, flushErr error) {
 	tb.mu.RLock()
 	defer tb.mu.RUnlock()
 	return tb.used(), tb.closing, tb.flushErr
 }
 
-// Fuller reports whether the given quarters of the memory limit are used, and why the last flush
-// failed.
+// Fuller reports whether the given quarters of the memory limit are used. It also returns the
+// memory in use and the error of the last flush.
 func (tb *Tables) Fuller(quarters int64) (used int64, is bool, flushErr error) {
 	tb.mu.RLock()
 	defer tb.mu.RUnlock()
@@ -129,7 +129,7 @@ func (tb *Tables) HasFrozen() bool {
 	return len(tb.Mem.frozen) > 0
 }
 
-// NoteFlush records how the last flush ended.
+// NoteFlush records the result of a flush.
 func (tb *Tables) NoteFlush(err error) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -141,8 +141,8 @@ func (tb *Tables) NoteFlush(err error) {
 	tb.flushErr = err
 }
 
-// Freeze freezes the active memtable if it has anything that the last freeze or flush does not
-// cover. It is called between two Applies.
+// Freeze freezes the active memtable if anything in it is not covered by the last freeze or flush.
+// It is called between two calls of Apply.
 func (tb *Tables) Freeze(index uint64) {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()

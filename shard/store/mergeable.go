@@ -38,7 +38,7 @@ func (cp *compactor) mergingTables(list []compaction.Segment) map[uint64]struct{
 	for i := range list {
 		l := cp.tables.segs.live[list[i].ID]
 		if l == nil {
-			continue // it was removed; job will notice
+			continue // the segment was removed; job will notice that
 		}
 		if !l.Shared() {
 			note(l.TableID)
@@ -99,7 +99,7 @@ func (cp *compactor) checkNeighbours(table uint64, list []compaction.Segment) (j
 type inputs struct {
 	ids         map[uint64]bool // of all segments in the list
 	first, last uint64          // the lowest and the highest order
-	// For segments whose rows merge: the orders, and the times of the rows.
+	// The orders, and the times of the rows, of segments whose rows merge.
 	least, most uint64
 	lo, hi      int64
 }
@@ -128,7 +128,7 @@ func (cp *compactor) inputsOf(table uint64, list []compaction.Segment, merge fun
 	return in
 }
 
-// overlap reports whether the times of rows overlap with the times of the inputs that merge.
+// overlap reports whether the rows of t overlap in time with the inputs that merge.
 func (in *inputs) overlap(t segment.TableSpan) bool { return t.MaxTime >= in.lo && t.MinTime <= in.hi }
 
 // eraAt returns the number of the era to which segments of an order belong.

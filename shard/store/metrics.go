@@ -90,7 +90,7 @@ func (m *Metrics) Gauge(name, help string, value func() float64) {
 	m.all = append(m.all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, value))
 }
 
-// Register registers the metrics. From then on s must be able to answer them.
+// Register registers the metrics. Their values are read from then on.
 func (m *Metrics) Register() error {
 	if m.reg == nil {
 		return nil

@@ -12,7 +12,7 @@ import (
 const endedKept = 50
 
 // Operations records the background work: what is running, and what ended last. The zero value is
-// ready to use. No other lock is taken while its lock is held.
+// ready to use. No other lock is taken under its lock.
 type Operations struct {
 	mu      sync.Mutex
 	next    uint64
@@ -21,7 +21,7 @@ type Operations struct {
 }
 
 // Begin records that work of a kind has begun. The caller must call done when it has ended. total
-// is its size in bytes, or 0 if that is not known.
+// is the number of bytes to process, or 0 if it is not known.
 func (o *Operations) Begin(kind, detail string, total int64) (done func(error)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

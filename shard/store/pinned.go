@@ -17,11 +17,11 @@ import (
 // Pinned are the segments that a shard had at one moment. Their files stay until Close, whatever
 // happens to the tables.
 type Pinned struct {
-	// Index is the index of the log up to which the segments have everything.
+	// Index is the index of the log up to which the segments contain all rows.
 	Index uint64
-	// Segments are in rising order of Order.
+	// Segments are in ascending order of Order.
 	Segments []Segment
-	// Expired is what has expired of the tables, in ascending order of table ids.
+	// Expired lists the cutoffs of expired rows, in ascending order of table ids.
 	Expired []manifest.Expiry
 	// Merging has the merge modes of the tables that merge rows or once did, in ascending order of
 	// table ids. Every segment of such a table belongs to one of its eras. PinState does not set
@@ -61,7 +61,7 @@ func (rd *Readers) Pin() (*Pinned, error) {
 		tb.mu.RUnlock()
 		return nil, errs.New(errs.IllegalState, "shard %d: pin the segments: rows of %d tables cannot be written to "+
 			"segments and would be "+
-			"missing (cordwood cluster status names them): start a newer version, or drop the tables", tb.cfg.ID, n)
+			"missing (cordwood cluster status lists them): start a newer version, or drop the tables", tb.cfg.ID, n)
 	}
 	p.Index = tb.Flushed.Load() // set with the segments, under mu
 	seen := map[uint64]bool{}
@@ -91,7 +91,7 @@ func (rd *Readers) Pin() (*Pinned, error) {
 
 // Pin pins the durable state.
 func (lg *Ledger) Pin() (*Pinned, error) {
-	// What is committed is published before the lock is released.
+	// Publishing happens before a committing goroutine releases the lock.
 	lg.mu.Lock()
 	defer lg.mu.Unlock()
 	p := &Pinned{tb: lg.tables, State: lg.manifest.State()}

@@ -14,8 +14,8 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// DamagedSuffix is the suffix of the file beside a damaged segment that says why the segment is not
-// read. It preserves the finding across restarts.
+// DamagedSuffix is the suffix of the file beside a damaged segment that describes the damage. It
+// preserves the finding across restarts.
 const DamagedSuffix = ".damaged"
 
 // scrubPiece is how many bytes of a file are read at a time.
@@ -67,7 +67,7 @@ func (sc *Scrubber) checkSegment(m *segment.Meta) error {
 }
 
 func (sc *Scrubber) logDamage(m *segment.Meta, path string, err error) {
-	sc.cfg.Logger.Error("a segment is damaged and quarantined: queries that need its rows fail or say that rows are "+
+	sc.cfg.Logger.Error("a segment is damaged and quarantined: queries that need its rows fail or report that rows are "+
 		"missing; "+
 		"restore the file and restart, or give its rows up with 'cordwood doctor --forget'",
 		"table", m.TableID, "file", path, "rows", m.Rows, "min_time", m.MinTime, "max_time", m.MaxTime, "error", err)
@@ -95,7 +95,7 @@ func writeMark(fsys vfs.FS, path, text string) error {
 }
 
 // suspects pins the live segments of the given tables, or of all tables, that are not known to be
-// damaged. The caller must release each.
+// damaged. The caller must release each of them.
 func (sc *Scrubber) suspects(tables []uint64) []*LiveSegment {
 	sc.tables.mu.RLock()
 	defer sc.tables.mu.RUnlock()

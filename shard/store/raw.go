@@ -16,12 +16,11 @@ import (
 	"cordwood/shard/segment"
 )
 
-// This file handles rows that cannot be written to segments because of the rows themselves. They
-// are set aside: kept in raw segments and in memory. So the log can be cut, other tables are
-// flushed, and queries see all rows. See DESIGN.md, *Rows set aside*.
+// This file handles raw rows: rows that cannot be written to ordinary segments because of their
+// content or a bug. They are kept in raw segments and in memory, so that the log can be cut, other
+// tables are flushed, and queries see all rows. See DESIGN.md, *Raw rows*.
 
-// rawRetryAfter is the minimum time between two attempts to write rows that are set aside to
-// segments.
+// rawRetryAfter is the minimum time between two attempts to write raw rows to ordinary segments.
 const rawRetryAfter = 10 * time.Minute
 
 // isOfRows reports whether err means that rows cannot be written, as opposed to a fault of the
@@ -67,7 +66,7 @@ func (sl *segmentLists) hideRaw(l *LiveSegment) {
 	}
 }
 
-// rawMemtables returns a table's rows that are set aside, the oldest first; mu must be held.
+// rawMemtables returns a table's raw rows, the oldest first; mu must be held.
 func (sl *segmentLists) rawMemtables(table uint64) (mems []*memtable.Memtable) {
 	for _, l := range sl.raw[table] {
 		mems = append(mems, l.rows)
@@ -75,7 +74,7 @@ func (sl *segmentLists) rawMemtables(table uint64) (mems []*memtable.Memtable) {
 	return mems
 }
 
-// rawBytes returns the memory of all rows that are set aside; mu must be held.
+// rawBytes returns the memory of all raw rows; mu must be held.
 func (sl *segmentLists) rawBytes() (bytes int64) {
 	for _, list := range sl.raw {
 		for _, l := range list {
@@ -85,7 +84,7 @@ func (sl *segmentLists) rawBytes() (bytes int64) {
 	return bytes
 }
 
-// rawRows returns, for each table with rows set aside, how many there are and why; mu must be held.
+// rawRows returns, for each table with raw rows, their number and the reason; mu must be held.
 func (sl *segmentLists) rawRows() (out []*metapb.AsideRows) {
 	for _, id := range slices.Sorted(maps.Keys(sl.raw)) {
 		list := sl.raw[id]
@@ -107,8 +106,8 @@ func (sl *segmentLists) rawRows() (out []*metapb.AsideRows) {
 // reasonBytes is the maximum length of a stored reason.
 const reasonBytes = 1000
 
-// postponed returns the tables whose rows this flush does not try to write to segments, with the
-// reasons. They go into raw segments.
+// postponed returns the tables whose rows this flush writes to raw segments without an attempt,
+// with the reasons.
 func (fl *Flusher) postponed() map[uint64]string {
 	out := map[uint64]string{}
 	now := fl.cfg.Now()
@@ -149,7 +148,7 @@ func (fl *Flusher) writeRaws(u *pendingEdit, raws []*segment.Raw) error {
 		}
 		u.raws[m.ID] = loadedRaw{mem, raw.Reason, raw.Since}
 		fl.retry[raw.TableID] = fl.cfg.Now().Add(rawRetryAfter)
-		fl.cfg.Logger.Error("rows cannot be written to segments: they are set aside, can be queried, and will be tried "+
+		fl.cfg.Logger.Error("rows cannot be written to segments: they are kept raw, can be queried, and will be tried "+
 			"again; "+
 			"start a newer version, or drop the table",
 			"table", raw.TableID, "rows", m.Rows, "file", m.FileName(), "reason", raw.Reason)
@@ -160,7 +159,8 @@ func (fl *Flusher) writeRaws(u *pendingEdit, raws []*segment.Raw) error {
 	return fl.cfg.FS.SyncDir(fl.segmentDir)
 }
 
-// rawsOf returns the rows of frozen memtables that have to be set aside; mu must be held.
+// rawsOf returns the rows of frozen memtables that belong to the given tables, as raw segments; mu
+// must be held.
 func rawsOf(todo []*frozen, tables map[uint64]string) (raws []*segment.Raw) {
 	for _, id := range slices.Sorted(maps.Keys(tables)) {
 		raw := &segment.Raw{TableID: id, Reason: tables[id]}
@@ -177,8 +177,8 @@ func rawsOf(todo []*frozen, tables map[uint64]string) (raws []*segment.Raw) {
 	return raws
 }
 
-// retryRaws returns the set-aside rows that are tried again, as frozen memtables before all others.
-// The edit removes their raw segments. mu must be held.
+// retryRaws returns the raw rows that are tried again, as frozen memtables before all others. The
+// edit removes their raw segments. mu must be held.
 func (fl *Flusher) retryRaws(postponed map[uint64]string, edit *manifest.Edit) (again []*frozen) {
 	for _, id := range slices.Sorted(maps.Keys(fl.tables.segs.raw)) {
 		d := fl.tables.State.Tables[id]

@@ -18,7 +18,7 @@ type LiveSegment struct {
 	segment.Meta
 	Path string
 	refs atomic.Int64
-	// Damage, if set, is why the segment is not read; see quarantine.go.
+	// Damage, if set, is the reason why the segment is not read; see quarantine.go.
 	Damage atomic.Pointer[damage]
 	// verified is when the whole file was last found intact, in Unix nanoseconds.
 	verified atomic.Int64
@@ -28,7 +28,7 @@ type LiveSegment struct {
 	layouts atomic.Pointer[segment.Layouts]
 	// current is the last version of the table for which the segment was found to have all indexes.
 	current atomic.Uint32
-	// rows are the rows of a raw segment, reason is why it is raw, and since is when it was
+	// rows holds the rows of a raw segment, reason is why it is raw, and since is when it was
 	// written, in Unix nanoseconds (0 if that is not known).
 	rows   *memtable.Memtable
 	reason string
@@ -65,8 +65,8 @@ func (l *LiveSegment) Span(tableID uint64) segment.TableSpan {
 }
 
 // layoutsOf reads the layouts of a shared segment once. It returns nil if the file cannot be read;
-// the query that reads the rows reports the reason. A damaged file is not read again; a file that
-// could not be opened or read is.
+// the query that reads the rows reports the reason. If the file could not be opened, the next call
+// tries again; if it is damaged, the next call does not.
 func (l *LiveSegment) layoutsOf(fsys vfs.FS) segment.Layouts {
 	if have := l.layouts.Load(); have != nil {
 		return *have
@@ -95,7 +95,7 @@ func (l *LiveSegment) damaged() string {
 	return ""
 }
 
-// damage is why a segment is not read. Its rows are missing until the file is restored, or given up
+// damage describes a damaged segment. Its rows are missing until the file is restored, or abandoned
 // with `cordwood doctor --forget`.
 type damage struct {
 	reason string

@@ -35,16 +35,16 @@ func TestLayoutsOfDamagedFile(t *testing.T) {
 	l := &LiveSegment{Path: path}
 	for range 2 {
 		if got := l.layoutsOf(fsys); got != nil {
-			t.Errorf("a file that cannot be opened has %v", got)
+			t.Errorf("the layouts of a file that cannot be opened are %v", got)
 		}
 	}
 	fsys.refuse = nil
 	for range 3 {
 		if got := l.layoutsOf(fsys); got != nil {
-			t.Errorf("a damaged file has %v", got)
+			t.Errorf("the layouts of a damaged file are %v", got)
 		}
 	}
 	if fsys.count != 3 {
-		t.Errorf("the file was opened %d times, want 3: twice in vain, once to find the damage", fsys.count)
+		t.Errorf("the file was opened %d times, want 3: two failed attempts, and one that found the damage", fsys.count)
 	}
 }

@@ -115,7 +115,7 @@ func (st *Status) tableStats(out *shardpb.ShardStats, mems []*memtable.Memtable,
 	}
 }
 
-// Report adds what the metadata has to know about the shard's tables.
+// Report adds what the metadata group needs about the shard's tables.
 func (st *Status) Report(out *metapb.ReplicaReport) {
 	tb := st.tables
 	tb.mu.RLock()
@@ -138,13 +138,13 @@ func (st *Status) Report(out *metapb.ReplicaReport) {
 }
 
 // Warnings returns texts about problems that an operator should fix. Every user may read them, so
-// tables are named by their ids.
+// they identify tables by their ids.
 func (st *Status) Warnings() (out []string) {
 	tb := st.tables
 	tb.mu.RLock()
 	defer tb.mu.RUnlock()
 	for _, a := range tb.segs.rawRows() {
-		out = append(out, fmt.Sprintf("shard %d: %d rows of table id %d cannot be written to segments and are set aside: "+
+		out = append(out, fmt.Sprintf("shard %d: %d rows of table id %d cannot be written to segments and are kept raw: "+
 			"%s; start a newer version, which tries again, or drop the table",
 			tb.cfg.ID, a.Rows, a.TableId, a.Reason))
 	}
@@ -191,7 +191,7 @@ func (st *Status) gauges(gauge func(name, help string, value func() float64)) {
 	gauge("cordwood_shard_segments_damaged", "Live segments that are damaged and quarantined: their rows are missing.",
 		locked(func() float64 { return float64(tb.segs.damagedCount()) }))
 	gauge("cordwood_shard_aside_rows",
-		"Rows that cannot be written to segments and are set aside, in memory and on disk.", locked(func() float64 {
+		"Rows that cannot be written to segments and are kept raw, in memory and on disk.", locked(func() float64 {
 			n := int64(0)
 			for _, list := range tb.segs.raw {
 				for _, l := range list {
@@ -224,7 +224,7 @@ func (st *Status) Busiest(most int) []*metapb.TableIngest {
 	return out[:min(len(out), most)]
 }
 
-// HighestTable returns the highest id of a table that the shard has, or had recently.
+// HighestTable returns the highest table id that the shard has now.
 func (st *Status) HighestTable() (id uint64) {
 	tb := st.tables
 	tb.mu.RLock()

@@ -12,8 +12,8 @@ import (
 	"cordwood/shard/rules"
 )
 
-// Store has the tables of a replica, and the parts that keep them on disk. Calls go down this list;
-// a part calls those above it through functions.
+// Store joins the tables of a replica and the parts that keep them on disk. A part calls those
+// below it in this list directly, and those above it through functions.
 type Store struct {
 	Compactor *compactor
 	Flusher   *Flusher
@@ -53,8 +53,8 @@ func New(cfg *Config, m *Metrics, ops *Operations) *Store {
 	return st
 }
 
-// Connect gives the parts a function that takes over the state of other replicas, and one that is
-// called when a flush has freed memory. It must be called once, after New.
+// Connect gives the parts the installer of other replicas' states, and a function that is called
+// when a flush has freed memory. It must be called once, after New.
 func (st *Store) Connect(in *install.Installer, notifyFreed func()) {
 	st.Ledger.installer, st.Ledger.notifyFreed = in, notifyFreed
 }

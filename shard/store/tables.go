@@ -16,7 +16,7 @@ import (
 )
 
 // Tables is the visible state of this replica: the replicated state, the rows in memory, and the
-// segments with rows. doc.go describes the contract of its lock.
+// segments that have live rows. doc.go describes the contract of its lock.
 type Tables struct {
 	cfg     *Config
 	metrics *Metrics
@@ -44,7 +44,7 @@ type Tables struct {
 	logOnly bool
 }
 
-// memtables are the rows in memory; Tables.mu guards them.
+// memtables holds the rows in memory; Tables.mu guards it.
 type memtables struct {
 	Active *memtable.Memtable
 	bytes  int64     // size of active after the last entry
@@ -71,7 +71,7 @@ func (mt *memtables) rows() int64 {
 	return n
 }
 
-// segmentLists has the visible segments. Tables.mu guards them. Lists are replaced and not changed,
+// segmentLists holds the visible segments. Tables.mu guards it. Lists are replaced and not changed,
 // because Views share them.
 type segmentLists struct {
 	segmentDir string
@@ -153,7 +153,7 @@ func (tb *Tables) Close() {
 	tb.tails.end(0, tailEnds(tb.cfg.ID))
 }
 
-// Abandon ends all reading: no further View can be created.
+// Abandon ends all reading: no more Views can be created.
 func (tb *Tables) Abandon() {
 	tb.mu.Lock()
 	defer tb.mu.Unlock()
@@ -176,8 +176,8 @@ type frozen struct {
 // that is more; mu must be held.
 func (tb *Tables) used() int64 { return max(tb.Mem.size(), tb.Mem.rows()*rowBytes) }
 
-// rowBytes is the memory of a row during a flush, besides its values. Equal rows need nothing else,
-// so a billion of them could be in little memory.
+// rowBytes is the memory of a row during a flush in addition to its values. Equal rows need almost
+// no other memory, so a memtable could hold a billion of them.
 const rowBytes = int64(unsafe.Sizeof(segment.RowRef{}))
 
 // addLive adds a segment that the manifest lists to the tables that have live rows in it; mu must
@@ -237,7 +237,7 @@ func (sl *segmentLists) hide(tableID uint64, hide func(*LiveSegment) bool) {
 	sl.byTable[tableID] = kept
 }
 
-// learnEras takes over the eras of the manifest; mu must be held.
+// learnEras adopts the eras of the manifest; mu must be held.
 func (sl *segmentLists) learnEras(list []manifest.Merging) {
 	sl.eras = make(map[uint64][]manifest.Era, len(list))
 	for _, m := range list {

@@ -68,8 +68,8 @@ func tailEnds(shard uint32) error {
 	return errs.New(errs.ShardNotReady, "shard %d: it is closing", shard).WithRetryAfter(time.Second)
 }
 
-// TakeView returns the View of the table's rows at the index after which Next returns rows. It
-// returns nil if it was taken before. The caller must close it.
+// TakeView returns the View of the table's rows at the index after which Next returns rows. A
+// second call returns nil. The caller must close the View.
 func (t *Tail) TakeView() *View {
 	v := t.view
 	t.view = nil
@@ -182,8 +182,8 @@ func (x *tails) remove(t *Tail) {
 	x.byTable[t.table] = list
 }
 
-// deliver passes applied batches to the tails of their tables. encoded are the same batches in the
-// form of the log. It is called after they have been linked.
+// deliver passes applied batches to the tails of their tables. encoded holds the same batches as
+// they are in the log. It is called after the batches have been linked.
 //
 // It leaves out delete markers, which are not rows, and rows that no query will ever return.
 func (x *tails) deliver(batches []*column.Batch, encoded [][]byte, defs map[uint64]*rules.Definition) {
@@ -205,7 +205,7 @@ func (x *tails) deliver(batches []*column.Batch, encoded [][]byte, defs map[uint
 	}
 }
 
-// tailShare is how many full queues the tails of a shard may have together.
+// tailShare limits the memory of a shard's tails to that of tailShare full queues.
 const tailShare = 4
 
 // push adds a batch to the queue of a tail, or ends the tail.
@@ -219,7 +219,7 @@ func (x *tails) push(t *Tail, data []byte) {
 	if t.bytes > x.maxBytes || x.bytes > tailShare*x.maxBytes && t.bytes > x.bytes/int64(max(1, x.open)) {
 		x.lost.Inc()
 		t.end(errs.New(errs.RateLimited,
-			"the reader is too slow: %d bytes of rows were waiting, which is more than are kept; start the tail "+
+			"the reader is too slow: %d bytes of rows were waiting, which is over the limit; start the tail "+
 				"again", t.bytes))
 		return
 	}

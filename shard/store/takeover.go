@@ -12,9 +12,9 @@ import (
 	"cordwood/shard/rules"
 )
 
-// TakeOver replaces this replica's state by a fetched one, in one step for readers and on disk.
-// Open Views stay unchanged. Only the apply goroutine calls it, and no flush runs meanwhile. A
-// compaction that is running is given up when it commits.
+// TakeOver replaces this replica's state with a fetched one, in one step for readers and on disk.
+// Open Views stay unchanged. Only the apply goroutine calls it, and no flush runs at the same time.
+// A running compaction is abandoned when it commits.
 func (lg *Ledger) TakeOver(fetched *manifest.State) error {
 	lg.mu.Lock()
 	defer lg.mu.Unlock()
@@ -40,8 +40,8 @@ func (lg *Ledger) TakeOver(fetched *manifest.State) error {
 		return err
 	}
 	if err := lg.manifest.Replace(&next); err != nil {
-		// It is unknown which of the two states is on disk, and nothing must be added to the wrong
-		// one. The next start finds out.
+		// It is unknown which of the two states is on disk, and no edit must be added to the wrong
+		// one. The next start finds out which it is.
 		if lg.cfg.FailStop != nil {
 			lg.cfg.FailStop(fmt.Errorf("shard %d: %w", lg.cfg.ID, err))
 		}

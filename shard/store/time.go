@@ -14,7 +14,7 @@ func (tb *Tables) tick(at int64) {
 // clockNanos returns the present value of the replicated clock; mu must be held.
 func (tb *Tables) clockNanos() int64 {
 	if tb.State.Clock == 0 {
-		return tb.cfg.Now().UnixNano() // nothing was ever written
+		return tb.cfg.Now().UnixNano() // no entry was ever applied
 	}
 	return tb.State.Clock + int64(tb.cfg.Monotonic()-tb.ticked)
 }
@@ -26,8 +26,8 @@ func (tb *Tables) clockNow() time.Time {
 	return time.Unix(0, tb.clockNanos())
 }
 
-// Seen returns the present time according to the last time that the shard, or the node before this
-// process, saw, plus the monotonic time since. It is zero if neither saw any time.
+// Seen returns the last time that the shard has seen, or that the node had seen before this
+// process, plus the monotonic time since. It is zero if there is none.
 func (tb *Tables) Seen(mono time.Duration) (t time.Time) {
 	tb.mu.RLock()
 	if tb.State.Clock != 0 {
@@ -42,7 +42,7 @@ func (tb *Tables) Seen(mono time.Duration) (t time.Time) {
 	return t
 }
 
-// Replicated returns the replicated clock, and when it was set by Config.Monotonic.
+// Replicated returns the replicated clock, and the reading of Config.Monotonic when it was set.
 func (tb *Tables) Replicated() (clock int64, ticked time.Duration) {
 	tb.mu.RLock()
 	defer tb.mu.RUnlock()

@@ -9,8 +9,8 @@ import (
 	"cordwood/shard/rules"
 )
 
-// LinkUnlogged appends batches, whose memory is mem, without the log. sole says that there is no
-// other replica.
+// LinkUnlogged appends batches without the log. Their rows are in the memory of mem. sole reports
+// that there is no other replica.
 func (tb *Tables) LinkUnlogged(mem *memtable.Memtable, batches []*column.Batch, encoded [][]byte,
 	sole bool,
 ) (r unloggedResult, err error) {
@@ -84,7 +84,7 @@ func (tb *Tables) admitUnlogged(r *unloggedResult, batches []*column.Batch,
 	return link, data, nil
 }
 
-// unloggedResult is the outcome of batches that do not go through the log.
+// unloggedResult is the result of LinkUnlogged.
 type unloggedResult struct {
 	Index            uint64
 	Need             []uint64 // tables whose definitions are missing; nothing was appended

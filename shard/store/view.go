@@ -18,17 +18,17 @@ type Segment struct {
 	segment.Meta
 	// Span describes the table's rows in the file: all rows, unless the file is shared.
 	Span segment.TableSpan
-	// Path is the file's name.
+	// Path is the path of the file.
 	Path string
-	// Damaged, if not empty, is why the file must not be read: its rows are missing.
+	// Damaged, if not empty, is the reason why the file must not be read. Its rows are then
+	// missing.
 	Damaged string
 	// Layouts returns which columns of a shared file belong to which table.
 	Layouts func() segment.Layouts
 }
 
-// View is the rows of some tables at one index of the log. It is immutable, and what it refers to
-// stays in place until Close: files are not removed, and memory is not freed. Its methods may be
-// called concurrently.
+// View is the rows of some tables at one index of the log. It is immutable. Until Close, the files
+// and the memory that it refers to stay. Its methods may be called concurrently.
 type View struct {
 	fsys     vfs.FS
 	index    uint64
@@ -43,7 +43,7 @@ type View struct {
 // Readers creates the readers of rows: views, tails, pins for backups, and copies to other shards.
 type Readers struct {
 	tables *Tables
-	// Open counts open Views, and open Pinned of backups.
+	// Open counts the open Views and Pinned.
 	Open atomic.Int64
 }
 
@@ -123,7 +123,7 @@ func (v *View) take(m *memtable.Memtable, tableIDs []uint64) {
 // AppliedIndex returns the index of the log at which the View was taken.
 func (v *View) AppliedIndex() uint64 { return v.index }
 
-// Segments returns the segments of a table by rising Order.
+// Segments returns the segments of a table in ascending order of Order.
 func (v *View) Segments(tableID uint64) []Segment {
 	list := v.segments[tableID]
 	out := make([]Segment, len(list))
@@ -156,8 +156,7 @@ func (v *View) Widened(table *schema.Table) *schema.Table {
 	return table
 }
 
-// Widened returns a definition of a table with the types of another one where these are
-// wider.
+// Widened returns the definition of a table with the types of newest where these are wider.
 func Widened(table, newest *schema.Table) *schema.Table {
 	types := make(map[uint32]schema.Type, len(newest.Columns))
 	for i := range newest.Columns {

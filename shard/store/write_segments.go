@@ -21,7 +21,7 @@ const maxSharedColumns = segment.MaxSlots / 4
 // flushTable is the part of a flush for one table.
 type flushTable struct {
 	def     *rules.Definition
-	merge   query.Merge // merge mode of its rows
+	merge   query.Merge // the merge mode of its rows
 	batches []*column.Batch
 	bytes   int64 // size in memory
 	own     bool  // whether it gets its own files
@@ -39,12 +39,13 @@ type part struct {
 	own       bool
 }
 
-// sharedKey is what the tables of a shared file have in common: the partition, and their physical
-// table if they have one.
+// sharedKey identifies a shared file of a flush: by the partition, and by the physical table of its
+// tables if they have one.
 type sharedKey struct {
 	database, physical string
 	day, days          int64
-	// apart is a table that is written separately, because a process died over it.
+	// apart is the id of a table that is written separately, because a process crashed while
+	// writing it.
 	apart uint64
 }
 
@@ -101,7 +102,7 @@ func (fl *Flusher) writeTables(tables map[uint64]*flushTable,
 }
 
 // divide sorts the rows of a table into the order of files. It returns the parts that get their own
-// files, and adds the others to the shared files. An error is about the rows.
+// files, and adds the others to shared. An error means that the rows cannot be written.
 func (fl *Flusher) divide(id uint64, t *flushTable, shared map[sharedKey][]part) (own []part, err error) {
 	if t.bytes >= notedBytes {
 		fl.crashes.begin(id)
@@ -132,7 +133,8 @@ func (fl *Flusher) divide(id uint64, t *flushTable, shared map[sharedKey][]part)
 // notedBytes is the minimum size of a table whose sorting is recorded in the crash log.
 const notedBytes = 1 << 20
 
-// partsOf sorts the rows of a table into the order of files. An error is about the rows.
+// partsOf sorts the rows of a table into the order of files. An error means that the rows cannot be
+// written.
 func (fl *Flusher) partsOf(id uint64, t *flushTable) (parts []part, err error) {
 	err = fl.cfg.catchPanic(fmt.Sprintf("sort the rows of table %d", id), func() error {
 		spans, err := segment.Partitions(t.def.Table, t.batches)
@@ -191,7 +193,7 @@ func newPart(t *flushTable, rows []segment.RowRef) part {
 	return p
 }
 
-// countFitting returns how many of the parts fit into one shared file with their columns.
+// countFitting returns how many of the parts, with their columns, fit into one shared file.
 func countFitting(parts []part) int {
 	type slot struct {
 		id       uint32
@@ -256,6 +258,6 @@ func (fl *Flusher) writeFile(cfg segment.Config, spec segment.Spec, parts []part
 		fl.files.IDs.done(w.ID())
 		return m, errors.Join(err, w.Abort())
 	}
-	m.Order = m.ID // a flush has later writes than earlier flushes
+	m.Order = m.ID // the rows of a flush were written after those of earlier flushes
 	return m, nil
 }

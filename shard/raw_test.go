@@ -20,8 +20,8 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// spoiled is a shard that has rows of a table whose segments cannot be written.
-func spoiled(t *testing.T, cfg Config, bad *atomic.Uint64) *opened {
+// openUnwritable opens a shard in which writing the segments of table bad fails.
+func openUnwritable(t *testing.T, cfg Config, bad *atomic.Uint64) *opened {
 	cfg.BeforeWrite = func(table uint64) {
 		if table == bad.Load() {
 			var none []int
@@ -40,14 +40,14 @@ func suffixed(names []string, suffix string) (n int) {
 	return n
 }
 
-// TestRowsSetAside makes the writing of one table's rows fail. Other tables must be flushed. The
-// failed rows must survive crashes, each once, and be written when that is possible again.
-func TestRowsSetAside(t *testing.T) {
+// TestRawRows makes the writing of one table's rows fail. Other tables must be flushed. The rows
+// must survive crashes without duplicates, and be written to segments once that works again.
+func TestRawRows(t *testing.T) {
 	t.Parallel()
 	var bad atomic.Uint64
 	bad.Store(2)
 	began := time.Now()
-	s := spoiled(t, testConfig(t), &bad)
+	s := openUnwritable(t, testConfig(t), &bad)
 	for table := uint64(1); table <= 5; table++ {
 		s.mustPut(batch(head(table, 1, table), fmt.Sprint("a", table), fmt.Sprint("b", table)))
 	}
@@ -88,7 +88,7 @@ func TestRowsSetAside(t *testing.T) {
 	}
 	checkReport(2)
 
-	// More rows of the table come. Writing is not tried again at once, so they are set aside too.
+	// More rows of the table arrive. Writing is not tried again at once, so they are kept raw too.
 	s.mustPut(batch(head(2, 1, 10), "c2"), batch(head(3, 1, 11), "c3"))
 	s.flush()
 	all[2], all[3] = []string{"a2", "b2", "c2"}, []string{"a3", "b3", "c3"}
@@ -97,7 +97,7 @@ func TestRowsSetAside(t *testing.T) {
 	s = s.reopen()
 	check("after another crash", 2, all)
 
-	// A process that can write the rows does so.
+	// This process can write the rows, and does.
 	bad.Store(0)
 	s.mustPut(batch(head(2, 1, 12), "d2"))
 	s.flush()
@@ -111,9 +111,9 @@ func TestRowsSetAside(t *testing.T) {
 	s.close()
 }
 
-// TestAsideIsPutOff checks that rows which could not be written are not tried again at once, and
-// that they are dropped with their table.
-func TestAsideIsPutOff(t *testing.T) {
+// TestRawRowsAreRetriedLater checks that rows which could not be written are not tried again at
+// once, and that they are dropped with their table.
+func TestRawRowsAreRetriedLater(t *testing.T) {
 	t.Parallel()
 	var bad atomic.Uint64
 	bad.Store(2)
@@ -121,7 +121,7 @@ func TestAsideIsPutOff(t *testing.T) {
 	var now atomic.Int64
 	now.Store(time.Now().UnixNano())
 	cfg.Now = func() time.Time { return time.Unix(0, now.Load()) }
-	s := spoiled(t, cfg, &bad)
+	s := openUnwritable(t, cfg, &bad)
 	s.mustPut(batch(head(2, 1, 1), "a"))
 	s.flush()
 	bad.Store(0)
@@ -156,15 +156,15 @@ func TestAsideIsPutOff(t *testing.T) {
 	s.close()
 }
 
-// TestAsideIsFull checks that rows of a table are refused if too many of its rows are set aside,
+// TestRawRowsAreLimited checks that rows of a table are refused if too many of its rows are raw,
 // and that other tables are not affected.
-func TestAsideIsFull(t *testing.T) {
+func TestRawRowsAreLimited(t *testing.T) {
 	t.Parallel()
 	var bad atomic.Uint64
 	bad.Store(2)
 	cfg := testConfig(t)
 	cfg.FlushBytes = 256 << 10
-	s := spoiled(t, cfg, &bad)
+	s := openUnwritable(t, cfg, &bad)
 	var err error
 	for i := uint64(1); i < 100 && err == nil; i++ {
 		if _, err = s.put(batch(head(2, 1, i), strings.Repeat("x", 20_000)+fmt.Sprint(i))); err == nil {
@@ -179,13 +179,13 @@ func TestAsideIsFull(t *testing.T) {
 	s.close()
 }
 
-// TestAsideOfMergingTable checks that rows which are set aside keep their merge mode when the
-// table's mode changes.
-func TestAsideOfMergingTable(t *testing.T) {
+// TestRawRowsOfMergingTable checks that raw rows keep their merge mode when the table's mode
+// changes.
+func TestRawRowsOfMergingTable(t *testing.T) {
 	t.Parallel()
 	var bad atomic.Uint64
 	bad.Store(2)
-	s := spoiled(t, testConfig(t), &bad)
+	s := openUnwritable(t, testConfig(t), &bad)
 	merging := def(2)
 	merging.Options = map[string]string{"append_mode": "false", "merge_mode": "last_row"}
 	write := func(d *schemapb.Table, batches ...[]byte) {
@@ -207,7 +207,7 @@ func TestAsideOfMergingTable(t *testing.T) {
 	want := view()
 	s.flush()
 	if got := view(); got != want {
-		t.Errorf("set aside: %s, want %s", got, want)
+		t.Errorf("kept raw: %s, want %s", got, want)
 	}
 	s = s.reopen()
 	if got := view(); got != want {
@@ -222,13 +222,13 @@ func TestAsideOfMergingTable(t *testing.T) {
 	s.close()
 }
 
-// TestDamagedRawSegment checks that the error names the missing rows, and that the shard starts
+// TestDamagedRawSegment checks that the error specifies the missing rows, and that the shard starts
 // nevertheless.
 func TestDamagedRawSegment(t *testing.T) {
 	t.Parallel()
 	var bad atomic.Uint64
 	bad.Store(2)
-	s := spoiled(t, testConfig(t), &bad)
+	s := openUnwritable(t, testConfig(t), &bad)
 	s.mustPut(batch(head(2, 1, 1), "a"), batch(head(3, 1, 2), "b"))
 	s.flush()
 	s.crash()
@@ -259,7 +259,8 @@ func TestDamagedRawSegment(t *testing.T) {
 	}
 }
 
-// TestDeathsOverRows sets the rows aside over which two processes died, and only those.
+// TestDeathsOverRows checks that rows are kept raw if two processes died while writing them, and
+// that other rows are not.
 func TestDeathsOverRows(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t)
@@ -267,7 +268,8 @@ func TestDeathsOverRows(t *testing.T) {
 	for table := uint64(1); table <= 4; table++ {
 		s.mustPut(batch(head(table, 1, table), fmt.Sprint("a", table)))
 	}
-	// The first process died over a file of three tables, the second over a file of one of them.
+	// The first process died while writing a file of three tables, the second while writing a file
+	// of one of them.
 	for _, over := range []string{`{"now":[1,2,3]}`, `{"now":[2],"deaths":{"1":1,"2":1,"3":1}}`} {
 		s.crash()
 		if err := os.WriteFile(filepath.Join(cfg.Dir, store.FlushingFile), []byte(over), 0o600); err != nil {
@@ -296,9 +298,9 @@ func TestDeathsOverRows(t *testing.T) {
 	s.mustPut(batch(head(2, 1, 9), "b2"))
 	s.flush()
 	if names := s.files(store.SegmentDirName); suffixed(names, segment.RawSuffix) != 2 {
-		t.Errorf("files %q: tried again after a start", names)
+		t.Errorf("files %q: tried again after a restart", names)
 	}
-	// Without the file, writing them is tried again.
+	// Without the file, writing the rows is tried again.
 	s.crash()
 	if err := os.Remove(filepath.Join(cfg.Dir, store.FlushingFile)); err != nil {
 		t.Fatal(err)
@@ -314,12 +316,12 @@ func TestDeathsOverRows(t *testing.T) {
 	}
 	s.close()
 	if _, err := os.Stat(filepath.Join(cfg.Dir, store.FlushingFile)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the file stays: %v", err)
+		t.Errorf("the file was not removed: %v", err)
 	}
 }
 
-// TestAsideIsFetched checks that a new replica gets the rows that another one has set aside.
-func TestAsideIsFetched(t *testing.T) {
+// TestRawRowsAreFetched checks that a new replica gets the raw rows of another one.
+func TestRawRowsAreFetched(t *testing.T) {
 	t.Parallel()
 	var bad atomic.Uint64
 	bad.Store(2)
@@ -359,7 +361,7 @@ func TestAsideIsFetched(t *testing.T) {
 			t.Errorf("table %d has %q, want %q", table, got, want)
 		}
 	}
-	// The new replica can write them.
+	// The new replica can write them to segments.
 	one.mustPut(batch(head(2, 9, 20), "row3"))
 	if index, err = one.ReadBarrier(wait(t)); err != nil {
 		t.Fatal(err)

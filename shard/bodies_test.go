@@ -10,10 +10,9 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// TestLentBodies writes batches whose bodies belong to the caller. The shard's rows must be the
-// same in memory, after a crash with only the log left, and in a segment. Nothing may point to the
-// bodies after they were returned.
-func TestLentBodies(t *testing.T) {
+// TestBodiesAreNotKept overwrites the bodies of batches after each Write. The shard's rows must be
+// correct in memory, after a crash that leaves only the log, and in a segment.
+func TestBodiesAreNotKept(t *testing.T) {
 	t.Parallel()
 	s := openShard(t, testConfig(t))
 	write := func(seq uint64, texts int) {
@@ -42,11 +41,11 @@ func TestLentBodies(t *testing.T) {
 	}
 	s = s.reopen()
 	if got := s.rows(1); !slices.Equal(got, want) {
-		t.Errorf("%d rows after a crash, want %d, or others: %q, want %q", len(got), len(want), got[:3], want[:3])
+		t.Errorf("%d rows after a crash, want %d; the first are %q, want %q", len(got), len(want), got[:3], want[:3])
 	}
 	s.flush()
 	if got := s.rows(1); !slices.Equal(got, want) {
-		t.Errorf("%d rows in segments, want %d, or others: %q, want %q", len(got), len(want), got[:3], want[:3])
+		t.Errorf("%d rows in segments, want %d; the first are %q, want %q", len(got), len(want), got[:3], want[:3])
 	}
 	s.close()
 }

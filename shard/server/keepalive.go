@@ -1,0 +1,57 @@
+package server
+
+import (
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"cordwood/proto/shardpb"
+)
+
+// keepaliveAfter is how long a query may run before it sends a keepalive message. A client that
+// receives nothing for a second asks the next replica.
+const keepaliveAfter = 50 * time.Millisecond
+
+// keepalive sends one keepalive message, the headers, if the answer does not begin soon.
+type keepalive struct {
+	grpc.ServerStreamingServer[shardpb.QueryChunk]
+	timer *time.Timer
+
+	mu sync.Mutex // serializes the messages of the stream, and guards begun
+	// begun means that the keepalive message is no longer needed.
+	begun bool
+}
+
+func newKeepalive(stream grpc.ServerStreamingServer[shardpb.QueryChunk]) *keepalive {
+	k := &keepalive{ServerStreamingServer: stream}
+	k.timer = time.AfterFunc(keepaliveAfter, func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if !k.begun {
+			k.begun = true
+			_ = stream.SendHeader(metadata.MD{}) // if the client is gone, the context ends
+		}
+	})
+	return k
+}
+
+// Send sends a piece of the answer.
+func (k *keepalive) Send(chunk *shardpb.QueryChunk) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.begun {
+		k.begun = true
+		k.timer.Stop()
+	}
+	return k.ServerStreamingServer.Send(chunk)
+}
+
+// end ends the answer. Nothing is sent after it.
+func (k *keepalive) end() {
+	k.timer.Stop()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.begun = true
+}
