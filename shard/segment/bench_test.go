@@ -15,7 +15,7 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// accessLog returns batches of 1000 rows like those of a web server's access log in JSON.
+// accessLog returns batches of 1000 rows that resemble a web server's access log in JSON.
 func accessLog(tb testing.TB, rows int) (*schema.Table, []*column.Batch) {
 	tab := tableOf(tb, "svc_timestamp:TimestampNanosecond:TIMESTAMP", "bytes:Int64", "geo.country:String", "host:String",
 		"method:String", "path:String",

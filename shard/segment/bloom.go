@@ -9,12 +9,13 @@ import (
 
 const (
 	defaultFalsePositives = 0.01
-	// The lowest rate that is supported. Lower rates count as this one.
+	// minFalsePositives is the lowest false positive rate that is supported. Lower rates are raised
+	// to it.
 	minFalsePositives = 1e-6
 )
 
-// bloomBits returns the size of the bloom filter that a column has in every row group, in bits per
-// value, or 0 if it has none. The indexes inverted and skipping ask for bloom filters on whole
+// bloomBits returns the size of the bloom filters that the index of a column requires, in bits per
+// value, or 0 if it requires none. The indexes inverted and skipping require bloom filters on whole
 // values, so that an engine can skip row groups in a search for one value.
 func bloomBits(c *schema.Column) uint {
 	if c.Index == nil || c.Index.Kind != schema.InvertedIndex && c.Index.Kind != schema.SkippingIndex {
@@ -26,7 +27,7 @@ func bloomBits(c *schema.Column) uint {
 	return filterBits(c.Index.Options)
 }
 
-// autoFalsePositives is the false positive rate of bloom filters that no index asks for. A search
+// autoFalsePositives is the false positive rate of bloom filters that no index requires. A search
 // for one value in ten million rows checks about a hundred of them.
 const autoFalsePositives = "0.001"
 

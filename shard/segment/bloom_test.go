@@ -37,7 +37,7 @@ func TestBloomBits(t *testing.T) {
 }
 
 // TestBloomFilters makes DuckDB search for values that exist, which it must find, and for values
-// within the column's bounds that do not exist.
+// that do not exist, but are within the column's bounds.
 func TestBloomFilters(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampNanosecond:TIMESTAMP", "id:String", "few:String", "n:Int64", "i:Int32", "plain:String")
 	skipping := &schema.Index{Kind: schema.SkippingIndex, Options: schema.DefaultIndexOptions(schema.SkippingIndex)}
@@ -125,6 +125,6 @@ func TestBloomFilters(t *testing.T) {
 		t.Errorf("an absent value of a column with a dictionary is excluded from %d row groups, want 3", got)
 	}
 	if got := excluded("plain", "'y'"); got != 0 {
-		t.Errorf("a column without an index has filters that exclude from %d row groups", got)
+		t.Errorf("the filters of a column without an index exclude %d row groups", got)
 	}
 }

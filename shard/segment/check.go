@@ -16,14 +16,14 @@ const parquetMagic = "PAR1"
 // ErrCorrupt is the error for a damaged file. It is returned as a *ErrCorrupt.
 type ErrCorrupt struct {
 	File string
-	// Part is what differs: the size, the footer, the checksum of all of it, a page.
+	// Part is the damaged part: the size, the footer, the checksum of the whole file, a page.
 	Part string
 	// Offset is where the part begins, or 0 for the whole file.
 	Offset    int64
 	Want, Got string
 }
 
-// Error names the file, what was expected and what was found.
+// corruptFile returns the error for a damaged file at path.
 func corruptFile(path string, d *parquet.ErrCorrupt) error {
 	return &ErrCorrupt{File: path, Part: d.Part, Offset: d.Offset, Want: d.Want, Got: d.Got}
 }

@@ -12,7 +12,7 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// Group is a row group that a Reader has not started to read.
+// Group describes a row group that a Reader has not started to read.
 type Group struct {
 	Rows int64
 	// MinTime and MaxTime are the bounds of the time index, in its unit, if Timed is set.
@@ -28,7 +28,7 @@ func (r *Reader) NextGroup() (g Group, ok bool) {
 	}
 	rg := &r.md.RowGroups[r.group+1]
 	if rg.NumRows <= 0 || rg.NumRows > r.left {
-		return g, false // Next says what is wrong
+		return g, false // Next returns the error
 	}
 	g.Rows = rg.NumRows
 	for i := range r.m.Columns {
@@ -40,7 +40,7 @@ func (r *Reader) NextGroup() (g Group, ok bool) {
 		if lo, hi := md.Statistics.MinValue, md.Statistics.MaxValue; md.Type == format.Int64 && len(lo) == 8 && len(hi) == 8 {
 			unit := int64(1)
 			if c.Type == schema.TimestampSecond {
-				unit = 1000 // files have milliseconds instead of seconds
+				unit = 1000 // files store milliseconds instead of seconds
 			}
 			g.MinTime, g.MaxTime = int64(binary.LittleEndian.Uint64(lo))/unit, int64(binary.LittleEndian.Uint64(hi))/unit
 			g.Timed = true
@@ -74,8 +74,8 @@ func (r *Reader) SkipGroup() {
 }
 
 // CanCopy reports whether CopyGroup can copy the row group that r.NextGroup describes. The columns
-// of both files must agree, the row group must have the filters that the new file needs, and it
-// must have been written by a version that records where all its parts are.
+// of both files must agree, the row group must have the filters that the new file needs, and the
+// version that wrote it must have recorded the offsets of all its parts.
 func (w *Writer) CanCopy(r *Reader) bool {
 	g, ok := r.NextGroup()
 	if !ok || !g.Timed || w.spec.Shared || r.m.TableID != w.meta.TableID {
@@ -118,7 +118,7 @@ func (r *Reader) columnAt(c *fileColumn) int {
 }
 
 // filterOf returns the token filter of a column in the next row group, if its tokens were separated
-// in the way that the column now requires.
+// as the column now requires.
 func (r *Reader) filterOf(c *fileColumn) []byte {
 	if r.fulltext == nil {
 		r.fulltext = &Fulltext{}
@@ -191,7 +191,7 @@ func (w *Writer) copyGroup(r *Reader) error {
 	return nil
 }
 
-// Staged returns how many rows wait for their row group to become full.
+// Staged returns the number of rows that wait for their row group to become full.
 func (w *Writer) Staged() int { return w.rows }
 
 // GroupRows returns the maximum number of rows of a row group.

@@ -15,13 +15,13 @@ import (
 )
 
 // TestCopyGroup writes a file from row groups of other files, of which some are copied and some
-// decoded. Meanwhile a column of the table was renamed, one was dropped and one added. The file
-// must read like one that was written from the rows.
+// decoded. In the new file a column of the table has been renamed, one dropped and one added. The
+// file must read like one that was written from the rows.
 func TestCopyGroup(t *testing.T) {
 	for seed := range uint64(3) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		tab := wide(t)
-		for i := range tab.Columns { // a text with token filters
+		for i := range tab.Columns { // give the texts token filters
 			if tab.Columns[i].Type == schema.String {
 				tab.Columns[i].Index = index(schema.FulltextIndex)
 				break
@@ -184,7 +184,7 @@ func mustFind(t *testing.T, r *rand.Rand, dir string, m *Meta) {
 	}
 }
 
-// TestCannotCopy checks that row groups which lack something that the new file needs are decoded.
+// TestCannotCopy checks that row groups are decoded if they lack something that the new file needs.
 func TestCannotCopy(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampSecond:TIMESTAMP", "a:String", "b:Int64")
 	dir := t.TempDir()

@@ -17,8 +17,8 @@ type Count struct {
 }
 
 // Counts counts the values of a column of a row group without decoding them. It fails unless all
-// values are codes of a dictionary with at most most entries. r is the file. An answer that was
-// requested twice recently is cached with the pages, so it must not be changed.
+// values are codes of a dictionary with at most most entries. r is the file. A result that was
+// requested twice recently is cached with the pages, so the caller must not change it.
 func (f *Filters) Counts(r io.ReaderAt, group int, c Column, most int) ([]Count, error) {
 	place, ok := f.Groups[group].columns[c.FieldID]
 	if !ok {
@@ -39,8 +39,9 @@ func (f *Filters) Counts(r io.ReaderAt, group int, c Column, most int) ([]Count,
 	return list, err
 }
 
-// Entries returns how many entries the dictionary of a column of a row group has: about as many as the row group has
-// different values. It fails with parquet.ErrNoDictionary if there is none. r is the file.
+// Entries returns the number of entries in the dictionary of a column of a row group, which is
+// about the number of different values. It fails with parquet.ErrNoDictionary if there is none. r
+// is the file.
 func (f *Filters) Entries(r io.ReaderAt, group int, c Column) (int, error) {
 	p := &pageCursor{cursor: cursor{Column: &c}}
 	if err := p.find(f, r, group); err != nil || p.absent {
@@ -49,8 +50,8 @@ func (f *Filters) Entries(r io.ReaderAt, group int, c Column) (int, error) {
 	return p.chunk.Entries()
 }
 
-// CountsOf counts the values of a column in some rows of a row group: runs, which ascend and do not overlap. It fails
-// as Rows does, and if there are more than most values.
+// CountsOf counts the values of a column in some rows of a row group. The runs must ascend and not
+// overlap. It fails as Rows does, and if there are more than most values.
 func (f *Filters) CountsOf(r io.ReaderAt, group int, c Column, runs []Run, most int) ([]Count, error) {
 	t := &tally{numbers: map[int64]int64{}, texts: map[string]int64{}, most: most}
 	for _, run := range runs {
@@ -77,7 +78,7 @@ type tally struct {
 	most    int
 }
 
-// add counts the values of a column; nil: all of the rows are null.
+// add counts the values of a column. A nil v means that all of the rows are null.
 func (t *tally) add(v *column.View, rows int) error {
 	switch {
 	case v == nil:

@@ -71,7 +71,7 @@ func TestCounts(t *testing.T) {
 			}
 			if len(list) > 1 {
 				if _, err := filters.Counts(f, g, c, 0); err == nil {
-					t.Errorf("column %q: %d values, though none may be", c.Name, len(list))
+					t.Errorf("column %q: %d values, but the limit is 0", c.Name, len(list))
 				}
 			}
 		}
@@ -200,7 +200,7 @@ func TestCountsOf(t *testing.T) {
 		if len(want) > 2 {
 			counted++
 			if _, err := filters.CountsOf(f, 0, c, runs, 1); err == nil {
-				t.Errorf("column %q: %d values, though one may be", c.Name, len(list))
+				t.Errorf("column %q: %d values, but the limit is 1", c.Name, len(list))
 			}
 		}
 	}

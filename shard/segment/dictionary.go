@@ -8,11 +8,11 @@ import (
 	"cordwood/shard/segment/parquet"
 )
 
-// dictionary finds the entries of a row group's dictionary of byte strings. The entries are stored
-// in the Values.
+// dictionary finds the entries of a row group's dictionary of byte strings. The Values store the
+// entries.
 type dictionary struct {
-	// slots are indexed by hash. A slot has the high half of the hash, and the entry's number plus
-	// one. The number of slots is a power of two, and at most half of them are used.
+	// slots are indexed by hash. A slot contains the high half of the hash, and the entry's number
+	// plus one. The number of slots is a power of two, and at most half of them are used.
 	slots []uint64
 }
 
@@ -27,7 +27,7 @@ func (d *dictionary) reset() {
 	clear(d.slots)
 }
 
-// code returns the number of the entry value, and adds the entry if it is missing.
+// code returns the number of an entry, and adds the entry if it is missing.
 func (d *dictionary) code(v *parquet.Values, value []byte) uint32 {
 	if 2*len(v.Ends) >= len(d.slots) {
 		d.rehash(v)

@@ -61,7 +61,7 @@ func query(t *testing.T, statement string) string {
 }
 
 // TestEveryTypeReadsInDuckDB writes the extreme values of every type in every possible encoding,
-// and makes DuckDB read types and values.
+// and makes DuckDB read the types and values.
 func TestEveryTypeReadsInDuckDB(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampNanosecond:TIMESTAMP", "b:Boolean", "i8:Int8", "i16:Int16", "i32:Int32", "i64:Int64",
 		"u8:UInt8", "u16:UInt16", "u32:UInt32", "u64:UInt64", "f32:Float32", "f64:Float64", "s:String",
@@ -134,8 +134,8 @@ func TestEveryTypeReadsInDuckDB(t *testing.T) {
 	}
 }
 
-// TestNamesInDuckDB has column names that would confuse an engine that ignores case or splits names
-// at dots.
+// TestNamesInDuckDB writes column names that would confuse an engine that ignores case or splits
+// names at dots.
 func TestNamesInDuckDB(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampMillisecond:TIMESTAMP", "a.b:Int64", "A.B:Int64", `q"u'o`+"`:Int64", " :Int64",
 		"日本:Int64", "a:Int64")

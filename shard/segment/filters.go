@@ -15,8 +15,8 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// Filters is the information in a segment file about its row groups, besides the pages: numbers of
-// rows, bounds of numbers, bloom and token filters, and where pages are. It may be used
+// Filters is the information in a segment file about its row groups, except the pages: numbers of
+// rows, bounds of numbers, bloom and token filters, and the offsets of pages. It may be used
 // concurrently. Columns are identified by their Column.FieldID.
 type Filters struct {
 	// Groups are the row groups in the order of the file.
@@ -25,7 +25,7 @@ type Filters struct {
 	size int
 
 	cache *PageCache
-	file  uint64 // its number in the cache
+	file  uint64 // the file's number in the cache
 
 	mu    sync.Mutex // guards index
 	index map[chunkID]*pageIndex
@@ -34,7 +34,7 @@ type Filters struct {
 // PageCache caches pages and dictionaries of segments that were read more than once recently.
 type PageCache = parquet.Cache
 
-// CacheStats has the counters of a PageCache, and its size in bytes.
+// CacheStats contains the counters of a PageCache, and its size in bytes.
 type CacheStats = parquet.CacheStats
 
 // NewPageCache returns a cache of at most limit bytes. For 0 it returns nil, a cache that keeps
@@ -51,7 +51,7 @@ type GroupFilters struct {
 	columns     map[uint32]columnFilter
 }
 
-// columnFilter is where a column's bloom filter is, and the column's bounds.
+// columnFilter is the position of a column's bloom filter, and the column's bounds.
 type columnFilter struct {
 	bloomAt    int64
 	bloomBytes int64 // 0 means that there is none
@@ -170,9 +170,9 @@ func (f *Filters) HasBloom(field uint32, group int) bool {
 	return f.Groups[group].columns[field].bloomBytes > 0
 }
 
-// MayHave reports whether a row group may have a value in a column. The value is the bytes of a
-// text or the little-endian bytes of a number in the file's form. Without a filter it returns true.
-// r is the file.
+// MayHave reports whether a row group may contain a value of a column. The value is the bytes of a
+// text, or the little-endian bytes of a number as stored in the file. Without a filter it returns
+// true. r is the file.
 func (f *Filters) MayHave(r io.ReaderAt, field uint32, group int, value []byte) (bool, error) {
 	c := f.Groups[group].columns[field]
 	if c.bloomBytes == 0 {

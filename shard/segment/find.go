@@ -17,12 +17,12 @@ import (
 	"cordwood/shard/segment/parquet"
 )
 
-// This file finds the rows of a row group that have one of some values.
+// This file finds the rows of a row group whose value is one of a list of values.
 
-// Find returns the rows of a row group whose value in a column is one of some values, as ascending
-// runs of one row. Values are the bytes of a text, or the little-endian bytes of a number in the
-// file's form. If there are more than limit such rows, it returns the first ones and sets more. r
-// is the file; several parts of it may be read concurrently.
+// Find returns the rows of a row group whose value in a column is one of values, as ascending runs
+// of one row. Values are the bytes of a text, or the little-endian bytes of a number as stored in
+// the file. If there are more than limit such rows, it returns the first ones and sets more. r is
+// the file; several goroutines may read it concurrently.
 func (f *Filters) Find(r io.ReaderAt, group int, c Column, values [][]byte,
 	limit int,
 ) (runs []Run, more bool, err error) {
@@ -86,8 +86,8 @@ type search struct {
 	group  int
 	column *Column
 	values [][]byte
-	// hashes, if they are computed, have hashOf the value of each row. For nulls they have no
-	// meaning.
+	// hashes, if they are computed, hold hashOf of the value of each row. The elements of null rows
+	// are undefined.
 	hashes []uint32
 }
 
@@ -114,14 +114,14 @@ func candidates(pages []parquet.Page, hashes []uint32, values [][]byte) (out []p
 	return out
 }
 
-// pages searches the pages that next returns, until there are none.
+// pages searches the pages that next returns, until next returns none.
 func (s *search) pages(next func() (parquet.Page, *[]Run)) error {
 	p := &pageCursor{cursor: cursor{Column: s.column}}
 	if err := p.find(s.Filters, s.r, s.group); err != nil {
 		return err
 	}
 	if s.hashes != nil {
-		// This time all pages are read. The next time the hashes show which pages are needed.
+		// This search reads all pages. In the next one the hashes show which pages are needed.
 		p.chunk.Cached(nil, 0)
 	}
 	b := readers.Get().(*builder)
@@ -175,7 +175,7 @@ func matching(v *parquet.Values, values [][]byte) []int {
 	var out []int
 	from := uint32(0)
 	for i, end := range v.Ends {
-		if among(v.Data[from:end], values) {
+		if contains(v.Data[from:end], values) {
 			out = append(out, i)
 		}
 		from = end
@@ -183,8 +183,8 @@ func matching(v *parquet.Values, values [][]byte) []int {
 	return out
 }
 
-// among reports whether b is one of some values.
-func among(b []byte, values [][]byte) bool {
+// contains reports whether b is one of values.
+func contains(b []byte, values [][]byte) bool {
 	for _, value := range values {
 		if len(value) == len(b) && bytes.Equal(value, b) {
 			return true
@@ -198,7 +198,7 @@ func matchingCodes(v *parquet.Values, values [][]byte) (out []int) {
 	entries := make([]bool, len(v.Ends))
 	met := false
 	for i := range v.Ends {
-		entries[i] = among(v.Entry(i), values)
+		entries[i] = contains(v.Entry(i), values)
 		met = met || entries[i]
 	}
 	if !met {
@@ -212,7 +212,7 @@ func matchingCodes(v *parquet.Values, values [][]byte) (out []int) {
 	return out
 }
 
-// matchingNumbers is matching for numbers of 4 or 8 bytes.
+// matchingNumbers does what matching does, for numbers of 4 or 8 bytes.
 func matchingNumbers(numbers []uint64, values [][]byte) (out []int) {
 	for _, value := range values {
 		for i, n := range numbers {

@@ -15,8 +15,8 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// TestFlippedBits damages every byte of a file, one at a time. The engine must fail or answer as
-// before, and never return other rows. Check must find every damaged byte.
+// TestFlippedBits damages every byte of a file, one at a time. The engine must fail or return the
+// same rows as before. Check must find every damaged byte.
 func TestFlippedBits(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampMillisecond:TIMESTAMP", "n:Int64", "d:String", "s:String", "f:Float64")
 	var rows []row
@@ -60,7 +60,7 @@ func TestFlippedBits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The manifest has a checksum of the footer, which every start compares.
+	// The manifest contains a checksum of the footer, and every start compares it.
 	footer := len(sound) - 8 - int(binary.LittleEndian.Uint32(sound[len(sound)-8:]))
 	for i := range footer {
 		data := bytes.Clone(sound)
@@ -73,7 +73,7 @@ func TestFlippedBits(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := Check(vfs.OS, dir, &m, true); err == nil {
-			t.Errorf("byte %d of %d: Check sees nothing", i, len(sound))
+			t.Errorf("byte %d of %d: Check does not find the damage", i, len(sound))
 		}
 		rows, err := readRows(dir, &m)
 		corrupt := (*ErrCorrupt)(nil)
@@ -81,7 +81,7 @@ func TestFlippedBits(t *testing.T) {
 			t.Errorf("byte %d of %d: a reader gets other rows, or %v", i, len(sound), err)
 		}
 		if corrupt != nil && (corrupt.File != path || corrupt.Want == "" || corrupt.Got == "") {
-			t.Errorf("byte %d of %d: the error does not tell what is damaged: %v", i, len(sound), err)
+			t.Errorf("byte %d of %d: the error does not say which part is damaged: %v", i, len(sound), err)
 		}
 	}
 }

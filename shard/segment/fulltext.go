@@ -19,18 +19,19 @@ import (
 const KeyFulltext = "cordwood.fulltext"
 
 const (
-	// maxFilterBytes is the maximum size of the filter of a column in a row group, since filters
-	// are in the footer, which every query reads. With more tokens a filter has more false
-	// positives.
+	// maxFilterBytes is the maximum size of the filter of a column in a row group. It is limited
+	// because filters are in the footer, which every query reads. With more tokens a filter has
+	// more false positives.
 	maxFilterBytes = 128 << 10
-	// maxFilterBlocks is the same in blocks, a power of two.
+	// maxFilterBlocks is maxFilterBytes in blocks, a power of two.
 	maxFilterBlocks = maxFilterBytes / bloom.BlockSize
-	// maxTokens bounds the different tokens that are collected: so many hashes stay in the caches of a processor.
-	// More go to the largest filter, which is then folded to the size that is wanted.
+	// maxTokens is the maximum number of different tokens that are collected. A set of this size
+	// fits into the caches of a processor. With more tokens, the largest filter is filled and then
+	// folded to the required size.
 	maxTokens = 8192
-	// smallFilterBytes is the size up to which a filter is made for smallFilterRate, even if the index
-	// asks for a higher rate: a search asks hundreds of row groups, so that at a rate of 0.01 for each
-	// nearly every absent word has some of them read.
+	// smallFilterBytes is the size up to which a filter is made for smallFilterRate, even if the
+	// index specifies a higher rate. A search checks hundreds of row groups, so that at a rate of
+	// 0.01 nearly every absent word would have some of them read.
 	smallFilterBytes = 32 << 10
 	smallFilterRate  = "0.0001"
 )
@@ -48,12 +49,13 @@ type fulltext struct {
 	groups   [][]byte
 
 	tokens hashSet                // hashes of the tokens in the current row group
-	filter bloom.SplitBlockFilter // takes the hashes if there are too many
+	filter bloom.SplitBlockFilter // takes the hashes if there are more than maxTokens
 	buf    []byte
 	known  knownWords // words of the current row group
 }
 
-// newFulltext returns nil for a column without a fulltext index.
+// newFulltext creates the collector of a column. It returns nil for a column without a fulltext
+// index.
 func newFulltext(c *schema.Column) *fulltext {
 	if c.Index == nil || c.Index.Kind != schema.FulltextIndex || !c.Type.IsBytes() || c.Type == schema.Binary {
 		return nil
@@ -79,8 +81,8 @@ func (t *fulltext) group(v *parquet.Values) {
 	t.end()
 }
 
-// maxTokenBuffer is the maximum size of a token buffer that is kept for the next row group. A text
-// without a space is one token.
+// maxTokenBuffer is the maximum size of a token buffer that is kept for the next row group, because
+// a text without a space is one token.
 const maxTokenBuffer = 64 << 10
 
 // token adds a token. Tokens are collected so that their number determines the size of the filter.
@@ -120,14 +122,15 @@ func (t *fulltext) end() {
 	clear(t.known[:])
 }
 
-// blocks returns how many blocks the filter of so many tokens should have.
+// blocks returns the number of blocks of a filter for the given number of tokens.
 func (t *fulltext) blocks(tokens int) int {
 	blocks := bloom.NumSplitBlocksOf(int64(tokens), t.bits)
 	better := bloom.NumSplitBlocksOf(int64(tokens), max(t.bits, smallFilterBits))
 	return max(blocks, min(better, smallFilterBytes/bloom.BlockSize), 1)
 }
 
-// filterTokens estimates how many tokens a filter has. A token sets one bit in each word of its block.
+// filterTokens estimates the number of tokens in a filter. A token sets one bit in each word of its
+// block.
 func filterTokens(f bloom.SplitBlockFilter) int {
 	set := 0
 	for i := range f {
@@ -142,9 +145,9 @@ func filterTokens(f bloom.SplitBlockFilter) int {
 	return int(float64(len(f)) * math.Log1p(-float64(set)/float64(all)) / math.Log1p(-1.0/32))
 }
 
-// folded returns the filter that the tokens of f would have made with half of its blocks, or a quarter, and so on: with
-// as few as possible, but at least so many. The block of a token is the number of blocks times a part of its hash,
-// rounded down, so two neighbours become one.
+// folded returns the filter that the tokens of f would have made with fewer blocks. It halves the
+// number of blocks as often as at least blocks of them are left. A token's block is the number of
+// blocks times a part of its hash, rounded down, so halving joins two neighbours.
 func folded(f bloom.SplitBlockFilter, blocks int) bloom.SplitBlockFilter {
 	if len(f)/2 < blocks {
 		return f
@@ -157,10 +160,10 @@ func folded(f bloom.SplitBlockFilter, blocks int) bloom.SplitBlockFilter {
 		}
 		f = f[:len(f)/2]
 	}
-	return slices.Clone(f) // the memory of the large one is not kept
+	return slices.Clone(f) // frees the memory of the large filter
 }
 
-// fulltextJSON is the form in the metadata, one for each column.
+// fulltextJSON is the token filters of one column as stored in the metadata.
 type fulltextJSON struct {
 	Column        uint32 `json:"column"`
 	Chinese       bool   `json:"chinese,omitempty"`
@@ -189,7 +192,7 @@ func fulltextMetadata(cols []*fileColumn) (string, error) {
 	return string(b), err
 }
 
-// Fulltext has the token filters of a segment. It is immutable.
+// Fulltext holds the token filters of a segment. It is immutable.
 type Fulltext struct {
 	columns map[uint32]*fulltextJSON
 }

@@ -39,7 +39,7 @@ func TestTokens(t *testing.T) {
 }
 
 // TestFulltext writes messages in several row groups. The filters must find every word in its row
-// group, and find absent words almost nowhere.
+// group, and find almost no absent words.
 func TestFulltext(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampNanosecond:TIMESTAMP", "msg:String", "few:String", "plain:String")
 	options := schema.DefaultIndexOptions(schema.FulltextIndex)
@@ -87,11 +87,11 @@ func TestFulltext(t *testing.T) {
 	}
 	for g, want := range []bool{true, true, false} {
 		if got := f.MayContain(few, g, "hit"); got != want {
-			t.Errorf("row group %d may have the word hit: %v, want %v", g, got, want)
+			t.Errorf("row group %d may contain the word hit: %v, want %v", g, got, want)
 		}
 	}
 	if !f.MayContain(plain, 0, "nowhere") || !f.MayContain(msg, 99, "nowhere") {
-		t.Error("without a filter a word is said to be absent")
+		t.Error("a missing filter excludes a word")
 	}
 	var out strings.Builder
 	if err := Inspect(&out, vfs.OS, path); err != nil || !strings.Contains(out.String(), "bytes of token filters") {
@@ -102,8 +102,8 @@ func TestFulltext(t *testing.T) {
 	}
 }
 
-// TestFulltextOfManyTokens overflows the largest filter. It has more false positives then, but
-// still finds everything.
+// TestFulltextOfManyTokens overflows the largest filter. The filter then has more false positives,
+// but still finds every token.
 func TestFulltextOfManyTokens(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampNanosecond:TIMESTAMP", "msg:String")
 	tab.Columns[1].Index = &schema.Index{
@@ -177,8 +177,8 @@ func readFulltext(fsys vfs.FS, path string) (*Fulltext, error) {
 }
 
 // TestAbsentWords checks filters of as many row groups as ten million rows have, each with as many
-// tokens as a row group of log paths has. For almost all absent words, not one row group has to be
-// read. The filters stay small, however many tokens there are.
+// tokens as a row group of log paths has. For almost all absent words, no row group has to be read.
+// The filters stay small, however many tokens there are.
 func TestAbsentWords(t *testing.T) {
 	c := &schema.Column{
 		Type:  schema.String,
@@ -200,7 +200,7 @@ func TestAbsentWords(t *testing.T) {
 		}
 	}
 	if read > words/10 {
-		t.Errorf("%d of %d words that are nowhere have row groups read", read, words)
+		t.Errorf("%d of %d absent words have row groups read", read, words)
 	}
 	t.Logf("%d of %d words have row groups read; a filter of %d tokens has %d bytes", read, words, tokens,
 		len(ft.groups[0]))
@@ -210,7 +210,7 @@ func TestAbsentWords(t *testing.T) {
 			ft.token(fmt.Append(nil, i))
 		}
 		ft.end()
-		// A filter that was folded has up to twice the bytes that are asked for.
+		// A folded filter has up to twice the requested bytes.
 		asked := min(max(bloom.NumSplitBlocksOf(int64(n), ft.bits), 1)*bloom.BlockSize, maxFilterBytes)
 		got := len(ft.groups[0])
 		if got > max(2*asked, smallFilterBytes) || got < asked*98/100 {
@@ -225,7 +225,7 @@ func TestAbsentWords(t *testing.T) {
 	}
 }
 
-// TestFoldedFilters: a filter that was folded has the bits that its tokens set in one of that size.
+// TestFoldedFilters checks that a folded filter equals a filter of that size with the same tokens.
 func TestFoldedFilters(t *testing.T) {
 	for _, n := range []int{1, 1000, 10_000, 100_000} {
 		large := make(bloom.SplitBlockFilter, maxFilterBlocks)
@@ -233,7 +233,7 @@ func TestFoldedFilters(t *testing.T) {
 			large.Insert(tokenHash.Sum64(fmt.Append(nil, i)))
 		}
 		if got := filterTokens(large); got < n*98/100 || got > n*102/100+1 {
-			t.Errorf("%d tokens are estimated to be %d", n, got)
+			t.Errorf("%d tokens are estimated as %d", n, got)
 		}
 		for blocks := 1; blocks <= maxFilterBlocks; blocks *= 2 {
 			want := make(bloom.SplitBlockFilter, blocks)

@@ -28,8 +28,8 @@ func appendRuns(runs []run, rows []RowRef) []run {
 	return runs
 }
 
-// gathered has the values of a column of the current row group, in the order of the file. The zero
-// value is empty.
+// gathered holds the values of a column of the current row group, in the order of the file. The
+// zero value is empty.
 type gathered struct {
 	parquet.Values
 	plain bool // byte strings are kept without a dictionary
@@ -41,12 +41,12 @@ type gathered struct {
 	codes     codeTables
 }
 
-// reset empties g and keeps its memory, for a row group of at most rows rows. plain means that no
-// dictionary is tried.
+// reset empties g and keeps its memory, for a row group of at most rows rows. plain disables the
+// dictionary.
 func (g *gathered) reset(plain bool, rows int) {
 	g.all = rows
 	g.Values.Reset()
-	if plain == (cap(g.Data) < cap(g.spareData)) { // a dictionary needs less
+	if plain == (cap(g.Data) < cap(g.spareData)) { // a dictionary needs less memory
 		g.Data, g.Ends, g.spareData, g.spareEnds = g.spareData[:0], g.spareEnds[:0], g.Data[:0], g.Ends[:0]
 	}
 	g.plain = plain
@@ -177,7 +177,7 @@ func copyBits(bitmap []uint64, to int, validity []byte, row, n int) {
 	}
 }
 
-// numbers adds the numbers of rows.
+// numbers adds the numbers of n rows.
 func (g *gathered) numbers(typ schema.Type, v *column.View, row, n int, nulls bool) {
 	at := len(g.Numbers)
 	g.Numbers = grow(g.Numbers, n, g.all)
@@ -286,7 +286,7 @@ func (g *gathered) strings(v *column.View, row, n int, nulls bool) {
 	}
 }
 
-// grow returns s with n more elements. If it has to be moved, it gets room for all elements.
+// grow returns s with n more elements. If it has to be moved, it gets capacity for all elements.
 func grow[T any](s []T, n, all int) []T {
 	if at := len(s); cap(s)-at < n {
 		return slices.Grow(s, max(n, all-at))[:at+n]
@@ -294,8 +294,9 @@ func grow[T any](s []T, n, all int) []T {
 	return s[:len(s)+n]
 }
 
-// room makes room for n bytes. It grows by the size of existing texts, never by an estimate of
-// later rows, because one of the first texts may be a million times as long as all others.
+// room makes room for n bytes. The capacity grows by the size of existing texts, never by an
+// estimate of later rows, because one of the first texts may be a million times as long as all
+// others.
 func (g *gathered) room(n int) { g.Data = slices.Grow(g.Data, n) }
 
 // entries adds byte strings by their codes in a dictionary.
@@ -360,8 +361,8 @@ func (g *gathered) entries(v *column.View, r run, nulls bool) {
 	}
 }
 
-// codeTables has, for each batch, a table that maps the codes of the batch's dictionary to codes of
-// the row group's dictionary plus one; 0 means that the entry was not used yet.
+// codeTables holds, for each batch, a table that maps the codes of the batch's dictionary to codes
+// of the row group's dictionary plus one; 0 means that the entry was not used yet.
 type codeTables struct {
 	starts []int32 // positions in codes; -1 without a table
 	codes  []uint32
@@ -388,7 +389,7 @@ func (t *codeTables) of(batch, entries int) []uint32 {
 }
 
 // Limits of a dictionary: its size in bytes, and its number of entries in percent of the rows so
-// far. At the end it may have one entry for two rows.
+// far. In a complete row group, the limit is one entry for two rows.
 const maxDictionaryBytes = 1 << 20
 
 // tooMany reports whether the byte strings repeat too rarely for a dictionary.
@@ -405,7 +406,7 @@ func (g *gathered) tooMany() bool {
 	return entries*10 > n*7
 }
 
-// giveUp gives up the dictionary and keeps byte strings plain from now on.
+// giveUp converts the dictionary to plain byte strings, and keeps later byte strings plain.
 func (g *gathered) giveUp() {
 	values := g.Values
 	g.plain = true
@@ -423,7 +424,7 @@ func (g *gathered) giveUp() {
 	}
 }
 
-// finish ends the row group. It gives up a dictionary that saves nothing.
+// finish ends the row group. It drops a dictionary that saves nothing.
 func (g *gathered) finish() {
 	if !g.plain && (len(g.Codes) == 0 || len(g.Ends)*2 > len(g.Codes)) {
 		g.giveUp()

@@ -9,8 +9,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// TestLongTextsAreGatheredInPlace: once there is memory for the texts of a row group, that of the next file takes no
-// more, although a dictionary is tried first in each file.
+// TestLongTextsAreGatheredInPlace checks that gathering the texts of a second file reuses the
+// memory of the first, although each file tries a dictionary first.
 func TestLongTextsAreGatheredInPlace(t *testing.T) {
 	const rows, size = 5000, 1000
 	v := &column.View{Type: schema.String, Encoding: column.Plain, Rows: rows, Data: make([]byte, rows*size)}

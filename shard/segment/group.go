@@ -13,11 +13,12 @@ import (
 // scratches is a pool of memory in which columns are gathered, reused from file to file.
 var scratches = sync.Pool{New: func() any { return new(gathered) }}
 
-// longTexts keeps one of them that had long texts. The garbage collector empties scratches between two flushes of a
-// busy shard, and new memory for the texts of a row group costs a page fault for every 4 KiB.
+// longTexts keeps one gathered that had long texts. The garbage collector empties scratches between
+// two flushes of a busy shard, and new memory for the texts of a row group costs a page fault for
+// every 4 KiB.
 var longTexts atomic.Pointer[gathered]
 
-// minLongTexts is the least memory that is kept in longTexts.
+// minLongTexts is the minimum memory of a gathered that is kept in longTexts.
 const minLongTexts = 4 << 20
 
 // newScratch returns memory in which columns are gathered one after another.
@@ -36,7 +37,7 @@ func keepScratch(g *gathered) {
 	scratches.Put(g)
 }
 
-// release gives memory back that others can use.
+// release gives memory back to the pools.
 func (w *Writer) release() {
 	w.w.Release()
 	if w.scratch != nil {
@@ -50,10 +51,10 @@ func (w *Writer) release() {
 	w.scratch, w.cols = nil, nil
 }
 
-// maxScratchBytes is the maximum memory that is kept.
+// maxScratchBytes is the maximum memory of a gathered that is kept.
 const maxScratchBytes = 32 << 20
 
-// open begins the file.
+// open writes the start of the file.
 func (w *Writer) open() {
 	var columns []parquet.Column
 	add := func(c *fileColumn, def *schema.Column) {

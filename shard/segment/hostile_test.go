@@ -66,8 +66,9 @@ func textBytes(batches []*column.Batch) (n int) {
 	return n
 }
 
-// memoryFor returns the maximum allocation for writing or reading such texts: a constant for each
-// file, and each text a few times: in the row group, while it grows, and in pages.
+// memoryFor returns the maximum allocation for writing or reading texts bytes: a constant for each
+// file, and each text a few times, because it is copied to the row group, when the row group grows,
+// and to pages.
 func memoryFor(texts int) uint64 { return 48<<20 + 12*uint64(texts) }
 
 // checkGroups checks that the row groups of a file stay within their limits, and reads the file
@@ -103,7 +104,7 @@ func checkGroups(t testing.TB, dir string, m *Meta, want int) {
 		}
 	})
 	if rows != m.Rows || texts != want {
-		t.Errorf("%d rows with %d bytes of text come back, want %d with %d", rows, texts, m.Rows, want)
+		t.Errorf("read %d rows with %d bytes of text, want %d with %d", rows, texts, m.Rows, want)
 	}
 	if most := memoryFor(texts); took > most {
 		t.Errorf("reading took %d bytes, more than %d", took, most)
@@ -168,7 +169,7 @@ func repeat(n, size int) []int {
 	return out
 }
 
-// TestHostileSizes writes rows whose first ones do not indicate the size of later ones.
+// TestHostileSizes writes rows of a size that the first rows do not predict.
 func TestHostileSizes(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampNanosecond:TIMESTAMP", "msg:String")
 	tab.Columns[1].Index = index(schema.FulltextIndex)
@@ -196,7 +197,7 @@ func TestHostileSizes(t *testing.T) {
 }
 
 // TestHostileDictionaries writes texts that need almost no memory in their batches' dictionaries,
-// and two hundred times as much without.
+// and two hundred times as much without a dictionary.
 func TestHostileDictionaries(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampNanosecond:TIMESTAMP", "msg:String")
 	var batches []*column.Batch
@@ -216,7 +217,7 @@ func TestHostileDictionaries(t *testing.T) {
 	checkGroups(t, dir, &m, textBytes(batches))
 }
 
-// FuzzWriteSizes writes rows of any sizes.
+// FuzzWriteSizes writes rows of arbitrary sizes.
 func FuzzWriteSizes(f *testing.F) {
 	f.Add([]byte{200, 1, 3, 255}, uint64(1), true)
 	f.Add([]byte{5, 255, 5, 255, 0, 9, 180, 40}, uint64(2), true)
@@ -259,7 +260,7 @@ func TestClaimedLengths(t *testing.T) {
 			data := bytes.Clone(sound)
 			data[at] = value
 			if at+5 < len(data) && value&0xF0 == 0xF0 {
-				copy(data[at+1:], "\xff\xff\xff\xff\x07") // of 2^31-1
+				copy(data[at+1:], "\xff\xff\xff\xff\x07") // a length of 2^31-1
 			}
 			if took := allocated(func() { readAnything(data) }); took > 8<<20 {
 				t.Fatalf("byte %d of %d is %#x: reading took %d bytes", at, len(sound), value, took)
@@ -300,7 +301,7 @@ func readAnything(data []byte) {
 }
 
 // FuzzReadFile reads files with arbitrary bytes. Reading must not panic, and must not allocate
-// memory that the file only claims to need.
+// memory for lengths that are only claimed.
 func FuzzReadFile(f *testing.F) {
 	tab := tableOf(f, "ts:TimestampNanosecond:TIMESTAMP", "msg:String", "n:Int64")
 	var rows []row

@@ -11,14 +11,14 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// Layouts are the columns of each table in a shared file, as field ids by the table's id.
+// Layouts lists the columns of each table in a shared file, as field ids by the table's id.
 type Layouts map[uint64][]uint32
 
 // ColumnsOf returns the columns of a table in the file by their ids, with the names and types that
 // they had when the segment was written. Two tables of a shared file may have a column with the
 // same id. A row is null in the column of the other table. If the table's column was renamed since,
-// only the file says which of the two it is. In this case ColumnsOf calls layouts, which may be
-// nil.
+// only the file shows which of the two belongs to the table. In this case ColumnsOf calls layouts,
+// which may be nil.
 func (m *Meta) ColumnsOf(t *schema.Table, layouts func() Layouts) []Column {
 	if !m.Shared() {
 		return m.Columns
@@ -55,7 +55,7 @@ func (m *Meta) ColumnsOf(t *schema.Table, layouts func() Layouts) []Column {
 	return out
 }
 
-// choose returns which of the columns belongs to a table of a shared file, according to the table's
+// choose returns the column that belongs to a table of a shared file, according to the table's
 // field ids. Older versions did not record these; then it returns the column with the same name and
 // type, if there is one.
 func choose(list []*Column, def *schema.Column, fields []uint32) *Column {
@@ -72,8 +72,8 @@ func choose(list []*Column, def *schema.Column, fields []uint32) *Column {
 	return list[0]
 }
 
-// ReadLayouts reads the layouts of a shared file. Files of older versions have none. For damage it
-// returns an *ErrCorrupt.
+// ReadLayouts reads the layouts of a shared file. Files of older versions have none. If the file is
+// damaged, it returns an *ErrCorrupt.
 func ReadLayouts(fsys vfs.FS, path string) (Layouts, error) {
 	fail := func(err error) (Layouts, error) {
 		if damage := (*parquet.ErrCorrupt)(nil); errors.As(err, &damage) {
@@ -107,7 +107,7 @@ func ReadLayouts(fsys vfs.FS, path string) (Layouts, error) {
 		if err := json.Unmarshal([]byte(kv.Value), &tables); err != nil {
 			return fail(&parquet.ErrCorrupt{Part: "metadata " + KeyTables, Want: "a list of tables", Got: err.Error()})
 		}
-		same := map[string][]uint32{} // most tables have the columns of others
+		same := map[string][]uint32{} // most tables have the same columns as others
 		for _, t := range tables {
 			if t.Columns == nil {
 				continue

@@ -16,7 +16,7 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// layoutSeeds are metadata of shared files for the seed corpus: as the program writes them, as
+// layoutSeeds are metadata of shared files for the seed corpus: as this version writes them, as
 // older versions wrote them, and malformed ones.
 var layoutSeeds = []string{
 	`[{"columns":[1,2,7],"database":"public","id":1,"name":"t","segment":3,"version":2},{"columns":[1,2,4],"id":2}]`,
@@ -35,8 +35,8 @@ var layoutSeeds = []string{
 }
 
 // FuzzLayouts reads layouts from footers with arbitrary metadata of tables, once or twice, and
-// finds the columns of a table with them. For malformed metadata the error must name the file.
-// Memory must be allocated only for what is there.
+// finds the columns of a table with them. For malformed metadata the error must contain the file's
+// name. Memory must be allocated only for existing data.
 func FuzzLayouts(f *testing.F) {
 	for _, s := range layoutSeeds {
 		f.Add(s, "")

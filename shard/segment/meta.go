@@ -8,18 +8,18 @@ import (
 	"cordwood/proto/schema"
 )
 
-// Meta is what the manifest knows of a segment. Meta and the file are sufficient to read the
-// segment.
+// Meta is the description of a segment in the manifest. Meta and the file are sufficient to read
+// the segment.
 type Meta struct {
-	// ID is the segment's number, never reused within a shard. The file is named after it.
+	// ID is the segment's number, never reused within a shard. It determines the file's name.
 	ID uint64
 	// TableID is the table of the rows; 0 for a shared file.
 	TableID uint64
 	// SchemaVersion is the version of the table definition with which the file was written; 0 for a
 	// shared file.
 	SchemaVersion uint32
-	// Order says when the rows were written: of two segments of a table the one with
-	// the higher Order holds the later writes.
+	// Order is the order in which rows were written: of two segments of a table the one with the
+	// higher Order holds the later writes.
 	Order uint64
 	Rows  int64
 	// Bytes is the size of the file.
@@ -31,13 +31,13 @@ type Meta struct {
 	// FooterCRC is the CRC-32C of the Parquet footer, its length and magic included;
 	// FileCRC is the checksum of the whole file.
 	FooterCRC, FileCRC uint32
-	// Columns are the columns of the file, without TableColumn of a shared file. A column of the
+	// Columns are the columns of the file, except TableColumn of a shared file. A column of the
 	// table that is not listed is null in every row. Names and types are those at the time of
 	// writing. A column of the table is identified by its id, and may have a wider type now.
 	// ColumnsOf returns the columns of a shared file that belong to a table.
 	Columns []Column
-	// Tables, for a shared file, are the tables that have rows in it, in ascending order of ids,
-	// like the rows; nil for a file of one table.
+	// Tables lists the tables that have rows in a shared file, in ascending order of ids, like the
+	// rows. It is nil for a file of one table.
 	Tables []TableSpan
 	// Raw means that the file is not a Parquet file: it contains batches in their form in memory.
 	// Its rows are read into memory when the shard is opened.
@@ -66,7 +66,8 @@ type Column struct {
 	// Name is the column's name in the file: its name in the table when the segment was written, or
 	// a derived name if another column's name differs only in case.
 	Name string
-	// Logical is its name in the table when the segment was written, or "" if that equals Name.
+	// Logical is the column's name in the table when the segment was written, or "" if it equals
+	// Name.
 	Logical  string
 	Type     schema.Type
 	Semantic schema.Semantic
@@ -89,7 +90,7 @@ func (m *Meta) FileName() string {
 // tempSuffix is the suffix of files that are being written.
 const tempSuffix = ".tmp"
 
-// IsTemp reports whether name is the name of an unfinished segment or other file of a shard.
+// IsTemp reports whether name is the name of an unfinished file of a shard, such as a segment.
 func IsTemp(name string) bool { return strings.HasSuffix(name, tempSuffix) }
 
 // TempName returns the name under which a file is written before it gets its final name.
@@ -112,9 +113,9 @@ func (c *Column) TableName() string {
 }
 
 // physicalNames sets the name of each column in the file, from its Logical and FieldID. Engines
-// such as DuckDB ignore the case of column names. So a name that equals an earlier one except for
-// case gets "#" and the column's field id appended. If shared is set, TableColumn is an earlier
-// column.
+// such as DuckDB ignore the case of column names. So "#" and the column's field id are appended to
+// a name that equals an earlier one except for case. If shared is set, TableColumn counts as an
+// earlier column.
 func physicalNames(columns []Column, shared bool) {
 	taken := make(map[string]bool, len(columns))
 	for i := range columns {

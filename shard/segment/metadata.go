@@ -10,8 +10,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// sorting says how the rows are ordered. For a shared file it names only the table, because each
-// table has its own order.
+// sorting returns the order of the rows. For a shared file it contains only the table's id, because
+// each table has its own order.
 func (w *Writer) sorting() []format.SortingColumn {
 	if w.spec.Shared {
 		return []format.SortingColumn{{ColumnIdx: 0}}
@@ -37,9 +37,9 @@ func (w *Writer) metadata() ([]format.KeyValue, error) {
 		Name     string `json:"name"`
 		Type     string `json:"type"`
 		Semantic string `json:"semantic"`
-		// In the file; omitted if it equals the name.
+		// The name in the file; omitted if it equals Name.
 		Physical string `json:"physical,omitempty"`
-		// Omitted if it equals the id.
+		// The field id; omitted if it equals ID.
 		Field uint32 `json:"field,omitempty"`
 	}
 	list := make([]jsonColumn, len(w.meta.Columns))

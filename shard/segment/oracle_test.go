@@ -19,8 +19,8 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// value returns a value of a view as text, in the form of the file: seconds as milliseconds, short
-// integers as 32 bits, floats as their bits.
+// value returns a value of a view as text, as it is stored in the file: seconds as milliseconds,
+// short integers as 32 bits, floats as their bits.
 func value(v *column.View, row int) string {
 	switch {
 	case v == nil || v.IsNull(row):
@@ -149,7 +149,7 @@ func random(r *rand.Rand, c *column.Col, row int, k style) {
 			lo, hi = c.Type.IntRange()
 		}
 		if c.Type == schema.TimestampSecond {
-			lo, hi = lo/1000, hi/1000 // Parquet has milliseconds
+			lo, hi = lo/1000, hi/1000 // Parquet stores milliseconds
 		}
 		switch {
 		case k == extreme:
@@ -174,7 +174,7 @@ func expected(id uint32, batches []*column.Batch, rows []RowRef) []string {
 	return want
 }
 
-// TestOracles writes random rows and compares what parquet-go and arrow-go read.
+// TestOracles writes random rows and checks what parquet-go and arrow-go read.
 func TestOracles(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -299,7 +299,7 @@ func readArrow(t *testing.T, b []byte, column int) []string {
 	return got
 }
 
-// batchesOf reads all values of a chunk by a reader of arrow-go.
+// batchesOf reads all values of a chunk with a reader of arrow-go.
 func batchesOf[T any](t *testing.T, read func(int64, []T, []int16, []int16) (int64, int, error), text func(T) string,
 	more func() bool, level int16,
 ) []string {

@@ -18,7 +18,7 @@ const MaxPartitions = 16
 type RowRef struct {
 	// Time is the row's time index.
 	Time int64
-	// Batch is the index of its batch, Row its number in the batch.
+	// Batch is the index of the row's batch, Row its number in the batch.
 	Batch, Row uint32
 }
 
@@ -32,7 +32,7 @@ type Partition struct {
 
 // Partitions assigns all rows of a table's batches to partitions by the UTC day of their time
 // index, or by a longer span if there were more than MaxPartitions days. In each partition the rows
-// are in the order of the batches and their rows. It fails if a batch lacks the time index.
+// are in the order of the batches and of their rows. It fails if a batch has no time index.
 func Partitions(table *schema.Table, batches []*column.Batch) ([]Partition, error) {
 	timeIndex := table.TimeIndex()
 	if timeIndex == nil {
@@ -66,8 +66,8 @@ func Partitions(table *schema.Table, batches []*column.Batch) ([]Partition, erro
 	if floorDiv(lo, day) == floorDiv(hi, day) {
 		return []Partition{{floorDiv(lo, day), 1, all}}, nil
 	}
-	// Use longer spans until there are few enough of them. A span of 2^k days begins at a multiple
-	// of itself, so flushes with the same k have the same boundaries.
+	// Double the span until there are few enough partitions. A span of 2^k days begins at a
+	// multiple of itself, so flushes with the same k have the same boundaries.
 	shift := 0
 	spans := map[int64]int{}
 	for ; ; shift++ {

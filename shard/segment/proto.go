@@ -6,7 +6,7 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// ToProto returns m in the form in which it is sent between nodes and stored in backups.
+// ToProto converts m to the message that is sent between nodes and stored in backups.
 func (m *Meta) ToProto() *shardpb.PinnedSegment {
 	p := &shardpb.PinnedSegment{
 		Id: m.ID, TableId: m.TableID, SchemaVersion: m.SchemaVersion, Order: m.Order, Rows: m.Rows, Bytes: m.Bytes,

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fillValue sets every field below v to a different value, and lists to one element.
+// fillValue sets every field of v, at all levels, to a different value, and lists to one element.
 func fillValue(v reflect.Value, next *int) {
 	switch v.Kind() {
 	case reflect.Struct:
@@ -30,7 +30,7 @@ func fillValue(v reflect.Value, next *int) {
 	}
 }
 
-// TestProtoCarriesEverything fails for a field of Meta that a backup would lose.
+// TestProtoCarriesEverything fails if a backup would lose a field of Meta.
 func TestProtoCarriesEverything(t *testing.T) {
 	var want Meta
 	next := 0

@@ -13,9 +13,9 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// This file handles raw segments: batches of a table in their form in memory, for rows that cannot
-// be written in the usual form. Nothing is sorted, merged or encoded, so nothing except the disk
-// can fail. FORMAT.md describes the format.
+// This file handles raw segments: batches of a table as they are in memory, for rows that cannot be
+// written as a Parquet file. Nothing is sorted, merged or encoded, so only the disk can fail.
+// FORMAT.md describes the format.
 
 // RawSuffix is the extension of raw segment files.
 const RawSuffix = ".rows"
@@ -37,9 +37,9 @@ const (
 type Raw struct {
 	TableID uint64
 	Batches []*column.Batch
-	// Cuts say after how many of the batches the merge mode of the rows changed.
+	// Cuts lists the changes of the merge mode.
 	Cuts []RawCut
-	// Reason is why the rows were not written in the usual form.
+	// Reason is the error that prevented a Parquet file.
 	Reason string
 	// Since is when the segment was written, in Unix nanoseconds, or 0 if that is not known.
 	Since int64
@@ -59,7 +59,7 @@ func WriteRaw(cfg Config, raw *Raw) (m Meta, err error) {
 	m = Meta{ID: cfg.NextID(), TableID: raw.TableID, Raw: true}
 	m.Order = m.ID
 	if len(raw.Batches) == 0 {
-		m.MinTime, m.MaxTime = math.MaxInt64, math.MaxInt64 // what it says of earlier rows never expires
+		m.MinTime, m.MaxTime = math.MaxInt64, math.MaxInt64 // earlier rows with these bounds never expire
 	}
 	for i, b := range raw.Batches {
 		if i == 0 {
@@ -135,9 +135,9 @@ func writeRaw(w io.Writer, raw *Raw) error {
 	return record(rawEnd, uint32(len(raw.Batches)), [6]uint64{}, nil)
 }
 
-// ReadRaw reads a raw segment, which m describes as in the manifest, and checks all of it. alloc
-// returns memory for a batch, aligned to 8 bytes. For damage it returns an *ErrCorrupt; for a
-// missing file the error matches fs.ErrNotExist.
+// ReadRaw reads a raw segment that m describes, and checks all of it. alloc returns memory for a
+// batch, aligned to 8 bytes. If the file is damaged, it returns an *ErrCorrupt; for a missing file
+// the error matches fs.ErrNotExist.
 func ReadRaw(fsys vfs.FS, dir string, m *Meta, alloc func(n int) ([]byte, error)) (*Raw, error) {
 	if err := Check(fsys, dir, m, false); err != nil {
 		return nil, err
@@ -166,11 +166,10 @@ func ReadRaw(fsys vfs.FS, dir string, m *Meta, alloc func(n int) ([]byte, error)
 	return raw, nil
 }
 
-// errRawDamaged is wrapped by errors of a rawReader about bytes that WriteRaw did not write.
+// errRawDamaged is wrapped by the errors of a rawReader about damaged files.
 var errRawDamaged = errors.New("the file is damaged")
 
-// rawReader reads a file from front to back, and does not allocate memory for bytes that do not
-// exist.
+// rawReader reads a file sequentially, and does not allocate memory for bytes that do not exist.
 type rawReader struct {
 	f        io.ReaderAt
 	at, size int64

@@ -58,24 +58,24 @@ func TestRaw(t *testing.T) {
 	}
 }
 
-// TestRawDiskFails checks that no file is left after an error.
+// TestRawDiskFails checks that no file is left after a disk error.
 func TestRawDiskFails(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampMillisecond:TIMESTAMP")
 	raw := &Raw{TableID: tab.ID}
 	raw.Batches = append(raw.Batches, batchOf(t, tab, row{"ts": 5}))
 	if _, err := WriteRaw(Config{FS: vfs.OS, Dir: filepath.Join(t.TempDir(), "none"), NextID: func() uint64 { return 1 }},
 		raw); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a folder that is not there: %v", err)
+		t.Errorf("a folder that does not exist: %v", err)
 	}
 	rows := (*ErrRows)(nil)
 	if _, err := Write(Config{FS: vfs.OS, Dir: filepath.Join(t.TempDir(), "none"), NextID: func() uint64 { return 1 }},
 		tab, raw.Batches); err == nil || errors.As(err, &rows) {
-		t.Errorf("a disk that fails is taken for a fault of the rows: %v", err)
+		t.Errorf("a disk error counts as an error of the rows: %v", err)
 	}
 }
 
 // FuzzReadRaw reads raw segments with arbitrary bytes. Reading must not panic, and must not
-// allocate memory that the file only claims to need.
+// allocate memory for lengths that are only claimed.
 func FuzzReadRaw(f *testing.F) {
 	tab := tableOf(f, "ts:TimestampMillisecond:TIMESTAMP", "s:String")
 	raw := &Raw{TableID: tab.ID, Reason: "x", Cuts: []RawCut{{At: 1}}}

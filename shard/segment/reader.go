@@ -21,10 +21,10 @@ type Reader struct {
 	md   *format.FileMetaData
 	err  error // error of the first failed Next
 
-	table int   // for a shared file: whose rows come next
+	table int   // the table of the next rows, in a shared file
 	left  int64 // rows left of that table, or of all
 	group int   // row group of the next rows
-	rows  int64 // rows of the row group that are still to come
+	rows  int64 // remaining rows of the row group
 	cols  []*cursor
 	build builder
 
@@ -32,7 +32,7 @@ type Reader struct {
 }
 
 // Open opens a segment's file. m describes the segment as in the manifest. It fails with an
-// *ErrCorrupt if the size or the footer differ from m; for a missing file the error matches
+// *ErrCorrupt if the size or the footer differ from m. For a missing file the error matches
 // fs.ErrNotExist. m must not be changed while the Reader is in use.
 func Open(fsys vfs.FS, path string, m *Meta) (*Reader, error) {
 	if err := check(fsys, path, m, false); err != nil {
@@ -98,12 +98,12 @@ func (r *Reader) match() error {
 }
 
 // Next returns the next rows, at least one and at most maxRows, in the order of the file; fewer if
-// they are large. All belong to one table, Header.TableID. The header also has the times of the
-// rows and the schema version of m, and nothing else. A column that is null in all rows is absent.
-// The batch belongs to the caller, and stays valid after further calls and Close.
+// they are large. All of them belong to one table, Header.TableID. The header contains only the
+// table, the times of the rows and the schema version of m. A column that is null in all rows is
+// absent. The batch belongs to the caller, and stays valid after further calls and Close.
 //
-// After the last row it returns io.EOF. For damage it returns an *ErrCorrupt. After an error,
-// further calls return the same error.
+// After the last row it returns io.EOF. If the file is damaged, it returns an *ErrCorrupt. After an
+// error, further calls return the same error.
 func (r *Reader) Next(maxRows int) (*column.Batch, error) {
 	if r.err != nil {
 		return nil, r.err
@@ -153,21 +153,21 @@ func (r *Reader) next(maxRows int) (*column.Batch, error) {
 }
 
 const (
-	// heavyGroupBytes is the size of the texts of a row group above which batches end at page ends
-	// of the columns that have more than heavyChunkBytes.
+	// heavyGroupBytes is the size of the texts of a row group above which batches end at the page
+	// ends of columns with more than heavyChunkBytes.
 	heavyGroupBytes = 16 << 20
 	heavyChunkBytes = 1 << 20
 )
 
-// bound returns how many of the next n rows go into one batch. The size of pages is limited, the
-// size of row groups less so, and only pages show how large the next rows are.
+// bound returns how many of the next n rows go into one batch. The size of a page is limited, but
+// the size of a row group hardly, so only pages show how large the next rows are.
 func (r *Reader) bound(n int) (int, error) {
 	for _, c := range r.cols {
 		if !c.heavy {
 			continue
 		}
 		if c.page == nil || c.row == c.page.Rows {
-			if err := r.build.turn(c, n); err != nil {
+			if err := r.build.nextPage(c, n); err != nil {
 				return 0, fmt.Errorf("column %q: %w", c.Name, err)
 			}
 		}
@@ -176,7 +176,7 @@ func (r *Reader) bound(n int) (int, error) {
 	return n, nil
 }
 
-// weigh marks the columns of a row group at whose page ends batches end.
+// weigh marks the columns of a row group at whose page ends batches have to end.
 func (r *Reader) weigh(g *format.RowGroup, first int) {
 	total := int64(0)
 	heavy := func(i int) int64 {

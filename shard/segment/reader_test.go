@@ -61,7 +61,7 @@ func mustRead(t *testing.T, dir string, m *Meta, batches []*column.Batch, rows [
 		for _, c := range m.Columns {
 			v := b.Column(c.ID)
 			if v != nil {
-				mustLie(t, b, v)
+				mustBeAligned(t, b, v)
 			}
 			nulls := 0
 			for i, want := range expected(c.ID, batches, part) {
@@ -81,8 +81,8 @@ func mustRead(t *testing.T, dir string, m *Meta, batches []*column.Batch, rows [
 	}
 }
 
-// mustLie checks the guarantees for users of views: alignment, and room after every section.
-func mustLie(t *testing.T, b *column.Batch, v *column.View) {
+// mustBeAligned checks the guarantees for users of views: alignment, and room after every section.
+func mustBeAligned(t *testing.T, b *column.Batch, v *column.View) {
 	t.Helper()
 	base := uintptr(unsafe.Pointer(unsafe.SliceData(b.Mem)))
 	for name, s := range map[string][]byte{
@@ -118,7 +118,7 @@ func TestReadBack(t *testing.T) {
 				mustRead(t, dir, &metas[0], batches, rows, n)
 			}
 
-			// In pieces and in another order, with a Writer.
+			// Write the rows in pieces and in another order, with a Writer.
 			r.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
 			w, err := NewWriter(cfg, Spec{Tables: []TableColumns{{Table: tab, Columns: Columns(batches)}}})
 			if err != nil {
@@ -140,7 +140,7 @@ func TestReadBack(t *testing.T) {
 	}
 }
 
-// TestReadHuge has values that fill a page each, with shared prefixes.
+// TestReadHuge reads values that fill a page each and have common prefixes.
 func TestReadHuge(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampSecond:TIMESTAMP", "long:String", "prefix:String", "mixed:Json")
 	var rows []row
@@ -191,7 +191,7 @@ func goldenTable(t testing.TB) *schema.Table {
 		"few:String", "Few:Int64")
 }
 
-// goldenRows returns the rows of that file.
+// goldenRows returns the rows of the golden files.
 func goldenRows() []row {
 	var rows []row
 	for i := range 500 {
@@ -216,8 +216,8 @@ func goldenRows() []row {
 	return rows
 }
 
-// TestGolden reads files of earlier versions: v1 was written by parquet-go, v2 by our own encoder
-// as of 2026-11-22.
+// TestGolden reads files of earlier versions: parquet-go wrote v1, and our own encoder wrote v2 on
+// 2026-11-22.
 func TestGolden(t *testing.T) {
 	for _, name := range []string{"v1.parquet", "v2.parquet"} {
 		t.Run(name, func(t *testing.T) {
@@ -245,17 +245,17 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !filters.MayContain(21, 0, "WORDS") || filters.MayContain(21, 1, "absent") {
-				t.Error("the token filters say otherwise")
+				t.Error("the token filters exclude an existing word")
 			}
 		})
 	}
 }
 
-// TestGoldenIsWritten fails when the bytes that the writer writes change. If a change is intended,
+// TestGoldenIsWritten fails if the bytes that the writer writes change. If the change is intended,
 // keep the old file, and test its successor beside it.
 func TestGoldenIsWritten(t *testing.T) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
-		t.Skip("libzstd may be of another version there, and compress to other bytes")
+		t.Skip("libzstd may have another version here, and compress to other bytes")
 	}
 	want, err := os.ReadFile("testdata/v2.parquet")
 	if err != nil {
@@ -297,7 +297,8 @@ func firstDifference(a, b []byte) int {
 	return min(len(a), len(b))
 }
 
-// TestConcurrently has several goroutines write and read at once and exchange memory.
+// TestConcurrently runs several goroutines that write and read at the same time and exchange
+// memory.
 func TestConcurrently(t *testing.T) {
 	tab := wide(t)
 	for seed := range uint64(4) {

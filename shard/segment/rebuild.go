@@ -33,7 +33,7 @@ type builder struct {
 	plain   bool     // byte strings are in data and ends; otherwise they are entries in codes
 	codes   []uint32
 	used    []uint32 // entries of the page's dictionary, by their code in the batch
-	local   []uint32 // memory of a cursor, all zero
+	local   []uint32 // scratch memory of a cursor, all zero
 	data    []byte
 	ends    []uint32
 
@@ -131,7 +131,7 @@ func (b *builder) read(c *cursor, rows int) error {
 	b.empty()
 	for b.rows < rows {
 		if c.page == nil || c.row == c.page.Rows {
-			if err := b.turn(c, rows); err != nil {
+			if err := b.nextPage(c, rows); err != nil {
 				return err
 			}
 		}
@@ -173,9 +173,9 @@ func (b *builder) take(c *cursor, n int) {
 	b.rows, c.row, c.value = b.rows+n, c.row+n, to
 }
 
-// turn moves to the next page. Codes from earlier pages keep their meaning, because the chunk has
-// one dictionary.
-func (b *builder) turn(c *cursor, rows int) error {
+// nextPage moves to the next page. Codes from earlier pages keep their meaning, because the chunk
+// has one dictionary.
+func (b *builder) nextPage(c *cursor, rows int) error {
 	p, err := c.chunk.Next()
 	if errors.Is(err, io.EOF) {
 		return &parquet.ErrCorrupt{

@@ -8,7 +8,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// view lays the current values out as a view. Its slices are set later, when the memory no longer
+// view arranges the current values as a view. Its slices are set later, when the memory no longer
 // moves.
 func (b *builder) view(c *cursor, rows int) (column.View, sections) {
 	v := column.View{ID: c.ID, Type: c.Type, Rows: rows}
@@ -106,7 +106,7 @@ func (b *builder) viewCodes(v *column.View, s *sections, entries int) {
 	}
 }
 
-// viewNumbers lays out numbers in as few bytes as their range needs.
+// viewNumbers stores numbers in as few bytes as their range needs.
 func (b *builder) viewNumbers(v *column.View, s *sections) {
 	v.Encoding = column.Fixed
 	switch v.Type {

@@ -24,7 +24,7 @@ import (
 // Run is a range of rows of a row group. First is counted from the start of the row group.
 type Run struct{ First, Rows int }
 
-// PageBounds are the rows of a page, and its smallest and largest value.
+// PageBounds is the rows of a page, and its smallest and largest value.
 type PageBounds struct {
 	Run
 	Min, Max int64
@@ -36,7 +36,7 @@ type chunkID struct {
 	field uint32
 }
 
-// chunkPlace is where a column chunk and its page index are.
+// chunkPlace is the position of a column chunk and of its page index in the file.
 type chunkPlace struct {
 	dict, data          int64 // offsets
 	bytes, uncompressed int64
@@ -62,8 +62,8 @@ func placeOf(e *format.SchemaElement, c *format.ColumnChunk) chunkPlace {
 	}
 }
 
-// maxGroupRows is the maximum number of rows of a row group that is read with the page index. No
-// writer of segments has ever written half as many.
+// maxGroupRows is the maximum number of rows of a row group that is read with the page index. Every
+// writer of segments so far has used less than half of it.
 const maxGroupRows = 1 << 22
 
 // within returns an error unless the chunk and its indexes are within a file of size bytes. This
@@ -87,10 +87,11 @@ func (p *chunkPlace) within(size int64) error {
 // hasDict reports whether values may be codes of a dictionary.
 func (p *chunkPlace) hasDict() bool { return p.dict > 0 && p.dict < p.data }
 
-// indexBytes estimates the memory of its page index in bytes.
+// indexBytes estimates the memory of the chunk's page index in bytes.
 func (p *chunkPlace) indexBytes() int { return int(3*(p.pagesEnd-p.pages) + p.boundsEnd - p.bounds) }
 
-// pageIndex are the pages of a chunk. bounds are nil if they were not requested or do not exist.
+// pageIndex holds the pages of a chunk. bounds is nil if the bounds were not requested or do not
+// exist.
 type pageIndex struct {
 	pages  []parquet.Page
 	bounds [][2]int64
@@ -99,7 +100,7 @@ type pageIndex struct {
 // errNoIndex is the error for chunks that cannot be read page by page.
 var errNoIndex = errors.New("the chunk has no page index, or was written by another program")
 
-// pages returns the page index of a chunk, which is read once.
+// pages returns the page index of a chunk. It reads the index once.
 func (f *Filters) pages(r io.ReaderAt, id chunkID, bounds bool) (*pageIndex, error) {
 	f.mu.Lock()
 	x := f.index[id]
@@ -147,7 +148,7 @@ func (f *Filters) PageBounds(r io.ReaderAt, field uint32, group int) ([]PageBoun
 // maxRowsBytes is the maximum memory of the rows that Rows returns.
 const maxRowsBytes = 64 << 20
 
-// readers keeps memory from one call to the next.
+// readers keeps builders for later calls.
 var readers = sync.Pool{New: func() any { return new(builder) }}
 
 // release returns memory for other calls.
@@ -159,11 +160,11 @@ func (b *builder) release() {
 }
 
 // Rows reads some rows of some columns of a row group, in a file of one table. The runs must ascend
-// and not overlap. r is the file; several parts of it may be read concurrently. The batch's header
-// has the number of rows and, if the time index is among the columns, their times. A column that is
-// null in all rows, or not in the file, is absent. The columns need not be in one piece of memory.
-// It fails if the result would exceed 64 MiB or 65,536 rows, and with a *parquet.ErrCorrupt for
-// damage.
+// and not overlap. r is the file; several goroutines may read it concurrently. The batch's header
+// contains the number of rows and, if the time index is among the columns, their times. A column
+// that is null in all rows, or not in the file, is absent. The columns need not be in one piece of
+// memory. It fails if the result would exceed 64 MiB or 65,536 rows. If the file is damaged, it
+// fails with a *parquet.ErrCorrupt.
 func (f *Filters) Rows(r io.ReaderAt, group int, columns []Column, runs []Run) (*column.Batch, error) {
 	h := column.Header{}
 	for i, run := range runs {
@@ -187,7 +188,7 @@ func (f *Filters) Rows(r io.ReaderAt, group int, columns []Column, runs []Run) (
 	var wg sync.WaitGroup
 	for i := range parts {
 		read := func() {
-			parts[i], failed[i] = f.some(r, group, h, runs, &bytes, func() *Column {
+			parts[i], failed[i] = f.readColumns(r, group, h, runs, &bytes, func() *Column {
 				if n := int(next.Add(1)) - 1; n < len(todo) {
 					return &todo[n]
 				}
@@ -223,19 +224,20 @@ func isTime(columns []Column, id uint32) bool {
 }
 
 const (
-	// maxReaders is how many goroutines read columns at a time, each at least minColumns.
+	// maxReaders is the maximum number of goroutines that read columns at a time, each at least
+	// minColumns.
 	maxReaders = 4
 	minColumns = 2
 )
 
-// cost estimates how long a column of a row group takes to read, in bytes.
+// cost estimates the time to read a column of a row group, in bytes.
 func (f *Filters) cost(group int, c Column) int64 {
 	return f.Groups[group].columns[c.FieldID].chunk.bytes
 }
 
-// some reads the columns that next returns until there are none. bytes counts what all goroutines
-// of one call have read.
-func (f *Filters) some(r io.ReaderAt, group int, h column.Header, runs []Run, bytes *atomic.Int64,
+// readColumns reads the columns that next returns until there are none. bytes counts the bytes that
+// all goroutines of one call have read.
+func (f *Filters) readColumns(r io.ReaderAt, group int, h column.Header, runs []Run, bytes *atomic.Int64,
 	next func() *Column,
 ) (*column.Batch, error) {
 	b := readers.Get().(*builder)
@@ -333,7 +335,7 @@ func (c *pageCursor) seek(row int) error {
 	if c.page.Valid == nil {
 		c.value += skip - c.row
 	} else {
-		c.value += ones(c.page.Valid, c.row, skip)
+		c.value += countOnes(c.page.Valid, c.row, skip)
 	}
 	c.row = skip
 	return nil
@@ -356,8 +358,8 @@ func (c *pageCursor) wanted(p parquet.Page) []parquet.Span {
 	return c.spans
 }
 
-// ones counts the set bits from from to before to.
-func ones(bitmap []uint64, from, to int) int {
+// countOnes counts the set bits in the range [from, to).
+func countOnes(bitmap []uint64, from, to int) int {
 	n := 0
 	for from < to {
 		k := min(to-from, 64-from&63)
@@ -367,7 +369,8 @@ func ones(bitmap []uint64, from, to int) int {
 	return n
 }
 
-// runs gathers the rows of some runs. bytes is how much has been read besides.
+// runs gathers the rows of some runs. bytes counts the bytes that this and concurrent calls have
+// read.
 func (b *builder) runs(c *pageCursor, runs []Run, bytes *atomic.Int64) error {
 	b.empty()
 	c.runs = runs

@@ -14,8 +14,8 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// TestRows compares rows read with the page index with rows of a Reader, for columns of all types
-// and encodings, and checks that values are found in the right rows.
+// TestRows compares rows that are read with the page index with rows of a Reader, for columns of
+// all types and encodings, and checks that values are found in the right rows.
 func TestRows(t *testing.T) {
 	for seed := range uint64(2) {
 		r := rand.New(rand.NewPCG(seed, 5))
@@ -86,7 +86,7 @@ func (c *counted) ReadAt(b []byte, at int64) (int, error) {
 }
 
 // TestFindAgain looks up identifiers of a row group one after the other. After the first lookup,
-// only the page with the value is read, and no page for an absent value.
+// Find reads only the page with the value, or no page if the value is absent.
 func TestFindAgain(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampNanosecond:TIMESTAMP", "id:String")
 	r := rand.New(rand.NewPCG(3, 9))
@@ -214,8 +214,8 @@ func checkRows(t *testing.T, r *rand.Rand, filters *Filters, f vfs.File, m *Meta
 	}
 }
 
-// TestPages checks that pages are small, end at the same rows in all columns, and have bounds of
-// the time index.
+// TestPages checks that pages are small, that they end at the same rows in all columns, and that
+// the pages of the time index have bounds.
 func TestPages(t *testing.T) {
 	tab, batches := accessLog(t, DefaultRowGroupRows+1000)
 	dir := t.TempDir()
@@ -255,7 +255,7 @@ func TestPages(t *testing.T) {
 			t.Errorf("rows from %d: times %d to %d, bounds %d to %d", p.First, b.MinTime, b.MaxTime, p.Min, p.Max)
 		}
 	}
-	// Damage is found in the pages that are read, and only there.
+	// Damage is found in a page that is read, but not in others.
 	x := filters.index[chunkID{0, times.FieldID}]
 	raw, err := vfs.ReadFile(vfs.OS, path)
 	if err != nil {

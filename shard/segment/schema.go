@@ -15,18 +15,18 @@ type fileColumn struct {
 	Column
 	required bool
 	fulltext *fulltext // nil without a fulltext index
-	bloom    bool      // whether an index asks for bloom filters
+	bloom    bool      // whether an index requires bloom filters
 	// plain means that byte strings rarely repeated in the previous row group.
 	plain bool
 	views []*column.View // views of the current batches; nil if a batch lacks the column
-	// longest has, for each batch, the length of the longest text in the view's dictionary, or -1
+	// longest holds, for each batch, the length of the longest text in the view's dictionary, or -1
 	// if it is not known.
 	longest []int
-	// staged are the values of the current row group, if they come in pieces.
+	// staged holds the values of the current row group, if they arrive in pieces.
 	staged *gathered
 }
 
-// parquet returns how the column is written.
+// parquet returns the description of the column for the Parquet encoder.
 func (c *fileColumn) parquet(def *schema.Column) parquet.Column {
 	p := parquet.Column{Element: element(&c.Column, c.required)}
 	switch c.Type {
@@ -40,7 +40,7 @@ func (c *fileColumn) parquet(def *schema.Column) parquet.Column {
 	return p
 }
 
-// integers says how integers are written in the Parquet schema.
+// integers describes the integer types in the Parquet schema.
 var integers = map[schema.Type]struct {
 	kind      format.Type
 	width     int8
@@ -57,7 +57,8 @@ var integers = map[schema.Type]struct {
 	schema.Uint64: {format.Int64, 64, false, deprecated.Uint64},
 }
 
-// element returns a column in the Parquet schema. This mapping is part of the format.
+// element returns the description of a column in the Parquet schema. This mapping is part of the
+// format.
 func element(c *Column, required bool) format.SchemaElement {
 	e := format.SchemaElement{Name: c.Name, FieldID: int32(c.FieldID), RepetitionType: thrift.New(format.Optional)}
 	if required {

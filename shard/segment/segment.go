@@ -1,17 +1,17 @@
 // Package segment writes and checks the immutable files of flushed rows: ordinary Parquet files
 // that any tool can read, one for each table and time partition of a flush. Write writes the
-// segments of a flush. A Writer writes a segment from rows that come in pieces, as in a compaction,
-// or from several tables. A Reader returns rows as batches.
+// segments of a flush. A Writer writes a segment from rows that arrive in pieces, as in a
+// compaction, or from several tables. A Reader returns rows as batches.
 //
-// It does not decide which segments exist; package manifest does. Queries of many rows do not use
-// it, because the engine reads the files itself, by the names and types in Meta. Filters tell the
-// engine which row groups it need not read, and read single rows for it with the page index.
+// Package manifest decides which segments exist. Queries of many rows do not use this package,
+// because the engine reads the files itself, by the names and types in Meta. Filters show the
+// engine which row groups it can skip, and read single rows for it with the page index.
 //
 // The file: rows ordered by (tags, time index), null tags first; row groups of RowGroupRows rows;
 // zstd; one column for each column of the table that has a value, in the table's order, with the
 // column's id as field id; types as in schema.go, encodings as package segment/parquet chooses
-// them. The key-value metadata cordwood.columns has the columns as JSON, and cordwood.table the
-// table.
+// them. The key-value metadata cordwood.columns contains the columns as JSON, and cordwood.table
+// the table.
 //
 // Write works column by column from the batches in memory, through a permutation; it never
 // assembles a row. Its functions keep no state and may be called concurrently.
@@ -53,8 +53,8 @@ type Config struct {
 	RowGroupRows int
 	// Order is the Meta.Order of the written segments.
 	Order uint64
-	// Level is the zstd level, 1 to 22. The default value is 1. On logs higher levels need more CPU
-	// and save nothing; for texts without random ids they may.
+	// Level is the zstd level, 1 to 22. The default value is 1. For logs, higher levels need more
+	// CPU and save nothing; they may help for texts without random ids.
 	Level int
 	// NextID returns the id of the next segment.
 	NextID func() uint64
@@ -121,7 +121,7 @@ func writeFile(cfg Config, table *schema.Table, batches []*column.Batch, rows []
 	return m, nil
 }
 
-// ErrRows is the error for rows that cannot be written as a file for a reason other than the disk,
+// ErrRows is the error for rows that cannot be written to a file for a reason other than the disk,
 // so that trying again does not help. It is returned as a *ErrRows.
 type ErrRows struct{ Err error }
 

@@ -333,7 +333,7 @@ func TestOrderOfOperations(t *testing.T) {
 	}
 }
 
-// TestFaults makes every operation fail once. Whatever was written must be removed.
+// TestFaults makes every operation fail once. All written files must then be removed.
 func TestFaults(t *testing.T) {
 	tab := tableOf(t, "ts:TimestampSecond:TIMESTAMP", "m:String")
 	boom := errors.New("boom")

@@ -15,7 +15,7 @@ const MaxSlots = 1000
 // slots are the columns of a file, and the assignment of tables' columns to them.
 type slots struct {
 	columns []Column
-	// required says, by slot, whether every row has a value.
+	// required reports, by slot, whether every row has a value.
 	required []bool
 	defs     []*schema.Column // by slot: the column of the first table that uses it
 	tables   map[uint64]*tableSlots

@@ -9,7 +9,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// sortKey is a tag column as numbers with the same order.
+// sortKey represents a tag column by numbers with the same order.
 type sortKey struct {
 	// ranks are by batch and row; null is 0. A nil slice means that the batch has only nulls.
 	ranks [][]uint32
@@ -160,8 +160,8 @@ func sortRows(rows []RowRef, keys []sortKey) {
 	}
 }
 
-// sortRanks sorts rows by the ranks of a key, with a stable sort. It uses buf, and returns memory
-// that may be reused.
+// sortRanks sorts rows by the ranks of a key, with a stable sort. It uses buf, and returns the
+// memory that may be reused.
 func sortRanks(rows, buf []RowRef, k *sortKey) []RowRef {
 	ends := make([]int, k.values+2) // by rank: first counts, then the position of the next row
 	last, sorted := uint32(0), true
@@ -203,7 +203,7 @@ func before(a, b *RowRef) bool {
 // mostly ascend in time, so ascending runs are merged instead of sorted. It returns memory that may
 // be reused.
 func sortTimes(rows []RowRef) []RowRef {
-	runs := rising(rows)
+	runs := ascendingRuns(rows)
 	if len(runs) <= 1 {
 		return nil
 	}
@@ -216,7 +216,7 @@ func sortTimes(rows []RowRef) []RowRef {
 		})
 		return nil
 	}
-	// In the order of their first rows, the runs of several connections overlap little.
+	// In the order of their first rows, the runs of different connections overlap little.
 	slices.SortFunc(runs, func(a, b [2]int) int {
 		if before(&rows[a[0]], &rows[b[0]]) {
 			return -1
@@ -228,7 +228,7 @@ func sortTimes(rows []RowRef) []RowRef {
 		buf = append(buf, rows[r[0]:r[1]]...)
 	}
 	copy(rows, buf)
-	for runs = rising(rows); len(runs) > 1; {
+	for runs = ascendingRuns(rows); len(runs) > 1; {
 		merged := runs[:0]
 		for i := 0; i < len(runs); i += 2 {
 			if i+1 == len(runs) {
@@ -243,8 +243,8 @@ func sortTimes(rows []RowRef) []RowRef {
 	return buf
 }
 
-// rising returns the maximal ascending runs of rows.
-func rising(rows []RowRef) [][2]int {
+// ascendingRuns returns the maximal ascending runs of rows.
+func ascendingRuns(rows []RowRef) [][2]int {
 	var runs [][2]int
 	from := 0
 	for i := 1; i <= len(rows); i++ {
@@ -256,9 +256,9 @@ func rising(rows []RowRef) [][2]int {
 	return runs
 }
 
-// mergeRuns merges the sorted rows from from to before middle with those from middle to before to.
+// mergeRuns merges the sorted rows [from, middle) with the sorted rows [middle, to).
 func mergeRuns(rows, buf []RowRef, from, middle, to int) {
-	// Rows that are in their place stay there.
+	// Leave rows that are in their place.
 	for from < middle && !before(&rows[middle], &rows[from]) {
 		from++
 	}

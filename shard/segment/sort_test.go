@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestSortRows compares with a simple sort.
+// TestSortRows compares sortRows with a simple sort.
 func TestSortRows(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 3))

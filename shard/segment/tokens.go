@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// analyzer separates text into tokens: runs of letters and digits, converted to lower case unless
-// case matters. With chinese, every Han character is a token.
+// analyzer separates text into tokens: runs of letters and digits, in lower case unless
+// caseSensitive is set. If chinese is set, every Han character is a token.
 type analyzer struct {
 	chinese, caseSensitive bool
 }
@@ -19,7 +19,7 @@ const (
 	kindOther                  // a part of a non-ASCII character
 )
 
-// byteKinds are the kinds of bytes; 0 is a byte between tokens.
+// byteKinds maps a byte to its kind; 0 is a byte between tokens.
 var byteKinds = func() (kinds [256]byte) {
 	for i := range kinds {
 		switch c := byte(i); {

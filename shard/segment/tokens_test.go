@@ -75,7 +75,7 @@ func TestWordMask(t *testing.T) {
 				for i, b := range text {
 					kind := byteKinds[b]
 					if got := mask>>i&1 == 1; kind != kindOther && got != (kind != 0) {
-						t.Fatalf("%q: byte %d is of a word: %v", text, i, got)
+						t.Fatalf("%q: byte %d belongs to a word: %v", text, i, got)
 					}
 				}
 				if want := c >= 0x80 || rest >= 0x80; other != want {
@@ -109,7 +109,7 @@ func TestHashSet(t *testing.T) {
 		s.clear()
 	}
 	if s.met(7<<60) || !s.met(7<<60) || s.met(0) || s.met(0) {
-		t.Error("what was added lately is not told apart")
+		t.Error("recently added hashes are confused")
 	}
 }
 

@@ -21,7 +21,7 @@ const (
 	// shard.
 	maxRowBytes = 1 << 30
 	// shortEntry is the length up to which all texts of a dictionary count as long as the longest
-	// one: counting more exactly gains nothing.
+	// one. Counting more exactly gains nothing.
 	shortEntry = 64
 )
 
@@ -30,9 +30,9 @@ func (w *Writer) groupRows() int {
 	return min(w.cfg.RowGroupRows, max(maxGroupValues/len(w.cols), 1024))
 }
 
-// fit returns how many of the first rows of part go into the current row group, and their weight.
-// w.runs has part. It returns 0 only if the row group already has rows.
-func (w *Writer) fit(part []RowRef) (n int, weight int64, err error) {
+// countFitting returns how many of the first rows of part fit into the current row group, and their
+// weight. w.runs holds part. It returns 0 only if the row group already has rows.
+func (w *Writer) countFitting(part []RowRef) (n int, weight int64, err error) {
 	room := maxGroupBytes - w.weight
 	if weight = w.weigh(w.runs); weight <= room {
 		return len(part), weight, nil

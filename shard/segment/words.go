@@ -6,7 +6,7 @@ import (
 )
 
 // This file separates the texts of a column into tokens as analyzer does, but eight bytes at a
-// time. It skips words that occurred a moment ago without examining their letters, because most
+// time. It recognises words that occurred recently without examining their letters, because most
 // words of a log are the same in every row.
 
 const (
@@ -17,8 +17,8 @@ const (
 	gatherBits = 0x0102040810204080
 )
 
-// wordMask returns a bit for each of eight bytes, the first in the lowest bit: whether it is an
-// ASCII letter or digit. For non-ASCII bytes the bit has no meaning.
+// wordMask returns a bit for each of eight bytes, the first in the lowest bit. The bit is set if
+// the byte is an ASCII letter or digit. The bits of non-ASCII bytes are undefined.
 func wordMask(x uint64) uint64 {
 	// No addition below has a carry to the next byte, because all bytes have 7 bits and the sums
 	// are less than 0x100.
@@ -29,7 +29,8 @@ func wordMask(x uint64) uint64 {
 	return ((letter | digit) & highBits >> 7) * gatherBits >> 56
 }
 
-// wordMask64 does what wordMask does, for up to 64 bytes. other reports whether one is not ASCII.
+// wordMask64 does what wordMask does, for up to 64 bytes. other reports whether any byte is not
+// ASCII.
 func wordMask64(text []byte) (mask uint64, other bool) {
 	at, beyond := 0, uint64(0)
 	for ; at+8 <= len(text) && at < 64; at += 8 {
@@ -72,7 +73,7 @@ func (t *fulltext) text(data []byte, from, to int) {
 		for edges != 0 {
 			start = at + bits.TrailingZeros64(edges)
 			if edges &= edges - 1; edges == 0 {
-				break // it continues in the next 64 bytes, or to the end
+				break // the token continues in the next 64 bytes, or to the end
 			}
 			t.word(data, start, at+bits.TrailingZeros64(edges))
 			edges &= edges - 1
@@ -109,10 +110,10 @@ func (t *fulltext) newWord(run []byte) {
 // shortWord is a token of at most 16 bytes, padded with zeros.
 type shortWord [2]uint64
 
-// knownWords are short tokens that were added recently, in their form in the text.
+// knownWords holds short tokens that were added recently, as they are in the text.
 type knownWords [1 << recentBits]shortWord
 
-// shortMasks have a mask for the first n of sixteen bytes, by n.
+// shortMasks holds, by n, a mask for the first n of sixteen bytes.
 var shortMasks = func() (masks [17][2]uint64) {
 	for n := range masks {
 		for i := range n {

@@ -19,22 +19,22 @@ type Spec struct {
 	// Tables are the tables to which rows may belong, in ascending order of ids. There is exactly
 	// one unless Shared is set.
 	Tables []TableColumns
-	// Shared makes a shared file, which has the table of each row in TableColumn.
+	// Shared makes the Writer write a shared file, with the table of each row in TableColumn.
 	Shared bool
 }
 
-// TableColumns is a table and the columns of it that a file gets.
+// TableColumns lists the columns of a table in a file.
 type TableColumns struct {
 	Table *schema.Table
 	// Columns are the ids of the columns that may have a value; all others are null in every row.
-	// The time index need not be named. Nil means all columns of the table. Function Columns
-	// returns the columns of batches, and Meta.Columns has the columns of a file. An id that the
-	// table does not have is ignored.
+	// The time index may be omitted. Nil means all columns of the table. Function Columns returns
+	// the columns of batches, and Meta.Columns holds the columns of a file. An id that is not in
+	// the table is ignored.
 	Columns []uint32
 }
 
-// Writer writes one file from rows that come in their final order, in pieces of any size. It holds
-// at most the rows of one row group. It is not safe for concurrent use.
+// Writer writes one file from rows that arrive in their final order, in pieces of any size. It
+// holds at most the rows of one row group. It is not safe for concurrent use.
 type Writer struct {
 	cfg   Config
 	spec  Spec
@@ -45,15 +45,15 @@ type Writer struct {
 	out   *checksummer
 	err   error // error of the first failed Append or Finish
 	done  bool
-	last  bool // no rows come after the current Append
+	last  bool // whether no rows come after the current Append
 
 	w       *parquet.Writer
 	cols    []*fileColumn // including TableColumn if the file is shared
 	rows    int           // staged rows of the current row group
-	weight  int64         // of those rows
+	weight  int64         // the weight of the staged rows
 	scratch *gathered
 	runs    []run
-	single  [1]run // used by fit
+	single  [1]run // used by countFitting
 }
 
 // NewWriter creates the file under a temporary name, with the next id of cfg. The tables must have
@@ -92,10 +92,10 @@ func NewWriter(cfg Config, spec Spec) (*Writer, error) {
 // ID returns the id of the segment.
 func (w *Writer) ID() uint64 { return w.meta.ID }
 
-// Append appends rows of a table's batches. Batch and Row of a RowRef say where the row is, Time is
+// Append appends rows of a table's batches. Batch and Row of a RowRef identify the row, and Time is
 // its time index. The rows of all calls must be in the order of Sort, which is the order of the
 // file. In a shared file, all rows of tables with lower ids must come first, in any number of
-// calls. Append keeps nothing of the batches. After an error only Abort may be called.
+// calls. Append keeps no reference to the batches. After an error only Abort may be called.
 func (w *Writer) Append(table *schema.Table, batches []*column.Batch, rows []RowRef) error {
 	return w.appendRows(table, batches, rows, false)
 }
@@ -112,13 +112,13 @@ func (w *Writer) appendRows(table *schema.Table, batches []*column.Batch, rows [
 		return w.err
 	}
 	if w.err = w.append(table, batches, rows); w.err != nil {
-		w.err = w.blame(fmt.Errorf("write segment %s: %w", FileName(w.meta.ID), w.err))
+		w.err = w.classify(fmt.Errorf("write segment %s: %w", FileName(w.meta.ID), w.err))
 	}
 	return w.err
 }
 
-// blame converts an error to an ErrRows, unless a write to the file failed.
-func (w *Writer) blame(err error) error {
+// classify converts an error to an ErrRows, unless a write to the file failed.
+func (w *Writer) classify(err error) error {
 	if w.out.failed {
 		return err
 	}
@@ -141,7 +141,7 @@ func (w *Writer) append(table *schema.Table, batches []*column.Batch, rows []Row
 	for len(rows) > 0 {
 		part := rows[:min(len(rows), max(limit-w.rows, 1))]
 		w.runs = appendRuns(w.runs[:0], part)
-		n, weight, err := w.fit(part)
+		n, weight, err := w.countFitting(part)
 		if err != nil {
 			return err
 		}
@@ -152,7 +152,7 @@ func (w *Writer) append(table *schema.Table, batches []*column.Batch, rows []Row
 		}
 		rows = rows[n:]
 		if w.rows == 0 && (full || w.last && len(rows) == 0) {
-			// All rows of the row group are here, so it can be written column by column.
+			// All rows of the row group are present, so it can be written column by column.
 			if err := w.group(n, false); err != nil {
 				return err
 			}
@@ -235,15 +235,15 @@ func (w *Writer) Finish() (Meta, error) {
 func (w *Writer) finish() error {
 	if w.rows > 0 {
 		if err := w.group(w.rows, true); err != nil {
-			return w.blame(err)
+			return w.classify(err)
 		}
 	}
 	kv, err := w.metadata()
 	if err != nil {
-		return w.blame(err)
+		return w.classify(err)
 	}
 	if err := w.w.Close("cordwood", kv); err != nil {
-		return w.blame(err)
+		return w.classify(err)
 	}
 	w.meta.Bytes, w.meta.FileCRC = w.out.n, w.out.crc
 	if w.meta.FooterCRC, err = footerCRC(w.f, w.meta.Bytes); err != nil {
@@ -255,7 +255,7 @@ func (w *Writer) finish() error {
 	return w.cfg.FS.Rename(w.temp, filepath.Join(w.cfg.Dir, FileName(w.meta.ID)))
 }
 
-// Abort gives up an unfinished file and removes it. After Finish has returned nil it does nothing.
+// Abort removes an unfinished file. After Finish has returned nil it does nothing.
 func (w *Writer) Abort() error {
 	if w.done {
 		return nil
