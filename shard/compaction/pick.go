@@ -29,6 +29,10 @@ const (
 	restBytes = 64 << 20
 	// settleTime is how long after the end of a partition its last segments are merged.
 	settleTime = 2 * time.Hour
+	// quietTime is how long no segment must have been flushed for a partition before its last segments are merged.
+	// While rows of an earlier day are loaded, each of its flushes would otherwise be merged with the ones before it,
+	// and each byte be rewritten several times.
+	quietTime = 10 * time.Minute
 )
 
 // tiers are the upper size limits of the tiers. Each is Fan times the previous one, so a merged
@@ -51,6 +55,8 @@ type Segment struct {
 	Day, Days int64
 	// MinTime and MaxTime are the bounds of its rows' times.
 	MinTime, MaxTime time.Time
+	// Flushed is when the segment was flushed, or zero if it was merged from others or that is not known.
+	Flushed time.Time
 	// DeadRows is the approximate number of its dead rows. If these are whole row groups, Droppable
 	// is set, because the others need only be copied. If the segment may also be cut into pieces,
 	// Cut is set, and one dead row group is sufficient.
@@ -151,7 +157,9 @@ func size(list []Segment) (bytes int64) {
 // which are sorted by order.
 func runs(list []Segment, now time.Time) (out [][]Segment) {
 	end := time.Unix((list[0].Day+list[0].Days)*86400, 0)
-	closed := now.Sub(end) > settleTime
+	closed := now.Sub(end) > settleTime && !slices.ContainsFunc(list, func(s Segment) bool {
+		return now.Sub(s.Flushed) < quietTime
+	})
 	used := make([]bool, len(list))
 	take := func(from, to int) {
 		out = append(out, list[from:to])

@@ -60,6 +60,18 @@ func TestPick(t *testing.T) {
 		{"a large one parts neighbours", list(1, 1, 1, 1, 300, 1, 1, 1, 1), during, yes, ""},
 		{"the rest of a day", list(20, 1, 1), after, yes, "2 3"},
 		{"the rest of a day, alike", list(20, 20, 1, 3), after, yes, "1 2 3 4"},
+		{
+			"the rest of a day to which rows are still added",
+			change(list(20, 20, 1, 3), func(l []Segment) { l[3].Flushed = after.Add(-9 * time.Minute) }), after, yes, "",
+		},
+		{
+			"the rest of a day to which rows are no longer added",
+			change(list(20, 20, 1, 3), func(l []Segment) { l[3].Flushed = after.Add(-11 * time.Minute) }), after, yes, "1 2 3 4",
+		},
+		{
+			"eight flushes of a day to which rows are still added",
+			change(list(repeat(8, 20)...), func(l []Segment) { l[7].Flushed = after }), after, yes, "1 2 3 4 5 6 7 8",
+		},
 		{"a late row does not rewrite a day", list(200, 0.1), after, yes, ""},
 		{"not too much at once", list(repeat(100, 1)...), during, yes, ids(list(repeat(64, 1)...))},
 		{"two days", change(list(repeat(8, 1)...), func(l []Segment) { l[3].Day = 1 }), during, yes, ""},
@@ -129,27 +141,9 @@ func TestAmplification(t *testing.T) {
 			})
 			next++
 			flushed += live[len(live)-1].Bytes
-			for {
-				picked, _ := Pick(live, now, func([]Segment) bool { return true })
-				if picked == nil {
-					break
-				}
-				out := picked[len(picked)-1]
-				out.ID, out.Bytes, out.MinTime = next, size(picked), picked[0].MinTime
-				next++
-				written += out.Bytes
-				gone := map[uint64]bool{}
-				for _, p := range picked {
-					gone[p.ID] = true
-				}
-				kept := []Segment{out}
-				for _, s := range live {
-					if !gone[s.ID] {
-						kept = append(kept, s)
-					}
-				}
-				live = kept
-			}
+			var more int64
+			live, more = mergeDue(live, now, &next)
+			written += more
 		}
 		amplification := float64(written) / float64(flushed)
 		t.Logf("flushes of %g MiB: a byte is written %.2f times by compactions, %d segments are left", test.flush,
@@ -158,5 +152,58 @@ func TestAmplification(t *testing.T) {
 			t.Errorf("flushes of %g MiB: a byte is written %.2f times by compactions, want at most %.2f; "+
 				"%d segments are left, want at most %d", test.flush, amplification, test.most, len(live), test.segments)
 		}
+	}
+}
+
+// mergeDue does all compactions that are due, and returns the segments afterwards and the bytes that were written.
+func mergeDue(live []Segment, now time.Time, next *uint64) (left []Segment, written int64) {
+	for {
+		picked, _ := Pick(live, now, func([]Segment) bool { return true })
+		if picked == nil {
+			return live, written
+		}
+		out := picked[len(picked)-1]
+		out.ID, out.Bytes, out.MinTime, out.Flushed = *next, size(picked), picked[0].MinTime, time.Time{}
+		*next++
+		written += out.Bytes
+		gone := map[uint64]bool{}
+		for _, p := range picked {
+			gone[p.ID] = true
+		}
+		kept := []Segment{out}
+		for _, s := range live {
+			if !gone[s.ID] {
+				kept = append(kept, s)
+			}
+		}
+		live = kept
+	}
+}
+
+// TestLoadOfAnEarlierDay flushes rows of an earlier day one after another, and checks how often each byte is written.
+func TestLoadOfAnEarlierDay(t *testing.T) {
+	now := time.Unix(30*86400, 0)
+	var live []Segment
+	next, written, flushed := uint64(1), int64(0), int64(0)
+	for i := range 100 {
+		at := time.Unix(int64(i), 0)
+		live = append(live, Segment{
+			ID: next, Order: next, Bytes: 15 << 20, Rows: 1, Group: Group{Table: 1}, Days: 1, MinTime: at, MaxTime: at,
+			Flushed: now,
+		})
+		next++
+		flushed += live[len(live)-1].Bytes
+		more := int64(0)
+		live, more = mergeDue(live, now, &next)
+		written += more
+		now = now.Add(3 * time.Second)
+	}
+	live, more := mergeDue(live, now.Add(quietTime), &next)
+	written += more
+	amplification := float64(written) / float64(flushed)
+	t.Logf("a byte is written %.2f times by compactions, %d segments are left", amplification, len(live))
+	if amplification > 1.05 || len(live) > 15 {
+		t.Errorf("a byte is written %.2f times by compactions, want at most 1.05; %d segments are left, want at most 15",
+			amplification, len(live))
 	}
 }

@@ -18,8 +18,10 @@ func (cp *compactor) candidate(l *LiveSegment, now time.Time) (seg compaction.Se
 		return seg, false
 	}
 	c := candidate{
-		Segment: compaction.Segment{ID: l.ID, Order: l.Order, Bytes: l.Bytes, Rows: l.Rows},
-		l:       l, state: cp.tables.State, expiry: cp.expiry, now: now,
+		Segment: compaction.Segment{
+			ID: l.ID, Order: l.Order, Bytes: l.Bytes, Rows: l.Rows, Flushed: l.flushed,
+		},
+		l: l, state: cp.tables.State, expiry: cp.expiry, now: now,
 	}
 	if l.Shared() {
 		for _, t := range l.Tables {

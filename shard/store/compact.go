@@ -76,7 +76,7 @@ func (cp *compactor) loop(ctx context.Context) {
 		case <-ticker.C:
 		}
 		for {
-			did, err := cp.compact(ctx)
+			did, err := cp.compact(ctx, false)
 			if err != nil && ctx.Err() == nil {
 				cp.cfg.Logger.Warn("compaction failed; no data is lost, and the segments stay unchanged", "error", err)
 			}
@@ -87,25 +87,26 @@ func (cp *compactor) loop(ctx context.Context) {
 	}
 }
 
-// Run merges segments until nothing is left to merge.
+// Run merges segments until nothing is left to merge. It does not wait for a partition to be quiet.
 func (cp *compactor) Run(ctx context.Context) error {
 	for {
-		did, err := cp.compact(ctx)
+		did, err := cp.compact(ctx, true)
 		if err != nil || !did {
 			return err
 		}
 	}
 }
 
-// compact runs the most useful compaction, and reports whether there was one.
-func (cp *compactor) compact(ctx context.Context) (did bool, err error) {
+// compact runs the most useful compaction, and reports whether there was one. eager merges the last segments of a
+// partition even if some were flushed a moment ago.
+func (cp *compactor) compact(ctx context.Context, eager bool) (did bool, err error) {
 	select {
 	case cp.turn <- struct{}{}:
 		defer func() { <-cp.turn }()
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}
-	if cp.cfg.Space() != SpaceOK || len(cp.pick()) == 0 {
+	if cp.cfg.Space() != SpaceOK || len(cp.pick(eager)) == 0 {
 		return false, nil
 	}
 	if err := cp.ledger.commitPending(); err != nil { // an uncommitted edit may already have merged these segments
@@ -115,7 +116,7 @@ func (cp *compactor) compact(ctx context.Context) (did bool, err error) {
 		return false, err
 	}
 	defer cp.cfg.Compaction.End()
-	picked := cp.pick() // the state may have changed during the wait
+	picked := cp.pick(eager) // the state may have changed during the wait
 	if len(picked) == 0 {
 		return false, nil
 	}
@@ -212,8 +213,8 @@ func (sc *Scrubber) FindDamaged(list []*LiveSegment) {
 	}
 }
 
-// pick returns the next compaction.
-func (cp *compactor) pick() []compaction.Segment {
+// pick returns the next compaction; see compact.
+func (cp *compactor) pick(eager bool) []compaction.Segment {
 	now := cp.cfg.Now()
 	for id, until := range cp.failed {
 		if now.After(until) {
@@ -233,6 +234,9 @@ func (cp *compactor) pick() []compaction.Segment {
 			if !l.Shared() {
 				seg.DeadRows, seg.Droppable = max(seg.DeadRows, cp.expiry.expiredRows(l)), true
 				seg.Stale = cp.lacksIndex(l)
+			}
+			if eager {
+				seg.Flushed = time.Time{}
 			}
 			list = append(list, seg)
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"cordwood/shard/install"
 	"cordwood/shard/manifest"
@@ -156,6 +157,10 @@ func (lg *Ledger) publish(u *pendingEdit) {
 	}
 	var dead []*LiveSegment
 	var bytes int64
+	var flushed time.Time
+	if u.n > 0 {
+		flushed = lg.cfg.Now()
+	}
 	lg.tables.mu.Lock()
 	lg.tables.segs.learnEras(lg.manifest.State().Merging)
 	for _, m := range u.edit.Add {
@@ -164,7 +169,7 @@ func (lg *Ledger) publish(u *pendingEdit) {
 			lg.tables.segs.loaded[m.ID] = r
 		}
 		if _, ok := listed[m.ID]; ok {
-			lg.tables.addLive(m)
+			lg.tables.addLive(m, flushed)
 			continue
 		}
 		dead = append(dead, lg.tables.segs.newSegment(m)) // dropped or expired while it was written

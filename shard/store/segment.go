@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"cordwood/shard/memtable"
 	"cordwood/shard/segment"
@@ -33,6 +34,8 @@ type LiveSegment struct {
 	rows   *memtable.Memtable
 	reason string
 	since  int64
+	// flushed is when a flush of this process wrote the segment; zero if another process or a compaction did.
+	flushed time.Time
 	// expired reports whether all its rows have expired. It is set when the manifest no longer
 	// lists it.
 	expired bool

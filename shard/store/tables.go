@@ -124,7 +124,7 @@ func (tb *Tables) free() {
 func (tb *Tables) show(st *manifest.State, segments []segment.Meta) {
 	tb.segs.learnEras(st.Merging)
 	for _, m := range segments {
-		tb.addLive(m)
+		tb.addLive(m, time.Time{})
 	}
 	tb.AppliedIndex, tb.AppliedTerm, tb.Base = st.AppliedIndex, st.AppliedTerm, st.AppliedIndex
 	tb.Flushed.Store(st.AppliedIndex)
@@ -182,8 +182,9 @@ const rowBytes = int64(unsafe.Sizeof(segment.RowRef{}))
 
 // addLive adds a segment that the manifest lists to the tables that have live rows in it; mu must
 // be held.
-func (tb *Tables) addLive(m segment.Meta) {
+func (tb *Tables) addLive(m segment.Meta, flushed time.Time) {
 	l := tb.segs.newSegment(m)
+	l.flushed = flushed
 	tb.segs.live[m.ID] = l
 	if l.rows != nil {
 		tb.addRaw(l)
