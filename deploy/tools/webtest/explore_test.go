@@ -1,6 +1,7 @@
 package webtest
 
 import (
+	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -111,6 +112,16 @@ func TestReload(t *testing.T) {
 	b.search("")
 	b.until(`(document.querySelector('[data-ui=rows]').scrollTop = 1e9,
 		document.querySelector('.foot').textContent.includes('900 (all)'))`)
+	// A reload shows the rows that were in sight.
+	eval[bool](b, `(document.querySelector('[data-ui=rows]').scrollTop = 24 * 500, true)`)
+	top := `[...document.querySelectorAll('[data-ui=row]')].find((r) => r.getBoundingClientRect().bottom >
+		document.querySelector('[data-ui=rows]').getBoundingClientRect().top + 12).textContent`
+	b.until(top + `.includes('request 399')`)
+	eval[bool](b, `(window.before = true, location.reload(), true)`)
+	b.until(`!window.before && ` + top + `.includes('request 399')`)
+	b.click(`[data-ui=from-begin]`)
+	b.until(`(document.querySelector('[data-ui=rows]').scrollTop = 1e9,
+		document.querySelector('.foot').textContent.includes('900 (all)'))`)
 	b.click(`[data-ui=row][data-index="890"]`)
 	b.until(`document.querySelector('[data-ui=detail]')`)
 	other := open(t, eval[string](b, `location.href`))
@@ -118,6 +129,52 @@ func TestReload(t *testing.T) {
 	other.until(`document.querySelector('.foot').textContent.includes('10 (all)')`)
 	other.click(`[data-ui=from-begin]`)
 	other.until(`document.querySelector('.foot').textContent.startsWith('200 loaded')`)
+}
+
+// TestUndo takes back what was typed and what a click added to the search.
+func TestUndo(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(30)...)
+	b := open(t, s.url+"/dashboard/explore?t=app")
+	b.until(loaded)
+	text := `document.querySelector('[data-ui=search]').value`
+	b.fill(`[data-ui=search]`, "failed")
+	b.until(text + ` === 'failed'`)
+	b.click(`[data-ui=value] [data-ui=value-in]`)
+	b.until(text + `.length > 0 && ` + text + ` !== 'failed'`)
+	clicked := eval[string](b, text)
+	key := func(shift bool) {
+		eval[bool](b, fmt.Sprintf(`(document.querySelector('[data-ui=search]').dispatchEvent(
+			new KeyboardEvent('keydown', {key: 'z', ctrlKey: true, shiftKey: %v, bubbles: true, cancelable: true})), true)`,
+			shift))
+	}
+	key(false)
+	b.until(text + ` === 'failed'`)
+	key(false)
+	b.until(text + ` === ''`)
+	key(true)
+	key(true)
+	b.until(text + ` === ` + quote(clicked))
+}
+
+// TestLongSearch runs a search that is too long for an address: the address bar shows a short link, which a reload and
+// another tab follow.
+func TestLongSearch(t *testing.T) {
+	s := start(t)
+	s.ingest("app", logs(30)...)
+	b := open(t, s.url+"/dashboard/explore?t=app")
+	b.until(loaded)
+	long := "failed" + strings.Repeat(` -"`+strings.Repeat("x", 700)+`"`, 10)
+	b.search(long)
+	b.until(`location.pathname.startsWith('/dashboard/s/') && ` + loaded)
+	has := `document.querySelector('[data-ui=search]')?.value.length === ` + fmt.Sprint(len(long))
+	b.until(has)
+	eval[bool](b, `(window.before = true, location.reload(), true)`)
+	b.until(`!window.before && ` + has)
+	other := open(t, eval[string](b, `location.href`))
+	other.until(has)
+	other.until(`document.querySelector('[data-ui=total]').textContent.includes('3 rows')`)
+	other.until(`location.pathname.startsWith('/dashboard/s/')`)
 }
 
 // TestNothingFound looks for a word in every field, and takes the name that the server proposes.

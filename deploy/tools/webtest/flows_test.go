@@ -2,6 +2,7 @@ package webtest
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -143,6 +144,22 @@ func TestTail(t *testing.T) {
 		t.Errorf("the first row became %q from %q", now, top)
 	}
 	b.click(`[data-ui=tail-new]`)
+	b.until(`document.querySelector('[data-ui=tail-state]').textContent.includes('Live')`)
+	// Wrapped lines of several heights: the list follows to its very end, also when it drops rows.
+	b.click(`[data-ui=wrap]`)
+	eval[bool](b, `(() => { const keep = document.querySelector('.tailbar select'); keep.value = '1000';
+		keep.dispatchEvent(new Event('change', {bubbles: true})); return true })()`)
+	rows := logs(12_000)
+	for i := range rows {
+		rows[i]["msg"] = fmt.Sprint(rows[i]["msg"], strings.Repeat(" long", i%900))
+	}
+	s.ingest("app", rows...)
+	b.until(`document.querySelector('[data-ui=tail-dropped]')`)
+	b.until(`document.querySelector('[data-ui=rows]').getAttribute('aria-rowcount') === '1000'`)
+	b.until(`(() => { const e = document.querySelector('[data-ui=rows]');
+		const r = [...e.querySelectorAll('[data-ui=row]')].at(-1);
+		const under = e.getBoundingClientRect().bottom - r.getBoundingClientRect().bottom;
+		return r.dataset.index === '999' && r.offsetHeight > 40 && Math.abs(under) < 20 })()`)
 	b.until(`document.querySelector('[data-ui=tail-state]').textContent.includes('Live')`)
 }
 

@@ -26,6 +26,8 @@ func TestTables(t *testing.T) {
 	s.ingest("web", logs(10)...)
 	b := open(t, s.url+"/dashboard/tables")
 	b.until(`document.querySelectorAll('[data-ui=table-row]').length === 2`)
+	b.until(`[...document.querySelectorAll('[data-ui=last-row]')]
+		.every((e) => e.textContent.endsWith(' ago'))`)
 	b.fill(`#table-find`, "we")
 	b.until(`document.querySelectorAll('[data-ui=table-row]').length === 1`)
 	b.fill(`#table-find`, "")

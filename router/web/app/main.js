@@ -11,6 +11,7 @@ import { createAnalysis } from './stores/analysis.js';
 import { createExplore } from './stores/explore.js';
 import { createHealth } from './stores/health.js';
 import { createKeys } from './stores/keys.js';
+import { createLastRows } from './stores/lastrows.js';
 import { clock } from './stores/latest.js';
 import { createOperations } from './stores/operations.js';
 import { createPipelines } from './stores/pipelines.js';
@@ -31,8 +32,9 @@ function createStores() {
   const signIn = createSignIn((...args) => fetch(...args));
   const api = createApi({ fetch: (...args) => fetch(...args), signIn });
   const prefs = createPrefs(localStorage);
-  const place = createPlace(window);
-  const explore = createExplore({ api, place, prefs, clock, drafts: sessionStorage });
+  const saved = createSaved(api, clock);
+  const place = createPlace(window, saved.shorten);
+  const explore = createExplore({ api, place, prefs, clock, session: sessionStorage });
   return {
     api,
     signIn,
@@ -41,11 +43,12 @@ function createStores() {
     keys: createKeys(window, prefs.singleKeys),
     tables: createTables(api, clock),
     table: createTable(api, clock),
+    lastRows: createLastRows(api, clock),
     adding: createAdding({ api, clock }),
     pipelines: createPipelines({ api, storage: localStorage, clock }),
     rejects: createRejects({ api, clock }),
     operations: createOperations(api, clock),
-    saved: createSaved(api, clock),
+    saved,
     savedSql: createSaved(api, clock, 'sql'),
     health: createHealth(api, clock),
     sql: createSql({ api, place, storage: sessionStorage, clock }),

@@ -3,7 +3,9 @@ import test from 'node:test';
 import { completionAt } from '../app/lib/complete.js';
 import { formatBytes, formatDuration, leafName, splitMatches, visible } from '../app/lib/format.js';
 import { axisTicks, stackBars } from '../app/lib/geometry.js';
+import { replaceBytes } from '../app/lib/edit.js';
 import { createHeights, rowsInSight } from '../app/lib/heights.js';
+import { createUndo } from '../app/lib/undo.js';
 import { levelOf } from '../app/lib/levels.js';
 import { copyLine, lineOf } from '../app/lib/line.js';
 import { readLines } from '../app/lib/ndjson.js';
@@ -233,4 +235,34 @@ test('cells', () => {
   assert.equal(cellText(-1, 'TimestampMillisecond'), '1969-12-31T23:59:59.999Z');
   assert.equal(cellText(null, 'String'), 'NULL');
   assert.equal(cellText({ a: 1 }, 'Json'), '{"a":1}');
+});
+
+test('rows that are dropped take their heights along', () => {
+  const heights = createHeights(10);
+  heights.resize(100);
+  heights.set(0, 30);
+  heights.set(5, 50);
+  assert.equal(heights.drop(3), 50);
+  assert.deepEqual([heights.topOf(2), heights.topOf(3), heights.total()], [20, 70, 1010]);
+  assert.equal(heights.drop(50), 540);
+  assert.equal(heights.total(), 470);
+});
+
+test('keys that follow one another are undone together, what was set at once by itself', () => {
+  const undo = createUndo('');
+  undo.note('l', 1000);
+  undo.note('le', 1200);
+  undo.note('le host:a'); // by a click
+  undo.note('le host:a x', 5000);
+  assert.deepEqual([undo.undo(), undo.undo(), undo.redo()], ['le host:a', 'le', 'le host:a']);
+  undo.note('other', 9000); // what was undone cannot be done again
+  assert.deepEqual([undo.redo(), undo.undo(), undo.undo(), undo.undo(), undo.undo()], [null, 'le host:a', 'le', '', null]);
+  for (let i = 0; i < 1000; i++) undo.note(String(i));
+  let steps = 0;
+  while (undo.undo() !== null) steps++;
+  assert.equal(steps, 99);
+});
+
+test('a part of a text is replaced by its place in bytes', () => {
+  assert.equal(replaceBytes('ä lvel:x', { offset: 3, length: 4 }, 'level'), 'ä level:x');
 });

@@ -3,9 +3,11 @@ import test from 'node:test';
 import { ApiError, createApi, curlOf } from '../app/lib/api.js';
 import { shellWord } from '../app/lib/format.js';
 import { createExplore } from '../app/stores/explore.js';
+import { createLastRows } from '../app/stores/lastrows.js';
 import { createLatest } from '../app/stores/latest.js';
 import { createPlace } from '../app/stores/place.js';
 import { createPrefs } from '../app/stores/prefs.js';
+import { createReload } from '../app/stores/reload.js';
 import { createSql } from '../app/stores/sql.js';
 
 const clock = { now: () => 1000, wait: () => Promise.resolve() };
@@ -87,7 +89,7 @@ function fixture(search) {
       return { range, rows, next: n < 400 ? String(n + 200) : null };
     },
   };
-  const place = createPlace(browser);
+  const place = createPlace(browser, async () => '/dashboard/s/x');
   return { explore: createExplore({ api, place, prefs, clock }), asked, entries, place };
 }
 
@@ -138,7 +140,7 @@ test('the text of the address is open before anything is drawn, and each later o
   const location = { pathname: '/dashboard/sql', search: '?q=SELECT+1' };
   const go = (address) => Object.assign(location, { pathname: address.split('?')[0], search: address.slice(address.indexOf('?')) });
   const browser = { location, history: { pushState: (_, __, a) => go(a), replaceState: (_, __, a) => go(a) }, addEventListener() {} };
-  const place = createPlace(browser);
+  const place = createPlace(browser, async () => '');
   const sql = createSql({ api: createApi({ fetch: async () => new Response('{}') }), place, storage: { getItem: () => null, setItem() {} }, clock });
   const texts = () => sql.tabs.value.map((t) => t.text.value);
   assert.deepEqual([texts(), sql.tab.value.text.value], [['SELECT 1'], 'SELECT 1']);
@@ -148,4 +150,76 @@ test('the text of the address is open before anything is drawn, and each later o
   assert.deepEqual([texts().length, sql.at.value], [2, 0]);
   place.go('/dashboard/explore?q=level:error'); // the same parameter of another page
   assert.equal(texts().length, 2);
+});
+
+/** A browser whose history has one entry, with its state. */
+function oneEntry(pathname, search = '') {
+  const location = { pathname, search };
+  const history = { state: null, pushState: write, replaceState: write };
+  function write(state, _title, address) {
+    const url = new URL(address, 'http://h');
+    history.state = state;
+    Object.assign(location, { pathname: url.pathname, search: url.search });
+  }
+  return { location, history, addEventListener() {} };
+}
+
+test('a long address is kept on the server; the address bar shows the short link, the page the search', async () => {
+  const browser = oneEntry('/dashboard/explore');
+  const kept = [];
+  const shorten = async (address) => (kept.push(address), '/dashboard/s/abc');
+  const place = createPlace(browser, shorten);
+  const q = 'x'.repeat(7000);
+  place.set('explore', { t: 'app', q });
+  assert.equal(place.here.value.params.get('q'), q);
+  await settle();
+  assert.deepEqual(kept, [`/dashboard/explore?t=app&q=${q}`]);
+  assert.deepEqual([browser.location.pathname, place.address()], ['/dashboard/s/abc', kept[0]]);
+  const again = createPlace(browser, shorten); // a reload
+  assert.deepEqual([again.page.value, again.here.value.params.get('q')], ['explore', q]);
+  again.set('explore', { t: 'app', q: `${q}y` });
+  again.set('explore', { t: 'app' }); // before the server has answered
+  await settle();
+  assert.equal(browser.location.search, '?t=app');
+});
+
+test('a long address stays if the server does not keep it', async () => {
+  const browser = oneEntry('/dashboard/explore');
+  const place = createPlace(browser, () => Promise.reject(new Error('no')));
+  place.set('explore', { q: 'x'.repeat(7000) });
+  await settle();
+  assert.equal(browser.location.search.length, 7003);
+});
+
+test('what was typed, and the row at the top, are there after a reload of the same search, once', () => {
+  const stored = new Map();
+  const storage = { getItem: (k) => stored.get(k) ?? null, setItem: (k, v) => stored.set(k, v) };
+  const first = createReload(storage, () => 'a');
+  assert.equal(first.take('draft'), null);
+  first.keep('draft', 'half');
+  first.keep('top', 'r7');
+  const second = createReload(storage, () => 'a');
+  assert.deepEqual([second.take('draft'), second.take('draft'), second.take('top')], ['half', null, 'r7']);
+  assert.equal(createReload(storage, () => 'b').take('top'), null);
+});
+
+test('newest rows are asked for of the tables in sight, three at a time, each once a minute', async () => {
+  let [under, most] = [0, 0];
+  const asked = [];
+  const json = async ({ body }) => {
+    most = Math.max(most, ++under);
+    asked.push(body.tables[0]);
+    await settle();
+    under--;
+    if (body.tables[0] === 't3') throw new ApiError('busy', { status: 503 });
+    return { last_row: body.tables[0] === 't2' ? null : '2026-01-05T10:00:00Z' };
+  };
+  const tables = Array.from({ length: 8 }, (_, i) => ({ db: 'public', name: `t${i}` }));
+  const last = createLastRows({ json }, clock);
+  const scrolled = last.see(tables.slice(0, 2)); // gone before anything is asked
+  await Promise.all([scrolled, last.see(tables.slice(2))]);
+  assert.deepEqual([asked.sort(), most], [['t2', 't3', 't4', 't5', 't6', 't7'], 3]);
+  assert.deepEqual([last.of(tables[2]), last.of(tables[3]), last.of(tables[4])], ['', undefined, '2026-01-05T10:00:00Z']);
+  await last.see(tables.slice(2));
+  assert.deepEqual(asked.slice(6), ['t3']);
 });

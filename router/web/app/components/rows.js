@@ -31,7 +31,8 @@ export const rowHeights = /** @type {Record<string, number>} */ ({ dense: 20, no
  * @param {string} props.selected id of the row that is open
  * @param {number} [props.focus]
  * @param {(row: Row, index: number) => void} props.onOpen
- * @param {(from: number, to: number) => void} [props.onSee]
+ * @param {(from: number, to: number, top: number) => void} [props.onSee]
+ * @param {number} [props.start] the row at the top at first
  * @param {number} [props.dropped]
  * @param {boolean} [props.follow]
  * @param {(atEnd: boolean) => void} [props.onEnd]
@@ -85,7 +86,7 @@ export function Rows(props) {
     </div>
     <div class=${`rows ${props.density} ${props.wrap ? 'wrapped' : ''}`} onCopy=${copy}>
       <${VirtualList} count=${count} height=${height} measured=${Boolean(props.wrap) || unfolded >= 0} label=${props.label} row=${row} onSee=${props.onSee}
-        focus=${went >= 0 ? went : props.focus} dropped=${dropped} follow=${props.follow} onEnd=${props.onEnd} resetKey=${props.resetKey} />
+        focus=${went >= 0 ? went : props.focus} dropped=${dropped} follow=${props.follow} onEnd=${props.onEnd} start=${props.start} resetKey=${props.resetKey} />
       <${Grain} count=${count} changed=${dropped} at=${at} shape=${shape} marks=${props.marks} onGo=${setWent} />
     </div>`;
 }

@@ -4,6 +4,7 @@ import { html, useEffect, useRef, useState } from '../../vendor/core.js';
 import { formatCount } from '../lib/format.js';
 import { completionAt } from '../lib/complete.js';
 import { parseSearch } from '../lib/search.js';
+import { createUndo } from '../lib/undo.js';
 
 /**
  * @typedef {{insert: string, text: string, note: string}} Choice
@@ -23,6 +24,8 @@ export function SearchBox({ text, onText, onRun, fault, fields, valuesOf, histor
   const parsed = parseSearch(text);
   const wrong = fault ? byteSpan(text, fault) : parsed.fault;
   const turn = useRef(0);
+  const undo = useRef(createUndo(text)).current;
+  useEffect(() => undo.note(text), [text]);
 
   useEffect(() => {
     const element = area.current;
@@ -65,6 +68,13 @@ export function SearchBox({ text, onText, onRun, fault, fields, valuesOf, histor
 
   /** @param {KeyboardEvent} event */
   function key(event) {
+    const goes = undoOf(event);
+    if (goes) {
+      event.preventDefault();
+      const before = undo[goes]();
+      if (before !== null) onText(before);
+      return setChoices(null);
+    }
     const move = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
     if (choices && move !== 0) {
       event.preventDefault();
@@ -96,6 +106,7 @@ export function SearchBox({ text, onText, onRun, fault, fields, valuesOf, histor
       aria-activedescendant=${choices && choices.at >= 0 ? `choice-${choices.at}` : undefined}
       onInput=${(/** @type {InputEvent} */ e) => {
         const typed = /** @type {HTMLTextAreaElement} */ (e.currentTarget).value;
+        undo.note(typed, e.timeStamp);
         onText(typed);
         void complete(typed);
       }}
@@ -113,6 +124,14 @@ export function SearchBox({ text, onText, onRun, fault, fields, valuesOf, histor
     </ul>`
     }
   </div>`;
+}
+
+/** Says whether a key undoes, or does again. @param {KeyboardEvent} event @returns {'undo' | 'redo' | null} */
+function undoOf(event) {
+  if (!(event.ctrlKey || event.metaKey) || event.altKey) return null;
+  const key = event.key.toLowerCase();
+  if (key === 'y' || (key === 'z' && event.shiftKey)) return 'redo';
+  return key === 'z' ? 'undo' : null;
 }
 
 /**

@@ -1,6 +1,7 @@
 // Sharing a search by a link, and keeping it under a name.
 
 import { html, useEffect, useState } from '../../vendor/core.js';
+import { longestAddress } from '../stores/place.js';
 import { toast } from '../stores/toast.js';
 import { copyText } from './copy.js';
 import { Menu } from './menu.js';
@@ -12,19 +13,23 @@ export function ShareMenu({ stores, frozen }) {
   // Until the first rows are there, the range on screen is not known, and a link would hold the relative one.
   const unknown = explore.range.value === null && (explore.fields.error.value ?? explore.first.error.value) === null;
 
-  async function short() {
+  /** @param {string} long */
+  async function short(long) {
     try {
-      const url = new URL(frozen());
+      const url = new URL(long);
       await copyText(url.origin + (await saved.shorten(url.pathname + url.search)));
     } catch (error) {
       toast(error instanceof Error ? error.message : String(error));
     }
   }
 
+  /** Copies a link, or the short one to it if it is long. @param {string} link */
+  const copy = (link) => void (link.length > longestAddress ? short(link) : copyText(link));
+
   return html`<${Menu} button=${html`<span>Share</span>`} label="Share this search" ui="share" class="text change">${(/** @type {() => void} */ close) => html`
-    <button class="choice" data-ui="copy-link" disabled=${unknown} onClick=${() => (close(), copyText(frozen()))}>Copy link to these rows</button>
+    <button class="choice" data-ui="copy-link" disabled=${unknown} onClick=${() => (close(), copy(frozen()))}>Copy link to these rows</button>
     <button class="choice" onClick=${() => (close(), copyText(location.href))}>Copy link with the range as it is</button>
-    <button class="choice" data-ui="copy-short" disabled=${unknown} onClick=${() => (close(), void short())}>Copy short link</button>`}<//>`;
+    <button class="choice" data-ui="copy-short" disabled=${unknown} onClick=${() => (close(), void short(frozen()))}>Copy short link</button>`}<//>`;
 }
 
 /**
@@ -48,7 +53,7 @@ function SavedList({ saved, place, what = 'search', onDone }) {
   /** @param {Event} event */
   async function save(event) {
     event.preventDefault();
-    if (!(await saved.save(name.trim(), location.pathname + location.search, shared))) return;
+    if (!(await saved.save(name.trim(), place.address(), shared))) return;
     toast(`Saved as ${name.trim()}.`);
     onDone();
   }

@@ -11,13 +11,14 @@ import { createHeights, rowsInSight } from '../lib/heights.js';
  * @param {number} [props.dropped] rows that are gone from the begin: what is seen does not move by that
  * @param {string} props.label
  * @param {(index: number) => unknown} props.row
- * @param {(from: number, to: number) => void} [props.onSee]
+ * @param {(from: number, to: number, top: number) => void} [props.onSee] says which rows are drawn, and the first in sight
+ * @param {number} [props.start] the row at the top at first
  * @param {number} [props.focus] the row that must be in sight; -1: none
  * @param {boolean} [props.follow] stay at the end
  * @param {(atEnd: boolean) => void} [props.onEnd] says whether the end is in sight
  * @param {string} [props.resetKey] a new list begins at its top
  */
-export function VirtualList({ count, height, measured = false, dropped = 0, label, row, onSee, focus = -1, follow, onEnd, resetKey }) {
+export function VirtualList({ count, height, measured = false, dropped = 0, label, row, onSee, focus = -1, follow, onEnd, start = 0, resetKey }) {
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   const block = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [view, setView] = useState({ top: 0, height: 600, width: 0 });
@@ -25,6 +26,9 @@ export function VirtualList({ count, height, measured = false, dropped = 0, labe
   const before = useRef({ dropped, resetKey });
   // What was measured holds for one width and one list.
   const heights = useMemo(() => createHeights(height), [height, measured, measured && view.width, resetKey]);
+  const gone = useRef(0); // pixels of rows that were dropped since the last picture
+  if (dropped > before.current.dropped) gone.current += heights.drop(dropped - before.current.dropped);
+  before.current.dropped = dropped;
   heights.resize(count);
 
   const look = (/** @type {HTMLDivElement} */ element) => setView({ top: element.scrollTop, height: element.clientHeight, width: element.clientWidth });
@@ -38,6 +42,15 @@ export function VirtualList({ count, height, measured = false, dropped = 0, labe
   }, []);
 
   const { from, to } = rowsInSight(heights, view, count);
+
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    if (before.current.resetKey !== resetKey) element.scrollTop = 0;
+    else if (!follow) element.scrollTop -= gone.current;
+    before.current.resetKey = resetKey;
+    gone.current = 0;
+  }, [dropped, follow, resetKey]);
 
   // Measures what was drawn. The first row in sight stays where it is, whatever those above it turn out to be.
   useLayoutEffect(() => {
@@ -55,15 +68,8 @@ export function VirtualList({ count, height, measured = false, dropped = 0, labe
   });
 
   useLayoutEffect(() => {
-    const element = box.current;
-    if (!element) return;
-    if (before.current.resetKey !== resetKey) element.scrollTop = 0;
-    else if (!follow && dropped > before.current.dropped) {
-      element.scrollTop -= (dropped - before.current.dropped) * height;
-    }
-    before.current = { dropped, resetKey };
-    if (follow) element.scrollTop = heights.total();
-  }, [count, dropped, height, follow, resetKey]);
+    if (follow && box.current) box.current.scrollTop = heights.total();
+  });
 
   useLayoutEffect(() => {
     const element = box.current;
@@ -77,8 +83,12 @@ export function VirtualList({ count, height, measured = false, dropped = 0, labe
   }, [focus, heights]);
 
   useEffect(() => {
-    if (count > 0) onSee?.(from, to);
-  }, [from, to, count]);
+    if (count > 0) onSee?.(from, to, heights.indexAt(view.top));
+  }, [from, to, count, resetKey]);
+
+  useLayoutEffect(() => {
+    if (box.current && start > 0) box.current.scrollTop = heights.topOf(start);
+  }, [start]);
 
   /** @param {Event} event */
   function scrolled(event) {

@@ -187,3 +187,15 @@ function collect(node, found) {
 function literal(text) {
   return text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&');
 }
+
+/**
+ * Returns a text with another in the place of some of its bytes in UTF-8.
+ * @param {string} text
+ * @param {{offset: number, length: number}} at in bytes
+ * @param {string} by
+ */
+export function replaceBytes(text, at, by) {
+  const bytes = new TextEncoder().encode(text);
+  const decode = (/** @type {Uint8Array} */ part) => new TextDecoder().decode(part);
+  return decode(bytes.slice(0, at.offset)) + by + decode(bytes.slice(at.offset + at.length));
+}

@@ -52,6 +52,17 @@ export function createHeights(base) {
       count = rows;
     },
     /**
+     * Takes rows away from the begin, and returns how high they were.
+     * @param {number} rows
+     */
+    drop(rows) {
+      const top = topOf(rows);
+      extra.splice(0, rows);
+      build();
+      count = Math.max(0, count - rows);
+      return top;
+    },
+    /**
      * Notes the height of a row, and reports whether it is another one than before.
      * @param {number} index
      * @param {number} height
@@ -68,6 +79,10 @@ export function createHeights(base) {
   /** Makes room for so many rows, and for as many again. @param {number} rows */
   function grow(rows) {
     extra = [...extra, ...new Array(rows * 2 - extra.length).fill(0)];
+    build();
+  }
+
+  function build() {
     sums = new Array(extra.length + 1).fill(0);
     extra.forEach((more, index) => more !== 0 && add(index, more));
   }

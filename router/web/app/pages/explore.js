@@ -111,9 +111,9 @@ function Said({ stores }) {
 }
 
 /** The address with the range on screen in the place of relative times. @param {import('../main.js').Stores} stores */
-function frozenLink({ explore }) {
+function frozenLink({ explore, place }) {
   const range = explore.range.value;
-  const url = new URL(location.href);
+  const url = new URL(place.address(), location.origin);
   if (range) {
     url.searchParams.set('from', range.from);
     url.searchParams.set('to', range.to);
@@ -164,7 +164,7 @@ function Panes({ stores }) {
                 marks=${explore.marks.value} zone=${zone} density=${prefs.density.value} narrow=${narrow}
                 label=${`${formatCount(explore.total.value ?? list.count)} rows, ${state.order} first`} selected=${state.row} focus=${explore.picked.value?.end ?? selected} wrap=${state.wrap} picked=${explore.picked.value} onPick=${explore.pick} unfolded=${explore.unfolded.value ? indexOf(list, explore.unfolded.value) : -1}
                 onOpen=${(/** @type {import('../lib/line.js').Row} */ row) => explore.open(row.id === state.row ? null : row)}
-                onSee=${explore.see} resetKey=${`${explore.range.value?.from}${explore.range.value?.to}${state.q}${state.order}`} />`
+                onSee=${explore.see} start=${explore.start.value} resetKey=${`${explore.range.value?.from}${explore.range.value?.to}${state.q}${state.order}`} />`
       }
       ${
         state.view === 'rows' &&

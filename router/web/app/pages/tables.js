@@ -5,15 +5,16 @@ import { useNarrow } from '../components/narrow.js';
 import { Empty, ErrorPanel, Progress } from '../components/states.js';
 import { TableDetail } from '../components/table.js';
 import { VirtualList } from '../components/virtual.js';
-import { formatBytes, formatCount } from '../lib/format.js';
+import { formatBytes, formatCount, formatDuration } from '../lib/format.js';
 
 /** @typedef {import('../stores/tables.js').TableInfo} TableInfo */
 
-/** @type {[string, string, (t: TableInfo) => string | number, string][]} the columns: id, name, what they sort by, look */
+/** @type {[string, string, ((t: TableInfo) => string | number) | null, string][]} the columns: id, name, what they sort by, look */
 const columns = [
   ['name', 'table', (t) => `${t.db}.${t.name}`, 'name'],
   ['rows', 'rows', (t) => t.rows, 'r'],
   ['bytes', 'bytes', (t) => t.bytes, 'r'],
+  ['last', 'newest row', null, 'opt'],
   ['each', 'bytes a row', (t) => (t.rows > 0 ? t.bytes / t.rows : 0), 'r opt'],
   ['ttl', 'ttl', (t) => t.ttl, 'opt'],
   ['shards', 'shards', (t) => t.shards[0] ?? 0, 'opt'],
@@ -68,7 +69,7 @@ export function TablesPage({ stores }) {
           html`<${Empty} title="There is no table yet."><p>The first rows that you send to a table create it.</p>
           <p class="acts"><a class="button main" href="/dashboard/add">Add data</a></p><//>`
         }
-        ${all.length > 0 && html`<${TableList} shown=${shown} sort=${sort} onSort=${setSort} selected=${one} onOpen=${open} />`}
+        ${all.length > 0 && html`<${TableList} shown=${shown} sort=${sort} onSort=${setSort} selected=${one} onOpen=${open} lastRows=${stores.lastRows} />`}
       </section>
       ${
         name &&
@@ -100,7 +101,7 @@ function said(all, shown) {
  */
 function sorted(all, find, sort) {
   const wanted = find.trim().toLowerCase();
-  const valueOf = columns.find(([id]) => id === sort.by)?.[2] ?? columns[0][2];
+  const valueOf = columns.find(([id]) => id === sort.by)?.[2] ?? ((t) => `${t.db}.${t.name}`);
   const order = new Intl.Collator('en', { numeric: true });
   const list = all.filter((t) => `${t.db}.${t.name}`.toLowerCase().includes(wanted));
   list.sort((a, b) => {
@@ -117,10 +118,13 @@ function sorted(all, find, sort) {
  * @param {(sort: {by: string, down: boolean}) => void} props.onSort
  * @param {TableInfo | undefined} props.selected
  * @param {(db: string, name: string) => void} props.onOpen
+ * @param {import('../stores/lastrows.js').LastRows} props.lastRows
  */
-function TableList({ shown, sort, onSort, selected, onOpen }) {
+function TableList({ shown, sort, onSort, selected, onOpen, lastRows }) {
   const narrow = useNarrow();
-  const head = columns.map(([id, name, , look]) => {
+  useEffect(() => lastRows.stop, [lastRows]);
+  const head = columns.map(([id, name, value, look]) => {
+    if (!value) return html`<span class=${look}>${name}</span>`;
     const by = sort.by === id;
     return html`<button class=${look} aria-pressed=${by} title=${`Sort by ${name}`}
       onClick=${() => onSort({ by: id, down: by ? !sort.down : look.startsWith('r') })}>${name}${by && (sort.down ? ' ↓' : ' ↑')}</button>`;
@@ -134,11 +138,19 @@ function TableList({ shown, sort, onSort, selected, onOpen }) {
       data-ui="table-row" data-name=${t.name} onClick=${() => onOpen(t.db, t.name)}>
       <span class="name" role="gridcell"><a href=${`/dashboard/tables?${new URLSearchParams({ db: t.db, t: t.name })}`}><b>${t.db}.</b>${t.name}</a></span>
       <span class="r" role="gridcell">${formatCount(t.rows)}</span><span class="r" role="gridcell">${formatBytes(t.bytes)}</span>
+      <span class="opt" role="gridcell" data-ui="last-row" title=${lastRows.of(t)}>${agoText(lastRows.of(t))}</span>
       <span class="r opt" role="gridcell">${t.rows > 0 ? formatBytes(t.bytes / t.rows) : ''}</span><span class="opt" role="gridcell">${t.ttl || 'forever'}</span>
       <span class="opt" role="gridcell">${t.shards.join(', ')}</span><span class="opt" role="gridcell">${t.created.slice(0, 10)}</span></div>`;
   }
 
   return html`<div class="tablehead tablerow">${head}</div>
     <div class="rows"><${VirtualList} count=${shown.length} height=${narrow ? 44 : 28} label=${`${shown.length} tables`} row=${row}
+      onSee=${(/** @type {number} */ from, /** @type {number} */ to) => void lastRows.see(narrow ? [] : shown.slice(from, to))}
       focus=${selected ? shown.indexOf(selected) : -1} resetKey=${`${sort.by}${sort.down}`} /></div>`;
+}
+
+/** @param {string | undefined} time of the newest row */
+function agoText(time) {
+  if (time === undefined) return '';
+  return time ? `${formatDuration(Math.max(0, Date.now() - new Date(time).getTime()))} ago` : 'none';
 }

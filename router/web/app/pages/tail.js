@@ -34,6 +34,7 @@ export function TailPage({ stores }) {
         ' ': ['hold or follow', () => (tail.held.value ? tail.release() : tail.hold())],
         m: ['draw a line here', () => tail.mark()],
         End: ['follow', () => tail.release()],
+        w: ['wrap lines', () => toggleWrap(tail)],
         '/': ['search', () => document.getElementById('search')?.focus()],
         Escape: ['close the row', () => setOpened(null)],
       }),
@@ -62,6 +63,7 @@ export function TailPage({ stores }) {
       <button class="text" aria-pressed=${held !== null} onClick=${() => (held ? tail.release() : tail.hold())}>${held ? 'Follow' : 'Hold'} <kbd>space</kbd></button>
       <button class="text" data-ui="mark" onClick=${tail.mark}>Mark <kbd>M</kbd></button>
       <button class="text" onClick=${tail.clear}>Clear</button>
+      <button class="text" aria-pressed=${state.wrap} data-ui="wrap" onClick=${() => toggleWrap(tail)}>Wrap <kbd>W</kbd></button>
       <label class="text">Keep <select aria-label="Rows that are kept" value=${tail.most.value}
         onChange=${(/** @type {Event} */ e) => (tail.most.value = Number(/** @type {HTMLSelectElement} */ (e.currentTarget).value))}>${ringSizes.map((n) => html`<option value=${n}>${formatCount(n)}</option>`)}</select></label>
       <span class="grow"></span>
@@ -79,7 +81,7 @@ export function TailPage({ stores }) {
                 ${state.table && html`<p class="acts"><button class="button" onClick=${() => tail.follow('10m')}>Show the last ten minutes</button></p>`}<//>`
             : html`<${Rows} count=${count} at=${tail.at} shape=${tail.shape.value} columns=${[]} marks=${tail.marks.value} zone=${zone}
                 density=${prefs.density.value} narrow=${narrow} label=${`${count} rows, newest last`} selected=${opened?.id ?? ''}
-                dropped=${dropped} follow=${!held} onEnd=${(/** @type {boolean} */ atEnd) => !atEnd && tail.hold()}
+                dropped=${dropped} follow=${!held} wrap=${state.wrap} onEnd=${(/** @type {boolean} */ atEnd) => !atEnd && tail.hold()}
                 onOpen=${(/** @type {Row} */ row) => {
                   tail.hold();
                   setOpened(row.id === opened?.id ? null : row);
@@ -88,6 +90,11 @@ export function TailPage({ stores }) {
       </section>
       ${opened && html`<${Detail} row=${opened} shape=${tail.shape.value} zone=${zone} marks=${tail.marks.value} columns=${[]} trace=${null} onClose=${() => setOpened(null)} />`}
     </div>`;
+}
+
+/** @param {import('../main.js').Stores['tail']} tail */
+function toggleWrap(tail) {
+  tail.set({ wrap: tail.state.value.wrap ? '' : '1' }, { replace: true });
 }
 
 /** The same search in Explore, from the first row that is here. @param {import('../main.js').Stores['tail']} tail */

@@ -1,12 +1,13 @@
 // Explore: one search over tables and a range, its rows by pages, its histogram, its fields and the row that is open.
 
 import { batch, computed, effect, signal } from '../../vendor/core.js';
-import { toggleAny, toggleClause, toggleExclusion, wantedWords } from '../lib/edit.js';
+import { replaceBytes, toggleAny, toggleClause, toggleExclusion, wantedWords } from '../lib/edit.js';
 import { addPage, indexOf, noPages, rowAt } from '../lib/pages.js';
 import { formatShare } from '../lib/format.js';
 import { shapeOf } from '../lib/shape.js';
 import { createLatest } from './latest.js';
 import { createNeighbours } from './neighbours.js';
+import { createReload } from './reload.js';
 import { createRowList, pageSize } from './rowlist.js';
 import { createSelection } from './selection.js';
 
@@ -24,9 +25,9 @@ export const exploreDefaults = { db: 'public', from: '-1h', by: 'level', order: 
  * @param {import('./place.js').PlaceStore} with_.place
  * @param {import('./prefs.js').Prefs} with_.prefs
  * @param {typeof import('./latest.js').clock} with_.clock
- * @param {Pick<Storage, 'getItem' | 'setItem'>} [with_.drafts] keeps what is typed while the page is loaded again
+ * @param {Pick<Storage, 'getItem' | 'setItem'>} [with_.session] the storage of this tab
  */
-export function createExplore({ api, place, prefs, clock, drafts }) {
+export function createExplore({ api, place, prefs, clock, session }) {
   const param = (/** @type {string} */ name, fallback = '') => place.here.value.params.get(name) ?? fallback;
   const state = computed(() => ({
     db: param('db', 'public'),
@@ -49,8 +50,11 @@ export function createExplore({ api, place, prefs, clock, drafts }) {
   }));
 
   const draft = signal(state.value.q);
-  let recalled = recallDraft(); // what was typed and not run before the page was loaded again
-  effect(() => drafts?.setItem('cordwood.draft', JSON.stringify([state.value.q, draft.value])));
+  const reload = createReload(session, () => {
+    const { db, tables, q, from, to, order } = state.value;
+    return JSON.stringify([db, tables, q, from, to, order]);
+  });
+  effect(() => reload.keep('draft', draft.value));
   const fields = createLatest(clock);
   const first = createLatest(clock);
   const hits = createLatest(clock);
@@ -85,7 +89,7 @@ export function createExplore({ api, place, prefs, clock, drafts }) {
     return (/** @type {AbortSignal} */ signal) => api.json({ path: `/v1/explore/${path}`, body, signal });
   }
 
-  const rowList = createRowList({ ask, scope, state, first, clock });
+  const rowList = createRowList({ ask, scope, state, first, clock, reload });
   const { list, more, begin } = rowList;
   const selection = createSelection({ list, state });
   const { picked, unfolded } = selection;
@@ -124,8 +128,7 @@ export function createExplore({ api, place, prefs, clock, drafts }) {
   /** Forgets what belongs to the run before. @param {boolean} again */
   function forget(again) {
     batch(() => {
-      if (!again) draft.value = recalled ?? state.value.q;
-      recalled = null;
+      if (!again) draft.value = reload.take('draft') ?? state.value.q;
       begin.value = '';
       [newer, reads, more, facets, hits].forEach((latest) => latest.cancel());
       reads.value.value = null;
@@ -155,16 +158,6 @@ export function createExplore({ api, place, prefs, clock, drafts }) {
     }
     openFields.value = prefs.openFields.get(tableKey()) ?? firstFields();
     return true;
-  }
-
-  /** The search that was typed before the page was loaded again, if it belongs to the same address. */
-  function recallDraft() {
-    try {
-      const [q, text] = JSON.parse(drafts?.getItem('cordwood.draft') ?? '[]');
-      return q === state.value.q && typeof text === 'string' ? text : null;
-    } catch {
-      return null;
-    }
   }
 
   /**
@@ -324,10 +317,7 @@ export function createExplore({ api, place, prefs, clock, drafts }) {
     /** The search text, with a name in the place of what the server did not know. @param {string} name */
     replaceFault(name) {
       const at = (first.error.value ?? fields.error.value)?.at;
-      if (!at) return state.value.q;
-      const bytes = new TextEncoder().encode(state.value.q);
-      const text = (/** @type {Uint8Array} */ part) => new TextDecoder().decode(part);
-      return text(bytes.slice(0, at.offset)) + name + text(bytes.slice(at.offset + at.length));
+      return at ? replaceBytes(state.value.q, at, name) : state.value.q;
     },
     usefulFields,
     unknownNames: () => [...new Set(place.here.value.params.keys())].filter((name) => name !== 't' && !Object.hasOwn(state.value, name)),

@@ -16,11 +16,13 @@ const mostRows = 10000;
  * @param {{value: {row: string, order: string}}} with_.state
  * @param {import('./latest.js').Latest<any>} with_.first the request for the first page
  * @param {typeof import('./latest.js').clock} with_.clock
+ * @param {import('./reload.js').Reload} with_.reload
  */
-export function createRowList({ ask, scope, state, first, clock }) {
+export function createRowList({ ask, scope, state, first, clock, reload }) {
   const list = signal(noPages());
   const more = createLatest(clock);
   const begin = signal(''); // the row at which the list begins; empty: the first of the range
+  const start = signal(0); // the row that is at the top at first
   let seen = 0;
 
   /** Loads the next page if the reader is at the end already, where nothing would change that asks for it. */
@@ -28,10 +30,18 @@ export function createRowList({ ask, scope, state, first, clock }) {
     if (!first.error.value && seen > list.value.count - 50) await loadMore();
   }
 
-  /** Has the list begin at the row that the address names, if that is not among the first ones: a link to a row shows it among others. */
+  /**
+   * Begins the list at the row that the address names, or that was at the top before a reload, if it is not among the
+   * first rows: a link to a row shows it among others.
+   */
   async function beginAtRow() {
-    const { row, order } = state.value;
-    if (!row || first.error.value || list.value.next === null || indexOf(list.value, row) >= 0) return;
+    const { order } = state.value;
+    const top = reload.take('top');
+    start.value = 0;
+    const row = state.value.row || top;
+    if (!row || first.error.value) return;
+    if (top) start.value = Math.max(0, indexOf(list.value, top));
+    if (list.value.next === null || indexOf(list.value, row) >= 0) return;
     await more.run(async (signal) => {
       const answer = await ask('rows', { ...scope(), limit: pageSize, order, at: row })(signal);
       if (!answer.rows.some((/** @type {Row} */ r) => r.id === row)) return answer; // another search, or the row is gone
@@ -68,9 +78,11 @@ export function createRowList({ ask, scope, state, first, clock }) {
    * Says which rows are seen: asks for those that are not there, and drops those that are far away.
    * @param {number} from
    * @param {number} to
+   * @param {number} top the first row that is seen whole; those before it are drawn above
    */
-  function see(from, to) {
+  function see(from, to, top) {
     seen = to;
+    reload.keep('top', top > 0 || begin.value ? (rowAt(list.value, top).row?.id ?? '') : '');
     list.value = dropFar(list.value, Math.floor((from + to) / 2), mostRows);
     if (to > list.value.count - 50) void loadMore();
     for (const index of [from, to - 1]) {
@@ -84,5 +96,5 @@ export function createRowList({ ask, scope, state, first, clock }) {
     }
   }
 
-  return { list, more, begin, see, beginAtRow, loadIfSeen, loadedRows: () => list.value.pages.flatMap((page) => page.rows ?? []) };
+  return { list, more, begin, start, see, beginAtRow, loadIfSeen, loadedRows: () => list.value.pages.flatMap((page) => page.rows ?? []) };
 }

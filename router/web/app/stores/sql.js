@@ -11,7 +11,7 @@ import { createLatest } from './latest.js';
 
 export const rowLimits = [100, 1000, 10000];
 const mostTabs = 20;
-const mostInAddress = 6000; // characters
+const mostInAddress = 16000; // characters; a short link holds 64 KiB of an encoded address
 let lastTab = 0;
 
 /**

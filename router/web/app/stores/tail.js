@@ -27,6 +27,7 @@ export function createTail({ api, place, prefs, clock }) {
     db: params.value.get('db') ?? 'public',
     table: params.value.get('t') ?? prefs.table.value,
     q: params.value.get('q') ?? '',
+    wrap: params.value.get('wrap') === '1',
   }));
   const draft = signal('');
   const fields = createLatest(clock);
@@ -182,10 +183,13 @@ export function createTail({ api, place, prefs, clock }) {
       held.value = null;
       drawn.value = { count: 0, dropped: 0 };
     },
-    /** @param {{t?: string, db?: string, q?: string}} change */
-    set(change) {
-      const { db, table, q } = state.value;
-      place.set('tail', { db, t: table, q, ...change }, { db: 'public' });
+    /**
+     * @param {{t?: string, db?: string, q?: string, wrap?: string}} change
+     * @param {{replace?: boolean}} [how]
+     */
+    set(change, how) {
+      const { db, table, q, wrap } = state.value;
+      place.set('tail', { db, t: table, q, wrap: wrap ? '1' : '', ...change }, { db: 'public' }, how);
     },
   };
 }
