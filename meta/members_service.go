@@ -22,12 +22,17 @@ const maxVoters = 7
 // ReadIndex returns the index of a command. A copy of the state that has reached it has everything
 // that was acknowledged before the call. The leader confirms once for all waiting calls that it
 // still leads.
-func (m *Meta) ReadIndex(ctx context.Context, _ *metapb.ReadIndexRequest) (*metapb.ReadIndexResponse, error) {
+func (m *Meta) ReadIndex(ctx context.Context, req *metapb.ReadIndexRequest) (*metapb.ReadIndexResponse, error) {
+	leased := m.leased(req)
 	index, term, err := m.readIndex(ctx)
 	if err != nil {
 		return nil, errs.ToGRPC(err)
 	}
-	return &metapb.ReadIndexResponse{Index: index, Term: term}, nil
+	resp := &metapb.ReadIndexResponse{Index: index, Term: term}
+	if leased && m.leases.in(term) {
+		resp.LeaseNanos = uint64(leaseTime)
+	}
+	return resp, nil
 }
 
 // ChangeMembers changes one member. It refuses a change that would leave fewer live voters than a

@@ -152,6 +152,7 @@ type Meta struct {
 	metrics *metrics
 	reports *reports
 	ensures ensures
+	leases  leases
 	// readIndex is replica.ReadIndex, unless a test replaces it.
 	readIndex indexReader
 
@@ -303,7 +304,11 @@ func (m *Meta) close() error {
 func (m *Meta) Propose(ctx context.Context, req *metapb.ProposeRequest) (*metapb.ProposeResponse, error) {
 	cmd := req.GetCommand()
 	op := opName(cmd)
+	m.noticeTerm()
 	resp, err := m.propose(ctx, cmd)
+	if err == nil {
+		err = m.awaitLeases(ctx, resp.Index)
+	}
 	m.metrics.proposed(op, resp, err)
 	if err != nil {
 		return nil, errs.ToGRPC(err)

@@ -73,14 +73,27 @@ func (c *Client) readIndex(ctx context.Context) (uint64, error) {
 	return resp.GetIndex(), err
 }
 
-// Fresh waits until the view has everything that any member acknowledged before the call. It makes
-// a call to the leader, which confirms that it still leads, and after a change waits up to 0.1 s
-// for the watch. The error, which may be retried, means that there is no leader, or that the watch
-// is behind.
-func (c *Client) Fresh(ctx context.Context) error {
+// Fresh waits until the view has everything that any member acknowledged, or showed to anybody,
+// before the call. It makes a call to the leader, which confirms that it still leads, and after a
+// change waits up to 0.1 s for the watch. The error, which may be retried, means that there is no
+// leader, or that the watch is behind.
+func (c *Client) Fresh(ctx context.Context) error { return c.reach(ctx, c.readIndex) }
+
+// Acknowledged waits until the view has everything that any member acknowledged before the call. While this client
+// holds a lease (lease.go), it asks nobody. In contrast to Fresh, the view may lack a change that was not acknowledged
+// yet, but that others see already.
+func (c *Client) Acknowledged(ctx context.Context) error {
+	if c.lease.covers(c.view.index()) {
+		return nil
+	}
+	return c.reach(ctx, c.renew)
+}
+
+// reach waits until the view has reached an index that ask returns.
+func (c *Client) reach(ctx context.Context, ask func(context.Context) (uint64, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	index, err := c.readIndex(ctx)
+	index, err := ask(ctx)
 	if err != nil {
 		return err
 	}

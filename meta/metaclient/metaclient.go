@@ -59,6 +59,7 @@ type Client struct {
 	cfg     Config
 	members *members
 	view    *view
+	lease   *lease
 }
 
 // New returns a client whose view is empty until Run has filled it.
@@ -72,7 +73,7 @@ func New(cfg Config) *Client {
 	if cfg.TryTimeout == 0 {
 		cfg.TryTimeout = 2 * time.Second
 	}
-	return &Client{cfg: cfg, members: newMembers(cfg), view: newView()}
+	return &Client{cfg: cfg, members: newMembers(cfg), view: newView(), lease: newLease()}
 }
 
 // WaitReady waits until the view has been complete once.

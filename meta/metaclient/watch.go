@@ -24,6 +24,12 @@ const (
 // behind the group's leader, it is restarted, at another member if there is one, after 50 ms at
 // first and 2 s at most.
 func (c *Client) Run(ctx context.Context) error {
+	telling := make(chan struct{})
+	go func() {
+		defer close(telling)
+		c.tellReached(ctx)
+	}()
+	defer func() { <-telling }()
 	const shortest, longest = 50 * time.Millisecond, 2 * time.Second
 	pause, before := shortest, ""
 	for ctx.Err() == nil {
@@ -95,6 +101,7 @@ func (c *Client) check(ctx context.Context, end context.CancelCauseFunc) {
 			c.cfg.Logger.Warn("the metadata group has lost commands that this node knows, because a majority of its members "+
 				"was lost; the "+
 				"present metadata is used", "known", at, "now", index)
+			c.lease.end()
 			c.view.allowBack()
 			end(errBehind)
 			return

@@ -369,7 +369,7 @@ func (x ChangeMembersRequest_Change) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ChangeMembersRequest_Change.Descriptor instead.
 func (ChangeMembersRequest_Change) EnumDescriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{79, 0}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{81, 0}
 }
 
 type ProposeRequest struct {
@@ -5750,7 +5750,12 @@ func (x *DropOperations) GetKeep() uint32 {
 }
 
 type ReadIndexRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A process that asks for a lease: while it has one, it may use its copy of the state
+	// without asking, if the copy has come to the index of the answer. Empty: no lease.
+	Holder string `protobuf:"bytes,1,opt,name=holder,proto3" json:"holder,omitempty"`
+	// The index that the holder's copy has come to.
+	Reached       uint64 `protobuf:"varint,2,opt,name=reached,proto3" json:"reached,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5785,10 +5790,26 @@ func (*ReadIndexRequest) Descriptor() ([]byte, []int) {
 	return file_metapb_meta_proto_rawDescGZIP(), []int{65}
 }
 
+func (x *ReadIndexRequest) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
+}
+
+func (x *ReadIndexRequest) GetReached() uint64 {
+	if x != nil {
+		return x.Reached
+	}
+	return 0
+}
+
 type ReadIndexResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Index         uint64                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
-	Term          uint64                 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Index uint64                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
+	Term  uint64                 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"`
+	// How long the lease is, from the moment at which the request was sent. 0: there is none.
+	LeaseNanos    uint64 `protobuf:"varint,3,opt,name=lease_nanos,json=leaseNanos,proto3" json:"lease_nanos,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5835,6 +5856,101 @@ func (x *ReadIndexResponse) GetTerm() uint64 {
 		return x.Term
 	}
 	return 0
+}
+
+func (x *ReadIndexResponse) GetLeaseNanos() uint64 {
+	if x != nil {
+		return x.LeaseNanos
+	}
+	return 0
+}
+
+type ReachedRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Holder        string                 `protobuf:"bytes,1,opt,name=holder,proto3" json:"holder,omitempty"`
+	Reached       uint64                 `protobuf:"varint,2,opt,name=reached,proto3" json:"reached,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReachedRequest) Reset() {
+	*x = ReachedRequest{}
+	mi := &file_metapb_meta_proto_msgTypes[67]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReachedRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReachedRequest) ProtoMessage() {}
+
+func (x *ReachedRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[67]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReachedRequest.ProtoReflect.Descriptor instead.
+func (*ReachedRequest) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
+}
+
+func (x *ReachedRequest) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
+}
+
+func (x *ReachedRequest) GetReached() uint64 {
+	if x != nil {
+		return x.Reached
+	}
+	return 0
+}
+
+type ReachedResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReachedResponse) Reset() {
+	*x = ReachedResponse{}
+	mi := &file_metapb_meta_proto_msgTypes[68]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReachedResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReachedResponse) ProtoMessage() {}
+
+func (x *ReachedResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_metapb_meta_proto_msgTypes[68]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReachedResponse.ProtoReflect.Descriptor instead.
+func (*ReachedResponse) Descriptor() ([]byte, []int) {
+	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
 }
 
 // ReplicaReport is what a node says of one of its replicas.
@@ -5894,7 +6010,7 @@ type ReplicaReport struct {
 
 func (x *ReplicaReport) Reset() {
 	*x = ReplicaReport{}
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5906,7 +6022,7 @@ func (x *ReplicaReport) String() string {
 func (*ReplicaReport) ProtoMessage() {}
 
 func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[67]
+	mi := &file_metapb_meta_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5919,7 +6035,7 @@ func (x *ReplicaReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaReport.ProtoReflect.Descriptor instead.
 func (*ReplicaReport) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{67}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *ReplicaReport) GetShardId() uint32 {
@@ -6143,7 +6259,7 @@ type AsideRows struct {
 
 func (x *AsideRows) Reset() {
 	*x = AsideRows{}
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6155,7 +6271,7 @@ func (x *AsideRows) String() string {
 func (*AsideRows) ProtoMessage() {}
 
 func (x *AsideRows) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[68]
+	mi := &file_metapb_meta_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6168,7 +6284,7 @@ func (x *AsideRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AsideRows.ProtoReflect.Descriptor instead.
 func (*AsideRows) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *AsideRows) GetTableId() uint64 {
@@ -6220,7 +6336,7 @@ type DamagedSegment struct {
 
 func (x *DamagedSegment) Reset() {
 	*x = DamagedSegment{}
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6232,7 +6348,7 @@ func (x *DamagedSegment) String() string {
 func (*DamagedSegment) ProtoMessage() {}
 
 func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[69]
+	mi := &file_metapb_meta_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6245,7 +6361,7 @@ func (x *DamagedSegment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DamagedSegment.ProtoReflect.Descriptor instead.
 func (*DamagedSegment) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{69}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *DamagedSegment) GetFile() string {
@@ -6281,7 +6397,7 @@ type TableIngest struct {
 
 func (x *TableIngest) Reset() {
 	*x = TableIngest{}
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6293,7 +6409,7 @@ func (x *TableIngest) String() string {
 func (*TableIngest) ProtoMessage() {}
 
 func (x *TableIngest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[70]
+	mi := &file_metapb_meta_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6306,7 +6422,7 @@ func (x *TableIngest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableIngest.ProtoReflect.Descriptor instead.
 func (*TableIngest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{70}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *TableIngest) GetTableId() uint64 {
@@ -6354,7 +6470,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6366,7 +6482,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[71]
+	mi := &file_metapb_meta_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6379,7 +6495,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{71}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *ReportRequest) GetNodeId() string {
@@ -6508,7 +6624,7 @@ type Unreached struct {
 
 func (x *Unreached) Reset() {
 	*x = Unreached{}
-	mi := &file_metapb_meta_proto_msgTypes[72]
+	mi := &file_metapb_meta_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6520,7 +6636,7 @@ func (x *Unreached) String() string {
 func (*Unreached) ProtoMessage() {}
 
 func (x *Unreached) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[72]
+	mi := &file_metapb_meta_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6533,7 +6649,7 @@ func (x *Unreached) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unreached.ProtoReflect.Descriptor instead.
 func (*Unreached) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{72}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *Unreached) GetNodeId() string {
@@ -6568,7 +6684,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[73]
+	mi := &file_metapb_meta_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6580,7 +6696,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[73]
+	mi := &file_metapb_meta_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6593,7 +6709,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{73}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ReportResponse) GetSilent() []string {
@@ -6618,7 +6734,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[74]
+	mi := &file_metapb_meta_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6630,7 +6746,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[74]
+	mi := &file_metapb_meta_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6643,7 +6759,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{74}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{76}
 }
 
 type NodeStatus struct {
@@ -6663,7 +6779,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[75]
+	mi := &file_metapb_meta_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6675,7 +6791,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[75]
+	mi := &file_metapb_meta_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6688,7 +6804,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{75}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *NodeStatus) GetNode() *Node {
@@ -6754,7 +6870,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[76]
+	mi := &file_metapb_meta_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6766,7 +6882,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[76]
+	mi := &file_metapb_meta_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6779,7 +6895,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{76}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *StatusResponse) GetClusterId() string {
@@ -6894,7 +7010,7 @@ type ShardLed struct {
 
 func (x *ShardLed) Reset() {
 	*x = ShardLed{}
-	mi := &file_metapb_meta_proto_msgTypes[77]
+	mi := &file_metapb_meta_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6906,7 +7022,7 @@ func (x *ShardLed) String() string {
 func (*ShardLed) ProtoMessage() {}
 
 func (x *ShardLed) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[77]
+	mi := &file_metapb_meta_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6919,7 +7035,7 @@ func (x *ShardLed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLed.ProtoReflect.Descriptor instead.
 func (*ShardLed) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{77}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ShardLed) GetShardId() uint32 {
@@ -6957,7 +7073,7 @@ type MemberStatus struct {
 
 func (x *MemberStatus) Reset() {
 	*x = MemberStatus{}
-	mi := &file_metapb_meta_proto_msgTypes[78]
+	mi := &file_metapb_meta_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6969,7 +7085,7 @@ func (x *MemberStatus) String() string {
 func (*MemberStatus) ProtoMessage() {}
 
 func (x *MemberStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[78]
+	mi := &file_metapb_meta_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6982,7 +7098,7 @@ func (x *MemberStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberStatus.ProtoReflect.Descriptor instead.
 func (*MemberStatus) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{78}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *MemberStatus) GetNodeId() string {
@@ -7023,7 +7139,7 @@ type ChangeMembersRequest struct {
 
 func (x *ChangeMembersRequest) Reset() {
 	*x = ChangeMembersRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[79]
+	mi := &file_metapb_meta_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7035,7 +7151,7 @@ func (x *ChangeMembersRequest) String() string {
 func (*ChangeMembersRequest) ProtoMessage() {}
 
 func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[79]
+	mi := &file_metapb_meta_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7048,7 +7164,7 @@ func (x *ChangeMembersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersRequest.ProtoReflect.Descriptor instead.
 func (*ChangeMembersRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{79}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ChangeMembersRequest) GetNodeId() string {
@@ -7075,7 +7191,7 @@ type ChangeMembersResponse struct {
 
 func (x *ChangeMembersResponse) Reset() {
 	*x = ChangeMembersResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[80]
+	mi := &file_metapb_meta_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7087,7 +7203,7 @@ func (x *ChangeMembersResponse) String() string {
 func (*ChangeMembersResponse) ProtoMessage() {}
 
 func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[80]
+	mi := &file_metapb_meta_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7100,7 +7216,7 @@ func (x *ChangeMembersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChangeMembersResponse.ProtoReflect.Descriptor instead.
 func (*ChangeMembersResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{80}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ChangeMembersResponse) GetAdvice() string {
@@ -7125,7 +7241,7 @@ type HelloRequest struct {
 
 func (x *HelloRequest) Reset() {
 	*x = HelloRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[81]
+	mi := &file_metapb_meta_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7137,7 +7253,7 @@ func (x *HelloRequest) String() string {
 func (*HelloRequest) ProtoMessage() {}
 
 func (x *HelloRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[81]
+	mi := &file_metapb_meta_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7150,7 +7266,7 @@ func (x *HelloRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloRequest.ProtoReflect.Descriptor instead.
 func (*HelloRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{81}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *HelloRequest) GetClusterId() string {
@@ -7221,7 +7337,7 @@ type HelloResponse struct {
 
 func (x *HelloResponse) Reset() {
 	*x = HelloResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[82]
+	mi := &file_metapb_meta_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7233,7 +7349,7 @@ func (x *HelloResponse) String() string {
 func (*HelloResponse) ProtoMessage() {}
 
 func (x *HelloResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[82]
+	mi := &file_metapb_meta_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7246,7 +7362,7 @@ func (x *HelloResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloResponse.ProtoReflect.Descriptor instead.
 func (*HelloResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{82}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *HelloResponse) GetClusterId() string {
@@ -7344,7 +7460,7 @@ type FoundRequest struct {
 
 func (x *FoundRequest) Reset() {
 	*x = FoundRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[83]
+	mi := &file_metapb_meta_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7356,7 +7472,7 @@ func (x *FoundRequest) String() string {
 func (*FoundRequest) ProtoMessage() {}
 
 func (x *FoundRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[83]
+	mi := &file_metapb_meta_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7369,7 +7485,7 @@ func (x *FoundRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundRequest.ProtoReflect.Descriptor instead.
 func (*FoundRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{83}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *FoundRequest) GetClusterId() string {
@@ -7401,7 +7517,7 @@ type FoundResponse struct {
 
 func (x *FoundResponse) Reset() {
 	*x = FoundResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[84]
+	mi := &file_metapb_meta_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7413,7 +7529,7 @@ func (x *FoundResponse) String() string {
 func (*FoundResponse) ProtoMessage() {}
 
 func (x *FoundResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[84]
+	mi := &file_metapb_meta_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7426,7 +7542,7 @@ func (x *FoundResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FoundResponse.ProtoReflect.Descriptor instead.
 func (*FoundResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{84}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{86}
 }
 
 type ReachRequest struct {
@@ -7439,7 +7555,7 @@ type ReachRequest struct {
 
 func (x *ReachRequest) Reset() {
 	*x = ReachRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[85]
+	mi := &file_metapb_meta_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7451,7 +7567,7 @@ func (x *ReachRequest) String() string {
 func (*ReachRequest) ProtoMessage() {}
 
 func (x *ReachRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[85]
+	mi := &file_metapb_meta_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7464,7 +7580,7 @@ func (x *ReachRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachRequest.ProtoReflect.Descriptor instead.
 func (*ReachRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{85}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *ReachRequest) GetNodeId() string {
@@ -7490,7 +7606,7 @@ type ReachResponse struct {
 
 func (x *ReachResponse) Reset() {
 	*x = ReachResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[86]
+	mi := &file_metapb_meta_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7502,7 +7618,7 @@ func (x *ReachResponse) String() string {
 func (*ReachResponse) ProtoMessage() {}
 
 func (x *ReachResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[86]
+	mi := &file_metapb_meta_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7515,7 +7631,7 @@ func (x *ReachResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReachResponse.ProtoReflect.Descriptor instead.
 func (*ReachResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{86}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{88}
 }
 
 func (x *ReachResponse) GetReached() bool {
@@ -7556,7 +7672,7 @@ type EchoRequest struct {
 
 func (x *EchoRequest) Reset() {
 	*x = EchoRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[87]
+	mi := &file_metapb_meta_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7568,7 +7684,7 @@ func (x *EchoRequest) String() string {
 func (*EchoRequest) ProtoMessage() {}
 
 func (x *EchoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[87]
+	mi := &file_metapb_meta_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7581,7 +7697,7 @@ func (x *EchoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoRequest.ProtoReflect.Descriptor instead.
 func (*EchoRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{87}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{89}
 }
 
 func (x *EchoRequest) GetNodeId() string {
@@ -7599,7 +7715,7 @@ type EchoResponse struct {
 
 func (x *EchoResponse) Reset() {
 	*x = EchoResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[88]
+	mi := &file_metapb_meta_proto_msgTypes[90]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7611,7 +7727,7 @@ func (x *EchoResponse) String() string {
 func (*EchoResponse) ProtoMessage() {}
 
 func (x *EchoResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[88]
+	mi := &file_metapb_meta_proto_msgTypes[90]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7624,7 +7740,7 @@ func (x *EchoResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EchoResponse.ProtoReflect.Descriptor instead.
 func (*EchoResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{88}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{90}
 }
 
 type WatchRequest struct {
@@ -7635,7 +7751,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_metapb_meta_proto_msgTypes[89]
+	mi := &file_metapb_meta_proto_msgTypes[91]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7647,7 +7763,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[89]
+	mi := &file_metapb_meta_proto_msgTypes[91]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7660,7 +7776,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{89}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{91}
 }
 
 // WatchResponse carries changed objects. The first one of a stream has
@@ -7695,7 +7811,7 @@ type WatchResponse struct {
 
 func (x *WatchResponse) Reset() {
 	*x = WatchResponse{}
-	mi := &file_metapb_meta_proto_msgTypes[90]
+	mi := &file_metapb_meta_proto_msgTypes[92]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7707,7 +7823,7 @@ func (x *WatchResponse) String() string {
 func (*WatchResponse) ProtoMessage() {}
 
 func (x *WatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_metapb_meta_proto_msgTypes[90]
+	mi := &file_metapb_meta_proto_msgTypes[92]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7720,7 +7836,7 @@ func (x *WatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchResponse.ProtoReflect.Descriptor instead.
 func (*WatchResponse) Descriptor() ([]byte, []int) {
-	return file_metapb_meta_proto_rawDescGZIP(), []int{90}
+	return file_metapb_meta_proto_rawDescGZIP(), []int{92}
 }
 
 func (x *WatchResponse) GetIndex() uint64 {
@@ -8288,11 +8404,19 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\fPutOperation\x126\n" +
 	"\toperation\x18\x01 \x01(\v2\x18.cordwood.meta.OperationR\toperation\"$\n" +
 	"\x0eDropOperations\x12\x12\n" +
-	"\x04keep\x18\x01 \x01(\rR\x04keep\"\x12\n" +
-	"\x10ReadIndexRequest\"=\n" +
+	"\x04keep\x18\x01 \x01(\rR\x04keep\"D\n" +
+	"\x10ReadIndexRequest\x12\x16\n" +
+	"\x06holder\x18\x01 \x01(\tR\x06holder\x12\x18\n" +
+	"\areached\x18\x02 \x01(\x04R\areached\"^\n" +
 	"\x11ReadIndexResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x12\n" +
-	"\x04term\x18\x02 \x01(\x04R\x04term\"\x8a\b\n" +
+	"\x04term\x18\x02 \x01(\x04R\x04term\x12\x1f\n" +
+	"\vlease_nanos\x18\x03 \x01(\x04R\n" +
+	"leaseNanos\"B\n" +
+	"\x0eReachedRequest\x12\x16\n" +
+	"\x06holder\x18\x01 \x01(\tR\x06holder\x12\x18\n" +
+	"\areached\x18\x02 \x01(\x04R\areached\"\x11\n" +
+	"\x0fReachedResponse\"\x8a\b\n" +
 	"\rReplicaReport\x12\x19\n" +
 	"\bshard_id\x18\x01 \x01(\rR\ashardId\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\rR\vincarnation\x12\x14\n" +
@@ -8498,13 +8622,14 @@ const file_metapb_meta_proto_rawDesc = "" +
 	"\x11PROTECTION_SECRET\x10\x02\x12\x16\n" +
 	"\x12PROTECTION_MACHINE\x10\x03\x12\x17\n" +
 	"\x13PROTECTION_OPTIONAL\x10\x04\x12\x13\n" +
-	"\x0fPROTECTION_NONE\x10\x052\x80\x05\n" +
+	"\x0fPROTECTION_NONE\x10\x052\xca\x05\n" +
 	"\x04Meta\x12H\n" +
 	"\aPropose\x12\x1d.cordwood.meta.ProposeRequest\x1a\x1e.cordwood.meta.ProposeResponse\x12D\n" +
 	"\x05Watch\x12\x1b.cordwood.meta.WatchRequest\x1a\x1c.cordwood.meta.WatchResponse0\x01\x12\\\n" +
 	"\rReadPipelines\x12#.cordwood.meta.ReadPipelinesRequest\x1a$.cordwood.meta.ReadPipelinesResponse0\x01\x12P\n" +
 	"\tReadSaved\x12\x1f.cordwood.meta.ReadSavedRequest\x1a .cordwood.meta.ReadSavedResponse0\x01\x12N\n" +
-	"\tReadIndex\x12\x1f.cordwood.meta.ReadIndexRequest\x1a .cordwood.meta.ReadIndexResponse\x12E\n" +
+	"\tReadIndex\x12\x1f.cordwood.meta.ReadIndexRequest\x1a .cordwood.meta.ReadIndexResponse\x12H\n" +
+	"\aReached\x12\x1d.cordwood.meta.ReachedRequest\x1a\x1e.cordwood.meta.ReachedResponse\x12E\n" +
 	"\x06Report\x12\x1c.cordwood.meta.ReportRequest\x1a\x1d.cordwood.meta.ReportResponse\x12E\n" +
 	"\x06Status\x12\x1c.cordwood.meta.StatusRequest\x1a\x1d.cordwood.meta.StatusResponse\x12Z\n" +
 	"\rChangeMembers\x12#.cordwood.meta.ChangeMembersRequest\x1a$.cordwood.meta.ChangeMembersResponse2\x93\x01\n" +
@@ -8528,7 +8653,7 @@ func file_metapb_meta_proto_rawDescGZIP() []byte {
 }
 
 var file_metapb_meta_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 97)
+var file_metapb_meta_proto_msgTypes = make([]protoimpl.MessageInfo, 99)
 var file_metapb_meta_proto_goTypes = []any{
 	(NodeState)(0),                   // 0: cordwood.meta.NodeState
 	(OperationState)(0),              // 1: cordwood.meta.OperationState
@@ -8603,41 +8728,43 @@ var file_metapb_meta_proto_goTypes = []any{
 	(*DropOperations)(nil),           // 70: cordwood.meta.DropOperations
 	(*ReadIndexRequest)(nil),         // 71: cordwood.meta.ReadIndexRequest
 	(*ReadIndexResponse)(nil),        // 72: cordwood.meta.ReadIndexResponse
-	(*ReplicaReport)(nil),            // 73: cordwood.meta.ReplicaReport
-	(*AsideRows)(nil),                // 74: cordwood.meta.AsideRows
-	(*DamagedSegment)(nil),           // 75: cordwood.meta.DamagedSegment
-	(*TableIngest)(nil),              // 76: cordwood.meta.TableIngest
-	(*ReportRequest)(nil),            // 77: cordwood.meta.ReportRequest
-	(*Unreached)(nil),                // 78: cordwood.meta.Unreached
-	(*ReportResponse)(nil),           // 79: cordwood.meta.ReportResponse
-	(*StatusRequest)(nil),            // 80: cordwood.meta.StatusRequest
-	(*NodeStatus)(nil),               // 81: cordwood.meta.NodeStatus
-	(*StatusResponse)(nil),           // 82: cordwood.meta.StatusResponse
-	(*ShardLed)(nil),                 // 83: cordwood.meta.ShardLed
-	(*MemberStatus)(nil),             // 84: cordwood.meta.MemberStatus
-	(*ChangeMembersRequest)(nil),     // 85: cordwood.meta.ChangeMembersRequest
-	(*ChangeMembersResponse)(nil),    // 86: cordwood.meta.ChangeMembersResponse
-	(*HelloRequest)(nil),             // 87: cordwood.meta.HelloRequest
-	(*HelloResponse)(nil),            // 88: cordwood.meta.HelloResponse
-	(*FoundRequest)(nil),             // 89: cordwood.meta.FoundRequest
-	(*FoundResponse)(nil),            // 90: cordwood.meta.FoundResponse
-	(*ReachRequest)(nil),             // 91: cordwood.meta.ReachRequest
-	(*ReachResponse)(nil),            // 92: cordwood.meta.ReachResponse
-	(*EchoRequest)(nil),              // 93: cordwood.meta.EchoRequest
-	(*EchoResponse)(nil),             // 94: cordwood.meta.EchoResponse
-	(*WatchRequest)(nil),             // 95: cordwood.meta.WatchRequest
-	(*WatchResponse)(nil),            // 96: cordwood.meta.WatchResponse
-	nil,                              // 97: cordwood.meta.CreateDatabase.OptionsEntry
-	nil,                              // 98: cordwood.meta.AlterDatabase.SetEntry
-	nil,                              // 99: cordwood.meta.TableDemand.OptionsEntry
-	nil,                              // 100: cordwood.meta.SetOptions.OptionsEntry
-	nil,                              // 101: cordwood.meta.Operation.NotesEntry
-	nil,                              // 102: cordwood.meta.TableProgress.CopiersEntry
-	(*schemapb.Table)(nil),           // 103: cordwood.schema.Table
-	(*schemapb.Column)(nil),          // 104: cordwood.schema.Column
-	(schemapb.Type)(0),               // 105: cordwood.schema.Type
-	(*schemapb.Index)(nil),           // 106: cordwood.schema.Index
-	(*schemapb.Database)(nil),        // 107: cordwood.schema.Database
+	(*ReachedRequest)(nil),           // 73: cordwood.meta.ReachedRequest
+	(*ReachedResponse)(nil),          // 74: cordwood.meta.ReachedResponse
+	(*ReplicaReport)(nil),            // 75: cordwood.meta.ReplicaReport
+	(*AsideRows)(nil),                // 76: cordwood.meta.AsideRows
+	(*DamagedSegment)(nil),           // 77: cordwood.meta.DamagedSegment
+	(*TableIngest)(nil),              // 78: cordwood.meta.TableIngest
+	(*ReportRequest)(nil),            // 79: cordwood.meta.ReportRequest
+	(*Unreached)(nil),                // 80: cordwood.meta.Unreached
+	(*ReportResponse)(nil),           // 81: cordwood.meta.ReportResponse
+	(*StatusRequest)(nil),            // 82: cordwood.meta.StatusRequest
+	(*NodeStatus)(nil),               // 83: cordwood.meta.NodeStatus
+	(*StatusResponse)(nil),           // 84: cordwood.meta.StatusResponse
+	(*ShardLed)(nil),                 // 85: cordwood.meta.ShardLed
+	(*MemberStatus)(nil),             // 86: cordwood.meta.MemberStatus
+	(*ChangeMembersRequest)(nil),     // 87: cordwood.meta.ChangeMembersRequest
+	(*ChangeMembersResponse)(nil),    // 88: cordwood.meta.ChangeMembersResponse
+	(*HelloRequest)(nil),             // 89: cordwood.meta.HelloRequest
+	(*HelloResponse)(nil),            // 90: cordwood.meta.HelloResponse
+	(*FoundRequest)(nil),             // 91: cordwood.meta.FoundRequest
+	(*FoundResponse)(nil),            // 92: cordwood.meta.FoundResponse
+	(*ReachRequest)(nil),             // 93: cordwood.meta.ReachRequest
+	(*ReachResponse)(nil),            // 94: cordwood.meta.ReachResponse
+	(*EchoRequest)(nil),              // 95: cordwood.meta.EchoRequest
+	(*EchoResponse)(nil),             // 96: cordwood.meta.EchoResponse
+	(*WatchRequest)(nil),             // 97: cordwood.meta.WatchRequest
+	(*WatchResponse)(nil),            // 98: cordwood.meta.WatchResponse
+	nil,                              // 99: cordwood.meta.CreateDatabase.OptionsEntry
+	nil,                              // 100: cordwood.meta.AlterDatabase.SetEntry
+	nil,                              // 101: cordwood.meta.TableDemand.OptionsEntry
+	nil,                              // 102: cordwood.meta.SetOptions.OptionsEntry
+	nil,                              // 103: cordwood.meta.Operation.NotesEntry
+	nil,                              // 104: cordwood.meta.TableProgress.CopiersEntry
+	(*schemapb.Table)(nil),           // 105: cordwood.schema.Table
+	(*schemapb.Column)(nil),          // 106: cordwood.schema.Column
+	(schemapb.Type)(0),               // 107: cordwood.schema.Type
+	(*schemapb.Index)(nil),           // 108: cordwood.schema.Index
+	(*schemapb.Database)(nil),        // 109: cordwood.schema.Database
 }
 var file_metapb_meta_proto_depIdxs = []int32{
 	8,   // 0: cordwood.meta.ProposeRequest.command:type_name -> cordwood.meta.Command
@@ -8674,32 +8801,32 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	69,  // 31: cordwood.meta.Command.put_operation:type_name -> cordwood.meta.PutOperation
 	70,  // 32: cordwood.meta.Command.drop_operations:type_name -> cordwood.meta.DropOperations
 	20,  // 33: cordwood.meta.Result.conflicts:type_name -> cordwood.meta.Conflict
-	103, // 34: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
+	105, // 34: cordwood.meta.Result.tables:type_name -> cordwood.schema.Table
 	35,  // 35: cordwood.meta.Result.pipeline:type_name -> cordwood.meta.PipelineVersion
 	46,  // 36: cordwood.meta.Result.shard:type_name -> cordwood.meta.Shard
 	61,  // 37: cordwood.meta.Result.operation:type_name -> cordwood.meta.Operation
 	38,  // 38: cordwood.meta.Result.saved:type_name -> cordwood.meta.Saved
 	45,  // 39: cordwood.meta.RegisterNode.node:type_name -> cordwood.meta.Node
 	12,  // 40: cordwood.meta.RegisterNode.earlier:type_name -> cordwood.meta.FolderMark
-	97,  // 41: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
-	98,  // 42: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
+	99,  // 41: cordwood.meta.CreateDatabase.options:type_name -> cordwood.meta.CreateDatabase.OptionsEntry
+	100, // 42: cordwood.meta.AlterDatabase.set:type_name -> cordwood.meta.AlterDatabase.SetEntry
 	19,  // 43: cordwood.meta.EnsureSchema.tables:type_name -> cordwood.meta.TableDemand
 	18,  // 44: cordwood.meta.EnsureSchema.parts:type_name -> cordwood.meta.ProposalPart
-	104, // 45: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
-	99,  // 46: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
-	104, // 47: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
-	104, // 48: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
-	103, // 49: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
-	104, // 50: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
+	106, // 45: cordwood.meta.TableDemand.columns:type_name -> cordwood.schema.Column
+	101, // 46: cordwood.meta.TableDemand.options:type_name -> cordwood.meta.TableDemand.OptionsEntry
+	106, // 47: cordwood.meta.Conflict.existing:type_name -> cordwood.schema.Column
+	106, // 48: cordwood.meta.Conflict.wanted:type_name -> cordwood.schema.Column
+	105, // 49: cordwood.meta.CreateTable.table:type_name -> cordwood.schema.Table
+	106, // 50: cordwood.meta.AlterTable.add_column:type_name -> cordwood.schema.Column
 	26,  // 51: cordwood.meta.AlterTable.set_options:type_name -> cordwood.meta.SetOptions
 	27,  // 52: cordwood.meta.AlterTable.unset_options:type_name -> cordwood.meta.UnsetOptions
 	23,  // 53: cordwood.meta.AlterTable.rename_column:type_name -> cordwood.meta.RenameColumn
 	24,  // 54: cordwood.meta.AlterTable.modify_column:type_name -> cordwood.meta.ModifyColumn
 	25,  // 55: cordwood.meta.AlterTable.modify_index:type_name -> cordwood.meta.ModifyIndex
-	105, // 56: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
+	107, // 56: cordwood.meta.ModifyColumn.type:type_name -> cordwood.schema.Type
 	3,   // 57: cordwood.meta.ModifyColumn.step:type_name -> cordwood.meta.ModifyColumn.Step
-	106, // 58: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
-	100, // 59: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
+	108, // 58: cordwood.meta.ModifyIndex.index:type_name -> cordwood.schema.Index
+	102, // 59: cordwood.meta.SetOptions.options:type_name -> cordwood.meta.SetOptions.OptionsEntry
 	31,  // 60: cordwood.meta.ReplaceTables.tables:type_name -> cordwood.meta.TableReplacement
 	35,  // 61: cordwood.meta.RestorePipeline.pipeline:type_name -> cordwood.meta.PipelineVersion
 	35,  // 62: cordwood.meta.ReadPipelinesResponse.pipeline:type_name -> cordwood.meta.PipelineVersion
@@ -8715,7 +8842,7 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	56,  // 72: cordwood.meta.FoundShards.shards:type_name -> cordwood.meta.FoundedShard
 	4,   // 73: cordwood.meta.PlaceTable.step:type_name -> cordwood.meta.PlaceTable.Step
 	1,   // 74: cordwood.meta.Operation.state:type_name -> cordwood.meta.OperationState
-	101, // 75: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
+	103, // 75: cordwood.meta.Operation.notes:type_name -> cordwood.meta.Operation.NotesEntry
 	62,  // 76: cordwood.meta.Operation.shard_add:type_name -> cordwood.meta.ShardAddProgress
 	63,  // 77: cordwood.meta.Operation.replicas:type_name -> cordwood.meta.ReplicasProgress
 	64,  // 78: cordwood.meta.Operation.shard_drop:type_name -> cordwood.meta.ShardDropProgress
@@ -8723,27 +8850,27 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	67,  // 80: cordwood.meta.Operation.node:type_name -> cordwood.meta.NodeProgress
 	68,  // 81: cordwood.meta.Operation.rebalance:type_name -> cordwood.meta.RebalanceProgress
 	65,  // 82: cordwood.meta.Operation.shard_remove:type_name -> cordwood.meta.ShardRemoveProgress
-	102, // 83: cordwood.meta.TableProgress.copiers:type_name -> cordwood.meta.TableProgress.CopiersEntry
+	104, // 83: cordwood.meta.TableProgress.copiers:type_name -> cordwood.meta.TableProgress.CopiersEntry
 	61,  // 84: cordwood.meta.PutOperation.operation:type_name -> cordwood.meta.Operation
-	76,  // 85: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
-	75,  // 86: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
-	74,  // 87: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
-	73,  // 88: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
-	78,  // 89: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
+	78,  // 85: cordwood.meta.ReplicaReport.tables:type_name -> cordwood.meta.TableIngest
+	77,  // 86: cordwood.meta.ReplicaReport.damaged:type_name -> cordwood.meta.DamagedSegment
+	76,  // 87: cordwood.meta.ReplicaReport.aside:type_name -> cordwood.meta.AsideRows
+	75,  // 88: cordwood.meta.ReportRequest.replicas:type_name -> cordwood.meta.ReplicaReport
+	80,  // 89: cordwood.meta.ReportRequest.unreached:type_name -> cordwood.meta.Unreached
 	2,   // 90: cordwood.meta.ReportRequest.protection:type_name -> cordwood.meta.Protection
 	45,  // 91: cordwood.meta.NodeStatus.node:type_name -> cordwood.meta.Node
-	77,  // 92: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
+	79,  // 92: cordwood.meta.NodeStatus.report:type_name -> cordwood.meta.ReportRequest
 	51,  // 93: cordwood.meta.StatusResponse.settings:type_name -> cordwood.meta.Settings
-	84,  // 94: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
-	81,  // 95: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
+	86,  // 94: cordwood.meta.StatusResponse.members:type_name -> cordwood.meta.MemberStatus
+	83,  // 95: cordwood.meta.StatusResponse.nodes:type_name -> cordwood.meta.NodeStatus
 	46,  // 96: cordwood.meta.StatusResponse.shards:type_name -> cordwood.meta.Shard
 	61,  // 97: cordwood.meta.StatusResponse.operations:type_name -> cordwood.meta.Operation
-	83,  // 98: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
+	85,  // 98: cordwood.meta.StatusResponse.shards_led:type_name -> cordwood.meta.ShardLed
 	46,  // 99: cordwood.meta.StatusResponse.retired_shards:type_name -> cordwood.meta.Shard
 	5,   // 100: cordwood.meta.ChangeMembersRequest.change:type_name -> cordwood.meta.ChangeMembersRequest.Change
 	45,  // 101: cordwood.meta.HelloResponse.nodes:type_name -> cordwood.meta.Node
-	107, // 102: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
-	103, // 103: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
+	109, // 102: cordwood.meta.WatchResponse.databases:type_name -> cordwood.schema.Database
+	105, // 103: cordwood.meta.WatchResponse.tables:type_name -> cordwood.schema.Table
 	45,  // 104: cordwood.meta.WatchResponse.nodes:type_name -> cordwood.meta.Node
 	46,  // 105: cordwood.meta.WatchResponse.shards:type_name -> cordwood.meta.Shard
 	35,  // 106: cordwood.meta.WatchResponse.pipelines:type_name -> cordwood.meta.PipelineVersion
@@ -8752,31 +8879,33 @@ var file_metapb_meta_proto_depIdxs = []int32{
 	51,  // 109: cordwood.meta.WatchResponse.settings:type_name -> cordwood.meta.Settings
 	46,  // 110: cordwood.meta.WatchResponse.retired_shards:type_name -> cordwood.meta.Shard
 	6,   // 111: cordwood.meta.Meta.Propose:input_type -> cordwood.meta.ProposeRequest
-	95,  // 112: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
+	97,  // 112: cordwood.meta.Meta.Watch:input_type -> cordwood.meta.WatchRequest
 	36,  // 113: cordwood.meta.Meta.ReadPipelines:input_type -> cordwood.meta.ReadPipelinesRequest
 	43,  // 114: cordwood.meta.Meta.ReadSaved:input_type -> cordwood.meta.ReadSavedRequest
 	71,  // 115: cordwood.meta.Meta.ReadIndex:input_type -> cordwood.meta.ReadIndexRequest
-	77,  // 116: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
-	80,  // 117: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
-	85,  // 118: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
-	87,  // 119: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
-	89,  // 120: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
-	91,  // 121: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
-	93,  // 122: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
-	7,   // 123: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
-	96,  // 124: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
-	37,  // 125: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
-	44,  // 126: cordwood.meta.Meta.ReadSaved:output_type -> cordwood.meta.ReadSavedResponse
-	72,  // 127: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
-	79,  // 128: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
-	82,  // 129: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
-	86,  // 130: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
-	88,  // 131: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
-	90,  // 132: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
-	92,  // 133: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
-	94,  // 134: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
-	123, // [123:135] is the sub-list for method output_type
-	111, // [111:123] is the sub-list for method input_type
+	73,  // 116: cordwood.meta.Meta.Reached:input_type -> cordwood.meta.ReachedRequest
+	79,  // 117: cordwood.meta.Meta.Report:input_type -> cordwood.meta.ReportRequest
+	82,  // 118: cordwood.meta.Meta.Status:input_type -> cordwood.meta.StatusRequest
+	87,  // 119: cordwood.meta.Meta.ChangeMembers:input_type -> cordwood.meta.ChangeMembersRequest
+	89,  // 120: cordwood.meta.Discovery.Hello:input_type -> cordwood.meta.HelloRequest
+	91,  // 121: cordwood.meta.Discovery.Found:input_type -> cordwood.meta.FoundRequest
+	93,  // 122: cordwood.meta.Peer.Reach:input_type -> cordwood.meta.ReachRequest
+	95,  // 123: cordwood.meta.Peer.Echo:input_type -> cordwood.meta.EchoRequest
+	7,   // 124: cordwood.meta.Meta.Propose:output_type -> cordwood.meta.ProposeResponse
+	98,  // 125: cordwood.meta.Meta.Watch:output_type -> cordwood.meta.WatchResponse
+	37,  // 126: cordwood.meta.Meta.ReadPipelines:output_type -> cordwood.meta.ReadPipelinesResponse
+	44,  // 127: cordwood.meta.Meta.ReadSaved:output_type -> cordwood.meta.ReadSavedResponse
+	72,  // 128: cordwood.meta.Meta.ReadIndex:output_type -> cordwood.meta.ReadIndexResponse
+	74,  // 129: cordwood.meta.Meta.Reached:output_type -> cordwood.meta.ReachedResponse
+	81,  // 130: cordwood.meta.Meta.Report:output_type -> cordwood.meta.ReportResponse
+	84,  // 131: cordwood.meta.Meta.Status:output_type -> cordwood.meta.StatusResponse
+	88,  // 132: cordwood.meta.Meta.ChangeMembers:output_type -> cordwood.meta.ChangeMembersResponse
+	90,  // 133: cordwood.meta.Discovery.Hello:output_type -> cordwood.meta.HelloResponse
+	92,  // 134: cordwood.meta.Discovery.Found:output_type -> cordwood.meta.FoundResponse
+	94,  // 135: cordwood.meta.Peer.Reach:output_type -> cordwood.meta.ReachResponse
+	96,  // 136: cordwood.meta.Peer.Echo:output_type -> cordwood.meta.EchoResponse
+	124, // [124:137] is the sub-list for method output_type
+	111, // [111:124] is the sub-list for method input_type
 	111, // [111:111] is the sub-list for extension type_name
 	111, // [111:111] is the sub-list for extension extendee
 	0,   // [0:111] is the sub-list for field type_name
@@ -8858,7 +8987,7 @@ func file_metapb_meta_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_metapb_meta_proto_rawDesc), len(file_metapb_meta_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   97,
+			NumMessages:   99,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

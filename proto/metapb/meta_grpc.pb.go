@@ -27,6 +27,7 @@ const (
 	Meta_ReadPipelines_FullMethodName = "/cordwood.meta.Meta/ReadPipelines"
 	Meta_ReadSaved_FullMethodName     = "/cordwood.meta.Meta/ReadSaved"
 	Meta_ReadIndex_FullMethodName     = "/cordwood.meta.Meta/ReadIndex"
+	Meta_Reached_FullMethodName       = "/cordwood.meta.Meta/Reached"
 	Meta_Report_FullMethodName        = "/cordwood.meta.Meta/Report"
 	Meta_Status_FullMethodName        = "/cordwood.meta.Meta/Status"
 	Meta_ChangeMembers_FullMethodName = "/cordwood.meta.Meta/ChangeMembers"
@@ -50,6 +51,9 @@ type MetaClient interface {
 	// ReadIndex returns an index of the log: a copy of the state that has come to it
 	// holds everything that was acknowledged before the call. Only the leader answers.
 	ReadIndex(ctx context.Context, in *ReadIndexRequest, opts ...grpc.CallOption) (*ReadIndexResponse, error)
+	// Reached tells the leader which index the copy of a holder of a lease has come to. The
+	// leader answers a change only when all holders have it, or their leases are over.
+	Reached(ctx context.Context, in *ReachedRequest, opts ...grpc.CallOption) (*ReachedResponse, error)
 	// Report tells the leader how a node and its replicas are. It keeps the newest report
 	// of each node in memory, and writes nothing to the log.
 	Report(ctx context.Context, in *ReportRequest, opts ...grpc.CallOption) (*ReportResponse, error)
@@ -146,6 +150,16 @@ func (c *metaClient) ReadIndex(ctx context.Context, in *ReadIndexRequest, opts .
 	return out, nil
 }
 
+func (c *metaClient) Reached(ctx context.Context, in *ReachedRequest, opts ...grpc.CallOption) (*ReachedResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReachedResponse)
+	err := c.cc.Invoke(ctx, Meta_Reached_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *metaClient) Report(ctx context.Context, in *ReportRequest, opts ...grpc.CallOption) (*ReportResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ReportResponse)
@@ -194,6 +208,9 @@ type MetaServer interface {
 	// ReadIndex returns an index of the log: a copy of the state that has come to it
 	// holds everything that was acknowledged before the call. Only the leader answers.
 	ReadIndex(context.Context, *ReadIndexRequest) (*ReadIndexResponse, error)
+	// Reached tells the leader which index the copy of a holder of a lease has come to. The
+	// leader answers a change only when all holders have it, or their leases are over.
+	Reached(context.Context, *ReachedRequest) (*ReachedResponse, error)
 	// Report tells the leader how a node and its replicas are. It keeps the newest report
 	// of each node in memory, and writes nothing to the log.
 	Report(context.Context, *ReportRequest) (*ReportResponse, error)
@@ -227,6 +244,9 @@ func (UnimplementedMetaServer) ReadSaved(*ReadSavedRequest, grpc.ServerStreaming
 }
 func (UnimplementedMetaServer) ReadIndex(context.Context, *ReadIndexRequest) (*ReadIndexResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReadIndex not implemented")
+}
+func (UnimplementedMetaServer) Reached(context.Context, *ReachedRequest) (*ReachedResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Reached not implemented")
 }
 func (UnimplementedMetaServer) Report(context.Context, *ReportRequest) (*ReportResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Report not implemented")
@@ -327,6 +347,24 @@ func _Meta_ReadIndex_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Meta_Reached_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReachedRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(MetaServer).Reached(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Meta_Reached_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(MetaServer).Reached(ctx, req.(*ReachedRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Meta_Report_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ReportRequest)
 	if err := dec(in); err != nil {
@@ -395,6 +433,10 @@ var Meta_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ReadIndex",
 			Handler:    _Meta_ReadIndex_Handler,
+		},
+		{
+			MethodName: "Reached",
+			Handler:    _Meta_Reached_Handler,
 		},
 		{
 			MethodName: "Report",

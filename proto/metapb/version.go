@@ -20,11 +20,12 @@ package metapb
 //	   get other names and indexes; tables that keep every row are handed over; shards are taken away;
 //	   typed progress of operations
 //	10 notes and authors of versions of pipelines; things that users save
+//	11 leases for the metadata: a change is answered when all who hold one have it
 const (
 	// MinProtocol is the oldest version that this program supports.
 	MinProtocol = 1
 	// MaxProtocol is the newest version that this program supports.
-	MaxProtocol = 10
+	MaxProtocol = 11
 	// ProtocolCluster is the version that added clusters of several nodes.
 	ProtocolCluster = 2
 	// ProtocolAnew is the version that allows shards to be created again when their rows are lost.
@@ -65,4 +66,7 @@ const (
 	// ProtocolSaved is the version that added notes and authors of versions of pipelines,
 	// conditional storing of versions, saved values of users, and the table option message_column.
 	ProtocolSaved = 10
+	// ProtocolLeases is the version that added leases for the metadata. A leader with an older program would answer
+	// changes without waiting for the holders of leases.
+	ProtocolLeases = 11
 )

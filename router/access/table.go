@@ -34,6 +34,7 @@ var calls = map[string]Row{
 	metapb.Meta_ReadSaved_FullMethodName:     {Backup, "back up", Cluster, false},
 	metapb.Meta_Propose_FullMethodName:       {Restore, "restore", Cluster, false}, // each command has its own row
 	metapb.Meta_ReadIndex_FullMethodName:     {Nobody, "call Meta.ReadIndex", NoObject, false},
+	metapb.Meta_Reached_FullMethodName:       {Nobody, "call Meta.Reached", NoObject, false},
 	metapb.Meta_Report_FullMethodName:        {Nobody, "call Meta.Report", NoObject, false},
 	metapb.Meta_Status_FullMethodName:        {Nobody, "call Meta.Status", NoObject, false},
 	metapb.Meta_ChangeMembers_FullMethodName: {Nobody, "call Meta.ChangeMembers", NoObject, false},

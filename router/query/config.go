@@ -22,8 +22,10 @@ import (
 type Meta interface {
 	// Propose sends a command through the metadata log. When it returns, its changes are in the local view.
 	Propose(ctx context.Context, cmd *metapb.Command) (*metapb.Result, error)
-	// Fresh waits until the local view holds all that was acknowledged before the call.
+	// Fresh waits until the local view holds all that was acknowledged, or shown to anybody, before the call.
 	Fresh(ctx context.Context) error
+	// Acknowledged waits until the local view holds all that was acknowledged before the call. It is cheaper.
+	Acknowledged(ctx context.Context) error
 	Database(name string) (*schemapb.Database, bool)
 	Databases() []*schemapb.Database
 	Table(database, name string) (*schema.Table, bool)

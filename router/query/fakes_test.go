@@ -47,6 +47,8 @@ func (m *fakeMeta) Fresh(context.Context) error {
 	return m.fresh()
 }
 
+func (m *fakeMeta) Acknowledged(ctx context.Context) error { return m.Fresh(ctx) }
+
 func (m *fakeMeta) Propose(_ context.Context, cmd *metapb.Command) (*metapb.Result, error) {
 	m.proposed = append(m.proposed, cmd)
 	result := &metapb.Result{}

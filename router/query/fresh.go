@@ -17,8 +17,9 @@ const (
 	// freshSoon is for statements that describe. The statement waits for freshTimeout, and is
 	// refused then.
 	freshSoon
-	// oldIsFine is for statements about rows. The statement waits for freshTimeout and then continues with what this
-	// node knows. The shards check whether that is too old.
+	// oldIsFine is for statements about rows. They ask the metadata group only if this node holds no lease
+	// (metaclient.Acknowledged). The statement waits for freshTimeout and then continues with what this node knows. The
+	// shards check whether that is too old.
 	oldIsFine
 )
 
@@ -35,9 +36,19 @@ func (n names) fresh(ctx context.Context, need freshness) (behind, err error) {
 		wait, cancel = context.WithTimeout(ctx, freshTimeout)
 		defer cancel()
 	}
+	if need == oldIsFine {
+		return n.meta.Acknowledged(wait), nil
+	}
 	behind = n.meta.Fresh(wait)
-	if behind == nil || need == oldIsFine {
-		return behind, nil
+	if behind == nil {
+		return nil, nil
 	}
 	return behind, unread(behind, "what other nodes changed cannot be read now")
+}
+
+// newest waits until this node knows everything that any shard knows: also changes that nobody has acknowledged yet.
+func (n names) newest(ctx context.Context) (behind error) {
+	ctx, cancel := context.WithTimeout(ctx, freshTimeout)
+	defer cancel()
+	return n.meta.Fresh(ctx)
 }

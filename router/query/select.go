@@ -105,7 +105,7 @@ func (r *reader) follow(ctx context.Context, req *Request,
 			return nil, nil, errs.New(errs.TableUnavailable,
 				"a table that the statement reads keeps changing its place; try again").WithRetryAfter(time.Second)
 		}
-		if req.behind, _ = r.fresh(ctx, oldIsFine); req.behind != nil {
+		if req.behind = r.newest(ctx); req.behind != nil {
 			return nil, nil, unread(req.behind, errs.From(err).Msg+"; what it is now cannot be read")
 		}
 	}

@@ -49,6 +49,15 @@ func (r *Replica) leadsIn() (term uint64, leads bool) {
 	return term, term > 0 && r.failure() == nil
 }
 
+// LeadsInTerm returns the term in which this replica leads, or 0 if it does not lead.
+func (r *Replica) LeadsInTerm() uint64 {
+	term, leads := r.leadsIn()
+	if !leads {
+		return 0
+	}
+	return term
+}
+
 // LeadsChanged returns a channel that is closed when the result of IsLeader has changed. Get the
 // channel before calling IsLeader; otherwise a change may be missed.
 func (r *Replica) LeadsChanged() <-chan struct{} {

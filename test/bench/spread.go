@@ -23,6 +23,7 @@ type comparison struct {
 }
 
 var comparisons = []comparison{
+	{"no table", `SELECT 1`, 0, 1.3},
 	{"count", `SELECT count(*) FROM logs`, 10_000, 1.3},
 	{"count by status", `SELECT status, count(*) FROM logs GROUP BY status ORDER BY 2 DESC, 1`, 100_000, 1.3},
 	{"hits a minute", `SELECT date_trunc('minute', time) AS m, count(*) FROM logs GROUP BY m ORDER BY m`, 100_000, 1.3},
@@ -163,7 +164,7 @@ func (q *comparison) measure(one, several group) (string, error) {
 		same = ", another answer"
 	}
 	bytes := fmt.Sprint(traffic)
-	if traffic == 0 {
+	if traffic == 0 && q.bytes > 0 {
 		bytes = "rows were fetched"
 	}
 	ratio := float64(cpus[1]) / float64(max(cpus[0], time.Millisecond))
