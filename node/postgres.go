@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 
+	"cordwood/router/body"
 	"cordwood/router/pgwire"
 	"cordwood/router/query"
 )
@@ -40,13 +41,13 @@ func (n *front) openPostgres(conf *tls.Config) error {
 }
 
 // servePostgres starts accepting connections.
-func (n *node) servePostgres(service *query.Service) error {
+func (n *node) servePostgres(service *query.Service, bodies *body.Reader) error {
 	p := n.postgres
 	if p == nil {
 		return nil
 	}
 	cfg := pgwire.Config{
-		Service: service, TLS: p.tls, RequireTLS: n.cfg.TLS.ClientCA != "", Version: n.proc.Version.Version,
+		Service: service, Bodies: bodies, TLS: p.tls, RequireTLS: n.cfg.TLS.ClientCA != "", Version: n.proc.Version.Version,
 		Node: n.data.nodeID, MaxConnections: n.cfg.PG.MaxConnections, MaxCursors: max(1, n.cfg.Query.MaxConcurrent/2),
 		Timeout: n.cfg.Query.Timeout, MaxTimeout: n.cfg.Query.MaxTimeout, Logger: n.log, Registerer: n.registry,
 		HasDatabase: func(name string) bool {

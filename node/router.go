@@ -133,7 +133,7 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 	if err := n.serveListeners(front); err != nil {
 		return err
 	}
-	if err := n.servePostgres(service); err != nil {
+	if err := n.servePostgres(service, bodies); err != nil {
 		return err
 	}
 	return n.serveSockets(front.Ingestion(), bodies)

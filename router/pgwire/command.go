@@ -94,6 +94,14 @@ func newCommand(text string) *command {
 	return cmd
 }
 
+// fits returns an error for a statement that is too long to be carried out.
+func (cmd *command) fits() error {
+	if len(cmd.text) > maxStatement && cmd.verb != "INSERT" {
+		return failure("54000", "the statement has %d bytes with its values; %d are allowed", len(cmd.text), maxStatement)
+	}
+	return nil
+}
+
 // definition makes statements of PostgreSQL's words.
 func (cmd *command) definition(s *scanner) {
 	verb := cmd.verb

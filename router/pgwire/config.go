@@ -22,6 +22,7 @@ import (
 
 	"cordwood/proto/schema"
 	"cordwood/router/access"
+	"cordwood/router/body"
 	"cordwood/router/httpapi/auth"
 	"cordwood/router/query"
 	"cordwood/router/query/pgcatalog"
@@ -54,6 +55,8 @@ type Config struct {
 	TLS *tls.Config
 	// RequireTLS refuses connections without TLS, whose clients show no certificate.
 	RequireTLS bool
+	// Bodies has the memory of large messages, which all doors share. The default value is nil: it has no bound.
+	Bodies *body.Reader
 	// Version is the version of the program.
 	Version string
 	// Node is the id of the node.
@@ -82,8 +85,12 @@ type Config struct {
 	Registerer prometheus.Registerer
 }
 
-// maxStarting bounds the connections that have not signed in yet.
-const maxStarting = 20
+// maxStarting bounds the connections that have not signed in yet, and maxRefusing those that are being told that there
+// is no place for them.
+const (
+	maxStarting = 20
+	maxRefusing = 100
+)
 
 func (c Config) withDefaults() Config {
 	c.MaxConnections = cmp.Or(c.MaxConnections, 200)

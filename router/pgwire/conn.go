@@ -41,20 +41,37 @@ type conn struct {
 	portals    map[string]*portal
 	// skip has messages thrown away until the next Sync, after an error.
 	skip bool
+	// executing is the statement that runs.
+	executing *execution
 	// long is set while a statement begins whose client may fetch its rows step by step.
 	long bool
 
-	mu      sync.Mutex // guards what follows
-	current *execution // what runs
-	ending  *Error     // why the connection ends when it is idle
-	idle    bool       // it waits for the client
+	// large has the memory of a large message until the next one.
+	large holding
+
+	mu      sync.Mutex              // guards what follows
+	current context.CancelCauseFunc // ends what runs; nil: nothing does
+	ending  *Error                  // why the connection ends when it is idle
+	idle    bool                    // it waits for the client
+	signed  bool                    // the client has signed in
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
-	return &conn{
-		srv: s, net: nc, in: wire.NewReader(nc), out: wire.NewWriter(&stalling{nc, s.cfg.StallTime}),
-		address: addressOf(nc), statements: map[string]*prepared{}, portals: map[string]*portal{},
+	c := &conn{
+		srv: s, address: addressOf(nc), statements: map[string]*prepared{}, portals: map[string]*portal{},
 	}
+	c.large.c = c
+	c.use(nc)
+	return c
+}
+
+// use has messages be read from nc and written to it.
+func (c *conn) use(nc net.Conn) {
+	in, out := wire.NewReader(nc), wire.NewWriter(&stalling{nc, c.srv.cfg.StallTime})
+	in.Large = c.large.grow
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.net, c.in, c.out = nc, in, out
 }
 
 // refuse tells a client that gets no place, after it has said that it speaks this protocol.
@@ -84,8 +101,10 @@ func (c *conn) serve() {
 	c.srv.started(c)
 	work := c.follow()
 	defer work.End()
+	defer c.large.release()
 	defer c.closePortals(true)
-	if err := c.net.SetDeadline(time.Time{}); err != nil {
+	if err := c.signedIn(); err != nil {
+		c.failLast(err)
 		return
 	}
 	c.ready()
@@ -97,6 +116,16 @@ func (c *conn) serve() {
 			return
 		}
 	}
+}
+
+// signedIn ends the time for signing in.
+func (c *conn) signedIn() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.signed = true; c.ending != nil {
+		return c.ending
+	}
+	return c.net.SetDeadline(time.Time{})
 }
 
 // open signs the client in.
@@ -147,9 +176,9 @@ func (c *conn) failLast(err error) {
 	own.Severity = "FATAL"
 	c.fail(own)
 	_ = c.out.Flush() // the connection ends anyway
-	if tcp, ok := c.net.(*net.TCPConn); ok {
+	if half, ok := c.net.(interface{ CloseWrite() error }); ok {
 		// What the client has sent and nobody has read would have the error thrown away.
-		_ = tcp.CloseWrite()
+		_ = half.CloseWrite()
 		_, _ = io.CopyN(io.Discard, c.net, 1<<20)
 	}
 }
@@ -165,21 +194,26 @@ func (c *conn) notice(e *Error) {
 	c.out.Send((*pgproto3.NoticeResponse)(e.response()))
 }
 
-// endWhenIdle has the connection end as soon as no statement runs.
+// endWhenIdle has the connection end as soon as no statement runs. A client that has not signed in has a second left.
 func (c *conn) endWhenIdle(why *Error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ending == nil {
 		c.ending = why
 	}
-	if c.idle {
-		_ = c.net.SetReadDeadline(time.Unix(1, 0)) // it fails if the connection has ended
+	switch { // it fails if the connection has ended
+	case c.idle:
+		_ = c.net.SetReadDeadline(time.Unix(1, 0))
+	case !c.signed:
+		_ = c.net.SetDeadline(time.Now().Add(time.Second))
 	}
 }
 
 // cut ends the connection with what runs on it.
 func (c *conn) cut(cause error) {
 	c.cancelStatement(cause)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	_ = c.net.SetDeadline(time.Now().Add(time.Second)) // it fails if the connection has ended
 }
 
@@ -188,7 +222,7 @@ func (c *conn) cancelStatement(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.current != nil {
-		c.current.cancel(cause)
+		c.current(cause)
 	}
 }
 
@@ -219,6 +253,7 @@ func (c *conn) nextMessage() (kind byte, body []byte, err error) {
 	if err := c.await(); err != nil {
 		return 0, nil, err
 	}
+	c.large.release()
 	if kind, body, err = c.in.Next(); err != nil {
 		return 0, nil, err
 	}
@@ -267,6 +302,16 @@ func (c *conn) handle(kind byte, body []byte) error {
 		return fatal("08P01", "a password was not asked for")
 	}
 	return c.extended(kind, body)
+}
+
+// maxName bounds the names of prepared statements, portals, cursors and savepoints, in bytes.
+const maxName = 1 << 10
+
+func checkName(name string) error {
+	if len(name) > maxName {
+		return failure("42622", "a name has %d bytes; %d are allowed", len(name), maxName)
+	}
+	return checkText(name)
 }
 
 // queryText returns the text of a Query.

@@ -288,7 +288,11 @@ func (c *conn) copyTo(src copied, f *copyFormat) (*outcome, error) {
 		}
 		text = "SELECT " + list + " FROM " + tableText(src.table)
 	}
-	out, err := c.run(newCommand(text))
+	cmd := newCommand(text)
+	if cmd.session != nil { // another COPY among them
+		return nil, failure("42601", "COPY needs a query with rows")
+	}
+	out, err := c.run(cmd)
 	if err != nil {
 		return nil, err
 	}

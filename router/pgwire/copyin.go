@@ -12,6 +12,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/schema"
 	"cordwood/router/pgwire/value"
+	"cordwood/router/pgwire/wire"
 	"cordwood/router/query/statement"
 )
 
@@ -64,6 +65,7 @@ type copyIn struct {
 	bytes   int
 	stored  int64
 	endMark bool
+	memory  holding
 }
 
 // copyFrom begins a COPY … FROM STDIN.
@@ -103,13 +105,18 @@ func (in *copyIn) receive(c *conn) error {
 	if err := c.out.Flush(); err != nil {
 		return errGone
 	}
+	in.memory.c = c
+	defer in.memory.release()
 	for {
 		kind, body, err := c.nextMessage()
 		if err != nil {
-			return err
+			return copyEnds(err)
 		}
 		switch kind {
 		case 'd':
+			if err := in.memory.grow(len(in.data) + len(body) + 3*in.bytes); err != nil {
+				return in.failed(err)
+			}
 			in.data = append(in.data, body...)
 			if err := in.take(c, false); err != nil {
 				return in.failed(err)
@@ -128,6 +135,21 @@ func (in *copyIn) receive(c *conn) error {
 			return in.failed(fatal("08P01", "unexpected message type %q during COPY from stdin", kind))
 		}
 	}
+}
+
+// copyEnds returns what ends the connection: after an error of reading no message can follow.
+func copyEnds(err error) error {
+	var own *Error
+	var bad wire.ProtocolError
+	switch {
+	case errors.As(err, &bad):
+		return fatal("08P01", "%s", bad)
+	case errors.As(err, &own):
+		e := *own
+		e.Severity = "FATAL"
+		return &e
+	}
+	return errGone
 }
 
 // failed says which row was at fault, and what was stored before.

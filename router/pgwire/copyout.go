@@ -37,6 +37,7 @@ func (o *copyOut) send(c *conn) error {
 	if o.f.header && o.f.name != "binary" {
 		c.out.Send(&pgproto3.CopyData{Data: o.head()})
 	}
+	stop := c.reading(cur.x)
 	n := int64(0)
 	var err error
 	for cur.next() {
@@ -55,6 +56,7 @@ func (o *copyOut) send(c *conn) error {
 		}
 		n++
 	}
+	stop()
 	if err == nil {
 		err = cur.rows.Err()
 	}

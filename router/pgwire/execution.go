@@ -2,9 +2,13 @@ package pgwire
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
+	"cordwood/proto/errs"
 	"cordwood/router/query"
 )
 
@@ -16,6 +20,8 @@ type execution struct {
 	// finish is closed when the rows are no longer needed, done when the statement has ended with err.
 	finish, done chan struct{}
 	err          error
+	// running is the context of the rows, which ends with the time of the statement.
+	running context.Context
 
 	mu       sync.Mutex // guards what follows
 	using    bool       // the connection's goroutine reads rows
@@ -33,6 +39,7 @@ func (c *conn) execute(req query.Request) *execution {
 		results: make(chan query.Result), finish: make(chan struct{}), done: make(chan struct{}), using: true,
 	}
 	x.ctx, x.cancel = context.WithCancelCause(context.Background())
+	x.running = x.ctx
 	c.setCurrent(x)
 	if c.long {
 		x.left, x.from = req.Timeout, time.Now()
@@ -43,7 +50,9 @@ func (c *conn) execute(req query.Request) *execution {
 	go func() {
 		defer close(x.done)
 		defer end()
+		defer c.recoverTo(&x.err)
 		x.err = c.srv.cfg.Service.Execute(ctx, req, func(ctx context.Context, res query.Result) error {
+			x.running = ctx
 			select {
 			case x.results <- res:
 			case <-ctx.Done():
@@ -57,19 +66,45 @@ func (c *conn) execute(req query.Request) *execution {
 	return x
 }
 
+// recoverTo turns a panic into an error of the statement: other connections go on.
+func (c *conn) recoverTo(err *error) {
+	if p := recover(); p != nil {
+		c.srv.cfg.Logger.Error("panic in a statement of a PostgreSQL client", "remote", c.address, "panic",
+			fmt.Sprint(p), "stack", string(debug.Stack()))
+		*err = errs.New(errs.Internal, "panic in a statement: %v", p)
+	}
+}
+
+// abandon ends what runs, for a connection whose goroutine cannot go on.
+func (c *conn) abandon() {
+	if x := c.executing; x != nil {
+		x.stop(errGone)
+	}
+}
+
 // setCurrent has x be what a request to cancel ends; nil: nothing.
 func (c *conn) setCurrent(x *execution) {
+	c.executing = x
+	if x == nil {
+		c.setCancel(nil)
+		return
+	}
+	c.setCancel(x.cancel)
+}
+
+// setCancel sets what ends what runs.
+func (c *conn) setCancel(cancel context.CancelCauseFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.current = x
-	if x != nil && c.ending != nil && c.ending.State == "28000" {
-		x.cancel(c.ending)
+	c.current = cancel
+	if cancel != nil && c.ending != nil && c.ending.State == "28000" {
+		cancel(c.ending)
 	}
 }
 
 // result waits for the result of the statement. ok is false if the statement had none, and then its error counts.
 func (c *conn) result(x *execution) (res query.Result, ok bool) {
-	defer c.watch(x)()
+	defer c.watch(x.cancel)()
 	select {
 	case res = <-x.results:
 		return res, true
@@ -78,13 +113,13 @@ func (c *conn) result(x *execution) (res query.Result, ok bool) {
 	}
 }
 
-// watch ends x when the client goes. What it returns ends the watching.
-func (c *conn) watch(x *execution) (stop func()) {
+// watch calls cancel when the client goes. What it returns ends the watching.
+func (c *conn) watch(cancel context.CancelCauseFunc) (stop func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		if err := c.in.Watch(); err != nil {
-			x.cancel(errGone)
+			cancel(errGone)
 		}
 	}()
 	return func() {
@@ -93,6 +128,27 @@ func (c *conn) watch(x *execution) (stop func()) {
 		_ = c.net.SetReadDeadline(time.Time{})
 	}
 }
+
+// reading watches the client while rows are read and sent, and cuts it off if it takes none when the time of the
+// statement is over. What it returns ends that.
+func (c *conn) reading(x *execution) (stop func()) {
+	if x == nil {
+		return func() {}
+	}
+	unwatch := c.watch(x.cancel)
+	forget := context.AfterFunc(x.running, func() {
+		if !errors.Is(context.Cause(x.ctx), errUserCancel) {
+			_ = c.net.SetWriteDeadline(time.Now().Add(lastWrite)) // it fails if the connection has ended
+		}
+	})
+	return func() {
+		forget()
+		unwatch()
+	}
+}
+
+// lastWrite is how long the client of a statement that has ended has to take what is being written.
+const lastWrite = time.Second
 
 // end ends the statement, and returns its error with the cause for which its context ended, if it has.
 func (x *execution) end() (err, cause error) {

@@ -57,6 +57,9 @@ func (c *conn) onParse(body []byte) error {
 	if err := checkText(m.Query); err != nil {
 		return err
 	}
+	if err := checkName(m.Name); err != nil {
+		return err
+	}
 	if m.Name != "" && c.statements[m.Name] != nil {
 		return failure("42P05", "prepared statement %q already exists", excerpt(m.Name))
 	}
@@ -78,6 +81,9 @@ func (c *conn) onBind(body []byte) error {
 	}
 	p, err := c.find(m.PreparedStatement)
 	if err != nil {
+		return err
+	}
+	if err := checkName(m.DestinationPortal); err != nil {
 		return err
 	}
 	if err := c.mayRun(p.cmd); err != nil {

@@ -85,6 +85,10 @@ func (s *fakeService) Execute(ctx context.Context, req query.Request,
 
 func (s *fakeService) query(ctx context.Context, text string, each func(context.Context, query.Result) error) error {
 	switch {
+	case strings.HasPrefix(text, "SELECT panic"):
+		panic("a fault of the service")
+	case strings.HasPrefix(text, "SELECT rows that wait"):
+		return each(ctx, query.Result{Rows: &silent{counting{ctx: ctx}}})
 	case strings.HasPrefix(text, "SELECT wait"):
 		s.waiting <- struct{}{}
 		<-ctx.Done()
@@ -189,6 +193,14 @@ func (r *counting) Next() bool {
 	}
 	r.rec = array.NewRecordBatch(countingSchema, []arrow.Array{numbers.NewArray(), texts.NewArray()}, int64(n))
 	return true
+}
+
+// silent is rows that do not come.
+type silent struct{ counting }
+
+func (r *silent) Next() bool {
+	<-r.ctx.Done()
+	return false
 }
 
 // fixture is a server that a test talks to.

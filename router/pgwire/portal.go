@@ -31,6 +31,7 @@ type portal struct {
 	finished bool
 	// declared is set for a cursor of DECLARE; held if it outlives the transaction.
 	declared, held bool
+	memory         holding     // of a long text
 	timer          *time.Timer // ends it when its client has not fetched for long
 }
 
@@ -85,6 +86,12 @@ func (c *conn) addPortal(p *portal) error {
 	if len(c.portals) >= maxPortals {
 		return failure("53300", "too many portals and cursors; a connection may have %d", maxPortals)
 	}
+	p.memory.c = c
+	if p.cmd != nil && !p.declared {
+		if err := p.memory.grow(len(p.cmd.text)); err != nil {
+			return err
+		}
+	}
 	c.portals[p.name] = p
 	return nil
 }
@@ -98,7 +105,9 @@ func (c *conn) fetch(p *portal, most int64) (n int64, more bool, err error) {
 	if err := c.wake(p); err != nil {
 		return 0, false, err
 	}
+	stop := c.reading(cur.x)
 	n, more, err = cur.send(c.out, most)
+	stop()
 	if err != nil || !more {
 		return n, false, c.finishPortal(p, err)
 	}
@@ -167,6 +176,7 @@ func (c *conn) closePortal(name string) {
 		return
 	}
 	delete(c.portals, name)
+	p.memory.release()
 	if p.finished || p.out == nil || p.out.rows == nil || p.out.rows.x == nil {
 		return
 	}
@@ -187,13 +197,23 @@ func (c *conn) closePortals(all bool) {
 	}
 }
 
+// began forgets the text: a portal is run once.
+func (p *portal) began() {
+	cmd := *p.cmd
+	cmd.text = ""
+	p.cmd = &cmd
+	p.memory.release()
+}
+
 // executePortal carries out a portal, or goes on with it.
 func (c *conn) executePortal(p *portal, most int64) error {
-	if p.out == nil {
+	if p.out == nil && !p.finished {
 		c.long = most > 0
 		out, err := c.run(p.cmd)
 		c.long = false
+		p.began()
 		if err != nil {
+			p.finished = true
 			return err
 		}
 		p.out = out
@@ -205,7 +225,7 @@ func (c *conn) executePortal(p *portal, most int64) error {
 		if err := out.rows.fit(p.columns, p.formats); err != nil {
 			return out.rows.end(err)
 		}
-	} else if p.out.rows == nil {
+	} else if p.out == nil || p.out.rows == nil {
 		return failure("55000", "portal %q cannot be run again", excerpt(p.name))
 	}
 	n, more, err := c.fetch(p, most)

@@ -155,11 +155,21 @@ func (p *prepared) bind(values []string) (*command, error) {
 	return &cmd, nil
 }
 
-// placeBytes is the memory of a rewrite.Place.
-const placeBytes = 24
+// The memory of a rewrite.Place, of the type of a parameter, and of a column besides its name.
+const (
+	placeBytes     = 24
+	parameterBytes = 8
+	columnBytes    = 32
+)
 
 // weight is about how many bytes of memory the statement takes.
-func (p *prepared) weight() int { return len(p.cmd.text) + placeBytes*len(p.places) }
+func (p *prepared) weight() int {
+	n := len(p.cmd.text) + placeBytes*len(p.places) + parameterBytes*len(p.params)
+	for _, col := range p.columns {
+		n += columnBytes + len(col.name)
+	}
+	return n
+}
 
 // marker is the literal in the place of a parameter while a statement is not run.
 func marker(n int) string { return "'$cordwood parameter " + strconv.Itoa(n) + "$'" }
@@ -241,7 +251,14 @@ func (c *conn) describe(p *prepared, text string) (*query.Description, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.srv.cfg.Service.Describe(ctx, r.Text, c.request(), types)
+	c.setCancel(cancel)
+	defer c.setCancel(nil)
+	defer c.watch(cancel)()
+	d, err := c.srv.cfg.Service.Describe(ctx, r.Text, c.request(), types)
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return nil, asError(err, cause)
+	}
+	return d, err
 }
 
 // describeInsert has parameters be of the types of the columns that they go to.
@@ -354,6 +371,9 @@ func (c *conn) placed(err error, cmd *command, text string) error {
 
 // keep keeps a prepared statement under a name.
 func (c *conn) keep(name string, p *prepared) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
 	if old := c.statements[name]; old != nil && name != "" {
 		return failure("42P05", "prepared statement %q already exists", excerpt(name))
 	}

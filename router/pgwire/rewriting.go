@@ -3,6 +3,7 @@ package pgwire
 import (
 	"errors"
 	"strings"
+	"sync"
 
 	"cordwood/proto/schema"
 	"cordwood/router/pgwire/rewrite"
@@ -27,14 +28,15 @@ func (c *conn) rewriteSession() *rewrite.Session {
 	if len(path) == 0 {
 		path = []string{schema.DefaultDatabase}
 	}
-	source := func() *pgcatalog.Source { return c.srv.cfg.Service.Catalog(s.database, s.user) }
+	// A statement may name many objects: what is looked up is kept while it is rewritten.
+	source := sync.OnceValue(func() *pgcatalog.Source { return c.srv.cfg.Service.Catalog(s.database, s.user) })
+	tables := map[string]map[string]int64{}
 	find := func(database, name string) (int64, bool) {
-		for _, t := range source().TablesOf(database) {
-			if t.Name == name {
-				return pgcatalog.TableOID(t), true
-			}
+		if tables[database] == nil {
+			tables[database] = source().TableOIDs(database)
 		}
-		return 0, false
+		oid, ok := tables[database][name]
+		return oid, ok
 	}
 	return &rewrite.Session{
 		Catalog: s.database, Path: path, User: s.user, Version: c.srv.cfg.Version, PID: c.pid, Setting: s.lookUp,
@@ -59,7 +61,7 @@ func (c *conn) rewriteSession() *rewrite.Session {
 			}
 			return 0, false
 		},
-		SchemaOID: func(name string) int64 { return pgcatalog.SchemaOID(name, source().Databases) },
+		SchemaOID: func(name string) int64 { return source().SchemaOID(name) },
 	}
 }
 

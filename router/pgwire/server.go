@@ -31,7 +31,9 @@ type Server struct {
 	starting  int
 	lastPID   uint32
 	closing   bool
+	refusing  int // connections that get no place and are told so
 	cursors   cursors
+	guessed   wrongKeys
 	running   sync.WaitGroup
 }
 
@@ -105,7 +107,12 @@ func (s *Server) enter(nc net.Conn) {
 		})
 	}
 	c := newConn(s, nc)
-	refused := s.admit(c)
+	refused, tell := s.admit(c)
+	if refused != nil && !tell {
+		_ = nc.Close() // there are too many to tell each why
+		s.running.Done()
+		return
+	}
 	go func() {
 		defer s.leave(c, refused)
 		defer nc.Close()
@@ -113,6 +120,7 @@ func (s *Server) enter(nc net.Conn) {
 			if p := recover(); p != nil {
 				s.cfg.Logger.Error("panic in a connection of a PostgreSQL client", "remote", c.address, "panic",
 					fmt.Sprint(p), "stack", string(debug.Stack()))
+				c.abandon()
 			}
 		}()
 		if refused != nil {
@@ -123,22 +131,28 @@ func (s *Server) enter(nc net.Conn) {
 	}()
 }
 
-// admit gives a connection a place, or says why it gets none.
-func (s *Server) admit(c *conn) *Error {
+// admit gives a connection a place, or says why it gets none, and whether there is a place to tell it.
+func (s *Server) admit(c *conn) (refused *Error, tell bool) {
 	host := access.Network(c.address)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running.Add(1)
 	switch {
 	case s.closing:
-		return fatal("57P01", "the server is stopping")
+		refused = fatal("57P01", "the server is stopping")
 	case s.starting >= maxStarting:
-		return fatal("53300", "too many connections have not signed in yet; try again")
+		refused = fatal("53300", "too many connections have not signed in yet; try again")
 	case len(s.conns)-s.starting >= s.cfg.MaxConnections:
-		return fatal("53300", "sorry, too many clients already; there may be %d (--pg-max-connections)",
+		refused = fatal("53300", "sorry, too many clients already; there may be %d (--pg-max-connections)",
 			s.cfg.MaxConnections)
 	case s.byAddress[host] >= s.cfg.MaxPerAddress:
-		return fatal("53300", "too many connections from your address; there may be %d", s.cfg.MaxPerAddress)
+		refused = fatal("53300", "too many connections from your address; there may be %d", s.cfg.MaxPerAddress)
+	}
+	if refused != nil {
+		if tell = s.refusing < maxRefusing; tell {
+			s.refusing++
+		}
+		return refused, tell
 	}
 	s.conns[c] = struct{}{}
 	s.byAddress[host]++
@@ -152,7 +166,7 @@ func (s *Server) admit(c *conn) *Error {
 		}
 	}
 	s.byPID[c.pid] = c
-	return nil
+	return nil, false
 }
 
 // started frees a place for the next one that signs in.
@@ -168,6 +182,9 @@ func (s *Server) started(c *conn) {
 func (s *Server) leave(c *conn, refused *Error) {
 	defer s.running.Done()
 	if refused != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.refusing--
 		return
 	}
 	s.started(c)

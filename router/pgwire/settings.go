@@ -151,17 +151,16 @@ func (s *session) check(name, text string) (canonical, val string, err *Error) {
 	switch known := settings[name]; {
 	case known != nil && known.set == nil:
 		return "", "", failure("55P02", "parameter %q cannot be changed", known.name)
+	case len(text) > maxExtraBytes:
+		return "", "", failure("54000", "parameter %q: its value has %d bytes; %d are allowed", excerpt(name), len(text),
+			maxExtraBytes)
 	case known != nil:
 		val, err = known.set(s, text)
 		return name, val, err
 	case harmless[name]:
 		return "", "", nil
 	case strings.Contains(name, ".") && len(name) <= 63:
-		if len(text) > maxExtraBytes {
-			return "", "", failure("54000", "parameter %q: its value has %d bytes; %d are allowed", name, len(text),
-				maxExtraBytes)
-		}
-		if _, have := s.values[name]; !have && len(s.values) >= maxExtra {
+		if s.get(name) == "" && max(len(s.values), len(s.local)) >= maxExtra {
 			return "", "", failure("54000", "too many parameters are set; %d are allowed", maxExtra)
 		}
 		return name, text, nil

@@ -70,7 +70,9 @@ func (c *conn) answer(out *outcome, formats []value.Format, described bool) erro
 	if described {
 		c.out.Send(describe(cur.columns, formats))
 	}
+	stop := c.reading(cur.x)
 	n, _, err := cur.send(c.out, 0)
+	stop()
 	if err = cur.end(err); err != nil {
 		return err
 	}
@@ -121,6 +123,9 @@ func (c *conn) run(cmd *command) (*outcome, error) {
 	if err := c.mayRun(cmd); err != nil {
 		return nil, err
 	}
+	if err := cmd.fits(); err != nil {
+		return nil, err
+	}
 	if cmd.session != nil {
 		s := newScanner(cmd.text)
 		s.at = 1
@@ -147,10 +152,6 @@ func (c *conn) runParsed(cmd *command, st statement.Statement) (*outcome, error)
 			return nil, err
 		}
 		c.session.stored = true
-	}
-	if len(cmd.text) > maxStatement && cmd.verb != "INSERT" {
-		return nil, failure("54000", "the statement has %d bytes with its values; %d are allowed", len(cmd.text),
-			maxStatement)
 	}
 	req := c.request()
 	req.Statements, req.Texts = []statement.Statement{st}, []string{cmd.text}

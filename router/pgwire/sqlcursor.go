@@ -8,6 +8,9 @@ func runDeclare(c *conn, s *scanner) (*outcome, error) {
 	if !ok {
 		return nil, s.fault()
 	}
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
 	held := false
 	for !s.accept("CURSOR") {
 		switch {
@@ -134,13 +137,16 @@ func runMove(c *conn, s *scanner) (*outcome, error) {
 	if err := c.wake(p); err != nil {
 		return nil, err
 	}
+	stop := c.reading(p.out.rows.x)
 	n := int64(0)
 	for f.n == 0 || n < f.n {
 		if !p.out.rows.next() {
+			stop()
 			return done("MOVE " + itoa(n)), c.finishPortal(p, p.out.rows.rows.Err())
 		}
 		n++
 	}
+	stop()
 	return done("MOVE " + itoa(n)), c.rest(p)
 }
 

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cordwood/router/pgwire/rewrite"
 	"cordwood/router/pgwire/value"
 	"cordwood/router/query/statement"
 )
@@ -77,7 +78,9 @@ func runPrepare(c *conn, s *scanner) (*outcome, error) {
 			if s.symbol("[") && s.symbol("]") && oid != 0 {
 				oid = value.ByOID(oid).Array
 			}
-			oids = append(oids, oid)
+			if oids = append(oids, oid); len(oids) > rewrite.MaxParameter {
+				return nil, failure("54000", "a statement has at most %d parameters", rewrite.MaxParameter)
+			}
 			s.symbol(",")
 		}
 	}
@@ -86,6 +89,12 @@ func runPrepare(c *conn, s *scanner) (*outcome, error) {
 	}
 	if c.statements[name] != nil {
 		return nil, failure("42P05", "prepared statement %q already exists", excerpt(name))
+	}
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	if newCommand(s.rest()).session != nil {
+		return nil, failure("42601", "PREPARE needs a query, INSERT or DELETE")
 	}
 	p, err := c.prepare(s.rest(), oids)
 	if err != nil {
@@ -107,6 +116,9 @@ func runExecute(c *conn, s *scanner) (*outcome, error) {
 	values, err := s.arguments()
 	if err != nil {
 		return nil, err
+	}
+	if p.cmd.verb == "EXECUTE" || p.cmd.verb == "PREPARE" { // it could name itself
+		return nil, unsupported("EXECUTE of a statement that is %s is not available", p.cmd.verb)
 	}
 	if len(values) != len(p.params) {
 		return nil, failure("42601", "wrong number of parameters for prepared statement %q: expected %d, got %d",

@@ -145,8 +145,8 @@ func (c *conn) beginTLS(nc net.Conn, mustName bool) error {
 	if err := t.Handshake(); err != nil {
 		return errNoSession // the client was told by TLS
 	}
-	c.net, c.tls = t, t
-	c.in, c.out = wire.NewReader(t), wire.NewWriter(&stalling{t, c.srv.cfg.StallTime})
+	c.tls = t
+	c.use(t)
 	if shown != nil {
 		if cert, err := x509.ParseCertificate(shown.Certificate[0]); err == nil {
 			c.binding = scram.Binding(cert)
@@ -207,7 +207,14 @@ func (c *conn) parameters(body []byte, minor uint32) (map[string]string, error) 
 
 // cancelOther ends the statement of another connection. The client gets no answer.
 func (c *conn) cancelOther(body []byte) {
+	if c.srv.guessed.tooMany(c.address) {
+		c.srv.metrics.cancel(false)
+		return
+	}
 	found := len(body) == 8 && c.srv.Cancel(binary.BigEndian.Uint32(body), binary.BigEndian.Uint32(body[4:]))
+	if !found {
+		c.srv.guessed.add(c.address)
+	}
 	c.srv.metrics.cancel(found)
 }
 

@@ -140,6 +140,9 @@ func runSavepoint(c *conn, s *scanner) (*outcome, error) {
 	if !ok || !s.end() {
 		return nil, s.fault()
 	}
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
 	switch {
 	case c.session.state == outside:
 		return nil, failure("25P01", "SAVEPOINT can only be used in transaction blocks")

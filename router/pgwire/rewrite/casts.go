@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -88,16 +89,8 @@ func (r *rewriter) readType(n int) (t castType, ok bool) {
 
 // closing returns how far ahead the bracket closes that opens n tokens ahead; -1: it does not.
 func (r *rewriter) closing(n int) int {
-	depth := 0
-	for ; r.i+n < len(r.in); n++ {
-		switch t := r.at(n); {
-		case t.sym("(") || t.sym("["):
-			depth++
-		case t.sym(")") || t.sym("]"):
-			if depth--; depth == 0 {
-				return n
-			}
-		}
+	if match := r.at(n).match; match > 0 && r.i+n+match < len(r.in) {
+		return n + match
 	}
 	return -1
 }
@@ -108,15 +101,39 @@ func (r *rewriter) cast() bool {
 	if !ok {
 		return false
 	}
-	first := r.at(0)
-	operand := r.operand()
-	if len(operand) == 0 {
+	first, last := r.at(0), r.last()
+	if !last.endsOperand() {
 		return false
 	}
+	var operand []tok
+	switch {
+	case t.isReg():
+		operand = r.operand()
+	case last.kind == statement.TokenText:
+		operand = r.out[len(r.out)-1:]
+	default: // nothing has to be known of it
+		if t.name == "timestamptz" && isParameter(r.out[max(0, len(r.out)-2):]) {
+			t.text = "TIMESTAMP_NS"
+		}
+		r.i += 1 + t.size
+		r.pushCast(t, first.at)
+		return true
+	}
+	operand = slices.Clone(operand)
 	r.out = r.out[:len(r.out)-len(operand)]
 	r.i += 1 + t.size
 	r.write(operand, t, first)
 	return true
+}
+
+// isReg reports whether values of the type are names of objects.
+func (t castType) isReg() bool {
+	return strings.HasPrefix(t.name, "reg") && t.name != "regrole" && !t.array
+}
+
+// endsOperand reports whether an operand can end here.
+func (t tok) endsOperand() bool {
+	return t.closes() || t.isName() || t.kind == statement.TokenNumber || t.kind == statement.TokenText || t.kind == made
 }
 
 // castCall rewrites CAST(x AS type).
@@ -126,7 +143,10 @@ func (r *rewriter) castCall() bool {
 	}
 	end := r.closing(1)
 	for n := end - 1; n > 2; n-- {
-		if !r.at(n).word("AS") {
+		if t := r.at(n); t.match < 0 {
+			n += t.match // what is in brackets is not of this call
+			continue
+		} else if !t.word("AS") {
 			continue
 		}
 		t, ok := r.readType(n + 1)
@@ -135,18 +155,17 @@ func (r *rewriter) castCall() bool {
 		}
 		first := r.at(0)
 		inner := r.all(r.in[r.i+2 : r.i+n])
-		r.i += end + 1
-		if len(inner) > 0 {
-			inner[0].pre = ""
+		if len(inner) == 0 {
+			return false
 		}
+		r.i += end + 1
+		inner[0].pre = ""
 		operand := inner
 		if len(inner) > 1 {
 			operand = append(append([]tok{{kind: made, text: "(", val: "(", at: first.at}}, inner...),
 				tok{kind: made, text: ")", val: ")", at: first.at})
 		}
-		if len(operand) > 0 {
-			operand[0].pre = first.pre
-		}
+		operand[0].pre = first.pre
 		r.write(operand, t, tok{at: first.at})
 		return true
 	}
@@ -163,7 +182,7 @@ func (r *rewriter) write(operand []tok, t castType, at tok) {
 	}
 	first := operand[0]
 	switch {
-	case strings.HasPrefix(t.name, "reg") && t.name != "regrole" && !t.array:
+	case t.isReg():
 		switch {
 		case literal && strings.HasPrefix(t.name, "regproc") && !r.at(0).sym("::"):
 			_, name := splitName(text) // columns of this type hold names
@@ -191,9 +210,15 @@ func (r *rewriter) write(operand []tok, t castType, at tok) {
 	case t.name == "timestamptz" && isParameter(operand):
 		t.text = "TIMESTAMP_NS"
 	}
-	r.out = append(r.out, operand...)
-	r.push(tok{kind: statement.TokenSymbol, text: "::", val: "::", at: at.at})
-	r.push(tok{kind: made, text: t.text, val: t.text, at: at.at})
+	for _, o := range operand {
+		r.push(o)
+	}
+	r.pushCast(t, at.at)
+}
+
+func (r *rewriter) pushCast(t castType, at int) {
+	r.push(tok{kind: statement.TokenSymbol, text: "::", val: "::", at: at})
+	r.push(tok{kind: made, text: t.text, val: t.text, at: at})
 }
 
 func isParameter(operand []tok) bool { return len(operand) == 2 && operand[0].sym("$") }
@@ -217,9 +242,12 @@ func (r *rewriter) operand() []tok {
 		case t.kind == made && i > 1 && r.out[i-2].sym("::"):
 			i -= 2
 			continue
-		case t.sym(")") || t.sym("]"):
+		case t.closes():
 			open := t.sym("]")
-			i = r.opening(i - 1)
+			i = max(0, i-1+t.match)
+			if t.match == 0 {
+				i = 0
+			}
 			if i > 0 && (open || r.out[i-1].isName() && !notCalled[strings.ToUpper(r.out[i-1].val)]) {
 				continue
 			}
@@ -245,22 +273,6 @@ var notCalled = map[string]bool{
 	"IN": true, "AND": true, "OR": true, "NOT": true, "WHERE": true, "ON": true, "SELECT": true, "FROM": true,
 	"WHEN": true, "THEN": true, "ELSE": true, "AS": true, "BY": true, "HAVING": true, "CASE": true, "JOIN": true,
 	"LIKE": true, "BETWEEN": true, "IS": true, "DISTINCT": true, "VALUES": true, "UNION": true, "LIMIT": true,
-}
-
-// opening returns the index of the bracket that the one at i closes.
-func (r *rewriter) opening(i int) int {
-	depth := 0
-	for ; i >= 0; i-- {
-		switch t := r.out[i]; {
-		case t.sym(")") || t.sym("]") || t.kind == made && t.text == ")":
-			depth++
-		case t.sym("(") || t.sym("[") || t.kind == made && t.text == "(":
-			if depth--; depth == 0 {
-				return i
-			}
-		}
-	}
-	return 0
 }
 
 // regLiteral returns the OID that a literal of a reg type means.

@@ -187,6 +187,9 @@ func (r *rewriter) call(n int) bool {
 		return false
 	}
 	args := r.arguments(n+2, end)
+	if r.err != nil {
+		return true // else what holds it would grow
+	}
 	out, ok := f(r, args)
 	if !ok {
 		return false
@@ -198,7 +201,7 @@ func (r *rewriter) call(n int) bool {
 
 // arguments returns the arguments between two places, rewritten.
 func (r *rewriter) arguments(from, end int) (args []string) {
-	depth, begin := 0, from
+	begin := from
 	add := func(to int) {
 		if to > begin {
 			list := r.all(r.in[r.i+begin : r.i+to])
@@ -207,11 +210,9 @@ func (r *rewriter) arguments(from, end int) (args []string) {
 	}
 	for n := from; n < end; n++ {
 		switch t := r.at(n); {
-		case t.sym("(") || t.sym("["):
-			depth++
-		case t.sym(")") || t.sym("]"):
-			depth--
-		case t.sym(",") && depth == 0:
+		case t.match > 0:
+			n += t.match
+		case t.sym(","):
 			add(n)
 			begin = n + 1
 		}

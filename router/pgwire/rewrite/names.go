@@ -19,8 +19,12 @@ type Item struct {
 }
 
 // Items returns the select list of a statement, as far as it can be told; nil: it cannot.
-func Items(text string) []Item {
-	toks := tokens(text)
+func Items(text string) []Item { return itemsOf(tokens(text), 0) }
+
+// maxFigured is how many brackets deep the name of a column is looked for.
+const maxFigured = 32
+
+func itemsOf(toks []tok, deep int) []Item {
 	begin := selectAt(toks)
 	if begin < 0 {
 		return nil
@@ -51,7 +55,7 @@ func Items(text string) []Item {
 			}
 		}
 		if i > from {
-			items = append(items, itemOf(toks[from:i]))
+			items = append(items, itemOf(toks[from:i], deep))
 		}
 		if end {
 			return items
@@ -94,7 +98,7 @@ func selectAt(toks []tok) int {
 }
 
 // itemOf names an expression as PostgreSQL does.
-func itemOf(toks []tok) Item {
+func itemOf(toks []tok, deep int) Item {
 	var item Item
 	if n := len(toks); n > 1 && toks[n-1].isName() {
 		before := toks[n-2]
@@ -118,7 +122,7 @@ func itemOf(toks []tok) Item {
 		item.Star = true
 		return item
 	}
-	item.Name, item.Column = figure(toks)
+	item.Name, item.Column = figure(toks, deep)
 	return item
 }
 
@@ -150,11 +154,14 @@ func isLocal(toks []tok) bool {
 }
 
 // figure returns the name of an expression without an alias, and the column that it is.
-func figure(toks []tok) (name, column string) {
+func figure(toks []tok, deep int) (name, column string) {
 	const unknown = "?column?"
 	n := len(toks)
+	if deep++; deep > maxFigured {
+		return unknown, ""
+	}
 	if castAt := lastCast(toks); castAt >= 0 {
-		inner, _ := figure(toks[:castAt])
+		inner, _ := figure(toks[:castAt], deep)
 		if inner != unknown && inner != "" {
 			return inner, ""
 		}
@@ -182,12 +189,12 @@ func figure(toks []tok) (name, column string) {
 	}
 	if toks[0].sym("(") && closes(toks, 0) == n-1 {
 		if n > 2 && (toks[1].word("SELECT") || toks[1].word("WITH")) {
-			if items := Items(joined(toks[1 : n-1])); len(items) == 1 && items[0].Name != "" {
+			if items := itemsOf(toks[1:n-1], deep); len(items) == 1 && items[0].Name != "" {
 				return items[0].Name, ""
 			}
 			return unknown, ""
 		}
-		return figure(toks[1 : n-1])
+		return figure(toks[1:n-1], deep)
 	}
 	return unknown, ""
 }
@@ -225,34 +232,23 @@ func overAt(toks []tok, i int) bool {
 
 // closes returns where the bracket closes that opens at i; -1: it does not.
 func closes(toks []tok, i int) int {
-	depth := 0
-	for ; i < len(toks); i++ {
-		switch {
-		case toks[i].sym("(") || toks[i].sym("["):
-			depth++
-		case toks[i].sym(")") || toks[i].sym("]"):
-			if depth--; depth == 0 {
-				return i
-			}
-		}
+	if match := toks[i].match; match > 0 && i+match < len(toks) {
+		return i + match
 	}
 	return -1
 }
 
 // lastCast returns the index of the :: that the expression ends in; -1: it does not end in one.
 func lastCast(toks []tok) int {
-	depth := 0
 	for i := len(toks) - 1; i > 0; i-- {
 		switch t := toks[i]; {
-		case t.sym(")") || t.sym("]"):
-			depth++
-		case t.sym("(") || t.sym("["):
-			depth--
-		case depth == 0 && t.sym("::"):
+		case t.match < 0:
+			i += t.match
+		case t.sym("::"):
 			return i
-		case depth == 0 && t.kind == statement.TokenSymbol && !t.sym("."):
+		case t.kind == statement.TokenSymbol && !t.sym("."):
 			return -1
-		case depth == 0 && t.kind != statement.TokenSymbol && !t.isName() && t.kind != statement.TokenNumber:
+		case t.kind != statement.TokenSymbol && !t.isName() && t.kind != statement.TokenNumber:
 			return -1
 		}
 	}

@@ -63,6 +63,10 @@ type tok struct {
 	pre, text string
 	val       string
 	at        int
+	// match is how far ahead its bracket closes, or, negative, how far back it opens; 0: it is none, or has no other.
+	match int
+	// where says where the next token stands, of a token that was written.
+	where
 }
 
 func (t tok) word(kw string) bool {
@@ -78,9 +82,24 @@ type rewriter struct {
 	err  error
 	// tableoid says that the statement names it.
 	tableoid bool
-	out      []tok
-	in       []tok
-	i        int
+	// depth counts the rules within which rules are applied, and made the bytes that rules have written.
+	depth, made int
+	out         []tok
+	in          []tok
+	i           int
+}
+
+// The bounds of rules: how deep they are nested, how much they write, and how long their statement becomes. The text of
+// a rule has its operand more than once, so that what is nested would grow without end.
+const (
+	maxDepth  = 200
+	maxMade   = 4 << 20
+	maxResult = 1 << 20
+)
+
+// tooComplex is the error beyond these bounds.
+func tooComplex() *Error {
+	return &Error{"54001", "the statement is too complex: it becomes too long in the words of the engine"}
 }
 
 // Error is something that a statement names and that there is not.
@@ -116,6 +135,9 @@ func Rewrite(text string, s *Session) (Result, error) {
 		b.WriteString(t.text)
 	}
 	res.Text = b.String()
+	if len(res.Text) > max(maxResult, len(text)) {
+		return Result{Text: text}, tooComplex()
+	}
 	return res, nil
 }
 
@@ -127,10 +149,26 @@ func tokens(text string) []tok {
 		if t.Kind == statement.TokenComment {
 			continue // it becomes part of what stands before the next token
 		}
-		out = append(out, tok{t.Kind, text[end:t.From], text[t.From:t.To], t.Value, t.From})
+		out = append(out, tok{kind: t.Kind, pre: text[end:t.From], text: text[t.From:t.To], val: t.Value, at: t.From})
 		end = t.To
 	}
+	matchBrackets(out)
 	return out
+}
+
+// matchBrackets finds the other one of each bracket.
+func matchBrackets(toks []tok) {
+	var open []int
+	for i := range toks {
+		switch t := &toks[i]; {
+		case t.opens():
+			open = append(open, i)
+		case t.closes() && len(open) > 0:
+			from := open[len(open)-1]
+			open = open[:len(open)-1]
+			toks[from].match, t.match = i-from, from-i
+		}
+	}
 }
 
 // withoutLocks leaves FOR UPDATE and FOR SHARE at the end out.
@@ -146,7 +184,10 @@ func withoutLocks(toks []tok) []tok {
 
 // all rewrites tokens, which may be a part of the statement.
 func (r *rewriter) all(in []tok) []tok {
-	saved := *r
+	if r.depth++; r.depth > maxDepth {
+		r.err = tooComplex()
+	}
+	savedIn, savedI, savedOut := r.in, r.i, r.out
 	r.in, r.i, r.out = in, 0, nil
 	for r.i < len(r.in) && r.err == nil {
 		if !r.rule() {
@@ -155,7 +196,8 @@ func (r *rewriter) all(in []tok) []tok {
 		}
 	}
 	out := r.out
-	r.in, r.i, r.out = saved.in, saved.i, saved.out
+	r.in, r.i, r.out = savedIn, savedI, savedOut
+	r.depth--
 	return out
 }
 
@@ -175,10 +217,14 @@ func (r *rewriter) last() tok {
 	return r.out[len(r.out)-1]
 }
 
-func (r *rewriter) push(t tok) { r.out = append(r.out, t) }
-
 // raw writes a text in the place of tokens, the first of which is t.
 func (r *rewriter) raw(t tok, text string) {
+	if r.err != nil {
+		return
+	}
+	if r.made += len(text); r.made > maxMade {
+		r.err = tooComplex()
+	}
 	r.push(tok{kind: made, pre: t.pre, text: text, val: text, at: t.at})
 }
 
@@ -311,48 +357,6 @@ func (r *rewriter) inFrom() bool {
 		return r.out[i].word("FROM") || r.out[i].word("JOIN") || r.out[i].sym(",")
 	}
 	return last.word("FROM") || last.word("JOIN") || last.word("TABLE") || last.word("ONLY")
-}
-
-// inTables reports whether what is written last belongs to the tables of FROM.
-func (r *rewriter) inTables() bool {
-	depth := 0
-	for i := len(r.out) - 1; i >= 0; i-- {
-		t := r.out[i]
-		switch {
-		case t.sym(")") || t.sym("]"):
-			depth++
-		case t.sym("(") || t.sym("["):
-			if depth--; depth < 0 {
-				return false
-			}
-		case depth > 0 || t.kind != statement.TokenWord:
-		case t.word("FROM"), t.word("JOIN"):
-			return true
-		case t.word("SELECT"), t.word("WHERE"), t.word("BY"), t.word("ON"), t.word("HAVING"), t.word("VALUES"):
-			return false
-		}
-	}
-	return false
-}
-
-// withinCall reports whether what is written last is within a function that has FROM among its arguments.
-func (r *rewriter) withinCall() bool {
-	depth := 0
-	for i := len(r.out) - 1; i > 0; i-- {
-		switch t := r.out[i]; {
-		case t.sym(")"):
-			depth++
-		case t.sym("(") && depth > 0:
-			depth--
-		case t.sym("("):
-			before := r.out[i-1]
-			return before.word("trim") || before.word("substring") || before.word("extract") || before.word("overlay") ||
-				before.word("position")
-		case depth == 0 && t.word("SELECT"):
-			return false
-		}
-	}
-	return false
 }
 
 // afterTable are the words that follow a table and are no alias.

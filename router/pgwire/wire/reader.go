@@ -45,6 +45,9 @@ const (
 
 // Reader reads messages.
 type Reader struct {
+	// Large is called before memory is taken for a body of more than 64 KiB. Its error is that of Next.
+	Large func(bytes int) error
+
 	r    *bufio.Reader
 	head [5]byte
 	body []byte
@@ -108,6 +111,12 @@ func (r *Reader) Next() (kind byte, body []byte, err error) {
 		return 0, nil, ProtocolError(fmt.Sprintf("invalid length of message %q: %d", kind, n+4))
 	case n > int64(most):
 		return 0, nil, ProtocolError(fmt.Sprintf("message %q has %d bytes; %d are allowed", kind, n, most))
+	}
+	if n > keptBody && r.Large != nil {
+		r.body = nil
+		if err := r.Large(int(n)); err != nil {
+			return 0, nil, err
+		}
 	}
 	body, err = r.readBody(int(n))
 	if errors.Is(err, io.EOF) {

@@ -110,6 +110,8 @@ type Source struct {
 	// System are the tables of the server's own databases.
 	System []*schema.Table
 	Sizes  func() (map[uint64]Size, error)
+
+	schemaOIDs map[string]int64 // made when it is first needed
 }
 
 // TablesOf returns the tables of a database, which may be one of the server's own.
@@ -124,6 +126,18 @@ func (s *Source) TablesOf(database string) []*schema.Table {
 		}
 	}
 	return append(out, s.Tables(database)...)
+}
+
+// TableOIDs returns the OIDs of the tables of a database by their names.
+func (s *Source) TableOIDs(database string) map[string]int64 {
+	list := s.TablesOf(database)
+	out := make(map[string]int64, len(list))
+	for _, t := range list {
+		if _, twice := out[t.Name]; !twice {
+			out[t.Name] = TableOID(t)
+		}
+	}
+	return out
 }
 
 // Find returns a table by its name, in any case; nil: there is none.
@@ -143,30 +157,29 @@ const (
 	Owner = "svc"
 )
 
-// SchemaOID returns the OID of a database as a schema. all are the names of all of them.
-func SchemaOID(name string, all []string) int64 {
-	switch name {
-	case Database:
-		return 11
-	case schema.DefaultDatabase:
-		return 2200
-	case schema.InformationDatabase:
-		return 13000
+// SchemaOID returns the OID of a database as a schema; 0: there is none.
+func (s *Source) SchemaOID(name string) int64 {
+	if s.schemaOIDs == nil {
+		s.schemaOIDs = schemaOIDs(s.Databases)
 	}
-	taken := map[int64]bool{}
-	for _, other := range all {
+	return s.schemaOIDs[name]
+}
+
+// schemaOIDs returns the OIDs of databases. all are the names of all of them.
+func schemaOIDs(all []string) map[string]int64 {
+	oids, taken := make(map[string]int64, len(all)+3), map[int64]bool{}
+	for _, name := range all {
 		h := fnv.New32a()
-		_, _ = h.Write([]byte(other)) // never fails
+		_, _ = h.Write([]byte(name)) // never fails
 		oid := databaseOIDs + int64(h.Sum32()&most)
 		for taken[oid] {
 			oid++
 		}
 		taken[oid] = true
-		if other == name {
-			return oid
-		}
+		oids[name] = oid
 	}
-	return 0
+	oids[Database], oids[schema.DefaultDatabase], oids[schema.InformationDatabase] = 11, 2200, 13000
+	return oids
 }
 
 // TableOID returns the OID of a table, which may be a system table.

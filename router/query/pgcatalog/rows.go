@@ -31,8 +31,6 @@ func (s *Source) schemas() []string {
 	return all
 }
 
-func (s *Source) schemaOID(name string) int64 { return SchemaOID(name, s.Databases) }
-
 // each calls f for each table, including the server's own.
 func (s *Source) each(f func(t *schema.Table)) {
 	for _, d := range s.Databases {
@@ -47,7 +45,7 @@ func (s *Source) each(f func(t *schema.Table)) {
 
 func namespaceRows(s *Source, add func(...any)) error {
 	for _, name := range s.schemas() {
-		add(s.schemaOID(name), name, OwnerOID, nil)
+		add(s.SchemaOID(name), name, OwnerOID, nil)
 	}
 	return nil
 }
@@ -68,7 +66,7 @@ func (s *Source) catalogs() []string {
 
 func databaseRows(s *Source, add func(...any)) error {
 	for _, name := range s.catalogs() {
-		oid := s.schemaOID(name)
+		oid := s.SchemaOID(name)
 		if oid == 0 {
 			oid = 5
 		}
@@ -88,9 +86,9 @@ func classRows(s *Source, add func(...any)) error {
 			kind, am = "v", 0
 		}
 		key := keyOf(t)
-		row(TableOID(t), t.Name, s.schemaOID(t.Database), am, kind, len(t.Columns), key != nil)
+		row(TableOID(t), t.Name, s.SchemaOID(t.Database), am, kind, len(t.Columns), key != nil)
 		if key != nil {
-			row(indexOID(t), t.Name+"_pkey", s.schemaOID(t.Database), 403, "i", len(key), false)
+			row(indexOID(t), t.Name+"_pkey", s.SchemaOID(t.Database), 403, "i", len(key), false)
 		}
 	})
 	for _, t := range Tables {
@@ -152,7 +150,7 @@ func indexRows(s *Source, add func(...any)) error {
 func constraintRows(s *Source, add func(...any)) error {
 	s.each(func(t *schema.Table) {
 		if key := keyOf(t); key != nil {
-			add(indexOID(t)+1<<27, t.Name+"_pkey", s.schemaOID(t.Database), "p", false, false, true, TableOID(t), 0,
+			add(indexOID(t)+1<<27, t.Name+"_pkey", s.SchemaOID(t.Database), "p", false, false, true, TableOID(t), 0,
 				indexOID(t), 0, 0, " ", " ", " ", true, 0, true, list(key), nil, nil, nil, nil, nil, nil)
 		}
 	})

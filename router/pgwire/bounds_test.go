@@ -1,0 +1,328 @@
+package pgwire
+
+import (
+	"context"
+	"encoding/binary"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"cordwood/router/body"
+)
+
+// TestNoStatementRunsItself refuses what would prepare, execute or copy itself without end.
+func TestNoStatementRunsItself(t *testing.T) {
+	c := start(t).connect(t, "")
+	for _, one := range []struct{ sql, state string }{
+		{"PREPARE a AS EXECUTE a", "42601"},
+		{"PREPARE a AS PREPARE a AS SELECT 1", "42601"},
+		{"PREPARE a AS COPY (EXECUTE a) TO STDOUT", "42601"},
+		{"COPY (EXECUTE a) TO STDOUT", "42601"},
+		{"COPY " + strings.Repeat("(COPY ", 30_000) + "(SELECT 1)" + strings.Repeat(" TO STDOUT)", 1), "42601"},
+		{"DECLARE a CURSOR WITH HOLD FOR FETCH a", "42601"},
+	} {
+		if _, _, err := exec(t, c, one.sql); state(err) != one.state {
+			t.Errorf("%.40s: %v", one.sql, err)
+		}
+	}
+	if _, err := c.Prepare(t.Context(), "a", "EXECUTE a", nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := exec(t, c, "EXECUTE a"); state(err) != "0A000" {
+		t.Errorf("a statement that executes itself: %v", err)
+	}
+}
+
+// TestNamesAndSettings bounds what a session keeps of names and settings.
+func TestNamesAndSettings(t *testing.T) {
+	c := start(t).connect(t, "")
+	long := strings.Repeat("x", 100_000)
+	for _, one := range []struct{ sql, state string }{
+		{"BEGIN; SAVEPOINT " + long, "42622"},
+		{"ROLLBACK; DECLARE " + long + " CURSOR WITH HOLD FOR SELECT 1", "42622"},
+		{"PREPARE " + long + " AS SELECT 1", "42622"},
+		{"SET lc_time = '" + long + "'", "54000"},
+		{"SET a.b = '" + long + "'", "54000"},
+		{"SET search_path = '" + long + "'", "54000"},
+	} {
+		if _, _, err := exec(t, c, one.sql); state(err) != one.state {
+			t.Errorf("%.40s: %v", one.sql, err)
+		}
+	}
+	if _, err := c.Prepare(t.Context(), long, "SELECT 1", nil); state(err) != "42622" {
+		t.Errorf("a long name of a statement: %v", err)
+	}
+	for _, set := range []string{"SET", "SET LOCAL"} {
+		var err error
+		for i := 0; i < 100 && err == nil; i++ {
+			if i == 0 {
+				_, _, err = exec(t, c, "BEGIN")
+			}
+			if err == nil {
+				_, _, err = exec(t, c, set+" my.name_"+itoa(int64(i))+" = 'x'")
+			}
+		}
+		if state(err) != "54000" {
+			t.Errorf("%s of many names: %v", set, err)
+		}
+		if _, _, err := exec(t, c, "ROLLBACK"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestWeightOfPrepared counts types of parameters that no statement names.
+func TestWeightOfPrepared(t *testing.T) {
+	f := start(t)
+	c := f.connect(t, "")
+	oids := make([]uint32, 65_535)
+	for i := range maxPrepared {
+		if _, err := c.Prepare(t.Context(), "s"+itoa(int64(i)), "SELECT 1", oids); err != nil {
+			if state(err) != "53400" || i < 2 || i > 20 {
+				t.Errorf("statement %d: %v", i, err)
+			}
+			return
+		}
+	}
+	t.Error("there may be as many as one likes")
+}
+
+// TestPanic fails the statement in which a panic happens, and no other.
+func TestPanic(t *testing.T) {
+	c := start(t).connect(t, "")
+	if _, _, err := exec(t, c, "SELECT panic"); state(err) != "XX000" {
+		t.Errorf("a panic: %v", err)
+	}
+	if rows, _, err := exec(t, c, "SELECT 2"); err != nil || len(rows) != 2 {
+		t.Errorf("afterwards: %d rows, %v", len(rows), err)
+	}
+}
+
+// TestGoneWhileRowsAreAwaited ends a statement whose rows do not come when its client goes.
+func TestGoneWhileRowsAreAwaited(t *testing.T) {
+	f := start(t)
+	for _, messages := range [][]pgproto3.FrontendMessage{
+		{&pgproto3.Query{String: "SELECT rows that wait"}},
+		{&pgproto3.Query{String: "COPY (SELECT rows that wait) TO STDOUT"}},
+		{&pgproto3.Query{String: "BEGIN; DECLARE c CURSOR FOR SELECT rows that wait; MOVE ALL c"}},
+		{&pgproto3.Query{String: "BEGIN; DECLARE c CURSOR FOR SELECT rows that wait; FETCH 1 c"}},
+		{
+			&pgproto3.Parse{Query: "SELECT rows that wait"}, &pgproto3.Bind{}, &pgproto3.Execute{MaxRows: 1},
+			&pgproto3.Flush{},
+		},
+	} {
+		r := f.raw(t)
+		r.send(t, messages...)
+		waitFor(t, func() bool { return f.service.open.Load() == 1 })
+		r.Conn.Close()
+		waitFor(t, func() bool { return f.service.open.Load() == 0 && f.count() == 0 })
+	}
+}
+
+// TestTimeOfSlowReader ends the statement of a client that takes no rows when its time is over, and not later.
+func TestTimeOfSlowReader(t *testing.T) {
+	f := start(t, func(c *Config) { c.StallTime = time.Hour })
+	r := f.raw(t)
+	r.send(t, &pgproto3.Query{String: "SET statement_timeout = 300"})
+	r.until(t, "ReadyForQuery")
+	r.send(t, &pgproto3.Query{String: "SELECT -1"})
+	if _, err := io.CopyN(io.Discard, r, 64<<10); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return f.service.open.Load() == 0 && f.count() == 0 })
+}
+
+// TestManyThatAreRefused tells some of those that get no place, and closes the others.
+func TestManyThatAreRefused(t *testing.T) {
+	f := start(t, func(c *Config) { c.StartTime = time.Hour })
+	for range maxStarting + maxRefusing + 50 {
+		nc, err := net.Dial("tcp", f.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+	}
+	waitFor(t, func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.starting == maxStarting && f.refusing == 0 // after a second
+	})
+}
+
+// TestStopWhileSomeSignIn does not wait for clients that have not signed in.
+func TestStopWhileSomeSignIn(t *testing.T) {
+	f := start(t, func(c *Config) { c.StartTime = time.Hour })
+	nc, err := net.Dial("tcp", f.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	waitFor(t, func() bool { return f.count() == 1 })
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := f.Shutdown(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWrongKeys does not look at requests to cancel after too many wrong ones from an address.
+func TestWrongKeys(t *testing.T) {
+	f := start(t)
+	c := f.connect(t, "")
+	key := binary.BigEndian.Uint32(c.SecretKey())
+	cancel := func(key uint32) {
+		nc, err := net.Dial("tcp", f.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		msg := binary.BigEndian.AppendUint32([]byte{0, 0, 0, 16, 4, 0xd2, 0x16, 0x2e}, c.PID())
+		if _, err := nc.Write(binary.BigEndian.AppendUint32(msg, key)); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, nc) // until the server closes it
+	}
+	wait := func() chan error {
+		done := make(chan error, 1)
+		go func() {
+			_, err := c.Exec(t.Context(), "SELECT wait").ReadAll()
+			done <- err
+		}()
+		<-f.service.waiting
+		return done
+	}
+	done := wait()
+	for range maxWrongKeys - 1 {
+		cancel(key + 1)
+	}
+	cancel(key)
+	if err := <-done; state(err) != "57014" {
+		t.Errorf("the right key: %v", err)
+	}
+	done = wait()
+	cancel(key + 1)
+	cancel(key)
+	select {
+	case err := <-done:
+		t.Errorf("after many wrong keys the right one is looked at: %v", err)
+	default:
+	}
+	f.Cancel(c.PID(), key)
+	<-done
+}
+
+// TestMalformedInCopy ends a connection whose messages cannot be read any more, in the middle of a COPY, too.
+func TestMalformedInCopy(t *testing.T) {
+	f := start(t)
+	for _, bytes := range []string{"z\x00\x00\x00\x04", "d\x00\x00\x00\x00", "d\x7f\xff\xff\xff", "B\x00\x00\x00\x04"} {
+		r := f.raw(t)
+		r.send(t, &pgproto3.Query{String: "COPY logs (host) FROM STDIN"})
+		r.until(t, "CopyInResponse")
+		if _, err := r.Write([]byte(bytes)); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(r.until(t, "ReadyForQuery"), ","); got != "ErrorResponse FATAL 08P01,end" {
+			t.Errorf("%q: %s", bytes, got)
+		}
+	}
+}
+
+// TestMemoryOfMessages takes the memory of large messages from that of all doors, and gives it back.
+func TestMemoryOfMessages(t *testing.T) {
+	bodies, err := body.New(body.Config{MaxInFlight: 1 << 20, Policy: body.Fail})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := start(t, func(c *Config) { c.Bodies = bodies })
+	large := []byte(strings.Repeat("v", 2<<20))
+	c := f.connect(t, "")
+	res := c.ExecParams(t.Context(), "INSERT INTO logs (host) VALUES ($1)", [][]byte{large}, nil, nil, nil).Read()
+	if state(res.Err) != "53200" {
+		t.Errorf("a message larger than all memory: %v", res.Err)
+	}
+	c = f.connect(t, "")
+	for range 10 {
+		res = c.ExecParams(t.Context(), "INSERT INTO logs (host) VALUES ($1)", [][]byte{large[:400_000]}, nil, nil, nil).
+			Read()
+		if res.Err != nil {
+			t.Fatalf("one that fits: %v", res.Err)
+		}
+	}
+	r := f.raw(t)
+	r.send(t, &pgproto3.Parse{Name: "s", Query: "INSERT INTO logs (host) VALUES ($1)"}, &pgproto3.Sync{})
+	r.until(t, "ReadyForQuery")
+	for i := range maxPortals {
+		r.send(t, &pgproto3.Bind{
+			DestinationPortal: "p" + itoa(int64(i)), PreparedStatement: "s", Parameters: [][]byte{large[:200_000]},
+		}, &pgproto3.Flush{})
+	}
+	r.send(t, &pgproto3.Sync{})
+	if got := strings.Join(r.until(t, "ReadyForQuery"), ","); !strings.Contains(got, "ErrorResponse ERROR 53200") {
+		t.Errorf("many portals: %s", got)
+	}
+	r.send(t, &pgproto3.Query{String: "COPY logs (host) FROM STDIN"})
+	r.until(t, "CopyInResponse")
+	r.send(t, &pgproto3.CopyData{Data: large[:900_000]}, &pgproto3.CopyData{Data: large[:900_000]}, &pgproto3.CopyDone{})
+	if got := strings.Join(r.until(t, "ReadyForQuery"), ","); !strings.Contains(got, "ErrorResponse ERROR 53200") {
+		t.Errorf("a long row of COPY: %s", got)
+	}
+	_ = c.Close(t.Context())
+	r.Conn.Close()
+	waitFor(t, func() bool { return f.count() == 0 })
+	if n := bodies.InFlight(); n != 0 {
+		t.Errorf("%d bytes are still taken", n)
+	}
+}
+
+// TestNoSync answers as many messages as the client sends without a Sync.
+func TestNoSync(t *testing.T) {
+	r := start(t).raw(t)
+	var sent []byte
+	const n = 20_000
+	for range n {
+		for _, m := range []pgproto3.FrontendMessage{
+			&pgproto3.Parse{Query: "SELECT 1"}, &pgproto3.Bind{}, &pgproto3.Describe{ObjectType: 'P'}, &pgproto3.Execute{},
+			&pgproto3.Close{ObjectType: 'S'},
+		} {
+			sent, _ = m.Encode(sent) // it has no error
+		}
+	}
+	sent, _ = (&pgproto3.Flush{}).Encode(sent)
+	go func() { _, _ = r.Write(sent) }() // the answers are read meanwhile
+	closed := 0
+	for closed < n {
+		if err := r.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		m, err := r.Receive()
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch m := m.(type) {
+		case *pgproto3.CloseComplete:
+			closed++
+		case *pgproto3.ErrorResponse:
+			t.Fatal(m.Message)
+		}
+	}
+}
+
+// TestFailedPortal does not run a portal again that has failed.
+func TestFailedPortal(t *testing.T) {
+	r := start(t).raw(t)
+	r.send(t, &pgproto3.Query{String: "BEGIN; SAVEPOINT s"})
+	r.until(t, "ReadyForQuery")
+	r.send(t, &pgproto3.Parse{Name: "s", Query: "SELECT panic"},
+		&pgproto3.Bind{DestinationPortal: "p", PreparedStatement: "s"},
+		&pgproto3.Execute{Portal: "p"}, &pgproto3.Sync{})
+	r.until(t, "ReadyForQuery")
+	r.send(t, &pgproto3.Parse{Query: "ROLLBACK TO s"}, &pgproto3.Bind{}, &pgproto3.Execute{},
+		&pgproto3.Execute{Portal: "p"}, &pgproto3.Sync{})
+	if got := strings.Join(r.until(t, "ReadyForQuery"), ","); !strings.Contains(got, "ErrorResponse ERROR 55000") {
+		t.Errorf("it answers %s", got)
+	}
+}

@@ -1,0 +1,80 @@
+package rewrite
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// hostile are statements of 256 KiB whose rewriting must take neither quadratic time nor much memory.
+func hostile() map[string]string {
+	const most = 256 << 10
+	again := func(s string) string { return strings.Repeat(s, most/len(s)) }
+	nested := func(open, middle, end string) string {
+		n := most / (len(open) + len(end))
+		return "SELECT " + strings.Repeat(open, n) + middle + strings.Repeat(end, n)
+	}
+	return map[string]string{
+		"semicolons":          again(";"),
+		"blank pieces":        again("; /**/"),
+		"casts":               "SELECT x" + again("::text"),
+		"casts of numbers":    "SELECT 1" + again("::int::float8"),
+		"casts to regclass":   "SELECT x" + again("::regclass"),
+		"casts to regtype":    "SELECT x" + again("::regtype"),
+		"casts in turn":       "SELECT x" + again("::regclass::text"),
+		"nested functions":    nested("format_type(", "1", ",1)"),
+		"open functions":      again("format_type("),
+		"nested renamed":      nested("btrim(", "x", ")"),
+		"nested definitions":  nested("pg_get_indexdef(", "x", ",1,true)"),
+		"nested any":          nested("1=ANY(", "x", ")"),
+		"open any":            "SELECT " + again("1=ANY("),
+		"nested casts":        nested("CAST(", "x", " AS text)"),
+		"casts without types": nested("CAST((", "x", "))"),
+		"open casts":          "SELECT " + again("CAST("),
+		"calls":               "SELECT 1" + again(",f()"),
+		"calls in from":       "SELECT * FROM f()" + again(",f()"),
+		"catalog calls":       "SELECT 1" + again(",version()"),
+		"catalog tables":      "SELECT * FROM pg_class" + again(",pg_class"),
+		"tables in columns":   "SELECT 1" + again(",pg_class"),
+		"joins":               "SELECT * FROM a" + again(" JOIN b ON a.x=b.x"),
+		"trims":               "SELECT 1" + again(",trim(both from x)"),
+		"parentheses":         nested("(", "1", ")"),
+		"open parentheses":    "SELECT " + again("("),
+		"lists":               nested("[", "1", "]"),
+		"quantified":          "SELECT 1" + again("=ANY(x)"),
+		"sums":                "SELECT x" + again("+x::text"),
+		"chains of names":     "SELECT x" + again(".x") + "::text",
+		"settings":            "SELECT 1" + again(",current_setting(x)"),
+		"types":               "SELECT 1" + again(",format_type(x,y)"),
+		"keywords":            "SELECT * FROM a" + again(",pg_get_keywords()"),
+		"dollars":             "SELECT " + again("$a"),
+		"quotes":              "SELECT " + again("'"),
+		"comments":            "SELECT " + again("/*"),
+		"subqueries":          nested("(SELECT ", "1", ")"),
+		"cases":               nested("CASE WHEN ", "1", " THEN 1 END"),
+		"regclass literals":   "SELECT 1" + again(",'pg_class'::regclass"),
+		"row functions":       "SELECT * FROM " + again("unnest(x) a,"),
+		"nested row function": "SELECT * FROM " + again("unnest("),
+		"expanded":            nested("(information_schema._pg_expandarray(", "x", ")).n"),
+		"information":         "SELECT * FROM a" + again(",information_schema.columns"),
+	}
+}
+
+// TestHostile bounds the time and the result of rewriting, whatever a statement is.
+func TestHostile(t *testing.T) {
+	for name, text := range hostile() {
+		begun := time.Now()
+		res, _ := Rewrite(text, session())
+		Items(text)
+		pieces, _ := Split(text)
+		for _, p := range pieces {
+			_, _, _ = Places(p.Text)
+		}
+		if took := time.Since(begun); took > 15*time.Second { // half a second on a quiet machine
+			t.Errorf("%s: %v", name, took)
+		}
+		if len(res.Text) > 16<<20 {
+			t.Errorf("%s: %d bytes", name, len(res.Text))
+		}
+	}
+}

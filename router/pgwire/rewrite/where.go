@@ -1,0 +1,71 @@
+package rewrite
+
+import "cordwood/router/query/statement"
+
+// where is what rules ask of the place behind a token that was written. Each token is written with it, so that no rule
+// has to look back over a long statement.
+type where struct {
+	// up is the index of the bracket that is open here; -1: none is.
+	up int
+	// tables says that tables of FROM stand here, and selected that a SELECT stands before it in the same brackets.
+	tables, selected bool
+	// outer is where a bracket that opens stands, for the one that closes it.
+	outer *where
+}
+
+func (t tok) opens() bool  { return t.sym("(") || t.sym("[") || t.kind == made && t.text == "(" }
+func (t tok) closes() bool { return t.sym(")") || t.sym("]") || t.kind == made && t.text == ")" }
+
+// here returns where the next token stands.
+func (r *rewriter) here() where {
+	if len(r.out) == 0 {
+		return where{up: -1}
+	}
+	return r.out[len(r.out)-1].where
+}
+
+// push writes a token.
+func (r *rewriter) push(t tok) {
+	w := r.here()
+	t.match = 0
+	switch {
+	case t.opens():
+		outer := w
+		w = where{up: len(r.out), outer: &outer}
+	case t.closes() && w.up >= 0:
+		t.match = w.up - len(r.out)
+		if w.outer != nil {
+			w = *w.outer
+		}
+	case t.kind == statement.TokenWord:
+		w.word(t)
+	}
+	t.where = w
+	r.out = append(r.out, t)
+}
+
+// word notes a keyword.
+func (w *where) word(t tok) {
+	switch {
+	case t.word("FROM"), t.word("JOIN"):
+		w.tables = true
+	case t.word("SELECT"):
+		w.tables, w.selected = false, true
+	case t.word("WHERE"), t.word("BY"), t.word("ON"), t.word("HAVING"), t.word("VALUES"):
+		w.tables = false
+	}
+}
+
+// inTables reports whether what is written last belongs to the tables of FROM.
+func (r *rewriter) inTables() bool { return r.here().tables }
+
+// withinCall reports whether what is written last is within a function that has FROM among its arguments.
+func (r *rewriter) withinCall() bool {
+	w := r.here()
+	if w.up < 1 || w.selected {
+		return false
+	}
+	before := r.out[w.up-1]
+	return before.word("trim") || before.word("substring") || before.word("extract") || before.word("overlay") ||
+		before.word("position")
+}
