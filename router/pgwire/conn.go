@@ -27,6 +27,7 @@ type conn struct {
 	binding []byte    // of TLS, for SCRAM; nil: there is none
 	in      *wire.Reader
 	out     *wire.Writer
+	taking  *stalling // what out writes to
 
 	address  netip.Addr
 	pid, key uint32
@@ -67,11 +68,12 @@ func newConn(s *Server, nc net.Conn) *conn {
 
 // use has messages be read from nc and written to it.
 func (c *conn) use(nc net.Conn) {
-	in, out := wire.NewReader(nc), wire.NewWriter(&stalling{nc, c.srv.cfg.StallTime})
+	taking := &stalling{Conn: nc, most: c.srv.cfg.StallTime}
+	in, out := wire.NewReader(nc), wire.NewWriter(taking)
 	in.Large = c.large.grow
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.net, c.in, c.out = nc, in, out
+	c.net, c.in, c.out, c.taking = nc, in, out, taking
 }
 
 // refuse tells a client that gets no place, after it has said that it speaks this protocol.

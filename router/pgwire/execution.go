@@ -136,13 +136,18 @@ func (c *conn) reading(x *execution) (stop func()) {
 		return func() {}
 	}
 	unwatch := c.watch(x.cancel)
+	over := make(chan struct{})
 	forget := context.AfterFunc(x.running, func() {
+		defer close(over)
 		if !errors.Is(context.Cause(x.ctx), errUserCancel) {
-			_ = c.net.SetWriteDeadline(time.Now().Add(lastWrite)) // it fails if the connection has ended
+			c.taking.endAt(time.Now().Add(lastWrite))
 		}
 	})
 	return func() {
-		forget()
+		if !forget() {
+			<-over
+		}
+		c.taking.endAt(time.Time{})
 		unwatch()
 	}
 }

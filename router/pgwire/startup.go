@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -236,12 +237,34 @@ func addressOf(nc net.Conn) netip.Addr {
 type stalling struct {
 	net.Conn
 	most time.Duration
+
+	mu   sync.Mutex // guards what follows, and the deadline of writing
+	last time.Time  // when all writing ends; zero: it does not
 }
 
 // Write writes within the time.
 func (s *stalling) Write(p []byte) (int, error) {
-	if err := s.SetWriteDeadline(time.Now().Add(s.most)); err != nil {
+	if err := s.setDeadline(); err != nil {
 		return 0, err
 	}
 	return s.Conn.Write(p)
+}
+
+func (s *stalling) setDeadline() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	until := time.Now().Add(s.most)
+	if !s.last.IsZero() && s.last.Before(until) {
+		until = s.last
+	}
+	return s.SetWriteDeadline(until)
+}
+
+// endAt has all writing end at a moment; zero: it goes on.
+func (s *stalling) endAt(at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.last = at; !at.IsZero() {
+		_ = s.SetWriteDeadline(at) // it fails if the connection has ended
+	}
 }
