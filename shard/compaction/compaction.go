@@ -2,7 +2,7 @@
 // and joins rows of one identity in tables that merge rows.
 //
 // Pick chooses the segments by their sizes and times. Run merges the rows of segments, which are
-// sorted, as a stream. Neither knows the manifest: the shard makes the output live and the inputs
+// sorted, as a stream. Neither uses the manifest: the shard makes the output live and the inputs
 // dead in one edit, and removes the files of inputs when they are no longer read.
 //
 // Run works in the goroutine of its caller and observes a Limiter. It may be called concurrently.
@@ -31,12 +31,12 @@ type Input struct {
 type Table struct {
 	Def *schema.Table
 	// Merge is the merge mode of the output's rows. The rows of the inputs are merged in the same
-	// way, unless Modes returns another mode for the input of an order. If Modes is set, there are
-	// no older rows of the table, and the rows are merged.
+	// mode, unless Modes returns another mode for the order of an input. If Modes is set, the table
+	// has no rows older than the inputs, and its rows are merged.
 	Merge query.Merge
 	Modes func(order uint64) query.Merge
-	// Before and Order: rows with a time index below Before have expired in segments of
-	// an order below Order.
+	// Rows with a time index below Before have expired if they are in segments with an order below
+	// Order.
 	Before int64
 	Order  uint64
 	// DropDeleted leaves out marks of deletions, because there are no older rows.
@@ -54,8 +54,8 @@ type Job struct {
 	Table func(id uint64) *Table
 	// Abandoned is called with ids from Config.NextID for which no file is written.
 	Abandoned func(id uint64)
-	// PieceRows, if not 0, is the maximum number of rows of a file of one table. After it, the next
-	// row group goes into another file with the same order. The table must be in append mode.
+	// PieceRows, if not 0, is the maximum number of rows of a file of one table. The next row group
+	// then goes into another file with the same order. The table must be in append mode.
 	PieceRows int64
 	// Limiter may be nil.
 	Limiter *Limiter
@@ -63,9 +63,9 @@ type Job struct {
 	emit func(batches []*column.Batch, rows []segment.RowRef) error
 }
 
-// Rows passes to emit the rows of the one table of the inputs that job.Table knows, as Run would
-// write them: sorted by tags and time, in pieces. emit may use its arguments until it returns. No
-// file is written.
+// Rows passes to emit the rows of one table, as Run would write them: sorted by tags and time, in
+// pieces. job.Table must return nil for all other tables. emit may use its arguments until it
+// returns. No file is written.
 func Rows(ctx context.Context, job Job, emit func(batches []*column.Batch, rows []segment.RowRef) error) (err error) {
 	job.emit = emit
 	r := &run{job: job, ctx: ctx, pacer: job.Limiter.pacer(), res: &Result{}, tables: map[uint64]*Table{}}
@@ -91,11 +91,11 @@ type Result struct {
 	// Segments are the new segments. There are none if all rows are dead.
 	Segments          []segment.Meta
 	RowsIn, RowsOut   int64
-	RowsCopied        int64 // part of RowsOut: rows in row groups that were copied without decoding
+	RowsCopied        int64 // rows of RowsOut in row groups that were copied without decoding
 	BytesIn, BytesOut int64
 }
 
-// readBytes is the approximate size of the inputs that are in memory as batches.
+// readBytes is the approximate number of bytes of the inputs that are in memory as batches.
 const (
 	readBytes   = 16 << 20
 	minReadRows = 128
@@ -151,7 +151,7 @@ type run struct {
 	outputs []*output
 
 	batches []*column.Batch // batches to which rows refer
-	bytes   int64           // size of the batches that were added since begin
+	bytes   int64           // bytes of the batches that were added since begin
 	modes   []query.Merge   // merge modes of the batches, if the table has Modes
 	rows    []segment.RowRef
 	id      *merge.Identity
@@ -185,7 +185,7 @@ func (r *run) write(t placed) (err error) {
 	return r.finish(o)
 }
 
-// finish completes the current file.
+// finish completes the current file if there is one.
 func (r *run) finish(o *output) error {
 	m, err := o.w.Finish()
 	if err != nil {
@@ -210,7 +210,7 @@ func (r *run) cut(o *output) error {
 	return r.create(o)
 }
 
-// create starts a file. If that fails, it returns the file's id.
+// create starts a file. If that fails, it reports the file's id as abandoned.
 func (r *run) create(o *output) error {
 	cfg, id := r.job.Config, uint64(0)
 	cfg.NextID = func() uint64 { id = r.job.Config.NextID(); return id }
@@ -237,7 +237,7 @@ func (r *run) table(def *schema.Table, o *output) error {
 	r.id = merge.NewIdentity(def, nil)
 	r.begin(t, list)
 	for len(list) > 0 {
-		first, second := r.least(list)
+		first, second := r.smallest(list)
 		if first.waits {
 			if err := r.advance(first, second, t, list, o); err != nil {
 				return err
@@ -294,9 +294,9 @@ func (r *run) point(t *Table, c *cursor) {
 	r.id.Add(c.b)
 }
 
-// least returns the cursors at the least row and at the one after it. Of equal rows, the one with
-// the lower order comes first. second is nil if there is only one cursor.
-func (r *run) least(list []*cursor) (first, second *cursor) {
+// smallest returns the cursors with the smallest row and with the one after it. Of equal rows, the
+// one with the lower order comes first. second is nil if there is only one cursor.
+func (r *run) smallest(list []*cursor) (first, second *cursor) {
 	for _, c := range list {
 		switch {
 		case first == nil:
@@ -310,8 +310,8 @@ func (r *run) least(list []*cursor) (first, second *cursor) {
 	return first, second
 }
 
-// take takes rows from a cursor as long as they come before the rows of the second. It reports
-// whether the cursor has more rows of the table.
+// take takes rows from a cursor as long as they come before the row of second. It reports whether
+// the cursor has more rows of the table.
 func (r *run) take(c, second *cursor, t *Table) (more bool, err error) {
 	table := c.b.TableID
 	var limit segment.RowRef

@@ -99,7 +99,7 @@ func job(cfg segment.Config, t *Table, metas []segment.Meta) Job {
 }
 
 // TestCopiedGroups merges segments whose times overlap a little or not at all, and in which some
-// rows have expired. Whether row groups are copied or not, the output must have all live rows in
+// rows have expired. Whether row groups are copied or not, the output must contain all live rows in
 // order.
 func TestCopiedGroups(t *testing.T) {
 	copied, decoded := int64(0), int64(0)
@@ -165,7 +165,7 @@ func TestCopiedGroups(t *testing.T) {
 			times, rows := readLogs(t, cfg.Dir, m)
 			if len(times) != int(m.Rows) || slices.Min(times) != m.MinTime || slices.Max(times) != m.MaxTime ||
 				inputs > 1 && !slices.IsSorted(times) {
-				t.Errorf("seed %d: %d rows from %d to %d, sorted %v, the meta data say %d from %d to %d",
+				t.Errorf("seed %d: %d rows from %d to %d, sorted %v, the metadata have %d from %d to %d",
 					seed, len(times), slices.Min(times), slices.Max(times), slices.IsSorted(times), m.Rows, m.MinTime, m.MaxTime)
 			}
 			got = append(got, rows...)
@@ -183,7 +183,8 @@ func TestCopiedGroups(t *testing.T) {
 }
 
 // TestMergeOfDamage checks that a changed byte in an input is found wherever it is, whether row
-// groups are copied or merged. Afterwards the input is removed, so nothing could find it later.
+// groups are copied or merged. The input is removed afterwards, so the damage could not be found
+// later.
 func TestMergeOfDamage(t *testing.T) {
 	for _, overlap := range []int64{0, 100} {
 		r := rand.New(rand.NewPCG(1, 1))
@@ -219,7 +220,7 @@ func TestMergeOfDamage(t *testing.T) {
 			flip(t, disk, path, at) // restore the byte
 		}
 		if _, err := Run(context.Background(), job(cfg, &Table{Def: table}, metas)); err != nil {
-			t.Errorf("overlap %d, sound files: %v", overlap, err)
+			t.Errorf("overlap %d, intact files: %v", overlap, err)
 		}
 	}
 }

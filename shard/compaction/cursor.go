@@ -21,8 +21,9 @@ type cursor struct {
 	// lazy means that reading may be delayed: all rows of its file belong to one table and are
 	// compared with other rows only by their times, or there are no other rows.
 	lazy bool
-	// waits means that its next row, with the time from, has not been read, and nothing has to be
-	// read before its turn comes. next is the row group that starts with it, if that is known.
+	// waits means that the cursor's next row, which has the time from, has not been read, and that
+	// nothing has to be read before its turn comes. next is the row group that starts with that
+	// row, if it is known.
 	waits bool
 	from  int64
 	next  *segment.Group
@@ -63,8 +64,8 @@ func (r *run) open() error {
 }
 
 // begins opens an input after checking the whole file. Copied row groups are not checked again, and
-// filters and indexes are never read. Since the file is removed afterwards, damage would never be
-// noticed later.
+// filters and indexes are never read. The file is removed afterwards, so damage could not be found
+// later.
 func (r *run) begins(c *cursor) (err error) {
 	if err := segment.Check(r.job.Config.FS, filepath.Dir(c.in.Path), c.meta, true); err != nil {
 		return err
@@ -84,8 +85,8 @@ func (c *cursor) close() error {
 }
 
 // advance continues a waiting cursor whose turn has come. It determines the next row group and
-// skips it, copies it, or reads its first rows. second is the cursor at the least row of the
-// others, if there are any. If the cursor neither waits nor has rows afterwards, it is done.
+// skips it, copies it, or reads its first rows. second is the other cursor with the smallest row,
+// or nil. If the cursor neither waits nor has rows afterwards, it is done.
 func (r *run) advance(c, second *cursor, t *Table, list []*cursor, o *output) error {
 	if c.next == nil {
 		if c.r == nil {
@@ -123,15 +124,15 @@ func (r *run) mayCopy(c, second *cursor, g *segment.Group, t *Table, o *output) 
 		return false
 	}
 	if len(r.job.Inputs) == 1 {
-		// Its rows are merged already, but some marks of deletions may be dropped.
+		// The rows of the group are merged already, but some marks of deletions may be dropped.
 		return t.Merge == query.Append || !t.DropDeleted ||
 			!slices.ContainsFunc(c.meta.Columns, func(c segment.Column) bool { return c.ID == schema.DeletedColumnID })
 	}
 	if t.Merge != query.Append || t.Modes != nil || second != nil && g.MaxTime >= second.ref().Time {
 		return false
 	}
-	// Neither this row group nor the one that would end before it should be small, because queries
-	// pay for each row group.
+	// Neither this row group nor the row group that would end before it should be small, because
+	// each row group adds to the cost of queries.
 	staged := o.w.Staged() + len(r.rows)
 	return g.Rows >= int64(o.w.GroupRows()/2) && (staged == 0 || staged >= o.w.GroupRows()/4)
 }
@@ -202,7 +203,7 @@ func (r *run) skip(c *cursor, t *Table) error {
 	return r.ctx.Err()
 }
 
-// ref returns the next row. For a cursor that waits only the time counts.
+// ref returns the next row. For a cursor that waits only the time is set.
 func (c *cursor) ref() segment.RowRef {
 	if c.waits {
 		return segment.RowRef{Time: c.from}

@@ -13,8 +13,8 @@ type Limiter struct {
 	rate    int64
 }
 
-// NewLimiter returns a Limiter with which a compaction works for a share of the time, between 0 and
-// 1, and writes at most rate bytes a second; 0 means no limit.
+// NewLimiter returns a Limiter that allows a compaction to work for a share of the time, between 0
+// and 1, and to write at most bytesPerSecond; 0 means no limit.
 func NewLimiter(share float64, bytesPerSecond int64) *Limiter {
 	return &Limiter{running: make(chan struct{}, 1), share: share, rate: bytesPerSecond}
 }
@@ -36,7 +36,7 @@ func (l *Limiter) End() { <-l.running }
 type pacer struct {
 	l     *Limiter
 	start time.Time // start of the work since the last pause
-	bytes int64     // written since then
+	bytes int64     // bytes written since then
 }
 
 func (l *Limiter) pacer() *pacer { return &pacer{l: l, start: time.Now()} }

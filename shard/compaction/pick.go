@@ -8,20 +8,20 @@ import (
 
 // The policy. The DESIGN.md of shard gives the reasons.
 const (
-	// Fan is how many neighbours of a tier are merged.
+	// Fan is the number of neighbours of a tier that are merged.
 	Fan = 8
 	// maxInputs is the maximum number of segments that one compaction merges.
 	maxInputs = 64
 	// BigBytes is the size at which a segment is no longer merged, and approximately the maximum
 	// size of a merged segment.
 	BigBytes = 256 << 20
-	// DropShare determines when a segment that must stay in one piece is rewritten: when one of
-	// DropShare rows is in an expired row group. If a segment expires over a long time, each byte
-	// is then rewritten about four times; if it expires within a flush interval, never.
+	// DropShare determines when a segment that must stay in one piece is rewritten: when at least
+	// 1/DropShare of its rows are in expired row groups. If a segment expires over a long time,
+	// each byte is then rewritten about four times; if it expires within a flush interval, never.
 	DropShare = 8
 	// Pieces is the approximate number of segments into which a segment is cut when its first row
 	// group has expired, so that most pieces can be removed as a whole. A piece may be cut again.
-	// So each byte is rewritten about twice, however long it takes.
+	// So each byte is rewritten about twice, however long the expiry takes.
 	Pieces = 16
 	// restBytes is the size from which a segment is not merged at the end of a day. The segments of
 	// a busy table have this size after one merge. Merging them would rewrite every byte only to
@@ -39,8 +39,8 @@ const (
 // segment moves up a tier and every byte is written once in each tier.
 var tiers = [...]int64{64 << 10, 512 << 10, 4 << 20, 32 << 20, BigBytes}
 
-// Group is what segments must have in common to be merged: the table, or if Table is 0, the
-// physical table whose tables share them.
+// Group identifies segments that may be merged: by their table, or if Table is 0, by the physical
+// table whose tables share them.
 type Group struct {
 	Table              uint64
 	Database, Physical string
@@ -57,17 +57,17 @@ type Segment struct {
 	MinTime, MaxTime time.Time
 	// Flushed is when the segment was flushed, or zero if it was merged from others or that is not known.
 	Flushed time.Time
-	// DeadRows is the approximate number of its dead rows. If these are whole row groups, Droppable
-	// is set, because the others need only be copied. If the segment may also be cut into pieces,
-	// Cut is set, and one dead row group is sufficient.
+	// DeadRows is the approximate number of dead rows. Droppable means that these are whole row
+	// groups, so that the others need only be copied. Cut means that the segment may also be cut
+	// into pieces, and that one dead row group is sufficient.
 	DeadRows       int64
 	Droppable, Cut bool
 	// Stale reports that the segment lacks an index that its table has now.
 	Stale bool
-	// Overdue means that all rows of one of its tables expired a considerable time ago.
+	// Overdue means that all rows of one of the segment's tables expired a considerable time ago.
 	Overdue bool
-	// MaxSpan, if not 0, is the maximum time span of a segment that is made from it. A segment with
-	// a longer span would soon be cut again.
+	// MaxSpan, if not 0, is the maximum time span of the merged segment. A segment with a longer
+	// span would soon be cut again.
 	MaxSpan time.Duration
 }
 
@@ -118,8 +118,8 @@ func stale(segments []Segment) (picked []Segment) {
 	return picked
 }
 
-// longest returns the run if it may be merged, or otherwise a half of it, or half of a half, and so
-// on, or nil if there is none. Two of its segments may be the only obstacle.
+// longest returns run if it may be merged, and otherwise a half of it that may be, or a half of a
+// half, and so on, or nil if there is none. Two of the segments may be the only obstacle.
 func longest(run []Segment, allowed func([]Segment) bool) []Segment {
 	if allowed(run) {
 		return run
@@ -172,7 +172,7 @@ func runs(list []Segment, now time.Time) (out [][]Segment) {
 		for from := 0; from < len(list); {
 			to := reach(list, used, from, limit)
 			next := max(to, from+1)
-			// Smaller segments are included only if they lie between.
+			// Smaller segments are included only if they lie between the others.
 			n := 0
 			for i := from; i < to; i++ {
 				if list[i].Bytes >= least {
@@ -193,7 +193,7 @@ func runs(list []Segment, now time.Time) (out [][]Segment) {
 		least = limit
 	}
 	if closed {
-		// No further segments are expected: make one file, unless that rewrites much for little.
+		// No more segments are expected: make one file, unless that rewrites many bytes for few.
 		for from := 0; from < len(list); {
 			to := reach(list, used, from, restBytes)
 			for to-from >= 2 && !worthwhile(list[from:to]) {
@@ -230,8 +230,8 @@ func (s *Segment) rewrite() bool {
 	return s.DeadRows > 0 && share*s.DeadRows >= s.Rows
 }
 
-// reach returns the end of the longest run, from from on, of segments smaller than limit that may
-// be merged.
+// reach returns the end of the longest run, beginning at from, of segments smaller than limit that
+// may be merged.
 func reach(list []Segment, used []bool, from int, limit int64) int {
 	to, bytes := from, int64(0)
 	lo, hi, longest := list[from].MinTime, list[from].MaxTime, list[from].MaxSpan
@@ -257,8 +257,8 @@ func reach(list []Segment, used []bool, from int, limit int64) int {
 	return to
 }
 
-// worthwhile reports whether merging the last segments of a partition is worth it. It is not if a
-// large segment would be rewritten because of small ones.
+// worthwhile reports whether to merge the last segments of a partition. It returns false if a large
+// segment would be rewritten because of small ones.
 func worthwhile(run []Segment) bool {
 	largest := int64(0)
 	for i := range run {

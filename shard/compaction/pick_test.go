@@ -127,9 +127,9 @@ func TestPick(t *testing.T) {
 func TestAmplification(t *testing.T) {
 	for _, test := range []struct {
 		flush    float64 // MiB
-		flushes  int     // a day
-		most     float64 // how often compactions write a byte
-		segments int     // after three days
+		flushes  int     // flushes a day
+		most     float64 // the number of times that compactions write a byte
+		segments int     // segments after three days
 	}{{20, 500, 1.1, 220}, {15.5, 500, 1.1, 220}, {0.1, 288, 3.5, 15}, {4, 288, 2.2, 30}, {64, 50, 0.1, 150}} {
 		var live []Segment
 		next, written, flushed := uint64(1), int64(0), int64(0)

@@ -14,13 +14,13 @@ import (
 )
 
 // TestFaultsOfPieces makes each disk operation fail in turn while a file is cut into pieces. After
-// the error no piece is left and every id is returned, so that the input, which stays, has each row
-// once.
+// the error no piece is left and every id is returned, so that the input, which stays, contains
+// each row once.
 func TestFaultsOfPieces(t *testing.T) {
 	boom := errors.New("boom")
 	for n := 1; ; n++ {
 		if n > 1000 {
-			t.Fatal("the work does not end")
+			t.Fatal("the test does not end")
 		}
 		disk := vfs.NewMem()
 		if err := disk.MkdirAll("d"); err != nil {
@@ -42,7 +42,7 @@ func TestFaultsOfPieces(t *testing.T) {
 		res, err := Run(context.Background(), j)
 		if err == nil {
 			if fail.Hit() {
-				continue // as it was; nothing depends on it
+				continue // the removal failed; nothing depends on it
 			}
 			sum := int64(0)
 			for _, m := range res.Segments {
@@ -63,7 +63,7 @@ func TestFaultsOfPieces(t *testing.T) {
 			want = append(want, made)
 		}
 		if !slices.Equal(abandoned, want) {
-			t.Errorf("operation %d: ids %v were given back of %v", n, abandoned, want)
+			t.Errorf("operation %d: ids %v of %v were returned", n, abandoned, want)
 		}
 		if names, err := disk.ReadDir("d"); err != nil ||
 			fmt.Sprint(names) != fmt.Sprintf("[%s]", segment.FileName(input.ID)) {

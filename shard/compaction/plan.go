@@ -13,9 +13,9 @@ import (
 type output struct {
 	segment.Spec
 	order uint64
-	last  uint64          // id of its last table
-	w     *segment.Writer // while it is being written
-	rows  int64           // number of its rows so far
+	last  uint64          // the id of its last table
+	w     *segment.Writer // open while the file is being written
+	rows  int64           // the number of rows so far
 }
 
 // table returns the definition with which rows of a table are written.
@@ -34,9 +34,9 @@ type placed struct {
 	out *output
 }
 
-// plan says which files are written, and which table goes into which. Tables ascend, so that the
-// inputs are read once from front to back. A shared file may have to wait while a table gets its
-// own file.
+// plan returns the tables in the order in which they are written, with their files. Tables ascend,
+// so that the inputs are read once, sequentially. A shared file may have to wait while a table gets
+// its own file.
 func (r *run) plan() (tables []placed) {
 	ids := make([]uint64, 0, len(r.tables))
 	for id, t := range r.tables {
@@ -88,8 +88,8 @@ type slot struct {
 	semantic schema.Semantic
 }
 
-// columns returns the columns of a table that the inputs have, and the highest order
-// of the inputs that have it.
+// columns returns the columns of a table that the inputs have, and the highest order of the inputs
+// that have the table.
 func (r *run) columns(id uint64, t *Table) (columns []uint32, slots []slot, order uint64) {
 	for _, in := range r.job.Inputs {
 		m := in.Meta
@@ -97,7 +97,7 @@ func (r *run) columns(id uint64, t *Table) (columns []uint32, slots []slot, orde
 			continue
 		}
 		order = m.Order
-		for _, c := range m.ColumnsOf(t.Def, nil) { // any of several is right, because ids identify columns
+		for _, c := range m.ColumnsOf(t.Def, nil) { // any of several is correct, because ids identify columns
 			def := byID(t.Def, c.ID)
 			if c.ID == schema.DeletedColumnID && t.Merge != query.Append {
 				deleted := schema.DeletedColumn()

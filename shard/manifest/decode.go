@@ -22,7 +22,7 @@ type reader struct {
 
 func (r *reader) corrupt(want string) {
 	if r.err == nil {
-		r.err = &ErrCorrupt{File: r.name, Offset: r.at, Want: want, Got: "something else, although the checksum is right"}
+		r.err = &ErrCorrupt{File: r.name, Offset: r.at, Want: want, Got: "something else, although the checksum is correct"}
 	}
 }
 
@@ -119,8 +119,8 @@ func (r *reader) edit(b []byte, e *Edit) (more bool) {
 	return more
 }
 
-// table decodes a definition but reads only its id. The checksum protects the rest, and a shard has
-// tens of thousands of definitions.
+// table decodes only the id of a definition, because a shard has tens of thousands of definitions.
+// The checksum protects the rest.
 func (r *reader) table(b []byte) Table {
 	t := Table{Def: bytes.Clone(b)} // a slice of b would keep the whole file in memory
 	for rest := b; len(rest) > 0; {

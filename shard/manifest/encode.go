@@ -11,7 +11,8 @@ import (
 // writer encodes a message.
 type writer struct {
 	b []byte
-	// full, if set, is called when a record has most bytes. It returns the buffer for the rest.
+	// full, if set, is called when a record has at least most bytes. It returns the buffer for the
+	// rest of the edit.
 	most int
 	full func(b []byte) []byte
 }
@@ -160,7 +161,8 @@ func appendSegment(m *segment.Meta) []byte {
 	return w.b
 }
 
-// appendSpans encodes the spans of a shared segment compactly: there may be tens of thousands.
+// appendSpans encodes the spans of a shared segment compactly, because there may be tens of
+// thousands.
 func appendSpans(b []byte, spans []segment.TableSpan) []byte {
 	last := uint64(0)
 	for _, t := range spans {

@@ -6,16 +6,16 @@ import (
 	"cordwood/shard/query"
 )
 
-// Merging has the merge modes of a table's rows that were written before its merge mode changed.
+// Merging holds the merge modes of rows that were written before a table's merge mode changed.
 type Merging struct {
 	TableID uint64
 	// Eras are in ascending order.
 	Eras []Era
 }
 
-// Era is a time during which the merge mode of a table did not change. It has the rows in segments
-// with an order below Before that are in no earlier era. The table's present definition applies to
-// rows that are in no era.
+// Era is a time during which the merge mode of a table did not change. Its rows are in segments
+// with an order below Before, unless an earlier era includes them. The table's present definition
+// applies to rows that are in no era.
 type Era struct {
 	Before uint64
 	Merge  query.Merge
@@ -65,7 +65,8 @@ func (s *State) forgetEras() {
 	s.Merging = kept
 }
 
-// eraOf returns the index of the era of segments with an order, or len(eras) if there is none.
+// eraOf returns the index of the era of segments with the given order, or len(eras) if there is
+// none.
 func eraOf(eras []Era, order uint64) int {
 	i, _ := slices.BinarySearchFunc(eras, order, func(e Era, order uint64) int {
 		if e.Before > order {

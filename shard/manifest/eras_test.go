@@ -75,6 +75,6 @@ func TestEras(t *testing.T) {
 	}
 	if _, err := parse("M", appendRecord(appendHeader(nil, 1), &Edit{Merging: []Merging{{7, []Era{{4, 3}}}}})); err ==
 		nil {
-		t.Error("an unknown way to merge rows was read")
+		t.Error("an unknown merge mode was accepted")
 	}
 }

@@ -21,8 +21,8 @@ const (
 	maxRecord  = 1 << 30
 )
 
-// An edit continues in another record once one has maxPart bytes. A field of more than maxField
-// bytes is refused, so that no record comes near maxRecord. Tests lower these limits.
+// An edit continues in another record when a record has maxPart bytes. A field of more than
+// maxField bytes is refused, so that no record exceeds maxRecord. Tests lower these limits.
 var (
 	maxPart  = 64 << 20
 	maxField = maxRecord / 4
@@ -180,8 +180,9 @@ func parse(name string, b []byte) (*file, error) {
 	for at := headerSize; at < len(b); {
 		n, want, got := checkRecord(b[at:])
 		if n == 0 {
-			// Only the append that a crash interrupted can be unfinished, and it is the last thing
-			// in the file. The first record never is: it was complete before the file got its name.
+			// Only an append that a crash interrupted can be unfinished, and it is the last record
+			// of the file. The first record is never unfinished: it was complete before the file
+			// got its name.
 			next := nextRecord(b, at+1)
 			if next >= 0 {
 				return nil, corrupt(at, want, fmt.Sprintf("%s, and an intact record at offset %d", got, next))
@@ -215,8 +216,8 @@ func parse(name string, b []byte) (*file, error) {
 	return f, nil
 }
 
-// checkRecord returns the size of the intact record at the start of b, or 0 and what is wrong with
-// it.
+// checkRecord returns the size of the intact record at the start of b, or 0 with the expected and
+// the actual content.
 func checkRecord(b []byte) (n int, want, got string) {
 	if len(b) < recordHead {
 		return 0, fmt.Sprintf("a record header of %d bytes", recordHead), fmt.Sprintf("%d bytes", len(b))
@@ -235,7 +236,7 @@ func checkRecord(b []byte) (n int, want, got string) {
 	return n, "", ""
 }
 
-// nextRecord returns where the first intact record at or after from begins, or -1.
+// nextRecord returns the offset of the first intact record at or after from, or -1.
 func nextRecord(b []byte, from int) int {
 	for from < len(b) {
 		i := bytes.Index(b[from:], []byte(recordMark))

@@ -118,12 +118,12 @@ func FuzzParse(f *testing.F) {
 	f.Add(b[:len(b)-5])
 	f.Fuzz(func(t *testing.T, data []byte) {
 		_, _ = parse("fuzz", data)
-		var e Edit // behind a right checksum
+		var e Edit // after a correct checksum
 		(&reader{name: "fuzz"}).edit(data, &e)
 	})
 }
 
-// TestRawSegment checks that the manifest keeps whether a segment is raw.
+// TestRawSegment checks that the manifest keeps the raw flag of a segment.
 func TestRawSegment(t *testing.T) {
 	want := Edit{Add: []segment.Meta{seg(1, 7), seg(2, 7)}}
 	want.Add[1].Raw = true

@@ -13,8 +13,8 @@ type Key struct {
 	At int64
 }
 
-// appendKeys encodes keys compactly, in the order in which they were appended: a shard may remember
-// hundreds of thousands.
+// appendKeys encodes keys compactly, in the order in which they were appended, because a shard may
+// remember hundreds of thousands.
 func appendKeys(b []byte, keys []Key) []byte {
 	last := int64(0)
 	for _, k := range keys {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestKeys checks that after a start the state has the keys of the last edit with an applied index.
+// TestKeys checks that after a restart the state has the keys of the last edit with an applied
+// index.
 func TestKeys(t *testing.T) {
 	fsys := mem(t)
 	m := open(t, fsys, "/s")
@@ -21,7 +22,7 @@ func TestKeys(t *testing.T) {
 	}
 	m = open(t, fsys, "/s")
 	if got := m.State().Keys; !reflect.DeepEqual(got, want) {
-		t.Errorf("after a start: keys %v, want %v", got, want)
+		t.Errorf("after a restart: keys %v, want %v", got, want)
 	}
 	commit(t, m, &Edit{AppliedIndex: 7, AppliedTerm: 1, Clock: 300}) // rewritten without keys
 	if got := open(t, fsys, "/s").State().Keys; len(got) != 0 {
@@ -29,6 +30,6 @@ func TestKeys(t *testing.T) {
 	}
 	r := &reader{name: "MANIFEST"}
 	if r.keys(appendKeys(nil, want)[:30]); r.err == nil || !strings.Contains(r.err.Error(), "key") {
-		t.Errorf("keys that were cut: error %v", r.err)
+		t.Errorf("truncated keys: error %v", r.err)
 	}
 }

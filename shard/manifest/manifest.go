@@ -1,14 +1,15 @@
 // Package manifest is the commit point of a shard's durable state: which segments are live, up to
-// which index of the log they have everything, and the state that must survive with them: table
+// which index of the log they contain everything, and the state that must survive with them: table
 // definitions, dropped tables, the sessions of writers. A segment file that is not in the manifest
 // does not count.
 //
 // It is a file of edits, each with a checksum, that is rewritten when it has grown; FORMAT.md
-// describes the bytes. It knows only the Meta of segment files, and never accesses the files.
+// describes the bytes. The package uses only the Meta of segment files, and never accesses the
+// files.
 //
 // Life cycle: Open reads the state. The first Commit after that writes a new file and replaces the
 // old one, and so does a Commit that finds that the file has grown; the others append. Close
-// closes. After a failed Commit the Manifest refuses further commits; open it again to find out
+// closes. After a failed Commit the Manifest refuses further commits. Opening it again shows
 // whether the edit is on disk.
 //
 // One goroutine at a time uses a Manifest. State is immutable and may be read by any goroutine.
@@ -26,8 +27,8 @@ import (
 // FileName is the name of the manifest in the shard's directory.
 const FileName = "MANIFEST"
 
-// The file is rewritten when it has at least rewriteBytes and rewriteFactor times the size that it
-// had after the last rewrite.
+// The file is rewritten when it has at least rewriteBytes, and rewriteFactor times its size after
+// the last rewrite.
 const (
 	rewriteBytes  = 1 << 20
 	rewriteFactor = 4
@@ -37,31 +38,31 @@ var (
 	// ErrIndexRegress is the error for an edit whose applied index, if it has one, is below the
 	// state's.
 	ErrIndexRegress = errors.New("the applied index would decrease")
-	// ErrTooLarge is the error for an edit with a definition that could not be read again. Nothing
+	// ErrTooLarge is the error for an edit whose definition is too large to be read again. Nothing
 	// is written.
 	ErrTooLarge = errors.New("a part of the manifest is too large")
 	// ErrBroken is the error of every Commit after one whose outcome is unknown.
 	ErrBroken = errors.New("an earlier commit failed; the manifest must be opened again")
 )
 
-// ErrCorrupt is the error for a file in a state that no Commit and no crash leaves behind. It is
+// ErrCorrupt is the error for a file that neither a Commit nor a crash can have left. It is
 // returned as a *ErrCorrupt.
 type ErrCorrupt struct {
 	File   string
 	Offset int64
-	// Want is what an intact file has there, and Got what was found.
+	// Want is the content of an intact file at Offset, and Got the actual content.
 	Want, Got string
 }
 
-// Error names the file, the offset, what was expected and what was found.
+// Error returns the file, the offset, the expected and the actual content.
 func (e *ErrCorrupt) Error() string {
 	return fmt.Sprintf("manifest %s is damaged at offset %d: want %s, got %s; restore the shard's directory from a "+
 		"replica or a backup",
 		e.File, e.Offset, e.Want, e.Got)
 }
 
-// ErrUnsupported is the error for an intact file of a format that this program does not know. It is
-// returned as a *ErrUnsupported.
+// ErrUnsupported is the error for an intact file of an unknown format. It is returned as a
+// *ErrUnsupported.
 type ErrUnsupported struct {
 	File               string
 	Version, Supported uint16
@@ -69,18 +70,18 @@ type ErrUnsupported struct {
 	Field int
 }
 
-// Error names both versions and what to do.
+// Error returns both versions, and what to do.
 func (e *ErrUnsupported) Error() string {
 	if e.Field != 0 {
 		return fmt.Sprintf("manifest %s was written by a newer version of this program: "+
-			"it has a field %d that this one does not know; run the version that wrote it or a newer one", e.File, e.Field)
+			"it has the field %d, which this version does not know; run the version that wrote it or a newer one", e.File, e.Field)
 	}
 	return fmt.Sprintf("manifest %s was written by a newer version of this program: its format version is %d, "+
 		"this one reads versions 1 to %d; run the version that wrote it or a newer one",
 		e.File, e.Version, e.Supported)
 }
 
-// Config names the shard and the directory of a manifest. All fields are required.
+// Config identifies the shard and the directory of a manifest. All fields are required.
 type Config struct {
 	FS      vfs.FS
 	Dir     string
@@ -98,7 +99,7 @@ type Manifest struct {
 	broken bool
 }
 
-// Open reads the manifest of a shard; for a directory without one it returns the zero State. It
+// Open reads the manifest of a shard. For a directory without one it returns the zero State. It
 // changes nothing, except that it removes an unfinished new file left by a crash.
 //
 // It returns *ErrCorrupt or *ErrUnsupported for a file that it cannot read reliably.
@@ -173,8 +174,8 @@ func (m *Manifest) TornBytes() int64 { return m.torn }
 //
 // When Commit returns nil, e is on disk and every later Open sees it. It returns ErrIndexRegress if
 // the applied index would decrease, or ErrTooLarge, and then changes nothing. After any other error
-// the outcome is unknown: m refuses further commits with ErrBroken, and a new Open must find out
-// what is in the file.
+// the outcome is unknown: m refuses further commits with ErrBroken, and the caller must call Open
+// again to find out what is in the file.
 func (m *Manifest) Commit(e *Edit) error {
 	if m.broken {
 		return ErrBroken
@@ -202,8 +203,8 @@ func (m *Manifest) Commit(e *Edit) error {
 	return nil
 }
 
-// fits refuses an edit with a part that could not be read again. Only definitions can become that
-// large.
+// fits refuses an edit with a part that is too large to be read again. Only definitions can become
+// that large.
 func (m *Manifest) fits(e *Edit) error {
 	for _, t := range e.Tables {
 		if n := len(t.Def); n > maxField {
@@ -214,7 +215,7 @@ func (m *Manifest) fits(e *Edit) error {
 	return nil
 }
 
-// rewrite replaces the file by a new one with the given edit.
+// rewrite replaces the file with a new one that contains the given edit.
 func (m *Manifest) rewrite(e *Edit) error {
 	temp := filepath.Join(m.cfg.Dir, segment.TempName(FileName))
 	f, err := m.cfg.FS.Create(temp)

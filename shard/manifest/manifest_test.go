@@ -52,7 +52,7 @@ func TestCommitAndOpen(t *testing.T) {
 		}
 		m = open(t, fsys, dir)
 		commit(t, m, edits()...)
-		commit(t, m, &Edit{AppliedIndex: 9, AppliedTerm: 2, Clock: 2000, Sessions: final().Sessions}) // written anew
+		commit(t, m, &Edit{AppliedIndex: 9, AppliedTerm: 2, Clock: 2000, Sessions: final().Sessions}) // the file is rewritten
 		equal(t, "opened again", final(), open(t, fsys, dir).State())
 		if err := m.Close(); err != nil {
 			t.Fatal(err)
@@ -86,7 +86,7 @@ func TestOrder(t *testing.T) {
 	}
 	commit(t, m, edits()[1])
 	if diff := cmp.Diff([]string{"write MANIFEST.tmp", "sync MANIFEST.tmp"}, rec.Transcript()); diff != "" {
-		t.Error(diff) // the handle keeps its first name in the record
+		t.Error(diff) // the record shows the file under its first name
 	}
 }
 
@@ -111,7 +111,7 @@ func TestRewriteWhenLarge(t *testing.T) {
 }
 
 // TestFaults makes every operation of a history fail once, with and without a crash after it.
-// Committed edits must be there, the failed one may or may not be, and nothing else.
+// Committed edits must be there, the failed one may or may not be, and nothing else may be.
 func TestFaults(t *testing.T) {
 	boom := errors.New("boom")
 	for _, crash := range []bool{false, true} {
@@ -150,7 +150,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestRecovery lists the files that a reader may find.
+// TestRecovery checks every state of the file that a crash or damage may leave.
 func TestRecovery(t *testing.T) {
 	whole := appendHeader(nil, 17)
 	var ends []int
@@ -165,7 +165,7 @@ func TestRecovery(t *testing.T) {
 	tests := []struct {
 		name    string
 		change  func([]byte) []byte
-		records int // records that survive; -1 means an error
+		records int // surviving records; -1 means an error
 		err     string
 	}{
 		{"sound", cut(len(whole)), 3, ""},
@@ -231,7 +231,7 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// TestTombstonesGo checks that dropped tables are forgotten after a while.
+// TestTombstonesGo checks that dropped tables are forgotten after TombstoneTTL.
 func TestTombstonesGo(t *testing.T) {
 	m := open(t, mem(t), "/s")
 	commit(t, m, &Edit{AppliedIndex: 1, Clock: 5, Drop: []uint64{3}}, &Edit{
@@ -240,7 +240,7 @@ func TestTombstonesGo(t *testing.T) {
 		Drop:         []uint64{3, 2},
 	})
 	equal(t, "dropped", &State{AppliedIndex: 2, Clock: 7, Dropped: []Tombstone{{2, 7}, {3, 5}}}, m.State())
-	last := int64(TombstoneTTL) + int64(time.Minute) - 1 // the end of the step in which they are remembered
+	last := int64(TombstoneTTL) + int64(time.Minute) - 1 // the end of the step in which the tombstones are still remembered
 	commit(t, m, &Edit{AppliedIndex: 3, Clock: last, Drop: []uint64{4}, Tombstones: []Tombstone{{4, int64(time.Minute)}}})
 	equal(t, "the times of drops", &State{
 		AppliedIndex: 3,

@@ -21,7 +21,7 @@ func inParts(t testing.TB, bytes int) {
 	maxPart = bytes
 }
 
-// appendRecords appends an edit in one or more records, and returns where they end.
+// appendRecords appends an edit in one or more records, and returns the offsets of their ends.
 func appendRecords(dst []byte, e *Edit) (b []byte, ends []int) {
 	_ = records(nil, e, func(rec []byte) error {
 		dst = append(dst, rec...)
@@ -118,8 +118,8 @@ func TestFaultsInParts(t *testing.T) {
 	}
 }
 
-// TestCutInParts truncates a file at every length, and damages it at every byte. A read state must
-// be complete; otherwise the file must be refused.
+// TestCutInParts truncates a file at every length, and damages it at every byte. It must be refused
+// or read completely.
 func TestCutInParts(t *testing.T) {
 	inParts(t, 60)
 	whole := appendHeader(nil, 17)
@@ -144,7 +144,7 @@ func TestCutInParts(t *testing.T) {
 		f, err := parse("x", b)
 		if want == nil {
 			if corrupt := (*ErrCorrupt)(nil); !errors.As(err, &corrupt) {
-				t.Fatalf("%s: %v, want that it is damaged", what, err)
+				t.Fatalf("%s: %v, want an error for a damaged file", what, err)
 			}
 			return
 		}
@@ -187,8 +187,8 @@ func TestCutInParts(t *testing.T) {
 	check("the first edit without its last record", one[:bytes.LastIndex(one, []byte(recordMark))], nil)
 }
 
-// TestTooLarge checks that a definition that could not be read again is refused, and that nothing
-// changes.
+// TestTooLarge checks that a definition that is too large to be read again is refused, and that
+// nothing changes.
 func TestTooLarge(t *testing.T) {
 	defer func(n int) { maxField = n }(maxField)
 	fsys := mem(t)

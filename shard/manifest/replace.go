@@ -3,11 +3,11 @@ package manifest
 import "fmt"
 
 // Encode returns s as an edit that creates it from the empty state, in the format of FORMAT.md.
-// Another replica needs it to take the state over.
+// Another replica uses it to adopt the state.
 func (s *State) Encode() []byte { return s.asEdit().append(nil) }
 
-// DecodeState returns the state that Encode encoded. name is its source, for errors, which are
-// those of Open.
+// DecodeState returns the state that Encode encoded. name is the source of b, for errors. The
+// errors are the same as those of Open.
 func DecodeState(name string, b []byte) (*State, error) {
 	var e Edit
 	r := reader{name: name}
@@ -20,9 +20,9 @@ func DecodeState(name string, b []byte) (*State, error) {
 	return (&State{}).apply(&e), nil
 }
 
-// Replace replaces the committed state by another one, in one step. Its applied index must not be
-// lower. When it returns nil, the new state is on disk. After an error the outcome is unknown, as
-// for Commit.
+// Replace replaces the committed state with another one, in one step. The applied index must not
+// decrease. When it returns nil, the new state is on disk. After an error the outcome is unknown,
+// as after a failed Commit.
 func (m *Manifest) Replace(s *State) error {
 	if m.broken {
 		return ErrBroken
@@ -37,7 +37,7 @@ func (m *Manifest) Replace(s *State) error {
 	}
 	if err := m.rewrite(whole); err != nil {
 		m.broken = true
-		return fmt.Errorf("manifest %s: replace by the state of index %d: %w", m.path(), s.AppliedIndex, err)
+		return fmt.Errorf("manifest %s: replace with the state of index %d: %w", m.path(), s.AppliedIndex, err)
 	}
 	m.state = s
 	return nil

@@ -16,13 +16,13 @@ import (
 // the replicated rules, because every replica must forget it at the same time.
 const TombstoneTTL = 7 * 24 * time.Hour
 
-// tombstoneStep is how often a shard forgets tables, by the replicated clock: with the first entry
-// of each such step.
+// tombstoneStep is how often a shard forgets tables, by the replicated clock: at the first entry of
+// each such step.
 const tombstoneStep = time.Minute
 
 // State is the durable state of a shard.
 type State struct {
-	// AppliedIndex is the index of the log up to which Segments and the other fields have
+	// AppliedIndex is the index of the log up to which Segments and the other fields contain
 	// everything. AppliedTerm is its term.
 	AppliedIndex, AppliedTerm uint64
 	// NextSegmentID is greater than the id of every segment that was ever committed.
@@ -36,10 +36,10 @@ type State struct {
 	Tables []Table
 	// Dropped are the tables that were dropped in the last TombstoneTTL, by ascending id.
 	Dropped []Tombstone
-	// Expired says which rows have expired, by ascending table id.
+	// Expired lists the expired rows, by ascending table id.
 	Expired []Expiry
-	// Merging has the earlier merge modes of tables, in ascending order of table ids. It has no
-	// entry for a table whose rows all have the present mode.
+	// Merging holds the earlier merge modes of tables, in ascending order of table ids. A table
+	// whose rows all have the present mode is not in it.
 	Merging []Merging
 	// Reserved are ids below NextSegmentID of files that may be being written and are not live yet.
 	Reserved []uint64
@@ -90,7 +90,7 @@ func (d Tombstone) Forgotten(clock int64) bool {
 	return clock-clock%int64(tombstoneStep)-d.At > int64(TombstoneTTL)
 }
 
-// Expiry says that rows of a table with a time index below Before have expired if they are in
+// Expiry records that rows of a table with a time index below Before have expired if they are in
 // segments with an order below Order. It does not affect later writes, whatever their time.
 type Expiry struct {
 	TableID uint64
@@ -101,7 +101,7 @@ type Expiry struct {
 // Session is what a shard remembers of a writer to recognise duplicates.
 type Session struct {
 	ID uint64
-	// Unlogged means that the session is about batches that did not go through the log.
+	// Unlogged marks a session of batches that did not go through the log.
 	Unlogged bool
 	// High is the highest sequence number appended.
 	High uint64
@@ -127,8 +127,8 @@ type Edit struct {
 	Drop   []uint64
 	// Tombstones are tables that were dropped earlier.
 	Tombstones []Tombstone
-	// Expire makes segments dead whose rows have all expired. An expiry replaces the table's
-	// earlier one.
+	// Expire records expired rows. It replaces the table's earlier expiry, and makes segments dead
+	// whose rows have all expired.
 	Expire []Expiry
 	// Merging replaces the eras of tables.
 	Merging []Merging
@@ -208,7 +208,7 @@ func (s *State) drop(e *Edit) {
 	s.Dropped = merge(s.Dropped, stones, Tombstone.id)
 }
 
-// segments updates the live segments. Everything else has been updated already.
+// segments updates the live segments. All other fields must have been updated before.
 func (s *State) segments(e *Edit) {
 	if len(e.Add)+len(e.Remove)+len(e.Drop)+len(e.Expire) == 0 {
 		return
@@ -301,8 +301,8 @@ func (d Tombstone) id() uint64 { return d.TableID }
 func (x Expiry) id() uint64    { return x.TableID }
 func (m Merging) id() uint64   { return m.TableID }
 
-// merge returns the values of sorted, in the order of their ids. If news has values with the same
-// id, the last of these replaces the value.
+// merge returns the values of sorted, in ascending order of ids. Values of news replace values with
+// the same id; the last one wins.
 func merge[V any](sorted, news []V, id func(V) uint64) []V {
 	news = slices.Clone(news)
 	slices.SortStableFunc(news, func(a, b V) int { return cmp.Compare(id(a), id(b)) })

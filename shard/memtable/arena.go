@@ -24,7 +24,7 @@ const (
 
 // classOf returns the size of the chunk for a block that gets its own: one of four sizes between a
 // power of two and the next, so that blocks of similar sizes can reuse each other's chunks. The
-// largest blocks get exactly what they need.
+// largest blocks get exactly their size.
 func classOf(size int) int {
 	unit := mapUnit
 	if size <= mostPooled {
@@ -51,7 +51,7 @@ type Pool struct {
 	Limit int64
 
 	mu sync.Mutex // guards free, kept, last and asked
-	// free are the kept chunks, ordered by how long they have been free, the longest first.
+	// free holds the kept chunks. Those that have been free the longest come first.
 	free   [][]byte
 	kept   int64
 	last   time.Time // when memory was last allocated, or when a trim found that it was
@@ -69,7 +69,7 @@ func (p *Pool) get(size, fill int) ([]byte, error) {
 		return c, nil
 	}
 	if p.Limit > 0 && p.mapped.Load()+int64(size) > p.Limit {
-		return nil, fmt.Errorf("memtable: allocate %d bytes: %d are mapped, and at most %d may be", size,
+		return nil, fmt.Errorf("memtable: allocate %d bytes: %d are mapped, the limit is %d", size,
 			p.Mapped(), p.Limit)
 	}
 	c, err := p.shared.mapChunk(size, fill)
@@ -81,7 +81,7 @@ func (p *Pool) get(size, fill int) ([]byte, error) {
 }
 
 // reuse takes the smallest free chunk of at least size bytes; of several it takes the most recently
-// used. It returns nil if there is none, or only chunks that are more than half as large again.
+// used one. It returns nil if there is none, or if all are more than half as large again.
 func (p *Pool) reuse(size int) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -127,8 +127,8 @@ func (p *Pool) unmap(chunks [][]byte) {
 	}
 }
 
-// put returns a chunk to the pool. If too much memory is free then, the chunks that have been free
-// the longest are unmapped.
+// put returns a chunk to the pool. If the pool then has too much free memory, it unmaps the chunks
+// that have been free the longest.
 func (p *Pool) put(c []byte) {
 	retain := p.Retain
 	if retain == 0 {

@@ -6,10 +6,10 @@
 //
 // Life cycle: New creates an active memtable with one reference, which belongs to its owner.
 // Batches are decoded into memory from Alloc, and the owner links them with Append. After freezing
-// the memtable, the owner links no more. A reader takes a reference with Ref under the owner's
-// lock, copies the lists that it needs, and releases the reference with Unref when it has finished.
-// The last Unref returns the memory to the Pool; batches of the memtable must not be read after
-// that.
+// the memtable, the owner links no more batches. A reader takes a reference with Ref under the
+// owner's lock, copies the lists that it needs, and releases the reference with Unref when it has
+// finished. The last Unref returns the memory to the Pool; batches of the memtable must not be read
+// after that.
 //
 // Concurrency: every holder of a reference may call Alloc, concurrently. The owner's lock guards
 // Append, Drop, Batches and the counters. Any number of goroutines may read the results of Batches
@@ -42,11 +42,11 @@ type table struct {
 	bytes   int64
 }
 
-// Cut is a change of the merge mode of a table.
+// Cut marks a change of the merge mode of a table.
 type Cut struct {
-	// At is how many of the table's batches were applied before it.
+	// At is the number of the table's batches that were applied before the change.
 	At int
-	// Merge is the merge mode of the rows before it.
+	// Merge is the merge mode of the rows before the change.
 	Merge query.Merge
 }
 
@@ -100,8 +100,8 @@ func (m *Memtable) Drop(tableID uint64) {
 	}
 }
 
-// Expire unlinks the batches of a table all of whose rows have a time index below
-// before. Lists that Batches returned stay as they are.
+// Expire unlinks the batches of a table whose rows all have a time index below before. Lists that
+// Batches returned stay as they are.
 func (m *Memtable) Expire(tableID uint64, before int64) {
 	t := m.tables[tableID]
 	old := func(b *column.Batch) bool { return b.MaxTime < before }

@@ -112,7 +112,7 @@ func TestPoolReusesLargeChunks(t *testing.T) {
 	mapped := pool.Mapped()
 	fill(2_400_000, 4_500_000, 2_300_000)
 	if got := pool.Mapped(); got != mapped {
-		t.Errorf("%d bytes mapped after blocks of like sizes, want %d", got, mapped)
+		t.Errorf("%d bytes mapped after blocks of similar sizes, want %d", got, mapped)
 	}
 	fill(1_100_000) // no chunk may be wasted on it
 	if got := pool.Mapped(); got != mapped+5<<18 {
@@ -136,7 +136,7 @@ func TestPoolForgetsOldSizes(t *testing.T) {
 			before := pool.Mapped()
 			batch(t, m, 1, 1, size)
 			if got := pool.Mapped(); got != before {
-				t.Fatalf("a block of %d bytes mapped %d anew", size, got-before)
+				t.Fatalf("a block of %d bytes mapped %d new bytes", size, got-before)
 			}
 			m.Unref()
 		}
@@ -150,7 +150,7 @@ func TestClasses(t *testing.T) {
 			t.Fatalf("a chunk of %d bytes for a block of %d", class, size)
 		}
 		if size <= mostPooled && classOf(class) != class {
-			t.Fatalf("the chunk of %d bytes for %d is no size of its own: %d", class, size, classOf(class))
+			t.Fatalf("the chunk of %d bytes for %d is not a chunk size: %d", class, size, classOf(class))
 		}
 	}
 }
@@ -188,7 +188,7 @@ func TestMemtable(t *testing.T) {
 	}
 }
 
-// TestReferences has readers hold references to a memtable that its owner releases.
+// TestReferences runs readers that hold references to a memtable while its owner releases it.
 func TestReferences(t *testing.T) {
 	pool := &Pool{Retain: -1}
 	m := New(pool)
@@ -254,7 +254,8 @@ func TestCuts(t *testing.T) {
 	}
 }
 
-// TestTrim checks that free memory is returned once nobody allocates any more, and not before.
+// TestTrim checks that free memory is returned when no memory has been allocated for a while, and
+// not before.
 func TestTrim(t *testing.T) {
 	p := &Pool{}
 	now := time.Unix(1000, 0)
@@ -287,7 +288,7 @@ func TestTrim(t *testing.T) {
 		s.do()
 		before := p.Mapped()
 		if got := p.Trim(now, 2*time.Second); got != before-p.Mapped() || p.Mapped() != s.want {
-			t.Errorf("step %d: %d bytes went, %d are mapped, want %d", i, got, p.Mapped(), s.want)
+			t.Errorf("step %d: %d bytes were returned, %d are mapped, want %d", i, got, p.Mapped(), s.want)
 		}
 	}
 	m.Unref()

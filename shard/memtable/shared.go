@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	// sharedSize is the size of the file, which has pages only where chunks are in use. Chunks that
-	// do not fit are private memory of the process.
+	// sharedSize is the size of the file, which has pages only where chunks are in use. Chunks
+	// beyond it are private memory of the process.
 	sharedSize = 1 << 38
 	// populateFrom is the size from which the pages of a chunk that will be written are allocated
-	// at once, which costs less than a page fault for each.
+	// at once. That costs less than a page fault for each.
 	populateFrom = mediumChunk + 1
 )
 
@@ -28,9 +28,9 @@ type sharedFile struct {
 	fd     int
 	// file owns fd and closes it when the pool is garbage collected.
 	file *os.File
-	// mapped chunks by address
+	// chunks holds the mapped chunks by address.
 	chunks []chunk
-	// free ranges of the file below end, by offset; no two are adjacent
+	// holes holds the free ranges of the file below end, by offset. No two are adjacent.
 	holes []extent
 	end   int64
 }
@@ -45,9 +45,10 @@ type chunk struct {
 // extent is a range of the file.
 type extent struct{ from, to int64 }
 
-// Share returns a new descriptor of the file that contains the pool's memory, which can be read and
-// mapped for reading, and the file's size. The caller must close it. The file has pages only where
-// memory is in use. If there is no such file, Share returns an error, and Locate finds nothing.
+// Share returns a new descriptor of the file that contains the pool's memory, and the file's size.
+// The descriptor can be read, and mapped for reading. The caller must close it. The file has pages
+// only where memory is in use. If there is no such file, Share returns an error, and Locate finds
+// nothing.
 func (p *Pool) Share() (*os.File, int64, error) {
 	s := &p.shared
 	s.mu.Lock()
@@ -64,8 +65,7 @@ func (p *Pool) Share() (*os.File, int64, error) {
 	return f, sharedSize, nil
 }
 
-// Locate returns the offset of mem in the file of Share. ok is false if mem does not belong to the
-// pool or to the file.
+// Locate returns the offset of mem in the file of Share. ok is false if mem is not in that file.
 func (p *Pool) Locate(mem []byte) (offset int64, ok bool) {
 	if len(mem) == 0 {
 		return 0, false
@@ -146,7 +146,7 @@ func (s *sharedFile) mapChunk(size, fill int) ([]byte, error) {
 	return mem, nil
 }
 
-// unmapChunk returns memory of mapChunk to the system.
+// unmapChunk returns memory from mapChunk to the system.
 func (s *sharedFile) unmapChunk(mem []byte) {
 	addr := uintptr(unsafe.Pointer(unsafe.SliceData(mem)))
 	s.mu.Lock()

@@ -56,7 +56,7 @@ func TestShare(t *testing.T) {
 		}
 		got := seen[offset : offset+int64(len(b))]
 		if got[0] != byte(i+1) || got[len(got)-1] != byte(i+101) {
-			t.Errorf("block %d: other bytes at %d of the file", i, offset)
+			t.Errorf("block %d: the file differs at %d", i, offset)
 		}
 	}
 	if offset, ok := pool.Locate(blocks[1][50:60]); !ok || seen[offset] != blocks[1][50] {
@@ -144,7 +144,7 @@ func TestNoFile(t *testing.T) {
 	m := New(pool)
 	b := batch(t, m, 1, 1, 5000).Mem
 	if _, ok := pool.Locate(b); ok {
-		t.Error("memory found in no file")
+		t.Error("memory found without a file")
 	}
 	m.Unref()
 	if pool.Mapped() != 0 {

@@ -34,9 +34,8 @@ func AddDeleted(table *schema.Table) *schema.Table {
 	return t.Index()
 }
 
-// Sorted returns the rows that a segment gets from the given rows, which must be in the order of
-// segment.Sort: one row for each identity. Joined rows are in batches that it adds. It may reuse
-// the given slices.
+// Sorted merges rows, which must be in the order of segment.Sort, and returns one row for each
+// identity. Joined rows are in batches that it adds. It may reuse the given slices.
 func Sorted(table *schema.Table, mode query.Merge, batches []*column.Batch,
 	rows []segment.RowRef,
 ) ([]*column.Batch, []segment.RowRef) {
@@ -59,9 +58,9 @@ func Sorted(table *schema.Table, mode query.Merge, batches []*column.Batch,
 	return m.batches, out
 }
 
-// Mixed does what Sorted does, for rows that were written with different merge modes. modes has the
-// mode of each batch; query.Era describes the rule. The result for an identity is complete only if
-// there are no earlier rows of it.
+// Mixed does what Sorted does, for rows that were written with different merge modes. modes holds
+// the mode of each batch; query.Era describes the rule. The result for an identity is complete only
+// if no earlier rows of it exist.
 func Mixed(table *schema.Table, modes []query.Merge, batches []*column.Batch,
 	rows []segment.RowRef,
 ) ([]*column.Batch, []segment.RowRef) {
@@ -113,14 +112,14 @@ func (m *merger) end(rows []segment.RowRef, from int) int {
 	return to
 }
 
-// WithoutDeleted returns the rows that do not mark a deletion. It is for segments before which
-// there is nothing to delete. rows is reused.
+// WithoutDeleted returns the rows that do not mark a deletion. It is for segments that have no
+// older rows to delete. rows is reused.
 func WithoutDeleted(batches []*column.Batch, rows []segment.RowRef) []segment.RowRef {
 	m := merger{deleted: deletedViews(batches)}
 	return slices.DeleteFunc(rows, m.isDeleted)
 }
 
-// deletedViews returns the hidden column by batch; nil if no batch has it.
+// deletedViews returns the hidden column by batch, or nil if no batch has it.
 func deletedViews(batches []*column.Batch) []*column.View {
 	views := make([]*column.View, len(batches))
 	found := false
@@ -146,10 +145,10 @@ type merger struct {
 	id      *Identity
 	batches []*column.Batch
 	deleted []*column.View
-	// modes, if not nil, are the merge modes of the batches.
+	// modes, if not nil, holds the merge modes of the batches.
 	modes []query.Merge
 
-	// types are the types of the table's columns, by id.
+	// types maps the ids of the table's columns to their types.
 	types map[uint32]schema.Type
 
 	joined  column.Builder
@@ -158,8 +157,8 @@ type merger struct {
 	at      uint32 // the index of the batch that joined becomes
 }
 
-// mark returns the hidden column of a row; known is false for null. A row that replaces all rows
-// before it counts as marked.
+// mark returns the hidden column of a row; known is false if the column is null. A row that
+// replaces all rows before it counts as marked.
 func (m *merger) mark(r segment.RowRef) (deleted, known bool) {
 	anew := m.modes != nil && m.modes[r.Batch] == query.LastRow
 	if m.deleted == nil {
@@ -180,7 +179,7 @@ func (m *merger) isDeleted(r segment.RowRef) bool {
 // join joins several rows of one identity into one. The last of them is not a deletion.
 func (m *merger) join(rows []segment.RowRef) segment.RowRef {
 	// Only values from the latest marked row on count. A deletion has no values.
-	begins, after := false, false // at a marked row; after a deletion
+	begins, after := false, false // begins: at a marked row; after: after a deletion
 	for i := len(rows) - 1; i >= 0 && !begins; i-- {
 		if after, begins = m.mark(rows[i]); begins {
 			rows = rows[i:]
@@ -204,7 +203,8 @@ func (m *merger) join(rows []segment.RowRef) segment.RowRef {
 			}
 			c := m.columns[v.ID]
 			if c == nil {
-				// The other rows may have it in another type that widens to the table's.
+				// The other rows may have the column in another type that widens to the table's
+				// type.
 				t := m.types[v.ID]
 				if v.Type.Widens(t) == schema.WidensNever {
 					continue

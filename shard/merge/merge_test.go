@@ -24,7 +24,7 @@ var table = (&schema.Table{ID: 1, Columns: []schema.Column{
 	{ID: 5, Name: "b", Type: schema.String, Semantic: schema.Field},
 }}).Index()
 
-// row is a row as text: time/key/a/b/mark, where "-" is null.
+// rowsOf encodes rows of the form time/key/a/b/mark, where "-" is null.
 func rowsOf(t *testing.T, rows ...string) *column.Batch {
 	t.Helper()
 	var b column.Builder
@@ -175,7 +175,7 @@ func TestSorted(t *testing.T) {
 	}
 }
 
-// TestAssociative joins rows that were joined already: flushes and compactions may divide a history
+// TestAssociative merges rows that were merged before. Flushes and compactions may divide a history
 // anywhere, and readers must see the same result.
 func TestAssociative(t *testing.T) {
 	seed := rand.Uint64()
@@ -252,7 +252,7 @@ func TestWithoutDeleted(t *testing.T) {
 		t.Errorf("rows %v", rows)
 	}
 	if WithDeleted(table, b[1:]) != table || len(WithDeleted(table, b).Columns) != 6 || len(table.Columns) != 5 {
-		t.Error("the hidden column is not where it belongs")
+		t.Error("the hidden column is in the wrong place")
 	}
 }
 
@@ -318,6 +318,6 @@ func TestCompare(t *testing.T) {
 	id.Reset()
 	id.Add(batches[1])
 	if id.Compare(segment.RowRef{Row: 1}, segment.RowRef{Row: 1}) != 0 {
-		t.Error("a row is not like itself")
+		t.Error("a row differs from itself")
 	}
 }

@@ -9,15 +9,15 @@ import (
 	"cordwood/shard/query"
 )
 
-// Admission is the state as one write sees it: including the definitions that the write brings, and
-// the batches that earlier writes of the entry append.
+// Admission is the state for the decision about one write: it includes the definitions that the
+// write brings, and the batches that earlier writes of the entry append.
 type Admission struct {
 	*State
 	// Tables are the definitions that the write brings. For Accept they are the only definitions.
 	Tables map[uint64]*Definition
 	// IDs are the batches that the entry has appended before.
 	IDs map[BatchID]struct{}
-	// Leader means that batches which were appended without the log count as well.
+	// Leader makes batches count that were appended without the log.
 	Leader bool
 }
 
@@ -54,13 +54,13 @@ type Verdict int
 const (
 	Admitted   Verdict = iota // append the batch
 	Duplicate                 // it was appended before
-	NeedsTable                // the definition of its table is missing or too old
-	Refused                   // Admit's error says why
+	NeedsTable                // the definition of the table is missing or too old
+	Refused                   // Admit returns the reason
 )
 
 // Admit decides from its header whether a batch is appended. The result depends only on the state.
-// The leader asks before it proposes, and every replica asks again when it applies; the results of
-// the second call are the same on all replicas.
+// The leader calls it before it proposes, and every replica calls it again when it applies; the
+// results of the second call are the same on all replicas.
 func (a *Admission) Admit(h *column.Header) (Verdict, error) {
 	if h.Session != 0 {
 		switch appended, known := a.appendedBefore(h); {
@@ -107,7 +107,7 @@ func (a *Admission) appendedBefore(h *column.Header) (appended, known bool) {
 		return true, true
 	}
 	if appended, known = a.Seen(h); appended || !a.Leader {
-		return appended, known // Apply must ignore unlogged batches, which are appended without the log
+		return appended, known // Apply must ignore batches that were appended without the log
 	}
 	if s := a.unlogged[h.Session]; s != nil {
 		appended, _ = s.lookup(h.Seq)
@@ -115,8 +115,8 @@ func (a *Admission) appendedBefore(h *column.Header) (appended, known bool) {
 	return appended, known
 }
 
-// typeFault returns why a column of a table cannot take a column of a batch. Types may differ: the
-// batch may be older than a widening of the column.
+// typeFault returns the reason why a column of a table cannot take a column of a batch, or nil.
+// Types may differ, because the batch may be older than a widening of the column.
 func typeFault(v *column.View, c *schema.Column) error {
 	if c.Type == v.Type {
 		return nil

@@ -31,7 +31,8 @@ type Definition struct {
 	// Physical is the name of the physical table, or "" if there is none. Tables with the same
 	// physical table share segments, whatever their size.
 	Physical string
-	// Fault, if set, is why rows of the table could not be flushed, so that none are taken.
+	// Fault, if set, is the reason why rows of the table could not be flushed, so that they are
+	// refused.
 	Fault error
 }
 
@@ -103,7 +104,7 @@ func (d *Definition) NewerThan(old *Definition) bool {
 	return d.Writable().Epoch > old.Writable().Epoch
 }
 
-// ParseTables decodes definitions that came with a write.
+// ParseTables decodes definitions that arrived with a write.
 func ParseTables(encoded [][]byte) ([]*Definition, error) {
 	var defs []*Definition
 	for _, b := range encoded {
@@ -111,7 +112,7 @@ func ParseTables(encoded [][]byte) ([]*Definition, error) {
 		if err := proto.Unmarshal(b, p); err != nil {
 			return nil, err
 		}
-		// The bytes are a part of a log entry, which is larger.
+		// Copy the bytes, because they are a part of a log entry, which is larger.
 		defs = append(defs, NewDefinition(p, manifest.Table{ID: p.Id, Def: bytes.Clone(b)}))
 	}
 	return defs, nil

@@ -2,10 +2,10 @@
 // (Entry), the state that they change (State), and the rules that decide whether a batch is
 // appended (Admission).
 //
-// Everything here is pure. A rule looks at the state and at the entry, never at a clock, at a map's
-// order, at the disk or at the network, so every replica that applies the same log comes to the
-// same state. The package takes no lock either: State belongs to the goroutine that applies the
-// log, and package store says which other goroutines may read it, and when.
+// Everything here is pure. A rule uses the state and the entry, never a clock, a map's order, the
+// disk or the network, so every replica that applies the same log computes the same state. The
+// package takes no lock either: State belongs to the goroutine that applies the log, and package
+// store documents which other goroutines may read it, and when.
 //
 // There are two decisions about a batch. The leader asks Admission before it proposes, to keep
 // useless batches out of the log. Apply asks again on every replica, and this answer counts. The
@@ -19,6 +19,6 @@
 //   - the hash of an Idempotency-Key: State keeps 200,000 of them for 15 minutes (keys.go).
 //
 // Constants that such decisions depend on (sessionWindow, KeyTTL, maxKeys…) are part of the
-// replicated state. To change one, a new kind of entry is needed, so that replicas of both versions
-// still agree.
+// replicated state. Changing one needs a new kind of entry, so that replicas of both versions still
+// agree.
 package rules

@@ -34,8 +34,8 @@ type Entry struct {
 	// Time is the leader's clock when it proposed the entry, in nanoseconds since 1970.
 	Time   int64
 	Writes []Write
-	// ByUser means that if there are too many keys to remember, the user with the most keys loses
-	// one.
+	// ByUser means that the user with the most keys loses one if there are too many keys to
+	// remember.
 	ByUser bool
 	// TableID is the table of a kindDropTable.
 	TableID uint64
@@ -45,7 +45,7 @@ type Entry struct {
 	Cutoffs []Cutoff
 }
 
-// Cutoff says that rows of a table with a time before Before have expired.
+// Cutoff records that rows of a table with a time before Before have expired.
 type Cutoff struct {
 	TableID uint64
 	Before  int64
@@ -124,7 +124,8 @@ func appendParts(dst []byte, parts [][]byte) []byte {
 	return dst
 }
 
-// entryCRC covers the entry except itself and the batches, which have their own checksums.
+// entryCRC returns the checksum of the entry, without the checksum itself and the batches, which
+// have their own checksums.
 func entryCRC(b []byte, meta int) uint32 {
 	return crc32.Update(crc32.Checksum(b[:4], crcTable), crcTable, b[8:EntryHead+meta])
 }

@@ -9,14 +9,15 @@ import (
 	"cordwood/shard/manifest"
 )
 
-// Batches of requests with an idempotency key have the hash of this key as their id, instead of a
-// session and a number that a router was given. So a repetition of the request has the same ids,
-// whichever router receives it. column.KeyedSession recognises these ids.
+// The id of a batch of a request with an idempotency key is a hash of this key, instead of a
+// session and a number that were assigned to a router. So a repetition of the request has the same
+// ids, whichever router receives it. column.KeyedSession recognises these ids.
 const (
-	// KeyTTL is how long, by the replicated clock, such a batch is remembered. maxKeys is how many
-	// are remembered. If there are more, one is forgotten: the oldest of the user with the most, so
-	// that no user shortens the time of others' keys; after an entry without users, the oldest of
-	// all. Both are part of the replicated rules, so a change needs a new kind of entry.
+	// KeyTTL is how long, by the replicated clock, such a batch is remembered. maxKeys is the
+	// maximum number of remembered batches. If there are more, one is forgotten: the oldest of the
+	// user with the most, so that no user shortens the time of others' keys; after an entry without
+	// users, the oldest of all. Both constants are part of the replicated rules, so changing one
+	// needs a new kind of entry.
 	KeyTTL  = 15 * time.Minute
 	maxKeys = 200_000
 )
@@ -40,7 +41,8 @@ type keyWindow struct {
 	// bodies has, for each session in ids, the hash of the body in its newest batch.
 	bodies map[uint64]uint32
 	// keys are linked in the order in which they were appended, in one list of all and one list for
-	// each user. Their times ascend, because the clock never goes back. free are the unused slots.
+	// each user. Their times ascend, because the clock never goes back. free lists the unused
+	// slots.
 	keys        []linkedKey
 	free        []int32
 	first, last int32
@@ -57,7 +59,7 @@ type linkedKey struct {
 
 const none = -1
 
-// userKeys are the batches of the users with one hash.
+// userKeys is the batches of the users with one hash.
 type userKeys struct {
 	user        uint16
 	first, last int32
@@ -83,8 +85,8 @@ func (w *keyWindow) has(id BatchID) bool {
 }
 
 // reused reports whether the request's key was used with another body or with other parameters. It
-// cannot tell for batches of older routers, which do not include the body in ids and have a session
-// for each id.
+// returns false for batches of older routers, whose ids do not depend on the body and which have a
+// session for each id.
 func (w *keyWindow) reused(id BatchID) bool {
 	body, ok := w.bodies[id.Session]
 	return ok && body != column.KeyedBody(id.Seq)
@@ -176,7 +178,7 @@ func (w *keyWindow) forget(u *userKeys) {
 	delete(w.users, u.user)
 }
 
-// stored returns the window in the form of the manifest.
+// stored returns the window as it is stored in the manifest.
 func (w *keyWindow) stored() []manifest.Key {
 	out := make([]manifest.Key, 0, w.len())
 	for at := w.first; at != none; at = w.keys[at].after {

@@ -24,7 +24,7 @@ func TestKeysLast(t *testing.T) {
 		after, want time.Duration
 	}{{time.Minute, KeyTTL}, {2 * time.Minute, KeyTTL - time.Minute}, {time.Minute + KeyTTL, 0}, {time.Hour, 0}} {
 		if d := st.KeysLast(began + int64(c.after)); d != c.want {
-			t.Errorf("%s after the beginning: %s, want %s", c.after, d, c.want)
+			t.Errorf("%s after the start: %s, want %s", c.after, d, c.want)
 		}
 	}
 }

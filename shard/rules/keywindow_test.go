@@ -14,8 +14,8 @@ import (
 	"cordwood/shard/manifest"
 )
 
-// TestKeyWindowModel compares the window with a map, also after a round trip through the manifest's
-// form.
+// TestKeyWindowModel compares the window with a map, also after storing it in the manifest and
+// loading it.
 func TestKeyWindowModel(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
@@ -56,12 +56,12 @@ func TestKeysAreBounded(t *testing.T) {
 		t.Errorf("%d keys, %d ids, or not the oldest were forgotten", w.len(), len(w.ids))
 	}
 	if cap(w.keys) > 2*maxKeys || cap(w.free) > 2*maxKeys {
-		t.Errorf("there are places for %d, of which %d are free", cap(w.keys), cap(w.free))
+		t.Errorf("there are slots for %d, of which %d are free", cap(w.keys), cap(w.free))
 	}
 }
 
-// TestKeysOfUsers has one user send 300 requests with a key a second, and other users few. No other
-// user's keys may be forgotten early.
+// TestKeysOfUsers lets one user send 300 requests with a key a second, and other users few. No
+// other user's keys may be forgotten early.
 func TestKeysOfUsers(t *testing.T) {
 	t.Parallel()
 	for _, byUser := range []bool{true, false} {
@@ -94,8 +94,8 @@ func TestKeysOfUsers(t *testing.T) {
 	}
 }
 
-// TestKeysOfUsersModel compares the window with a list, also after a round trip through the
-// manifest's form.
+// TestKeysOfUsersModel compares the window with a list, also after storing it in the manifest and
+// loading it.
 func TestKeysOfUsersModel(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()

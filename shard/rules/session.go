@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// sessionWindow is how many sequence numbers before its highest one a session remembers. It is
-	// part of the replicated state: a change needs a new entry version.
+	// sessionWindow is the number of sequence numbers that a session remembers, counted back from
+	// its highest one. It is part of the replicated state: changing it needs a new entry version.
 	sessionWindow = 1024
 	// sessionTTL is how long, by the replicated clock, a session lives after its last append.
 	// sweepEvery is how often dead sessions are removed.
@@ -73,7 +73,8 @@ func (s *session) shift(n uint64) {
 	}
 }
 
-// StoredSessions returns the sessions in the form of the manifest, in ascending order of ids.
+// StoredSessions returns the sessions as they are stored in the manifest, in ascending order of
+// ids.
 func (st *State) StoredSessions() []manifest.Session {
 	out := make([]manifest.Session, 0, len(st.sessions)+len(st.unlogged))
 	for unlogged, sessions := range map[bool]map[uint64]*session{false: st.sessions, true: st.unlogged} {
@@ -158,11 +159,12 @@ func (st *State) HasKey(session, seq uint64) bool { return st.keys.has(BatchID{s
 // parameters.
 func (st *State) KeyReused(h *column.Header) bool { return st.keys.reused(IDOf(h)) }
 
-// ShareKeys sets whether the keys of the user with the most of them are forgotten first.
+// ShareKeys sets the rule by which keys are forgotten: if byUser is set, the user with the most
+// keys loses one.
 func (st *State) ShareKeys(byUser bool) { st.keys.byUser = byUser }
 
-// KeysShared reports whether they are.
+// KeysShared returns the rule that ShareKeys set.
 func (st *State) KeysShared() bool { return st.keys.byUser }
 
-// StoredKeys returns the remembered keys in the form of the manifest, the oldest first.
+// StoredKeys returns the remembered keys as they are stored in the manifest, the oldest first.
 func (st *State) StoredKeys() []manifest.Key { return st.keys.stored() }

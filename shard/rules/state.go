@@ -8,8 +8,8 @@ import (
 	"cordwood/shard/segment"
 )
 
-// State is what all replicas of the shard agree on, besides the rows. Only Apply changes it, and
-// the changes depend only on entries.
+// State is what all replicas of the shard agree on, except the rows. Only Apply changes it, and the
+// changes depend only on entries.
 type State struct {
 	ShardID uint32
 	// Clock is the highest leader's time in an entry. It never goes back.
@@ -23,8 +23,8 @@ type State struct {
 	sessions map[uint64]*session
 	// keys are the batches of requests with a key.
 	keys *keyWindow
-	// unlogged are the sessions of batches that did not go through the log. This is the only field
-	// that belongs to this replica alone: Apply ignores it.
+	// unlogged holds the sessions of batches that did not go through the log. This is the only
+	// field that belongs to this replica alone: Apply ignores it.
 	unlogged map[uint64]*session
 	// dirty are the tables whose definitions changed since the last freeze.
 	dirty map[uint64]struct{}
@@ -91,7 +91,7 @@ func (st *State) Tick(now int64) {
 	}
 }
 
-// Define takes over a definition if it is newer than the known one.
+// Define adopts a definition if it is newer than the known one.
 func (st *State) Define(d *Definition) {
 	if _, gone := st.Dropped[d.ID]; gone {
 		return
@@ -116,8 +116,8 @@ func (st *State) Drop(id uint64) {
 	st.drops = append(st.drops, manifest.Tombstone{TableID: id, At: st.Clock})
 }
 
-// Expire records that rows of a table have expired, and reports whether that changes anything:
-// cutoffs do not go back.
+// Expire records that rows of a table have expired, and reports whether that changes anything. A
+// cutoff never decreases.
 func (st *State) Expire(c Cutoff, order uint64) bool {
 	if st.Tables[c.TableID] == nil || c.Before <= st.Expired[c.TableID].Before && st.Expired[c.TableID].Order > 0 {
 		return false

@@ -20,8 +20,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestSessionModel compares sessions with a set, also after a round trip through the manifest's
-// form.
+// TestSessionModel compares sessions with a set, also after storing them in the manifest and
+// loading them.
 func TestSessionModel(t *testing.T) {
 	t.Parallel()
 	seed := rand.Uint64()
@@ -113,7 +113,7 @@ func TestDefine(t *testing.T) {
 		st.Define(d)
 		_, dirty := st.dirty[1]
 		if got := st.Tables[1] == d; got != s.want || dirty != s.want {
-			t.Errorf("step %d: taken over %t, dirty %t, want %t", i, got, dirty, s.want)
+			t.Errorf("step %d: adopted %t, dirty %t, want %t", i, got, dirty, s.want)
 		}
 	}
 	st.Drop(1)
@@ -146,7 +146,7 @@ func goldenEntries(t testing.TB) map[string]*Entry {
 	}
 }
 
-// TestGoldenEntries reads entries of every released version and of an imagined future one.
+// TestGoldenEntries reads entries of every released version and of an imagined future version.
 func TestGoldenEntries(t *testing.T) {
 	t.Parallel()
 	for name, e := range goldenEntries(t) {
@@ -219,7 +219,7 @@ func TestInspectEntry(t *testing.T) {
 		}
 	}
 	if err := InspectEntry(&out, []byte("junk")); err == nil {
-		t.Error("junk is printed")
+		t.Error("malformed data is printed")
 	}
 }
 
@@ -228,7 +228,7 @@ func FuzzDecodeEntry(f *testing.F) {
 		f.Add(AppendEntry(nil, e))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		// The checksum is made right, so that the fuzzer gets past it.
+		// The checksum is corrected, so that the fuzzer gets past it.
 		if meta := len(data) - EntryHead; meta >= 0 && data[0] == entryVersion {
 			m := min(meta, int(uint(data[16])|uint(data[17])<<8))
 			data[16], data[17], data[18], data[19] = byte(m), byte(m>>8), 0, 0

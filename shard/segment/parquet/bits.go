@@ -79,8 +79,8 @@ func unpack[T uint32 | uint64](dst []T, src []byte, width uint) {
 	}
 }
 
-// bitmapRun returns how many of the rows from on have the same bit as the row from,
-// up to the row to.
+// bitmapRun returns the number of consecutive rows, beginning with row from and ending before row
+// to, that have the same bit as row from.
 func bitmapRun(bitmap []uint64, from, to int) int {
 	flip := -(bitmap[from>>6] >> (from & 63) & 1) // all ones if the bit is set
 	for at := from; at < to; {
@@ -93,7 +93,7 @@ func bitmapRun(bitmap []uint64, from, to int) int {
 	return to - from
 }
 
-// bitmapOnes counts the set bits of the rows from from to before to.
+// bitmapOnes counts the set bits of the rows [from, to).
 func bitmapOnes(bitmap []uint64, from, to int) int {
 	n := 0
 	for at := from; at < to; {

@@ -12,8 +12,8 @@ import (
 type bounds struct {
 	kind     format.Type
 	unsigned bool
-	// none means that there is no value. barred means that a value prevents bounds: a byte string
-	// that is too long, or a NaN, which has no place in the order.
+	// none means that there is no value. barred means that the values have no usable bounds: a byte
+	// string is too long, or a number is NaN, which has no place in the order.
 	none, barred bool
 	lo, hi       uint64 // of numbers, mapped so that they compare as unsigned numbers
 	min, max     []byte // of byte strings
@@ -87,7 +87,7 @@ func (b *bounds) number(v uint64) {
 	b.lo, b.hi = min(b.lo, v), max(b.hi, v)
 }
 
-// bytes adds byte strings first up to last.
+// bytes adds the byte strings first to last-1.
 func (b *bounds) bytes(data []byte, ends []uint32, first, last int) {
 	if first == last || b.barred {
 		return

@@ -18,24 +18,24 @@ type Cache struct {
 
 	hits, misses, evictions atomic.Int64
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	pages *lru.Cache[pageKey, *loadedPage]
-	// seen are pages that were read once; a page that is read again is cached. So a scan evicts
+	// seen holds pages that were read once; a page that is read again is cached. So a scan evicts
 	// nothing, and needs no memory.
 	seen [seenPages]pageKey
 }
 
 const (
-	// seenPages is how many pages are remembered in seen, by hash.
+	// seenPages is the number of pages in seen, which is indexed by hash.
 	seenPages = 8192
-	// pageShare is the maximum part of the limit for one page.
+	// A page may take at most 1/pageShare of the limit.
 	pageShare = 8
-	// pageOverhead is approximately the memory of an entry besides the page's bytes.
+	// pageOverhead is the approximate memory of an entry in addition to the page's bytes.
 	pageOverhead = 512
 )
 
-// pageKey identifies a page by the number of its file and its offset. For hashes and notes it has
-// the offset of the chunk.
+// pageKey identifies a page by the number of its file and its offset. The key of hashes and notes
+// has the offset of the chunk.
 type pageKey struct {
 	file   uint64
 	offset int64
@@ -84,10 +84,10 @@ func NewCache(limit int) *Cache {
 var files atomic.Uint64
 
 // NewFile returns a number for a file whose pages are to be cached. A file that is opened again may
-// get another number. Its old entries are then not found any more, and are removed with time.
+// get another number. Its old entries are then no longer found, and are evicted in time.
 func NewFile() uint64 { return files.Add(1) }
 
-// CacheStats has the counters of a Cache, and its size in bytes.
+// CacheStats holds the counters of a Cache, and its size in bytes.
 type CacheStats struct{ Hits, Misses, Evictions, Bytes int64 }
 
 // Stats returns the counters of c.
@@ -101,8 +101,8 @@ func (c *Cache) Stats() CacheStats {
 	return CacheStats{c.hits.Load(), c.misses.Load(), c.evictions.Load(), size}
 }
 
-// get returns a page. If it is not cached, get returns nil, and keep says whether it should be
-// cached.
+// get returns a page. If the page is not cached, get returns nil, and keep reports whether it
+// should be cached.
 func (c *Cache) get(key pageKey) (p *loadedPage, keep bool) {
 	if c == nil {
 		return nil, false
@@ -151,7 +151,7 @@ func (c *Cache) Hashes(file uint64, chunk int64) []uint32 {
 }
 
 // KeepHashes stores hashes of the values of a chunk, which belong to c from now on. With them a
-// value is looked up without reading pages that do not have it.
+// value is looked up without reading pages that do not contain it.
 func (c *Cache) KeepHashes(file uint64, chunk int64, hashes []uint32) {
 	if c != nil {
 		c.put(&loadedPage{key: pageKey{file: file, offset: chunk, kind: keptHashes}, hashes: hashes})

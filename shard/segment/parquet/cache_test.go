@@ -67,8 +67,8 @@ func texts(v *Values) (out []string) {
 	return out
 }
 
-// TestCache reads pages of all encodings of texts repeatedly. From the third time on the file is
-// not read, and the result is the same.
+// TestCache reads pages of all encodings of texts repeatedly. From the third time on, nothing is
+// read from the file, and the result is the same.
 func TestCache(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	repeating := &Values{Rows: 50_000, Dict: true, Data: []byte("onetwothree"), Ends: []uint32{3, 6, 11}}
@@ -103,7 +103,7 @@ func TestCache(t *testing.T) {
 				if got := texts(v); round == 0 {
 					first = append(first, got)
 				} else if !slices.Equal(got, first[i]) {
-					t.Fatalf("%s, round %d, page %d: other texts than at first", name, round, i)
+					t.Fatalf("%s, round %d, page %d: the texts differ from the first round", name, round, i)
 				}
 			}
 			if read := f.reads - before; (read == 0) != (round >= 2) {
@@ -116,13 +116,13 @@ func TestCache(t *testing.T) {
 		}
 		// Pages of another file at the same offsets are different pages.
 		if p, _ := c.get(pageKey{file: NewFile(), offset: pages[0].Offset}); p != nil {
-			t.Errorf("%s: a page of a file that was not read", name)
+			t.Errorf("%s: got a page of a file that was not read", name)
 		}
 	}
 }
 
-// TestCacheBound puts more into a cache than fits. It must stay within its limit and keep what is
-// used. Pages that are too large, or were read only once, must not be cached.
+// TestCacheBound puts more into a cache than fits. The cache must stay within its limit and keep
+// the pages in use. Pages that are too large, or were read only once, must not be cached.
 func TestCacheBound(t *testing.T) {
 	const limit = 1 << 20
 	c := NewCache(limit)
@@ -151,10 +151,10 @@ func TestCacheBound(t *testing.T) {
 		t.Error("a page of an eighth of the limit was kept")
 	}
 	if _, keep := c.get(pageKey{file: 3, offset: 0}); keep {
-		t.Error("a page that is read for the first time is to be kept")
+		t.Error("a page is cached when it is read for the first time")
 	}
 	if _, keep := c.get(pageKey{file: 3, offset: 0}); !keep {
-		t.Error("a page that is read for the second time is not to be kept")
+		t.Error("a page is not cached when it is read for the second time")
 	}
 }
 

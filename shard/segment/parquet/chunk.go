@@ -66,7 +66,7 @@ func (k *chunk) write() (format.ColumnMetaData, error) {
 	k.md.Statistics.NullCount = int64(k.v.Rows - used)
 	k.md.Statistics.MinValue, k.md.Statistics.MaxValue = k.stats.encoded()
 	if k.stats.none && used > 0 || k.encoding == format.RLEDictionary && len(k.index.pages.PageLocations) > 1 {
-		// Either there are no bounds, or they are the bounds of all values and belong to the chunk.
+		// Either the values have no bounds, or the bounds of the chunk cover all values.
 		k.index.bounds = nil
 	} else {
 		k.index.bounds.BoundaryOrder = k.stats.order()
@@ -76,8 +76,8 @@ func (k *chunk) write() (format.ColumnMetaData, error) {
 	return k.md, nil
 }
 
-// pageEnd returns the row before which a page ends that begins with row from, and its number of
-// values. used is the number of values before the page.
+// pageEnd returns the end of the page that begins with row from: the row after its last one, and
+// its number of values. used is the number of values before the page.
 func (k *chunk) pageEnd(from, used int) (to, values int) {
 	v := k.v
 	rows := pageRows
@@ -115,7 +115,7 @@ func (k *chunk) pageEnd(from, used int) (to, values int) {
 	return to, k.valid(from, to)
 }
 
-// valid counts the values of the rows from from to before to.
+// valid counts the values of the rows [from, to).
 func (k *chunk) valid(from, to int) int {
 	if k.v.Valid == nil {
 		return to - from
@@ -147,7 +147,7 @@ func (k *chunk) dictionaryPage() error {
 	return err
 }
 
-// dataPage writes the rows from from to before to, which have the values first to last-1.
+// dataPage writes the rows [from, to), which have the values first to last-1.
 func (k *chunk) dataPage(from, to, first, last int) error {
 	body := k.w.body[:0]
 	if !k.c.required() {
@@ -186,7 +186,7 @@ func (k *chunk) dataPage(from, to, first, last int) error {
 // page records the bounds of a page.
 func (k *chunk) page(from, to, first, last int) {
 	if k.encoding == format.RLEDictionary && from > 0 {
-		return // its values are among the values of the first page
+		return // the values of this page are among those of the first page
 	}
 	x := k.index.bounds
 	x.NullCounts = append(x.NullCounts, int64(to-from-(last-first)))
@@ -211,8 +211,8 @@ func (k *chunk) page(from, to, first, last int) {
 const (
 	minIdentifier = 6
 	maxIdentifier = 64
-	// identifierSample is how many neighbouring values are compared to find out whether values
-	// ascend.
+	// identifierSample is the number of neighbouring values that are compared to find out whether
+	// values ascend.
 	identifierSample = 256
 )
 

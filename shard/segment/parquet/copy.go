@@ -13,8 +13,8 @@ type Source struct {
 	Chunk *format.ColumnChunk
 }
 
-// Whole reports whether CopyColumn can copy the chunk. In files of earlier versions the place of
-// its parts may be unknown.
+// Whole reports whether CopyColumn can copy the chunk. Files of earlier versions may lack the
+// offsets of its parts.
 func (s Source) Whole() bool {
 	md := &s.Chunk.MetaData
 	return s.Chunk.OffsetIndexLength > 0 && md.TotalCompressedSize > 0 &&
@@ -23,7 +23,7 @@ func (s Source) Whole() bool {
 
 // CopyColumn copies a chunk of another file as the next column of the row group: its pages, index
 // and bloom filter. The other file's column must have the same type and must also be required or
-// optional; its bytes must have been checked.
+// optional. The caller must have checked its bytes.
 func (w *Writer) CopyColumn(s Source) error {
 	g := &w.groups[len(w.groups)-1]
 	c := &w.columns[len(g.Columns)]

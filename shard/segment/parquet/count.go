@@ -9,11 +9,11 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// ErrNoDictionary is the error for a chunk with a page that does not have codes of a dictionary.
+// ErrNoDictionary is the error for a chunk with values that are not codes of a dictionary.
 var ErrNoDictionary = errors.New("not all values are codes of a sufficiently small dictionary")
 
-// Entries returns how many entries the dictionary of a chunk has. It fails with ErrNoDictionary if there is none.
-// Nothing else is read by c.
+// Entries returns the number of entries of a chunk's dictionary. It fails with ErrNoDictionary if
+// there is none. c must not be used for anything else.
 func (c *ChunkReader) Entries() (int, error) {
 	if o := c.md.DictionaryPageOffset; o <= 0 || o >= c.md.DataPageOffset {
 		return 0, ErrNoDictionary

@@ -19,8 +19,8 @@ type decoder struct {
 	spans []Span
 }
 
-// wanted returns the range of n values from the first wanted one to after the last. few means that
-// most values in the range are not wanted.
+// wanted returns the range of n values from the first wanted one to the end of the last wanted one.
+// few reports that most values in the range are not wanted.
 func (d *decoder) wanted(n int) (from, to int, few bool) {
 	if len(d.spans) == 0 {
 		return 0, n, false
@@ -80,7 +80,7 @@ func room[T any](mem *[]T, n int) []T {
 	return *mem
 }
 
-// plain decodes values that lie as they are.
+// plain decodes values that are stored without an encoding.
 func (d *decoder) plain(v *Values, src []byte, n int) error {
 	size := 0
 	switch d.kind {
@@ -121,7 +121,7 @@ func (d *decoder) plain(v *Values, src []byte, n int) error {
 	return nil
 }
 
-// plainBytes decodes byte strings with their lengths before them.
+// plainBytes decodes byte strings, each after its length.
 func (d *decoder) plainBytes(v *Values, src []byte, n int) error {
 	if n > len(src)/4 {
 		return fmt.Errorf("%d byte strings in %d bytes", n, len(src))

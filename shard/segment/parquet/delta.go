@@ -6,7 +6,7 @@ import (
 	"math/bits"
 )
 
-// DELTA_BINARY_PACKED: blocks of differences, minus the smallest difference of the block.
+// DELTA_BINARY_PACKED stores blocks of differences, minus the smallest difference of the block.
 
 const (
 	blockValues = 128
@@ -60,7 +60,7 @@ func appendDelta[T integer](dst []byte, values []T) []byte {
 	return dst
 }
 
-// unsigned returns the bits of v, as many as its type has.
+// unsigned returns the bits of v.
 func unsigned[T integer](v T) uint64 {
 	switch v := any(v).(type) {
 	case int32:
@@ -77,8 +77,8 @@ func decodeDelta[T integer](dst []T, src []byte) ([]byte, error) {
 	return decodeDeltaPart(dst, len(dst), src)
 }
 
-// decodeDeltaPart does what decodeDelta does, for the first wanted numbers. The others may be
-// wrong.
+// decodeDeltaPart does what decodeDelta does, for the first wanted numbers. The other numbers may
+// be wrong.
 func decodeDeltaPart[T integer](dst []T, wanted int, src []byte) ([]byte, error) {
 	var head [3]uint64
 	for i := range head {

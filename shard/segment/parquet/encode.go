@@ -45,7 +45,7 @@ func (k *chunk) bytes() int {
 	return 8
 }
 
-// appendPlain appends numbers as they are.
+// appendPlain appends numbers without an encoding.
 func (k *chunk) appendPlain(dst []byte, numbers []uint64) []byte {
 	if k.c.kind() == format.Boolean {
 		return appendPacked(dst, numbers, 1)

@@ -5,15 +5,15 @@ import (
 	"fmt"
 )
 
-// The hybrid of run-length encoding and bit packing that Parquet uses for levels and dictionary
-// codes: runs of one value, and groups of eight packed values.
+// This file implements the hybrid of run-length encoding and bit packing that Parquet uses for
+// levels and dictionary codes: runs of one value, and groups of eight packed values.
 
 // minRun is the minimum number of equal values for a run.
 const minRun = 16
 
 // appendHybrid appends codes of width bits.
 func appendHybrid(dst []byte, codes []uint32, width uint) []byte {
-	literal := 0 // where the values start that are not written yet
+	literal := 0 // the start of the values that are not written yet
 	// A long enough run covers a multiple of eight and the next value.
 	for i := 0; i+8 < len(codes); {
 		v := codes[i]
@@ -28,7 +28,7 @@ func appendHybrid(dst []byte, codes []uint32, width uint) []byte {
 		for end < len(codes) && codes[end] == v {
 			end++
 		}
-		// Packed values come in groups of eight; the run gives the missing ones.
+		// Packed values are written in groups of eight; take the missing ones from the run.
 		start += -(start - literal) & 7
 		if end-start < minRun {
 			i += 8
@@ -71,9 +71,9 @@ func appendGroups(dst []byte, codes []uint32, width uint) []byte {
 // minLevelRun is the minimum number of rows for a run of levels.
 const minLevelRun = 128
 
-// appendLevels appends the definition levels of the rows from from to before to: 1 for rows with a
-// value. A nil bitmap means that all have one. The levels are the bits of the bitmap, so nothing
-// has to be packed.
+// appendLevels appends the definition levels of the rows [from, to): 1 for rows with a value. A nil
+// bitmap means that all rows have one. The levels are the bits of the bitmap, so nothing has to be
+// packed.
 func appendLevels(dst []byte, bitmap []uint64, from, to int) []byte {
 	if bitmap == nil {
 		return appendRun(dst, to-from, 1, 1)
@@ -117,7 +117,7 @@ func appendLevelGroups(dst []byte, bitmap []uint64, from, to int) []byte {
 }
 
 // decodeHybridPart does what decodeHybrid does, for the values after the first skip, a multiple of
-// eight. Earlier values stay unchanged, unless a run of them begins there.
+// eight. Earlier values stay unchanged, unless they belong to a run that reaches beyond them.
 func decodeHybridPart(dst []uint32, skip int, src []byte, width uint) error {
 	if width > 32 {
 		return fmt.Errorf("values of %d bits, at most 32 are possible", width)
@@ -141,7 +141,8 @@ func decodeHybridPart(dst []uint32, skip int, src []byte, width uint) error {
 		groups := min(head>>1, uint64(skip/8))
 		bytes := int(groups) * int(width)
 		if groups < head>>1 {
-			// The run continues after the skipped values. Its rest is a run by itself.
+			// The run continues after the skipped values. Its remainder is decoded as a run by
+			// itself.
 			if uint64(len(src)-size) < uint64(bytes) {
 				return fmt.Errorf("%d packed groups of %d bits: got %d bytes", groups, width, len(src)-size)
 			}
@@ -167,8 +168,8 @@ func decodeHybridPart(dst []uint32, skip int, src []byte, width uint) error {
 	return err
 }
 
-// decodeHybridSpans does what decodeHybrid does, for the values in some spans, which must ascend
-// and end within dst. All others stay unchanged.
+// decodeHybridSpans does what decodeHybrid does, for the values in spans, which must ascend and end
+// within dst. All others stay unchanged.
 func decodeHybridSpans(dst []uint32, spans []Span, src []byte, width uint) error {
 	if width > 32 {
 		return fmt.Errorf("values of %d bits, at most 32 are possible", width)

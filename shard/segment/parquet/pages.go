@@ -9,18 +9,18 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 )
 
-// Page is the place of a data page of a chunk.
+// Page is the position of a data page of a chunk.
 type Page struct {
 	Offset int64
 	// Bytes is the size of the page including its header, according to the index, which may be
 	// wrong.
 	Bytes int64
-	// First is its first row, counted from the start of the row group. Rows is the number of its
-	// rows.
+	// First is the page's first row, counted from the start of the row group. Rows is the number of
+	// its rows.
 	First, Rows int
 }
 
-// ReadPages reads the offset index of a chunk of rows rows, which is at the offsets from to to in
+// ReadPages reads the offset index of a chunk of rows rows, which has the offsets [from, end) in
 // the file.
 func ReadPages(r io.ReaderAt, from, end int64, rows int64) ([]Page, error) {
 	var index format.OffsetIndex
@@ -52,9 +52,9 @@ func ReadPages(r io.ReaderAt, from, end int64, rows int64) ([]Page, error) {
 	return pages, nil
 }
 
-// ReadBounds reads the column index of a chunk of 64-bit numbers, which is at the offsets from to
-// to in the file: the smallest and the largest value of each page. It returns nil if not all pages
-// have them.
+// ReadBounds reads the column index of a chunk of 64-bit numbers, which has the offsets [from, end)
+// in the file: the smallest and the largest value of each page. It returns nil if not all pages
+// have bounds.
 func ReadBounds(r io.ReaderAt, from, end int64) (bounds [][2]int64, err error) {
 	var index format.ColumnIndex
 	if err := readThrift(r, from, end, "column index", &index); err != nil {
@@ -91,11 +91,11 @@ func readThrift(r io.ReaderAt, from, end int64, part string, v any) error {
 	return nil
 }
 
-// Span is a range of rows of a page, from From to before To.
+// Span is the rows [From, To) of a page.
 type Span struct{ From, To int }
 
 // Page returns the values of one data page, which are valid until the next call. Next must not be
-// called afterwards. Spans, if given, are the wanted rows in ascending order: the values of other
+// called afterwards. Spans, if given, are the wanted rows in ascending order. The values of other
 // rows may be wrong or missing.
 func (c *ChunkReader) Page(p Page, spans []Span) (*Values, error) {
 	c.spans = spans

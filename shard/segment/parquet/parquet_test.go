@@ -27,7 +27,7 @@ func TestPacked(t *testing.T) {
 			got := make([]uint64, n)
 			unpack(got, padded(slices.Clone(b)), width)
 			if !slices.Equal(got, values) {
-				t.Fatalf("%d values of %d bits come back as others", n, width)
+				t.Fatalf("%d values of %d bits differ after decoding", n, width)
 			}
 		}
 	}
@@ -139,7 +139,7 @@ func textsOf(n int, f func(i int) string) *Values {
 	return v
 }
 
-// TestPlan has a column for each encoding.
+// TestPlan checks a column for each encoding.
 func TestPlan(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 5))
 	repeated := textsOf(2, func(i int) string { return fmt.Sprint(i) })

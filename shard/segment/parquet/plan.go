@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	// sampleValues is how many values of a column of numbers decide whether to try a dictionary.
+	// sampleValues is the number of values of a column of numbers that decide whether to try a
+	// dictionary.
 	sampleValues = 1024
 	// minDictValues is the minimum number of values for a dictionary.
 	minDictValues = 16
@@ -89,7 +90,7 @@ func deltaBytes(numbers []uint64) int {
 	return int(int64(size) * int64(len(numbers)) / int64(max(sampled, 1)))
 }
 
-// signed returns the same numbers as signed numbers.
+// signed returns the numbers as signed numbers.
 func signed(numbers []uint64) []int64 {
 	return unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(numbers))), len(numbers))
 }
@@ -132,9 +133,9 @@ func (d *numberDict) code(v uint64) uint32 {
 	}
 }
 
-// worth reports, from a sample, whether numbers repeat enough to try a dictionary. It also does for
-// floats with few decimal places: few of a sample are equal, but without a dictionary they take
-// much space.
+// worth reports, from a sample, whether numbers repeat enough to try a dictionary. It also returns
+// true for floats with few decimal places: few values of a sample are equal, but without a
+// dictionary they take much space.
 func (d *numberDict) worth(numbers []uint64, float bool) bool {
 	d.reset(sampleValues)
 	n := 0
@@ -155,7 +156,7 @@ func (d *numberDict) encode(codes []uint32, numbers []uint64, limit int) ([]uint
 	codes = slices.Grow(codes, len(numbers))[:len(numbers)]
 	mask := uint64(len(d.slots) - 1)
 	for i, v := range numbers {
-		// Almost all are found in their first slot.
+		// Almost all entries are found in their first slot.
 		if s := d.slots[slotOf(v)&mask]; s != 0 && d.values[s-1] == v {
 			codes[i] = s - 1
 			continue

@@ -21,7 +21,7 @@ type ErrCorrupt struct {
 	Want, Got string
 }
 
-// Error names the part, what was expected and what was found.
+// Error returns the part, the offset, the expected and the actual content.
 func (e *ErrCorrupt) Error() string {
 	return fmt.Sprintf("%s at offset %d: want %s, got %s", e.Part, e.Offset, e.Want, e.Got)
 }
@@ -66,23 +66,23 @@ type ChunkReader struct {
 	optional bool
 
 	at, end int64
-	rows    int64 // rows that are still to come
+	rows    int64 // remaining rows
 	packed  []byte
 	plain   []byte // a decompressed page
 	page    Values
-	// window has bytes of the file, starting at an offset, that were read at once.
+	// window holds bytes of the file that were read at once, starting at an offset.
 	window    []byte
 	windowAt  int64
 	spans     []Span  // the wanted rows of the page; nil means all
 	dict      *Values // dictionary of byte strings; its Codes are not used
 	dictPlain []byte  // the dictionary's page, decompressed
 	levels    []uint64
-	// mem is memory for decoded pages, dictMem for the dictionary.
+	// mem is the memory of decoded pages, dictMem of the dictionary.
 	mem, dictMem memory
-	// cache, which may be nil, has pages of the file with the number file.
+	// cache, which may be nil, holds pages of the file with the number file.
 	cache  *Cache
 	file   uint64
-	loaded loadedPage // the last page that did not come from the cache
+	loaded loadedPage // the last page that was not in the cache
 }
 
 // memory is reused for one page after another.
@@ -124,8 +124,8 @@ func (c *ChunkReader) Cached(cache *Cache, file uint64) { c.cache, c.file = cach
 
 // Next returns the values of the next page, which are valid until the next call. After the last
 // page it returns io.EOF. For byte strings with a dictionary, Data and Ends are the same for all
-// pages of the chunk, and not all entries need be used. Numbers with a dictionary are returned as
-// numbers. The caller must not change the values, since they may be cached.
+// pages of the chunk, and some entries may be unused. Numbers with a dictionary are returned as
+// numbers. The caller must not change the values, because they may be cached.
 func (c *ChunkReader) Next() (*Values, error) {
 	for c.rows > 0 {
 		p, err := c.load(0)
@@ -152,8 +152,9 @@ func badPage(offset int64, err error) error {
 	return &ErrCorrupt{Offset: offset, Part: "page", Want: "what a writer of segments writes", Got: err.Error()}
 }
 
-// load reads the page at c.at and moves after it. size is its approximate size including the
-// header, or 0. If it is a dictionary, load decodes it and makes it the dictionary of the chunk.
+// load reads the page at c.at and moves after it. size is the approximate size of the page
+// including the header, or 0. If the page is a dictionary, load decodes it and makes it the
+// dictionary of the chunk.
 func (c *ChunkReader) load(size int64) (*loadedPage, error) {
 	key := pageKey{file: c.file, offset: c.at}
 	cached, keep := c.cache.get(key)
@@ -213,7 +214,8 @@ func (c *ChunkReader) ahead(at, n int64) error {
 	return nil
 }
 
-// seen returns the bytes that ahead read, starting at at. It returns nil if at is not among them.
+// seen returns the bytes from offset at on that ahead has read, or nil if ahead has not read that
+// offset.
 func (c *ChunkReader) seen(at int64) []byte {
 	if at < c.windowAt || at >= c.windowAt+int64(len(c.window)) {
 		return nil
@@ -288,7 +290,7 @@ func (c *ChunkReader) body(start int64, h *format.PageHeader, dst []byte) ([]byt
 	return body, nil
 }
 
-// Reuse takes over the memory of a reader that is no longer used, unless it is large.
+// Reuse takes the memory of a reader that is no longer used, unless it is large.
 func (c *ChunkReader) Reuse(old *ChunkReader) {
 	if cap(old.packed)+cap(old.plain)+cap(old.dictPlain)+old.mem.size()+old.dictMem.size() > maxPageScratch {
 		return
@@ -314,12 +316,12 @@ func (c *ChunkReader) dictionary(h format.DictionaryPageHeader, body []byte) err
 	return nil
 }
 
-// maxPageRows is the maximum number of rows of a page that is read. No writer of segments has ever
-// written half as many.
+// maxPageRows is the maximum number of rows of a page that is read. Every writer of segments so far
+// has used less than half of it.
 const maxPageRows = 1 << 20
 
-// pageLevels reads into c.levels which rows of a page have a value. It returns how many have one,
-// and the rest of the page.
+// pageLevels reads into c.levels which rows of a page have a value. It returns the number of these
+// rows, and the rest of the page.
 func (c *ChunkReader) pageLevels(h *format.DataPageHeader, body []byte) (values int, rest []byte, err error) {
 	rows := int64(h.NumValues)
 	if rows <= 0 || rows > c.rows || rows > maxPageRows {

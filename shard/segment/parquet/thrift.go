@@ -72,7 +72,7 @@ func (s *scanner) skip(n uint64) error {
 // value skips a value.
 func (s *scanner) value(typ byte, depth int) error {
 	if depth == 0 {
-		return fmt.Errorf("more than %d structures within one another", maxThriftDepth)
+		return fmt.Errorf("structures are nested more than %d deep", maxThriftDepth)
 	}
 	switch typ {
 	case compactTrue, compactFalse, compactByte: // an element of a list or a map; a boolean field has no byte

@@ -23,11 +23,11 @@ import (
 const (
 	magic = "PAR1"
 	// pageRows is the maximum number of rows of a page, and pages end at multiples of it. For
-	// dictionary codes, and for byte strings that share prefixes, the maximum is widePageRows: they
-	// compress worse in small pages and are decoded fast.
+	// dictionary codes, and for byte strings with common prefixes, the maximum is widePageRows,
+	// because they compress worse in small pages and are decoded fast.
 	pageRows     = 8192
 	widePageRows = 20_480
-	// pageBytes is approximately the maximum size of the values in a page, before compression.
+	// pageBytes is the approximate maximum size of the values in a page, before compression.
 	pageBytes = 1 << 20
 	// maxBoundBytes is the maximum length of a value that is stored as a bound, because bounds are
 	// copied in full to the footer.
@@ -63,7 +63,7 @@ type Writer struct {
 	sorting []format.SortingColumn
 
 	groups  []format.RowGroup
-	rows    int // of the current row group
+	rows    int // rows of the current row group
 	indexes []pageIndex
 	filters []filter
 	err     error
@@ -71,7 +71,7 @@ type Writer struct {
 	*scratch
 }
 
-// scratch is memory that is reused for one page or chunk after another.
+// scratch is memory that is reused from page to page and from chunk to chunk.
 type scratch struct {
 	out          *bufio.Writer
 	body, packed []byte // a page before and after compression
@@ -97,7 +97,7 @@ func (w *Writer) Release() {
 	}
 }
 
-// pageIndex is the page index of a column chunk. Bounds are nil if there are none.
+// pageIndex is the page index of a column chunk. Bounds is nil if there are none.
 type pageIndex struct {
 	group, column int
 	pages         format.OffsetIndex
@@ -136,7 +136,7 @@ func (w *Writer) BeginGroup(rows int) {
 	})
 }
 
-// WriteColumn writes the next column of the row group. It may change the values, and the caller may
+// WriteColumn writes the next column of the row group. It may change the values. The caller may
 // change them when it has returned.
 func (w *Writer) WriteColumn(v *Values) error {
 	g := &w.groups[len(w.groups)-1]

@@ -16,29 +16,28 @@ const checksumFlag = 4
 const emptyFrame = "\x28\xb5\x2f\xfd\x24\x00\x01\x00\x00\x99\xe9\xd8\x51"
 
 // compress appends src as a zstd frame with a checksum of its content. Engines that ignore the
-// checksums of Parquet pages compare this one.
+// checksums of Parquet pages check this one.
 func compress(dst, src []byte, level int) []byte {
 	if len(src) == 0 {
 		return append(dst, emptyFrame...)
 	}
 	at := len(dst)
 	dst = gozstd.CompressLevel(dst, src, level)
-	// The library can write the checksum, but this package cannot make it do so. It is appended
-	// here.
+	// Package gozstd has no option for the checksum, so it is appended here.
 	dst[at+4] |= checksumFlag
 	return binary.LittleEndian.AppendUint32(dst, uint32(xxhash.Sum64(src)))
 }
 
 // decompress reads frames whose content has size bytes, and compares the checksum. It uses the
 // memory of dst if that is sufficient. It allocates memory for a size only if the frame confirms
-// the size. Frames in segments of the first format do not contain their size; for these the size is
-// limited.
+// the size. Frames in segments of the first format do not contain their size, which is limited
+// instead.
 func decompress(dst, src []byte, size int) ([]byte, error) {
 	switch n, ok := contentSize(src); {
 	case ok && n != uint64(size):
 		return nil, fmt.Errorf("a frame of %d bytes after decompression: it has %d", size, n)
 	case !ok && size > maxUnsized:
-		return nil, fmt.Errorf("a frame of %d bytes after decompression: one that does not say its size may have %d",
+		return nil, fmt.Errorf("a frame of %d bytes after decompression: a frame without a size may have %d",
 			size, maxUnsized)
 	}
 	if cap(dst) < size+padding {
@@ -54,8 +53,8 @@ func decompress(dst, src []byte, size int) ([]byte, error) {
 	return padded(dst), nil
 }
 
-// maxUnsized is the maximum size of a page of the first format after decompression, in bytes. A
-// page ended with a value, and no value was larger than a request body.
+// maxUnsized is the maximum size of a page of the first format after decompression, in bytes. Such
+// a page ended with a whole value, and no value was larger than a request body.
 const maxUnsized = 256 << 20
 
 // padded returns b with padding bytes of capacity after its end.
