@@ -251,10 +251,10 @@ func (m *Meta) StepDown(ctx context.Context, avoid ...string) error {
 	return m.replica.StepDown(ctx, avoid...)
 }
 
-// HandOn does what StepDown does, for a member whose node other nodes cannot reach; see
-// replica.Replica.HandOn.
-func (m *Meta) HandOn(ctx context.Context, avoid ...string) error {
-	return m.replica.HandOn(ctx, avoid...)
+// StepDownUnreachable does what StepDown does, for a member whose node other nodes cannot reach; see
+// replica.Replica.StepDownUnreachable.
+func (m *Meta) StepDownUnreachable(ctx context.Context, avoid ...string) error {
+	return m.replica.StepDownUnreachable(ctx, avoid...)
 }
 
 // LeadsChanged returns a channel that is closed when the result of Leads changes. Get it before

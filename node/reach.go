@@ -178,11 +178,11 @@ func (n *handingOn) handOn(ctx context.Context, avoid []string) {
 	}
 	if n.host != nil {
 		for _, s := range n.host.All() {
-			give(fmt.Sprintf("shard-%d", s.ID()), s.Leads(), s.HandOn)
+			give(fmt.Sprintf("shard-%d", s.ID()), s.Leads(), s.StepDownUnreachable)
 		}
 	}
 	if n.member != nil {
-		give("meta", n.member.Leads(), n.member.HandOn)
+		give("meta", n.member.Leads(), n.member.StepDownUnreachable)
 	}
 	wg.Wait()
 }

@@ -63,10 +63,10 @@ func (s *Shard) StepDown(ctx context.Context, avoid ...string) error {
 	return s.replica.StepDown(ctx, avoid...)
 }
 
-// HandOn does what StepDown does for a replica whose node other nodes cannot reach; see
-// replica.Replica.HandOn.
-func (s *Shard) HandOn(ctx context.Context, avoid ...string) error {
-	return s.replica.HandOn(ctx, avoid...)
+// StepDownUnreachable does what StepDown does for a replica whose node other nodes cannot reach; see
+// replica.Replica.StepDownUnreachable.
+func (s *Shard) StepDownUnreachable(ctx context.Context, avoid ...string) error {
+	return s.replica.StepDownUnreachable(ctx, avoid...)
 }
 
 // Leads reports whether this replica leads the shard and has applied all that was
@@ -139,7 +139,7 @@ func (s *Shard) Report() *metapb.ReplicaReport {
 	r := s.replica.Stats()
 	out := &metapb.ReplicaReport{
 		ShardId: s.cfg.ID, Incarnation: s.cfg.Incarnation, State: r.State, Leader: r.Leader, Term: r.Term,
-		LastIndex: r.LastIndex, CommitIndex: r.ToldIndex, LogBytes: r.LogBytes, CaughtUp: r.CaughtUp,
+		LastIndex: r.LastIndex, CommitIndex: r.KnownCommit, LogBytes: r.LogBytes, CaughtUp: r.CaughtUp,
 		IngestedBytes: s.store.Tables.Ingested.Total.Load(),
 	}
 	for _, m := range r.Members {

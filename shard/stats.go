@@ -19,7 +19,7 @@ func (s *Shard) StatsOf(req *shardpb.StatsRequest) *shardpb.ShardStats {
 		ShardId: s.cfg.ID, State: strings.ToLower(r.State), Leader: r.Leader, Term: r.Term,
 		LogBytes: r.LogBytes, FlushedIndex: s.store.Tables.Flushed.Load(), Incarnation: s.cfg.Incarnation,
 		NodeId:      s.cfg.NodeID,
-		CommitIndex: r.ToldIndex, LastIndex: r.LastIndex,
+		CommitIndex: r.KnownCommit, LastIndex: r.LastIndex,
 	}
 	for _, m := range r.Members {
 		if m.Voter {

@@ -74,7 +74,8 @@ type ErrUnsupported struct {
 func (e *ErrUnsupported) Error() string {
 	if e.Field != 0 {
 		return fmt.Sprintf("manifest %s was written by a newer version of this program: "+
-			"it has the field %d, which this version does not know; run the version that wrote it or a newer one", e.File, e.Field)
+			"it has the field %d, which this version does not know; run the version that wrote it or a newer one",
+			e.File, e.Field)
 	}
 	return fmt.Sprintf("manifest %s was written by a newer version of this program: its format version is %d, "+
 		"this one reads versions 1 to %d; run the version that wrote it or a newer one",

@@ -240,7 +240,7 @@ func TestTombstonesGo(t *testing.T) {
 		Drop:         []uint64{3, 2},
 	})
 	equal(t, "dropped", &State{AppliedIndex: 2, Clock: 7, Dropped: []Tombstone{{2, 7}, {3, 5}}}, m.State())
-	last := int64(TombstoneTTL) + int64(time.Minute) - 1 // the end of the step in which the tombstones are still remembered
+	last := int64(TombstoneTTL) + int64(time.Minute) - 1 // the end of the last step with the tombstones
 	commit(t, m, &Edit{AppliedIndex: 3, Clock: last, Drop: []uint64{4}, Tombstones: []Tombstone{{4, int64(time.Minute)}}})
 	equal(t, "the times of drops", &State{
 		AppliedIndex: 3,

@@ -22,15 +22,15 @@ type fsmAdapter struct {
 	halted  *haltError    // set by the entry that could not be applied
 
 	mu          sync.Mutex // guards the next two
-	snapshotErr error      // error of the last Persist, of which raft passes on only the text
+	snapshotErr error      // the error of the last Persist; raft passes on only its text
 	taken       time.Time  // when the last snapshot was taken or installed; zero if there is none
 
 	// For the metrics. oldest is the append time of the oldest applied command that no snapshot
-	// has. next is the same for commands after the snapshot that is being taken. Both are in Unix
-	// nanoseconds; 0 means that there is none.
+	// covers. next is the same for commands after the snapshot that is being taken. Both are in
+	// Unix nanoseconds; 0 means that there is no such command.
 	oldest, next atomic.Int64
 
-	waiters  atomic.Int32 // calls that wait for more to be applied
+	waiters  atomic.Int32 // the number of calls that wait for progress
 	notify   sync.Mutex   // guards progress
 	progress chan struct{}
 }
@@ -41,7 +41,7 @@ func newFSMAdapter(fsm FSM, fail func(error)) *fsmAdapter {
 	return &fsmAdapter{fsm: fsm, fail: fail, progress: make(chan struct{})}
 }
 
-// signal wakes the calls that wait for more to be applied.
+// signal wakes the calls that wait for progress.
 func (a *fsmAdapter) signal() {
 	if a.waiters.Load() == 0 {
 		return
@@ -52,8 +52,8 @@ func (a *fsmAdapter) signal() {
 	a.progress = make(chan struct{})
 }
 
-// progressed returns a channel that is closed when more was applied. The caller must have added
-// itself to waiters before.
+// progressed returns a channel that is closed when more entries have been applied. The caller must
+// have added itself to waiters before.
 func (a *fsmAdapter) progressed() <-chan struct{} {
 	a.notify.Lock()
 	defer a.notify.Unlock()
@@ -100,10 +100,10 @@ func (a *fsmAdapter) catchUp(snaps *snapshot.Store) (err error) {
 	return nil
 }
 
-// Apply is ApplyBatch of one entry.
+// Apply passes one command to the state machine.
 func (a *fsmAdapter) Apply(l *raft.Log) any { return a.ApplyBatch([]*raft.Log{l})[0] }
 
-// ApplyBatch gives the commands among logs to the state machine.
+// ApplyBatch passes the commands among logs to the state machine.
 func (a *fsmAdapter) ApplyBatch(logs []*raft.Log) []any {
 	defer a.signal()
 	results := make([]any, len(logs))
@@ -134,7 +134,7 @@ func (a *fsmAdapter) ApplyBatch(logs []*raft.Log) []any {
 	return results
 }
 
-// noteOldest records, for the metrics, when a command was appended that is about to be applied.
+// noteOldest records, for the metrics, the append time of a command that is about to be applied.
 func (a *fsmAdapter) noteOldest(l *raft.Log) {
 	if a.oldest.Load() != 0 && a.next.Load() != 0 {
 		return
@@ -182,7 +182,7 @@ func (a *fsmAdapter) Snapshot() (raft.FSMSnapshot, error) {
 	return &snapshotAdapter{adapter: a, header: snapshot.Header{Index: index, Term: a.term}, snap: snap}, nil
 }
 
-// Restore takes over the state of another member.
+// Restore adopts the state of another member.
 func (a *fsmAdapter) Restore(source io.ReadCloser) error {
 	h, err := snapshot.ReadHeader(source)
 	if err != nil {
@@ -224,7 +224,7 @@ func (a *fsmAdapter) setSnapshotErr(err error) {
 	a.snapshotErr = err
 }
 
-// takeSnapshotErr returns the last snapshot's error and forgets it.
+// takeSnapshotErr returns the error of the last snapshot, and clears it.
 func (a *fsmAdapter) takeSnapshotErr() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"cordwood/shard/replica/raftlog"
 )
 
-// TestAwaitAfterTheEnd sends raft every kind of request that is answered with a future after its
-// main loop has ended. About half of the requests stay in a queue that nobody reads.
+// TestAwaitAfterTheEnd makes every request that raft answers with a future, after raft's main loop
+// has ended. About half of the requests stay in a queue that is no longer read.
 func TestAwaitAfterTheEnd(t *testing.T) {
 	r := mustOpen(t, config(t.TempDir(), raftlog.WAL, &list{}))
 	r.fail(errors.New("the disk is gone"))

@@ -11,7 +11,7 @@ import (
 	"cordwood/shard/replica/raftlog"
 )
 
-// cutOff is a transport that reaches nobody while it is cut off.
+// cutOff is a transport that reaches no member while it is cut off.
 type cutOff struct {
 	*raft.InmemTransport
 	mu             sync.Mutex
@@ -42,9 +42,9 @@ func (c *cutOff) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft.
 	return nil, raft.ErrPipelineReplicationNotSupported
 }
 
-// TestAppendsWaitForAMemberToComeBack disconnects a member for many heartbeats. Appends to it are
-// not tried meanwhile, because after each failure raft would wait longer, up to 10 s. They continue
-// when the member answers again.
+// TestAppendsWaitForAMemberToComeBack disconnects a member for many heartbeats. During this time
+// appends to it must not be tried, because after each failure raft would wait longer, up to 10 s.
+// They continue when the member answers again.
 func TestAppendsWaitForAMemberToComeBack(t *testing.T) {
 	ids := []string{"n1", "n2", "n3"}
 	trans := map[string]*cutOff{}

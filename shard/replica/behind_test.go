@@ -11,7 +11,7 @@ import (
 	"cordwood/shard/replica/raftlog"
 )
 
-// gated is a transport whose appends to one member wait at a gate. Heartbeats pass.
+// gated is a transport whose appends to one member wait at a gate. Heartbeats are not delayed.
 type gated struct {
 	*raft.InmemTransport
 	to   atomic.Pointer[raft.ServerID]
@@ -28,9 +28,9 @@ func (g *gated) AppendEntries(id raft.ServerID, addr raft.ServerAddress, args *r
 	return g.InmemTransport.AppendEntries(id, addr, args, resp)
 }
 
-// TestBacklogIsSentAtOnce reconnects a member that did not answer while much was written. It must
-// get the whole backlog soon, even if nothing more is written. Otherwise it would get about one
-// append a second.
+// TestBacklogIsSentAtOnce reconnects a member that did not answer while many entries were written.
+// It must get the whole backlog soon, even if nothing more is written. Otherwise it would get about
+// one append a second.
 func TestBacklogIsSentAtOnce(t *testing.T) {
 	ids := []string{"n1", "n2", "n3"}
 	trans, members := map[string]*gated{}, map[string]*Replica{}

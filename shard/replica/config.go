@@ -23,9 +23,9 @@ const MaxEntryBytes = 32 << 20
 // that another member takes over.
 const stuckAfter = 2 * time.Second
 
-// Config says what Open opens. Group, NodeID, Dir and FSM are required.
+// Config describes the member that Open opens. Group, NodeID, Dir and FSM are required.
 type Config struct {
-	// Group names the raft group in metrics, logs and errors, such as meta or shard-3.
+	// Group identifies the raft group in metrics, logs and errors, such as meta or shard-3.
 	Group string
 	// NodeID is the persistent id of this node; it is both the raft server id and
 	// its address, so that a changed network address changes no raft configuration.
@@ -39,20 +39,21 @@ type Config struct {
 	Store func() (raftlog.Store, error)
 	// FSM is the state machine.
 	FSM FSM
-	// Bootstrap makes an empty Dir a group with Founders as its voters. It has no effect
-	// on a Dir that holds a group.
+	// Bootstrap creates a group in an empty Dir, with Founders as its voters. It has no effect if
+	// Dir already holds a group.
 	Bootstrap bool
 	// Founders are the node ids of a new group's voters, including NodeID. Each of them bootstraps
 	// with the same list. The default value is this node alone.
 	Founders []string
-	// Transport connects to the other members. Its LocalAddr must be NodeID. Close closes it if it
-	// has a method Close. Nil means that there are no other members. The method LostPeers, as in
-	// package transport, if it exists, returns the record of lost nodes.
+	// Transport connects to the other members. Its LocalAddr must be NodeID. Replica.Close closes
+	// it if it has a method Close. Nil means that there are no other members. If it has a method
+	// LostPeers, as in package transport, this method returns the record of lost nodes.
 	Transport raft.Transport
 	// Logger receives the log records of the replica and of raft; most of raft's lines have level
 	// debug. The default value discards.
 	Logger *slog.Logger
-	// Registerer receives the metrics, labelled with the group. Nil: none are kept.
+	// Registerer registers the metrics, labelled with the group. If it is nil, they are not
+	// exported.
 	Registerer prometheus.Registerer
 	// FailStop is called once, in a separate goroutine, when the replica has failed. The process
 	// should exit without closing anything.
@@ -80,16 +81,16 @@ type Config struct {
 	// SnapshotEvery is the number of entries after which the replica takes a snapshot by itself; it
 	// checks every few minutes. With the default value, 0, only Snapshot takes snapshots.
 	SnapshotEvery uint64
-	// TrailingLogs is the minimum number of entries that stay in the log before a snapshot's index
+	// TrailingLogs is the minimum number of entries before a snapshot's index that stay in the log
 	// while the group has other members. The default value is 1 without a transport and 256 with
 	// one. In a group with only this node, one entry stays.
 	TrailingLogs uint64
-	// TrailingBytes limits the bytes of the entries that stay in the log before a snapshot's index
+	// TrailingBytes limits the bytes of the entries before a snapshot's index that stay in the log
 	// while the group has other members, unless TrailingLogs requires more. A member that lacks no
 	// more than these entries catches up from the log alone. The default value is 256 MiB.
 	TrailingBytes int64
-	// MaxEntryBytes is the maximum size of an entry that Propose accepts. The default value, which
-	// is also the maximum, is the constant MaxEntryBytes.
+	// MaxEntryBytes is the maximum size of an entry that Propose accepts. The default value is the
+	// constant MaxEntryBytes, which is also the highest permitted value.
 	MaxEntryBytes int
 	// SegmentBytes is the size of a segment file of a WAL. The default value is
 	// raftlog.DefaultSegmentBytes.

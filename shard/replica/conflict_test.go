@@ -15,7 +15,7 @@ import (
 
 // TestConflictingEntryAtSnapshot reconnects a former leader that has entries which no other member
 // has. One of them has the index of the snapshot that it needs. It must take one snapshot, and not
-// one after another for ever (raft issue 697).
+// one after another without end (raft issue 697).
 func TestConflictingEntryAtSnapshot(t *testing.T) {
 	kinds(t, func(t *testing.T, kind raftlog.Kind) {
 		ids := []string{"n1", "n2", "n3"}
@@ -59,7 +59,8 @@ func TestConflictingEntryAtSnapshot(t *testing.T) {
 				rest = append(rest, members[id])
 			}
 		}
-		// The entries are in its log when it notices that nobody answers it.
+		// The former leader has written the entries to its log before it notices that no member
+		// answers.
 		results := make(chan error, 20)
 		for i := range cap(results) {
 			go func() {

@@ -12,9 +12,9 @@ import (
 	"cordwood/shard/replica/raftlog"
 )
 
-// lateSnapshot opens a group of two, makes the leader take a snapshot and continues. It returns the
-// follower, its state machine, and a function that sends the snapshot again; a test may change the
-// snapshot.
+// lateSnapshot opens a group of two, and makes the leader take a snapshot and continue. It returns
+// the follower, its state machine, and a function that sends the snapshot again. A test may change
+// the snapshot.
 func lateSnapshot(t *testing.T, kind raftlog.Kind) (follower *Replica, fsm *list,
 	send func(change func(*raft.InstallSnapshotRequest)) (*raft.InstallSnapshotResponse, error),
 ) {
@@ -85,8 +85,8 @@ func lateSnapshot(t *testing.T, kind raftlog.Kind) (follower *Replica, fsm *list
 		}
 }
 
-// TestLateSnapshot checks that a snapshot which arrives late, when the member has already applied
-// what it covers, does not set the member back.
+// TestLateSnapshot checks that a snapshot which arrives late does not set the member back if the
+// member has already applied what the snapshot covers.
 func TestLateSnapshot(t *testing.T) {
 	kinds(t, func(t *testing.T, kind raftlog.Kind) {
 		follower, fsm, send := lateSnapshot(t, kind)
@@ -98,21 +98,21 @@ func TestLateSnapshot(t *testing.T) {
 		if last := follower.Stats().LastIndex; fsm.restored != 0 || last < 4 {
 			t.Errorf("restored %d times, the log ends with %d", fsm.restored, last)
 		}
-		// The same case, but found only when raft is about to install the snapshot.
+		// The same case, but detected only when raft is about to install the snapshot.
 		follower.install.installing.Store(true)
 		list, err := follower.snaps.List()
 		if err != nil || len(list) != 0 {
 			t.Fatalf("snapshots of the follower: %v, %v", list, err)
 		}
 		if _, err := follower.snaps.Create(raft.SnapshotVersionMax, 3, 2, raft.Configuration{}, 1, nil); err == nil {
-			t.Error("a snapshot that is late by then is installed")
+			t.Error("a snapshot that was late by then is installed")
 		}
 		follower.install.installing.Store(false)
 	})
 }
 
 // TestSnapshotOfAnotherPast checks that a member does not follow a leader whose snapshot ends with
-// another entry than the one that the member applied.
+// an entry that differs from the one that the member applied.
 func TestSnapshotOfAnotherPast(t *testing.T) {
 	kinds(t, func(t *testing.T, kind raftlog.Kind) {
 		follower, fsm, send := lateSnapshot(t, kind)
@@ -130,7 +130,7 @@ func TestSnapshotOfAnotherPast(t *testing.T) {
 			t.Error(err)
 		}
 		if why, err := raftlog.Diverged(follower.cfg.Dir); err != nil || why == "" {
-			t.Errorf("the mark says %q, %v", why, err)
+			t.Errorf("the mark contains %q, %v", why, err)
 		}
 	})
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // fenceFile lists the nodes that were members before Recover, one on each line. Their requests are
-// refused until they are members again: one of them may still believe that it leads.
+// refused until they are members again, because one of them may still believe that it leads.
 const fenceFile = "FENCED"
 
 // writeFence adds nodes to the list, except self.
@@ -48,8 +48,8 @@ func Fenced(dir string) bool {
 	return err == nil
 }
 
-// refuseFenced returns a function that says why requests of a node are refused, or "" if they are
-// not. nodes are the nodes on the list.
+// refuseFenced returns a function that returns the reason why requests of a node are refused, or ""
+// if they are not. nodes are the nodes on the list.
 func refuseFenced(group string, nodes []string, now *running) func(node string) string {
 	return func(node string) string {
 		if !slices.Contains(nodes, node) || now.hasMember(node) {

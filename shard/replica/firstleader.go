@@ -9,12 +9,13 @@ import (
 )
 
 const (
-	// The other founders are asked whether they are running. The pauses between two requests grow
-	// from shortestProbe to longestProbe.
+	// The first founder asks the others whether they are running. The pauses between two requests
+	// grow from shortestProbe to longestProbe.
 	shortestProbe = 5 * time.Millisecond
 	longestProbe  = 100 * time.Millisecond
 	// founderPatience is how long to wait for the remaining founders once more than half of them
-	// are running. A leader that called a missing node would take longer until it calls again.
+	// are running. A leader that could not reach a missing node would wait longer before it calls
+	// the node again.
 	founderPatience = 500 * time.Millisecond
 )
 
@@ -24,10 +25,10 @@ type firstLeader struct {
 	others raft.WithPreVote
 }
 
-// elect stands for election if this member is the first founder, as soon as all founders answer, or
-// more than half of them have answered for founderPatience. Otherwise each founder would wait for
-// heartbeats of a leader that never existed, and the first whose wait ends would ask others that
-// may not be running yet. If the first founder is missing, that still happens.
+// elect makes this member stand for election if it is the first founder, as soon as all founders
+// answer, or more than half of them have answered for founderPatience. Without it each founder
+// would wait for heartbeats of a leader that never existed, and the first one whose wait ends would
+// ask others that may not be running yet. That still happens if the first founder is missing.
 func (f firstLeader) elect() {
 	r := f.r
 	founders := r.cfg.Founders

@@ -5,9 +5,8 @@ import (
 	"io"
 )
 
-// FSM is the state machine of a group. Its methods are called by one goroutine,
-// one after another, except Snapshot.Persist and Snapshot.Release, which run
-// beside later calls of Apply.
+// FSM is the state machine of a group. One goroutine calls its methods, one after another.
+// Snapshot.Persist and Snapshot.Release may run concurrently with later calls of Apply.
 type FSM interface {
 	// Apply applies a committed command and returns its result. It must depend only on the state
 	// and the arguments, must not wait for I/O, and must skip an index that the state already has.
@@ -17,10 +16,10 @@ type FSM interface {
 	// Only commands are passed to Apply. Their indexes have gaps, because raft's own entries
 	// (elections, membership) take some.
 	Apply(index, term uint64, data []byte) any
-	// Snapshot freezes the state after the last Apply, whose index is given, and
-	// returns at once; the work is done in Persist.
+	// Snapshot freezes the state after the last Apply, which had the given index, and returns at
+	// once. Persist does the work.
 	Snapshot(index uint64) (Snapshot, error)
-	// Restore replaces the state by what Persist wrote on another member, durably.
+	// Restore durably replaces the state with the state that Persist wrote on another member.
 	Restore(r io.Reader) error
 }
 
@@ -31,12 +30,12 @@ type BatchFSM interface {
 	ApplyBatch(entries []Entry) []any
 }
 
-// Durable is an FSM that keeps state of its own across restarts.
+// Durable is an FSM that keeps its own state across restarts.
 type Durable interface {
 	FSM
-	// AppliedIndex returns the index of the last command in the durable state. Open asks for it
-	// before anything is applied: a state machine that has less than the newest snapshot is
-	// restored from the snapshot, because the log does not have the earlier entries.
+	// AppliedIndex returns the index of the last command in the durable state. Open calls it before
+	// any command is applied. A state machine that is behind the newest snapshot is restored from
+	// the snapshot, because the log does not have the earlier entries.
 	AppliedIndex() uint64
 }
 
@@ -47,15 +46,15 @@ type Termed interface {
 	AppliedTerm() uint64
 }
 
-// Ahead is a Durable FSM whose state may have more than the log, because it was fetched from
-// another member after raft took its snapshot.
+// Ahead is a Durable FSM whose state may be ahead of the log, because it was fetched from another
+// member after raft took its snapshot.
 type Ahead interface {
 	Durable
 	// AheadIndex returns the index up to which the state may be ahead of the log.
 	AheadIndex() uint64
 }
 
-// Stager is an FSM whose snapshots only name data that another member has to fetch. Raft gets a
+// Stager is an FSM whose snapshots only refer to data that another member has to fetch. Raft gets a
 // snapshot only after Stage has fetched the data, because raft neither votes nor appends during the
 // installation.
 type Stager interface {
@@ -75,9 +74,9 @@ type Entry struct {
 
 // Snapshot is a frozen state.
 type Snapshot interface {
-	// Persist makes the state durable in the state machine's own place, and writes to w what
-	// another member needs to reach the state. When it returns nil, the log up to the snapshot's
-	// index is cut off.
+	// Persist makes the state durable in the state machine's own files, and writes to w what
+	// another member needs to reach the state. When it returns nil, the log is cut up to the
+	// snapshot's index.
 	Persist(w io.Writer) error
 	// Release is called once, after Persist or if Persist is not called.
 	Release()
@@ -86,8 +85,8 @@ type Snapshot interface {
 // Bounded is an FSM that keeps applied commands in memory until it is flushed.
 type Bounded interface {
 	FSM
-	// Crowded returns why the member takes no more commands from its leader, or nil if it does. It
-	// is called for each append with commands, concurrently with Apply, and must not block.
+	// Crowded returns an error while the member takes no more commands from its leader. It is
+	// called for each append with commands, concurrently with Apply, and must not block.
 	Crowded() error
 	// Stuck reports whether Apply waits for memory that will not be free soon. Then a leader sends
 	// nothing, so that another member takes over.

@@ -11,7 +11,7 @@ import (
 	"cordwood/shard/replica/wire"
 )
 
-// group has the members of the raft group, as this member knows them.
+// group describes the members of the raft group, as this member knows them.
 type group struct {
 	raft *raft.Raft
 	wire *wire.Wire
@@ -22,11 +22,11 @@ type group struct {
 type Member struct {
 	NodeID string
 	Voter  bool
-	// Silent is how long ago it last answered this member, which leads. It is negative if the
+	// Silent is the time since its last answer to this member, which leads. It is negative if the
 	// member has not answered at all, and 0 for this member itself.
 	Silent time.Duration
 	// LastIndex is the last entry of its log according to its last answer. For this member it is
-	// the last entry of the own log.
+	// the last entry of its own log.
 	LastIndex uint64
 }
 
@@ -67,15 +67,15 @@ func (g group) members() []Member {
 	return out
 }
 
-// lag returns how many entries a member lacks according to its last answer.
+// lag returns the number of entries that a member lacks according to its last answer.
 func (g group) lag(m Member) uint64 {
 	last := g.raft.LastIndex()
 	return last - min(last, m.LastIndex)
 }
 
-// successors returns the voters that may lead now, those with most of the log first, and why the
-// other voters may not. It leaves out the nodes in avoid, and nodes that were silent for longer
-// than maxSilence.
+// successors returns the voters that may lead now, beginning with those that have most of the log,
+// and the reasons why the other voters may not. It leaves out the nodes in avoid, and nodes that
+// were silent for longer than maxSilence.
 func (g group) successors(avoid []string, maxSilence time.Duration) (ready []Member, rest []string) {
 	for _, m := range g.members() {
 		switch lag := g.lag(m); {
@@ -115,8 +115,9 @@ func (g group) otherVoters() (others []string, needed int) {
 	return others, len(others)/2 + 1
 }
 
-// confirm reports whether a majority of voters has answered, in a term, what was sent after a round
-// of questions had begun. Learners do not count, because they do not vote for another leader.
+// confirm reports whether a majority of voters has answered, in a term, messages that were sent
+// after a round of questions had begun. Learners do not count, because they do not vote for another
+// leader.
 func (g group) confirm(term, round uint64) bool {
 	others, needed := g.otherVoters()
 	for _, id := range others {

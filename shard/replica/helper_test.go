@@ -16,7 +16,7 @@ import (
 	"cordwood/shard/replica/raftlog"
 )
 
-// list is a state machine that remembers its commands. Its durable part outlives the replica, as a
+// list is a state machine that records its commands. Its durable part outlives the replica, as a
 // shard's segments do.
 type list struct {
 	mu      sync.Mutex
@@ -104,7 +104,7 @@ func (l *list) Restore(r io.Reader) error {
 	return nil
 }
 
-// batchList is a list that takes entries in batches.
+// batchList is a list that applies entries in batches.
 type batchList struct{ *list }
 
 func (b batchList) ApplyBatch(entries []Entry) []any {

@@ -16,32 +16,33 @@ import (
 )
 
 const (
-	// maxStaged is the maximum size of a snapshot that names data, in bytes.
+	// maxStaged is the maximum size in bytes of a snapshot that refers to data.
 	maxStaged = 256 << 20
-	// stageHold is how long the leader waits for an answer while data is fetched. After that it is
-	// told to send the snapshot again later, when it may have a newer one.
+	// stageHold is how long the leader waits for an answer while data is fetched. After that it
+	// receives an error and sends the snapshot again later, or a newer one.
 	stageHold = time.Minute
 )
 
-// errOutdated is why a snapshot is not installed: the member already has the state that it
-// describes.
+// errOutdated is the error for a snapshot that is not installed because the member already has the
+// state that it describes.
 var errOutdated = errors.New("this member has applied more than the snapshot meanwhile")
 
-// installer takes the snapshots that a leader sends. Raft does too little for them: it installs
-// whatever comes, also what is older than its own state, and it neither votes nor appends until
+// installer handles the snapshots that a leader sends. Raft does too little for them: it installs
+// every snapshot, even one that is older than its own state, and it neither votes nor appends until
 // the state machine has the state that the snapshot describes. Therefore
 //
-//  1. a snapshot of what was applied here already is answered, and not installed (outdated);
-//  2. the state machine fetches the data that the snapshot names (Stager), for a minute at most;
-//     the leader tries again if that was too short;
-//  3. no snapshot of this member's own may be under way (snapshots.token): raft would note it
-//     as its newest one after it had installed this one;
-//  4. raft gets the snapshot. It asks beforeCreate before it stores it, in its main loop, where
-//     nothing is appended or committed: if the member has come further since step 1, the
-//     snapshot is refused after all. Otherwise the log may be cleared (History.SetReplacing).
+//  1. a snapshot of entries that were already applied here is answered, and not installed
+//     (outdated);
+//  2. the state machine fetches the data that the snapshot refers to (Stager), for a minute at
+//     most; the leader tries again if that was too short;
+//  3. this member must not take a snapshot of its own at the same time (snapshots.token): raft
+//     would record it as its newest one after it had installed the leader's;
+//  4. raft gets the snapshot. Before raft stores it, it calls beforeCreate in its main loop, where
+//     nothing is appended or committed: if the member has applied more since step 1, the snapshot
+//     is refused after all. Otherwise the log may be cleared (History.SetReplacing).
 //
-// The wire runs take in a goroutine of its own. The token of step 3 is taken before raft gets
-// the snapshot and held until raft has answered; staging is held during step 2 only.
+// The wire runs take in a separate goroutine. The token of step 3 is taken before raft gets the
+// snapshot and held until raft has answered; staging is held during step 2 only.
 type installer struct {
 	r    *Replica
 	past *raftlog.History
@@ -127,7 +128,7 @@ func (i *installer) beforeCreate(index, term uint64) error {
 
 // outdated reports whether this member has already applied everything that a snapshot of another
 // member covers. Such a snapshot was delayed while its leader gave up and sent the next one. An
-// error means that the two members have different histories, or that this is not known.
+// error means that the two members have different histories, or that this cannot be determined.
 func (i *installer) outdated(index, term uint64) (bool, error) {
 	applied := i.r.raft.AppliedIndex()
 	if applied < index {
@@ -139,7 +140,7 @@ func (i *installer) outdated(index, term uint64) (bool, error) {
 		return false, err
 	case !known:
 		return false, fmt.Errorf("a snapshot of index %d is late: this member has applied entries up to %d, "+
-			"and cut its log behind it", index, applied)
+			"and removed the entries before that from its log", index, applied)
 	case have != term:
 		err := i.past.Diverged("the leader has a snapshot of index %d and term %d, and this replica applied an entry of "+
 			"term %d there", index, term, have)
@@ -167,8 +168,8 @@ func (i *installer) termOf(index uint64) (term uint64, known bool, err error) {
 	return newest.Term, true, nil
 }
 
-// stage lets the state machine fetch the data that a snapshot names, if it is a Stager. rpc gets a
-// new reader of the snapshot.
+// stage lets the state machine fetch the data that a snapshot refers to, if the state machine is a
+// Stager. rpc gets a new reader of the snapshot.
 func (i *installer) stage(rpc *raft.RPC, req *raft.InstallSnapshotRequest) error {
 	stager, ok := i.r.fsm.fsm.(Stager)
 	if !ok || req.Term < i.r.raft.CurrentTerm() {

@@ -36,8 +36,8 @@ func (l *leadership) get() (term uint64, changed <-chan struct{}) {
 	return l.term, l.changed
 }
 
-// IsLeader reports whether this replica leads and has applied all that was
-// committed before it did. It may be out of date when it is read.
+// IsLeader reports whether this replica leads and has applied everything that was committed before
+// it became leader. The result may be outdated when IsLeader returns.
 func (r *Replica) IsLeader() bool {
 	_, leads := r.leadsIn()
 	return leads
@@ -65,14 +65,14 @@ func (r *Replica) LeadsChanged() <-chan struct{} {
 	return changed
 }
 
-// WaitLeader waits until this replica leads its group and has applied everything
-// that was committed before. It returns ctx's error, what ended the replica, or
-// an error if the replica was closed.
+// WaitLeader waits until this replica leads its group and has applied everything that was committed
+// before. It returns the error of ctx, the error that ended the replica, or an error if the replica
+// was closed.
 func (r *Replica) WaitLeader(ctx context.Context) error {
 	return r.waitChange(ctx, "wait for leadership", nil, r.IsLeader)
 }
 
-// waitChange waits until holds returns true. It asks again whenever leadership changes, and
+// waitChange waits until holds returns true. It calls holds again whenever leadership changes, and
 // when tick, which may be nil, receives.
 func (r *Replica) waitChange(ctx context.Context, what string, tick <-chan time.Time, holds func() bool) error {
 	for {
@@ -124,8 +124,8 @@ func (r *Replica) beginToLead() {
 	}
 	r.leading.set(term)
 	if r.first.CompareAndSwap(true, false) {
-		// The next entry tells the others what is committed. Otherwise they would learn it with a
-		// later append, and would not be ready before.
+		// The next entry shows the other members the commit index. Otherwise they would learn it
+		// with a later append, and would not be ready before.
 		r.barrier()
 	}
 }

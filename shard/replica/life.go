@@ -50,7 +50,8 @@ func (l *life) beginClose() (first bool) {
 	return first
 }
 
-// markFailed records that the replica failed, and calls then. Only the first call does anything.
+// markFailed records that the replica failed, and then calls then. Only the first call has an
+// effect.
 func (l *life) markFailed(err error, then func()) {
 	l.failOnce.Do(func() {
 		l.failErr = err
@@ -60,7 +61,7 @@ func (l *life) markFailed(err error, then func()) {
 	})
 }
 
-// failure returns why the replica failed, or nil.
+// failure returns the error that ended the replica, or nil.
 func (l *life) failure() error {
 	select {
 	case <-l.failed:

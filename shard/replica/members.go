@@ -42,10 +42,10 @@ func (k ChangeKind) String() string {
 }
 
 const (
-	// promoteLag is how many entries a learner may lack when it is promoted. After the promotion
-	// the group may have to wait for it.
+	// promoteLag is the number of entries that a learner may lack when it is promoted. After the
+	// promotion the group may have to wait for them.
 	promoteLag = 1000
-	// promoteSilence is how long ago its last answer may be.
+	// promoteSilence is the maximum time since the learner's last answer when it is promoted.
 	promoteSilence = 2 * time.Second
 )
 
@@ -64,15 +64,15 @@ func (r *Replica) Members() (voters, learners []string) {
 
 // Change changes the members of the group, or its leader, and waits until the change is committed.
 // If the change has been made already, it succeeds. Only the leader can make changes: on other
-// members the reason of the error is NotLeader, and the error names the leader. Busy means that
-// nothing was changed and that the caller may try again later. OutcomeUnknown means that the change
-// may still be made.
+// members the reason of the error is NotLeader, and the error contains the leader's id. Busy means
+// that nothing was changed and that the caller may try again later. OutcomeUnknown means that the
+// change may still be made.
 //
-// A learner is promoted, and a voter made the leader, only when it answers and has nearly all of
-// the log. A leader does not remove itself, and the last voter stays.
+// A learner is promoted, and a voter made the leader, only if it answers and has nearly all of the
+// log. A leader does not remove itself, and the last voter cannot be removed.
 func (r *Replica) Change(ctx context.Context, kind ChangeKind, node string) error {
 	if node == "" {
-		return errs.New(errs.InvalidArguments, "%s: %s: no node is given; name the node", r.cfg.Group, kind)
+		return errs.New(errs.InvalidArguments, "%s: %s: no node is given; specify the node", r.cfg.Group, kind)
 	}
 	if r.raft.State() != raft.Leader {
 		return r.refusal(raft.ErrNotLeader)
@@ -102,7 +102,7 @@ func (c *change) refuse(format string, args ...any) *errs.Error {
 	return errs.New(errs.IllegalState, "%s: %s, node %s: "+format, append([]any{c.r.cfg.Group, c.kind, c.id}, args...)...)
 }
 
-// prepare returns a function that begins the change, or nil if it has been made already.
+// prepare returns a function that begins the change, or nil if the change has been made already.
 func (c *change) prepare() (begin func() raft.Future, err error) {
 	running, timeout := c.r.raft, c.r.cfg.EnqueueTimeout
 	switch c.kind {
@@ -147,16 +147,16 @@ func (c *change) handOver() (begin func() raft.Future, err error) {
 	if c.member == nil || !c.member.Voter {
 		return nil, c.refuse("it does not vote in the group")
 	}
-	// Writes wait during a transfer of leadership, so only a transfer that can end soon is begun: a
-	// node that has just died counts as alive for some seconds.
+	// Writes wait during a transfer of leadership, so only a transfer that can end soon is begun. A
+	// node that has just died may still count as alive for some seconds.
 	if err := c.checkReady("lead", c.r.cfg.HeartbeatTimeout); err != nil {
 		return nil, err
 	}
 	return func() raft.Future { return c.r.raft.LeadershipTransferToServer(c.id, c.addr) }, nil
 }
 
-// checkReady returns an error with reason Busy if the member lacks too much or was silent for
-// too long.
+// checkReady returns an error with reason Busy if the member lacks too many entries or was silent
+// for too long.
 func (c *change) checkReady(to string, maxSilence time.Duration) error {
 	m := *c.member
 	if lag := c.r.group.lag(m); m.Silent < 0 || m.Silent > maxSilence || lag > promoteLag {
@@ -180,7 +180,7 @@ func (r *Replica) StepDown(ctx context.Context, avoid ...string) error {
 		strings.Join(rest, ", ")).
 		WithReason(errs.Busy).WithRetryAfter(time.Second))
 	for _, m := range ready {
-		// A node that has just died may still count as alive. Then the next one is tried.
+		// A node that has just died may still count as alive. Then the next node is tried.
 		if err = r.settle(ctx, Lead, m.NodeID, func() raft.Future {
 			return r.raft.LeadershipTransferToServer(raft.ServerID(m.NodeID), raft.ServerAddress(m.NodeID))
 		}); err == nil || ctx.Err() != nil || r.raft.State() != raft.Leader {
@@ -190,10 +190,10 @@ func (r *Replica) StepDown(ctx context.Context, avoid ...string) error {
 	return err
 }
 
-// HandOn does what StepDown does, for a member that other nodes cannot reach. It fails with reason
-// Busy unless the other voters that are ready to lead and not in avoid are a majority, because the
-// next leader cannot reach this member either.
-func (r *Replica) HandOn(ctx context.Context, avoid ...string) error {
+// StepDownUnreachable does what StepDown does, for a member that other nodes cannot reach. It fails
+// with reason Busy unless the other voters that are ready to lead and not in avoid are a majority,
+// because the next leader cannot reach this member either.
+func (r *Replica) StepDownUnreachable(ctx context.Context, avoid ...string) error {
 	if r.raft.State() != raft.Leader || r.SoleVoter() {
 		return nil
 	}

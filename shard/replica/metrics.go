@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are the metrics of one group. Without a registerer they are counted, but not exported.
+// metrics holds the metrics of one group. Without a registerer they are counted, but not exported.
 type metrics struct {
 	reg        prometheus.Registerer
 	collectors []prometheus.Collector
@@ -62,7 +62,8 @@ func (m *metrics) watch(r *Replica) { m.register(raftCollector{r}) }
 
 func (m *metrics) register(cs ...prometheus.Collector) {
 	for _, c := range cs {
-		// A second replica of the same group in one process, as in tests, has no such metrics.
+		// A second replica of the same group in one process, as in tests, does not have these
+		// metrics.
 		if m.reg != nil && m.reg.Register(c) == nil {
 			m.collectors = append(m.collectors, c)
 		}
@@ -136,8 +137,8 @@ func (c raftCollector) Collect(ch chan<- prometheus.Metric) {
 	gauge(committedDesc, float64(s.CommitIndex))
 	gauge(appliedDesc, float64(s.AppliedIndex))
 	lag := 0.0
-	if !c.r.hasApplied(s.ToldIndex) {
-		lag = float64(s.ToldIndex - min(s.AppliedIndex, s.ToldIndex))
+	if !c.r.hasApplied(s.KnownCommit) {
+		lag = float64(s.KnownCommit - min(s.AppliedIndex, s.KnownCommit))
 	}
 	gauge(lagDesc, lag)
 	gauge(bytesDesc, float64(s.LogBytes))

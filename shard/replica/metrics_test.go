@@ -63,7 +63,7 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	if values["snapshot taken"] != 1 {
-		t.Error("nothing tells of the snapshot")
+		t.Error("no metric shows the snapshot")
 	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)

@@ -18,8 +18,8 @@ import (
 //
 // If Open fails, it closes the Transport.
 //
-// If the state machine is Durable and has less than the newest snapshot, it is restored from the
-// snapshot before anything is applied.
+// If the state machine is Durable and behind the newest snapshot, it is restored from the snapshot
+// before anything is applied.
 func Open(cfg Config) (*Replica, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("replica %s: config: %w", cfg.Group, err)
@@ -50,19 +50,20 @@ func Open(cfg Config) (*Replica, error) {
 // opening is one Open. The checks are in this order, so that no step trusts data that a later step
 // would find damaged:
 //
-//  1. The mark of a member that diverged (raftlog.CheckNotDiverged): it does not open at all.
-//  2. Every snapshot, from the first byte to the last (snapshot.VerifyAll), after what crashes
-//     left of unfinished ones was removed.
-//  3. Every byte of the log, before the library sees it (raftlog.Open). What the newest snapshot
-//     makes unneeded may be cut off if it is damaged, in a group of one.
-//  4. The state machine is restored if it holds less than the newest snapshot (catchUp).
+//  1. The mark of a member that diverged (raftlog.CheckNotDiverged): such a member does not open
+//     at all.
+//  2. Every snapshot, completely (snapshot.VerifyAll), after unfinished snapshots that crashes
+//     left behind were removed.
+//  3. Every byte of the log, before the library sees it (raftlog.Open). In a group of one, damaged
+//     entries that the newest snapshot covers may be cut off.
+//  4. The state machine is restored if it is behind the newest snapshot (catchUp).
 //  5. A snapshot that was stored but not installed clears the log (raftlog.FinishInstall).
-//  6. Log and state have the same past (Log.Protect); from here on nothing that was applied can
-//     be deleted from the log.
-//  7. There is no hole between snapshot, log and state (raftlog.CheckContinuity).
+//  6. Log and state have the same past (Log.Protect). From here on no applied entry can be deleted
+//     from the log.
+//  7. There is no gap between snapshot, log and state (raftlog.CheckContinuity).
 //
-// Steps 1, 2 and 7 change nothing. Step 3 changes nothing if it fails. Then the wire is made, an
-// empty log gets its group (bootstrap), and raft starts: it reads the entries behind the newest
+// Steps 1, 2 and 7 change nothing. Step 3 changes nothing if it fails. Then the wire is created, an
+// empty log gets its group (bootstrap), and raft starts: it reads the entries after the newest
 // snapshot and waits for a leader, or stands for election.
 type opening struct {
 	r      *Replica
@@ -225,7 +226,7 @@ func (o *opening) elect() error {
 	r, cfg := o.r, o.cfg
 	alone := r.group.isSoleVoter()
 	if members := r.group.servers(); cfg.Transport == nil && len(members) > 0 && !alone {
-		// It would wait for the votes of others for ever.
+		// Raft would wait for the votes of others for ever.
 		return errors.Join(fmt.Errorf("its members are %v by log and snapshots, and node %s should be the only one: "+
 			"the header of the newest snapshot is damaged, or the directory belongs to another node; restore it from a backup",
 			members, cfg.NodeID), r.raft.Shutdown().Error())

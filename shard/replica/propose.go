@@ -12,9 +12,9 @@ import (
 )
 
 var (
-	// ErrTooLarge is the cause if an entry larger than Config.MaxEntryBytes is refused.
+	// ErrTooLarge is the cause of the error for an entry larger than Config.MaxEntryBytes.
 	ErrTooLarge = errors.New("entry is too large for the log")
-	// ErrClosed is the cause if a closed replica refuses an entry.
+	// ErrClosed is the cause of the error for an entry that a closed replica refuses.
 	ErrClosed = errors.New("replica is closed")
 )
 
@@ -28,13 +28,14 @@ type Applied struct {
 // Propose appends data to the log and waits until it is durable on a majority and applied here.
 //
 // Afterwards data belongs to the log and the state machine, whatever Propose returns, so the caller
-// must not change it. An error is an *errs.Error whose reason says what happened to the entry:
+// must not change it. An error is an *errs.Error whose reason tells the caller what happened to the
+// entry:
 //
 //	NotLeader       not appended; another replica leads (its id is in the text)
 //	Busy            not appended; try again after RetryAfter
 //	BadBatch        not appended, and never will be: ErrTooLarge
 //	OutcomeUnknown  appended or not: leadership lost, store error, shutdown, or ctx
-//	                ended while the entry was on its way
+//	                ended while the entry was in flight
 //	(none)          not appended: ctx had ended before
 func (r *Replica) Propose(ctx context.Context, data []byte) (_ Applied, err error) {
 	_, span := tracing.Start(ctx, "raft propose and apply")

@@ -74,8 +74,8 @@ func (v *verifier) runRounds() {
 
 // verifyOnce asks all members whether this one still leads. Raft sends the heartbeats. Its own
 // count includes answers of learners, and answers to earlier messages, so it does not prove that no
-// other leader was elected. The wire knows which voters have answered since. The caller does not
-// wait for raft's own answer, because it never comes if raft is shut down first.
+// other leader was elected. The wire records which voters have answered since. The caller does not
+// wait for raft's own answer, because it never arrives if raft is shut down first.
 func (r *Replica) verifyOnce() error {
 	term, round := r.raft.CurrentTerm(), r.wire.NextRound()
 	r.inflight.Add(1) // the caller is counted, so Close still waits
@@ -114,10 +114,10 @@ func (r *Replica) ReadIndex(ctx context.Context) (index, term uint64, err error)
 		return 0, 0, r.refusal(raft.ErrNotLeader)
 	}
 	// The term must still be the same at the end. A member that was deposed and elected again a
-	// moment ago does not know yet what others committed meanwhile.
+	// moment ago does not yet know what others have committed in between.
 	commit := r.raft.CommitIndex()
-	// The only voter needs no confirmation that it leads. Its raft may be waiting for disk space,
-	// and that must not block reads. A voter that was added after the index was read cannot have
+	// A sole voter needs no confirmation that it leads. Its raft may be waiting for disk space, and
+	// that must not block reads. A voter that was added after the index was read cannot have
 	// acknowledged anything before.
 	if !r.SoleVoter() {
 		if err := r.verifying.verify(ctx); err != nil {
@@ -128,7 +128,7 @@ func (r *Replica) ReadIndex(ctx context.Context) (index, term uint64, err error)
 		}
 	}
 	if now := r.raft.CurrentTerm(); now != term || !r.IsLeader() {
-		return 0, 0, r.notLeader(fmt.Errorf("the term changed from %d to %d meanwhile", term, now))
+		return 0, 0, r.notLeader(fmt.Errorf("the term changed from %d to %d during the request", term, now))
 	}
 	last, known := r.log.LastCommand(commit)
 	if !known {
@@ -142,7 +142,7 @@ func (r *Replica) ReadIndex(ctx context.Context) (index, term uint64, err error)
 
 // notLeader returns the error of a member that no longer leads.
 func (r *Replica) notLeader(cause error) error {
-	e := errs.Wrap(errs.ShardNotReady, cause, "%s: node %s does not lead it any more", r.cfg.Group, r.cfg.NodeID)
+	e := errs.Wrap(errs.ShardNotReady, cause, "%s: node %s no longer leads it", r.cfg.Group, r.cfg.NodeID)
 	leader := r.Leader()
 	if leader == r.cfg.NodeID {
 		leader = ""

@@ -9,8 +9,8 @@ import (
 	"cordwood/proto/errs"
 )
 
-// WaitApplied waits until the command with that index, and everything before it, is
-// applied here. index must be the index of a command, as Propose and ReadIndex return it.
+// WaitApplied waits until the command with that index, and everything before it, has been applied
+// here. index must be the index of a command, as Propose and ReadIndex return it.
 func (r *Replica) WaitApplied(ctx context.Context, index uint64) error {
 	r.fsm.waiters.Add(1)
 	defer r.fsm.waiters.Add(-1)
@@ -79,12 +79,12 @@ func (r *Replica) WaitReady(ctx context.Context) error {
 	return r.waitChange(ctx, "wait until the member is ready", poll.C, r.Ready)
 }
 
-// Staleness bounds the age of this member's state, by its own clock: everything acknowledged
-// before it has been applied here, except what a new leader acknowledged while this member still
-// followed a deposed one (at most one heartbeat timeout; package wire has the argument). On the
-// leader it is the time since the newest heartbeats were sent that a majority of voters has
-// answered. known is false if the member has heard too little since it was opened, or leads and
-// has not been answered.
+// Staleness returns a bound on the age of this member's state, by its own clock: everything
+// acknowledged before it has been applied here, except what a new leader acknowledged while this
+// member still followed a deposed one (at most one heartbeat timeout; package wire has the
+// argument). On the leader it is the age of the newest heartbeats that a majority of voters has
+// answered. known is false if the member has received too few messages since it was opened, or
+// leads and has not been answered.
 func (r *Replica) Staleness() (d time.Duration, known bool) {
 	if r.failure() != nil {
 		return 0, false

@@ -67,9 +67,9 @@ type RecoverConfig struct {
 	Dir    string
 	Log    raftlog.Kind
 	NodeID string
-	// StateIndex and StateTerm are index and term of the last entry in the state machine's durable
-	// state, and State writes what FSM.Snapshot would persist of it. They are needed by
-	// state machines that may be ahead of the log (Ahead).
+	// StateIndex and StateTerm are the index and term of the last entry in the state machine's
+	// durable state, and State writes what FSM.Snapshot would persist of that state. State machines
+	// that may be ahead of the log (Ahead) need them.
 	StateIndex, StateTerm uint64
 	State                 func(w io.Writer) error
 	// Commands are appended to the log after the new membership. The group applies them first. They
@@ -77,13 +77,13 @@ type RecoverConfig struct {
 	Commands [][]byte
 }
 
-// Recover makes the member in a directory the only one of its group, without asking the others: for
-// a group that has lost most of its other voters. From then on everything in this log counts as
-// committed, and entries that only other members have are lost. The other members must no longer
+// Recover makes the member in a directory the only one of its group, without asking the others. It
+// is for a group that has lost most of its other voters. From then on everything in this log counts
+// as committed, and entries that only other members have are lost. The other members must no longer
 // take part in a group with this name. The member must not be running.
 //
-// It returns what it found. When it returns without error the change is on disk; if it is
-// interrupted, call it again.
+// It returns the state that it found. When it returns without an error, the change is on disk. If
+// it is interrupted, call it again.
 func Recover(cfg RecoverConfig) (Copy, error) {
 	c, err := recoverMember(cfg)
 	if err != nil {
@@ -92,8 +92,8 @@ func Recover(cfg RecoverConfig) (Copy, error) {
 	return c, nil
 }
 
-// recoverMember recovers the member. Each step may be the last one before a crash: the fence and a
-// new term come first, and the membership that puts them into effect comes last.
+// recoverMember recovers the member. A crash may follow each step: the fence and a new term come
+// first, and the membership that puts them into effect comes last.
 func recoverMember(cfg RecoverConfig) (found Copy, err error) {
 	if found, err = Peek(cfg.Dir, cfg.Log); err != nil {
 		return found, err
@@ -120,7 +120,7 @@ func recoverMember(cfg RecoverConfig) (found Copy, err error) {
 	if err != nil {
 		return found, err
 	}
-	term = max(term, found.LastTerm) + 1 // nobody has voted in this term
+	term = max(term, found.LastTerm) + 1 // no member has voted in this term
 	if err := log.SetTerm(term); err != nil {
 		return found, err
 	}
@@ -156,7 +156,7 @@ func recoverMember(cfg RecoverConfig) (found Copy, err error) {
 // recoverDeadline is how long one write of Recover may take.
 const recoverDeadline = 10 * time.Second
 
-// recoverAhead takes a snapshot of a state that has more than the log, and clears the log. Later
+// recoverAhead takes a snapshot of a state that is ahead of the log, and clears the log. Later
 // entries must be appended after the state's last entry.
 func recoverAhead(cfg RecoverConfig, alone raft.Configuration, log *raftlog.Log, snaps *snapshot.Store) error {
 	below := wire.Loopback(raft.ServerAddress(cfg.NodeID))

@@ -12,7 +12,7 @@ import (
 )
 
 // TestRecover lets one of three members continue alone. The others, which do not know of it, elect
-// a leader among themselves. The recovered member must refuse it.
+// a leader among themselves. The recovered member must refuse this leader.
 func TestRecover(t *testing.T) {
 	kinds(t, func(t *testing.T, kind raftlog.Kind) {
 		ids := []string{"n1", "n2", "n3"}

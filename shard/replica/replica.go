@@ -3,13 +3,14 @@
 // the metadata group are both built on it.
 //
 // It is not a state machine, and it does not know what entries mean. It moves no bulk data either:
-// a snapshot holds what FSM.Snapshot persists, which should be small. Below it lie raftlog (log and
-// snapshots on disk), wire (what passes between raft and its transport), transport, and raftlogger.
+// a snapshot holds what FSM.Snapshot persists, which should be small. It is built on raftlog (log
+// and snapshots on disk), wire (the messages between raft and its transport), transport, and
+// raftlogger.
 //
-// Life cycle: Open starts the member and returns before it leads; WaitLeader waits until it does
-// and everything committed before has been applied; Close stops it. The state machine's own durable
-// state is the truth after a restart: raft restores no snapshot then, it hands over the entries
-// after the last snapshot, and the state machine skips the ones that it already holds.
+// Life cycle: Open starts the member and returns before it leads; WaitLeader waits until it leads
+// and has applied everything committed before; Close stops it. After a restart the state machine's
+// own durable state is authoritative: raft restores no snapshot, but passes on the entries after
+// the last snapshot, and the state machine skips the ones that it already holds.
 //
 // Failure: the first error of the log, an append that exceeds its deadline, and a state machine
 // that cannot apply an entry end the replica. Nothing is appended or applied after that, and
@@ -17,8 +18,8 @@
 // written again.
 //
 // Goroutines, besides raft's own: one that follows changes of the leader (watchLeadership), one
-// that takes snapshots regularly if the settings say so, the wire's, and one for every call that
-// waits for raft. Close waits for all of them.
+// that takes snapshots regularly if Config.SnapshotEvery is set, the wire's, and one for every call
+// that waits for raft. Close waits for all of them.
 //
 // All methods of Replica may be called concurrently.
 package replica
@@ -89,9 +90,9 @@ func (r *Replica) Err() error { return r.failure() }
 func (r *Replica) fail(err error) {
 	r.markFailed(err, func() {
 		if now := r.running.Load(); now != nil {
-			go now.Shutdown() // do not wait: this may be one of raft's goroutines
+			go now.Shutdown() // do not wait, because this may be one of raft's goroutines
 		}
-		r.cfg.Logger.Error("replica failed; this process must restart", "group", r.cfg.Group, "error", err)
+		r.cfg.Logger.Error("the replica failed; this process must restart", "group", r.cfg.Group, "error", err)
 		go r.cfg.FailStop(err)
 	})
 }
@@ -99,9 +100,9 @@ func (r *Replica) fail(err error) {
 // closePatience is how long Close waits for proposals in flight.
 const closePatience = 5 * time.Second
 
-// Close transfers leadership if another member can take it, lets proposals in flight finish for a
-// few seconds, and stops every goroutine. Acknowledged entries are durable even without Close. A
-// second call waits for the first and returns the same result.
+// Close transfers leadership if another member can lead, lets proposals in flight finish for a few
+// seconds, and stops every goroutine. Acknowledged entries are durable even without Close. A second
+// call waits for the first and returns the same result.
 func (r *Replica) Close() error {
 	if r.beginClose() {
 		if err := r.close(); err != nil {
@@ -138,7 +139,7 @@ func (r *Replica) finish() {
 			r.cfg.Logger.Info("could not transfer leadership", "group", r.cfg.Group, "error", err)
 		}
 	}
-	// When raft shuts down, it does not answer proposals in its queue. await gives up on those.
+	// When raft shuts down, it does not answer proposals in its queue. await abandons those.
 	idle := make(chan struct{})
 	go func() { r.inflight.Wait(); close(idle) }()
 	select {

@@ -56,7 +56,7 @@ func TestRestartReplaysWhatIsNotDurable(t *testing.T) {
 	})
 }
 
-// A copy of the directory of a running replica is what a kill leaves behind.
+// TestOpenAfterKill copies the directory of a running replica, which is what a kill leaves behind.
 func TestOpenAfterKill(t *testing.T) {
 	kinds(t, func(t *testing.T, kind raftlog.Kind) {
 		dir, copied := t.TempDir(), t.TempDir()
@@ -195,7 +195,7 @@ func TestUnknownCommandHalts(t *testing.T) {
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
-	// It halts again, because the entry is in the log and is not skipped.
+	// The replica halts again, because the entry is in the log and is not skipped.
 	cfg.FSM = &list{}
 	r, err = Open(cfg)
 	if err != nil {
@@ -259,7 +259,7 @@ func TestInspectLog(t *testing.T) {
 		}
 	})
 	if err := raftlog.Inspect(io.Discard, filepath.Join(t.TempDir(), "none"), nil); err == nil {
-		t.Error("a missing directory is no error")
+		t.Error("a missing directory is not an error")
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"cordwood/shard/replica/raftlog"
 )
 
-// TestReadyAfterElections restarts a group whose last log entries are no commands and are covered
-// by a snapshot. Every member gets ready, and reads are answered, although nothing is written
+// TestReadyAfterElections restarts a group whose last log entries are not commands and are covered
+// by a snapshot. Every member becomes ready, and reads are answered, although nothing is written
 // afterwards.
 func TestReadyAfterElections(t *testing.T) {
 	kinds(t, func(t *testing.T, kind raftlog.Kind) {

@@ -23,8 +23,9 @@ func (r *Replica) Snapshot() error {
 	return fmt.Errorf("replica %s: snapshot: %w", r.cfg.Group, err)
 }
 
-// transferChecks limits how often a snapshot is tried again: ten times in an election timeout. Raft
-// takes no snapshot during a transfer of leadership, which lasts at most one election timeout.
+// transferChecks is the number of times that a snapshot is tried again; the tries are a tenth of an
+// election timeout apart. Raft takes no snapshot during a transfer of leadership, which lasts at
+// most one election timeout.
 const transferChecks = 20
 
 // snapshots takes the snapshots of a member.
@@ -67,7 +68,7 @@ func (s *snapshots) take() error {
 	return err
 }
 
-// setTrailing tells raft how much of the log to keep behind the next snapshot.
+// setTrailing sets how much of the log raft keeps before the next snapshot.
 func (s *snapshots) setTrailing() error {
 	r := s.of
 	n := uint64(1)
@@ -88,9 +89,9 @@ const snapshotCheck = 2 * time.Minute
 
 // takeRegularly takes a snapshot whenever Config.SnapshotEvery entries were appended since the
 // newest one, until the member ends. The library could do this by itself, but it would also do so
-// while a snapshot of another member is installed. That is a deadlock: its snapshot waits for the
-// main loop, the main loop waits for the state machine to restore, and the restore waits for the
-// release of the frozen state.
+// while a snapshot of another member is installed. That is a deadlock: the library's snapshot waits
+// for the main loop, the main loop waits for the state machine to restore, and the restore waits
+// for the release of the frozen state.
 func (s *snapshots) takeRegularly() {
 	r := s.of
 	for {

@@ -17,8 +17,8 @@ type memStore struct {
 	io.Closer
 }
 
-// TestSnapshotEvery lets a member cut its log by itself, but not while a snapshot of another member
-// is installed, which would be a deadlock.
+// TestSnapshotEvery lets a member cut its log by itself. It must not do so while a snapshot of
+// another member is installed, which would be a deadlock.
 func TestSnapshotEvery(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

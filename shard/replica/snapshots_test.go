@@ -49,7 +49,7 @@ func TestLogBytesAfterRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	r = mustOpen(t, config(dir, raftlog.WAL, fsm.reopened()))
-	if got := r.LogBytes(); got < want || got > want+1000 { // the entries of an election and a barrier are added
+	if got := r.LogBytes(); got < want || got > want+1000 { // it also has the entries of an election and a barrier
 		t.Errorf("LogBytes is %d after the restart, was %d", got, want)
 	}
 }

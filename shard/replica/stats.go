@@ -10,15 +10,15 @@ type Stats struct {
 	// Leader is the node id of the known leader, or empty.
 	Leader string
 	Term   uint64
-	// LastIndex is the last entry of the log, CommitIndex the last committed one,
-	// AppliedIndex the last command given to the state machine.
+	// LastIndex is the last entry of the log, CommitIndex the last committed one, AppliedIndex the
+	// last command that was passed to the state machine.
 	LastIndex, CommitIndex, AppliedIndex uint64
 	// LogBytes is the result of LogBytes.
 	LogBytes int64
-	// ToldIndex is the highest index that this member knows to be committed. A follower learns it
+	// KnownCommit is the highest index that this member knows to be committed. A follower learns it
 	// from leaders. The member has not caught up while AppliedIndex is lower.
-	ToldIndex uint64
-	// CaughtUp means that everything up to ToldIndex is applied.
+	KnownCommit uint64
+	// CaughtUp means that everything up to KnownCommit is applied.
 	CaughtUp bool
 	// Members are the members of the group, as this member knows them.
 	Members []Member
@@ -34,14 +34,14 @@ func (r *Replica) Stats() Stats {
 	if r.failure() != nil {
 		s.State = "Failed"
 	}
-	s.ToldIndex = max(s.CommitIndex, r.wire.LeaderCommit())
-	s.CaughtUp = r.hasApplied(s.ToldIndex) && (s.State == raft.Leader.String() || s.Leader != "" && s.ToldIndex > 0)
+	s.KnownCommit = max(s.CommitIndex, r.wire.LeaderCommit())
+	s.CaughtUp = r.hasApplied(s.KnownCommit) && (s.State == raft.Leader.String() || s.Leader != "" && s.KnownCommit > 0)
 	s.Members = r.group.members()
 	return s
 }
 
 // LogBytes returns the approximate number of bytes of entries in the log that the last snapshot did
-// not cut off. It is exact to 64 KiB and one entry.
+// not cut off. It is accurate to 64 KiB plus one entry.
 func (r *Replica) LogBytes() int64 { return r.log.Bytes() }
 
 // LogBytesAfter returns the approximate number of bytes of entries in the log after an index.

@@ -15,7 +15,7 @@ import (
 	"cordwood/shard/replica/raftlog"
 )
 
-// faulty is a backend whose writes fail or hang when the test wants it.
+// faulty is a backend whose writes fail or block when the test requires it.
 type faulty struct {
 	raftlog.Store
 	mu    sync.Mutex
@@ -74,13 +74,13 @@ func TestFirstStoreErrorLatches(t *testing.T) {
 		t.Errorf("a later write gives %v", err)
 	}
 	noted, ended := false, make(chan struct{})
-	go func() { // raft would panic over an error of it, and must not go on
+	go func() { // raft would panic over an error of Set, and must not continue
 		defer close(ended)
 		_ = r.log.SetUint64([]byte("k"), 1)
 		noted = true
 	}()
 	if <-ended; noted {
-		t.Error("who notes a stable value goes on after the failure")
+		t.Error("a goroutine that sets a stable value continues after the failure")
 	}
 	if f.calls != calls {
 		t.Error("the store was written after its failure")
@@ -173,11 +173,11 @@ func (discard) Restore(io.Reader) error           { return nil }
 func (discard) Persist(w io.Writer) error         { _, err := w.Write([]byte("-")); return err }
 func (discard) Release()                          {}
 
-// TestRefusals checks what the error says about a proposal that raft did not take.
+// TestRefusals checks the errors for proposals that raft did not take.
 func TestRefusals(t *testing.T) {
 	r := &Replica{cfg: Config{Group: "g", NodeID: "n"}}
 	for err, want := range map[error]errs.Reason{
-		raft.ErrLeadershipTransferInProgress: errs.NotLeader, // which is tried again until the deadline
+		raft.ErrLeadershipTransferInProgress: errs.NotLeader, // the caller tries again until the deadline
 		raft.ErrEnqueueTimeout:               errs.Busy,
 		raft.ErrAbortedByRestore:             errs.Busy,
 		raft.ErrLeadershipLost:               errs.OutcomeUnknown,

@@ -79,8 +79,8 @@ func TestLogWithoutBuckets(t *testing.T) {
 }
 
 // TestDamageBehindLookalikes flips a bit in an entry with hundreds of words that look like the
-// frame of a commit, and with a sector of zeros. It must not be taken for the unfinished end of the
-// log.
+// frame of a commit, and with a sector of zeros. The entry must not be treated as the unfinished
+// end of the log.
 func TestDamageBehindLookalikes(t *testing.T) {
 	for shift := range 8 {
 		dir := t.TempDir()

@@ -50,11 +50,11 @@ func stopped(t *testing.T, dir string, behind int) *list {
 	return state
 }
 
-// TestDamageThatNobodyNeeds damages each file of the log of a group of one in many places. If the
-// damage is in entries that the state has, the replica opens with everything and continues.
-// Otherwise it reports that the log is damaged, and changes nothing. If the snapshot has another
-// member, nothing is cut.
-func TestDamageThatNobodyNeeds(t *testing.T) {
+// TestUnneededDamage damages each file of the log of a group of one in many places. If the damage
+// is in entries that the state has, the replica opens with all entries and continues. Otherwise it
+// reports that the log is damaged, and changes nothing. If another member is in the snapshot,
+// nothing is cut.
+func TestUnneededDamage(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		behind int
@@ -95,14 +95,14 @@ func TestDamageThatNobodyNeeds(t *testing.T) {
 					cfg.Registerer = reg
 					r, err := Open(cfg)
 					if cut := err == nil && counterValue(t, reg, "cordwood_raft_log_damage_cut_total") > 0; cut != will {
-						t.Errorf("%s %s at %d: it was cut off: %t, and foretold: %t (%v)", filepath.Base(file), what, at,
+						t.Errorf("%s %s at %d: cut off: %t, predicted: %t (%v)", filepath.Base(file), what, at,
 							cut, will, damage)
 					}
 					if err != nil {
 						refused++
 						if after, rerr := os.ReadFile(target); !errors.Is(err, raftlog.ErrDamaged) || rerr != nil ||
 							!bytes.Equal(after, bad) {
-							t.Errorf("%s %s at %d: not as it was, or: %v, %v", filepath.Base(file), what, at, err, rerr)
+							t.Errorf("%s %s at %d: the log changed, or: %v, %v", filepath.Base(file), what, at, err, rerr)
 						}
 						continue
 					}

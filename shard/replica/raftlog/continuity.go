@@ -38,7 +38,7 @@ func FinishInstall(log *Log, snaps *snapshot.Store) error {
 
 // CheckContinuity returns an error that matches damage.ErrDamaged if some entries are in neither
 // the log nor the state, which has entries up to applied. Entries appended after such a gap would
-// be taken for entries that the state already has.
+// be skipped as entries that the state already has.
 func CheckContinuity(log *Log, snaps *snapshot.Store, applied uint64) error {
 	first, last, err := log.Bounds()
 	if err != nil {

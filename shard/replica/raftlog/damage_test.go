@@ -130,9 +130,9 @@ func TestDamagedLog(t *testing.T) {
 					raftlogtest.CopyDir(t, filepath.Join(dir, "log"), filepath.Join(master, "log"))
 				}
 			}
-			t.Logf("%d damages: %d found, %d of unused bytes", detected+harmless, detected, harmless)
+			t.Logf("%d damaged bytes: %d found, %d unused", detected+harmless, detected, harmless)
 			if detected < harmless {
-				t.Errorf("only %d damages were found, and %d meant nothing", detected, harmless)
+				t.Errorf("only %d damaged bytes were found, and %d were harmless", detected, harmless)
 			}
 		})
 	}
@@ -176,9 +176,9 @@ func TestTruncatedLog(t *testing.T) {
 	}
 }
 
-// TestTornAppend simulates what a power loss may leave of the last append: any of its sectors.
-// Earlier entries are there, the last append is there as a whole or not at all, and the log accepts
-// appends.
+// TestTornAppend simulates the states of the last append that a power loss may leave: any of its
+// sectors may be missing. Earlier entries must be there, the last append must be there as a whole
+// or not at all, and the log must accept appends.
 func TestTornAppend(t *testing.T) {
 	master := t.TempDir()
 	want := makeLog(t, master, WAL)
@@ -191,7 +191,7 @@ func TestTornAppend(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, lastCommit, end := len(want), 0, 0 // offsets of the begin and end of the last append
+	kept, lastCommit, end := len(want), 0, 0 // offsets of the start and the end of the last append
 	inLast, inFile := 0, 0
 	for at := 32; binary.LittleEndian.Uint64(b[at:]) != 0; {
 		size := 8
@@ -211,7 +211,7 @@ func TestTornAppend(t *testing.T) {
 		end = at
 	}
 	if inFile < 4 || inLast == 0 || inLast == inFile {
-		t.Fatalf("the last file has %d entries, %d of them of the last append: the log that is torn has too little",
+		t.Fatalf("the last file has %d entries, %d of them of the last append: the log is too short for this test",
 			inFile, inLast)
 	}
 	kept -= inLast

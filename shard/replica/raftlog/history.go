@@ -15,14 +15,14 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// A member never takes back an entry that its state machine has. A leader with other entries in
-// their place was elected by members that had lost the entries, because a disk went back in time: a
-// machine was reset to a snapshot, a folder was replaced by an old copy, or a disk lost data that
-// it had synced. The state cannot follow such a leader, and only the operator can decide which rows
-// are right. The member ends, leaves a mark, and does not open again.
+// A member never removes an entry that its state machine has applied. A leader with other entries
+// in their place was elected by members that had lost the entries, because a disk went back in
+// time: a machine was reset to a snapshot, a folder was replaced by an old copy, or a disk lost
+// data that it had synced. The state cannot follow such a leader, and only the operator can decide
+// which rows are correct. The member stops, leaves a mark, and does not open again.
 
-// divergedFile contains one line that says why the member does not open. For other members it does
-// not exist.
+// divergedFile contains one line with the reason why the member does not open. Other members do not
+// have this file.
 const divergedFile = "DIVERGED"
 
 // History prevents applied entries from being removed from the log. Raft's main goroutine uses it,
@@ -44,7 +44,7 @@ type History struct {
 func (h *History) SetReplacing(on bool) { h.replacing.Store(on) }
 
 // Diverged marks the member as one that must be replaced. It returns the error that ends the
-// member, which gives the reason and matches damage.ErrDamaged.
+// member. The error contains the reason and matches damage.ErrDamaged.
 func (h *History) Diverged(format string, args ...any) error {
 	why := fmt.Sprintf(format, args...) +
 		": a disk of this group went back in time, on this node or on another one " +
@@ -53,8 +53,8 @@ func (h *History) Diverged(format string, args ...any) error {
 	return errors.Join(damage.Errorf("%s", why), MarkDiverged(h.Dir, why))
 }
 
-// mayDelete returns an error unless the entries from one index to another, of a log that ends
-// with last, may be deleted.
+// mayDelete returns an error unless the entries from one index to another, of a log that ends with
+// last, may be deleted.
 func (h *History) mayDelete(from, to, last uint64) error {
 	if h == nil || to < last {
 		return nil // the start of the log, which a snapshot covers
@@ -85,8 +85,8 @@ func (h *History) mayStore(logs []*raft.Log) error {
 	return nil
 }
 
-// Protect compares the log with h. From then on h refuses whatever would remove applied entries. It
-// returns the error of h.Diverged if the log and the state have different histories.
+// Protect compares the log with h. From then on h refuses every change that would remove applied
+// entries. It returns the error of h.Diverged if the log and the state have different histories.
 func (s *Log) Protect(h *History) error {
 	if h.Term != 0 {
 		var l raft.Log
@@ -103,14 +103,14 @@ func (s *Log) Protect(h *History) error {
 }
 
 // MarkDiverged prevents the member in a directory from being opened again, because its folder is
-// known to be older than what it told other members. It has to be created again from them. The
-// member must not be running.
+// known to be older than the state that it has reported to other members. It has to be created
+// again from them. The member must not be running.
 func MarkDiverged(dir, why string) error {
 	return vfs.Publish(vfs.OS, filepath.Join(dir, divergedFile), []byte(why+"\n"))
 }
 
-// Diverged returns why the member in a directory has to be created again from the others, or an
-// empty text. The directory may have the only copy of acknowledged entries.
+// Diverged returns the reason why the member in a directory has to be created again from the
+// others, or an empty text. The directory may have the only copy of acknowledged entries.
 func Diverged(dir string) (why string, err error) {
 	b, err := os.ReadFile(filepath.Join(dir, divergedFile))
 	if errors.Is(err, fs.ErrNotExist) {

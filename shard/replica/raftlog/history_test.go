@@ -6,7 +6,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// TestHistory checks that the log store never removes applied entries, whoever asks for it.
+// TestHistory checks that the log store never removes applied entries.
 func TestHistory(t *testing.T) {
 	for _, c := range []struct {
 		name           string

@@ -23,19 +23,20 @@ type Log struct {
 	guard    *guard.Guard
 	backend  Store
 	appended func(took time.Duration, bytes int64)
-	// finished are the files of a WAL that were complete when it was opened.
+	// finished holds the files of a WAL that were complete when it was opened.
 	finished []walfile.Finished
-	// sealed means that every entry carries a checksum, because the backend adds none.
+	// sealed means that every entry has a checksum from damage.SealEntries, because the backend
+	// adds none.
 	sealed bool
 	// history prevents applied entries from being removed; it is nil until Protect.
 	history *History
 
-	mu      sync.Mutex // guards the fields below; it is held for moments only
+	mu      sync.Mutex // guards the fields below; held for moments only
 	sizes   sizes
 	recent  recent
 	loading bool
 	// covered is the index of the newest snapshot when the log was opened: raft reads only the
-	// entries behind it, and the last one.
+	// entries after it, and the last one.
 	covered uint64
 	// others are the entries that are not commands, among the entries that were read or written
 	// since the log was opened.
@@ -70,8 +71,8 @@ func (s *Log) CountCovered(covered uint64) error {
 	return nil
 }
 
-// Loaded ends the phase in which raft reads the log once. Bytes learns from these reads how large
-// the log is. Raft started after the snapshot with the index covered.
+// Loaded ends the phase in which raft reads the log once. These reads have counted the bytes of the
+// entries. Raft started after the snapshot with the index covered.
 func (s *Log) Loaded(covered uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,8 +94,8 @@ func (s *Log) Bytes() int64 {
 }
 
 // IsMonotonic returns true, so that raft removes all older entries after it restored a snapshot.
-// raft-wal needs that. With bolt it prevents a follower from downloading the same snapshot for
-// ever because an old entry at its end disagrees (raft issue 697).
+// raft-wal needs that. With bolt it prevents a follower from downloading the same snapshot again
+// and again because an old entry at the end of its log conflicts (raft issue 697).
 func (s *Log) IsMonotonic() bool { return true }
 
 // FirstIndex returns the index of the first entry, or 0 if there is none.
@@ -112,8 +113,8 @@ func (s *Log) Bounds() (first, last uint64, err error) {
 	return first, last, err
 }
 
-// GetLog reads an entry into l, from memory if it is still there. It returns raft.ErrLogNotFound
-// for an entry that is not in the log.
+// GetLog reads an entry into l, from memory if possible. It returns raft.ErrLogNotFound for an
+// entry that is not in the log.
 func (s *Log) GetLog(index uint64, l *raft.Log) error {
 	s.mu.Lock()
 	found := s.recent.get(index, l)
@@ -138,7 +139,8 @@ func (s *Log) GetLog(index uint64, l *raft.Log) error {
 // StoreLog appends an entry; it is durable when StoreLog returns nil.
 func (s *Log) StoreLog(l *raft.Log) error { return s.StoreLogs([]*raft.Log{l}) }
 
-// StoreLogs appends entries; they are durable when it returns nil. Raft's entries have no gaps.
+// StoreLogs appends entries; they are durable when it returns nil. Raft passes entries without
+// gaps.
 func (s *Log) StoreLogs(logs []*raft.Log) error {
 	if len(logs) == 0 {
 		return nil
@@ -212,8 +214,8 @@ func (s *Log) BytesAfter(index uint64) int64 {
 	return s.sizes.after(index)
 }
 
-// EntriesWithin returns how many of the entries up to last, counted from the end, have at most the
-// given number of bytes together.
+// EntriesWithin returns the number of entries, counted back from last, that have at most the given
+// number of bytes together.
 func (s *Log) EntriesWithin(bytes int64, last uint64) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

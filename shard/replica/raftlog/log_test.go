@@ -85,8 +85,8 @@ func TestLastCommandBehindSnapshot(t *testing.T) {
 }
 
 // TestTrailingLogCountsAfterRestart checks that entries which stay in the log before a snapshot,
-// for other members, are counted after a restart too. Otherwise the log would grow by as much again
-// before it is cut.
+// for other members, are counted after a restart too. Otherwise the log would grow by the same
+// amount again before it is cut.
 func TestTrailingLogCountsAfterRestart(t *testing.T) {
 	for _, kind := range []Kind{WAL, Bolt} {
 		dir := t.TempDir()

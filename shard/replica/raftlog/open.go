@@ -3,9 +3,9 @@
 //
 // It encapsulates the libraries of both formats and their private file layouts. walfile and
 // boltfile check every byte before the library reads it, guard ends the log at the first write that
-// fails, and damage has the checksums that the libraries lack. snapshot keeps the snapshots beside
-// the log. This package adds what raft needs and no library has: the number of bytes in the log,
-// which entries are commands, a cache of the last entries, and the protection of applied entries
+// fails, and damage contains the checksums that the libraries lack. snapshot stores the snapshots.
+// This package adds what raft needs and no library has: the number of bytes in the log, which
+// entries are commands, a cache of the last entries, and the protection of applied entries
 // (History).
 //
 // It does not know the meaning of entries, other members, or the running raft.
@@ -30,8 +30,8 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// Store is a log and the few values that raft keeps beside it. An append or a Set is durable when
-// it returns.
+// Store is a log and the few values that raft stores with it. An append or a Set is durable when it
+// returns.
 type Store interface {
 	raft.LogStore
 	raft.StableStore
@@ -60,7 +60,7 @@ func (k Kind) String() string {
 	return "wal"
 }
 
-// Config says what Open opens. Dir, AppendDeadline and Fail are required.
+// Config describes the log that Open opens. Dir, AppendDeadline and Fail are required.
 type Config struct {
 	// Dir is the directory of the member; the log is in Dir/log.
 	Dir string
@@ -114,8 +114,8 @@ func MakeDirs(dir string) error {
 	return nil
 }
 
-// Open checks the log of a member and opens it, or creates a new one. It returns an error that
-// matches damage.ErrDamaged, and has changed nothing, if the log is damaged.
+// Open checks the log of a member and opens it, or creates a new one. If the log is damaged, it
+// changes nothing and returns an error that matches damage.ErrDamaged.
 func Open(cfg Config) (*Log, error) {
 	g := guard.New(guard.Config{Deadline: cfg.AppendDeadline, Fail: cfg.Fail, Full: cfg.DiskFull, Logger: cfg.Logger})
 	l := &Log{

@@ -61,8 +61,8 @@ func TestRecentEntriesAreNotKept(t *testing.T) {
 	}
 }
 
-// TestRecentEntriesFollowTheLog checks that the store returns what is in the log, also after the
-// log's end was replaced.
+// TestRecentEntriesFollowTheLog checks that the store returns the entries of the log, also after
+// the end of the log was replaced.
 func TestRecentEntriesFollowTheLog(t *testing.T) {
 	for _, kind := range []Kind{WAL, Bolt} {
 		s := openStore(t, t.TempDir(), kind)
@@ -87,7 +87,7 @@ func TestRecentEntriesFollowTheLog(t *testing.T) {
 			if i >= 6 {
 				want = 2
 			}
-			//nolint:errorlint // raft compares it so
+			//nolint:errorlint // //nolint:errorlint // raft compares with ==
 			if gone := i <= 2 || i > 8; gone != (err == raft.ErrLogNotFound) ||
 				!gone && (err != nil || l.Index != i || l.Term != want) {
 				t.Errorf("%v: entry %d: %+v, %v", kind, i, l, err)

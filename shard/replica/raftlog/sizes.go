@@ -11,7 +11,7 @@ import (
 func entryBytes(l *raft.Log) int64 { return int64(len(l.Data)+len(l.Extensions)) + 32 }
 
 // sizes counts the bytes of the log in little memory: it keeps a mark for every markBytes. Its
-// results are exact to one mark and one entry.
+// results are accurate to one mark and one entry.
 type sizes struct {
 	base, end int64 // bytes added before the first kept entry, and in total
 	marks     []mark

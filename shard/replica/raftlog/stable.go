@@ -20,8 +20,8 @@ var currentTerm = []byte("CurrentTerm")
 
 // Set stores one of raft's values with a checksum (damage.SealValue). If it fails while raft runs,
 // it does not return: it ends the goroutine. Raft would panic if it could not store its term or its
-// vote, and must not continue as if it had. At that time raft is being shut down, or the log has
-// failed and the process is about to end with the reason.
+// vote, and must not continue as if it had stored them. At that time raft is being shut down, or
+// the log has failed and the process is about to end with the reason.
 func (s *Log) Set(key, val []byte) error {
 	err := s.change("set "+string(key), func() error { return s.backend.Set(key, damage.SealValue(key, val)) })
 	if err != nil && !s.isLoading() || errors.Is(err, guard.ErrClosed) {

@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// TestEntriesTakenBack lets another leader repeatedly replace the end of a log by its own entries.
-// The log opens again with the new entries.
+// TestEntriesTakenBack lets another leader repeatedly replace the end of a log with its own
+// entries. The log opens again with the new entries.
 func TestEntriesTakenBack(t *testing.T) {
 	for _, kind := range []Kind{WAL, Bolt} {
 		dir := t.TempDir()
@@ -27,7 +27,7 @@ func TestEntriesTakenBack(t *testing.T) {
 			if err := s.DeleteRange(first, last); err != nil {
 				t.Fatal(err)
 			}
-			if round != 1 { // the process may also end before new entries come
+			if round != 1 { // the process may also end before new entries arrive
 				err = s.StoreLogs([]*raft.Log{
 					{Index: first, Term: 9, Type: raft.LogCommand, Data: []byte("another"), AppendedAt: time.Unix(1, 0)},
 				})
@@ -47,7 +47,7 @@ func TestEntriesTakenBack(t *testing.T) {
 				t.Fatalf("%s, round %d: %d entries, want %d: %v", kind, round, len(got), len(want), err)
 			}
 			if !slices.Equal(got, want) {
-				t.Fatalf("%s, round %d: the log holds other entries than were stored", kind, round)
+				t.Fatalf("%s, round %d: the entries of the log differ from the stored ones", kind, round)
 			}
 			v, err := Verify(dir, nil, nil)
 			if err != nil || v.Last != uint64(len(want)) {

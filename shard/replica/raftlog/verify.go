@@ -16,12 +16,12 @@ import (
 // Verified is the result of Verify.
 type Verified struct {
 	Kind Kind
-	// First and Last are the indexes of the log; 0 if it is empty.
+	// First and Last are the indexes of the first and the last entry; 0 if the log is empty.
 	First, Last uint64
 	// Torn is the length in bytes of an unfinished append, which is cut off when the log is opened.
 	Torn int64
-	// Snapshot is the index that the newest snapshot covers, and SnapshotCommand the index of
-	// the last command in it: raft's own entries take indexes too.
+	// Snapshot is the index that the newest snapshot covers, and SnapshotCommand the index of the
+	// last command in it. They may differ, because raft's own entries take indexes too.
 	Snapshot, SnapshotCommand uint64
 }
 
@@ -83,9 +83,9 @@ func exists(path string) bool {
 
 // Unneeded returns the index up to which entries of a log are not needed, so that damage in them
 // may be cut off. It returns 0 if all are needed. Entries are not needed if three conditions hold:
-// the newest snapshot covers them, the state has everything that the snapshot covers (applied is
-// its last command), and node is the only member, since another one might have to be sent these
-// entries, and could also replace this one.
+// the newest snapshot covers them; the state has everything that the snapshot covers (applied is
+// its last command); and node is the only member, because another member might need these entries,
+// and could also replace this one.
 func Unneeded(newest *snapshot.Verified, node string, applied uint64) uint64 {
 	if newest == nil || applied < newest.Command {
 		return 0

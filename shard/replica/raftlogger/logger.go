@@ -95,7 +95,7 @@ func (h *logger) ResetNamed(name string) hclog.Logger {
 	return &logger{out: h.out, peers: h.peers, name: name, args: h.args}
 }
 
-// SetLevel does nothing, since the slog handler has the level.
+// SetLevel does nothing, because the level belongs to the slog handler.
 func (h *logger) SetLevel(hclog.Level) {}
 
 func (h *logger) GetLevel() hclog.Level {
@@ -113,7 +113,7 @@ func (h *logger) StandardLogger(opts *hclog.StandardLoggerOptions) *log.Logger {
 
 func (h *logger) StandardWriter(*hclog.StandardLoggerOptions) io.Writer { return lineWriter{h} }
 
-// lineWriter logs what is written to it as debug lines.
+// lineWriter logs the written lines at level debug.
 type lineWriter struct{ h *logger }
 
 func (w lineWriter) Write(p []byte) (int, error) {

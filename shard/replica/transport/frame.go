@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// kind is what a frame carries.
+// kind is the type of a frame.
 type kind uint8
 
 // The kinds are part of the format.
@@ -64,7 +64,7 @@ func (f *frame) append(b []byte) []byte {
 	return b
 }
 
-// readFrame reads the next frame into memory of its own.
+// readFrame reads the next frame into newly allocated memory.
 func readFrame(r *bufio.Reader) (*frame, error) {
 	var head [8]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -109,8 +109,8 @@ func noEOF(err error) error {
 }
 
 // handle configures the encoding of raft's messages. It is the same encoding as in raft's own
-// transport. An entry of up to initLength bytes gets memory of its size at once; for a larger one
-// the memory grows.
+// transport. Memory for an entry of up to initLength bytes is allocated at once; for a larger entry
+// it grows while bytes arrive.
 var handle = newHandle()
 
 func newHandle() *codec.MsgpackHandle {
@@ -124,7 +124,7 @@ const initLength = 2 << 20
 func encode(v any) ([]byte, error) {
 	var b []byte
 	if args, ok := v.(*raft.AppendEntriesRequest); ok {
-		// Otherwise the entries would be copied repeatedly while the buffer grows.
+		// Without an initial size, the entries would be copied repeatedly while the buffer grows.
 		size := 256
 		for _, l := range args.Entries {
 			size += len(l.Data) + len(l.Extensions) + 128

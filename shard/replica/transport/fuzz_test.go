@@ -32,13 +32,13 @@ func FuzzFrame(f *testing.F) {
 			}
 			rest = rest[len(again):]
 			if c := newCommand(got.kind); c != nil {
-				_ = decode(got.payload, c) // an error or not, but no panic
+				_ = decode(got.payload, c) // may return an error, but must not panic
 			}
 		}
 	})
 }
 
-// FuzzHello reads any greeting.
+// FuzzHello reads arbitrary bytes as a greeting.
 func FuzzHello(f *testing.F) {
 	h := hello{lowest: 1, highest: 3, class: entries, cluster: "c", from: "a", to: "b"}
 	f.Add(h.append(nil))

@@ -62,7 +62,7 @@ func readHello(r io.Reader) (*hello, error) {
 	return h, nil
 }
 
-// dial opens a connection of a class to a node and greets it.
+// dial opens a connection of a class to a node and sends a greeting.
 func (n *Network) dial(ctx context.Context, node string, c class) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, n.cfg.Timeout)
 	defer cancel()
@@ -85,17 +85,17 @@ func (n *Network) greet(conn net.Conn, node string, c class) error {
 	return handshake.ReadAnswer(conn, magic, minVersion, maxVersion)
 }
 
-// accept reads a greeting and answers it. proven is the id that the other side has proved to have;
-// empty if it has not.
+// accept reads a greeting and answers it. proven is the id that the other side has proved to have,
+// or empty if it has proved none.
 func (n *Network) accept(conn net.Conn, proven string) (*hello, error) {
 	if err := conn.SetDeadline(time.Now().Add(n.cfg.Timeout)); err != nil {
 		return nil, err
 	}
 	h, err := readHello(conn)
 	if err != nil {
-		return nil, err // not our protocol: the other side would not understand an answer
+		return nil, err // not our protocol: the peer would not understand an answer
 	}
-	version, reason := n.judge(h, proven)
+	version, reason := n.chooseVersion(h, proven)
 	if err := handshake.Answer(conn, magic, version, reason); err != nil {
 		return nil, err
 	}
@@ -105,11 +105,11 @@ func (n *Network) accept(conn net.Conn, proven string) (*hello, error) {
 	return h, conn.SetDeadline(time.Time{})
 }
 
-// judge chooses the protocol version. It returns 0 and a reason if there is none.
-func (n *Network) judge(h *hello, proven string) (version uint16, reason string) {
+// chooseVersion returns the protocol version, or 0 and the reason of a refusal.
+func (n *Network) chooseVersion(h *hello, proven string) (version uint16, reason string) {
 	switch {
 	case proven != "" && h.from != proven:
-		reason = fmt.Sprintf("it says that it is node %s, but its certificate is for node %s", h.from, proven)
+		reason = fmt.Sprintf("it claims to be node %s, but its certificate is for node %s", h.from, proven)
 	case h.cluster != n.cfg.ClusterID:
 		reason = fmt.Sprintf("node %s belongs to cluster %s, but this node belongs to cluster "+
 			"%s", h.from, h.cluster, n.cfg.ClusterID)

@@ -22,7 +22,7 @@ type link struct {
 	mu      sync.Mutex // guards the fields below
 	pending map[uint64]*call
 	last    uint64 // id of the last request
-	err     error  // why it broke; nil while it works
+	err     error  // why the link failed; nil while it works
 
 	heard atomic.Int64 // frames received
 }
@@ -31,7 +31,7 @@ type link struct {
 type call struct {
 	link   *link
 	id     uint64
-	heard  int64         // frames that the link had received when it was sent
+	heard  int64         // frames that the link had received when the call was sent
 	done   chan struct{} // closed when answer or err is set
 	answer *frame
 	err    error
@@ -56,7 +56,7 @@ func (l *link) alive() bool {
 	return l.err == nil
 }
 
-// send queues a request. Errors are returned by waiting for the call.
+// send queues a request. wait returns its error.
 func (l *link) send(f *frame) *call {
 	c := &call{link: l, heard: l.heard.Load(), done: make(chan struct{})}
 	l.mu.Lock()
@@ -76,8 +76,8 @@ func (l *link) send(f *frame) *call {
 	return c
 }
 
-// wait returns the answer. If a call is given up, the connection stays, unless no frame at all
-// arrived on it before the deadline: then it is considered dead.
+// wait returns the answer. If a call is abandoned, the connection stays open, unless no frame at
+// all arrived on it before the deadline: then it is considered dead.
 func (c *call) wait(ctx context.Context) (*frame, error) {
 	select {
 	case <-c.done:
@@ -120,7 +120,7 @@ func (l *link) read() {
 		c := l.pending[f.id]
 		delete(l.pending, f.id)
 		l.mu.Unlock()
-		if c != nil { // without a call, the call was given up
+		if c != nil { // c is nil if the call was abandoned
 			c.answer = f
 			close(c.done)
 		}

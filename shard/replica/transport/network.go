@@ -21,7 +21,7 @@ type class uint8
 
 // The classes are part of the format.
 const (
-	control class = 1 // votes, heartbeats, hand-over of leadership
+	control class = 1 // votes, heartbeats, transfer of leadership
 	entries class = 2
 	bulk    class = 3 // one snapshot
 )
@@ -32,10 +32,11 @@ type Config struct {
 	ClusterID string
 	// NodeID is this node's id, which is also its address in raft configurations.
 	NodeID string
-	// Dial opens a connection to the raft port of a node, wherever the node is now. It is called
-	// for every attempt, so addresses are never cached.
+	// Dial opens a connection to the raft port of a node at its present address. It is called for
+	// every attempt, so addresses are never cached.
 	Dial func(ctx context.Context, nodeID string) (net.Conn, error)
-	// Logger receives messages about lost connections and refused peers. Default: none.
+	// Logger receives messages about lost connections and refused peers. The default value discards
+	// them.
 	Logger *slog.Logger
 
 	// Timeout is the time limit of a dial with its handshake, of a vote, and of a heartbeat.
@@ -48,7 +49,7 @@ type Config struct {
 	// share a write. It must be short compared to the heartbeat interval, which is a tenth of the
 	// heartbeat timeout, because a read that needs confirmation waits for it. Default: 12 ms.
 	Coalesce time.Duration
-	// Prompt is the group whose heartbeats are sent without delay: this group sends a heartbeat
+	// Prompt is the group whose heartbeats are sent without delay, because it sends a heartbeat
 	// before it answers a read, to find out whether it still leads. Default: meta.
 	Prompt string
 	// GroupWindow and PeerWindow limit the bytes of unanswered entries, for one group and for all
@@ -119,8 +120,8 @@ func New(cfg Config) (*Network, error) {
 	return n, nil
 }
 
-// Group returns the transport of the group's member on this node. A group has one at a time: an
-// earlier one must have been closed.
+// Group returns the transport of the group's member on this node. A group has only one open
+// transport at a time.
 func (n *Network) Group(name string) (*Transport, error) {
 	if name == "" || len(name) > maxName {
 		return nil, fmt.Errorf("raft network: group %q: want a name of 1 to %d bytes", name, maxName)
@@ -169,8 +170,8 @@ func (n *Network) peer(id raft.ServerID) (*peer, error) {
 }
 
 // Serve serves a connection that another node opened, until it breaks or the network is closed. It
-// closes conn. node is the id that the other side has proved to have, or empty if connections prove
-// none.
+// closes conn. node is the id that the other side has proved to have, or empty if connections do
+// not prove an id.
 func (n *Network) Serve(conn net.Conn, node string) {
 	n.mu.Lock()
 	if n.closed {

@@ -33,7 +33,7 @@ func (p *peer) close() {
 	p.entries.close()
 }
 
-// reserve waits until the window has room for n bytes of the group's entries.
+// reserve waits until the window has room for size bytes of the group's entries.
 func (p *peer) reserve(ctx context.Context, group string, size int64) error {
 	for {
 		p.mu.Lock()
@@ -55,7 +55,7 @@ func (p *peer) reserve(ctx context.Context, group string, size int64) error {
 	}
 }
 
-// release returns what reserve took.
+// release gives back the bytes that reserve took.
 func (p *peer) release(group string, size int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,8 +85,8 @@ type stream struct {
 var errBroken = errors.New("the connection broke")
 
 // call sends a request and waits for its answer. If the request fails on a connection that existed
-// before the call, it is sent once more on a new one, since the old one may have been dead for
-// long. All of raft's requests may be repeated.
+// before the call, it is sent once more on a new one, because the old connection may have been dead
+// for a long time. All of raft's requests may be repeated.
 func (s *stream) call(ctx context.Context, f *frame) (*frame, error) {
 	for attempt := 0; ; attempt++ {
 		l, fresh, err := s.get(ctx)
@@ -140,7 +140,7 @@ func (s *stream) get(ctx context.Context) (l *link, fresh bool, err error) {
 		case <-ctx.Done():
 			return nil, false, fmt.Errorf("raft network: node %s: %w", s.node, context.Cause(ctx))
 		}
-		// The dial of the other call may have failed by its own deadline, so try again.
+		// The other call's dial may have failed by its own deadline, so try again.
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// pipelineDepth is how many appends of a group may be in flight to a node.
+// pipelineDepth is the maximum number of appends of a group in flight to a node.
 const pipelineDepth = 16
 
 // pipeline sends appends without waiting for earlier answers.
@@ -27,7 +27,7 @@ type pipeline struct {
 	closed  bool
 }
 
-// AppendEntriesPipeline starts a pipeline to a node that can be reached. It ends together with the
+// AppendEntriesPipeline starts a pipeline to a node that can be reached. The pipeline ends with the
 // connection on which it starts.
 func (t *Transport) AppendEntriesPipeline(id raft.ServerID, _ raft.ServerAddress) (raft.AppendPipeline, error) {
 	p, err := t.net.peer(id)
@@ -128,7 +128,7 @@ func (pl *pipeline) finish(f *future) {
 // Consumer returns the channel from which raft takes the answered appends.
 func (pl *pipeline) Consumer() <-chan raft.AppendFuture { return pl.ready }
 
-// Close gives up the appends in flight. It may be called twice.
+// Close abandons the appends in flight. It may be called twice.
 func (pl *pipeline) Close() error {
 	pl.end() // unblocks a sender and collect
 	pl.sending <- struct{}{}

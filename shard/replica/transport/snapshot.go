@@ -54,7 +54,8 @@ func (t *Transport) InstallSnapshot(id raft.ServerID, _ raft.ServerAddress, args
 	return decodeAnswer(answer, resp)
 }
 
-// refusedRest is how much of a refused snapshot is read so that the answer arrives.
+// refusedRest is the number of bytes of a refused snapshot that are read so that the answer
+// arrives.
 const refusedRest = 4 << 20
 
 // serveSnapshot receives the one snapshot of a connection.
@@ -77,8 +78,8 @@ func (n *Network) serveSnapshot(conn net.Conn) error {
 		answer = t.handle(f, data)
 	}
 	if answer.kind == kindFailure {
-		// If a connection is closed with unread bytes, the answer may be lost. Reading a large rest
-		// is not worth it.
+		// If a connection is closed with unread bytes, the answer may be lost. A larger rest is not
+		// worth reading.
 		_, _ = io.CopyN(io.Discard, data, refusedRest)
 	}
 	_, err = (&patient{conn, n.cfg.AppendTimeout}).Write(answer.append(nil))

@@ -37,8 +37,8 @@ var (
 	_ raft.WithClose   = (*Transport)(nil)
 )
 
-// inboxRequests is how many appends of one group may wait for the member. It is much more than the
-// pipeline of a correct leader holds.
+// inboxRequests is the maximum number of appends of one group that wait for the member. It is much
+// more than the pipeline of a correct leader holds.
 const inboxRequests = 256
 
 func newTransport(n *Network, name string) *Transport {
@@ -55,8 +55,8 @@ func newTransport(n *Network, name string) *Transport {
 	return t
 }
 
-// LostPeers returns the nodes that raft could not call, in one record for all groups of the
-// network, so that a lost node is logged once and not once for each group.
+// LostPeers returns the record of the nodes that raft could not call. It is common to all groups of
+// the network, so that a lost node is logged once and not once for each group.
 func (t *Transport) LostPeers() *raftlogger.Peers { return t.net.lost }
 
 // Close unregisters the group and ends its calls. It may be called twice.
@@ -79,7 +79,7 @@ func (t *Transport) LocalAddr() raft.ServerAddress { return raft.ServerAddress(t
 // EncodePeer returns the node's id, since addresses are looked up at every dial.
 func (t *Transport) EncodePeer(id raft.ServerID, _ raft.ServerAddress) []byte { return []byte(id) }
 
-// DecodePeer returns the inverse of EncodePeer.
+// DecodePeer is the inverse of EncodePeer.
 func (t *Transport) DecodePeer(b []byte) raft.ServerAddress { return raft.ServerAddress(b) }
 
 // SetHeartbeatHandler makes handler answer heartbeats without waiting for the member's loop.
@@ -123,7 +123,7 @@ func (t *Transport) AppendEntries(id raft.ServerID, _ raft.ServerAddress, args *
 	return decodeAnswer(answer, resp)
 }
 
-// isHeartbeat reports whether an append only says that the leader is alive.
+// isHeartbeat reports whether an append has no content except that the leader is alive.
 func isHeartbeat(r *raft.AppendEntriesRequest) bool {
 	return r.Term != 0 && r.PrevLogEntry == 0 && r.PrevLogTerm == 0 && len(r.Entries) == 0 && r.LeaderCommitIndex == 0
 }

@@ -83,7 +83,7 @@ func (h *house) dial(ctx context.Context, from, to string) (net.Conn, error) {
 	addr, cut := h.addrs[to], h.cut[way]
 	h.mu.Unlock()
 	if cut || addr == "" {
-		return nil, fmt.Errorf("no way from %s to %s", from, to)
+		return nil, fmt.Errorf("no connection from %s to %s", from, to)
 	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 	if err != nil {
@@ -131,7 +131,7 @@ type member struct {
 	store *raft.InmemStore
 }
 
-// sumFSM remembers the commands.
+// sumFSM records the commands.
 type sumFSM struct {
 	mu   sync.Mutex
 	list []string
@@ -219,7 +219,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("not in time: %s", what)
+			t.Fatalf("timed out waiting for: %s", what)
 		}
 	}
 }
@@ -273,8 +273,8 @@ func TestGroupsReplicate(t *testing.T) {
 			}
 		}
 	}
-	// For all groups together there is one stream of each of two classes, in each direction. There
-	// are more only if one broke.
+	// All groups together use one stream of each of two classes, in each direction. More dials mean
+	// that a stream broke.
 	if n := h.dials.Load(); n > 24 {
 		t.Errorf("%d dials for %d groups on 3 nodes", n, groups)
 	}
@@ -299,7 +299,7 @@ func TestPartitionAndSnapshot(t *testing.T) {
 	for range 12 {
 		l = apply(t, big, rest...)
 	}
-	// The log before the snapshot is cut, so the member that was away needs the snapshot.
+	// The log before the snapshot is cut, so the member that was cut off needs the snapshot.
 	if err := l.Snapshot().Error(); err != nil {
 		t.Fatal(err)
 	}
@@ -312,8 +312,8 @@ func TestPartitionAndSnapshot(t *testing.T) {
 	apply(t, []byte("after"), members...)
 }
 
-// apply lets the leader apply a command, and returns the leader: on a busy machine it may change
-// from time to time.
+// apply lets the leader apply a command, and returns the leader, which may change on a busy
+// machine.
 func apply(t *testing.T, data []byte, members ...*member) *member {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; {
@@ -328,7 +328,8 @@ func apply(t *testing.T, data []byte, members ...*member) *member {
 	}
 }
 
-// Heartbeats of the metadata group are not delayed, because reads wait for them.
+// TestHeartbeatsOfOneGroupArePrompt checks that heartbeats of the metadata group are not delayed,
+// because reads wait for them.
 func TestHeartbeatsOfOneGroupArePrompt(t *testing.T) {
 	h := newHouse(t, func(c *Config) { c.Coalesce, c.Timeout = time.Hour, 10*time.Second }, "a", "b")
 	ta, err := h.nodes["a"].Group("meta")
@@ -346,7 +347,7 @@ func TestHeartbeatsOfOneGroupArePrompt(t *testing.T) {
 	}
 }
 
-// Heartbeats of many groups share writes.
+// TestHeartbeatsAreCoalesced checks that heartbeats of many groups share writes.
 func TestHeartbeatsAreCoalesced(t *testing.T) {
 	h := newHouse(t, func(c *Config) { c.Coalesce = 40 * time.Millisecond }, "a", "b")
 	const groups = 32
@@ -377,15 +378,16 @@ func TestHeartbeatsAreCoalesced(t *testing.T) {
 	}
 	calls.Wait()
 	if beats.Load() != 4*groups {
-		t.Errorf("%d heartbeats came, want %d", beats.Load(), 4*groups)
+		t.Errorf("%d heartbeats arrived, want %d", beats.Load(), 4*groups)
 	}
 	if n := h.wrote["a>b"].Load(); n > 2*groups {
 		t.Errorf("%d writes for %d heartbeats", n, 4*groups)
 	}
 }
 
-// A node with another id or of another cluster is refused with a reason.
-func TestStrangersAreRefused(t *testing.T) {
+// TestForeignNodesAreRefused checks that a node with another id or of another cluster is refused
+// with a reason.
+func TestForeignNodesAreRefused(t *testing.T) {
 	h := newHouse(t, nil, "a", "b")
 	for _, c := range []struct{ name, cluster, to, want string }{
 		{"another cluster", "c2", "b", "belongs to cluster c2"},
@@ -409,22 +411,22 @@ func TestStrangersAreRefused(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// If the node does not have a group, that is an answer and not a lost connection.
+	// A missing group is reported as an answer and not as a lost connection.
 	tr, err := h.nodes["a"].Group("g")
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = tr.RequestVote("b", "", &raft.RequestVoteRequest{}, &raft.RequestVoteResponse{})
 	if err == nil || !contains(err, "not open on this node") {
-		t.Errorf("a group that is not there: %v", err)
+		t.Errorf("a group that does not exist: %v", err)
 	}
 	if _, err := h.nodes["a"].Group("g"); err == nil {
 		t.Error("a group was opened twice")
 	}
 }
 
-// A member that does not answer delays neither another group nor a heartbeat, and the window stops
-// its leader.
+// TestSlowGroupIsAlone checks that a member that does not answer delays neither another group nor a
+// heartbeat, and that the window stops its leader.
 func TestSlowGroupIsAlone(t *testing.T) {
 	h := newHouse(t, func(c *Config) { c.GroupWindow, c.AppendTimeout = 1<<20, 30*time.Second }, "a", "b")
 	open := func(node, group string) *Transport {
@@ -472,9 +474,9 @@ func TestSlowGroupIsAlone(t *testing.T) {
 		}
 	}
 	if n := sent.Load(); n != 1 {
-		t.Errorf("%d appends of 700 KiB are under way in a window of 1 MiB, want 1", n)
+		t.Errorf("%d appends of 700 KiB are in flight in a window of 1 MiB, want 1", n)
 	}
-	// Once it answers, the window opens.
+	// The window opens when the member answers.
 	go func() {
 		for range 3 {
 			rpc := <-slowB.Consumer()
@@ -489,8 +491,8 @@ func TestSlowGroupIsAlone(t *testing.T) {
 	}
 }
 
-// TestStaleConnection checks that a connection which died unnoticed does not make a vote fail: the
-// vote is sent again.
+// TestStaleConnection checks that a dead connection does not make a vote fail: the vote is sent
+// again.
 func TestStaleConnection(t *testing.T) {
 	h := newHouse(t, nil, "a", "b")
 	ta, err := h.nodes["a"].Group("g")

@@ -20,17 +20,17 @@ type writer struct {
 
 	mu     sync.Mutex // guards the fields below
 	buf    []byte
-	urgent bool // something in buf must be sent without delay
+	urgent bool // buf contains a frame that must be sent without delay
 	ended  bool
 
-	wake    chan struct{} // there is something to do
-	hurry   chan struct{} // there is something urgent
+	wake    chan struct{} // receives when there is a frame to write
+	hurry   chan struct{} // receives when there is an urgent frame
 	stopped chan struct{}
 }
 
-// newWriter starts a writer. Frames that are not urgent wait up to pause for others to join them. A
-// write that takes longer than deadline fails. failed is called with the first error, and must
-// close the connection.
+// newWriter starts a writer. Frames that are not urgent wait up to pause for others, so that they
+// are written together. A write that takes longer than deadline fails. failed is called with the
+// first error, and must close the connection.
 func newWriter(conn net.Conn, pause, deadline time.Duration, failed func(error)) *writer {
 	w := &writer{
 		conn: conn, pause: pause, deadline: deadline, failed: failed,
@@ -40,12 +40,12 @@ func newWriter(conn net.Conn, pause, deadline time.Duration, failed func(error))
 	return w
 }
 
-// write queues a frame; patient means that it may wait for others.
+// write queues a frame. patient means that the frame may wait for others.
 func (w *writer) write(f *frame, patient bool) {
 	w.mu.Lock()
 	if w.ended {
 		w.mu.Unlock()
-		return // nobody would write it
+		return // the frame would never be written
 	}
 	w.buf = f.append(w.buf)
 	w.urgent = w.urgent || !patient

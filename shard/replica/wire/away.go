@@ -13,7 +13,7 @@ const awayCheck = time.Second
 // errAway ends the wait for a member that does not answer.
 var errAway = errors.New("the member does not answer, and this member no longer leads it")
 
-// isHeartbeat reports whether an append only says that the leader is alive.
+// isHeartbeat reports whether an append has no content except that the leader is alive.
 func isHeartbeat(args *raft.AppendEntriesRequest) bool {
 	return len(args.Entries) == 0 && args.PrevLogEntry == 0 && args.PrevLogTerm == 0 && args.LeaderCommitIndex == 0
 }
@@ -34,9 +34,9 @@ func (w *Wire) noteLost(id raft.ServerID, term uint64) {
 }
 
 // awaitBack waits, if a member did not answer the last append, until it answers a heartbeat. Raft
-// would repeat the append with pauses that grow to 10 s, and would notice the return of a member
-// late if it was away for long. Heartbeats are sent at least every half of their timeout. term is
-// the term in which this member leads.
+// would repeat the append with pauses that grow to 10 s, and would notice late that a member has
+// returned after a long time. Heartbeats are sent at least every half of their timeout. term is the
+// term in which this member leads.
 func (w *Wire) awaitBack(id raft.ServerID, term uint64) error {
 	w.mu.Lock()
 	lost, ok := w.lost[string(id)]

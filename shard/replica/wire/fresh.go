@@ -7,38 +7,38 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// How a follower knows how old its state may be.
+// How a follower determines the age of its state.
 //
-// A leader sends its commit index with every append, and an idle leader sends an append each
-// second besides the heartbeats. Whatever the leader acknowledged before it sent an append has an
-// index of at most the commit index in it, because an entry is acknowledged after it is
+// A leader sends its commit index with every append, and an idle leader sends an append each second
+// in addition to the heartbeats. Everything that the leader acknowledged before it sent an append
+// has an index of at most the commit index in it, because an entry is acknowledged after it is
 // committed. So once a follower has applied up to that commit index, its state is as new as that
-// append. freshness keeps marks (moment of arrival, commit index), and the staleness of the
-// member is the age of the newest mark up to which it has applied.
+// append. freshness keeps marks (time of arrival, commit index), and the staleness of the member is
+// the age of the newest mark up to which it has applied.
 //
 // Two conditions keep this true:
 //
 //   - A new leader knows what its predecessors committed only when an entry of its own term is
 //     committed. Its appends count from then on (first).
-//   - A leader that was deposed and does not know it yet goes on sending. Its appends count as
-//     long as this member has heard of no newer term.
+//   - A deposed leader that does not know it yet continues to send. Its appends count as long as
+//     this member has received no newer term.
 //
 // The second condition gives the worst case. While this member still follows a deposed leader, a
-// new leader may acknowledge entries that this member cannot know of. The deposed leader stops
-// when it has heard nothing from a majority for one heartbeat timeout (its lease), so what a
-// follower calls its staleness may be short by at most that time. Clocks of other nodes do not
-// matter: every moment is read from this member's own monotonic clock, at the arrival of an
-// append. The time that an append was on its way is therefore not part of the staleness.
+// new leader may acknowledge entries that this member cannot know of. The deposed leader stops when
+// it has received nothing from a majority for one heartbeat timeout (its lease), so the staleness
+// that a follower computes may be too low by at most that time. Clocks of other nodes do not
+// matter: every time is read from this member's own monotonic clock, at the arrival of an append.
+// So the staleness does not include the time that an append took to arrive.
 //
 // A member that lags by more marks than are kept does not know its staleness.
 const (
-	// marksEvery is how far apart the kept moments are at least, and maxMarks how many there
-	// are: a minute of a busy group.
+	// marksEvery is the minimum distance of two marks, and maxMarks their maximum number: a minute
+	// of a busy group.
 	marksEvery = 250 * time.Millisecond
 	maxMarks   = 256
 )
 
-// freshness records when a leader said how much was committed.
+// freshness records the commit indexes that leaders sent, with their times of arrival.
 type freshness struct {
 	mu   sync.Mutex // guards the rest
 	term uint64
@@ -58,7 +58,7 @@ func (f *freshness) note(req *raft.AppendEntriesRequest, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if req.Term < f.term {
-		return // from a deposed leader
+		return // the append is from a deposed leader
 	}
 	if req.Term > f.term {
 		f.term, f.first = req.Term, 0
@@ -71,7 +71,7 @@ func (f *freshness) note(req *raft.AppendEntriesRequest, now time.Time) {
 	}
 	m := commitMark{now, req.LeaderCommitIndex}
 	if n := len(f.marks); n > 0 && f.marks[n-1].commit >= m.commit {
-		f.marks[n-1].at = now // nothing was committed since
+		f.marks[n-1].at = now // nothing was committed since the last mark
 		return
 	} else if n > 1 && now.Sub(f.marks[n-2].at) < marksEvery {
 		f.marks[n-1] = m
@@ -97,8 +97,8 @@ func firstOfTerm(req *raft.AppendEntriesRequest) uint64 {
 	return 0
 }
 
-// since returns the newest moment before which everything acknowledged is applied; ok is false if
-// that is not known. applied reports whether everything up to an index is applied.
+// since returns the newest time before which everything acknowledged is applied here; ok is false
+// if that time is not known. applied reports whether everything up to an index is applied.
 func (f *freshness) since(applied func(index uint64) bool) (at time.Time, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

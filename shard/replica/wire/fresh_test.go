@@ -7,9 +7,9 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// TestFreshness checks that a follower is as fresh as the last moment for which it has applied
-// everything committed. Appends of a new leader count only after an entry of its own term is
-// committed, and appends of a deposed leader do not count.
+// TestFreshness checks that the state of a follower counts as new as the last mark up to which it
+// has applied. Appends of a new leader count only after an entry of its own term is committed, and
+// appends of a deposed leader do not count.
 func TestFreshness(t *testing.T) {
 	begin := time.Unix(1000, 0)
 	at := func(s float64) time.Time { return begin.Add(time.Duration(s * float64(time.Second))) }

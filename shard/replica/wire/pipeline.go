@@ -20,7 +20,7 @@ type pipeline struct {
 	// The fields below are used by raft's goroutine for the member only.
 	asked time.Time // when raft asked for the last append
 	sent  time.Time // when the last append was sent
-	known content   // what the member knows after it
+	known content   // what the member knows after that append
 }
 
 func newPipeline(w *Wire, id raft.ServerID, below raft.AppendPipeline) *pipeline {
@@ -32,23 +32,23 @@ func newPipeline(w *Wire, id raft.ServerID, below raft.AppendPipeline) *pipeline
 	return p
 }
 
-// content is the information of an append, besides its entries.
+// content is the information of an append, except its entries.
 type content struct{ term, prevIndex, prevTerm, commit uint64 }
 
 const (
-	// timerPause distinguishes appends by a timer: an append counts as one if raft asks for it at
-	// least timerPause after the previous append. While raft waits for a member to catch up, before
-	// it transfers leadership, it asks for appends without a pause and relies on a full pipeline to
-	// block.
+	// timerPause identifies appends that a timer requests: raft asks for them at least timerPause
+	// after the previous append. While raft waits for a member to catch up, before it transfers
+	// leadership, it asks for appends without a pause and relies on a full pipeline to block.
 	timerPause = 5 * time.Millisecond
-	// repeatAfter is how long after the last append an append without news is sent nevertheless.
+	// repeatAfter is the time after the last append at which an append without news is sent
+	// nevertheless.
 	repeatAfter = time.Second
-	// idleAfter is how long after the last append raft must ask for one for it to count as an
-	// append by CommitTimeout: nothing was written meanwhile.
+	// idleAfter is the pause after which an append that raft asks for counts as an append by
+	// CommitTimeout: nothing was written during the pause.
 	idleAfter = 300 * time.Millisecond
 )
 
-// errBehind is why a pipeline ends.
+// errBehind is the error that ends a pipeline whose member is behind.
 var errBehind = errors.New("the member is behind, and nothing is written: it gets all missing entries without " +
 	"a pipeline")
 
@@ -56,7 +56,7 @@ var errBehind = errors.New("the member is behind, and nothing is written: it get
 //
 // It ends, and closes the pipeline below, at the first answer that is not a success: raft takes no
 // more answers after it, but may continue to send, and would wait for room in the pipeline for
-// ever. It does not pass on an append without an answer, because raft would count that as contact
+// ever. It does not pass on an append without an answer, because raft would treat that as contact
 // with the member. Raft finds the pipeline closed when it sends the next append.
 func (p *pipeline) run() {
 	for {
@@ -91,10 +91,10 @@ func (p *pipeline) closeBelow() { _ = p.AppendPipeline.Close() }
 //
 // It fails, which ends the pipeline, if the member would stay behind. Through a pipeline raft sends
 // one append for each write and each CommitTimeout, so a member with a backlog would get only a few
-// entries a second once nothing more is written. If a commit needs this member, nothing more is
-// written. Without a pipeline raft sends the whole backlog in a row.
+// entries a second once writes stop. Writes do stop if a commit needs this member. Without a
+// pipeline raft sends the whole backlog at once.
 //
-// It does not send appends without news for the member.
+// It does not send appends that contain no news for the member.
 func (p *pipeline) AppendEntries(args *raft.AppendEntriesRequest,
 	resp *raft.AppendEntriesResponse,
 ) (raft.AppendFuture, error) {
@@ -121,9 +121,10 @@ func (p *pipeline) AppendEntries(args *raft.AppendEntriesRequest,
 	return p.AppendPipeline.AppendEntries(args, resp)
 }
 
-// unsent is an append without news. Raft makes one for each CommitTimeout, which is short in groups
-// whose members should learn soon what is committed. It never leaves the pipeline, so raft takes it
-// neither for an answer of the member nor for a failure. Heartbeats show that both sides are alive.
+// unsent is the future of an append without news. Raft requests such an append after each
+// CommitTimeout, which is short in groups whose members should learn the commit index soon. The
+// future never leaves the pipeline, so raft treats it neither as an answer of the member nor as a
+// failure. Heartbeats show that both sides are alive.
 type unsent struct {
 	args *raft.AppendEntriesRequest
 	resp *raft.AppendEntriesResponse

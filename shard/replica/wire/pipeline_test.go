@@ -34,9 +34,9 @@ func (c *counted) AppendEntries(args *raft.AppendEntriesRequest,
 	return unsent{args, resp}, nil
 }
 
-// TestAppendsThatTellNothingAreNotSent checks that an idle leader does not repeat the same append
-// to its members.
-func TestAppendsThatTellNothingAreNotSent(t *testing.T) {
+// TestAppendsWithoutNewsAreNotSent checks that an idle leader does not repeat the same append to
+// its members.
+func TestAppendsWithoutNewsAreNotSent(t *testing.T) {
 	c := &counted{}
 	p := newPipeline(quiet(), "b", c)
 	send := func(want int, args raft.AppendEntriesRequest) {
@@ -54,7 +54,7 @@ func TestAppendsThatTellNothingAreNotSent(t *testing.T) {
 	send(1, raft.AppendEntriesRequest{Term: 2, PrevLogEntry: 6, PrevLogTerm: 2, LeaderCommitIndex: 4})
 	send(2, raft.AppendEntriesRequest{Term: 2, PrevLogEntry: 6, PrevLogTerm: 2, LeaderCommitIndex: 6}) // what is committed
 	send(2, raft.AppendEntriesRequest{Term: 2, PrevLogEntry: 6, PrevLogTerm: 2, LeaderCommitIndex: 6})
-	// again: this case is left to raft
+	// Appends without a pause are left to raft.
 	send(3, raft.AppendEntriesRequest{Term: 2, PrevLogEntry: 6, PrevLogTerm: 2, LeaderCommitIndex: 6, Entries: entries})
 	if _, err := p.AppendEntries(&raft.AppendEntriesRequest{
 		Term: 2, PrevLogEntry: 6, PrevLogTerm: 2, LeaderCommitIndex: 6,
@@ -81,9 +81,9 @@ func (f *full) AppendEntries(*raft.AppendEntriesRequest, *raft.AppendEntriesResp
 func (f *full) Consumer() <-chan raft.AppendFuture { return f.answers }
 func (f *full) Close() error                       { f.once.Do(func() { close(f.closed) }); return nil }
 
-// TestPipelineEndsWithWhoTakesItsAnswers checks that sends do not block after an answer that is not
-// a success. Raft takes no more answers after it, and could not be stopped if it blocked.
-func TestPipelineEndsWithWhoTakesItsAnswers(t *testing.T) {
+// TestPipelineEndsAfterAFailure checks that sends do not block after an answer that is not a
+// success. Raft takes no more answers after it, and could not be stopped if it blocked.
+func TestPipelineEndsAfterAFailure(t *testing.T) {
 	for name, answer := range map[string]raft.AppendEntriesResponse{
 		"refused": {Term: 2}, "newer term": {Term: 3, Success: true},
 	} {

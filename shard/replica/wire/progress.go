@@ -6,20 +6,22 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// Progress is what a member's answers say. The zero value is a member that never answered.
+// Progress is the information from a member's answers. The zero value is a member that never
+// answered.
 type Progress struct {
-	// Answered is when the last answer came. Last is the end of the member's log according to it.
+	// Answered is when the last answer arrived. Last is the end of the member's log according to
+	// it.
 	Answered time.Time
 	Last     uint64
 	// Confirmed is the newest message that the member answered as a follower of this one.
 	Confirmed Confirmation
 }
 
-// Confirmation is a message that a member answered as a follower of this member. When it was sent,
-// no other member had been elected with the vote of that member.
+// Confirmation is a message that a member answered as a follower of this member. When the message
+// was sent, no other leader had been elected with the vote of that member.
 type Confirmation struct {
 	Term  uint64    // the term in which this member led
-	Round uint64    // the newest round that had started when it was sent; see NextRound
+	Round uint64    // the newest round that had started when the message was sent; see NextRound
 	Sent  time.Time // by the monotonic clock
 }
 
@@ -30,7 +32,7 @@ func (w *Wire) Progress(id string) Progress {
 	return w.peers[id]
 }
 
-// NextRound starts a round of requests to the other members whether this one still leads, and
+// NextRound starts a round in which the other members are asked whether this one still leads, and
 // returns its number.
 func (w *Wire) NextRound() uint64 { return w.rounds.Add(1) }
 
@@ -73,7 +75,7 @@ func (w *Wire) noteAnswer(id raft.ServerID, resp *raft.AppendEntriesResponse) {
 	}
 }
 
-// confirm notes that a member answered a message as a follower of this one.
+// confirm records that a member answered a message as a follower of this one.
 func (w *Wire) confirm(id raft.ServerID, c Confirmation) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

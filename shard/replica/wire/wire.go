@@ -12,34 +12,34 @@
 //	                                      usually in a pipeline
 //	vote, pre-vote     candidate          through the main loop         refused from fenced nodes
 //	snapshot           leader             through the main loop,        given to Config.Snapshot first, in a
-//	                                      which it blocks               goroutine of its own
-//	hand-over          leader             through the main loop         refused from fenced nodes; made by
-//	(TimeoutNow)                                                        ElectNow for this member itself
+//	                                      which it blocks               separate goroutine
+//	transfer           leader             through the main loop         refused from fenced nodes; ElectNow
+//	(TimeoutNow)                                                        sends it to this member itself
 //
 // A heartbeat is an append without entries, previous entry and commit index.
 //
 // # Receiving
 //
-// One goroutine (run) takes requests from the transport in the order in which they came and gives
-// them to raft. It must not block for long, because appends of the leader wait for it, and raft
-// stands for election if none arrives for a heartbeat timeout (heartbeats take another way). It
+// One goroutine (run) takes requests from the transport in the order in which they arrived and
+// passes them to raft. It must not block for long, because appends of the leader wait for it, and
+// raft stands for election if none arrives for a heartbeat timeout (heartbeats bypass run). It
 // waits only until raft's main loop takes the request. Longer work has a separate goroutine: a
 // snapshot, whose data Config.Snapshot fetches first, and the answer to an append that was held
 // (hold).
 //
-// An append says what is committed: run notes that before raft gets it (LeaderCommit,
-// AppliedSince). If the member has no memory for more commands (Config.Crowded), raft gets the
-// append without its entries, and the leader gets an error and tries again.
+// An append contains the leader's commit index, which run records before raft gets the append
+// (LeaderCommit, AppliedSince). If the member has no memory for more commands (Config.Crowded),
+// raft gets the append without its entries, and the leader gets an error and tries again.
 //
 // # Sending
 //
 // Raft has one goroutine for each other member that sends appends, and one that sends heartbeats;
-// both call AppendEntries here. A member that has caught up is sent appends through a pipeline,
-// which does not wait for answers: a goroutine for each pipeline (pipeline.run) takes the answers
-// and hands them on. Appends may block, heartbeats may not.
+// both call AppendEntries here. A member that has caught up gets appends through a pipeline, which
+// does not wait for answers: a goroutine for each pipeline (pipeline.run) takes the answers and
+// passes them on. Appends may block, heartbeats may not.
 //
-//   - While a write to this member's log hangs (Config.Stuck) nothing is sent: raft would go on
-//     sending heartbeats, and no other member would take over (raft issue 503).
+//   - While a write to this member's log hangs (Config.Stuck) nothing is sent: raft would continue
+//     to send heartbeats, and no other member would take over (raft issue 503).
 //   - An append to a member that did not answer the last one waits until the member answers a
 //     heartbeat (awaitBack).
 //   - An append without news is not sent (pipeline.AppendEntries).
@@ -47,16 +47,17 @@
 // # A lost connection
 //
 // The call, or every append in the pipeline, returns an error. It renews no lease and confirms
-// nothing: a failed append is not handed on to raft, which would take it for contact. The member
-// counts as absent until it answers a heartbeat, and raft begins a new pipeline when an append
-// without one has brought the member up to date. What the lost appends did on the other side is
-// unknown; raft sends them again, and followers skip what they have. On the receiving side nothing
-// happens: a follower that hears no heartbeat for one to two heartbeat timeouts asks for pre-votes.
+// nothing: a failed append is not passed on to raft, which would treat it as contact. The member
+// counts as absent until it answers a heartbeat. Raft begins a new pipeline when an append without
+// one has brought the member up to date. Whether the other member stored the lost appends is
+// unknown; raft sends them again, and followers skip the entries that they have. On the receiving
+// side nothing happens: a follower that receives no heartbeat for one to two heartbeat timeouts
+// asks for pre-votes.
 //
 // # Locks
 //
-// Wire.mu guards what answers said. It is held for moments only, and no other lock is taken under
-// it. freshness has a lock of its own.
+// Wire.mu guards the information from answers. It is held for moments only, and no other lock is
+// taken under it. freshness has its own lock.
 package wire
 
 import (
@@ -77,13 +78,13 @@ var errStuck = errors.New("the disk of this node does not answer, so it does not
 // Config configures a Wire with functions of its member. All fields but Crowded are required. The
 // functions must not block, except Snapshot, and may be called before raft runs.
 type Config struct {
-	// Below is the transport that reaches the other members.
+	// Below is the transport that connects to the other members.
 	Below raft.Transport
 	// Stuck reports whether a write of the log, or Apply, has been running for too long.
 	Stuck func() bool
-	// Refuse returns why requests of a node are not answered, or an empty text if they are.
+	// Refuse returns the reason why requests of a node are refused, or an empty text.
 	Refuse func(node string) string
-	// Crowded returns why this member takes no more commands, or nil if it does.
+	// Crowded returns an error while this member takes no more commands.
 	Crowded func() error
 	// LastIndex returns the last index of this member's log.
 	LastIndex func() uint64
@@ -107,11 +108,11 @@ type Wire struct {
 	end     func()        // closes done
 	running sync.WaitGroup
 
-	// leaderCommit is the highest index that a leader said is committed.
+	// leaderCommit is the highest commit index that a leader has sent.
 	leaderCommit atomic.Uint64
 	fresh        freshness
 
-	// rounds counts the rounds of requests whether this member still leads.
+	// rounds counts the rounds in which members are asked whether this one still leads.
 	rounds atomic.Uint64
 	// newest is the highest term in an answer of a member. mu is held when it changes.
 	newest atomic.Uint64
@@ -120,11 +121,11 @@ type Wire struct {
 	peers map[string]Progress
 	// answered is closed, and replaced, when a member has answered; nil if no caller waits.
 	answered chan struct{}
-	// lost has the members that did not answer their last append.
+	// lost holds the members that did not answer their last append.
 	lost map[string]absence
 }
 
-// New returns a wire that passes no requests on until Start.
+// New returns a wire that passes on no requests before Start.
 func New(cfg Config) *Wire {
 	if cfg.Crowded == nil {
 		cfg.Crowded = func() error { return nil }
@@ -137,8 +138,8 @@ func New(cfg Config) *Wire {
 	return w
 }
 
-// ForRaft returns the transport that raft is to be given: w, with pre-votes if the transport
-// below has them. Raft looks for the method.
+// ForRaft returns the transport to give to raft: w, with pre-votes if the transport below has them.
+// Raft checks for the method.
 func (w *Wire) ForRaft() raft.Transport {
 	if pre, ok := w.Transport.(raft.WithPreVote); ok {
 		return withPreVote{w, pre}
@@ -215,8 +216,8 @@ func (w *Wire) SetHeartbeatHandler(handler func(raft.RPC)) {
 	})
 }
 
-// tooMuch returns why this member does not take the entries of an append, or nil if it does. Only
-// commands need memory. The first entry of a new leader, which is not a command, is always taken
+// tooMuch returns the reason why this member does not take the entries of an append, or nil. Only
+// commands need memory. The first entry of a new leader, which is not a command, is always taken,
 // because a majority must have it.
 func (w *Wire) tooMuch(req *raft.AppendEntriesRequest) error {
 	if !slices.ContainsFunc(req.Entries, func(l *raft.Log) bool { return l.Type == raft.LogCommand }) {
@@ -226,10 +227,10 @@ func (w *Wire) tooMuch(req *raft.AppendEntriesRequest) error {
 }
 
 // hold handles an append for which this member has no memory. The leader gets an error and repeats
-// the append with pauses, as if the member were away. Raft gets the append without its entries,
-// because it says which of the present entries are committed, and this member must be able to apply
-// and flush those. The commit index is limited to the entry that the append continues, since the
-// log after it may differ from the leader's.
+// the append with pauses, as if the member were down. Raft gets the append without its entries,
+// because it contains the commit index of the present entries, and this member must be able to
+// apply and flush those. The commit index is limited to the entry that the append continues, since
+// the log after it may differ from the leader's.
 func (w *Wire) hold(rpc raft.RPC, req *raft.AppendEntriesRequest, why error) {
 	empty := *req
 	empty.Entries = nil
@@ -278,8 +279,8 @@ func (w *Wire) Close() error {
 	return err
 }
 
-// ElectNow makes the member stand for election without waiting for a heartbeat timeout. That is
-// right only for a sole voter, and in a group that has had no leader.
+// ElectNow makes the member stand for election without waiting for a heartbeat timeout. It is
+// correct only for a sole voter, and in a group that has had no leader.
 func (w *Wire) ElectNow() {
 	w.running.Add(1)
 	go func() {
@@ -291,12 +292,13 @@ func (w *Wire) ElectNow() {
 	}()
 }
 
-// LeaderCommit returns the highest index that a leader said is committed, or 0.
+// LeaderCommit returns the highest commit index that a leader has sent, or 0.
 func (w *Wire) LeaderCommit() uint64 { return w.leaderCommit.Load() }
 
-// AppliedSince returns the newest moment for which this member has applied everything acknowledged
-// before it, according to the leaders' messages. known is false if they said too little. applied
-// reports whether everything up to an index is applied. See freshness for the exact guarantee.
+// AppliedSince returns the newest time for which this member has applied everything acknowledged
+// before it, according to the leaders' messages. known is false if the messages are insufficient.
+// applied reports whether everything up to an index is applied. See freshness for the exact
+// guarantee.
 func (w *Wire) AppliedSince(applied func(index uint64) bool) (at time.Time, known bool) {
 	return w.fresh.since(applied)
 }
@@ -326,7 +328,7 @@ func (w *Wire) AppendEntries(id raft.ServerID, addr raft.ServerAddress, args *ra
 			w.confirm(id, c)
 		}
 		if beat && resp.Term > args.Term {
-			// Raft would take any answer to a heartbeat for a renewal of the lease.
+			// Raft would treat any answer to a heartbeat as a renewal of the lease.
 			return fmt.Errorf("node %s is in term %d, and this one leads in term %d", id, resp.Term, args.Term)
 		}
 	}

@@ -46,7 +46,7 @@ func FuzzWalk(f *testing.F) {
 		})
 		if err != nil {
 			if !errors.Is(err, damage.ErrDamaged) {
-				t.Fatalf("the error is not one of damage: %v", err)
+				t.Fatalf("the error does not match ErrDamaged: %v", err)
 			}
 			return
 		}
@@ -55,7 +55,7 @@ func FuzzWalk(f *testing.F) {
 		}
 		db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true})
 		if err != nil {
-			t.Fatalf("Walk takes a file that bbolt refuses: %v", err)
+			t.Fatalf("Walk accepts a file that bbolt refuses: %v", err)
 		}
 		defer db.Close()
 		var got []string

@@ -25,7 +25,7 @@ const (
 	maxDepth     = 64
 
 	noFreeList   = 1<<64 - 1
-	longFreeList = 0xFFFF // count of a list whose length is stored in its first number
+	longFreeList = 0xFFFF // the length of a list is then stored in its first number
 )
 
 // head is one of the two headers of a file. Transactions write them alternately.
@@ -83,8 +83,8 @@ func (w *walk) head(n uint64) (head, error) {
 	return head{root: le.Uint64(m[16:]), free: le.Uint64(m[32:]), pages: le.Uint64(m[40:]), txid: le.Uint64(m[48:])}, nil
 }
 
-// freeList checks that the pages that may be written next are exactly the ones without a reference.
-// The list may be missing; bbolt then finds the free pages itself.
+// freeList checks that the list of free pages contains exactly the pages without a reference. The
+// list may be missing; bbolt then finds the free pages itself.
 func (w *walk) freeList() error {
 	if w.free == noFreeList {
 		return nil
@@ -115,7 +115,7 @@ func (w *walk) freeList() error {
 		w.used[id] = true
 	}
 	if known := uint64(len(w.used)) + 2; known != w.pages {
-		return w.bad(w.free, "%d of %d pages are used or free, but all should be", known, w.pages)
+		return w.bad(w.free, "only %d of %d pages are used or free", known, w.pages)
 	}
 	return nil
 }

@@ -20,20 +20,20 @@ const LogName = "raft.db"
 // lockWait is how long to wait for another process that has the file open.
 const lockWait = 2 * time.Second
 
-// The buckets of a log, as raft-boltdb names them: raft's values, and the entries.
+// The buckets of a log in raft-boltdb: raft's values, and the entries.
 const (
 	valueBucket = "conf"
 	entryBucket = "logs"
 )
 
-// OpenLog checks a log and opens it for writing; it creates the log if it is missing. It returns an
-// error that matches damage.ErrDamaged, and has changed nothing, if the file is damaged.
+// OpenLog checks a log and opens it for writing; it creates the log if it is missing. If the file
+// is damaged, it changes nothing and returns an error that matches damage.ErrDamaged.
 //
 // The caller adds and checks the checksums: of damage.SealEntries for entries, and of
 // damage.SealValue for values.
 func OpenLog(path string) (*raftboltdb.BoltStore, error) {
-	// An empty file, which was never used, is left to bbolt. A file that another process has open
-	// is left to the lock.
+	// bbolt initializes an empty file, which was never used. The lock protects a file that another
+	// process has open.
 	if info, err := os.Stat(path); err == nil && info.Size() > 0 {
 		if _, _, err := VerifyLog(path, nil); err != nil {
 			return nil, err
@@ -61,7 +61,7 @@ func open(path string, options raftboltdb.Options) (*raftboltdb.BoltStore, error
 
 // VerifyLog reads every page, value and entry of a log and changes nothing. It calls entry, if not
 // nil, with each entry, and returns the indexes of the first and the last entry, or 0 if there is
-// none. For damage it returns an error that matches damage.ErrDamaged.
+// none. If the log is damaged, it returns an error that matches damage.ErrDamaged.
 func VerifyLog(path string, entry func(*raft.Log) error) (first, last uint64, err error) {
 	empty := true
 	err = WalkBuckets(path, []string{valueBucket, entryBucket}, func(bucket string, key, value []byte) error {

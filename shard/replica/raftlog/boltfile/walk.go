@@ -1,11 +1,10 @@
-// Package boltfile reads bbolt files without trusting them, and opens the logs that
-// raft-boltdb keeps in such a file.
+// Package boltfile reads bbolt files without trusting them, and opens the logs that raft-boltdb
+// keeps in such a file.
 //
-// bbolt maps its file and believes what it finds there: a damaged page makes it panic, or end
-// the process, at some later time, and a damaged head makes it return to the state before the
-// last transaction without an error. Walk therefore reads every page that is in use before
-// the library sees the file. It needs to know the private layout of bbolt, version 2; nothing
-// outside this package does.
+// bbolt maps its file and trusts its content: a damaged page makes it panic, or end the process, at
+// some later time, and a damaged head makes it return to the state before the last transaction
+// without an error. Walk therefore reads every page that is in use before the library opens the
+// file. Only this package needs to know the private layout of bbolt, version 2.
 package boltfile
 
 import (
@@ -19,16 +18,16 @@ import (
 	"cordwood/shard/replica/raftlog/damage"
 )
 
-// ErrCorrupt is the error for a bbolt file in a state that no transaction and no crash leaves
-// behind. It is returned as a *ErrCorrupt and matches damage.ErrDamaged.
+// ErrCorrupt is the error for a bbolt file that neither a transaction nor a crash can have left. It
+// is returned as a *ErrCorrupt and matches damage.ErrDamaged.
 type ErrCorrupt struct {
 	File string
 	Page uint64
-	// Fault says what is wrong there.
+	// What describes the damage.
 	What string
 }
 
-// Error names the file, the page and what to do.
+// Error returns the file, the page, the damage, and what to do.
 func (e *ErrCorrupt) Error() string {
 	return fmt.Sprintf("%s is damaged in page %d: %s; restore the directory from a replica or a backup", e.File,
 		e.Page, e.What)
@@ -37,16 +36,17 @@ func (e *ErrCorrupt) Error() string {
 // Is reports whether target is damage.ErrDamaged.
 func (e *ErrCorrupt) Is(target error) bool { return target == damage.ErrDamaged }
 
-// Walk reads a bbolt file from its root to its leaves and checks that it is a sound tree: both
-// heads, and of each page in use the number, the kind, the bounds, the order of the keys, and that
-// nothing else refers to it; then the list of free pages. It returns an *ErrCorrupt for damage.
+// Walk reads a bbolt file from its root to its leaves and checks that it is a valid tree. It checks
+// both heads, and the number, the kind, the bounds and the order of the keys of each page in use,
+// and that each page has only one reference; then the list of free pages. If the file is damaged,
+// it returns an *ErrCorrupt.
 //
-// It calls visit, if not nil, with every bucket, whose key is nil, and then with every pair in it
-// in the order of the keys. A bucket within a bucket has the names of both, with a slash between
-// them. The slices are valid during the call.
+// It calls visit, if not nil, with every bucket, whose key is nil, and then with every pair in the
+// bucket in the order of the keys. The name of a nested bucket consists of the names of both
+// buckets, with a slash between them. The slices are valid during the call.
 //
-// It reads the file without mapping it, and must not run beside a writer. The error for a missing
-// file matches fs.ErrNotExist; an empty file is sound.
+// It reads the file without mapping it, and must not run concurrently with a writer. The error for
+// a missing file matches fs.ErrNotExist; an empty file is valid.
 func Walk(path string, visit func(bucket string, key, value []byte) error) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -74,8 +74,8 @@ func Walk(path string, visit func(bucket string, key, value []byte) error) error
 	return w.freeList()
 }
 
-// WalkBuckets is Walk of a file that must have exactly the buckets names, which are in order.
-// A file without any bucket is sound.
+// WalkBuckets does what Walk does, for a file that must have exactly the buckets names, in this
+// order. A file without any bucket is valid.
 func WalkBuckets(path string, names []string, visit func(bucket string, key, value []byte) error) error {
 	var have []string
 	err := Walk(path, func(bucket string, key, value []byte) error {
@@ -103,8 +103,8 @@ type walk struct {
 	used     map[uint64]bool // pages that something refers to
 }
 
-// place is where in the tree a page belongs: in a bucket, with keys from low up to, but not
-// including, high. A nil bound is none.
+// place is the position of a page in the tree: its bucket, and the bounds of its keys, from low up
+// to but not including high. A nil bound means no limit.
 type place struct {
 	bucket    string
 	low, high []byte
@@ -122,7 +122,7 @@ func (w *walk) page(id uint64, at place, depth int) error {
 	case w.used[id]:
 		return w.bad(id, "two references lead to the page")
 	case depth > maxDepth:
-		return w.bad(id, "the tree is deeper than a sound tree can be")
+		return w.bad(id, "the tree is deeper than a valid tree can be")
 	}
 	b, err := w.read(id)
 	if err != nil {
@@ -196,7 +196,7 @@ func (w *walk) content(id uint64, b []byte, at place, depth int) error {
 	return nil
 }
 
-// element is one entry of a page: in a branch key and page, in a leaf flags, key and value.
+// element is one entry of a page: key and page in a branch; flags, key and value in a leaf.
 type element struct {
 	flags      uint32
 	key, value []byte
@@ -244,7 +244,7 @@ func (w *walk) checkKeys(id uint64, list []element, at place) error {
 	return nil
 }
 
-// bucket checks a bucket: its pages, or the page within its element if it is small.
+// bucket checks a bucket: its pages, or the page within its element if the bucket is small.
 func (w *walk) bucket(id uint64, e element, parent string, depth int) error {
 	if len(e.value) < bucketHead {
 		return w.bad(id, "bucket %q has a header of %d bytes", e.key, len(e.value))

@@ -13,14 +13,14 @@ var Castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 const sumBytes = 4
 
-// SealValue returns one of raft's values in its stored form: with the CRC-32C of key and value
+// SealValue returns one of raft's values as it is stored: with the CRC-32C of key and value
 // appended. See FORMAT.md.
 func SealValue(key, val []byte) []byte {
 	return binary.LittleEndian.AppendUint32(append([]byte(nil), val...), valueSum(key, val))
 }
 
-// OpenValue returns the value from which SealValue made stored. It returns an error that matches
-// ErrDamaged if key and value do not match the checksum.
+// OpenValue is the inverse of SealValue. It returns an error that matches ErrDamaged if key and
+// value do not match the checksum.
 func OpenValue(key, stored []byte) ([]byte, error) {
 	n := len(stored) - sumBytes
 	if n < 0 || valueSum(key, stored[:n]) != binary.LittleEndian.Uint32(stored[n:]) {

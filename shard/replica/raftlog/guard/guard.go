@@ -29,7 +29,7 @@ type Config struct {
 
 // Guard lets writes through to a disk until one of them fails. The first error is latched, and so
 // is the first write that exceeds the deadline: Config.Fail is called, and every later write is
-// refused. A full disk is not an error: the write is repeated until there is space.
+// refused. A full disk does not count as an error: the write is repeated until there is space.
 //
 // Its methods may be called concurrently.
 type Guard struct {
@@ -58,8 +58,8 @@ func New(cfg Config) *Guard {
 // wait for this write.
 func (g *Guard) Close() { g.end() }
 
-// Latch refuses every write from now on, because of err, unless an earlier error did so
-// already.
+// Latch records err as the error of the log, unless there is an earlier one. Every later write is
+// refused.
 func (g *Guard) Latch(err error) {
 	if g.broken.CompareAndSwap(nil, &err) {
 		g.cfg.Fail(err)
@@ -67,13 +67,13 @@ func (g *Guard) Latch(err error) {
 }
 
 // Write does one write, and latches the error if it fails or exceeds the deadline. After an earlier
-// failure it refuses the write. what names the write in errors.
+// failure it refuses the write. what describes the write in errors.
 func (g *Guard) Write(what string, do func() error) error {
 	if err := g.broken.Load(); err != nil {
 		return fmt.Errorf("log: %s refused after an earlier failure: %w", what, *err)
 	}
 	w := watch{guard: g, what: what, since: g.waiting.load()}
-	w.timer = time.AfterFunc(time.Hour, w.fire) // fire resets the timer, so the field must be set before it can run
+	w.timer = time.AfterFunc(time.Hour, w.fire) // fire resets the timer, so the field must be set before fire can run
 	w.timer.Reset(g.cfg.Deadline)
 	g.busy.Store(time.Now().UnixNano())
 	err := do()
@@ -167,16 +167,16 @@ const retryFull = 250 * time.Millisecond
 
 // WaitForRoom calls do until it does not fail for lack of disk space, and returns its error. A do
 // that fails must leave nothing behind. After each such failure it calls full, if not nil. It ends
-// when stop is closed, with an error that matches ErrClosed. what names the write in logger, which
-// may be nil.
+// when stop is closed, with an error that matches ErrClosed. what describes the write in logger,
+// which may be nil.
 func WaitForRoom(stop <-chan struct{}, logger *slog.Logger, full func(error), what string, do func() error) error {
 	g := New(Config{Logger: logger, Full: full})
 	g.closed = stop
 	return g.WhileFull(what, WriteFull, do)
 }
 
-// WhileFull calls do until it does not fail with an error that isFull accepts, and returns
-// its error. A do that fails must leave nothing behind. what names the write in the log.
+// WhileFull calls do until it does not fail with an error that isFull accepts, and returns its
+// error. A do that fails must leave nothing behind. what describes the write in the log.
 func (g *Guard) WhileFull(what string, isFull func(error) bool, do func() error) error {
 	err := do()
 	if err == nil || !isFull(err) {

@@ -125,11 +125,11 @@ func TestFullDisk(t *testing.T) {
 		})
 	})
 	if err != nil || tries != 3 || len(told) != 2 {
-		t.Errorf("got %v after %d tries, told %d times", err, tries, len(told))
+		t.Errorf("got %v after %d tries, notified %d times", err, tries, len(told))
 	}
 	// The same error from fsync is latched, because the state of the disk is unknown after it.
 	if sync := (&fs.PathError{Op: "sync", Path: "x", Err: syscall.ENOSPC}); WriteFull(sync) {
-		t.Error("an fsync was taken for a write")
+		t.Error("an fsync counts as a write")
 	}
 	done := make(chan error)
 	go func() {

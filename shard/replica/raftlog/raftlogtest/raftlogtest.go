@@ -16,8 +16,8 @@ func CopyDir(t *testing.T, to, from string) {
 	}
 }
 
-// DamageOffsets returns offsets in a file with content b at which a test should damage it. Most are
-// in words that are not zero: the first 24 and the last 4 of them, and others at random.
+// DamageOffsets returns offsets in a file with content b at which a test should damage the file.
+// Most are in words that are not zero: the first 24 and the last 4 of them, and others at random.
 func DamageOffsets(rng *rand.Rand, b []byte) []int {
 	var used []int
 	for at := 0; at < len(b); at += 8 {

@@ -11,7 +11,8 @@ import (
 	"cordwood/shard/replica/raftlog/damage"
 )
 
-// The header before a snapshot's content; see FORMAT.md. These constants are part of the format.
+// The header before the content of a snapshot; see FORMAT.md. These constants are part of the
+// format.
 const (
 	headerMagic   = "CWSN"
 	headerVersion = 1
@@ -19,10 +20,10 @@ const (
 	HeaderBytes = 24
 )
 
-// Header is what precedes the content of a snapshot.
+// Header precedes the content of a snapshot.
 type Header struct {
-	// Index and Term are index and term of the last command in the state. Raft records a higher
-	// index for the snapshot if that command was followed by raft's own entries.
+	// Index and Term are the index and term of the last command in the state. Raft records a higher
+	// index for the snapshot if raft's own entries follow that command.
 	Index, Term uint64
 	// Sum is the checksum of raft's metadata of the snapshot; 0 if it is not known.
 	Sum uint32

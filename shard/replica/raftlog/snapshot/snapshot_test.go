@@ -13,7 +13,7 @@ import (
 	"cordwood/shard/replica/raftlog/damage"
 )
 
-// add makes a snapshot with an index.
+// add writes a snapshot with an index.
 func add(s *Store, index uint64) error {
 	node := raft.Server{ID: "n1", Address: "n1"}
 	_, trans := raft.NewInmemTransport("n1")
@@ -31,8 +31,8 @@ func add(s *Store, index uint64) error {
 	return sink.Close()
 }
 
-// TestKilledWhileSnapshotsGo ends a process after each file that it removes of an old snapshot.
-// What is left does not count as a snapshot, and the next start removes it.
+// TestKilledWhileSnapshotsGo ends a process after each file that it removes of an old snapshot. The
+// remaining files do not count as a snapshot, and the next start removes them.
 func TestKilledWhileSnapshotsGo(t *testing.T) {
 	killed := errors.New("killed")
 	for removed := range 3 {
@@ -55,7 +55,7 @@ func TestKilledWhileSnapshotsGo(t *testing.T) {
 			}
 		}
 		if err := add(s, Kept+1); !errors.Is(err, killed) {
-			t.Errorf("the removal was not broken off: %v", err)
+			t.Errorf("the removal was not interrupted: %v", err)
 		}
 		newest, err := VerifyAll(dir)
 		if err != nil || newest == nil || newest.Index != Kept+1 || newest.Command != Kept+1 {
@@ -76,7 +76,7 @@ func TestSnapshotHeader(t *testing.T) {
 	if err != nil || got != h {
 		t.Errorf("read %+v, %v", got, err)
 	}
-	// version 1, which must stay readable for ever
+	// golden is a header of version 1, which must stay readable.
 	const golden = "CWSN\x01\x00\x00\x00\x07\x00\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00"
 	if string(h.Encode()) != golden {
 		t.Errorf("the header is % x", h.Encode())

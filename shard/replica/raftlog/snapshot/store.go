@@ -2,8 +2,8 @@
 //
 // It uses raft's FileSnapshotStore. It adds a header before the content, with the index of the last
 // command and a checksum of raft's metadata of the snapshot, which raft's own checksum does not
-// cover. The content is sent to other members unchanged, including the header; their metadata of it
-// is the same.
+// cover. The content is sent to other members unchanged, including the header; their metadata of
+// the snapshot are the same.
 //
 // The life of a snapshot: Create creates a directory that ends in .tmp; Close of the sink syncs and
 // renames it, and removes old snapshots (see reap). If a crash comes before the rename, Sweep
@@ -22,10 +22,11 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// Kept is how many snapshots are kept: the previous one is needed while the newest is sent.
+// Kept is the number of snapshots that are kept: the previous one is needed while the newest is
+// sent.
 const Kept = 2
 
-// unfinished is the suffix of directories that are not snapshots yet, or no longer.
+// unfinished is the suffix of directories that are not yet, or no longer, snapshots.
 const unfinished = ".tmp"
 
 // Store is the snapshot store that raft uses. Its methods may be called concurrently.
@@ -42,9 +43,9 @@ type Store struct {
 // Dir returns the directory of the snapshots of the member in dir.
 func Dir(dir string) string { return filepath.Join(dir, "snapshots") }
 
-// Open opens the snapshots of the member in a directory. It makes a missing Dir(dir).
+// Open opens the snapshots of the member in a directory. It creates Dir(dir) if it is missing.
 func Open(dir string, logger hclog.Logger) (*Store, error) {
-	// Raft would remove old snapshots in place, file by file: see reap.
+	// Raft would remove old snapshots file by file without renaming them first: see reap.
 	files, err := raft.NewFileSnapshotStoreWithLogger(dir, math.MaxInt, logger)
 	return &Store{SnapshotStore: files, dir: Dir(dir), remove: os.RemoveAll}, err
 }
@@ -59,7 +60,7 @@ func (s *Store) Newest() (*raft.SnapshotMeta, error) {
 }
 
 // Create begins a snapshot, unless BeforeCreate refuses it. Raft's main goroutine calls it before
-// it installs a snapshot of another member; nothing is appended or committed meanwhile.
+// it installs a snapshot of another member; nothing is appended or committed at that time.
 func (s *Store) Create(version raft.SnapshotVersion, index, term uint64, members raft.Configuration,
 	membersIndex uint64, trans raft.Transport,
 ) (raft.SnapshotSink, error) {
@@ -99,7 +100,7 @@ func (s *Sink) Close() error {
 }
 
 // reap removes old snapshots. It first renames each to an unfinished one. Otherwise a crash during
-// the removal would leave a snapshot that lacks files, which counts as damage, and the replica
+// the removal would leave a snapshot with missing files, which counts as damage, and the replica
 // would not open.
 func (s *Store) reap() error {
 	list, err := s.List()

@@ -18,7 +18,7 @@ import (
 	"cordwood/shard/replica/raftlog/damage"
 )
 
-// The files of a snapshot, as raft names them.
+// The files of a snapshot of raft.
 const (
 	notesFile = "meta.json"
 	stateFile = "state.bin"
@@ -39,7 +39,8 @@ type Verified struct {
 }
 
 // VerifyAll reads every snapshot of the member in dir completely, and returns the newest one, or
-// nil if there is none. For damage it returns an error that matches damage.ErrDamaged.
+// nil if there is none. If a snapshot is damaged, it returns an error that matches
+// damage.ErrDamaged.
 func VerifyAll(dir string) (newest *Verified, err error) {
 	entries, err := os.ReadDir(Dir(dir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -117,8 +118,8 @@ func verify(path string) (*Verified, error) {
 	return &Verified{notes, h.Index, path}, nil
 }
 
-// readNotes reads raft's metadata of a snapshot, and checks that it is consistent and that it
-// matches the name of the directory, which repeats some of it. Snapshots of versions without the
+// readNotes reads raft's metadata of a snapshot. It checks that they are consistent and that they
+// match the name of the directory, which repeats some of them. Snapshots of versions without the
 // checksum in the header have no other protection.
 func readNotes(path string) (m Notes, err error) {
 	b, err := os.ReadFile(filepath.Join(path, notesFile))
@@ -134,7 +135,7 @@ func readNotes(path string) (m Notes, err error) {
 	var term, index uint64
 	if n, err := fmt.Sscanf(name, "%d-%d-", &term, &index); n != 2 || err != nil || term != m.Term || index != m.Index ||
 		m.ID != name {
-		return m, fmt.Errorf("%s: its metadata says term %d, index %d, id %q", notesFile, m.Term, m.Index, m.ID)
+		return m, fmt.Errorf("%s: its metadata have term %d, index %d, id %q", notesFile, m.Term, m.Index, m.ID)
 	}
 	if !utf8.Valid(b) {
 		return m, damage.Errorf("%s is damaged: it is not valid text", notesFile)
@@ -171,7 +172,8 @@ func (v *Verified) print(w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("inspect snapshot %s: %w", v.path, err)
 	}
-	_, err = fmt.Fprintf(w, "snapshot %s: index %d, term %d, %d bytes, checksum %x is right\nlast command %d of term %d\n",
+	_, err = fmt.Fprintf(w, "snapshot %s: index %d, term %d, %d bytes, checksum %x is correct\n"+
+		"last command %d of term %d\n",
 		v.ID, v.Index, v.Term, v.Size, v.CRC, h.Index, h.Term)
 	for _, s := range v.Configuration.Servers {
 		if err == nil {

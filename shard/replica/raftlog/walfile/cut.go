@@ -16,12 +16,12 @@ import (
 	"github.com/hashicorp/raft-wal/types"
 )
 
-// This file cuts damage off the start of a log if it lies in entries that are no longer needed
+// This file cuts off damage at the start of a log if it lies in entries that are no longer needed
 // (Config.Unneeded). Finished files with only such entries are removed from the list. A file that
 // also has later entries is rewritten with only these. The cut takes effect when the list is
 // committed: a crash before that leaves everything unchanged.
 
-// CanCut reports whether Open, with index as Config.Unneeded, would cut the damage off and open the
+// CanCut reports whether Open, with index as Config.Unneeded, would cut off the damage and open the
 // log. damage is the error of Verify. It changes nothing.
 func CanCut(dir string, index uint64, damage error) bool {
 	if !isCuttable(index, damage) {
@@ -60,8 +60,8 @@ func needed(files []types.SegmentInfo, index uint64) []types.SegmentInfo {
 	return files
 }
 
-// cutDamage cuts damage in entries up to Config.Unneeded off the log. It returns the remaining list
-// of files, which is then on disk. If needed entries are damaged, it returns damage and changes
+// cutDamage cuts off damage in entries up to Config.Unneeded. It returns the remaining list of
+// files, which is then on disk. If needed entries are damaged, it returns damage and changes
 // nothing.
 func (m *meta) cutDamage(dir string, state types.PersistentState, written string,
 	damage error,
@@ -85,15 +85,15 @@ func (m *meta) cutDamage(dir string, state types.PersistentState, written string
 	if err := m.CommitState(next); err != nil {
 		return state, err
 	}
-	m.cfg.Logger.Error("the log was damaged in entries that the state already has: they were cut off, and no data was "+
-		"lost; replace the disk, and run 'cordwood doctor' while the server is stopped",
+	m.cfg.Logger.Error("the log was damaged in entries that the state already has: these entries were cut off, and no "+
+		"data was lost; replace the disk, and run 'cordwood doctor' while the server is stopped",
 		"index", unneeded, "error", damage)
 	m.cfg.Cut()
 	return next, nil
 }
 
-// rewriteFirst replaces the first file of the list by one without the entries that are not needed.
-// If no entry is left, it removes the file from the list, and the log is empty.
+// rewriteFirst replaces the first file of the list with one without the entries that are not
+// needed. If no entry is left, it removes the file from the list, and the log is empty.
 func (m *meta) rewriteFirst(dir string, state types.PersistentState) (types.PersistentState, error) {
 	old := state.Segments[0]
 	entries, err := salvage(filepath.Join(dir, segment.FileName(old)), old, m.cfg.Unneeded)
@@ -156,13 +156,13 @@ func salvage(path string, si types.SegmentInfo, index uint64) ([]types.LogEntry,
 type rescue struct {
 	path    string
 	file    types.SegmentInfo
-	index   uint64 // entries after it are needed
+	index   uint64 // the entries after it are needed
 	last    uint64 // the last entry that was read
 	entries []types.LogEntry
 }
 
 // read takes the entries of every intact append. It finds appends after a damaged one by their
-// checksums, and entries know their index.
+// checksums, and their entries contain their indexes.
 func (r *rescue) read(b []byte) error {
 	end := int(dataEnd(b))
 	for start := 0; start < end; {
@@ -180,8 +180,8 @@ func (r *rescue) read(b []byte) error {
 			start = behind
 			continue
 		}
-		// No intact append follows. An unfinished append does no harm, and neither do entries that
-		// are not needed, if their number is known.
+		// No intact append follows. An unfinished append is harmless, and so are entries that are
+		// not needed, if their number is known.
 		if !isTorn(b, start, end) && (next != end || r.last+uint64(len(found)) > r.index) {
 			return fmt.Errorf("log %s: the entries after %d are damaged", r.path, r.last)
 		}

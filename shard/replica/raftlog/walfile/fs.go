@@ -30,7 +30,7 @@ func (w *guardedFS) Create(dir, name string, size uint64) (f types.WritableFile,
 	err = w.cfg.Guard.WhileFull("create log file "+name, guard.AnyFull, func() error {
 		f, err = w.FS.Create(dir, name, size)
 		if err != nil && guard.AnyFull(err) {
-			// An interrupted attempt may have left the file, shorter than it should be.
+			// An interrupted attempt may have left the file with less than its full size.
 			err = errors.Join(err, ignoreMissing(os.Remove(filepath.Join(dir, name))))
 		}
 		return err

@@ -12,12 +12,12 @@ import (
 	"cordwood/shard/replica/raftlog/damage"
 )
 
-// fileBytes is the length of the files that FuzzScan makes.
+// fileBytes is the length of the files that FuzzScan writes.
 const fileBytes = 16 << 10
 
 // FuzzScan reads arbitrary bytes as a segment file of the log. Accepted entries lie within the
-// file, the remains of a crash after them can be cleared, and after a further append all entries
-// can be read. Everything else must be an error that says that the file is damaged.
+// file, the remains of a crash after them can be cleared, and after another append all entries can
+// be read. Every other file must cause an error for a damaged file.
 func FuzzScan(f *testing.F) {
 	f.Add([]byte{}, uint16(0))
 	f.Add(appended(header(), []byte("first"), []byte("second")), uint16(0))
@@ -41,7 +41,7 @@ func FuzzScan(f *testing.F) {
 		before, s, err := entries(path)
 		if err != nil {
 			if !errors.Is(err, damage.ErrDamaged) && !errors.Is(err, damage.ErrUnsupported) {
-				t.Fatalf("the error is not one of damage: %v", err)
+				t.Fatalf("the error does not match ErrDamaged: %v", err)
 			}
 			return
 		}
@@ -84,7 +84,7 @@ func entries(path string) (list []string, s *scan, err error) {
 	return list, s, err
 }
 
-// header returns the start of a file with number 3, whose first entry is 7.
+// header returns the start of file 3, whose first entry is 7.
 func header() []byte {
 	b := make([]byte, headerBytes)
 	binary.LittleEndian.PutUint32(b, fileMagic)

@@ -11,10 +11,11 @@ import (
 
 // The layout of raft-wal's segment files, version 0. Sizes are in bytes.
 //
-// A file is a header and then appends, one behind the other; the rest of it is zero, because
-// it was made in full length. An append is a row of frames. The last one is a commit with the
-// CRC-32C of everything from the end of the commit before it. The first append begins with the
-// header. The last append of a file that is full also has an index: the offset of each entry.
+// A file consists of a header and then appends, one after the other; the rest of it is zero,
+// because it was created with its full length. An append is a sequence of frames. The last frame is
+// a commit with the CRC-32C of everything since the end of the previous commit. The first append
+// begins with the header. The last append of a file that is full also has an index: the offset of
+// each entry.
 const (
 	headerBytes = 32
 	fileMagic   = 0x58eb6b0d
@@ -29,18 +30,18 @@ const (
 	sectorBytes = 512 // the unit that a disk writes completely or not at all
 )
 
-// maxCandidates limits how many frames after a commit nextCommit tries as the end of an append:
-// data may contain any number of words that look like a commit.
+// maxCandidates limits the number of frames after a commit that nextCommit tries as the end of an
+// append, because data may contain any number of words that look like a commit.
 const maxCandidates = 256
 
-// frame is a frame as its header describes it. Kind 0 marks the end of the written data.
+// frame is a decoded frame header. Kind 0 marks the end of the written data.
 type frame struct {
 	kind byte
 	size int // including header and padding
 	data int // bytes of data
 }
 
-// frameAt reads the header of a frame. fault says what is wrong with it; it is empty if nothing is.
+// frameAt reads the header of a frame. fault describes the damage of the header, or is empty.
 func frameAt(b []byte, at int) (f frame, fault string) {
 	if at+frameHead > len(b) {
 		return frame{}, ""
@@ -92,8 +93,8 @@ func appendAt(b []byte, start int) (entries [][]byte, next int, sound bool) {
 	}
 }
 
-// nextCommit finds the first intact append between from and end that begins after a commit,
-// whatever state that commit is in, and returns where it begins.
+// nextCommit finds the first intact append between from and end that begins after a commit, intact
+// or not, and returns its start.
 func nextCommit(b []byte, from, end int) (start int, found bool) {
 	var commits []int
 	for at := (from + frameHead - 1) &^ (frameHead - 1); at+frameHead <= end; at += frameHead {
@@ -116,7 +117,7 @@ func nextCommit(b []byte, from, end int) (start int, found bool) {
 
 // isTorn reports whether the bytes from start to end, the end of the data, can be an append that a
 // crash interrupted. A power loss leaves sectors that were never written, which are zero, or cuts
-// off the end. Everything else is damage, and so is anything that is followed by an intact commit.
+// off the end. Any other fault is damage, and so is any fault that is followed by an intact commit.
 func isTorn(b []byte, start, end int) bool {
 	if start >= end {
 		return true

@@ -33,8 +33,8 @@ func readList(dir string) (state types.PersistentState, written string, err erro
 		switch {
 		case key == nil:
 		case bucket == metadb.MetaBucket:
-			// An unknown field is a sign of a damaged name. The library would take the list for
-			// empty and begin a new log.
+			// An unknown field indicates a damaged name. The library would treat the list as empty
+			// and begin a new log.
 			dec := json.NewDecoder(bytes.NewReader(value))
 			dec.DisallowUnknownFields()
 			if err := dec.Decode(&state); err != nil || string(key) != metadb.MetaKey {
@@ -91,7 +91,7 @@ func checkFiles(dir string, state types.PersistentState, written string) (tail *
 }
 
 // checkFile compares one row of the list with its file. It returns nil if the file does not exist
-// yet, since files are listed before they are created.
+// yet, because files are listed before they are created.
 func checkFile(dir string, state types.PersistentState, i int) (*scan, error) {
 	l := listed{SegmentInfo: state.Segments[i], dir: dir, tail: i == len(state.Segments)-1}
 	if err := l.checkRow(state, i); err != nil {
@@ -145,7 +145,7 @@ func (l *listed) checkRow(state types.PersistentState, i int) error {
 // compare checks the row against the contents of its file.
 func (l *listed) compare(s *scan) error {
 	if s.end > 0 && s.codec != l.Codec {
-		return l.bad("its codec is %d, but the list says %d", s.codec, l.Codec)
+		return l.bad("its codec is %d, but the list has %d", s.codec, l.Codec)
 	}
 	if s.dataEnd > 0 && s.size < int64(l.SizeLimit) {
 		return &ErrCorrupt{
@@ -156,15 +156,15 @@ func (l *listed) compare(s *scan) error {
 	}
 	end := l.BaseIndex + uint64(s.entries) // after the last entry
 	if l.MinIndex < l.BaseIndex || l.MinIndex > end {
-		return l.bad("it has the entries %d to %d, but by the list they begin with %d", l.BaseIndex, end-1, l.MinIndex)
+		return l.bad("it has the entries %d to %d, but in the list they begin with %d", l.BaseIndex, end-1, l.MinIndex)
 	}
 	if l.tail {
 		return nil
 	}
-	// A file may have more entries than are listed. Those were removed from the log because another
-	// leader did not have them, and the next file begins with their indexes.
+	// A file may have more entries than are listed. Those were removed from the log because they
+	// conflicted with another leader's, and the next file begins with their indexes.
 	if !s.sealed || l.MaxIndex < l.MinIndex || l.MaxIndex >= end || l.IndexStart != s.indexStart || s.tornBytes() > 0 {
-		return l.bad("by the list it has entries up to %d and an index at %d, but the file has %d and %d", l.MaxIndex,
+		return l.bad("in the list it has entries up to %d and an index at %d, but the file has %d and %d", l.MaxIndex,
 			l.IndexStart, end-1, s.indexStart)
 	}
 	return nil

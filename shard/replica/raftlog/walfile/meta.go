@@ -14,21 +14,22 @@ type meta struct {
 	cfg *Config
 	// filer creates segment files.
 	filer types.SegmentFiler
-	// finished are the files that were finished when the list was read.
+	// finished holds the files that were finished when the list was read.
 	finished []Finished
 }
 
 var _ types.MetaStore = (*meta)(nil)
 
 // Load checks the log, and then reads the list of segment files. Afterwards the library cuts and
-// removes files according to the list. The order is
+// removes files according to the list. Load works in this order:
 //
-//  1. the pages and values of the file with the list (boltfile),
-//  2. the list against the segment files, and every byte that was committed to those,
-//  3. if that fails, and only entries that are not needed are damaged: cut them off, and
-//     check once more,
-//  4. an unfinished append at the end is overwritten with zeros,
-//  5. a file that was ended without a successor in the list gets one.
+//  1. It checks the pages and values of the file with the list (boltfile).
+//  2. It compares the list with the segment files, and checks every byte that was committed to
+//     them.
+//  3. If that fails, and only entries that are not needed are damaged, it cuts them off and checks
+//     once more.
+//  4. It overwrites an unfinished append at the end with zeros.
+//  5. If a file was finished without a successor in the list, it adds the successor.
 //
 // Steps 1 and 2 change nothing.
 func (m *meta) Load(dir string) (types.PersistentState, error) {

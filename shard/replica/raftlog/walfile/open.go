@@ -1,12 +1,11 @@
 // Package walfile opens the logs that hashicorp/raft-wal keeps in segment files, after it has
 // checked them.
 //
-// raft-wal reads a finished file by its index without checking a checksum, takes damage in the
-// newest file for the end of the log, and removes files that a damaged list does not name. A
+// raft-wal reads a finished file by its index without comparing a checksum, treats damage in the
+// newest file as the end of the log, and removes files that are missing in a damaged list. A
 // flipped bit would silently remove acknowledged entries. Open therefore reads everything before
 // the library does (see meta.Load for the order), and all writes of the library go through a
-// guard.Guard. The package has to know the private layout of raft-wal 0.4.2 (layout.go); nothing
-// outside it does.
+// guard.Guard. Only this package needs to know the private layout of raft-wal 0.4.2 (layout.go).
 package walfile
 
 import (
@@ -27,7 +26,7 @@ import (
 	"cordwood/shard/replica/raftlog/guard"
 )
 
-// Config says what Open opens. Dir, SegmentBytes and Guard are required.
+// Config describes the log that Open opens. Dir, SegmentBytes and Guard are required.
 type Config struct {
 	Dir string
 	// SegmentBytes is the size of a new segment file.
@@ -56,12 +55,11 @@ type Log struct {
 // Finished is a file of the log that takes no more entries.
 type Finished struct {
 	Last  uint64 // index of its last entry
-	Bytes int64  // of all its entries
+	Bytes int64  // the size of all its entries
 }
 
-// Open checks the log in a directory and opens it, or creates a new one. It returns an error that
-// matches damage.ErrDamaged, and has changed nothing, if the log is damaged in entries that are
-// needed.
+// Open checks the log in a directory and opens it, or creates a new one. If the log is damaged in
+// entries that are needed, it changes nothing and returns an error that matches damage.ErrDamaged.
 func Open(cfg Config) (*Log, error) {
 	if cfg.Cut == nil {
 		cfg.Cut = func() {}
@@ -106,8 +104,8 @@ func (l *Log) GetLog(index uint64, entry *raft.Log) error {
 }
 
 // Verify reads every committed byte of a log and changes nothing. It calls entry with each entry of
-// the log, in order, and returns the length of an unfinished append, which Open cuts off. For
-// damage it returns an error that matches damage.ErrDamaged.
+// the log, in order, and returns the length of an unfinished append, which Open cuts off. If the
+// log is damaged, it returns an error that matches damage.ErrDamaged.
 func Verify(dir string, entry func(*raft.Log) error) (torn int64, err error) {
 	state, written, err := readList(dir)
 	if err != nil {
@@ -126,7 +124,7 @@ func Verify(dir string, entry func(*raft.Log) error) (torn int64, err error) {
 		_, err := scanFile(file.path(), func(index uint64, _ int64, b []byte) error {
 			var l raft.Log
 			if err := decodeEntry(codec, b, &l); err != nil || l.Index != index {
-				return fmt.Errorf("log %s: entry %d cannot be decoded: it says that its index is %d: "+
+				return fmt.Errorf("log %s: entry %d cannot be decoded: its index field is %d: "+
 					"%w", file.path(), index, l.Index, err)
 			}
 			if !file.has(index) {
@@ -141,7 +139,7 @@ func Verify(dir string, entry func(*raft.Log) error) (torn int64, err error) {
 	return torn, nil
 }
 
-// decodeEntry decodes an entry whose checksum is right. It recovers from panics of the codec.
+// decodeEntry decodes an entry whose checksum is correct. It recovers from panics of the codec.
 func decodeEntry(codec *wal.BinaryCodec, b []byte, l *raft.Log) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

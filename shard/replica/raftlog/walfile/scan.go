@@ -14,16 +14,16 @@ import (
 	"cordwood/shard/replica/raftlog/damage"
 )
 
-// ErrCorrupt is the error for a log file in a state that no append and no crash leaves behind. It
-// is returned as a *ErrCorrupt and matches damage.ErrDamaged.
+// ErrCorrupt is the error for a log file that neither an append nor a crash can have left. It is
+// returned as a *ErrCorrupt and matches damage.ErrDamaged.
 type ErrCorrupt struct {
 	File   string
 	Offset int64
-	// Fault says what is wrong there.
+	// What describes the damage.
 	What string
 }
 
-// Error names the file, the offset and what to do.
+// Error returns the file, the offset, the damage, and what to do.
 func (e *ErrCorrupt) Error() string {
 	return fmt.Sprintf("log %s is damaged at offset %d: %s; acknowledged entries may follow, "+
 		"so nothing is cut off: restore the directory from a replica or a backup",
@@ -33,7 +33,7 @@ func (e *ErrCorrupt) Error() string {
 // Is reports whether target is damage.ErrDamaged.
 func (e *ErrCorrupt) Is(target error) bool { return target == damage.ErrDamaged }
 
-// scanBuffers are reused buffers for files that are checked: there may be hundreds of files, and
+// scanBuffers holds reused buffers for files that are checked: there may be hundreds of files, and
 // allocating a buffer for each takes longer than the check.
 var scanBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
@@ -69,9 +69,9 @@ type scan struct {
 	dataEnd    int64 // offset after the last byte that is not zero
 }
 
-// scanFile reads a segment file from front to back and checks every byte of it that was committed.
-// It calls entry, if not nil, with each committed entry; b is valid during the call. An append that
-// a crash interrupted (see isTorn) is ignored. For every other damage it returns an *ErrCorrupt.
+// scanFile reads a segment file sequentially and checks every committed byte of it. It calls entry,
+// if not nil, with each committed entry; b is valid during the call. An append that a crash
+// interrupted (see isTorn) is ignored. For every other damage it returns an *ErrCorrupt.
 func scanFile(path string, entry func(index uint64, offset int64, b []byte) error) (*scan, error) {
 	buf := scanBuffers.Get().(*[]byte) //nolint:forcetypeassert // nothing else is put there
 	defer scanBuffers.Put(buf)
@@ -82,7 +82,7 @@ func scanFile(path string, entry func(index uint64, offset int64, b []byte) erro
 	}
 	s := &scan{path: path, size: int64(len(b)), dataEnd: dataEnd(b)}
 	if n, err := fmt.Sscanf(filepath.Base(path), "%d-%x"+fileSuffix, &s.base, &s.id); err != nil || n != 2 {
-		return nil, s.corrupt(0, "its name is not that of a log file")
+		return nil, s.corrupt(0, "its name is not the name of a log file")
 	}
 	if len(b) < headerBytes || s.dataEnd == 0 {
 		return s, nil // the file was created and never written
@@ -135,8 +135,8 @@ func (s *scan) read(b []byte, entry func(index uint64, offset int64, b []byte) e
 	return nil
 }
 
-// fault says what is wrong with a frame at an offset of the append that begins at start. It is
-// empty if nothing is.
+// fault describes the damage of a frame, at an offset of the append that begins at start. It
+// returns "" if the frame is intact.
 func (s *scan) fault(b []byte, f frame, start, at int) string {
 	if f.kind == commitFrame {
 		if want, got := commitSum(b, at), crc32.Checksum(b[start:at], damage.Castagnoli); want != got {
@@ -181,12 +181,12 @@ func (s *scan) header(b []byte) error {
 	}
 	s.codec = binary.LittleEndian.Uint64(b[24:])
 	if base, id := binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b[16:]); base != s.base || id != s.id {
-		return s.corrupt(8, fmt.Sprintf("its header says that it is file %x with entries from %d on", id, base))
+		return s.corrupt(8, fmt.Sprintf("its header is for file %x with entries from %d on", id, base))
 	}
 	return nil
 }
 
-// indexMatches reports whether the index has the offsets of the entries.
+// indexMatches reports whether the index contains the offsets of the entries.
 func (s *scan) indexMatches(b []byte) bool {
 	at := int(s.indexStart)
 	if n := binary.LittleEndian.Uint32(b[at-4:]); int(n) != 4*len(s.offsets) {

@@ -39,10 +39,10 @@ func openGroup(t *testing.T, ids ...string) (members map[string]*Replica, trans 
 	return members, trans
 }
 
-// TestHandOn checks a leader that nobody reaches but that reaches the others: by raft's rules it
-// continues to lead. It must transfer leadership, but only if the others are enough without it.
-// Afterwards it must stay a follower that does not disturb the group.
-func TestHandOnOfAnUnreachableLeader(t *testing.T) {
+// TestStepDownOfAnUnreachableLeader cuts off a leader such that it reaches the others but they do
+// not reach it. By raft's rules it continues to lead. It must transfer leadership, but only if the
+// others are enough without it. Afterwards it must stay a follower that does not disturb the group.
+func TestStepDownOfAnUnreachableLeader(t *testing.T) {
 	ids := []string{"n1", "n2", "n3"}
 	members, trans := openGroup(t, ids...)
 	leader := waitAny(t, members["n1"], members["n2"], members["n3"])
@@ -67,30 +67,31 @@ func TestHandOnOfAnUnreachableLeader(t *testing.T) {
 		}
 	}
 	if leader.raft.State() != raft.Leader {
-		t.Skip("the leader was lost by itself: the machine is too slow")
+		t.Skip("leadership changed by itself: the machine is too slow")
 	}
 	if _, err := leader.Propose(within(t), []byte("b")); errs.ReasonOf(err) == errs.NotLeader {
-		t.Skip("the leader was lost by itself: the machine is too slow")
+		t.Skip("leadership changed by itself: the machine is too slow")
 	} else if err != nil { // it still leads
 		t.Fatal(err)
 	}
-	// If nobody reaches one of the others either, the last one could not lead.
-	err := leader.HandOn(within(t), others[0])
+	// If one of the others cannot be reached either, the last one could not lead.
+	err := leader.StepDownUnreachable(within(t), others[0])
 	if e := errs.From(err); err == nil || e.Reason != errs.Busy ||
 		!strings.Contains(err.Error(), "without this node 2 of 3 voters have to be ready, and 1 are") {
-		t.Fatalf("hand on where one other is enough: %v, want a refusal", err)
+		t.Fatalf("step down with one reachable voter: %v, want a refusal", err)
 	}
-	if err := leader.HandOn(within(t)); err != nil {
+	if err := leader.StepDownUnreachable(within(t)); err != nil {
 		t.Fatalf("hand on: %v", err)
 	}
 	next := proposeAny(t, members[others[0]], members[others[1]], "c")
 	term, led := next.raft.CurrentTerm(), next.LeadsChanged()
-	// It hears of no leader, and stands for election without success and without raising the term.
+	// The member hears of no leader. It stands for election without success, and must not raise the
+	// term.
 	stand := time.After(4 * leader.cfg.ElectionTimeout)
 	for waits := true; waits; {
 		select {
 		case <-led:
-			t.Skip("the new leader was lost by itself: the machine is too slow")
+			t.Skip("leadership changed by itself: the machine is too slow")
 		case <-stand:
 			waits = false
 		}
@@ -99,7 +100,7 @@ func TestHandOnOfAnUnreachableLeader(t *testing.T) {
 		t.Errorf("the unreachable member leads again (%v), or disturbs the others: term %d, was %d", leader.IsLeader(),
 			next.raft.CurrentTerm(), term)
 	}
-	if err := leader.HandOn(within(t)); err != nil {
-		t.Errorf("hand on by a member that does not lead: %v", err)
+	if err := leader.StepDownUnreachable(within(t)); err != nil {
+		t.Errorf("step down by a member that does not lead: %v", err)
 	}
 }

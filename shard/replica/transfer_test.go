@@ -11,9 +11,9 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// TestNoHandOverToASilentMember checks that leadership is not transferred to a member that does not
-// answer. Writes would wait until raft gives up the transfer.
-func TestNoHandOverToASilentMember(t *testing.T) {
+// TestNoTransferToASilentMember checks that leadership is not transferred to a member that does not
+// answer. Writes would wait until raft abandons the transfer.
+func TestNoTransferToASilentMember(t *testing.T) {
 	ids := []string{"n1", "n2", "n3"}
 	members, trans := openGroup(t, ids...)
 	leader := waitAny(t, members["n1"], members["n2"], members["n3"])
@@ -46,13 +46,13 @@ func TestNoHandOverToASilentMember(t *testing.T) {
 		t.Errorf("leadership for a silent member: %v, want a refusal to be tried again later", err)
 	}
 	if errors.Is(err, raft.ErrLeadershipTransferInProgress) {
-		t.Errorf("the hand-over was begun: %v", err)
+		t.Errorf("the transfer was begun: %v", err)
 	}
 	// The same holds if the leader may choose, and if the only candidate is excluded.
 	err = leader.StepDown(within(t), alive)
 	if e := errs.From(err); err == nil || e.Reason != errs.Busy || !strings.Contains(err.Error(), dead) ||
 		leader.raft.State() != raft.Leader {
-		t.Errorf("step down where one voter is silent and the other is to be left out: %v, want a refusal that names both",
+		t.Errorf("step down where one voter is silent and the other is to be left out: %v, want a refusal with both nodes",
 			err)
 	}
 	if err := leader.StepDown(within(t)); err != nil || leader.raft.State() == raft.Leader {
@@ -75,9 +75,9 @@ func TestNoHandOverToASilentMember(t *testing.T) {
 	}
 }
 
-// TestSnapshotDuringHandOver checks that a snapshot waits for a running transfer of leadership and
-// does not fail. Otherwise a node that stops meanwhile would end with an error.
-func TestSnapshotDuringHandOver(t *testing.T) {
+// TestSnapshotDuringTransfer checks that a snapshot waits for a running transfer of leadership and
+// does not fail. Otherwise a node that stops during the transfer would end with an error.
+func TestSnapshotDuringTransfer(t *testing.T) {
 	ids := []string{"n1", "n2", "n3"}
 	members, trans := openGroup(t, ids...)
 	leader := waitAny(t, members["n1"], members["n2"], members["n3"])
@@ -90,7 +90,7 @@ func TestSnapshotDuringHandOver(t *testing.T) {
 		trans[id].Disconnect(raft.ServerAddress(silent))
 	}
 	trans[silent].DisconnectAll()
-	// The transfer lasts until raft gives it up, since the other side hears nothing of it.
+	// The transfer lasts until raft abandons it, because the other member receives nothing of it.
 	handOver := leader.raft.LeadershipTransferToServer(raft.ServerID(silent), raft.ServerAddress(silent))
 	if err := leader.Snapshot(); err != nil {
 		t.Errorf("snapshot: %v", err)
