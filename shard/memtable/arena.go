@@ -34,7 +34,7 @@ func classOf(size int) int {
 }
 
 // DefaultRetain is how much free memory a Pool keeps if its Retain is 0, in bytes.
-const DefaultRetain = 64 << 20
+const DefaultRetain = 128 << 20
 
 // Pool allocates memory chunks outside the Go heap. It keeps some free chunks until Trim, because
 // touching fresh pages is a large part of the cost of filling them. All shards of a process should
