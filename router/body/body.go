@@ -10,8 +10,8 @@
 // very large one. The budget is reserved before memory is filled: the announced length before the first byte, if it
 // is free, and later further steps. Memory that is reserved but not filled is given to waiting requests. While
 // requests wait, bodies that arrive too slowly are refused (budget.go). Buffer sizes are powers of two, so the
-// allocated memory is at most twice the budget. Pools keep at most a few megabytes of each size until the next
-// garbage collections.
+// allocated memory is at most twice the budget, and maxAhead for bodies that have announced their length. Pools keep
+// at most a few megabytes of each size until the next garbage collections.
 package body
 
 import (
@@ -67,6 +67,7 @@ type Stopper interface {
 type Reader struct {
 	cfg     Config
 	budget  *budget
+	ahead   ahead
 	refused *prometheus.CounterVec
 }
 
@@ -79,6 +80,10 @@ func New(cfg Config) (*Reader, error) {
 		cfg.Patience = defaultPatience
 	}
 	r := &Reader{cfg: cfg, budget: newBudget(cfg.MaxInFlight)}
+	r.ahead.limit = maxAhead
+	if r.budget.limited() {
+		r.ahead.limit = min(maxAhead, r.budget.size/8)
+	}
 	r.refused = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cordwood_http_bodies_refused_total",
 		Help: "Request bodies refused, by reason: too_large, in_flight, slow, rows, encoding, corrupt, broken.",
@@ -206,8 +211,13 @@ func (r *Reader) readAll(ctx context.Context, req *http.Request, encodings []enc
 
 // fill reads src to its end. It returns the buffer even if it returns an error.
 func (r *Reader) fill(ctx context.Context, src io.Reader, res *reservation, hint int64) (*buffer, int, error) {
-	// The declared length may be wrong, so memory is allocated as bytes arrive.
-	buf := newBuffer(int(min(hint, maxFirstBuffer)) + 1 + Pad)
+	// The declared length may be wrong, so most memory is allocated as bytes arrive.
+	first := min(hint, maxFirstBuffer)
+	if hint > first && r.ahead.take(hint) {
+		first = hint
+		defer r.ahead.giveBack(hint)
+	}
+	buf := newBuffer(int(first) + 1 + Pad)
 	n, idle := 0, 0
 	for {
 		if len(buf.bytes)-Pad == n {

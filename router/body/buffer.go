@@ -3,6 +3,7 @@ package body
 import (
 	"math/bits"
 	"sync"
+	"sync/atomic"
 )
 
 const (
@@ -11,10 +12,31 @@ const (
 	minBufferBits = 12
 	maxBufferBits = 23
 
-	// maxFirstBuffer bounds the memory that is allocated because of a Content-Length, since thousands of clients may
-	// announce much and send almost nothing. Together with the bytes after a body it is a power of two.
+	// maxFirstBuffer bounds the memory that each body may have because of its Content-Length, since thousands of clients
+	// may announce much and send almost nothing. Together with the bytes after a body it is a power of two.
 	maxFirstBuffer = 64<<10 - 1 - Pad
+	// maxAhead bounds the memory of all bodies together that get a buffer of their Content-Length at once.
+	maxAhead = 64 << 20
 )
+
+// ahead counts the announced bytes of bodies that are being read into a buffer of their whole length. Such a body need
+// not be copied into larger and larger buffers.
+type ahead struct {
+	limit int64
+	bytes atomic.Int64
+}
+
+// take reports whether a body of n bytes may have a buffer of its whole length. If so, giveBack must be called when the
+// body has been read.
+func (a *ahead) take(n int64) bool {
+	if a.bytes.Add(n) <= a.limit {
+		return true
+	}
+	a.bytes.Add(-n)
+	return false
+}
+
+func (a *ahead) giveBack(n int64) { a.bytes.Add(-n) }
 
 // pools holds free buffers by size. The garbage collector may free them.
 var pools [maxBufferBits + 1]sync.Pool
