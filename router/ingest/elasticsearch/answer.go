@@ -111,7 +111,14 @@ func writeZipped(w io.Writer, begin []byte, operations []operation, n *names) {
 	var head, id, idBefore []byte
 	var last *command
 	before := 0 // the size of the previous item
-	for i := range operations {
+	for i := 0; i < len(operations); i++ {
+		if i > 0 && operations[i-1].id == nil {
+			few := operations[i-1 : min(i+len(idLetters), len(operations)-1)] // the last item has another end
+			if more := n.ids.neighbours(alike(few)); more > 0 {
+				idBefore = z.items(head, end, more, n.ids, idBefore)
+				i += more
+			}
+		}
 		o := &operations[i]
 		id = o.appendID(id[:0], n)
 		same := 0
@@ -140,6 +147,37 @@ func writeZipped(w io.Writer, begin []byte, operations []operation, n *names) {
 		id, idBefore = idBefore, id
 	}
 	z.end()
+}
+
+// alike returns how many operations after the first one have its command and no id. The first one has no id.
+func alike(operations []operation) (n int) {
+	first := operations[0].command
+	for n+1 < len(operations) && operations[n+1].command == first && operations[n+1].id == nil {
+		n++
+	}
+	return n
+}
+
+// items writes count items whose ids differ from each other and from the previous one only in their last letter. head
+// and end are the parts of an item before and after its id, and before is the id of the previous item. It returns the
+// last id, in the memory of before.
+func (z *zipped) items(head, end []byte, count int, ids *madeIDs, before []byte) []byte {
+	// An item and its neighbours are periodic but for the letter.
+	letter := len(head) + len(before) - 2
+	period := len(head) + len(before) + len(end)
+	both := append(append(append([]byte(nil), head...), before...), end...)
+	both = append(both, both[:letter]...)
+	z.repeat(both[:letter], period)
+	for i := range count {
+		ids.number++
+		before[len(before)-2] = idLetters[ids.number&63]
+		z.literal(before[len(before)-2 : len(before)-1])
+		if i+1 < count {
+			z.repeat(both[letter+1:], period)
+		}
+	}
+	z.repeat(both[letter+1:period], period)
+	return before
 }
 
 // pieceBytes is how much of an answer is in memory at a time. The items of a large request are larger than its
@@ -246,6 +284,9 @@ func (m *madeIDs) append(to []byte) []byte {
 	}
 	return to
 }
+
+// neighbours returns how many of the next ids, of at most n, differ from the last one only in their last letter.
+func (m *madeIDs) neighbours(n int) int { return min(n, int(63-m.number&63)) }
 
 // writeRefused answers a bulk request of which no document is stored now.
 func writeRefused(w http.ResponseWriter, r *http.Request, operations []operation, detail []byte) {

@@ -83,13 +83,20 @@ func TestZippedLengths(t *testing.T) {
 func FuzzAnswer(f *testing.F) {
 	f.Add("logs", "a", uint16(20))
 	f.Add(strings.Repeat("é", 130), "\"\xff", uint16(9))
+	for n := range uint16(8) {
+		f.Add("logs", "", n)
+		f.Add("logs", "", 300+n)
+	}
 	f.Fuzz(func(t *testing.T, index, id string, n uint16) {
 		commands := []*command{{verb: verbCreate, index: index}, {verb: verbIndex, index: index}}
 		random := rand.New(rand.NewPCG(uint64(n), 1))
 		operations := make([]operation, 1+n%500)
 		for i := range operations {
 			o := &operations[i]
-			o.command, o.status = commands[random.IntN(len(commands))], http.StatusCreated
+			o.command, o.status = commands[0], http.StatusCreated
+			if n/2%2 == 0 && random.IntN(20) < int(n/4%20) {
+				o.command = commands[1]
+			}
 			if random.IntN(3) > 0 && n%2 == 0 {
 				o.id = fmt.Appendf(nil, "%s%d", id, random.IntN(1000)*random.IntN(1000))
 			}
