@@ -111,7 +111,7 @@ type Object struct {
 	Name     string
 }
 
-// String returns the object's name for a message, as public.logs.
+// String returns the object's name for a message, such as public.logs.
 func (o Object) String() string {
 	if o.Database != "" && o.Name != "" {
 		return o.Database + "." + o.Name
@@ -167,7 +167,7 @@ func (s Sender) Require(n Need) error {
 	const refused = "User is not authorized to perform this action"
 	enough := rights[n.Privilege]
 	if len(enough) == 0 {
-		return errs.New(errs.PermissionDenied, "%s: %s is for no user", refused, n.what())
+		return errs.New(errs.PermissionDenied, "%s: %s is not allowed to any user", refused, n.what())
 	}
 	has := "has no right"
 	switch s.Right {

@@ -12,7 +12,7 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// TestCallsHaveRows has a row for each call of the services that the tunnel serves.
+// TestCallsHaveRows: the table has a row for each call of the services that the tunnel serves.
 func TestCallsHaveRows(t *testing.T) {
 	methods := map[string]bool{}
 	for _, s := range []grpc.ServiceDesc{metapb.Meta_ServiceDesc, shardpb.ShardService_ServiceDesc} {
@@ -38,7 +38,7 @@ func TestCallsHaveRows(t *testing.T) {
 	}
 }
 
-// TestCommandsHaveRows has a row for each command of the metadata.
+// TestCommandsHaveRows: the table has a row for each command of the metadata.
 func TestCommandsHaveRows(t *testing.T) {
 	oneof := (&metapb.Command{}).ProtoReflect().Descriptor().Oneofs().ByName("op").Fields()
 	for i := range oneof.Len() {
@@ -48,7 +48,7 @@ func TestCommandsHaveRows(t *testing.T) {
 		if row, ok := commands[reflect.TypeOf(cmd.GetOp())]; !ok || row.Privilege == Undeclared {
 			t.Errorf("command %s has no row: say who may propose it through the tunnel, perhaps Nobody", field.Name())
 		}
-		OfCommand(cmd) // finds the object of an empty command
+		OfCommand(cmd) // find the object of an empty command
 	}
 	if oneof.Len() != len(commands) {
 		t.Errorf("%d commands have rows, and there are %d", len(commands), oneof.Len())
@@ -58,7 +58,7 @@ func TestCommandsHaveRows(t *testing.T) {
 	}
 }
 
-// TestRights has every privilege given to whom the documentation says.
+// TestRights: each privilege is given to the rights in the documentation, and to no others.
 func TestRights(t *testing.T) {
 	want := map[Privilege]string{
 		Undeclared: "", Open: "none rw ro wo", SignedIn: "rw ro wo", Select: "rw ro", Insert: "rw wo", Create: "rw",

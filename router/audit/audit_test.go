@@ -14,7 +14,7 @@ import (
 	"cordwood/router/access"
 )
 
-// record returns the line of a change.
+// record logs a change and returns its line.
 func record(t *testing.T, c Change) map[string]any {
 	t.Helper()
 	var out bytes.Buffer

@@ -277,8 +277,8 @@ func (r *Reader) explain(ctx context.Context, err error) error {
 			r.cfg.MaxInFlight).WithRetryAfter(time.Second)
 	case errors.Is(err, errSlow):
 		r.refused.WithLabelValues("slow").Inc()
-		return errs.New(errs.RateLimited, "reading the request body: it came too slowly while all memory for bodies, "+
-			"%d bytes, was taken: send it again later, or in smaller batches",
+		return errs.New(errs.RateLimited, "reading the request body: it arrived too slowly while all memory for bodies, "+
+			"%d bytes, was in use: send it again later, or in smaller batches",
 			r.cfg.MaxInFlight).WithRetryAfter(time.Second)
 	case errors.Is(err, errNeverFits):
 		r.refused.WithLabelValues("too_large").Inc()

@@ -24,7 +24,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// pack compresses data as a client would.
+// pack compresses data, like a client.
 func pack(t testing.TB, encoding string, data []byte) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -56,7 +56,7 @@ func pack(t testing.TB, encoding string, data []byte) []byte {
 	return b.Bytes()
 }
 
-// header returns the Content-Encoding of what pack made.
+// header returns the Content-Encoding of data from pack.
 func header(encoding string) string {
 	if encoding == "raw" {
 		return "deflate"
@@ -85,7 +85,7 @@ func newReader(t testing.TB, cfg Config) *Reader {
 	return r
 }
 
-// lines makes n bytes of text that compresses somewhat.
+// lines returns n bytes of text that can be compressed a little.
 func lines(n int) []byte {
 	var b bytes.Buffer
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -222,7 +222,7 @@ func TestRefusals(t *testing.T) {
 			}
 		}
 	}
-	// The decoders that failed are in the pools again, and must still work.
+	// The decoders that failed are in the pools again and must still work.
 	for _, encoding := range []string{"gzip", "deflate", "raw", "br", "zstd"} {
 		got, release, err := r.Read(request(header(encoding), pack(t, encoding, data), false))
 		if err != nil || !bytes.Equal(got, data) {
@@ -232,7 +232,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// failing yields some bytes and then an error.
+// failing returns some bytes and then an error.
 type failing struct {
 	data []byte
 	err  error

@@ -15,9 +15,9 @@ const (
 	// readWindow is the most bytes that are read between two updates of the budget.
 	readWindow = 256 << 10
 
-	// lookEvery is how often a waiting request searches for memory that is reserved but not filled. A new body is not
+	// reclaimEvery is how often a waiting request searches for memory that is reserved but not filled. A new body is not
 	// examined before this time has passed.
-	lookEvery = 250 * time.Millisecond
+	reclaimEvery = 250 * time.Millisecond
 	// slowAfter is how long a body must be slow before it is refused. A body is slow if it receives less than
 	// slowShare of the memory that it holds per second.
 	slowAfter = time.Second
@@ -36,22 +36,23 @@ var (
 // budget counts the bytes of all bodies in flight and bounds them.
 //
 // A body reserves its announced length before its first byte is read, if that much is free, so that most bodies
-// that were begun can be completed. While another body waits, a body keeps only the memory that it has filled or
-// will probably fill within the next second. It asks for the rest again when more bytes arrive. A body that holds
-// memory and receives almost nothing is refused then. Bodies that were begun go before new ones. If all bodies that
-// hold memory wait for more, the youngest is refused, so that the oldest always makes progress.
+// whose reading has begun can be completed. While another body waits, a body keeps only the memory that it has
+// filled or will probably fill within the next second. It asks for the rest again when more bytes arrive. A body
+// that holds memory and receives almost nothing is refused then. Bodies whose reading has begun go before new
+// ones. If all bodies that hold memory wait for more, the youngest is refused, so that the oldest always makes
+// progress.
 type budget struct {
 	size int64 // 0: unlimited
 	used atomic.Int64
 
 	// mu guards the following fields, the fields of reservations that say so, and, if there is a limit, changes of
 	// used. No code waits while it holds mu.
-	mu      sync.Mutex
-	readers []*reservation // reservations whose bodies are being read
-	holders int            // reservations with memory, whether or not their bodies are being read
-	born    uint64         // number of reservations so far
-	looked  time.Time
-	// growing and entering are the queues for memory: bodies that were begun, and new ones.
+	mu        sync.Mutex
+	readers   []*reservation // reservations whose bodies are being read
+	holders   int            // reservations with memory, whether or not their bodies are being read
+	born      uint64         // number of reservations so far
+	reclaimed time.Time
+	// growing and entering are the queues for memory: bodies that are being read, and new bodies.
 	growing, entering []*waiter
 }
 
@@ -154,14 +155,14 @@ func (b *budget) leave(w *waiter) bool {
 	return false
 }
 
-// look takes back memory that is reserved and will not be filled soon. If that is less than want bytes, it also
+// reclaim takes back memory that is reserved and will not be filled soon. If that is less than want bytes, it also
 // refuses slow bodies that hold memory. mu must be held.
-func (b *budget) look(want int64) {
+func (b *budget) reclaim(want int64) {
 	now := time.Now()
-	if now.Sub(b.looked) < lookEvery/2 {
+	if now.Sub(b.reclaimed) < reclaimEvery/2 {
 		return
 	}
-	b.looked = now
+	b.reclaimed = now
 	var slow []*reservation
 	missing := want + b.used.Load() - b.size
 	for _, r := range b.readers {
@@ -170,7 +171,7 @@ func (b *budget) look(want int64) {
 		case r.broken.Load():
 			missing -= r.held // free in a moment
 			continue
-		case r.waiting || since < lookEvery:
+		case r.waiting || since < reclaimEvery:
 			continue
 		}
 		filled := r.filled.Load()
@@ -199,13 +200,13 @@ func (b *budget) look(want int64) {
 	b.grant()
 }
 
-// lookForFirst calls look for the body that has waited longest. mu must be held.
-func (b *budget) lookForFirst() {
+// reclaimForFirst calls reclaim for the body that has waited longest. mu must be held.
+func (b *budget) reclaimForFirst() {
 	switch {
 	case len(b.growing) > 0:
-		b.look(b.growing[0].n)
+		b.reclaim(b.growing[0].n)
 	case len(b.entering) > 0:
-		b.look(b.entering[0].n)
+		b.reclaim(b.entering[0].n)
 	}
 }
 

@@ -17,12 +17,12 @@ import (
 	"cordwood/proto/errs"
 )
 
-// client is a body that sends some bytes and then stalls, or continues by steps.
+// client is a body that sends data and then stalls, or sends each bytes at intervals of every.
 type client struct {
-	data    []byte // what comes at once
+	data    []byte // sent at once
 	every   time.Duration
-	each    int           // so much comes every so often after that, for ever; 0: nothing
-	stopped chan struct{} // Stop sends, and the next reads find it again
+	each    int           // the number of bytes sent at each later interval; 0: none
+	stopped chan struct{} // receives a value from Stop; later reads receive it again
 }
 
 func (c *client) Read(p []byte) (int, error) {
@@ -46,7 +46,7 @@ func (c *client) Read(p []byte) (int, error) {
 
 func (c *client) Close() error { return nil }
 
-// Stop lets reads fail, and may be called again.
+// Stop makes reads fail. It may be called again.
 func (c *client) Stop() {
 	select {
 	case c.stopped <- struct{}{}:
@@ -54,20 +54,20 @@ func (c *client) Stop() {
 	}
 }
 
-// crowd is what happened to bodies that stalled.
+// crowd records the outcomes of bodies that stalled.
 type crowd struct {
 	wg   sync.WaitGroup
 	ends chan error
 }
 
-// stall starts to read a body that announces total bytes, sends data and then what the
-// client does, and waits until it is under way.
+// stall starts to read a body that announces total bytes and arrives from cl, and waits until the reading has
+// begun.
 func (c *crowd) stall(r *Reader, total int64, cl *client) {
 	cl.stopped = make(chan struct{}, 1)
 	c.begin(r, total, cl)
 }
 
-// begin starts to read a body that announces total bytes, and waits until it is under way.
+// begin starts to read a body that announces total bytes, and waits until the reading has begun.
 func (c *crowd) begin(r *Reader, total int64, body io.ReadCloser) {
 	req := httptest.NewRequest(http.MethodPost, "/v1/ingest", nil)
 	req.Body, req.ContentLength = body, total
@@ -83,9 +83,8 @@ func (c *crowd) begin(r *Reader, total int64, body io.ReadCloser) {
 
 const mib = 1 << 20
 
-// Clients that announce much and send nothing lose what they reserved as soon as somebody
-// needs it, whatever they announced.
-func TestPromisesAreLent(t *testing.T) {
+// Clients that announce much and send nothing lose their reserved memory as soon as another body needs it.
+func TestReservedMemoryIsLent(t *testing.T) {
 	for name, cl := range map[string]client{
 		"nothing":  {},
 		"a little": {data: make([]byte, 1000)},
@@ -123,9 +122,9 @@ func TestPromisesAreLent(t *testing.T) {
 	}
 }
 
-// Clients that filled the memory and then stall, or go on too slowly, are given up when
-// somebody waits, and only then.
-func TestSlowBodiesAreGivenUp(t *testing.T) {
+// Clients that filled the memory and then stall or send too slowly are refused when another body waits, and only
+// then.
+func TestSlowBodiesAreRefused(t *testing.T) {
 	for name, cl := range map[string]client{
 		"stalled": {},
 		"a drip":  {every: time.Second, each: 8 << 10},
@@ -140,7 +139,7 @@ func TestSlowBodiesAreGivenUp(t *testing.T) {
 			}
 			time.Sleep(5 * time.Second)
 			if len(c.ends) != 0 {
-				t.Fatalf("%s: given up while nobody waited: %v", name, <-c.ends)
+				t.Fatalf("%s: refused while nothing waited: %v", name, <-c.ends)
 			}
 			start := time.Now()
 			_, release, err := r.Read(request("", make([]byte, 3*mib), false))
@@ -152,10 +151,10 @@ func TestSlowBodiesAreGivenUp(t *testing.T) {
 			}
 			if e := errs.From(<-c.ends); e.Status() != 429 || e.RetryAfter == 0 ||
 				!bytes.Contains([]byte(e.Msg), []byte("too slowly")) {
-				t.Errorf("%s: given up by %v", name, e)
+				t.Errorf("%s: refused with %v", name, e)
 			}
 			if len(c.ends) != 0 {
-				t.Errorf("%s: more were given up than needed", name)
+				t.Errorf("%s: more bodies were refused than needed", name)
 			}
 			release()
 			for i := range clients {
@@ -166,8 +165,8 @@ func TestSlowBodiesAreGivenUp(t *testing.T) {
 	}
 }
 
-// Under policy Fail no caller waits, but who is refused makes room for those that come later.
-func TestSlowBodiesAreGivenUpUnderFail(t *testing.T) {
+// Under policy Fail no body waits, but a refused slow body frees memory for later ones.
+func TestSlowBodiesAreRefusedUnderFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReader(t, Config{MaxInFlight: 8 * mib, Policy: Fail})
 		c := crowd{ends: make(chan error, 1)}
@@ -189,7 +188,7 @@ func TestSlowBodiesAreGivenUpUnderFail(t *testing.T) {
 	})
 }
 
-// A body that comes steadily is not given up, however many wait.
+// A body that arrives steadily is not refused, however many bodies wait.
 func TestSteadyBodiesStay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReader(t, Config{MaxInFlight: 8 * mib})
@@ -223,8 +222,8 @@ func (l *limited) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Bodies that have half of what they need each, and none left, do not wait for each other:
-// the youngest is refused, and all but those that had to be end well, without a wait.
+// Bodies that each have half of the memory that they need do not wait for each other when none is left. The
+// youngest is refused, and the others complete without a wait.
 func TestHalfReadBodiesDoNotBlockEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReader(t, Config{MaxInFlight: 8 * mib})
@@ -233,7 +232,7 @@ func TestHalfReadBodiesDoNotBlockEachOther(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 16 {
 			wg.Go(func() {
-				// Of unknown length, so that nothing is reserved for its end.
+				// The length is unknown, so nothing is reserved in advance.
 				body := &limited{
 					client: &client{every: time.Millisecond, each: 64 << 10, stopped: make(chan struct{}, 1)},
 					left:   3 * mib,
@@ -256,7 +255,7 @@ func TestHalfReadBodiesDoNotBlockEachOther(t *testing.T) {
 			t.Errorf("they waited for each other: %s", took)
 		}
 		if good.Load() < 2 || good.Load()+refused.Load() != 16 {
-			t.Errorf("%d went well, %d were refused", good.Load(), refused.Load())
+			t.Errorf("%d succeeded, %d were refused", good.Load(), refused.Load())
 		}
 		if r.InFlight() != 0 {
 			t.Errorf("%d bytes in flight", r.InFlight())

@@ -39,8 +39,8 @@ func (b *Body) Reserve(ctx context.Context, n int64) error {
 			len(b.Data), n, limit).WithStatus(http.StatusRequestEntityTooLarge)
 	case errors.Is(err, errBudget):
 		b.reader.refused.WithLabelValues("rows").Inc()
-		return errs.New(errs.RateLimited, "no memory for the rows of the request: of %d bytes for bodies and rows too many "+
-			"are taken already: try again later",
+		return errs.New(errs.RateLimited, "no memory for the rows of the request: "+
+			"too much of the %d bytes for bodies and rows is in use: try again later",
 			limit).WithRetryAfter(time.Second)
 	}
 	return b.reader.explain(ctx, err)

@@ -8,8 +8,8 @@ import (
 	"cordwood/proto/errs"
 )
 
-// What is made of a body counts as the body does: it waits for room, and is refused if
-// there can never be enough.
+// Memory for rows counts like memory for bodies: Reserve waits for it, and fails if the budget can never be
+// enough.
 func TestReserveForRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReader(t, Config{MaxInFlight: 8 * mib, MaxWait: 10 * time.Second})
@@ -25,13 +25,13 @@ func TestReserveForRows(t *testing.T) {
 			t.Fatalf("%d bytes are held", r.InFlight())
 		}
 		if !a.TryReserve(1*mib) || r.InFlight() != 7*mib {
-			t.Fatal("what is held is not enough for less")
+			t.Fatal("the reserved memory is not enough for fewer bytes")
 		}
 		if b.TryReserve(2 * mib) {
-			t.Fatal("more is held than there is")
+			t.Fatal("more memory is reserved than exists")
 		}
 		if err := b.Reserve(t.Context(), 7*mib); errs.From(err).Status() != 413 {
-			t.Fatalf("too much for ever: %v", err)
+			t.Fatalf("more than the budget: %v", err)
 		}
 		start := time.Now()
 		if err := b.Reserve(t.Context(), 2*mib); errs.CodeOf(err) != errs.RateLimited || time.Since(start) != 10*time.Second {
@@ -59,7 +59,7 @@ func TestReserveForRows(t *testing.T) {
 	})
 }
 
-// Bytes that came by another way count as bodies do, and wait for room.
+// Data that did not arrive by HTTP counts like a body and waits for memory.
 func TestHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newReader(t, Config{MaxBytes: 4 * mib, MaxInFlight: 5 * mib, MaxWait: 10 * time.Second})

@@ -104,7 +104,7 @@ func (r *reservation) acquire(ctx context.Context, whole, part int64) error {
 			}
 		}
 		if try == 0 {
-			b.look(part)
+			b.reclaim(part)
 		}
 	}
 	if r.policy == Fail {
@@ -127,8 +127,8 @@ func (r *reservation) wait(ctx context.Context, w *waiter) error {
 	}
 	end := time.NewTimer(time.Until(r.deadline))
 	defer end.Stop()
-	look := time.NewTicker(lookEvery)
-	defer look.Stop()
+	reclaim := time.NewTicker(reclaimEvery)
+	defer reclaim.Stop()
 	for {
 		var err error
 		select {
@@ -138,11 +138,11 @@ func (r *reservation) wait(ctx context.Context, w *waiter) error {
 			err = ctx.Err()
 		case <-end.C:
 			err = errBudget
-		case <-look.C:
+		case <-reclaim.C:
 		}
 		b.mu.Lock()
 		if err == nil {
-			b.lookForFirst()
+			b.reclaimForFirst()
 			b.mu.Unlock()
 			continue
 		}

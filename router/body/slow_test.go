@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A body that keeps arriving may take longer than one that does not.
+// A body that keeps arriving may take longer than a body that does not.
 func TestSlowBodyMovesItsDeadline(t *testing.T) {
 	start := time.Unix(1_000_000, 0)
 	var at time.Time

@@ -57,7 +57,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// A stream may take longer while it keeps arriving, or while what came is stored; one that is stopped fails.
+// A stream may take longer while it keeps arriving, or while its data is being stored. A stream that is stopped
+// fails.
 func TestStreamMovesItsDeadline(t *testing.T) {
 	start := time.Unix(1_000_000, 0)
 	r, err := New(Config{Patience: time.Second})
@@ -85,7 +86,7 @@ func TestStreamMovesItsDeadline(t *testing.T) {
 	}
 }
 
-// A client that sends nothing is given up, and so is a read when the handler stops.
+// A read ends when the client sends nothing for too long, and when the handler stops the stream.
 func TestStreamStops(t *testing.T) {
 	for _, patience := range []time.Duration{50 * time.Millisecond, time.Hour} {
 		r, err := New(Config{Patience: patience})

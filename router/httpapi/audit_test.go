@@ -10,9 +10,9 @@ import (
 	"cordwood/router/access"
 )
 
-// TestChangesAreWrittenDown sends a request to every route that changes something, as who
-// may, as who may not, and a wrong one: each leaves one line. Others leave none.
-func TestChangesAreWrittenDown(t *testing.T) {
+// TestChangesAreAudited sends a request to every route that changes something: one as a user who may, one as a
+// user who may not, and an invalid one. Each request is logged in one line. Other requests are not logged.
+func TestChangesAreAudited(t *testing.T) {
 	type line map[string]any
 	var log strings.Builder
 	f := newWhole(t, func(c *Config) {
@@ -47,16 +47,16 @@ func TestChangesAreWrittenDown(t *testing.T) {
 			}
 			if !rt.changes {
 				if _, lines := call(m, path, "{}", "rw"); len(lines) > 0 {
-					t.Errorf("%s %s reads, and is written down: %v", m, path, lines)
+					t.Errorf("%s %s only reads, but is logged: %v", m, path, lines)
 				}
-				// What is neither GET nor known to read has to be written down.
+				// Requests that are neither GET nor known to only read must be logged.
 				reads := rt.needs == access.Open || strings.Contains(path, "dryrun") || rt.path == "/v1/sql" ||
 					rt.path == logsPath || rt.refuse != nil || rt.needs == access.Insert ||
 					strings.HasPrefix(path, "/v1/explore/") ||
-					// What a user saves for a page is the user's own, and replayed records are ingestion.
+					// Values that a user saves for a page are the user's own, and replaying records is ingestion.
 					strings.HasPrefix(path, "/v1/saved/") || path == "/v1/rejects/replay"
 				if m != http.MethodGet && !reads {
-					t.Errorf("%s %s changes something, and its route does not say so", m, path)
+					t.Errorf("%s %s changes something, but its route does not have changes set", m, path)
 				}
 				continue
 			}
@@ -93,12 +93,12 @@ func TestChangesAreWrittenDown(t *testing.T) {
 		}
 	}
 	if tried < 6 {
-		t.Errorf("only %d were tried", tried)
+		t.Errorf("only %d routes were tried", tried)
 	}
 	if _, lines := call("POST", "/v1/cluster/operations", operation, "rw"); lines[0]["statement"] != operation {
 		t.Errorf("%v", lines)
 	}
 	if _, lines := call("POST", "/v1/pipelines/edge", minimal, "bad"); len(lines) > 0 {
-		t.Errorf("nobody changed something: %v", lines)
+		t.Errorf("a change without a user was logged: %v", lines)
 	}
 }

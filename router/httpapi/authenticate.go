@@ -90,5 +90,5 @@ func parseDuration(text string) (time.Duration, error) {
 	if ttl, err := schema.ParseTTL(text); err == nil && ttl.D > 0 {
 		return ttl.D, nil
 	}
-	return 0, errs.New(errs.InvalidArguments, "Invalid x-svc-timeout: %q is not a duration; write it as 30s", text)
+	return 0, errs.New(errs.InvalidArguments, "Invalid x-svc-timeout: %q is not a duration; write it like 30s", text)
 }

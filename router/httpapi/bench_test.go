@@ -7,15 +7,14 @@ import (
 	"testing"
 )
 
-// discard is a ResponseWriter for benchmarks, which keeps headers and forgets the rest.
+// discard is a ResponseWriter for benchmarks. It keeps headers and discards the rest.
 type discard struct{ header http.Header }
 
 func (d *discard) Header() http.Header         { return d.header }
 func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
 func (d *discard) WriteHeader(int)             {}
 
-// BenchmarkSmallIngest is a request with one row, from the first handler to the writer, which
-// does nothing here.
+// BenchmarkSmallIngest measures a request with one row, from the first handler to a writer that does nothing.
 func BenchmarkSmallIngest(b *testing.B) {
 	f := newWhole(b, func(c *Config) { c.Logger, c.MaxNewTablesPerMinute = nil, 1<<40 })
 	h := f.Handler()

@@ -13,8 +13,8 @@ import (
 	"cordwood/router/body"
 )
 
-// A body that breaks off is the client's fault: the answer is 400, not one that tells proxies
-// of a server in trouble.
+// A truncated body is the client's fault: the status is 400, not one that tells proxies that the server is in
+// trouble.
 func TestBodyThatBreaksOff(t *testing.T) {
 	bodies, err := body.New(body.Config{MaxInFlight: 8 << 20})
 	if err != nil {
@@ -61,8 +61,8 @@ func TestBodyThatBreaksOff(t *testing.T) {
 	}
 }
 
-// What is stored otherwise than it came is told in the answer.
-func TestChangesAreTold(t *testing.T) {
+// The answer has a warning if values are stored in another form than they were sent.
+func TestConversionsAreReported(t *testing.T) {
 	f := newPipelineFixture(t)
 	for _, headers := range []struct{ name, value, want string }{
 		{"x-svc-hints", "tll=1d", `header x-svc-hints: "tll" is not known; did you mean "ttl"?`},

@@ -10,7 +10,7 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// fakeCluster notes what it is asked for.
+// fakeCluster records the requests that it receives.
 type fakeCluster struct {
 	request *clusterapi.Request
 	user    string
@@ -97,11 +97,11 @@ func TestCluster(t *testing.T) {
 			t.Errorf("%s %s as %q: %d %.200s, want %d with %s", c.method, c.path, c.user, w.Code, w.Body, c.status, c.want)
 		}
 		if c.method == http.MethodPost && c.status == 403 && cluster.request != nil {
-			t.Errorf("%s as %q was begun", c.path, c.user)
+			t.Errorf("%s as %q was started", c.path, c.user)
 		}
 		if c.method == http.MethodPost && c.status == 200 &&
 			(cluster.user != "rw" || cluster.request.From != "a" || cluster.request.To != "b") {
-			t.Errorf("asked for %+v by %q", cluster.request, cluster.user)
+			t.Errorf("request %+v by %q", cluster.request, cluster.user)
 		}
 	}
 	if cluster.id != 12 {

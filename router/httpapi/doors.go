@@ -24,7 +24,7 @@ import (
 	"cordwood/router/ingest/syslog"
 )
 
-// refusal answers an error in the format of another system's protocol.
+// refusal writes an error in the format of another system's protocol.
 type refusal = func(w http.ResponseWriter, r *http.Request, why *exchange.Refusal)
 
 // protocol is another system's protocol over HTTP. To add one, add a row to protocols.
@@ -167,8 +167,8 @@ var protocols = []protocol{
 	},
 }
 
-// index is a path variable for the name of an index. Such a name does not begin with an underscore, unlike
-// Elasticsearch's own paths.
+// index is a path variable for the name of an index. The name of an index does not begin with an underscore,
+// unlike Elasticsearch's own paths.
 const index = "/{index:[^_/][^/]*}"
 
 // elasticsearchRoutes returns the paths for documents, and the paths that clients request before they send

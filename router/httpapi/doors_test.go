@@ -16,7 +16,7 @@ import (
 
 const lokiBody = `{"streams":[{"stream":{"app":"web"},"values":[["1700000000000000000","a line"]]}]}`
 
-// The paths of Loki are served on the user port, and on a listener of its own with its defaults.
+// The paths of Loki are served on the user port, and on a separate listener with default database and table.
 func TestLokiPaths(t *testing.T) {
 	f := newFixture(t)
 	own, err := f.DoorHandler(ingest.Loki, httpdoor.Door{Defaults: httpdoor.Target{Table: "own"}})
@@ -55,7 +55,8 @@ func TestLokiPaths(t *testing.T) {
 	}
 }
 
-// TestSlashAtTheEnd: Elasticsearch's paths may end in a slash, as olivere/elastic sends them; others may not.
+// TestSlashAtTheEnd: Elasticsearch's paths may end with a slash, because olivere/elastic sends it; other paths
+// may not.
 func TestSlashAtTheEnd(t *testing.T) {
 	f := newFixture(t)
 	own, err := f.DoorHandler(ingest.Elasticsearch, httpdoor.Door{})
@@ -82,7 +83,7 @@ func TestSlashAtTheEnd(t *testing.T) {
 	}
 }
 
-// basicUser is byUser with the users of HTTP's own credentials.
+// basicUser is byUser for clients that use HTTP Basic authentication.
 type basicUser struct{ byUser }
 
 func (basicUser) Authenticate(r *http.Request, from netip.Addr) (access.Sender, error) {
@@ -91,7 +92,7 @@ func (basicUser) Authenticate(r *http.Request, from netip.Addr) (access.Sender, 
 	return byUser{}.Authenticate(r, from)
 }
 
-// Splunk's own way to send a user and a password is taken at its paths, and nowhere else.
+// Splunk's own form of credentials is accepted on its paths and nowhere else.
 func TestSplunkCredentials(t *testing.T) {
 	f := newFixture(t, func(c *Config) { c.Auth = basicUser{} })
 	for path, want := range map[string]int{
@@ -105,7 +106,7 @@ func TestSplunkCredentials(t *testing.T) {
 	}
 }
 
-// Datadog's API keys are users with their passwords, at its paths.
+// Datadog's API keys have the form user:password on its paths.
 func TestDatadogCredentials(t *testing.T) {
 	f := newFixture(t, func(c *Config) { c.Auth = basicUser{} })
 	for _, tt := range []struct {
@@ -133,7 +134,7 @@ func TestDatadogCredentials(t *testing.T) {
 	}
 }
 
-// The access key of Firehose is a user with a password.
+// The access key of Firehose has the form user:password.
 func TestFirehoseCredentials(t *testing.T) {
 	f := newFixture(t, func(c *Config) { c.Auth = basicUser{} })
 	for key, want := range map[string]int{"wo:pass": 200, "ro:pass": 403, "bad:pass": 401, "": 401} {
@@ -145,7 +146,7 @@ func TestFirehoseCredentials(t *testing.T) {
 	}
 }
 
-// The user of a drain of Heroku stands in its URL, and comes by HTTP's own header.
+// The user of a Heroku drain is in its URL and arrives in the Authorization header.
 func TestHerokuPath(t *testing.T) {
 	f := newFixture(t, func(c *Config) { c.Auth = byUser{} })
 	for user, want := range map[string]int{"wo": 204, "ro": 403, "bad": 401, "": 401} {
@@ -157,7 +158,7 @@ func TestHerokuPath(t *testing.T) {
 	}
 }
 
-// From the third refusal of a second on a sender waits for a second.
+// From its third refusal within a second, a sender waits a second for each.
 func TestRefusalsAreHeld(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t, func(c *Config) { c.Auth = byUser{} })
@@ -170,8 +171,8 @@ func TestRefusalsAreHeld(t *testing.T) {
 	})
 }
 
-// TestUnknownPathsOfProtocols: below the paths of a protocol, and on its own port, errors have its words.
-// Elasticsearch's clients refuse answers without the product.
+// TestUnknownPathsOfProtocols: below the paths of a protocol, and on its own port, errors have the protocol's
+// format. Elasticsearch's clients refuse answers without the product header.
 func TestUnknownPathsOfProtocols(t *testing.T) {
 	f := newFixture(t, func(c *Config) { c.Auth = basicUser{} })
 	own := func(p ingest.Protocol) http.Handler {

@@ -13,8 +13,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// dryAnswer returns the answer of a dry run, as one line per table: its name, its columns
-// with types, and its rows.
+// dryAnswer returns the answer of a dry run as text, with one line per table: its name, its columns with types,
+// and its rows.
 func dryAnswer(t testing.TB, w *httptest.ResponseRecorder) string {
 	t.Helper()
 	var tables []struct {
@@ -79,7 +79,7 @@ func TestDryRun(t *testing.T) {
 		contentType string // application/json if empty
 		header      []string
 		body        string
-		want        string // of dryAnswer; or an error after a !
+		want        string // the result of dryAnswer, or ! and an error
 		skipped     string
 	}{
 		{
@@ -250,7 +250,7 @@ func TestDryRun(t *testing.T) {
 				f := newPipelineFixture(t)
 				f.catalog.tables["public.logs"] = logsTable()
 				f.put(t, "edge", minimal)
-				f.put(t, "dryrun", "table_suffix: _never\n") // the path wins over the name
+				f.put(t, "dryrun", "table_suffix: _never\n") // the path takes precedence over the name
 				header := tt.header
 				if ct := tt.contentType; ct == "" {
 					header = append(header, "Content-Type", json1)
@@ -281,7 +281,7 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// logsTable has a column n of integers.
+// logsTable returns a table with a column n of integers.
 func logsTable() *schema.Table {
 	return (&schema.Table{
 		ID: 1, Database: "public", Name: "logs", Version: 1, NextColumnID: 3,
@@ -383,8 +383,8 @@ table_suffix: _${k}
 	}
 }
 
-// A table may get rows under several sets of options; the answer shows them one after
-// another, and each record names its own.
+// A table may get rows with several sets of options. The answer shows them one after another, and each record
+// refers to its own row.
 func TestDryRunTraceRows(t *testing.T) {
 	f := newPipelineFixture(t)
 	a := trace(t, f, "&pipeline_name=svc_identity", `[{"a":0},{"a":1,"svc_ttl":"1d"},{"a":2},{"a":3,"svc_ttl":"1d"}]`,
@@ -413,7 +413,7 @@ func TestClientVariables(t *testing.T) {
 	}
 }
 
-// A dry run says what would be stored otherwise than it came, as ingestion does.
+// A dry run warns of values that would be stored in another form, like ingestion.
 func TestDryRunWarns(t *testing.T) {
 	f := newPipelineFixture(t)
 	f.put(t, "lossy", "version: 2\ntransform: [{field: at, type: 'epoch, s', index: timestamp}, {field: i, type: "+
@@ -422,7 +422,7 @@ func TestDryRunWarns(t *testing.T) {
 		w := f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=lossy"+query, `{"at":3,"i":7.9,"f":9007199254740993}`,
 			"Content-Type", "application/json")
 		want := []string{
-			`1 number lost its fraction, because the transform list makes an integer of it, for column "i": ` +
+			`1 number lost its fraction, because the transform list converts it to an integer, for column "i": ` +
 				`the type float64 keeps it`,
 			`1 number has more digits than its type in the transform list, for column "f": the nearest float was stored; ` +
 				`a type of integers, or string, keeps all digits`,
@@ -433,8 +433,8 @@ func TestDryRunWarns(t *testing.T) {
 	}
 }
 
-// A dry run says that no query would show the rows, by the ttl that the table would have or has.
-func TestDryRunTellsExpiredRows(t *testing.T) {
+// A dry run warns if no query would show the rows, according to the ttl that the table has or would have.
+func TestDryRunWarnsOfExpiredRows(t *testing.T) {
 	f := newPipelineFixture(t)
 	f.put(t, "aged", "processors: [{epoch: {field: at, resolution: s}}]\ntransform: [{field: at, type: 'epoch, s', "+
 		"index: timestamp}]\n")
@@ -459,7 +459,7 @@ func TestDryRunTellsExpiredRows(t *testing.T) {
 	}
 }
 
-// The schema says which index a column has, of whatever kind.
+// The schema contains the index of a column, of any kind.
 func TestDryRunShowsIndexes(t *testing.T) {
 	f := newPipelineFixture(t)
 	f.put(t, "indexed", "transform: [{field: a, type: string, index: inverted}, {field: b, type: string, index: "+
@@ -478,7 +478,7 @@ func TestDryRunShowsIndexes(t *testing.T) {
 	}
 }
 
-// A key of the body that has a slip is refused, but a record may have fields of any name.
+// An unknown key of the body is refused, but a record may have fields of any name.
 func TestDryRunBodyKeys(t *testing.T) {
 	f := newPipelineFixture(t)
 	for _, tt := range []struct{ body, want string }{
@@ -506,11 +506,12 @@ func TestDryRunBodyKeys(t *testing.T) {
 	}
 }
 
-// TestDocumentWarns holds that uploads and dry runs say what a document probably does otherwise than meant.
+// TestDocumentWarns: uploads and dry runs warn of parts of a document that probably do not have the intended
+// effect.
 func TestDocumentWarns(t *testing.T) {
 	const nanoseconds = "line 2: processors[0].date.formats: %f in \"%Y-%m-%d %H:%M:%S.%f\" reads a count of " +
 		"nanoseconds, so that .5 becomes 5 ns; " +
-		"write %.f in place of .%f, or %3f for a fraction of three digits without a dot"
+		"write %.f instead of .%f, or %3f for a fraction of three digits without a dot"
 	for _, tt := range []struct{ name, source, record, want string }{
 		{
 			"nanoseconds", "processors:\n- date: {field: at, formats: ['%Y-%m-%d %H:%M:%S.%f']}\n",
@@ -523,13 +524,13 @@ func TestDocumentWarns(t *testing.T) {
 		{
 			"a time index that stays text", "processors:\n- dissect: {field: m, pattern: '%{at} %{x}'}\ntransform:\n- {field: " +
 				"at, type: 'timestamp, ms', index: timestamp}\n", `{"m":"2026-01-05T10:00:00Z y"}`,
-			"line 4: transform[0].field: the time index is the text that dissect makes of the field \"at\": " +
+			"line 4: transform[0].field: the time index is the text that dissect sets in the field \"at\": " +
 				"it is read if it is RFC 3339 or an integer; for other forms add a `date` processor for the field",
 		},
 		{
 			"a time that a program makes text", "processors:\n- vrl: {source: '.at = to_string!(.at); " +
 				".'}\ntransform:\n- {field: at, type: time, index: timestamp}\n", `{"at":"2026-01-05T10:00:00Z"}`,
-			"line 4: transform[0].field: the time index is the text that vrl makes of the field \"at\": " +
+			"line 4: transform[0].field: the time index is the text that vrl sets in the field \"at\": " +
 				"it is read if it is RFC 3339 or an integer; for other forms add a `date` processor for the field",
 		},
 		{
@@ -553,7 +554,7 @@ func TestDocumentWarns(t *testing.T) {
 		{
 			"a time that becomes text again", "processors:\n- date: {field: at, ignore_missing: true}\n- regex: {field: " +
 				"a, patterns: ['(?<t>x)']}\n- csv: {field: m, target_fields: at}\n", `{"m":"2026-01-05T10:00:00Z","a":""}`,
-			"line 1: the time index is the field \"at\", which csv makes a text again after it was read as a time: " +
+			"line 1: the time index is the field \"at\", which csv converts back to a text after it was parsed as a time: " +
 				"records with such a text fail; change the order of the processors",
 		},
 	} {
@@ -579,7 +580,7 @@ func TestDocumentWarns(t *testing.T) {
 	}
 }
 
-// TestDryRunNamesAbsentFields holds that a dry run names the fields of a transform list that no record had.
+// TestDryRunNamesAbsentFields: a dry run lists the fields of a transform list that no record had.
 func TestDryRunNamesAbsentFields(t *testing.T) {
 	f := newPipelineFixture(t)
 	f.put(t, "list", "version: 2\ntransform: [{field: at, type: 'epoch, s', index: timestamp}, {field: amout, type: "+
@@ -616,8 +617,7 @@ func TestDryRunNamesAbsentFields(t *testing.T) {
 	}
 }
 
-// FuzzDryRun sends any body as either form: the answer is JSON, and never an error of the
-// server's own.
+// FuzzDryRun sends any body in either form. The answer must be JSON and must not be an internal error.
 func FuzzDryRun(fz *testing.F) {
 	fz.Add(true, `{"pipeline":"processors: [{date: {field: t}}]","data":"{\"t\":\"2024-01-01T00:00:00\"}"}`)
 	fz.Add(false, `{"pipeline":"transform: [{field: a, type: string}]","data":[{"a":{"b":[1]}}],"data_type":"text/plain"}`)
@@ -671,8 +671,8 @@ func TestDryRunAgainstTable(t *testing.T) {
 	checkError(t, w, 400, errs.InvalidArguments)
 }
 
-// TestDryRunWithoutAutoCreate holds records against a table that does not exist and must
-// not be created: ingestion would refuse them.
+// TestDryRunWithoutAutoCreate: if a table does not exist and must not be created, the dry run reports that
+// ingestion would refuse the records.
 func TestDryRunWithoutAutoCreate(t *testing.T) {
 	for name, f := range map[string]*pipelineFixture{
 		"by the record": newPipelineFixture(t),

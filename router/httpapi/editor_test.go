@@ -10,7 +10,7 @@ import (
 	"cordwood/router/pipeline/processor"
 )
 
-// An editor learns the processors with their options, and the functions with how they are called.
+// Editors get the processors with their options, and the functions with their signatures.
 func TestEditor(t *testing.T) {
 	f := newPipelineFixture(t)
 	w := f.call(http.MethodGet, "/v1/pipelines/_schema", "")

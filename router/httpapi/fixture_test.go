@@ -23,7 +23,7 @@ import (
 	"cordwood/router/write"
 )
 
-// fakeCatalog has the databases public and shop, and what tables a test puts in.
+// fakeCatalog has the databases public and shop, and the tables that a test adds.
 type fakeCatalog struct {
 	mu     sync.Mutex
 	tables map[string]*schema.Table
@@ -40,7 +40,7 @@ func (c *fakeCatalog) Table(db, name string) (*schema.Table, bool) {
 	return t, ok
 }
 
-// fakeWriter notes what it is given and answers as told.
+// fakeWriter records the outputs that it receives and answers with the configured error.
 type fakeWriter struct {
 	mu     sync.Mutex
 	tables []string
@@ -70,12 +70,12 @@ func (f *fakeWriter) WriteKeyed(ctx context.Context, out *pipeline.Output, key w
 	return res, nil
 }
 
-// byUser knows its users by the header Authorization: "rw", "ro" or "wo".
+// byUser authenticates by the header Authorization, which is just the right: "rw", "ro" or "wo".
 type byUser struct{}
 
 func (byUser) Begin(s access.Sender, _ func(error)) access.Work { return unchanging{s} }
 
-// unchanging is the work of a sender who loses no right.
+// unchanging is the work of a sender whose rights never change.
 type unchanging struct{ access.Sender }
 
 func (unchanging) End() {}
@@ -120,7 +120,7 @@ func newFixture(t testing.TB, change ...func(*Config)) *fixture {
 	return f
 }
 
-// call sends a request; headers are name, value pairs.
+// call sends a request. headers are pairs of name and value.
 func (f *fixture) call(method, target, body string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, "/", strings.NewReader(body))
 	r.RequestURI, r.URL = target, mustURL(target)
@@ -139,12 +139,12 @@ func mustURL(target string) *url.URL {
 
 const ingestURL = "/v1/ingest?table=t&pipeline_name=svc_identity"
 
-// ingest posts JSON; more is added to the query string.
+// ingest posts JSON. more is added to the query string.
 func (f *fixture) ingest(more, body string, headers ...string) *httptest.ResponseRecorder {
 	return f.call("POST", ingestURL+more, body, append([]string{"Content-Type", "application/json"}, headers...)...)
 }
 
-// checkError checks the one shape of errors, and returns the text.
+// checkError checks the common form of errors and returns the text.
 func checkError(t *testing.T, w *httptest.ResponseRecorder, status int, code errs.Code) string {
 	t.Helper()
 	if w.Code != status {

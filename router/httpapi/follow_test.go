@@ -22,7 +22,7 @@ import (
 	"cordwood/router/httpapi/exchange"
 )
 
-// userFile is a provider of users whose file tests change.
+// userFile is a provider of users whose file a test can change.
 type userFile struct {
 	*auth.Provider
 	path string
@@ -46,7 +46,7 @@ func (f *userFile) write(t *testing.T, text string) {
 	}
 }
 
-// change reads a new list.
+// change writes a new list of users and loads it.
 func (f *userFile) change(t *testing.T, text string) {
 	t.Helper()
 	f.write(t, text)
@@ -57,7 +57,7 @@ func (f *userFile) change(t *testing.T, text string) {
 
 const annIsThere, annIsGone = "ann=pw\nroot=1\n", "root=1\n"
 
-// send sends a request as ann, and returns the connection and what comes back.
+// send sends a request as ann. It returns the connection and a reader of the answer.
 func send(t *testing.T, srv *httptest.Server, request string) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	conn, err := net.Dial("tcp", srv.Listener.Addr().String())
@@ -76,8 +76,8 @@ func send(t *testing.T, srv *httptest.Server, request string) (net.Conn, *bufio.
 	return conn, bufio.NewReader(conn)
 }
 
-// TestEveryRequestEndsWithItsUser removes the user of a request of each route while it runs:
-// the request is cancelled, with the reason as its answer.
+// TestEveryRequestEndsWithItsUser removes the user of a running request, for each route. The request is
+// cancelled, and the answer gives the reason.
 func TestEveryRequestEndsWithItsUser(t *testing.T) {
 	users := newUserFile(t, annIsThere)
 	f := newWhole(t, func(c *Config) { c.Auth = users })
@@ -85,7 +85,7 @@ func TestEveryRequestEndsWithItsUser(t *testing.T) {
 	path := strings.NewReplacer("{name}", "n", "{id}", "1", index, "/logs", "{what:.*}", "x")
 	for _, rt := range f.table {
 		if rt.needs == access.Open || rt.asksAgain || rt.path == "/admin/rpc" {
-			continue // the latter two have tests of their own
+			continue // tails and tunnels have their own tests
 		}
 		for _, m := range rt.methods {
 			users.change(t, annIsThere)
@@ -122,7 +122,7 @@ func TestEveryRequestEndsWithItsUser(t *testing.T) {
 	}
 }
 
-// TestLostRightEndsRequest takes the right to read from a user who is reading.
+// TestLostRightEndsRequest removes the right to read from a user during a query.
 func TestLostRightEndsRequest(t *testing.T) {
 	users := newUserFile(t, annIsThere)
 	began := make(chan struct{})
@@ -145,8 +145,7 @@ func TestLostRightEndsRequest(t *testing.T) {
 	}
 }
 
-// TestStreamThatNobodyReadsEnds removes a user whose client has stopped to read: the write
-// to it does not block for long.
+// TestStreamThatNobodyReadsEnds removes a user whose client has stopped reading. The blocked write ends soon.
 func TestStreamThatNobodyReadsEnds(t *testing.T) {
 	users := newUserFile(t, annIsThere)
 	blocked, ended := make(chan struct{}), make(chan struct{})
@@ -177,8 +176,8 @@ func TestStreamThatNobodyReadsEnds(t *testing.T) {
 	}
 }
 
-// TestConnectionServesOthersAfterwards ends a request, and sends another one, of another
-// user, over the same connection.
+// TestConnectionServesOthersAfterwards: after a request was ended, its connection serves a request of another
+// user.
 func TestConnectionServesOthersAfterwards(t *testing.T) {
 	users := newUserFile(t, annIsThere)
 	began := make(chan struct{})
@@ -202,7 +201,7 @@ func TestConnectionServesOthersAfterwards(t *testing.T) {
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 		t.Fatal(err)
 	}
-	// For longer than a deadline that were left would allow.
+	// Longer than a deadline that was left behind would allow.
 	for until := time.Now().Add(500*time.Millisecond + 100*time.Millisecond); time.Now().Before(until); {
 		if _, err := io.WriteString(conn, "GET /health HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 			t.Fatal(err)
@@ -216,7 +215,7 @@ func TestConnectionServesOthersAfterwards(t *testing.T) {
 	}
 }
 
-// TestBodyOfRemovedUserIsNotStored removes the user while the body comes.
+// TestBodyOfRemovedUserIsNotStored removes the user while the body arrives.
 func TestBodyOfRemovedUserIsNotStored(t *testing.T) {
 	for after, want := range map[string]string{annIsGone: "7002", "ann:ro=pw\n": "7005", "ann:wo=pw\n": ""} {
 		users := newUserFile(t, annIsThere)
@@ -229,7 +228,7 @@ func TestBodyOfRemovedUserIsNotStored(t *testing.T) {
 		srv := httptest.NewServer(f.Handler())
 		conn, answers := send(t, srv, "POST "+ingestURL+
 			" HTTP/1.1\nContent-Type: application/json\nContent-Length: 7\nExpect: 100-continue")
-		// The server asks for the body once the user was let in.
+		// The server asks for the body after it has authenticated the user.
 		if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") {
 			t.Fatal(line, err)
 		}
@@ -251,7 +250,7 @@ func TestBodyOfRemovedUserIsNotStored(t *testing.T) {
 	}
 }
 
-// TestTunnelEndsWithItsUser closes the connection of a backup.
+// TestTunnelEndsWithItsUser: when a user is removed, the connections of the user's backups are closed.
 func TestTunnelEndsWithItsUser(t *testing.T) {
 	for after, code := range map[string]errs.Code{
 		annIsGone:     errs.UserPasswordMismatch,
@@ -276,7 +275,7 @@ func TestTunnelEndsWithItsUser(t *testing.T) {
 		}
 		users.change(t, after)
 		if _, err := answers.ReadByte(); err == nil {
-			t.Errorf("%q: the connection goes on", after)
+			t.Errorf("%q: the connection stays open", after)
 		}
 		if err := caller.Require(need); errs.CodeOf(err) != code {
 			t.Errorf("%q: a call is answered %v", after, err)
@@ -285,9 +284,9 @@ func TestTunnelEndsWithItsUser(t *testing.T) {
 	}
 }
 
-// TestGuessingIsAnswered has wrong passwords answered 429 in the end, and says when to
-// come back. Others are not touched.
-func TestGuessingIsAnswered(t *testing.T) {
+// TestGuessingIsRefused: after too many wrong passwords the status is 429, with the time to wait. Other users
+// are not affected.
+func TestGuessingIsRefused(t *testing.T) {
 	users := newUserFile(t, annIsThere)
 	f := newWhole(t, func(c *Config) { c.Auth = users })
 	basic := func(user, password string) string {

@@ -8,7 +8,8 @@ import (
 	"cordwood/proto/nearest"
 )
 
-// Paths of other systems, by which misconfigured shippers and query tools are recognised. The first match counts.
+// Paths of other systems, by which misconfigured shippers and query tools are recognised. The first match is
+// used.
 var foreignPaths = []struct {
 	// path is the end of the request's path. If it ends with a slash, it may be anywhere in the request's path.
 	path, protocol string

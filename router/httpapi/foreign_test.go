@@ -7,7 +7,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// TestForeignPaths tells clients of other systems which protocol they speak and what to use.
+// TestForeignPaths: the error for a path of another system says which protocol the client speaks and what to use.
 func TestForeignPaths(t *testing.T) {
 	f := newFixture(t)
 	for path, protocol := range map[string]string{
@@ -54,8 +54,8 @@ func TestForeignPaths(t *testing.T) {
 	}
 }
 
-// TestMetricsAreNotTaken: what sends metrics learns how its records become logs.
-func TestMetricsAreNotTaken(t *testing.T) {
+// TestMetricsAreRefused: the error for senders of metrics says how to send their records as logs.
+func TestMetricsAreRefused(t *testing.T) {
 	for _, path := range []string{
 		"/v1/influxdb/write", "/v1/influxdb/api/v2/write", "/v1/prometheus/write", "/v1/opentsdb/api/put",
 	} {
@@ -68,7 +68,7 @@ func TestMetricsAreNotTaken(t *testing.T) {
 	}
 }
 
-// TestNearPaths names the path that was perhaps meant.
+// TestNearPaths: the error suggests the path that was probably meant.
 func TestNearPaths(t *testing.T) {
 	f := newPipelineFixture(t)
 	for path, want := range map[string]string{

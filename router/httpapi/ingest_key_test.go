@@ -40,8 +40,8 @@ func TestIngestKey(t *testing.T) {
 	}
 }
 
-// TestIngestKeyKnowsParameters: the hash of the parameters tells requests apart that make other rows of the same body
-// or go elsewhere, and no others.
+// TestIngestKeyKnowsParameters: the hash of the parameters differs exactly if the parameters produce other rows
+// from the same body or send them to another place.
 func TestIngestKeyKnowsParameters(t *testing.T) {
 	f := newFixture(t)
 	send := func(more string, headers ...string) write.Key {
@@ -78,7 +78,7 @@ func TestIngestKeyKnowsParameters(t *testing.T) {
 	} {
 		key := send(c.more, c.headers...)
 		if other, same := seen[key.Params]; same || key.Body != base.Body {
-			t.Errorf("%s has the hash of %s", c.name, other)
+			t.Errorf("%s and %s have the same hash", c.name, other)
 		}
 		seen[key.Params] = c.name
 	}
@@ -104,7 +104,7 @@ func (u unread) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// TestIngestOfABusyTable: it is refused before the body is read.
+// TestIngestOfABusyTable: requests for a busy table are refused before the body is read.
 func TestIngestOfABusyTable(t *testing.T) {
 	f := newFixture(t)
 	r := httptest.NewRequest("POST", "/v1/ingest?table=pressed&pipeline_name=svc_identity", unread{t})

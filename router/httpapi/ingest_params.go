@@ -13,7 +13,7 @@ import (
 type ingestParams struct {
 	batch       ingest.Batch
 	contentType string
-	// warnings name parts of headers that have no effect.
+	// warnings lists parts of headers that have no effect.
 	warnings []string
 }
 

@@ -300,7 +300,7 @@ func TestIngestAnswersOfTheWriter(t *testing.T) {
 	}
 }
 
-// changed is the error by which a writer asks for another run.
+// changed is the error with which a writer requests another run.
 type changed struct{ final error }
 
 func (e changed) Error() string   { return e.final.Error() }
@@ -311,7 +311,7 @@ func TestPipelineRunsAgain(t *testing.T) {
 	text := errs.New(errs.InvalidArguments, `table public.t: column "n": expected Int64, given String`)
 	f.writer.answer = func(_ context.Context, call int, out *pipeline.Output) (write.Result, error) {
 		if call == 1 {
-			// Somebody else made the table meanwhile, with n as a number.
+			// Another client created the table meanwhile, with n as a number.
 			f.catalog.mu.Lock()
 			f.catalog.tables["public.t"] = (&schema.Table{
 				ID: 1, Database: "public", Name: "t", Version: 1,
@@ -356,7 +356,7 @@ func BenchmarkIngest(b *testing.B) {
 	}
 }
 
-// TestIngestExpired tells the client of rows that no query will show.
+// TestIngestExpired: the answer warns of rows that no query will show.
 func TestIngestExpired(t *testing.T) {
 	f := newFixture(t)
 	w := f.ingest("&custom_time_index=at;epoch;s", `[{"at":1},{"at":4000000000},{"at":2}]`, "x-svc-hints", "ttl=1d")
@@ -370,7 +370,7 @@ func TestIngestExpired(t *testing.T) {
 	}
 }
 
-// TestIngestDropped tells the client of records that its pipeline drops.
+// TestIngestDropped: the answer counts the records that the pipeline drops.
 func TestIngestDropped(t *testing.T) {
 	f := newPipelineFixture(t)
 	f.put(t, "nothing", `processors: [{vrl: {source: ".nope"}}]`)

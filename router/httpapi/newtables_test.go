@@ -9,7 +9,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// suffixes returns a body whose records go to n tables.
+// suffixes returns a body whose records go to n different tables.
 func suffixes(prefix string, n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -18,7 +18,7 @@ func suffixes(prefix string, n int) string {
 	return b.String()
 }
 
-// Tables whose names come from records are bounded by request, and by user and minute.
+// The number of tables whose names come from records is limited per request, and per user and minute.
 func TestNewTablesAreBounded(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
 	f := newFixture(t, func(c *Config) {
@@ -33,7 +33,7 @@ func TestNewTablesAreBounded(t *testing.T) {
 	}
 	if w := f.ingest("&skip_error=true", suffixes("a", 11), "Authorization", "rw"); w.Code != 200 ||
 		w.Header().Get("X-Svc-Skipped") != "1" {
-		t.Errorf("what is too much is skipped: %d %s", w.Code, w.Body)
+		t.Errorf("records beyond the limit are skipped: %d %s", w.Code, w.Body)
 	}
 	if got := send("rw", suffixes("b", 10)); got != 200 {
 		t.Fatalf("within the limits: %d", got)
@@ -62,7 +62,7 @@ func wide(prefix string, n int) string {
 	return "{" + b.String()[1:] + "}"
 }
 
-// Columns whose names come from records are bounded by request and by table.
+// The number of columns whose names come from records is limited per request and per table.
 func TestNewColumnsAreBounded(t *testing.T) {
 	f := newFixture(t, func(c *Config) { c.MaxNewColumns, c.MaxMadeColumns = 10, 25 })
 	text := checkError(t, f.ingest("", wide("a", 11)), 400, errs.InvalidArguments)
@@ -70,14 +70,14 @@ func TestNewColumnsAreBounded(t *testing.T) {
 		!strings.Contains(text, "--max-new-columns-per-request") || f.writer.calls != 0 {
 		t.Errorf("too many in a request: %s", text)
 	}
-	// The columns of a record that is skipped are none of the request's.
+	// The columns of a skipped record do not count for the request.
 	body := wide("a", 11) + wide("b", 10)
 	if w := f.ingest("&skip_error=true", body); w.Code != 200 || w.Header().Get("X-Svc-Skipped") != "1" {
-		t.Errorf("what is too much is skipped: %d %s", w.Code, w.Body)
+		t.Errorf("records beyond the limit are skipped: %d %s", w.Code, w.Body)
 	}
 	if w := f.ingest("&skip_error=true", wide("a", 5)+wide("b", 6)); w.Code != 200 ||
 		w.Header().Get("X-Svc-Skipped") != "1" {
-		t.Errorf("records share the bound: %d %s", w.Code, w.Body)
+		t.Errorf("records share the limit: %d %s", w.Code, w.Body)
 	}
 	f = newFixture(t, func(c *Config) { c.MaxMadeColumns = 25 })
 	text = checkError(t, f.ingest("", wide("a", 25)), 400, errs.InvalidArguments)
@@ -85,7 +85,7 @@ func TestNewColumnsAreBounded(t *testing.T) {
 		!strings.Contains(text, "--max-columns-by-ingestion") {
 		t.Errorf("too many in a table: %s", text)
 	}
-	if w := f.ingest("", wide("a", 24)); w.Code != 200 { // and the time index
+	if w := f.ingest("", wide("a", 24)); w.Code != 200 { // plus the time index
 		t.Errorf("within the limit: %d %s", w.Code, w.Body)
 	}
 }

@@ -22,7 +22,7 @@ import (
 	"cordwood/router/httpapi/explore"
 )
 
-// newWhole returns a server that has all routes.
+// newWhole returns a server with all routes.
 func newWhole(t testing.TB, change ...func(*Config)) *pipelineFixture {
 	explorer, err := explore.New(explore.Config{Source: struct{ scope.Source }{}})
 	if err != nil {
@@ -37,7 +37,7 @@ func newWhole(t testing.TB, change ...func(*Config)) *pipelineFixture {
 	}}, change...)...)
 }
 
-// described returns the document as the server serves it.
+// described returns the description that the server serves.
 func described(t testing.TB, f *pipelineFixture) *openapi3.T {
 	t.Helper()
 	w := f.call("GET", "/v1/openapi.json", "")
@@ -51,12 +51,12 @@ func described(t testing.TB, f *pipelineFixture) *openapi3.T {
 	return doc
 }
 
-// TestRoutesAreDescribed compares the routes that there are with the description, method
-// for method, and who may use them.
+// TestRoutesAreDescribed compares all routes with the description: methods and privileges.
 func TestRoutesAreDescribed(t *testing.T) {
 	f := newWhole(t)
 	doc := described(t, f)
-	// The paths of other systems' protocols are left out: those systems describe them. So is the page for browsers.
+	// Paths of other systems' protocols are left out because those systems describe them. The page for browsers
+	// is left out too.
 	ours := slices.DeleteFunc(slices.Clone(f.table), func(r route) bool {
 		return r.refuse != nil && r.path != logsPath || r.page
 	})
@@ -76,7 +76,7 @@ func TestRoutesAreDescribed(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		methods, _ := r.GetMethods() // none: it refuses the others
+		methods, _ := r.GetMethods() // a route without methods answers the other methods
 		for _, m := range methods {
 			routed[m+" "+path] = true
 		}
@@ -92,17 +92,17 @@ func TestRoutesAreDescribed(t *testing.T) {
 		for method, op := range item.Operations() {
 			key := method + " " + path
 			if !routed[key] {
-				t.Errorf("%s is described, and there is no such route", key)
+				t.Errorf("%s is described, but is not a route", key)
 				continue
 			}
 			delete(routed, key)
 			if got := op.Extensions["x-permission"]; got != needs[key].String() {
-				t.Errorf("%s is for %v, it says; the route is for %s", key, got, needs[key])
+				t.Errorf("%s: described privilege %v, the route has %s", key, got, needs[key])
 			}
-			// Whoever is asked for a user learns so by the list of ways to say it.
+			// Operations that need a user list the ways to authenticate.
 			asked := op.Security == nil || len(*op.Security) > 0
 			if asked != (needs[key] != access.Open) && path != "/config" {
-				t.Errorf("%s: security is %v, and the route is for %s", key, op.Security, needs[key])
+				t.Errorf("%s: security is %v, but the route has %s", key, op.Security, needs[key])
 			}
 		}
 	}
@@ -111,7 +111,7 @@ func TestRoutesAreDescribed(t *testing.T) {
 	}
 }
 
-// TestForeignPathsAreNamed: the description names each path at which another system's protocol is taken, and no other.
+// TestForeignPathsAreNamed: the description contains each path of another system's protocol, and no other.
 func TestForeignPathsAreNamed(t *testing.T) {
 	f := newWhole(t)
 	text := described(t, f).Info.Description
@@ -135,13 +135,13 @@ func TestForeignPathsAreNamed(t *testing.T) {
 	}
 	for path := range named {
 		if !strings.HasSuffix(path, " ") {
-			t.Errorf("%s is named, and there is no such path", path)
+			t.Errorf("%s is described, but is not a path", path)
 		}
 	}
 }
 
-// TestUndeclaredRoute has a route refused that does not say who may use it.
-func TestUndeclaredRoute(t *testing.T) {
+// TestRouteWithoutPrivilege: a route without a privilege is refused.
+func TestRouteWithoutPrivilege(t *testing.T) {
 	f := newFixture(t)
 	_, err := f.gate.dispatch([]route{{methods: get, path: "/v1/new", handler: f.handlers.about.Index}}, protocolUnder)
 	if err == nil || !strings.Contains(err.Error(), "/v1/new does not say who may use it") {
@@ -149,8 +149,8 @@ func TestUndeclaredRoute(t *testing.T) {
 	}
 }
 
-// TestSchemasOfStructs compares the schemas of answers that are made from structs with
-// these: the names, and which may be missing.
+// TestSchemasOfStructs compares the described schemas with the structs of the answers: their members, and which
+// of them may be missing.
 func TestSchemasOfStructs(t *testing.T) {
 	doc := described(t, newWhole(t))
 	for name, value := range map[string]any{
@@ -177,19 +177,19 @@ func TestSchemasOfStructs(t *testing.T) {
 		}
 		slices.Sort(names)
 		if got := slices.Sorted(maps.Keys(schema.Value.Properties)); !slices.Equal(got, names) {
-			t.Errorf("%s: described are %v, and there are %v", name, got, names)
+			t.Errorf("%s: described members %v, the struct has %v", name, got, names)
 		}
 		if name == "DryRunForm" {
-			continue // its members are required by other rules
+			continue // other rules say which of its members are required
 		}
 		slices.Sort(always)
 		if required := slices.Sorted(slices.Values(schema.Value.Required)); !slices.Equal(required, always) {
-			t.Errorf("%s: %v are required, and there are always %v", name, required, always)
+			t.Errorf("%s: %v are described as required, the struct always has %v", name, required, always)
 		}
 	}
 }
 
-// TestDocumentNeedsUser has the description shown to users only, as which paths there are.
+// TestDocumentNeedsUser: only users can read the description, because it lists all paths.
 func TestDocumentNeedsUser(t *testing.T) {
 	f := newWhole(t, func(c *Config) { c.Auth = byUser{} })
 	if w := f.call("GET", "/v1/openapi.json", ""); w.Code != 401 {
@@ -206,7 +206,7 @@ func TestDocumentNeedsUser(t *testing.T) {
 	}
 }
 
-// TestLiteralPaths has words of the API be no names of pipelines, whatever the method.
+// TestLiteralPaths: words of the API are not treated as names of pipelines, whatever the method is.
 func TestLiteralPaths(t *testing.T) {
 	f := newWhole(t)
 	for _, path := range []string{"/v1/pipelines/_dryrun", "/v1/events/pipelines/dryrun"} {

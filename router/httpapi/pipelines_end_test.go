@@ -13,7 +13,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// busyPipeline spends the budget of steps on every record; a record takes about 13 ms.
+// busyPipeline spends its budget of steps on every record, about 13 ms each.
 const busyPipeline = `processors:
 - vrl:
     source: |
@@ -27,8 +27,8 @@ func busyRecords(n int) string {
 
 const busyURL = "/v1/ingest?table=t&pipeline_name=busy&skip_error=true"
 
-// A request's time limit ends the work of its pipeline, which would take more than four minutes on a fast machine. How
-// long it takes until it has ended depends on what else the machine does, and is not measured.
+// The time limit of a request ends its pipeline, which would otherwise take more than four minutes on a fast
+// machine. The test does not measure how long the end takes, because this depends on the load of the machine.
 func TestTimeoutEndsThePipeline(t *testing.T) {
 	f := newPipelineFixture(t, func(c *Config) { c.PipelineSteps = 1 << 60 })
 	f.put(t, "busy", busyPipeline)
@@ -44,7 +44,7 @@ func TestTimeoutEndsThePipeline(t *testing.T) {
 				t.Errorf("status %d, %d writes: %s", w.Code, f.writer.calls, w.Body)
 			}
 		case <-time.After(2 * time.Minute):
-			t.Fatal("the pipeline goes on")
+			t.Fatal("the pipeline is still running")
 		}
 	}
 	w := f.call("POST", "/v1/pipelines/_dryrun?pipeline_name=busy", busyRecords(10), "Content-Type",
@@ -54,7 +54,7 @@ func TestTimeoutEndsThePipeline(t *testing.T) {
 	}
 }
 
-// A dry run without a time limit of its own ends too.
+// A dry run without a time limit also ends.
 func TestTimeOfDryRuns(t *testing.T) {
 	f := newPipelineFixture(t, func(c *Config) { c.PipelineSteps, c.dryRunTime = 1<<60, time.Millisecond })
 	f.put(t, "busy", busyPipeline)
@@ -68,7 +68,7 @@ func TestTimeOfDryRuns(t *testing.T) {
 	}
 }
 
-// A client that goes away ends the work of its pipeline.
+// When a client disconnects, its pipeline stops.
 func TestDisconnectEndsThePipeline(t *testing.T) {
 	f := newPipelineFixture(t, func(c *Config) { c.PipelineSteps = 1 << 60 })
 	f.put(t, "busy", busyPipeline)
@@ -89,7 +89,7 @@ func TestDisconnectEndsThePipeline(t *testing.T) {
 		for f.Ingestion().Running() == 0 && ctx.Err() == nil {
 			runtime.Gosched()
 		}
-		cancel() // the pipeline runs
+		cancel() // the pipeline is running
 	}()
 	if resp, err := http.DefaultClient.Do(req); err == nil {
 		text, _ := io.ReadAll(resp.Body)
@@ -99,14 +99,14 @@ func TestDisconnectEndsThePipeline(t *testing.T) {
 	select {
 	case <-over:
 	case <-time.After(20 * time.Second):
-		t.Fatal("the pipeline goes on")
+		t.Fatal("the pipeline is still running")
 	}
 	if f.writer.calls != 0 {
 		t.Error("the rows were written")
 	}
 }
 
-// A request has steps for all of its records together.
+// The limit of steps applies to all records of a request together.
 func TestRequestSteps(t *testing.T) {
 	f := newPipelineFixture(t, func(c *Config) { c.PipelineSteps = 5_000_000 })
 	f.put(t, "busy", busyPipeline)

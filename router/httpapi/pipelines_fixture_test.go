@@ -18,7 +18,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// fakePipelines keeps pipelines as the metadata group does.
+// fakePipelines stores pipelines like the metadata group.
 type fakePipelines struct {
 	mu    sync.Mutex
 	list  []*metapb.PipelineVersion // by name and age
@@ -100,8 +100,8 @@ func (f *fakePipelines) PipelineText(_ context.Context, name string, version int
 	return f.texts[textKey(name, version)], f.err
 }
 
-// pipelineFixture is a server with stored pipelines, whose clock begins at 2024-07-04
-// 08:31:00.987136 and gains a millisecond with each look.
+// pipelineFixture is a server with stored pipelines. Its clock starts at 2024-07-04 08:31:00.987136 and advances
+// by a millisecond at each reading.
 type pipelineFixture struct {
 	*fixture
 	store *fakePipelines
@@ -117,7 +117,7 @@ func newPipelineFixture(t testing.TB, change ...func(*Config)) *pipelineFixture 
 	return &pipelineFixture{f, store}
 }
 
-// call sends a request whose path may have escapes.
+// call sends a request whose path may contain escapes.
 func (f *pipelineFixture) call(method, target, body string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
 	for i := 0; i+1 < len(headers); i += 2 {

@@ -10,7 +10,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// A version is stored only if the one that its author saw is the newest.
+// A version is stored only if the version that its author has seen is the newest.
 func TestStoreOnCondition(t *testing.T) {
 	f := newPipelineFixture(t)
 	const text = "processors:\n  - date: {field: t}\n"
@@ -61,7 +61,8 @@ func TestStoreOnCondition(t *testing.T) {
 	}
 }
 
-// An upload that does not compile is answered with the places of all faults, also of those within a program.
+// The answer to an upload that does not compile has the positions of all faults, including those inside a
+// program.
 func TestFaults(t *testing.T) {
 	f := newPipelineFixture(t)
 	type fault struct {
@@ -109,8 +110,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// The trace of a dry run tells where each step stands, and is bounded.
-func TestDryRunTellsMore(t *testing.T) {
+// The trace of a dry run contains the line of each step, and its size is limited.
+func TestDryRunTraceDetails(t *testing.T) {
 	f := newPipelineFixture(t)
 	type record struct {
 		Index   int

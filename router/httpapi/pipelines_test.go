@@ -20,7 +20,7 @@ import (
 	"cordwood/router/write"
 )
 
-// minimal is a pipeline; other is another.
+// minimal and other are two pipelines.
 const (
 	minimal = "processors:\n  - date: {field: t}\n"
 	other   = "# other \u00e9 <&>\nprocessors:\n  - date: {field: t}\n"
@@ -137,7 +137,7 @@ dispatcher:
 	}
 }
 
-// TestVersionsOverHTTP is example 3 of what clients rely on, and what surrounds it.
+// TestVersionsOverHTTP stores, lists, reads and deletes versions over HTTP.
 func TestVersionsOverHTTP(t *testing.T) {
 	for _, base := range []string{"/v1/pipelines/", "/v1/events/pipelines/"} {
 		f := newPipelineFixture(t)
@@ -338,7 +338,7 @@ func TestIngestThroughStored(t *testing.T) {
 	}
 }
 
-// Dispatchers find other stored pipelines, always the newest.
+// Dispatchers use the newest version of other stored pipelines.
 func TestDispatchToStored(t *testing.T) {
 	f := newPipelineFixture(t)
 	f.put(t, "edge", "dispatcher: {field: kind, rules: [{value: web, table_suffix: _web, pipeline: web}, {value: "+
@@ -351,7 +351,7 @@ func TestDispatchToStored(t *testing.T) {
 	if w := send("web"); w.Code != 200 || !slices.Equal(f.writer.tables, []string{"public.t_web"}) {
 		t.Errorf("%d %s %v", w.Code, w.Body, f.writer.tables)
 	}
-	// That a target is missing fails the request even with skip_error.
+	// A missing target fails the request even with skip_error.
 	if text := checkError(t, send("gone"), 400, errs.InvalidArguments); !strings.Contains(text,
 		"Pipeline not found, name: gone, version: latest") {
 		t.Error(text)
@@ -371,7 +371,7 @@ func TestNotFoundText(t *testing.T) {
 	}
 }
 
-// An error about a pipeline that does not exist names the nearest that does, if the sender may read pipelines.
+// The error for a pipeline that does not exist suggests the most similar name, if the sender may read pipelines.
 func TestPipelineSuggestions(t *testing.T) {
 	f := newPipelineFixture(t, func(c *Config) { c.Auth = byUser{} })
 	if w := f.call("POST", "/v1/pipelines/nginx_edge", "processors: [{vrl: {source: .}}]", "Content-Type", yamlType,

@@ -17,7 +17,7 @@ import (
 	"cordwood/router/write"
 )
 
-// keptRows returns the rows for svc_private.rejects in an output, one a line.
+// keptRows returns the rows for svc_private.rejects in an output, one per line.
 func keptRows(t testing.TB, out *pipeline.Output) (rows []string) {
 	for _, table := range out.Tables {
 		if table.Table != "rejects" {
@@ -59,12 +59,12 @@ func TestRejectsAreKept(t *testing.T) {
 	many := func(n int, record string) string { return strings.TrimSuffix(strings.Repeat(record+",", n), ",") }
 	for _, tt := range []struct {
 		name        string
-		always      bool // the server keeps them
+		always      bool // the server stores rejects by default
 		query       string
 		contentType string
 		body        string
 		want        []string
-		stored      int // rows of the client's
+		stored      int // number of rows from the client
 		skipped     int
 	}{
 		{
@@ -223,13 +223,13 @@ func TestRejectsRefused(t *testing.T) {
 		t.Error(text)
 	}
 	checkError(t, f.ingest("&on_reject=drop&on_reject=drop", `{}`), 400, errs.InvalidArguments)
-	// Without skip_error nothing is skipped, and nothing kept.
+	// Without skip_error, no record is skipped or kept.
 	checkError(t, f.ingest("&on_reject=store", `[7]`), 400, errs.InvalidArguments)
 	if f.writer.calls != 0 {
 		t.Error("a request that failed was written")
 	}
 	if _, err := New(Config{Catalog: f.catalog, Writer: f.writer, RejectsTTL: "soon"}); err == nil {
-		t.Error("a bad ttl was taken")
+		t.Error("a bad ttl was accepted")
 	}
 }
 
@@ -266,7 +266,7 @@ func TestRejectsModel(t *testing.T) {
 				body.WriteString(text)
 				fail("processor", text)
 			case 2:
-				if !lines { // a syntax error ends a stream that is not delimited by lines
+				if !lines { // a syntax error ends a stream that is not divided into lines
 					continue
 				}
 				text := fmt.Sprintf(`{"t":%d`, n)

@@ -17,19 +17,20 @@ import (
 	"cordwood/router/replay"
 )
 
-// replayServer keeps rejects as a server does. It notes those that it stored, knows keys, and fails if a test says so.
+// replayServer stores rejects like a server: it notes the records that it has stored, recognises keys, and fails
+// if a test requests it.
 type replayServer struct {
 	t       *testing.T
 	mu      sync.Mutex
 	rejects []string // rows of svc_private.rejects
 	noted   []string // ids
 	keys    map[string]string
-	stored  []string // records, as often as they were stored
+	stored  []string // records, once for each time that they were stored
 	posts   []string
-	// kill reports whether the command is killed when the records of this post are stored, and
-	// not noted yet.
+	// kill reports whether the command is killed after the records of this request are stored and before they are
+	// noted.
 	kill func(post int) bool
-	// sent is told of every request.
+	// sent is called for every request.
 	sent func(key string, ids []string)
 }
 
@@ -41,7 +42,7 @@ func newReplayServer(t *testing.T, rejects ...string) *replayServer {
 func (s *replayServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	s.mu.Lock()
-	kept := httptest.NewRecorder() // what is written may not be read before other requests are answered
+	kept := httptest.NewRecorder() // the answer may not be read before other requests are answered
 	defer func() {
 		s.mu.Unlock()
 		w.WriteHeader(kept.Code)
@@ -66,7 +67,7 @@ func (s *replayServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// replay sends the rejects again.
+// replay runs a replay of the rejects.
 func (s *replayServer) replay(req replay.Request) (replay.End, error) {
 	outer := httptest.NewRequest(http.MethodPost, "/v1/rejects/replay", http.NoBody)
 	return replay.NewJob(&req, replayapi.NewBackend(s, outer), nil).Run(s.t.Context())
@@ -102,7 +103,7 @@ func (s *replayServer) ingest(t *testing.T, w http.ResponseWriter, r *http.Reque
 		}
 	}
 	if killed {
-		w.WriteHeader(http.StatusBadRequest) // as good as a command that is killed
+		w.WriteHeader(http.StatusBadRequest) // has the same effect as killing the command
 		return
 	}
 	fmt.Fprintf(w, `{"output":[{"affectedrows":%d}],"skipped":{"count":%d,"reasons":[{"index":0,"error":"bad"}]}}`,
@@ -115,10 +116,10 @@ func reject(at, table, format, record string) string {
 		at, table, format, record)
 }
 
-// TestReplay sends kept records in requests of their own, and each of them once.
+// TestReplay sends kept records in separate requests, each of them once.
 func TestReplay(t *testing.T) {
 	s := newReplayServer(t,
-		// alike, and two
+		// two identical records
 		reject("2024-07-04T08:31:00Z", "a", "json", "{\n \"k\": 1 }"),
 		reject("2024-07-04T08:31:00Z", "a", "json", "{\n \"k\": 1 }"),
 		reject("2024-07-04T08:31:00.000000001Z", "a", "json", "{oops\n}"),
@@ -149,12 +150,11 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// replayRecords is how many records are looked at together.
+// replayRecords is the number of records in a chunk.
 const replayRecords = 400
 
-// TestReplayAfterAKill runs a replay again after it was killed between what it stored
-// and the note of that: the same requests come with the same keys, also if other records
-// failed again before, and with --since.
+// TestReplayAfterAKill repeats a replay that was killed after it had stored records and before it noted them. The
+// same requests use the same keys, even if other records failed before, and with --since.
 func TestReplayAfterAKill(t *testing.T) {
 	var rejects []string
 	for i := range 3000 {
@@ -174,7 +174,7 @@ func TestReplayAfterAKill(t *testing.T) {
 		}
 		s.posts = s.posts[:0]
 		if kills > 20 {
-			s.kill = nil // what fails again comes each time, and would be killed each time
+			s.kill = nil // records that fail are sent in each run, and each run would be killed
 		}
 	}
 	if len(s.stored) != 2940 || kills < 10 {
@@ -182,9 +182,9 @@ func TestReplayAfterAKill(t *testing.T) {
 	}
 }
 
-// TestReplayKeys: a record comes under one key, and a key with one list of records, whichever
-// rejects came in since an earlier run, and whichever the runs leave out. No run learns here what
-// another one stored, as if all of them ran at once, or were killed.
+// TestReplayKeys: each record has one key, and each key belongs to one record, whichever rejects were added since
+// an earlier run, and whichever the runs skip. The runs do not see what other runs stored, as if all ran at the
+// same time or were killed.
 func TestReplayKeys(t *testing.T) {
 	row := func(i int) string {
 		return reject(fmt.Sprintf("2024-07-04T08:%02d:%02dZ", i/60, i%60), fmt.Sprint("t", i%2), "json",
@@ -192,7 +192,7 @@ func TestReplayKeys(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name string
-		runs []int // how many rejects there are at each
+		runs []int // number of rejects at the time of each run
 		args []replay.Request
 	}{
 		{"one more each time", []int{1, 2, 3, 4, 5}, nil},
@@ -204,15 +204,15 @@ func TestReplayKeys(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newReplayServer(t)
-			keys, ids := map[string]string{}, map[string]string{} // by id, by key
+			keys, ids := map[string]string{}, map[string]string{} // keys by id, ids by key
 			s.sent = func(key string, records []string) {
 				if old, found := ids[key]; found && old != strings.Join(records, ",") {
-					t.Errorf("the key %s stands for %s, and for %s", key, old, records)
+					t.Errorf("the key %s is used for %s and for %s", key, old, records)
 				}
 				ids[key] = strings.Join(records, ",")
 				for _, id := range records {
 					if old, found := keys[id]; found && old != key {
-						t.Errorf("the record %s comes under two keys", id)
+						t.Errorf("the record %s has two keys", id)
 					}
 					keys[id] = key
 				}
@@ -237,7 +237,7 @@ func TestReplayKeys(t *testing.T) {
 	}
 }
 
-// TestReplayLooksAgain: what another run noted since this one began is not sent.
+// TestReplayLooksAgain: records that another run noted after this run began are not sent.
 func TestReplayLooksAgain(t *testing.T) {
 	var rejects []string
 	for i := range 2 * replayRecords {
@@ -251,7 +251,7 @@ func TestReplayLooksAgain(t *testing.T) {
 	s := newReplayServer(t, rejects...)
 	s.sent = func(string, []string) {
 		if s.noted == nil {
-			s.noted = slices.Clone(first.noted) // and the keys are forgotten long since
+			s.noted = slices.Clone(first.noted) // the keys have already expired
 		}
 	}
 	end, err := s.replay(replay.Request{})
@@ -260,7 +260,7 @@ func TestReplayLooksAgain(t *testing.T) {
 	}
 }
 
-// A client learns how far the replay is, and of what is refused before it begins.
+// The answer reports the progress of a replay. A request that is refused before it starts gets an error.
 func TestReplayAnswer(t *testing.T) {
 	f := newPipelineFixture(t, func(c *Config) { c.SQL = http.NotFoundHandler() })
 	w := f.call(http.MethodPost, "/v1/rejects/replay", `{"kind":"nope"}`)

@@ -12,8 +12,8 @@ import (
 	"cordwood/router/write"
 )
 
-// TestReplayedAreNoted: what of a request is stored is noted after its rows are, under a key
-// of its own, and what fails again is not.
+// TestReplayedAreNoted: stored records of a request are noted after their rows are stored, with a separate key.
+// Records that fail again are not noted.
 func TestReplayedAreNoted(t *testing.T) {
 	var writes []string
 	f := newFixture(t, func(c *Config) { c.Auth = byUser{} })
@@ -37,22 +37,22 @@ func TestReplayedAreNoted(t *testing.T) {
 		t.Errorf("%d %s: wrote %s", w.Code, w.Body, got)
 	}
 	if f.writer.key.User != "\nreplayed" {
-		t.Errorf("the key is of user %q: another one who replays the record stores it again", f.writer.key.User)
+		t.Errorf("the key belongs to user %q, so another user who replays the record stores it again", f.writer.key.User)
 	}
 	if f.writer.key.Params != 0 {
-		t.Error("the key knows the parameters: the record is refused when it comes again through another pipeline")
+		t.Error("the key depends on the parameters, so the record is refused when another pipeline sends it again")
 	}
 	writes = nil
 	w = f.ingest("&skip_error=true&on_reject=store", `[7,{"a":2}]`, "Authorization", "rw", "Idempotency-Key", "k",
 		"X-Svc-Replayed", "x,y")
 	if got := strings.Join(writes, "; "); w.Code != 200 ||
 		got != `public.t "k"; svc_private.rejects "k"; svc_private.replayed x y "k\nreplayed"` {
-		t.Errorf("what is kept anew: %d %s: wrote %s, want the old reject noted too", w.Code, w.Body, got)
+		t.Errorf("a record that is kept again: %d %s: wrote %s, want the old reject noted too", w.Code, w.Body, got)
 	}
 }
 
-// TestReplayedWhole: a record that is sent again, and becomes several rows of which one fails,
-// is stored whole or not at all, also if it is not to be kept again.
+// TestReplayedWhole: if a replayed record becomes several rows and one of them fails, the record is not stored at
+// all, even if it is not to be kept again.
 func TestReplayedWhole(t *testing.T) {
 	f := newPipelineFixture(t)
 	const source = "processors: [{vrl: {source: '.rows'}}]\ntransform: [{field: n, type: int8}]\n"
@@ -68,12 +68,12 @@ func TestReplayedWhole(t *testing.T) {
 	w := f.call("POST", query, `{"rows":[{"n":40},{"n":"y"},{"n":60}]}`, "Content-Type", "application/x-ndjson",
 		"Idempotency-Key", "k", "X-Svc-Replayed", "x")
 	if w.Code != 200 || rows != 0 {
-		t.Errorf("%d %s: %d rows and notes are stored of a record that failed again, want 0", w.Code, w.Body, rows)
+		t.Errorf("%d %s: %d rows and notes of a record that failed again are stored, want 0", w.Code, w.Body, rows)
 	}
 }
 
-// TestReplayedRefused: a request whose ids are wrong stores nothing, nor does one of a user
-// who may only ingest.
+// TestReplayedRefused: a request with wrong ids stores nothing, and neither does the request of a user who may
+// only ingest.
 func TestReplayedRefused(t *testing.T) {
 	f := newFixture(t, func(c *Config) { c.Auth = byUser{} })
 	for _, tt := range []struct {
@@ -100,8 +100,8 @@ func TestReplayedRefused(t *testing.T) {
 	}
 }
 
-// TestReplayedNotNoted: the client must send a request again whose rows are stored, and whose
-// note is not.
+// TestReplayedNotNoted: if the rows of a request are stored but the note is not, the client must send the request
+// again.
 func TestReplayedNotNoted(t *testing.T) {
 	f := newFixture(t, func(c *Config) { c.Auth = byUser{} })
 	f.writer.answer = func(_ context.Context, call int, _ *pipeline.Output) (write.Result, error) {

@@ -235,7 +235,7 @@ func pipelineRoutes(h *pipelineapi.Handlers, dryRun *dryrun.Handler) []route {
 func savedRoutes(h *saved.Handlers) []route {
 	use := func(path string, methods []string, params []string, f exchange.Members) route {
 		return route{
-			methods: methods, path: path, needs: access.Select, action: "use saved things", params: params,
+			methods: methods, path: path, needs: access.Select, action: "use saved values", params: params,
 			handler: exchange.Manage(f),
 		}
 	}

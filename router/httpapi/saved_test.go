@@ -13,7 +13,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// fakeSaved keeps what users save, as far as a handler needs it.
+// fakeSaved stores saved values, as far as a handler needs it.
 type fakeSaved struct {
 	mu      sync.Mutex
 	list    []*metapb.ReadSavedResponse
@@ -131,7 +131,7 @@ func TestSaved(t *testing.T) {
 	}
 }
 
-// A link is named after what it holds, and that it is read is told once a day.
+// A link's name is derived from its value, and its use is reported once a day.
 func TestLinks(t *testing.T) {
 	kept := &fakeSaved{}
 	f := newPipelineFixture(t, func(c *Config) { c.Saved = kept })
@@ -158,7 +158,7 @@ func TestLinks(t *testing.T) {
 		}
 		w := f.call(http.MethodGet, "/v1/saved/link/"+first, "")
 		if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"value":{"a":1}`) || kept.touched != want {
-			t.Errorf("used %s: %d %s, told %d times, want %d", used, w.Code, w.Body, kept.touched, want)
+			t.Errorf("used %s: %d %s, reported %d times, want %d", used, w.Code, w.Body, kept.touched, want)
 		}
 	}
 	if got := fmt.Sprint(len(kept.list)); got != "2" {

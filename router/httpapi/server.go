@@ -130,8 +130,8 @@ type Config struct {
 	MaxColumns int
 	// dryRunTime is how long the pipelines of a dry run may work. The default value is 10 s.
 	dryRunTime time.Duration
-	// MaxMadeColumns is the number of columns from which on ingestion adds no more columns to a table. MaxNewColumns
-	// bounds the columns that one request adds. The default values are 2048 and 1000.
+	// MaxMadeColumns is the number of columns at which ingestion stops adding columns to a table. MaxNewColumns
+	// limits the columns that one request adds. The default values are 2048 and 1000.
 	MaxMadeColumns, MaxNewColumns int
 	// PipelineSteps bounds the work of a pipeline for all records of a request. The default value is
 	// pipeline.DefaultSteps.

@@ -25,7 +25,7 @@ import (
 	"cordwood/router/httpapi/peer"
 )
 
-// TestPermissions asks for every route as every user, with a clock of its own, since refusals that come fast are held.
+// TestPermissions requests every route as every user, with a fake clock because repeated refusals are delayed.
 func TestPermissions(t *testing.T) { synctest.Test(t, testPermissions) }
 
 func testPermissions(t *testing.T) {
@@ -57,7 +57,7 @@ func testPermissions(t *testing.T) {
 	}
 	for _, p := range paths {
 		if strings.Contains(p.path, "{key}") {
-			continue // it tells the user itself: TestDatadogCredentials
+			continue // TestDatadogCredentials tests this path
 		}
 		if p.method == "POST" && p.path == logsPath {
 			p.needs = access.Insert // without a query in the body
@@ -72,7 +72,7 @@ func testPermissions(t *testing.T) {
 			if p.needs == access.Open || user != "" && slices.Contains(strings.Fields(allowed), user) {
 				want = 0
 			}
-			// Wrong parameters: whoever may not write must not learn of them.
+			// Wrong parameters: a user who may not write must not learn about them.
 			w := f.call(p.method, p.path+"?skip_error=what", "", "Authorization", user)
 			code := w.Header().Get("x-svc-err-code")
 			switch {
@@ -84,10 +84,10 @@ func testPermissions(t *testing.T) {
 				status := 401
 				switch {
 				case strings.Contains(p.path, "/services/collector") && want != 7003:
-					status = 403 // as Splunk answers a wrong token
+					status = 403 // Splunk's status for a wrong token
 				case strings.HasSuffix(p.path, "/api/v2/logs") || strings.HasSuffix(p.path, "/v1/input") ||
 					strings.HasSuffix(p.path, "/api/v1/validate"):
-					status = 403 // as Datadog answers a wrong key, and none
+					status = 403 // Datadog's status for a wrong or missing key
 				}
 				if w.Code != status || code != strconv.Itoa(int(want)) || w.Header().Get("WWW-Authenticate") == "" {
 					t.Errorf("%s %s as %q: %d %s, want 401 %d", p.method, p.path, user, w.Code, code, want)
@@ -98,7 +98,7 @@ func testPermissions(t *testing.T) {
 		}
 	}
 	if w := f.call("POST", "/v1/sql", "", "Authorization", "wo"); w.Body.String() != "wo" {
-		t.Errorf("the SQL handler sees %q", w.Body)
+		t.Errorf("the SQL handler got %q", w.Body)
 	}
 	if w := newFixture(t, func(c *Config) { c.SQL = sql }).call("GET", "/v1/sql", ""); w.Body.String() != "svc" {
 		t.Errorf("without authentication it sees %q", w.Body)
@@ -204,7 +204,7 @@ func TestInformation(t *testing.T) {
 	}
 }
 
-// browsers are rules that let an origin in, of a server with users or not.
+// browsers returns rules that allow one origin, for a server with or without users.
 func browsers(t *testing.T, users bool) *browser.Rules {
 	t.Helper()
 	rules, err := browser.New(browser.Config{
@@ -216,8 +216,8 @@ func browsers(t *testing.T, users bool) *browser.Rules {
 	return rules
 }
 
-// TestMetricsOfStrangers: names of databases and tables are for those who may read.
-func TestMetricsOfStrangers(t *testing.T) {
+// TestMetricsWithoutUser: only users who may read get the names of databases and tables.
+func TestMetricsWithoutUser(t *testing.T) {
 	const named, blank = `cordwood_ingest_rows_total{db="public",protocol="native"} 2`,
 		`cordwood_ingest_rows_total{db="",protocol="native"} 2`
 	for _, c := range []struct {
@@ -247,7 +247,7 @@ func TestMetricsOfStrangers(t *testing.T) {
 			c.want == blank && strings.Contains(w.Body.String(), "public") {
 			t.Errorf("users %v, closed %v, as %q: %d %.300s", c.users, c.closed, c.as, w.Code, w.Body)
 		}
-		// The configuration, with its paths, is never for strangers while there are users.
+		// If the server has users, clients without a user never get the configuration, which contains paths.
 		wants := map[string]int{"": 401, "wo": 403, "ro": 200, "rw": 200}
 		if w := f.call("GET", "/config", "", "Authorization", c.as); c.users && w.Code != wants[c.as] ||
 			!c.users && w.Code != 200 {
@@ -263,7 +263,7 @@ func TestCORS(t *testing.T) {
 			"content-type,x-svc-hints,authorization",
 		}
 	}
-	// Without settings no other origin is let in, whatever it asks.
+	// By default no other origin is allowed.
 	off := newFixture(t, func(c *Config) { c.Auth = byUser{} })
 	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"} {
 		for _, path := range []string{"/", "/health", "/v1/ingest", "/v1/nope", "/metrics"} {
@@ -282,7 +282,7 @@ func TestCORS(t *testing.T) {
 		h.Get("Access-Control-Allow-Credentials") != "" {
 		t.Fatal(w.Code, h)
 	}
-	// Errors have the headers too, or a browser would not show them.
+	// Errors need these headers too, because a browser would not show the errors otherwise.
 	if w = some.call("POST", "/v1/ingest", "", "Origin", "https://y.example"); w.Code != 401 ||
 		w.Header().Get("Access-Control-Allow-Origin") != "https://y.example" ||
 		w.Header().Get("Access-Control-Allow-Credentials") != "" || !slices.Contains(w.Header().Values("Vary"), "Origin") {
@@ -294,7 +294,7 @@ func TestCORS(t *testing.T) {
 	}
 }
 
-// TestBrowsers has every route, those that do not exist included, refuse what the rules do.
+// TestBrowsers: every route, and paths that do not exist, refuse requests that the rules refuse.
 func TestBrowsers(t *testing.T) {
 	everything := func(c *Config) {
 		c.SQL, c.Tail = http.NotFoundHandler(), http.NotFoundHandler()
@@ -338,8 +338,8 @@ func TestBrowsers(t *testing.T) {
 	}
 }
 
-// TestClientOfProxy has a proxy on the same machine pass on the requests of others: those that
-// come from this machine are told apart by what the proxy says, if it is trusted.
+// TestClientOfProxy: a proxy on the same machine forwards requests. If the proxy is trusted, its headers decide
+// whether the client is on this machine.
 func TestClientOfProxy(t *testing.T) {
 	for _, c := range []struct {
 		trusted   bool
@@ -365,8 +365,7 @@ func TestClientOfProxy(t *testing.T) {
 	}
 }
 
-// TestPasswordDialog: browsers ask for a password where somebody opens an address, and nowhere
-// else.
+// TestPasswordDialog: browsers ask for a password when somebody opens an address, and not otherwise.
 func TestPasswordDialog(t *testing.T) {
 	f := newFixture(t, func(c *Config) { c.Auth = byUser{} })
 	for _, c := range []struct {

@@ -34,7 +34,7 @@ func (s *sessions) signIn(w http.ResponseWriter, r *http.Request) {
 
 func (s *sessions) begin(w http.ResponseWriter, r *http.Request) error {
 	if s.manager == nil {
-		return errs.New(errs.Unsupported, "this server has no users: nobody has to sign in")
+		return errs.New(errs.Unsupported, "this server has no users, so nobody needs to sign in")
 	}
 	body, err := exchange.ReadBody(w, r, maxSignIn, "sign-in")
 	if err != nil {

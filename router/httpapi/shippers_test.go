@@ -20,29 +20,29 @@ import (
 	"cordwood/router/write"
 )
 
-// recorded is a request as a shipper sends it that no registry has. An answer of another form makes it send again, or
-// lose what it sent.
+// recorded is a request from a shipper that is not in a package registry. If the answer has another form, the
+// shipper sends the request again or loses its records.
 type recorded struct {
 	name         string
-	at           ingest.Protocol // whose port; "": the user port
+	at           ingest.Protocol // the port; "": the user port
 	method, path string
 	headers      []string // name, value, …
 	body         string
 	status       int
 	answer       string // a part of it
-	stored       string // table, rows and columns; "": nothing is
+	stored       string // table, rows and columns; "": nothing
 }
 
-// gzipped is the text as gzip packs it.
+// gzipped returns the text compressed by gzip.
 func gzipped(text string) string {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	_, _ = z.Write([]byte(text)) // a buffer takes everything
+	_, _ = z.Write([]byte(text)) // writing to a buffer never fails
 	_ = z.Close()
 	return b.String()
 }
 
-// pushed is the body of Promtail and of Grafana Alloy: one stream with two entries.
+// pushed returns a body like those of Promtail and Grafana Alloy: one stream with two entries.
 func pushed() string {
 	message := func(to []byte, number protowire.Number, data []byte) []byte {
 		return protowire.AppendBytes(protowire.AppendTag(to, number, protowire.BytesType), data)
@@ -208,7 +208,8 @@ var shipped = []recorded{
 	},
 }
 
-// TestRecordedRequests: what shippers send that cannot be installed here is stored, and answered as they want it.
+// TestRecordedRequests: requests of shippers that cannot be installed here are stored and get the expected
+// answers.
 func TestRecordedRequests(t *testing.T) {
 	for _, r := range shipped {
 		t.Run(r.name, func(t *testing.T) {

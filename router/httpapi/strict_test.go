@@ -38,10 +38,10 @@ func TestParametersAreDescribed(t *testing.T) {
 			checked++
 			takes := slices.Sorted(slices.Values(rt.params))
 			if method == "POST" && rt.path == "/v1/sql" {
-				names["sql"] = true // of a form, beside which the query string may have it, too
+				names["sql"] = true // of a form; the query string may have it too
 			}
 			if got := slices.Sorted(maps.Keys(names)); !slices.Equal(got, takes) {
-				t.Errorf("%s %s: %v are described, and it takes %v", method, rt.path, got, takes)
+				t.Errorf("%s %s: parameters %v are described, but the route has %v", method, rt.path, got, takes)
 			}
 		}
 	}
@@ -50,7 +50,8 @@ func TestParametersAreDescribed(t *testing.T) {
 	}
 }
 
-// TestUnknownParameters sends one to each of our paths: it is refused, and names the nearest.
+// TestUnknownParameters sends an unknown parameter to each of our paths. The request is refused, and the error
+// suggests the most similar parameter.
 func TestUnknownParameters(t *testing.T) {
 	f := newWhole(t)
 	for _, rt := range f.table {
@@ -85,7 +86,7 @@ func TestUnknownParameters(t *testing.T) {
 			t.Errorf("%s: %d %s, want %s", tt.path, w.Code, w.Body, tt.want)
 		}
 	}
-	// Who may not use a path does not learn what it takes. Probes are not refused.
+	// A user who may not use a path does not learn its parameters. Health probes are not refused.
 	hidden := newWhole(t, func(c *Config) { c.Auth = byUser{} })
 	if w := hidden.call("POST", "/v1/ingest?tabel=t", ""); w.Code != 401 || strings.Contains(w.Body.String(), "tabel") {
 		t.Errorf("without a user: %d %s", w.Code, w.Body)
@@ -97,7 +98,7 @@ func TestUnknownParameters(t *testing.T) {
 	}
 }
 
-// TestUnknownHeaders sends headers that begin as ours do: the answer warns.
+// TestUnknownHeaders sends unknown headers with our prefix. The answer has a warning.
 func TestUnknownHeaders(t *testing.T) {
 	f := newWhole(t)
 	w := f.call("GET", "/v1/pipelines", "", "x-svc-db-names", "web", "x-svc-timeout", "5s", "X-Request-Id", "a",

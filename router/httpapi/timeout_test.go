@@ -68,9 +68,8 @@ func TestTimeoutWhileTheClientSends(t *testing.T) {
 	}
 }
 
-// A client that sent part of a body and then nothing gets its answer too, though the
-// server would like to read the rest first; whether it named a time limit or not, and
-// whether the body is wanted or not.
+// A client that sends a part of a body and then stalls gets its answer, although the server would read the rest
+// first. This is independent of a time limit and of whether the handler needs the body.
 func TestTimeoutWhileTheClientStalls(t *testing.T) {
 	for _, tt := range []struct {
 		name, head, body string
@@ -134,8 +133,8 @@ func TestTimeoutWhileTheClientStalls(t *testing.T) {
 	}
 }
 
-// Clients that fill the memory for bodies and then stall hear 429 and when to come back, and
-// others get through.
+// Clients that fill the memory for bodies and then stall get status 429 with the time to wait, and other clients
+// succeed.
 func TestStalledBodiesMakeRoom(t *testing.T) {
 	bodies, err := body.New(body.Config{MaxInFlight: 1 << 20, MaxWait: time.Hour, Patience: time.Hour})
 	if err != nil {

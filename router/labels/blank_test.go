@@ -33,14 +33,14 @@ rows_total{db="",kind="b",table=""} 4
 	if got := blanked(); got != want {
 		t.Errorf("printed\n%s\nwant\n%s", got, want)
 	}
-	// What is shared with the registry was not changed.
+	// The families in the registry are unchanged.
 	if got := whole(); !strings.Contains(got, `rows_total{db="secret",kind="a",table="t"} 1`) ||
 		!strings.Contains(got, `age{db="secret"} 1`) || blanked() != want {
 		t.Errorf("the registry has\n%s", got)
 	}
 }
 
-// printed returns what prints the metrics.
+// printed returns a function that prints the metrics.
 func printed(g prometheus.Gatherer) func() string {
 	h := promhttp.HandlerFor(g, promhttp.HandlerOpts{DisableCompression: true})
 	return func() string {

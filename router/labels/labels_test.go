@@ -17,7 +17,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// However many come at once, no more than the limit get a label.
+// At most the limit of values get a label, however many arrive concurrently.
 func TestLimitConcurrent(t *testing.T) {
 	l := NewLimit(10)
 	var mu sync.Mutex

@@ -36,8 +36,8 @@ func (s *seenFields) note(p *Pipeline, rec *processor.Record) {
 	}
 }
 
-// warnings names the listed fields that no record had, and the most similar field that is not listed. A field with
-// on_failure or a default may be absent, so it is named only if there is a similar field.
+// warnings names the listed fields that no record had, and the most similar field that is not listed. A field
+// with on_failure or a default may be absent, so it is listed only if there is a similar field.
 func (s *seenFields) warnings(p *Pipeline) (out []string) {
 	others := slices.Sorted(maps.Keys(s.others))
 	for i, had := range s.listed {

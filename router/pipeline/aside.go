@@ -58,7 +58,7 @@ func (d *dest) putAside(name string, col *column.Col, row int, v *cell) error {
 		return err
 	case to.Type != schema.String || to.Semantic != schema.Field:
 		return &kindError{SkipType, errs.New(errs.InvalidArguments,
-			"column %q: %s does not go into it, and cannot be set aside: the column %q for such values is a %s %s", name,
+			"column %q: %s does not fit, and cannot be set aside: the column %q for such values is a %s %s", name,
 			processor.Cut(string(d.text(v))), to.Name, to.Type, to.Semantic)}
 	case to.Has(row):
 		return d.asideTaken(to)

@@ -7,8 +7,7 @@ import (
 	"cordwood/proto/column"
 )
 
-// benchmarkBatch measures what becomes of a body's rows behind the scanner: they are
-// encoded, and inflated and checked again.
+// benchmarkBatch measures the work on a body's rows after scanning: they are encoded, decompressed and checked.
 func benchmarkBatch(b *testing.B, body []byte, rows int, decode bool) {
 	q := request()
 	q.Catalog = created(b, body)

@@ -11,7 +11,7 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-// accessLines are access log records of some 520 bytes, 14 fields, two of them objects.
+// accessLines returns n access log records of about 520 bytes and 14 fields, two of which are objects.
 func accessLines(n int) []byte {
 	r := rand.New(rand.NewPCG(1, 1))
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }
@@ -34,8 +34,8 @@ func accessLines(n int) []byte {
 	return pad(b)
 }
 
-// appLines are application log records of several shapes: common fields, then those of
-// the kind of event, then a nested object.
+// appLines returns n application log records of several shapes: common fields, fields of the kind of event, and a
+// nested object.
 func appLines(n int) []byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	events := []string{
@@ -68,7 +68,7 @@ func appLines(n int) []byte {
 
 func pad(b []byte) []byte { return append(b, make([]byte, jsonscan.Padding)...)[:len(b)] }
 
-// feed runs a body of lines through one runner.
+// feed passes the lines of a body through one runner.
 func feed(tb testing.TB, q *Request, body []byte, slow bool) {
 	runner, err := NewIdentity(q)
 	if err != nil {
@@ -92,8 +92,7 @@ func feed(tb testing.TB, q *Request, body []byte, slow bool) {
 	}
 }
 
-// created returns a catalog with the table that the body makes, as it is from the
-// second request on.
+// created returns a catalog with the table that the body creates, as later requests find it.
 func created(tb testing.TB, body []byte) Catalog {
 	runner, err := NewIdentity(request())
 	if err != nil {
@@ -153,13 +152,12 @@ func BenchmarkIdentityText(b *testing.B) {
 	}
 }
 
-// TestAllocations holds the promise that a row costs no allocation: what a request
-// allocates must not grow with its rows.
+// TestAllocations: the number of allocations of a request does not grow with its rows.
 func TestAllocations(t *testing.T) {
 	if raceEnabled {
-		t.Skip("pools forget at random")
+		t.Skip("under the race detector, pools drop items at random")
 	}
-	// AllocsPerRun does so too, and the pool forgets all when the number changes.
+	// AllocsPerRun also changes GOMAXPROCS, and a pool drops all items when the number changes.
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for _, tt := range []struct {
 		name string
@@ -169,7 +167,7 @@ func TestAllocations(t *testing.T) {
 		small, large := tt.body(200), tt.body(1200)
 		q := request()
 		q.Catalog = created(t, large)
-		// Memory is kept from request to request, but columns change places.
+		// Memory is kept between requests, but columns change places.
 		for range 10 {
 			feed(t, q, large, tt.slow)
 		}

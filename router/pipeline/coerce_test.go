@@ -10,7 +10,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// TestConvert has a row for each value and a column for each type; ! is a refusal.
+// TestConvert has a row for each value and a column for each type. ! means that the value is refused.
 func TestConvert(t *testing.T) {
 	types := []schema.Type{
 		schema.Int8, schema.Int64, schema.Uint16, schema.Uint64, schema.Float64, schema.Boolean, schema.String,

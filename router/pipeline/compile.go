@@ -89,7 +89,7 @@ func (p *Pipeline) autoTimeIndex(m *document.Map, list processor.List) {
 		known := false
 		for i := range fields {
 			if fields[i].Name == t.Name {
-				fields[i], known = t, true // the last processor that sets it counts
+				fields[i], known = t, true // the last processor that sets it wins
 			}
 		}
 		if !known {
@@ -104,7 +104,7 @@ func (p *Pipeline) autoTimeIndex(m *document.Map, list processor.List) {
 			}
 		}
 		if len(must) != 1 {
-			m.Fault("%d fields could be the time index, those that date and epoch fill; add a transform list with `index: "+
+			m.Fault("%d fields could be the time index, because date and epoch set them; add a transform list with `index: "+
 				"timestamp` for one of them, or set ignore_missing for all but one", len(fields))
 			return
 		}
@@ -119,7 +119,7 @@ func (p *Pipeline) autoTimeIndex(m *document.Map, list processor.List) {
 		return
 	}
 	if by := list.Texts[f.Name]; by != "" {
-		m.Node().Warn("the time index is the field %q, which %s makes a text again after it was read as a time: "+
+		m.Node().Warn("the time index is the field %q, which %s converts back to a text after it was parsed as a time: "+
 			"records with such a text fail; change the order of the processors", processor.Cut(f.Name), by)
 	}
 	p.timeName, p.timeField = f.Name, p.names.Name(f.Name)

@@ -9,8 +9,8 @@ import (
 	"cordwood/router/vrl/vrltest"
 )
 
-// TestCompileBounded compiles documents that are made to be slow to compile, as a dry run
-// lets anybody who may read send them. Each must be compiled, or refused, within seconds.
+// TestCompileBounded compiles documents that are designed to be slow to compile. Every user who may read can send
+// them in a dry run. Each must be compiled or refused within seconds.
 func TestCompileBounded(t *testing.T) {
 	size := 512 << 10
 	if testing.Short() {
@@ -33,7 +33,7 @@ func TestCompileBounded(t *testing.T) {
 			return fmt.Sprintf("    - '%s'\n", f(i))
 		})
 	}
-	few := func(f func(i int) string) string { // as many processors as are allowed
+	few := func(f func(i int) string) string { // the largest allowed number of processors
 		var b strings.Builder
 		b.WriteString("processors:\n")
 		for i := range 1000 {

@@ -9,14 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// conflictRule has the request ask for on_type_conflict.
+// conflictRule returns a change that sets the request's on_type_conflict.
 func conflictRule(name string) func(*Request) {
 	return hints(map[string]string{"on_type_conflict": name})
 }
 
 const now = "svc_timestamp TimestampNanosecond ti"
 
-// TestTypeConflicts checks what becomes of values whose type differs from their column's.
+// TestTypeConflicts checks values whose type differs from their column's.
 func TestTypeConflicts(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -24,7 +24,7 @@ func TestTypeConflicts(t *testing.T) {
 		in     string
 		want   string
 	}{
-		// Numbers, in a column that is new.
+		// Numbers in a new column.
 		{"a fraction after an integer", nil, `[{"took":1},{"took":1.5},{"took":2}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+1 now+2
@@ -94,7 +94,7 @@ func TestTypeConflicts(t *testing.T) {
 			`!expected Boolean as in an earlier record, actual Int64: 1`,
 		},
 
-		// Numbers, in a column of the table.
+		// Numbers in a column of the table.
 		{"integers in a float column", changes{having(now + ", n Float64")}, `[{"n":1},{"n":2.5},{"n":-3}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+1 now+2
@@ -222,7 +222,7 @@ func TestTypeConflicts(t *testing.T) {
 			"aside: no room",
 			changes{having(now+", n Int64, n_conflict Int64", "on_type_conflict", "aside")},
 			`[{"n":"x"}]`,
-			`!column "n": x does not go into it, and cannot be set aside: the column "n_conflict" for such values is a ` +
+			`!column "n": x does not fit, and cannot be set aside: the column "n_conflict" for such values is a ` +
 				`Int64 FIELD`,
 		},
 		{
@@ -314,7 +314,7 @@ func TestTypeConflicts(t *testing.T) {
 	}
 }
 
-// TestConflictVariable reads the rule from a record, and keeps it from the row.
+// TestConflictVariable: a record can set the rule, which is not stored in the row.
 func TestConflictVariable(t *testing.T) {
 	got, err := both(t, nil, elements(`[{"n":1,"svc_on_type_conflict":"aside"},{"n":"x","svc_on_type_conflict":"aside"}]`))
 	if err != nil || !strings.Contains(got, `n_conflict String: - "x"`) {
@@ -322,7 +322,7 @@ func TestConflictVariable(t *testing.T) {
 	}
 }
 
-// TestRulesAgree compares the paths under each rule over generated records.
+// TestRulesAgree compares the fast and the exact path under each rule over generated records.
 func TestRulesAgree(t *testing.T) {
 	for seed := range uint64(1500) {
 		g := generator{rand.New(rand.NewPCG(seed, 4))}
@@ -339,7 +339,7 @@ func TestRulesAgree(t *testing.T) {
 	}
 }
 
-// TestWidenedParts widens a column some rows of which are encoded already.
+// TestWidenedParts widens a column after some of its rows have been encoded.
 func TestWidenedParts(t *testing.T) {
 	var lines []string
 	for i := range partRows + 10 {
@@ -373,7 +373,7 @@ func TestWidenedParts(t *testing.T) {
 		}
 		r.Release()
 	}
-	// What the part has counts when a fraction comes.
+	// The values in the part are considered when a fraction arrives.
 	r, err := NewIdentity(request())
 	if err != nil {
 		t.Fatal(err)
@@ -390,8 +390,8 @@ func TestWidenedParts(t *testing.T) {
 	}
 }
 
-// TestRewoundTypes takes back all rows of a record of which a later one fails, and what the earlier ones
-// made of a column.
+// TestRewoundTypes: if one row of a record fails, all its rows are removed, and the changes of column types are
+// undone.
 func TestRewoundTypes(t *testing.T) {
 	const source = `
 processors:

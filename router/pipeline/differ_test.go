@@ -16,8 +16,8 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-// generator makes records in which keys meet again and again: in one object, by
-// another spelling, as objects and as scalars.
+// generator generates records in which the same keys occur again and again: in one object, with another spelling,
+// as objects and as scalars.
 type generator struct{ *rand.Rand }
 
 var generatorKeys = []string{
@@ -81,7 +81,7 @@ func (g generator) lines() []string {
 	return lines
 }
 
-// settings are the requests under which the paths are compared.
+// settings are the requests for which the paths are compared.
 var settings = []changes{
 	nil,
 	{skipErrors},
@@ -111,7 +111,7 @@ func TestPathsAgree(t *testing.T) {
 	}
 }
 
-// FuzzIdentity compares the paths over what the fuzzer thinks up.
+// FuzzIdentity compares the paths over records from the fuzzer.
 func FuzzIdentity(f *testing.F) {
 	for seed := range uint64(40) {
 		g := generator{rand.New(rand.NewPCG(seed, 2))}
@@ -130,7 +130,7 @@ func TestAgainstModel(t *testing.T) {
 		g := generator{rand.New(rand.NewPCG(seed, 3))}
 		var lines []string
 		for _, line := range g.lines() {
-			// The model knows no variables and takes valid records only.
+			// The model knows no variables and accepts only valid records.
 			if json.Valid([]byte(line)) && !strings.Contains(line, "svc_t") {
 				lines = append(lines, line)
 			}
@@ -150,7 +150,7 @@ func TestAgainstModel(t *testing.T) {
 	}
 }
 
-// model is svc_identity in the simplest words.
+// model is svc_identity written as simply as possible.
 type model struct {
 	levels  int
 	columns []string
@@ -207,7 +207,7 @@ func (m *model) add(index int, line string) {
 	m.rows = append(m.rows, row)
 }
 
-// wide reports whether a text is an integer that a float would blur.
+// wide reports whether a text is an integer that a float cannot represent exactly.
 func wide(text string) bool {
 	i, err := strconv.ParseInt(text, 10, 64)
 	return err == nil && (i > 1<<53 || i < -1<<53)
@@ -251,7 +251,7 @@ func (m *model) flatten(prefix string, object map[string]any, depth int, emit fu
 	}
 }
 
-// modelText is compact JSON; maps are sorted by encoding/json.
+// modelText returns v as compact JSON. encoding/json sorts the keys of maps.
 func modelText(v any) string {
 	switch v := v.(type) {
 	case json.Number:

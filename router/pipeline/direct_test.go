@@ -9,7 +9,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// lines is a layout as protocols have it.
+// lines is a layout like those of protocols.
 var lines = &Layout{Columns: []schema.Column{
 	{Name: "line", Type: schema.String, Semantic: schema.Field},
 	{Name: "meta", Type: schema.JSON, Semantic: schema.Field},
@@ -20,7 +20,7 @@ func tagged(name string) schema.Column {
 	return schema.Column{Name: name, Type: schema.String, Semantic: schema.Tag}
 }
 
-// direct returns what the rows that fill puts became.
+// direct runs fill and returns the resulting rows.
 func direct(q *Request, fill func(r *Direct) error) string {
 	r, err := NewDirect(q, lines)
 	if err != nil {
@@ -37,7 +37,7 @@ func direct(q *Request, fill func(r *Direct) error) string {
 	return strings.TrimSpace(trimLines(dump(out)))
 }
 
-// twoRows puts a row with all columns and one of the layout, and a row with one column.
+// twoRows puts a row with all columns of the layout and one more, and a row with one column.
 func twoRows(r *Direct) error {
 	app := r.Column(tagged("app"))
 	r.Time(5)
@@ -52,8 +52,8 @@ func twoRows(r *Direct) error {
 	return r.End()
 }
 
-// threeRows puts a row whose severity is a text, between two good ones. Its column "late" is new in
-// the row that fails, and has a value in the last.
+// threeRows puts a row whose severity is a text between two valid ones. The failing row adds the column "late",
+// which has a value in the last row.
 func threeRows(r *Direct) error {
 	late := r.Column(schema.Column{Name: "late", Type: schema.Int64, Semantic: schema.Field})
 	for i := range 3 {
@@ -183,7 +183,7 @@ func TestDirect(t *testing.T) {
 			meta Json: -
 			severity Int32: -`},
 	} {
-		for range 2 { // the second time with the memory of the first
+		for range 2 { // the second time with memory from the first
 			if got, want := direct(request(c.change...), c.fill), trimLines(c.want); got != want {
 				t.Errorf("%s: got\n%s\nwant\n%s", c.name, got, want)
 			}
@@ -210,7 +210,7 @@ func TestDirectTexts(t *testing.T) {
 	}
 }
 
-// Many rows are cut into parts, as those of other runners are.
+// Many rows are divided into parts, as in other runners.
 func TestDirectParts(t *testing.T) {
 	r, err := NewDirect(request(), lines)
 	if err != nil {
@@ -265,8 +265,8 @@ func BenchmarkDirect(b *testing.B) {
 	b.ReportMetric(float64(b.N)*1000/b.Elapsed().Seconds(), "rows/s")
 }
 
-// TestDirectTotal: a text that all records of a request share is bounded as often as it becomes a value, also where
-// records that fail are left out.
+// TestDirectTotal: a text that all records of a request share counts each time that it becomes a value, even in
+// records that are skipped.
 func TestDirectTotal(t *testing.T) {
 	shared := bytes.Repeat([]byte("x"), 4<<20)
 	rows := 0
@@ -285,8 +285,8 @@ func TestDirectTotal(t *testing.T) {
 	}
 }
 
-// TestDroppedRowsCount: what was put into rows that are dropped counts for the request, which would copy without end
-// otherwise.
+// TestDroppedRowsCount: the values of dropped rows count for the request. Otherwise a request could copy without
+// a limit.
 func TestDroppedRowsCount(t *testing.T) {
 	r, err := NewDirect(request(skipErrors), lines)
 	if err != nil {
@@ -303,10 +303,11 @@ func TestDroppedRowsCount(t *testing.T) {
 			return
 		}
 	}
-	t.Error("rows are dropped without end")
+	t.Error("the dropped rows had no limit")
 }
 
-// TestExpect: room that is made for texts changes nothing of what they become, in a new table and in one that exists.
+// TestExpect: memory that is allocated in advance does not change the stored texts, in a new table or in an
+// existing one.
 func TestExpect(t *testing.T) {
 	for _, change := range [][]func(*Request){
 		nil,

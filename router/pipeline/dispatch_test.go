@@ -153,7 +153,7 @@ dispatcher:
 			t_web
 			t TimestampMillisecond TIMESTAMP: 1
 			kind String: "web"
-			skipped 1 of 2: record 0: time index "t" must not be null: field "t" is missing, null or no time`},
+			skipped 1 of 2: record 0: time index "t" must not be null: field "t" is missing, null or not a time`},
 	})
 }
 

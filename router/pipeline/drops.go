@@ -21,7 +21,7 @@ type programDrops struct {
 	records  int
 }
 
-// maxDropWarnings bounds the programs that one answer names because they dropped records.
+// maxDropWarnings limits the programs that one answer lists because they dropped records.
 const maxDropWarnings = 4
 
 // drop counts the current record, which the processor at position i dropped.
@@ -49,8 +49,8 @@ func (r *runner) dropEmpty(v value.Value) {
 	}
 }
 
-// warnings names the programs that dropped records, if no record of the request is left. A program whose last line
-// is missing drops all records.
+// warnings reports the programs that dropped records, if no record of the request is left. A program whose last
+// line is missing drops all records.
 func (d *drops) warnings() (out []string) {
 	for _, p := range d.programs {
 		name := "the pipeline"

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Records that a program or a filter drops are counted. If nothing is left of a request, a warning says which program
-// dropped it.
+// Records that a program or a filter drops are counted. If no record of a request is left, a warning says which
+// program dropped it.
 func TestDroppedRecordsAreTold(t *testing.T) {
 	const (
 		null  = `processors: [{date: {field: no, formats: ['%Y-%m-%d'], ignore_missing: true}}, {vrl: {source: ".nope"}}]`

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSkippedElements leaves out the rows that fail of a record that becomes several, unless
-// records are to be kept whole.
+// TestSkippedElements: if a record becomes several rows, the failing rows are skipped, unless records must be
+// stored whole.
 func TestSkippedElements(t *testing.T) {
 	const source = `
 processors:

@@ -40,7 +40,7 @@ type leaf struct {
 	depth int // number of containers around it
 }
 
-// scanExact stores the value at pos by the full rules: if a key is repeated in an object, the last one counts; keys
+// scanExact stores the value at pos by the full rules: if a key is repeated in an object, the last one wins; keys
 // are sorted by bytes; fields with equal flattened names are an error; and variables select the table and its
 // options.
 func (r *identity) scanExact(pos int, whole bool) (int, error) {
@@ -313,7 +313,7 @@ func (r *identity) findCollision() error {
 // collision returns the error for a record with two fields for the same column.
 func collision(name []byte) error {
 	return &kindError{SkipTable, errs.New(errs.InvalidArguments,
-		"two fields become the column %q: one has the key as it is, the other the keys of objects inside each other; "+
+		"two fields have the column name %q: one as a key with dots, the other by the keys of nested objects; "+
 			"rename one of them", cut(string(name)))}
 }
 

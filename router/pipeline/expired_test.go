@@ -8,8 +8,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// TestExpiredRowsAreCounted counts rows that are older than their table's ttl, those that are
-// encoded as they come included, by the ttl of the table, the request or the database.
+// TestExpiredRowsAreCounted counts rows that are older than their table's ttl, including encoded rows. The ttl
+// comes from the table, the request or the database.
 func TestExpiredRowsAreCounted(t *testing.T) {
 	now := time.Unix(0, testNow)
 	day := 24 * time.Hour
@@ -21,7 +21,7 @@ func TestExpiredRowsAreCounted(t *testing.T) {
 		name   string
 		change func(q *Request)
 		rows   int
-		want   int // of rows that are 0, 1, 2, … days old, again and again, up to 9 days
+		want   int // for rows whose ages are 0, 1, 2, … 9 days, repeatedly
 	}{
 		{"no ttl", func(*Request) {}, 100, 0},
 		{"table", func(q *Request) { q.Catalog = tables{"t": existing} }, 100, 20},

@@ -19,7 +19,7 @@ import (
 
 const testNow = 1_700_000_000_000_000_000
 
-// request returns a request as a plain write to table t makes it.
+// request returns a request for a plain write to table t.
 func request(change ...func(*Request)) *Request {
 	q := &Request{
 		Database: "public", Table: "t", AutoCreate: true,
@@ -50,7 +50,7 @@ func timeIndex(text string) func(*Request) {
 	}
 }
 
-// tables is a Catalog.
+// tables implements Catalog.
 type tables map[string]*schema.Table
 
 func (c tables) Table(_, name string) (*schema.Table, bool) {
@@ -58,8 +58,8 @@ func (c tables) Table(_, name string) (*schema.Table, bool) {
 	return t, ok
 }
 
-// having returns a change that makes table t exist with these columns, as in
-// "svc_timestamp TimestampNanosecond ti, n Float64, k String tag, m Int64 not null, d Int64 default 7".
+// having returns a change that creates table t with these columns, written like "svc_timestamp
+// TimestampNanosecond ti, n Float64, k String tag, m Int64 not null, d Int64 default 7".
 func having(columns string, options ...string) func(*Request) {
 	t := &schema.Table{ID: 1, Database: "public", Name: "t", Options: map[string]string{}}
 	for i, def := range strings.Split(columns, ", ") {
@@ -90,12 +90,12 @@ func having(columns string, options ...string) func(*Request) {
 	return func(q *Request) { q.Catalog = tables{"t": t} }
 }
 
-// onlySlow forces every record through the exact path; smallTrie makes the fast path
-// forget what it knows of keys after every other record.
+// onlySlow forces every record through the exact path. smallTrie makes the fast path forget keys after every
+// other record.
 func onlySlow(r *identity)  { r.onlySlow = true }
 func smallTrie(r *identity) { r.maxNodes = 3 }
 
-// run feeds the lines to a runner and dumps what came of it.
+// run passes the lines to a runner and returns a dump of the result.
 func run(q *Request, lines []string, how ...func(*identity)) (string, error) {
 	runner, err := NewIdentity(q)
 	if err != nil {
@@ -119,7 +119,7 @@ func run(q *Request, lines []string, how ...func(*identity)) (string, error) {
 
 var bigInteger = regexp.MustCompile(`[0-9]{19}`)
 
-// both runs the lines on both paths, which must agree, and returns the result.
+// both runs the lines on both paths, checks that the results agree, and returns the result.
 func both(t *testing.T, change []func(*Request), lines []string) (string, error) {
 	t.Helper()
 	fast, errFast := run(request(change...), lines)
@@ -131,7 +131,7 @@ func both(t *testing.T, change []func(*Request), lines []string) (string, error)
 	if fast != small || fmt.Sprint(errFast) != fmt.Sprint(errSmall) {
 		t.Errorf("the trie's size matters for %.300q\nlarge:\n%s%v\nsmall:\n%s%v", lines, fast, errFast, small, errSmall)
 	}
-	// Values hold no integer beyond int64, of which text in columns keeps the digits.
+	// Values cannot hold integers beyond int64, while text in columns keeps their digits.
 	big := bigInteger.MatchString(strings.Join(lines, ""))
 	if q := request(change...); !big {
 		values, errValues := runThrough("", q, lines, nil)
@@ -147,7 +147,7 @@ func both(t *testing.T, change []func(*Request), lines []string) (string, error)
 	return fast, errFast
 }
 
-// dump prints an output: a line per table, and one per column with all its values.
+// dump formats an output: a line for each table, and a line for each column with all its values.
 func dump(out *Output) string {
 	var s strings.Builder
 	for _, t := range out.Tables {
@@ -168,7 +168,7 @@ func dump(out *Output) string {
 		}
 		s.WriteByte('\n')
 		cols := slices.Clone(t.Rows.Cols())
-		if t.Existing != nil { // their order has no meaning
+		if t.Existing != nil { // the order of an existing table's columns does not matter
 			slices.SortStableFunc(cols[1:], func(a, b *column.Col) int { return strings.Compare(a.Name, b.Name) })
 		}
 		for _, c := range cols {
@@ -210,7 +210,7 @@ func cellText(c *column.Col, row int) string {
 	return strconv.FormatInt(c.Int(row), 10)
 }
 
-// elements splits a JSON array into its elements; any other text is taken as lines.
+// elements splits a JSON array into its elements, and any other text into lines.
 func elements(text string) []string {
 	if !strings.HasPrefix(text, "[") {
 		return strings.Split(strings.TrimSpace(text), "\n")
@@ -226,7 +226,7 @@ func elements(text string) []string {
 	return out
 }
 
-// trimLines removes the indentation of a test's expected dump.
+// trimLines removes the indentation of an expected dump.
 func trimLines(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	for i := range lines {
@@ -235,7 +235,7 @@ func trimLines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// reasonText prints reasons on one line.
+// reasonText formats reasons on one line.
 func reasonText(reasons []Reason) string {
 	var parts []string
 	for _, r := range reasons {

@@ -11,7 +11,7 @@ import (
 const (
 	// outcomeExact: the exact path must read the record.
 	outcomeExact = -1
-	// outcomeSyntax: the text is malformed; identity.syntax has the error.
+	// outcomeSyntax: the text is malformed, and identity.syntax has the error.
 	outcomeSyntax = -2
 )
 

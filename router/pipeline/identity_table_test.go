@@ -2,7 +2,7 @@ package pipeline
 
 import "testing"
 
-// TestIdentityTable has the rules of tables that exist.
+// TestIdentityTable tests the rules for existing tables.
 func TestIdentityTable(t *testing.T) {
 	runIdentityCases(t, []identityCase{
 		// An existing table.
@@ -137,7 +137,7 @@ func TestIdentityTable(t *testing.T) {
 			"another time index, and no time",
 			changes{having("ts TimestampNanosecond ti")},
 			`[{"a":1}]`,
-			`!record 0: table "t" has the time index "ts", and these records bring "svc_timestamp"; ` +
+			`!record 0: table "t" has the time index "ts", but these records have "svc_timestamp"; ` +
 				`if they have a time in "ts", send custom_time_index=ts;rfc3339 (or ;epoch;ms, ;datestr;PATTERN); ` +
 				`if they have none, the table needs svc_timestamp TIMESTAMP(9) TIME INDEX in CREATE TABLE`,
 		},
@@ -145,8 +145,8 @@ func TestIdentityTable(t *testing.T) {
 			"the time of arrival before",
 			changes{having(now), timeIndex("at;epoch;ms")},
 			`[{"at":1}]`,
-			`!record 0: table "t" has the time index "svc_timestamp", and these records bring "at"; ` +
-				`rows without custom_time_index go there, with the time of their arrival; to have the time of "at", ` +
+			`!record 0: table "t" has the time index "svc_timestamp", but these records have "at"; ` +
+				`without custom_time_index, rows get the time of their arrival there; to use the time of "at", ` +
 				`drop or rename the table and send all rows again`,
 		},
 		{

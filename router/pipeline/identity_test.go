@@ -9,12 +9,12 @@ import (
 
 type changes = []func(*Request)
 
-// identityCase is a rule of what the identity pipeline makes of records.
+// identityCase is a test of the identity pipeline.
 type identityCase struct {
 	name   string
 	change changes
 	in     string // a JSON array of records
-	want   string // a dump, or the error's text after a !
+	want   string // a dump, or ! and the error's text
 }
 
 func runIdentityCases(t *testing.T, cases []identityCase) {
@@ -38,7 +38,7 @@ func runIdentityCases(t *testing.T, cases []identityCase) {
 	}
 }
 
-// TestIdentity has the rules of types, of the order of columns, of conflicts in a batch, and of names.
+// TestIdentity tests the rules for types, the order of columns, conflicts in a batch, and names.
 func TestIdentity(t *testing.T) {
 	runIdentityCases(t, []identityCase{
 		// Flattening and types.
@@ -126,8 +126,8 @@ func TestIdentity(t *testing.T) {
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0
 			a Int64: 2`},
-		{"colliding names", nil, `[{"a.b":1,"a":{"b":2}}]`, `!record 0: two fields become the column "a.b"`},
-		{"colliding names the other way round", nil, `[{"a":{"b":2},"a.b":1}]`, `!two fields become the column "a.b"`},
+		{"colliding names", nil, `[{"a.b":1,"a":{"b":2}}]`, `!record 0: two fields have the column name "a.b"`},
+		{"colliding names the other way round", nil, `[{"a":{"b":2},"a.b":1}]`, `!two fields have the column name "a.b"`},
 		{"no name collides with a null", nil, `[{"a":{"b":5},"a.b":null},{"a":{"b":null},"a.b":6}]`, `
 			t
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+0 now+1
@@ -286,7 +286,7 @@ func TestIdentity(t *testing.T) {
 
 const manyColumnsAdvice = "store fields that vary in an array, or lower max_nested_levels"
 
-// Fields that are named tags become tags where their column is new and holds texts.
+// Fields listed in Tags become tags if their column is new and they contain texts.
 func TestIdentityTags(t *testing.T) {
 	tags := func(q *Request) { q.Tags = map[string]bool{"host": true, "n": true, "old": true} }
 	got, err := both(t, []func(*Request){tags}, []string{`{"n":1,"host":"a","other":"b","old":"c"}`})
@@ -298,11 +298,11 @@ func TestIdentityTags(t *testing.T) {
 	got, err = both(t, []func(*Request){tags, having("svc_timestamp TimestampNanosecond ti, old String")},
 		[]string{`{"old":"c","host":"a"}`})
 	if err != nil || !strings.Contains(got, "old String: ") || !strings.Contains(got, "host String TAG: ") {
-		t.Errorf("in a table that exists\n%s%v", got, err)
+		t.Errorf("in an existing table\n%s%v", got, err)
 	}
 }
 
-// Fields that are named JSON are kept whole where their column is new.
+// Fields listed in JSON are stored whole if their column is new.
 func TestIdentityJSON(t *testing.T) {
 	asJSON := func(q *Request) { q.JSON = []string{"tags", "old"} }
 	records := []string{`{"tags":{"b":[1],"a":"x"},"o":{"tags":{"p":1}}}`, `{"tags":"text"}`, `{"tags":null,"n":1}`}

@@ -2,7 +2,7 @@ package pipeline
 
 import "testing"
 
-// TestIdentityTimeIndex has the rules of the time of a row.
+// TestIdentityTimeIndex tests the rules for the time of a row.
 func TestIdentityTimeIndex(t *testing.T) {
 	runIdentityCases(t, []identityCase{
 		// The time index.
@@ -43,7 +43,7 @@ func TestIdentityTimeIndex(t *testing.T) {
 			"colliding time index",
 			changes{timeIndex("a.b;epoch;ms")},
 			`[{"a.b":6,"a":{"b":5}}]`,
-			`!two fields become the column "a.b"`,
+			`!two fields have the column name "a.b"`,
 		},
 		{
 			"the last nanosecond is infinity",
@@ -160,7 +160,7 @@ func TestIdentityTimeIndex(t *testing.T) {
 			"bool",
 			changes{timeIndex("at;epoch;ms")},
 			`[{"at":true}]`,
-			`!record 0: time index "at": expected a number, or a string holding one, actual Boolean`,
+			`!record 0: time index "at": expected a number, or a number in a string, actual Boolean`,
 		},
 		{
 			"spaces",
@@ -205,7 +205,7 @@ func TestIdentityTimeIndex(t *testing.T) {
 	})
 }
 
-// TestIdentityVariables has the rules of variables in the names of tables.
+// TestIdentityVariables tests the rules for variables in the names of tables.
 func TestIdentityVariables(t *testing.T) {
 	runIdentityCases(t, []identityCase{
 		// Variables.

@@ -47,7 +47,7 @@ type readMember struct {
 	value value.Value
 }
 
-// The limits of the keys that a reader remembers. Beyond them it starts anew.
+// The limits of the keys that a reader remembers. When a limit is exceeded, it forgets all of them.
 const (
 	maxKnownKeys  = 1 << 12
 	maxKnownBytes = 2 << 20
@@ -201,7 +201,7 @@ func (s *reader) readObject(o *value.Fields, sh *shape, pos, depth int) (int, er
 	}
 }
 
-// emit puts the members into o, sorted by key, and returns their number. If a key is repeated, the last one counts.
+// emit puts the members into o, sorted by key, and returns their number. If a key is repeated, the last one wins.
 func (sh *shape) emit(o *value.Fields, members []readMember) (keys int) {
 	if len(sh.fresh) > 0 {
 		sh.settle()
@@ -346,8 +346,8 @@ func (s *reader) readValue(sh *shape, k *shapeKey, pos, depth int) (value.Value,
 		case jsonscan.Uint, jsonscan.Inexact:
 			if s.big == nil {
 				s.big = errs.New(errs.InvalidArguments,
-					"the integer %s is beyond -9223372036854775808 to 9223372036854775807, which is what records of a pipeline "+
-						"hold; send it as text", processor.Cut(string(t.Bytes()[pos:next])))
+					"the integer %s is beyond -9223372036854775808 to 9223372036854775807, which is the range of "+
+						"integers in a pipeline; send it as text", processor.Cut(string(t.Bytes()[pos:next])))
 			}
 			return value.Value{}, next, nil
 		}

@@ -11,7 +11,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// readRecord reads one object with a reader that may have read others.
+// readRecord reads one object with a reader that may have read other objects.
 func readRecord(s *reader, text string) (string, error) {
 	t := s.begin([]byte(text))
 	pos := t.Space(0)
@@ -85,13 +85,13 @@ func TestReaderErrors(t *testing.T) {
 			t.Errorf("%.40s: %v, want %s", text, err, want)
 		}
 	}
-	// What failed must not show in what comes after.
+	// A failed object must not affect the next one.
 	if got, err := readRecord(s, `{"b":{"c":1},"a":2}`); got != `{"a":2,"b":{"c":1}}` || err != nil {
 		t.Error(got, err)
 	}
 }
 
-// TestReaderManyRecords reads records with ever other keys in other orders.
+// TestReaderManyRecords reads records whose keys are always new and in other orders.
 func TestReaderManyRecords(t *testing.T) {
 	s := newReader()
 	r := rand.New(rand.NewPCG(1, 2))

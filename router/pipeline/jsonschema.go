@@ -34,14 +34,14 @@ func JSONSchema() map[string]any {
 		"properties": object{
 			"field":  object{"description": "The field: its name, or \"name, new name\".", "type": []any{"string", "object"}},
 			"fields": object{"description": "Fields of one type.", "type": []any{"array", "string", "object"}},
-			"type":   object{"type": "string", "description": "The type of the column, as int64, string or timestamp, ms."},
+			"type":   object{"type": "string", "description": "The type of the column, such as int64, string or timestamp, ms."},
 			"index": object{
 				"description": "timestamp makes it the time index.",
 				"anyOf":       []any{object{"enum": index}, object{"type": "object"}},
 			},
 			"default": object{"description": "The value of records that lack the field."},
 			"on_failure": object{
-				"enum": []any{"ignore", "default"}, "description": "What becomes of a value that does not fit; " +
+				"enum": []any{"ignore", "default"}, "description": "What happens to a value that does not fit; " +
 					"without it the record fails.",
 			},
 		},
@@ -49,27 +49,27 @@ func JSONSchema() map[string]any {
 	rule := object{
 		"type": "object", "required": []any{"value", "table_suffix"}, "properties": object{
 			"value":        object{"description": "The value of the field.", "type": []any{"string", "number", "boolean"}},
-			"table_suffix": object{"type": "string", "description": "What the name of the table gets at its end."},
-			"pipeline":     object{"type": "string", "description": "The pipeline that takes the record."},
+			"table_suffix": object{"type": "string", "description": "The suffix of the table's name."},
+			"pipeline":     object{"type": "string", "description": "The pipeline that receives the record."},
 		},
 	}
 	return object{
 		"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A pipeline",
 		"type": "object", "additionalProperties": false,
 		"properties": object{
-			"version":     object{"enum": []any{1, 2}, "description": "1: transform lists all columns; 2: others are kept."},
+			"version":     object{"enum": []any{1, 2}, "description": "1: transform lists all columns; 2: other fields are added."},
 			"description": text,
 			"processors": object{
-				"type": "array", "items": object{"anyOf": steps}, "description": "What is done to each record, in order.",
+				"type": "array", "items": object{"anyOf": steps}, "description": "The steps for each record, in order.",
 			},
 			"dispatcher": object{
 				"type": "object", "required": []any{"field", "rules"}, "additionalProperties": false,
-				"description": "Which pipeline takes a record, by the value of a field.",
+				"description": "Selects the pipeline for a record by the value of a field.",
 				"properties":  object{"field": text, "rules": object{"type": "array", "items": rule}},
 			},
 			"transform":    object{"type": "array", "items": column, "description": "The columns, with types and indexes."},
 			"transforms":   object{"type": "array", "items": column, "description": "As transform."},
-			"table_suffix": object{"type": "string", "description": "What a table's name gets at its end, as in _${app}."},
+			"table_suffix": object{"type": "string", "description": "The suffix of the table's name, such as _${app}."},
 		},
 	}
 }

@@ -36,9 +36,9 @@ type lost [losses]struct {
 // lostTexts has the text after the count of each kind that notes does not count: for one value, and for several.
 var lostTexts = [losses][2]string{
 	lossFraction: {
-		"number lost its fraction, because the transform list makes an integer of it, for column %q: the type float64 " +
+		"number lost its fraction, because the transform list converts it to an integer, for column %q: the type float64 " +
 			"keeps it",
-		"numbers lost their fraction, because the transform list makes integers of them, the first for column %q: the " +
+		"numbers lost their fraction, because the transform list converts them to integers, the first for column %q: the " +
 			"type float64 keeps it",
 	},
 	lossRange: {
@@ -54,9 +54,9 @@ var lostTexts = [losses][2]string{
 			"the nearest float was stored; a type of integers, or string, keeps all digits",
 	},
 	lossTruth: {
-		"number other than 0 and 1 became true, because the transform list makes a boolean of it, for column %q: a type " +
+		"number other than 0 and 1 became true, because the transform list converts it to a boolean, for column %q: a type " +
 			"of numbers keeps it",
-		"numbers other than 0 and 1 became true, because the transform list makes booleans of them, " +
+		"numbers other than 0 and 1 became true, because the transform list converts them to booleans, " +
 			"the first for column %q: a type of numbers keeps them",
 	},
 }

@@ -61,8 +61,8 @@ func (n *notes) warnings(timeName string) (out []string) {
 			words.Pick(n.replaced, "was", "were")))
 	}
 	if n.repeated > 0 {
-		out = append(out, words.Say(n.repeated, "key came more than once in an object: its last value was stored",
-			"keys came more than once in an object: the last value of each was stored"))
+		out = append(out, words.Say(n.repeated, "key occurred more than once in an object: its last value was stored",
+			"keys occurred more than once in an object: the last value of each was stored"))
 	}
 	if n.lone > 0 {
 		out = append(out, LoneWarning(n.lone))
@@ -74,13 +74,13 @@ func (n *notes) warnings(timeName string) (out []string) {
 	}
 	if n.rounded > 0 {
 		out = append(out, words.Say(n.rounded,
-			"integer beyond 64 bits was rounded to a float by parse_json: have it sent as text to keep all digits",
-			"integers beyond 64 bits were rounded to floats by parse_json: have them sent as text to keep all digits"))
+			"integer beyond 64 bits was rounded to a float by parse_json: send it as text to keep all digits",
+			"integers beyond 64 bits were rounded to floats by parse_json: send them as text to keep all digits"))
 	}
 	if n.vanished > 0 {
 		out = append(out, words.Say(n.vanished,
-			"number is nearer to 0 than any float, as 1e-400 is: 0 was stored in its place",
-			"numbers are nearer to 0 than any float, as 1e-400 is: 0 was stored in the place of each"))
+			"number, such as 1e-400, is too small for a float: 0 was stored instead",
+			"numbers, such as 1e-400, are too small for a float: 0 was stored instead"))
 	}
 	if n.fractions > 0 {
 		out = append(out, fmt.Sprintf("%s had a fraction, which the processor epoch dropped: a finer resolution, or a "+
@@ -93,8 +93,8 @@ func (n *notes) warnings(timeName string) (out []string) {
 	}
 	if n.grokDigits > 0 {
 		out = append(out, words.Say(n.grokDigits, "number has more digits than the type float of the grok pattern "+
-			"keeps: the nearest float was stored; without a type, the part stays text and keeps all digits",
-			"numbers have more digits than the type float of the grok pattern keeps: the nearest floats were stored; "+
+			"can keep: the nearest float was stored; without a type, the part stays text and keeps all digits",
+			"numbers have more digits than the type float of the grok pattern can keep: the nearest floats were stored; "+
 				"without a type, the parts stay text and keep all digits"))
 	}
 	return out

@@ -16,9 +16,9 @@ func TestWarnings(t *testing.T) {
 	)
 	twice := func(n string) string {
 		if n == "1" {
-			return "1 key came more than once in an object: its last value was stored"
+			return "1 key occurred more than once in an object: its last value was stored"
 		}
-		return n + " keys came more than once in an object: the last value of each was stored"
+		return n + " keys occurred more than once in an object: the last value of each was stored"
 	}
 	alone := func(n string) string {
 		if n == "1" {
@@ -35,16 +35,16 @@ func TestWarnings(t *testing.T) {
 	const tiny = `{"a":1e-400,"z":0.0,"y":-0e-999,"l":[1e-999,0.0],"o":{"p":0.000e5,"q":-1e-400}}`
 	vanished := func(n string) string {
 		if n == "1" {
-			return "1 number is nearer to 0 than any float, as 1e-400 is: 0 was stored in its place"
+			return "1 number, such as 1e-400, is too small for a float: 0 was stored instead"
 		}
-		return n + " numbers are nearer to 0 than any float, as 1e-400 is: 0 was stored in the place of each"
+		return n + " numbers, such as 1e-400, are too small for a float: 0 was stored instead"
 	}
 	const replaced = "2 values of the field \"svc_timestamp\" were not stored: the column of that name has the time of " +
 		"arrival; custom_time_index or a pipeline makes a field the time"
 	const transform = "processors: []\ntransform: "
 	fraction := func(n, column string) string {
 		if n == "1" {
-			return "1 number lost its fraction, because the transform list makes an integer of it, for column \"" + column +
+			return "1 number lost its fraction, because the transform list converts it to an integer, for column \"" + column +
 				"\": the type float64 keeps it"
 		}
 		return n + " numbers lost their fraction, because the transform list makes integers of them, " +
@@ -113,7 +113,7 @@ func TestWarnings(t *testing.T) {
 			"digits for float of grok", "processors: [{grok: {field: m, pattern: '^%{NUMBER:n:float}$'}}]", nil,
 			[]string{`{"m":"0.1"}`, `{"m":"9007199254740993"}`, `{"m":"0.1234567890123456789"}`, `{"m":"0.30000000000000004"}`},
 			[]string{
-				"2 numbers have more digits than the type float of the grok pattern keeps: the nearest floats were stored; " +
+				"2 numbers have more digits than the type float of the grok pattern can keep: the nearest floats were stored; " +
 					"without a type, the parts stay text and keep all digits",
 			},
 		},
@@ -155,7 +155,7 @@ func TestWarnings(t *testing.T) {
 					`the nearest number of that type was stored`,
 				`1 number has more digits than its type in the transform list, for column "c": the nearest float was stored; ` +
 					`a type of integers, or string, keeps all digits`,
-				`1 number other than 0 and 1 became true, because the transform list makes a boolean of it, for column "d": ` +
+				`1 number other than 0 and 1 became true, because the transform list converts it to a boolean, for column "d": ` +
 					`a type of numbers keeps it`,
 			},
 		},
@@ -164,8 +164,8 @@ func TestWarnings(t *testing.T) {
 			changes{timeIndex("at;datestr;%Y-%m-%d %H:%M:%S.%f"), ignoreErrors},
 			[]string{`{"a":1}`},
 			[]string{
-				`custom_time_index: %f in "%Y-%m-%d %H:%M:%S.%f" reads a count of nanoseconds, so that .5 becomes 5 ns; ` +
-					`write %.f in place of .%f, or %3f for a fraction of three digits without a dot`,
+				`custom_time_index: %f in "%Y-%m-%d %H:%M:%S.%f" is a number of nanoseconds, so that .5 becomes 5 ns; ` +
+					`write %.f instead of .%f, or %3f for a fraction of three digits without a dot`,
 			},
 		},
 		{"numbers near 0", "", nil, []string{tiny, tiny}, []string{vanished("6")}},
@@ -229,7 +229,7 @@ func TestWarnings(t *testing.T) {
 			"booleans of a transform", transform + "[{field: a, type: boolean}]", nil,
 			[]string{`{"a":0}`, `{"a":1}`, `{"a":1.0}`, `{"a":"true"}`, `{"a":2}`, `{"a":0.5}`},
 			[]string{
-				"2 numbers other than 0 and 1 became true, because the transform list makes booleans of them, the first for " +
+				"2 numbers other than 0 and 1 became true, because the transform list converts them to booleans, the first for " +
 					"column \"a\": a type of numbers keeps them",
 			},
 		},
@@ -264,7 +264,7 @@ func TestWarnings(t *testing.T) {
 				`{"m":"1e30"}`, `{"m":"-0"}`, `{"m":"{36893488147419103233"}`,
 			},
 			[]string{
-				"2 integers beyond 64 bits were rounded to floats by parse_json: have them sent as text to keep all digits",
+				"2 integers beyond 64 bits were rounded to floats by parse_json: send them as text to keep all digits",
 			},
 		},
 	} {
@@ -314,7 +314,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// An integer that values do not hold is an error of the record, in every place.
+// An integer that a value cannot hold is an error of the record, wherever it occurs.
 func TestIntegersBeyondValues(t *testing.T) {
 	const refused = "!the integer 18446744073709551615 is beyond -9223372036854775808 to 9223372036854775807"
 	checkPipelines(t, nil, []pipelineCase{
@@ -329,6 +329,6 @@ func TestIntegersBeyondValues(t *testing.T) {
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+1
 			id Int64: 7
 			skipped 1 of 2: record 0: the integer 18446744073709551615 is beyond -9223372036854775808 to 9223372036854775807, ` +
-			`which is what records of a pipeline hold; send it as text`},
+			`which is the range of integers in a pipelinehold; send it as text`},
 	})
 }

@@ -12,7 +12,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// TestNumberOf converts texts to numbers only where the number has the digits of the text.
+// TestNumberOf: a text becomes a number only if the number has the digits of the text.
 func TestNumberOf(t *testing.T) {
 	for text, want := range map[string]string{
 		"7": "int 7", "-7": "int -7", "7.0": "int 7", "1e3": "int 1000", "1.50e1": "int 15", "0": "int 0", "0.0": "int 0",
@@ -26,7 +26,7 @@ func TestNumberOf(t *testing.T) {
 		"-9223372036854775808": "int -9223372036854775808",
 		"0.1":                  "float 0.1", "1.10": "float 1.1", "1e-7": "float 1e-07", "1e300": "float 1e+300",
 		"5e-324":                      "float 5e-324",
-		"18446744073709551616":        "none", // a double has it, but as 18446744073709552000
+		"18446744073709551616":        "none", // a double has it only as 18446744073709552000
 		"9007199254740992.5":          "none",
 		"0.1234567890123456789012345": "none",
 		"2.0000000000000000000001":    "none",
@@ -53,8 +53,8 @@ func TestNumberOf(t *testing.T) {
 	}
 }
 
-// FuzzNumberOf compares numbers with exact fractions: integers are what the text says, and a float's
-// shortest text is the same fraction.
+// FuzzNumberOf compares numbers with exact fractions: an integer equals its text, and a float's shortest text is
+// the same fraction.
 func FuzzNumberOf(f *testing.F) {
 	for _, text := range []string{
 		"7", "-0.0", "9007199254740993.0", "1e-400", "0.1", "1.10", "18446744073709551615", "123e-5",
@@ -80,13 +80,13 @@ func FuzzNumberOf(f *testing.F) {
 		want, good := new(big.Rat).SetString(text)
 		got, also := new(big.Rat).SetString(kept)
 		if !good || !also || want.Cmp(got) != 0 {
-			t.Errorf("%q is taken for %s", text, kept)
+			t.Errorf("%q is parsed as %s", text, kept)
 		}
 	})
 }
 
-// TestKeepsDigits holds that a float keeps a text if its shortest text is the same number, in a column that
-// casts as in a transform list.
+// TestKeepsDigits: a float keeps the digits of a text if its shortest text is the same number, both in a column
+// with cast and in a transform list.
 func TestKeepsDigits(t *testing.T) {
 	for _, tt := range []struct {
 		text string
@@ -96,7 +96,7 @@ func TestKeepsDigits(t *testing.T) {
 		{"0.1", schema.Float64, true},
 		{"-0.10e-3", schema.Float64, true},
 		{"0.30000000000000004", schema.Float64, true},
-		{"0.1000000000000000055511151231257827", schema.Float64, false}, // all of the double, and no shorter text has it
+		{"0.1000000000000000055511151231257827", schema.Float64, false}, // no shorter text has all digits
 		{"18446744073709551616.0", schema.Float64, false},
 		{"9007199254740993.5", schema.Float64, false},
 		{"5e-324", schema.Float64, true},
@@ -128,7 +128,7 @@ func TestKeepsDigits(t *testing.T) {
 	}
 }
 
-// TestConvertFloat has no double become an integer that its text may not have been.
+// TestConvertFloat: a double does not become an integer if its text may have been another one.
 func TestConvertFloat(t *testing.T) {
 	for f, want := range map[float64]bool{
 		7: true, -7: true, 7.5: false, schema.MaxExact - 1: true, schema.MaxExact: false, -schema.MaxExact: false,

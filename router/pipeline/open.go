@@ -123,7 +123,7 @@ func (d *dest) open() {
 			d.err = errs.New(errs.Internal, "table %q has no time index", d.table)
 		case c.Name != s.timeName:
 			d.err = &kindError{SkipTimeIndex, errs.New(errs.InvalidArguments,
-				"table %q has the time index %q, and these records bring %q; %s", d.table, c.Name, s.timeName,
+				"table %q has the time index %q, but these records have %q; %s", d.table, c.Name, s.timeName,
 				s.timeAdvice(c.Name))}
 		default:
 			index = *c
@@ -172,7 +172,7 @@ func (d *dest) addListed() {
 		switch {
 		case have != nil && (have.Semantic != c.Semantic):
 			d.err = &kindError{SkipType, errs.New(errs.InvalidArguments,
-				"table %q has the column %q as %s, and the pipeline lists it as %s; change the pipeline, or send to another table",
+				"table %q has the column %q as %s, but the pipeline lists it as %s; change the pipeline, or send to another table",
 				d.table, c.Name, have.Semantic, c.Semantic)}
 			return
 		case have != nil:
@@ -196,14 +196,14 @@ func (s *sink) timeAdvice(has string) string {
 	again := "drop or rename the table and send all rows again"
 	switch arrival := s.req.TimestampColumn; {
 	case s.ownTime:
-		return fmt.Sprintf("have the pipeline make %q the time index, in its transform list or by date or epoch; or %s", has,
+		return fmt.Sprintf("make %q the time index of the pipeline, in its transform list or by date or epoch; or %s", has,
 			again)
 	case s.timeName == arrival:
 		return fmt.Sprintf("if they have a time in %q, send custom_time_index=%s;rfc3339 (or ;epoch;ms, "+
 			";datestr;PATTERN); if they have none, the table needs %s TIMESTAMP(9) TIME INDEX in CREATE TABLE", has, has,
 			arrival)
 	case has == arrival:
-		return fmt.Sprintf("rows without custom_time_index go there, with the time of their arrival; to have the time of "+
+		return fmt.Sprintf("without custom_time_index, rows get the time of their arrival there; to use the time of "+
 			"%q, %s", s.timeName, again)
 	}
 	return fmt.Sprintf("name %q by custom_time_index; or %s", has, again)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestParallel runs many requests through the same pipelines at once.
+// TestParallel runs many requests through the same pipelines concurrently.
 func TestParallel(t *testing.T) {
 	others := map[string]*Pipeline{}
 	compiled := func(src string) *Pipeline {

@@ -11,7 +11,8 @@ import (
 	"cordwood/proto/errs"
 )
 
-// sizes returns the rows of the parts of a table, those that are not encoded last.
+// sizes returns the number of rows in each part of a table, and of the rows that are not encoded, as the last
+// element.
 func sizes(t *TableRows) []int {
 	var out []int
 	for _, p := range t.Parts {
@@ -20,7 +21,7 @@ func sizes(t *TableRows) []int {
 	return append(out, t.Rows.Rows())
 }
 
-// allRows has all rows of a table in one builder.
+// allRows returns all rows of a table in one builder.
 func allRows(t *testing.T, tr *TableRows) *column.Builder {
 	t.Helper()
 	var all column.Builder
@@ -41,8 +42,8 @@ func allRows(t *testing.T, tr *TableRows) *column.Builder {
 	return &all
 }
 
-// Many small rows are never in memory all at once, and what they take is asked for. Before
-// they were cut, these took 13 bytes each, and more while columns grew.
+// Many small rows are never in memory all at once, and their memory is reserved. Before rows were divided into
+// parts, these took 13 bytes each, and more while columns grew.
 func TestManySmallRowsAreBounded(t *testing.T) {
 	const rows = 300_000
 	for name, one := range map[string]func(r Runner) error{
@@ -77,7 +78,7 @@ func TestManySmallRowsAreBounded(t *testing.T) {
 					t.Errorf("%d rows, in parts of %v", tr.Count(), sizes(tr))
 				}
 				if most == 0 || most > 6<<20 {
-					t.Errorf("%d bytes were asked for", most)
+					t.Errorf("%d bytes were reserved", most)
 				}
 				all := allRows(t, tr)
 				for row := 0; row < rows; row += 999 {
@@ -92,7 +93,7 @@ func TestManySmallRowsAreBounded(t *testing.T) {
 
 var errFull = errs.New(errs.RateLimited, "full")
 
-// A request that gets no more memory ends, whatever is to be skipped.
+// A request that gets no more memory ends, even if it skips errors.
 func TestReserveRefuses(t *testing.T) {
 	p, err := Compile([]byte("processors:\n  - vrl: {source: '[., {\"b\": 2}]'}\n"), Options{})
 	if err != nil {
@@ -126,8 +127,8 @@ func TestReserveRefuses(t *testing.T) {
 	}
 }
 
-// Parts end by what the records are: not by what the runner knows from before, nor by the
-// way the records are read.
+// The ends of parts depend only on the records, not on what the runner learned before or on how the records are
+// read.
 func TestPartsEndAlike(t *testing.T) {
 	line := func(i int) []byte {
 		switch {
@@ -169,8 +170,8 @@ func TestPartsEndAlike(t *testing.T) {
 	}
 }
 
-// Records that lost a part are dropped and counted as others are, and columns that
-// come later have no value in what was cut off before.
+// Records that lost a part are dropped and counted like others, and columns that are added later have no value in
+// earlier parts.
 func TestPartsKeepRows(t *testing.T) {
 	r, err := NewIdentity(request(skipErrors))
 	if err != nil {

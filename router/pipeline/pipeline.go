@@ -32,7 +32,7 @@ const (
 	DefaultNestedLevels    = 10
 	DefaultMaxColumns      = 1024
 	DefaultTimestampColumn = "svc_timestamp"
-	// DefaultSteps is some seconds of processor time.
+	// DefaultSteps is a few seconds of processor time.
 	DefaultSteps = 1_000_000_000
 )
 
@@ -93,8 +93,8 @@ type Request struct {
 	// Reserve, if not nil, reserves memory for the request's rows. It gets the total in bytes, before many more rows
 	// are added. Its error ends the request.
 	Reserve func(bytes int64) error
-	// MaxMadeColumns is the number of columns from which on records add no more columns to a table. MaxNewColumns
-	// bounds the columns that the request adds to all tables. 0: only MaxColumns applies.
+	// MaxMadeColumns is the number of columns at which records stop adding columns to a table. MaxNewColumns
+	// limits the columns that the request adds to all tables. 0: only MaxColumns applies.
 	MaxMadeColumns, MaxNewColumns int
 	// NewColumns counts new columns together with other batches of the request; nil: there are no other batches.
 	NewColumns *NewColumns

@@ -13,7 +13,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// combinedLines are web access lines in the combined format.
+// combinedLines returns n web access lines in the combined format.
 func combinedLines(n int) []byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	pick := func(of ...string) string { return of[r.IntN(len(of))] }
@@ -29,7 +29,7 @@ func combinedLines(n int) []byte {
 	return pad(b)
 }
 
-// benchPipeline returns a pipeline of testdata.
+// benchPipeline compiles a pipeline from testdata.
 func benchPipeline(tb testing.TB, name string) *Pipeline {
 	tb.Helper()
 	src, err := os.ReadFile("testdata/" + name + ".yaml")
@@ -43,8 +43,8 @@ func benchPipeline(tb testing.TB, name string) *Pipeline {
 	return p
 }
 
-// feedPipeline runs a body of lines through a pipeline and returns the output, which is
-// valid until release is called.
+// feedPipeline passes the lines of a body through a pipeline and returns the output, which is valid until release
+// is called.
 func feedPipeline(tb testing.TB, p *Pipeline, q *Request, body []byte, text bool) (out *Output, release func()) {
 	runner, err := NewRunner(p, q, nil)
 	if err != nil {
@@ -68,7 +68,7 @@ func feedPipeline(tb testing.TB, p *Pipeline, q *Request, body []byte, text bool
 	return out, runner.Release
 }
 
-// having the table that the body makes, as it is from the second request on.
+// afterFirst adds the table that the body creates, as later requests find it.
 func afterFirst(tb testing.TB, p *Pipeline, body []byte, text bool) *Request {
 	q := request()
 	out, release := feedPipeline(tb, p, q, body, text)
@@ -98,8 +98,8 @@ func benchmarkPipeline(b *testing.B, name string, body []byte, text bool) {
 	b.ReportMetric(rows*float64(b.N)/(cpuSeconds(b)-start), "rows/cpu-s")
 }
 
-// cpuSeconds returns the processor time that this process has used, its garbage collector
-// included, so that other work on the machine does not count.
+// cpuSeconds returns the processor time of this process, including its garbage collector. Other load on the
+// machine does not affect it.
 func cpuSeconds(tb testing.TB) float64 {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
@@ -120,7 +120,7 @@ func BenchmarkPipelineAccessRegex(b *testing.B) {
 	benchmarkPipeline(b, "access_regex", combinedLines(1000), true)
 }
 
-// BenchmarkReader reads records and does nothing with them.
+// BenchmarkReader reads records without processing them.
 func BenchmarkReader(b *testing.B) {
 	body := accessLines(1000)
 	first, err := NewRunner(nil, request(), nil)
@@ -143,11 +143,10 @@ func BenchmarkReader(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1000, "ns/row")
 }
 
-// TestPipelineAllocations holds the promise that a row costs no allocation beyond those
-// that a processor needs for what it makes.
+// TestPipelineAllocations: a row costs no allocations except those that a processor needs for its result.
 func TestPipelineAllocations(t *testing.T) {
 	if raceEnabled {
-		t.Skip("pools forget at random")
+		t.Skip("under the race detector, pools drop items at random")
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for _, tt := range []struct {

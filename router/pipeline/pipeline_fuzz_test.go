@@ -13,7 +13,7 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-// FuzzCompile compiles documents that are not ours.
+// FuzzCompile compiles untrusted documents.
 func FuzzCompile(f *testing.F) {
 	files, _ := filepath.Glob("testdata/*.yaml")
 	for _, name := range files {
@@ -52,7 +52,7 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
-// FuzzRecords runs records that are not ours through a pipeline with a bit of everything.
+// FuzzRecords passes untrusted records through a pipeline with many processors.
 func FuzzRecords(f *testing.F) {
 	const source = `
 version: 2
@@ -84,7 +84,7 @@ transform:
 		strict, errStrict := runRecords(t, p, request(), text)
 		skip, errSkip := runRecords(t, p, request(skipErrors), text)
 		if errStrict == nil && (errSkip != nil || strict != skip) {
-			t.Errorf("skip_error changes a good request:\n%s\n%s%v", strict, skip, errSkip)
+			t.Errorf("skip_error changes a valid request:\n%s\n%s%v", strict, skip, errSkip)
 		}
 		traced, errTraced := runRecords(t, p, request(skipErrors, func(q *Request) { q.Trace = func(RecordTrace) {} }), text)
 		if skip != traced || (errSkip == nil) != (errTraced == nil) {

@@ -14,7 +14,7 @@ import (
 	"cordwood/router/vrl/jsonscan"
 )
 
-// library is pipelines by name, in YAML.
+// library has pipelines by name, in YAML.
 type library map[string]string
 
 func (l library) lookup(name, version string) (*Pipeline, error) {
@@ -25,8 +25,8 @@ func (l library) lookup(name, version string) (*Pipeline, error) {
 	return Compile([]byte(src), Options{})
 }
 
-// runThrough feeds lines to a pipeline, twice so that memory used before shows, and dumps
-// what came of it.
+// runThrough passes lines to a pipeline and returns a dump of the result. It does so twice, to detect effects of
+// reused memory.
 func runThrough(src string, q *Request, lines []string, others library) (string, error) {
 	var p *Pipeline
 	if src != "" {
@@ -66,8 +66,7 @@ func runThrough(src string, q *Request, lines []string, others library) (string,
 	return first, nil
 }
 
-// pipelineCase is a pipeline with records and what they become: the dump of an output,
-// or after ! a part of the error.
+// pipelineCase is a test of a pipeline: its records and the dump of the output, or ! and a part of the error.
 type pipelineCase struct {
 	name    string
 	source  string
@@ -170,11 +169,11 @@ processors:
 		{"no rows", "processors: [{vrl: {source: '[]'}}]", nil, `[{"a":1}]`, ``},
 		{
 			"element no map", "processors: [{vrl: {source: '[{\"a\": 1}, 7]'}}]", nil, `[{}]`,
-			`!element 1 of the list that the processors made must be map: 7`,
+			`!element 1 of the list that the processors made must be a map: 7`,
 		},
 		{
 			"after an array", "processors: [{vrl: {source: '[{\"a\": 1}]'}}, {letter: {field: s}}]", nil, `[{}]`,
-			`!Processor letter: the record must be map: [{"a":1}] (processors[1])`,
+			`!Processor letter: the record must be a map: [{"a":1}] (processors[1])`,
 		},
 		{
 			"the time index is overwritten", "processors: [{date: {field: t}}, {vrl: {source: \".t = \\\"x\\\"\\n.\"}}]",
@@ -213,7 +212,7 @@ func TestIdentityPipeline(t *testing.T) {
 			a.b String: "{\"c\":1.0}"
 			e String: "[1,{\"z\":0}]"`,
 		},
-		{"the later of two names", "", nil, `[{"a.b":1,"a":{"b":2}}]`, `!two fields become the column "a.b"`},
+		{"the later of two names", "", nil, `[{"a.b":1,"a":{"b":2}}]`, `!two fields have the column name "a.b"`},
 	})
 }
 
@@ -291,18 +290,18 @@ func TestCompileErrors(t *testing.T) {
 		},
 		{
 			"default with a fraction", "transform: [{field: a, type: int32, default: 7.9}]",
-			"the number 7.9 is not a value of Int32: give the number that is to be stored, or the column another type",
+			"the number 7.9 is not a value of Int32: give the number to store, or give the column another type",
 		},
 		{
 			"default beyond the range", "transform: [{field: a, type: int64, default: 1e30}]",
-			"is not a value of Int64: give the number that is to be stored, or the column another type",
+			"is not a value of Int64: give the number to store, or give the column another type",
 		},
 		{"dispatcher", "dispatcher: {rules: [{value: 1}]}", `"table_suffix" is required`},
 		{"template", "table_suffix: _${a", "expected ${name}"},
 		{
 			"patterns of all processors",
 			"processors:\n" + strings.Repeat("- regex: {field: a, pattern: '(?<a>.{900})(?<b>.{900})(?<c>.{900})'}\n", 100),
-			"line 94: processors[92].regex.pattern: with this pattern, those of the pipeline compile to more than 250000 " +
+			"line 94: processors[92].regex.pattern: with this pattern, the patterns of the pipeline compile to more than 250000 " +
 				"instructions",
 		},
 		{
@@ -379,6 +378,6 @@ transform:
 		t.Error(diff)
 	}
 	if p.Version() != 2 || !p.OpenSchema() || p.HasDispatcher() || p.HasTableSuffix() {
-		t.Error("what the pipeline says of itself is wrong")
+		t.Error("the pipeline's description of itself is wrong")
 	}
 }

@@ -2,8 +2,7 @@ package pipeline
 
 import "testing"
 
-// TestUsualPipelines has pipelines of the kind that people write for well-known logs, with
-// lines as those logs have them.
+// TestUsualPipelines runs pipelines that people typically write for well-known logs, on lines of these logs.
 func TestUsualPipelines(t *testing.T) {
 	checkPipelines(t, nil, []pipelineCase{
 		{"nginx", `

@@ -2,5 +2,5 @@
 
 package pipeline
 
-// raceEnabled means that pools forget at random, as they do under the race detector.
+// raceEnabled means that pools drop items at random, because the race detector is on.
 const raceEnabled = true

@@ -188,7 +188,7 @@ func (r *runner) process(v value.Value) error {
 		return r.storeMany(rec.Value)
 	}
 	return &kindError{SkipProcessor, errs.New(errs.InvalidArguments,
-		"the result of the processors must be map, or a list of maps: %s", processor.Describe(rec.Value))}
+		"the result of the processors must be a map or a list of maps: %s", processor.Describe(rec.Value))}
 }
 
 // dispatch returns the runner of the pipeline to which the record is dispatched; nil: it is not dispatched.
@@ -233,14 +233,14 @@ func (r *runner) branch(i int) (*runner, error) {
 		top = top.over
 	}
 	if top.branched++; top.branched > maxBranches {
-		return nil, &fatal{errs.New(errs.InvalidArguments, "records of one request are dispatched in more than %d ways",
+		return nil, &fatal{errs.New(errs.InvalidArguments, "records of one request go to more than %d pipelines and suffixes",
 			maxBranches)}
 	}
 	p := identityPipeline
 	if rule.pipeline != IdentityName {
 		if r.lookup == nil {
 			return nil, &fatal{errs.New(errs.InvalidArguments,
-				"Pipeline not found, name: %s, version: latest; a dispatcher names it", rule.pipeline)}
+				"Pipeline not found, name: %s, version: latest; a dispatcher refers to it", rule.pipeline)}
 		}
 		var err error
 		if p, err = r.lookup(rule.pipeline, ""); err != nil {

@@ -19,7 +19,7 @@ const (
 	maxMillis  = 9_200_000_000_000_000
 )
 
-// TestTimeIndexOfURL has a pattern whose + became a blank in a URL name what to write.
+// TestTimeIndexOfURL: the error for a pattern whose + became a blank in a URL says how to write it.
 func TestTimeIndexOfURL(t *testing.T) {
 	_, err := ParseTimeIndex("ts;datestr;% ")
 	if err == nil || !strings.Contains(err.Error(), "write rfc3339 for %+, or %25%2B") {
@@ -212,7 +212,7 @@ func TestScanRecordPositions(t *testing.T) {
 	}
 }
 
-// A malformed record leaves nothing behind, wherever it breaks off.
+// A malformed record leaves nothing behind, wherever it ends.
 func TestBrokenRecordsLeaveNothing(t *testing.T) {
 	const whole = `{"n":1,"o":{"s":"x\n","a":[1,{"b":2}]},"f":1.5,"b":true,"z":null}`
 	r, err := NewIdentity(request())
@@ -241,7 +241,7 @@ func TestBrokenRecordsLeaveNothing(t *testing.T) {
 	}
 }
 
-// A runner that comes back from the pool must know nothing of its last request.
+// A runner from the pool must not depend on its last request.
 func TestReuse(t *testing.T) {
 	first, err := run(request(skipErrors), []string{`{"a":1,"b":{"c":"x"}}`, `{"a":"bad"}`, `{"svc_ttl":"1d"}`})
 	if err != nil {
@@ -265,7 +265,7 @@ func TestReuse(t *testing.T) {
 	}
 }
 
-// A time of processing is given to each record, in the order of the body.
+// Each record gets its own time of processing, in the order of the body.
 func TestProcessingTimeAscends(t *testing.T) {
 	r, err := NewIdentity(&Request{Database: "public", Table: "t", AutoCreate: true})
 	if err != nil {
@@ -319,7 +319,7 @@ func TestManyColumnsOverTables(t *testing.T) {
 	}
 }
 
-// The padding limit must let dense and ordinarily sparse tables through.
+// The limit for padding must not refuse dense or moderately sparse tables.
 func TestPadding(t *testing.T) {
 	feed := func(wide, rows int, narrow string) error {
 		r, err := NewIdentity(request())
@@ -360,7 +360,7 @@ func TestDefaults(t *testing.T) {
 	for _, tt := range []struct {
 		typ  schema.Type
 		text string
-		want string // as a cell; "" if there is no default
+		want string // as a cell; "" if the column has no default
 	}{
 		{schema.Int64, "-5", "-5"},
 		{schema.Int64, "'12'", "12"},

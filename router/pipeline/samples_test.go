@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// samplePipelines are pipelines as people write them for well-known kinds of lines.
+// samplePipelines are pipelines that people typically write for well-known kinds of lines.
 var samplePipelines = library{
 	"access": `
 version: 2
@@ -258,7 +258,7 @@ func TestSamples(t *testing.T) {
 	})
 }
 
-// samples is lines of text as records.
+// samples returns lines of text as records.
 func samples(lines ...string) string {
 	var s string
 	for _, l := range lines {
@@ -267,12 +267,12 @@ func samples(lines ...string) string {
 	return s
 }
 
-// TestSampleFiles runs whole files through the pipelines: NAME.log in the folder that
-// CORDWOOD_SAMPLES names, for the names here.
+// TestSampleFiles runs whole files through these pipelines: NAME.log in the folder CORDWOOD_SAMPLES, for each
+// NAME here.
 func TestSampleFiles(t *testing.T) {
 	folder := os.Getenv("CORDWOOD_SAMPLES")
 	if folder == "" {
-		t.Skip("CORDWOOD_SAMPLES names no folder")
+		t.Skip("CORDWOOD_SAMPLES is not set")
 	}
 	for file, name := range map[string]string{
 		"Apache_2k": "apache_error", "Zookeeper_2k": "zookeeper", "OpenSSH_2k": "openssh", "HDFS_2k": "hdfs",

@@ -172,7 +172,7 @@ type guess struct {
 	skip bool        // it is not an ordinary column, but listed, a variable or the time index
 }
 
-// maxGuesses bounds the guesses for a table. Beyond it, they start anew.
+// maxGuesses limits the guesses for a table. Beyond the limit, all are forgotten.
 const maxGuesses = 1024
 
 // nodeKind is the meaning of a key, independent of its values.

@@ -57,7 +57,7 @@ func (e *elementError) Unwrap() error { return e.err }
 func (r *runner) storeElement(i int, e value.Value) (*dest, error) {
 	if e.Kind() != value.Object {
 		return nil, &kindError{SkipProcessor, errs.New(errs.InvalidArguments,
-			"element %d of the list that the processors made must be map: %s", i, processor.Describe(e))}
+			"element %d of the list that the processors made must be a map: %s", i, processor.Describe(e))}
 	}
 	r.rec.Value = e
 	return r.store()
@@ -204,7 +204,7 @@ func (r *runner) recordTime(rec *processor.Record) (int64, error) {
 			if rec.Quiet {
 				return 0, errQuiet
 			}
-			return 0, errs.New(errs.InvalidArguments, "time index %q must not be null: field %q is missing, null or no time",
+			return 0, errs.New(errs.InvalidArguments, "time index %q must not be null: field %q is missing, null or not a time",
 				c.column.Name, c.in.Text)
 		}
 		return r.nowIn(), nil

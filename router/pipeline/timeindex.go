@@ -45,7 +45,7 @@ func ParseTimeIndex(text string) (*TimeIndex, error) {
 	field, kind, config := parts[0], parts[1], parts[2]
 	if kind == kindRFC3339 {
 		if config != "" {
-			return nil, errs.New(errs.InvalidArguments, "Invalid custom_time_index: rfc3339 takes nothing after it, got %q",
+			return nil, errs.New(errs.InvalidArguments, "Invalid custom_time_index: nothing may follow rfc3339, got %q",
 				cut(config))
 		}
 		kind, config = "datestr", patternRFC3339
@@ -73,7 +73,7 @@ func ParseTimeIndex(text string) (*TimeIndex, error) {
 		switch {
 		case err != nil && strings.Contains(config, "% "):
 			return nil, errs.Wrap(errs.InvalidArguments, err,
-				"Invalid custom_time_index: datestr pattern %q (in a URL + is read as a blank: write rfc3339 for %%+, or %%25%%2B)",
+				"Invalid custom_time_index: datestr pattern %q (in a URL, + means a blank: write rfc3339 for %%+, or %%25%%2B)",
 				cut(config))
 		case err != nil:
 			return nil, errs.Wrap(errs.InvalidArguments, err, "Invalid custom_time_index: datestr pattern %q", cut(config))
@@ -175,7 +175,7 @@ func parseEpoch(s string, unit schema.Type) (m moment, ok bool) {
 // want describes the valid values of the field.
 func (ti *TimeIndex) want() string {
 	if ti.format == nil {
-		return "a number, or a string holding one"
+		return "a number, or a number in a string"
 	}
 	return fmt.Sprintf("a string (for times as numbers use %s;epoch;s, or ms, us or ns)", ti.Field)
 }

@@ -76,13 +76,13 @@ func (p *Pipeline) compileTransform(n *document.Node, o Options, texts map[strin
 	p.timePlace = len(p.columns)
 }
 
-// warnOfTimeText warns of a time index whose field is still the text that a processor of kind by has made; "": it
-// is not known to be a text. With the type epoch, a text of a number is expected.
+// warnOfTimeText warns of a time index whose field is still a text set by a processor of kind by; by is "" if the
+// field is not known to be a text. With the type epoch, the text of a number is expected.
 func warnOfTimeText(m *document.Map, pair processor.FieldPair, by string) {
 	if typ := m.String("type", ""); by == "" || strings.HasPrefix(strings.ToLower(strings.TrimSpace(typ)), "epoch") {
 		return
 	}
-	pair.Node.Warn("the time index is the text that %s makes of the field %q: it is read if it is RFC 3339 or an "+
+	pair.Node.Warn("the time index is the text that %s sets in the field %q: it is parsed if it is RFC 3339 or an "+
 		"integer; "+
 		"for other forms add a `date` processor for the field", by, processor.Cut(pair.In))
 }
@@ -129,7 +129,7 @@ func (p *Pipeline) compileColumn(m *document.Map) (c *listed, isIndex bool) {
 			case !k.convert(&c.def, v, t):
 				n.Fault("%s is not a value of %s", n.What(), t)
 			case k.loss == lossFraction, k.loss == lossRange:
-				n.Fault("%s is not a value of %s: give the number that is to be stored, or the column another type", n.What(), t)
+				n.Fault("%s is not a value of %s: give the number to store, or give the column another type", n.What(), t)
 			}
 			c.def.bytes = append([]byte(nil), c.def.bytes...)
 		}
@@ -172,5 +172,5 @@ func columnType(text string) (t schema.Type, why string) {
 	}
 	return 0, "unknown type " + quoted(text) +
 		", expected int8 to int64, uint8 to uint64, float32, float64, boolean, string, json, or timestamp, epoch or time " +
-		"with a resolution, as in `epoch, ms`"
+		"with a resolution, such as `epoch, ms`"
 }

@@ -101,13 +101,13 @@ func TestTransform(t *testing.T) {
 			"existing table, other role", timeList + "- {field: n, type: string}",
 			[]func(*Request){having("t TimestampSecond ti, n String tag")},
 			`[{"t":5,"n":1}]`,
-			`!table "t" has the column "n" as TAG, and the pipeline lists it as FIELD`,
+			`!table "t" has the column "n" as TAG, but the pipeline lists it as FIELD`,
 		},
 		{
 			"existing table, other time index", timeList,
 			[]func(*Request){having("u TimestampSecond ti")},
 			`[{"t":5}]`,
-			`!table "t" has the time index "u", and these records bring "t"; have the pipeline make "u" the time index, ` +
+			`!table "t" has the time index "u", but these records have "t"; make "u" the time index of the pipeline, ` +
 				`in its transform list or by date or epoch; or drop or rename`,
 		},
 		{

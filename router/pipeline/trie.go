@@ -67,8 +67,8 @@ func (n *node) other(src []byte, pos int) *node {
 	return nil
 }
 
-// The trie starts anew when it has this many nodes or bytes of keys. This bounds the memory for records with ever
-// new keys.
+// When the trie has this many nodes or bytes of keys, it is emptied. This limits the memory for records whose
+// keys are always new.
 const (
 	maxTrieNodes = 1 << 15
 	maxTrieBytes = 8 << 20

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestWarm sends random requests through one runner again and again, which must make of
-// each what a fresh one makes.
+// TestWarm sends random requests through one runner repeatedly. The result of each must equal that of a new
+// runner.
 func TestWarm(t *testing.T) {
 	g := generator{rand.New(rand.NewPCG(3, 5))}
 	changes := [][]func(*Request){
@@ -44,11 +44,11 @@ func TestWarm(t *testing.T) {
 		}
 	}
 	if adopted < 1000 {
-		t.Errorf("only %d requests found a warm home", adopted)
+		t.Errorf("only %d requests had a warm home", adopted)
 	}
 }
 
-// TestWarmFollowsTheTable has the table change between two requests.
+// TestWarmFollowsTheTable changes the table between two requests.
 func TestWarmFollowsTheTable(t *testing.T) {
 	r := newIdentity()
 	for i, typ := range []string{"Int64", "Int64", "Float64", "Json"} {
@@ -65,7 +65,8 @@ func TestWarmFollowsTheTable(t *testing.T) {
 	}
 }
 
-// TestWarmJSON: what a request keeps as JSON the next one spreads, if it does not ask for that.
+// TestWarmJSON: a field that one request stores as JSON is flattened in the next, if that one does not ask for
+// JSON.
 func TestWarmJSON(t *testing.T) {
 	r := newIdentity()
 	table := having("svc_timestamp TimestampNanosecond ti, a Int64")
@@ -86,7 +87,7 @@ func TestWarmJSON(t *testing.T) {
 	}
 }
 
-// runOn is run with a runner of our own, which is not released.
+// runOn is run with a given runner, which is not released.
 func runOn(r *identity, q *Request, lines []string) (string, error) {
 	if err := r.start(q); err != nil {
 		return "", err

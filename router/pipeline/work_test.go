@@ -10,13 +10,13 @@ import (
 	"cordwood/proto/errs"
 )
 
-// busy is a pipeline whose program spends the budget of every record.
+// busy is a pipeline whose program uses up the budget of every record.
 const busy = `processors: [{vrl: {source: "for_each(array!(.a)) -> |_, _| { for_each(array!(.a)) -> |_, ` +
 	`_| { for_each(array!(.a)) -> |_, _| { x = 1 } } }\n."}}]`
 
 var busyRecord = []byte(`{"a":[` + strings.Repeat("1,", 199) + `1]}`)
 
-// endAfter returns a Request.Ended of a request that is over at the n-th time that it is asked.
+// endAfter returns a Request.Ended that reports the end at its n-th call.
 func endAfter(n int, why error) (ended func() error, asked *int) {
 	asked = new(int)
 	return func() error {
@@ -27,8 +27,8 @@ func endAfter(n int, why error) (ended func() error, asked *int) {
 	}, asked
 }
 
-// TestEndedRequest gives records to requests that are over after a while: each Runner must
-// give up soon, say at which record, and never skip.
+// TestEndedRequest passes records to requests that end after a while. Each Runner must stop soon, report at which
+// record, and never skip.
 func TestEndedRequest(t *testing.T) {
 	compiled := func(src string) *Pipeline {
 		p, err := Compile([]byte(src), Options{})
@@ -89,7 +89,7 @@ func TestEndedRequest(t *testing.T) {
 	}
 }
 
-// TestRequestSteps spends the steps of a request, which ends it whatever is skipped.
+// TestRequestSteps: when the steps of a request are used up, the request ends, even if it skips errors.
 func TestRequestSteps(t *testing.T) {
 	p, err := Compile([]byte(busy), Options{})
 	if err != nil {
@@ -112,11 +112,11 @@ func TestRequestSteps(t *testing.T) {
 			t.Errorf("beyond the steps: %v", err)
 		}
 		if err := run.ScanLine([]byte(`{"a":[]}`)); err == nil {
-			t.Error("a record was taken after the end of the request")
+			t.Error("a record was accepted after the end of the request")
 		}
 		run.Release()
 	}
-	// Of a Runner that is used again nothing is left.
+	// A reused Runner starts with a new budget.
 	run, err := NewRunner(p, request(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestRequestSteps(t *testing.T) {
 	run.Release()
 }
 
-// TestRequestStepsOfBranches holds that dispatched records spend of the same budget.
+// TestRequestStepsOfBranches: dispatched records use the same budget.
 func TestRequestStepsOfBranches(t *testing.T) {
 	other, err := Compile([]byte(busy), Options{})
 	if err != nil {
@@ -154,7 +154,7 @@ func TestRequestStepsOfBranches(t *testing.T) {
 	}
 }
 
-// TestLongRecordsMayTakeMore holds that the budget of a record grows with its length.
+// TestLongRecordsMayTakeMore: the budget of a record grows with its length.
 func TestLongRecordsMayTakeMore(t *testing.T) {
 	src := `processors: [{vrl: {source: "n = 0\nfor_each(array!(.a)) -> |_, v| { n = n + int!(v); n = n + 1; n = n - 1; ` +
 		`n = n * 1 }\n.n = n\ndel(.a)\n."}}]`

@@ -16,13 +16,13 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// fakeMeta holds texts by name and version.
+// fakeMeta has texts by name and version.
 type fakeMeta struct {
 	mu    sync.Mutex
 	texts map[key]string
 	reads atomic.Int64
-	hold  chan struct{} // reads wait for it, if it is not nil
-	began chan struct{} // a read has begun to wait
+	hold  chan struct{} // reads wait for it, unless it is nil
+	began chan struct{} // receives a value when a read begins to wait
 	fail  error
 }
 
@@ -75,7 +75,7 @@ func (m *fakeMeta) PipelineText(_ context.Context, name string, version int64) (
 	return []byte(text), nil
 }
 
-// newCache compiles a text to itself in capitals; "bad" does not compile.
+// newCache returns a cache that compiles a text to its upper case. The text "bad" does not compile.
 func newCache(t *testing.T, change ...func(*Config[string])) (*Cache[string], *fakeMeta) {
 	t.Helper()
 	m := &fakeMeta{texts: map[key]string{}}
@@ -152,15 +152,14 @@ func TestVersions(t *testing.T) {
 		errs.CodeOf(err) != errs.InvalidArguments {
 		t.Errorf("%v, want %s", err, want)
 	}
-	// A version that was compiled but is deleted is not given out any more.
+	// The cache does not return a version that was compiled but is deleted.
 	m.remove("p", at)
 	if p, err := c.Version(within(t), "p", at); err == nil {
 		t.Errorf("a deleted version: %q", p)
 	}
 }
 
-// A version that is deleted while it is read is not found, and the one before it is the
-// newest.
+// If a version is deleted while it is read, it is not found, and the version before it is the newest.
 func TestDeletedMeanwhile(t *testing.T) {
 	for _, latest := range []bool{true, false} {
 		c, m := newCache(t)
@@ -197,7 +196,7 @@ func TestOneCompilationForAll(t *testing.T) {
 	})
 	m.put("p", 1, "one")
 	m.hold, m.began = make(chan struct{}), make(chan struct{}, 1)
-	// The first gives up; the others get what it began.
+	// The first request is cancelled; the others get the result of its load.
 	gone, cancel := context.WithCancel(context.Background())
 	first := make(chan error, 1)
 	go func() { _, err := c.Version(gone, "p", 1); first <- err }()
@@ -238,7 +237,7 @@ func TestRoom(t *testing.T) {
 			t.Errorf("version %d: %d reads, want %d", step.version, n, step.reads)
 		}
 	}
-	m.put("p", 4, strings.Repeat("x", 100)) // larger than all the room: it stays alone
+	m.put("p", 4, strings.Repeat("x", 100)) // larger than the limit, so it is the only entry
 	get(4)
 	get(4)
 	if n, bytes := c.held(); n != 1 || bytes != 100 {
@@ -261,7 +260,7 @@ func TestFailures(t *testing.T) {
 	m.put("p", 2, "good")
 	m.fail = errs.New(errs.ShardNotReady, "away")
 	if _, _, err := c.Latest(within(t), "p"); errs.CodeOf(err) != errs.ShardNotReady {
-		t.Errorf("while the group is away: %v", err)
+		t.Errorf("while the group is down: %v", err)
 	}
 	m.fail = nil
 	if got := latestOf(t, c, "p"); got != "GOOD2" {

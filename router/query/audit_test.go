@@ -26,9 +26,9 @@ func changeLines(t *testing.T, log *bytes.Buffer) (lines []map[string]any) {
 	return lines
 }
 
-// TestChangesAreWrittenDown runs every kind of statement as who may do it, as who may not,
+// TestChangesAreAudited runs every kind of statement as who may do it, as who may not,
 // and while the metadata fails: those that change something leave one line, others none.
-func TestChangesAreWrittenDown(t *testing.T) {
+func TestChangesAreAudited(t *testing.T) {
 	objects := map[string][2]string{
 		"CreateDatabase": {"d", ""}, "AlterDatabase": {"shop", ""}, "DropDatabase": {"shop", ""},
 		"CreateTable": {"public", "n"},

@@ -66,10 +66,10 @@ func TestInsertTellsOfChanges(t *testing.T) {
 	logs.Index()
 	for sql, want := range map[string][]string{
 		`INSERT INTO logs (extra) VALUES ('{"a":1,"a":2}'), ('[{"b":1,"b":2,"b":3}]')`: {
-			"3 keys came more than once in an object: the last value of each was stored",
+			"3 keys occurred more than once in an object: the last value of each was stored",
 		},
 		`INSERT INTO logs (extra) VALUES ('{"a":1e-400}'), ('[-1e-999, 0e-400]')`: {
-			"2 numbers are nearer to 0 than any float, as 1e-400 is: 0 was stored in the place of each",
+			"2 numbers, such as 1e-400, are too small for a float: 0 was stored instead",
 		},
 		`INSERT INTO logs (extra) VALUES ('["\ud800"]')`: {
 			"1 escape \\ud800 to \\udfff is not a character by itself: U+FFFD was stored in its place",

@@ -80,7 +80,7 @@ type Job struct {
 	chunk []Record
 	bytes int
 	taken int
-	// begun are the destinations that have received a record.
+	// begun has the destinations that have received a record.
 	begun map[Destination]bool
 
 	progress Progress

@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// fake is a server with rejects. Records that hold "bad" are refused.
+// fake is a server with rejects. It refuses records that contain "bad".
 type fake struct {
 	mu      sync.Mutex
 	rejects []Reject
-	none    bool                  // there is no table of rejects
+	none    bool                  // the table of rejects does not exist
 	noted   map[string]bool       // ids of records that are stored
 	stored  map[string]int        // how often each line was stored
-	first   map[Destination]int   // records under way or stored, by where they go
-	alone   map[Destination]bool  // the first one is stored
-	broken  map[Destination]error // what Store answers
+	first   map[Destination]int   // records being stored or stored, by destination
+	alone   map[Destination]bool  // whether the first record is stored
+	broken  map[Destination]error // the result of Store
 }
 
 func newFake(records ...string) *fake {
@@ -69,7 +69,7 @@ func (f *fake) Store(_ context.Context, r *Record) (Outcome, error) {
 	n := f.first[r.To]
 	f.mu.Unlock()
 	if !alone && n > 1 {
-		return Outcome{}, errors.New("a second record is sent before the first one made the table")
+		return Outcome{}, errors.New("a second record was sent before the first one had created the table")
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -102,7 +102,7 @@ func run(t *testing.T, f *fake, req Request) End {
 		t.Fatal(err)
 	}
 	if end.Done != end.Stored+end.Failed+end.Before+end.Untried {
-		t.Errorf("%+v does not add up", end)
+		t.Errorf("the counts of %+v do not add up", end)
 	}
 	return end
 }
@@ -137,11 +137,11 @@ func TestReplay(t *testing.T) {
 		}
 	}
 	if again := run(t, f, Request{Again: true}); again.Stored != 1000 {
-		t.Errorf("once more, as asked for: %+v", again)
+		t.Errorf("with Again: %+v", again)
 	}
 }
 
-// Records that are alike in everything have ids of their own, and ids choose among them.
+// Identical records have different ids, and a request can select records by id.
 func TestIDs(t *testing.T) {
 	f := newFake("{}", "{}", "{}")
 	for i := range f.rejects {
@@ -174,7 +174,7 @@ func TestNoRejects(t *testing.T) {
 	}
 }
 
-// A record that cannot be sent ends the replay, which tells how far it came.
+// A record that cannot be sent ends the replay, which reports how far it got.
 func TestReplayEnds(t *testing.T) {
 	f := newFake("{}", "{}")
 	to := Destination{DB: "public", Table: "t", Pipeline: "p", Format: "json"}

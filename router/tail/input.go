@@ -121,7 +121,7 @@ func duration(what, text string) (time.Duration, error) {
 	if ttl, err := schema.ParseTTL(text); err == nil && ttl.D > 0 && ttl.D < math.MaxInt64 {
 		return ttl.D, nil
 	}
-	return 0, errs.New(errs.InvalidArguments, "%s is %.40q: it must be a duration, as 10m or 1h", what, text)
+	return 0, errs.New(errs.InvalidArguments, "%s is %.40q: it must be a duration such as 10m or 1h", what, text)
 }
 
 // wantsEvents reports whether the client accepts server-sent events.
@@ -199,7 +199,7 @@ func (h *Handler) table(in *input) (*schema.Table, error) {
 			return t, nil
 		}
 		return nil, errs.New(errs.Unsupported,
-			"%s.%s cannot be followed: the rows of a system table are made when it is read; use /v1/sql", in.database, in.table)
+			"%s.%s cannot be followed: a system table is computed when it is read; use /v1/sql", in.database, in.table)
 	}
 	if t, ok := h.cfg.Meta.Table(in.database, in.table); ok {
 		return t, nil
@@ -245,7 +245,7 @@ func (h *Handler) checkColumnsOnly(ctx context.Context, t *schema.Table, where s
 	}
 	if len(a.Tables) > 0 || statement.HasQuery(where) {
 		return errs.New(errs.Unsupported, "parameter where: a condition of a tail uses the columns of %s.%s; it cannot "+
-			"have a query in it", t.Database, t.Name)
+			"contain a query", t.Database, t.Name)
 	}
 	return nil
 }

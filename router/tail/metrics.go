@@ -28,7 +28,7 @@ func newMetrics(reg prometheus.Registerer, h *Handler) (*metrics, error) {
 		return m, nil
 	}
 	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "cordwood_tail_open", Help: "Clients that follow a table now.",
+		Name: "cordwood_tail_open", Help: "Clients that are following a table.",
 	}, func() float64 { return float64(h.Open()) })
 	for _, c := range []prometheus.Collector{m.rows, m.ended, open} {
 		if err := reg.Register(c); err != nil {

@@ -10,11 +10,11 @@ import (
 	"cordwood/proto/schema"
 )
 
-// handedOver is a catalog in which a table gets another id once it has been followed.
+// handedOver is a catalog in which a table gets another id after a tail of it has begun.
 type handedOver struct {
 	catalog
 	database, name string
-	moved          atomic.Bool // before the shards say so
+	moved          atomic.Bool // set before the shards report it
 }
 
 func (c *handedOver) Table(database, name string) (*schema.Table, bool) {
@@ -30,8 +30,8 @@ func (c *handedOver) TableByID(uint64) (*schema.Table, bool) {
 	return t, !c.moved.Load()
 }
 
-// TestHandedOver has the rows of a table that is followed be handed over: following again
-// helps, and commands do so by themselves.
+// TestHandedOver: when the rows of a followed table are handed over, the client can follow again, and commands do
+// so by themselves.
 func TestHandedOver(t *testing.T) {
 	for _, name := range [][2]string{{"public", "t"}, {"we.b", "t.x"}} {
 		meta := &handedOver{database: name[0], name: name[1]}

@@ -58,7 +58,7 @@ func newSession(h *Handler, w http.ResponseWriter, t *schema.Table, in *input,
 
 var (
 	errStalled = errs.New(errs.RateLimited,
-		"the reader is too slow: one write to it did not end in time; its place is lost")
+		"the reader is too slow: a write to it took too long; some rows were not sent")
 	errGone = errors.New("tail: the client went away")
 )
 

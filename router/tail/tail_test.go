@@ -46,11 +46,11 @@ func answer(t testing.TB, rows ...string) []byte {
 	return buf.Bytes()
 }
 
-// feed is a shard's side of a tail.
+// feed is the shard's side of a tail.
 type feed struct {
 	ctx     context.Context
 	answers chan []byte
-	end     error // when answers is closed
+	end     error // the error after answers is closed
 	now     *bytes.Reader
 	err     error
 	closed  chan struct{}
@@ -115,12 +115,12 @@ func (c catalog) TableByID(uint64) (*schema.Table, bool) { return c.Table("publi
 
 func (catalog) Changed() <-chan struct{} { return nil }
 
-// renaming is a catalog in which public.t gets another name when renamed is closed; seen
-// is closed once the session has taken notice.
+// renaming is a catalog in which public.t gets another name when renamed is closed. seen is closed when the
+// session has noticed it.
 type renaming struct {
 	catalog
 	renamed, seen chan struct{}
-	looks         int // the session's own goroutine counts
+	looks         int // accessed only by the session's own goroutine
 }
 
 func (c *renaming) TableByID(id uint64) (*schema.Table, bool) {
@@ -141,7 +141,7 @@ func (c *renaming) Changed() <-chan struct{} {
 	return nil
 }
 
-// TestRenamed renames a table that is followed and drops it.
+// TestRenamed renames and then drops a table that is followed.
 func TestRenamed(t *testing.T) {
 	meta := &renaming{renamed: make(chan struct{}), seen: make(chan struct{})}
 	r := newRig(t, func(c *Config) { c.Meta = meta })
@@ -209,7 +209,7 @@ func newRig(t *testing.T, change func(*Config)) *rig {
 	return r
 }
 
-// get begins a tail.
+// get starts a tail.
 func (r *rig) get(query string, header ...string) *http.Response {
 	r.t.Helper()
 	req, err := http.NewRequest(http.MethodGet, r.server.URL+"?"+query, nil)
@@ -227,7 +227,7 @@ func (r *rig) get(query string, header ...string) *http.Response {
 	return resp
 }
 
-// twoFeeds returns the two shards of table t.
+// twoFeeds returns the feeds of the two shards of table t.
 func (r *rig) twoFeeds() (a, b *feed) { return <-r.feeds, <-r.feeds }
 
 func lines(t *testing.T, in *bufio.Reader, n int) []string {
@@ -253,7 +253,7 @@ func TestNDJSON(t *testing.T) {
 	for range 2 {
 		if req := <-r.reqs; req.Where != "m = 'x'" || req.GetSince() != 990_000 || req.TtlNanos != int64(7*24*time.Hour) ||
 			req.Name.Name != "t" {
-			t.Errorf("the shards are asked %v", req)
+			t.Errorf("the shards received %v", req)
 		}
 	}
 	in := bufio.NewReader(resp.Body)
@@ -276,7 +276,7 @@ func TestNDJSON(t *testing.T) {
 	<-b.closed
 }
 
-// TestSearch has a search text become the condition, beside that of where.
+// TestSearch: the search and the parameter where become one condition.
 func TestSearch(t *testing.T) {
 	for query, want := range map[string]string{
 		"search=ts:*":                       "ts IS NOT NULL",
@@ -286,7 +286,7 @@ func TestSearch(t *testing.T) {
 		r := newRig(t, nil)
 		r.get("table=t&" + query)
 		if req := <-r.reqs; req.Where != want {
-			t.Errorf("%s: the shards are asked for %q, want %q", query, req.Where, want)
+			t.Errorf("%s: the shards received %q, want %q", query, req.Where, want)
 		}
 	}
 }
@@ -315,7 +315,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestNearestNames: as queries do, a tail of a table that does not exist names the one that was probably meant.
+// TestNearestNames: the error for a table that does not exist suggests the most similar name, as for queries.
 func TestNearestNames(t *testing.T) {
 	r := newRig(t, nil)
 	for query, want := range map[string]string{
@@ -371,7 +371,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestLostRight tells the client of a tail why it ends when its user may no longer read.
+// TestLostRight: when a user may no longer read, the final event of the tail says why it ends.
 func TestLostRight(t *testing.T) {
 	for accept, want := range map[string]string{
 		"":                  `{"error":"the user ann was removed","code":7002}` + "\n",
@@ -400,7 +400,7 @@ func TestLostRight(t *testing.T) {
 	}
 }
 
-// TestTooManyOfOneUser leaves room for the tails of others.
+// TestTooManyOfOneUser: the limit for one user leaves tails for other users.
 func TestTooManyOfOneUser(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.MaxOpen = 4 })
 	inner := r.h
@@ -436,7 +436,7 @@ func TestTooMany(t *testing.T) {
 		t.Errorf("the second is answered %d %s", resp.StatusCode, text)
 	}
 	a, b := r.twoFeeds()
-	_ = first.Body.Close() // a client that leaves makes room
+	_ = first.Body.Close() // a client that disconnects frees its tail
 	<-a.closed
 	<-b.closed
 	deadline := time.Now().Add(10 * time.Second)
@@ -451,11 +451,11 @@ func TestTooMany(t *testing.T) {
 func TestHeartbeat(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Heartbeat = 2 * time.Millisecond })
 	resp := r.get("table=t")
-	lines(t, bufio.NewReader(resp.Body), 2+1+3) // stored rows, the seam, signs of life
+	lines(t, bufio.NewReader(resp.Body), 2+1+3) // the stored rows, the seam, and heartbeats
 }
 
-// TestTimeout gives a tail a tenth of a second, in which a busy machine may do little or nothing
-// of it: it ends by itself, and without an error.
+// TestTimeout: a tail with a limit of a tenth of a second ends by itself and without an error, even on a busy
+// machine.
 func TestTimeout(t *testing.T) {
 	r := newRig(t, nil)
 	resp := r.get("table=t", "x-svc-timeout", "100ms")
@@ -465,8 +465,8 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// TestShardKeepsTheTime has a shard notice first that the client's time is up, which is no
-// error; without such a time it is one.
+// TestShardKeepsTheTime: if the shard is the first to notice that the client's time limit has passed, the tail
+// ends without an error. Without such a limit the end is an error.
 func TestShardKeepsTheTime(t *testing.T) {
 	for header, want := range map[string]string{"90ms": "", "1h": `"code":1008`, "": `"code":1008`} {
 		r := newRig(t, nil)
@@ -481,7 +481,7 @@ func TestShardKeepsTheTime(t *testing.T) {
 	}
 }
 
-// A client that does not read loses its place soon, and hears of it when it reads again.
+// A client that does not read is disconnected from its rows soon, and gets the error when it reads again.
 func TestStalledReader(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.StallAfter = 20 * time.Millisecond })
 	conn, err := net.Dial("tcp", r.server.Listener.Addr().String())
@@ -498,7 +498,7 @@ func TestStalledReader(t *testing.T) {
 			if sent < 1000 {
 				continue
 			}
-			t.Fatal("a thousand megabytes went to a client that does not read")
+			t.Fatal("a client that does not read was sent 1,000 MB")
 		case <-a.closed: // the shard is let go while the client still does not read
 		}
 		break
@@ -574,8 +574,7 @@ func (c *moving) Changed() <-chan struct{} {
 	}
 }
 
-// TestMovedTable: the shard that takes the rows from now on is followed too, with all that
-// it has by then.
+// TestMovedTable: a shard that takes over the table's writes is followed too, with all rows that it already has.
 func TestMovedTable(t *testing.T) {
 	meta := &moving{moved: make(chan struct{})}
 	r := newRig(t, func(c *Config) { c.Meta = meta })
@@ -583,7 +582,7 @@ func TestMovedTable(t *testing.T) {
 	r.twoFeeds()
 	for range 2 {
 		if req := <-r.reqs; req.Since != nil {
-			t.Errorf("stored rows of shard %d were asked for", req.ShardId)
+			t.Errorf("the request asks for the request asks for stored rows of shard %d", req.ShardId)
 		}
 	}
 	in := bufio.NewReader(resp.Body)

@@ -122,7 +122,7 @@ func (c *combiner) write(ctx context.Context, sessionID uint64, jobs []*job) (se
 		return true, errs.Wrap(errs.ContextCode(ctx.Err()), ctx.Err(), "shard %d: write",
 			c.shard).WithReason(errs.OutcomeUnknown)
 	}
-	if p.err != nil && turnedDown(p.err) {
+	if p.err != nil && refusedBatches(p.err) {
 		return false, nil
 	}
 	return true, p.err
@@ -221,9 +221,9 @@ const maxKeptParts = 16
 
 var packs = sync.Pool{New: func() any { return &pack{} }}
 
-// turnedDown reports whether the shard certainly refused the batches themselves, rather than being unable to take
-// any.
-func turnedDown(err error) bool {
+// refusedBatches reports whether the shard certainly refused the batches themselves, rather than being unable to
+// take any.
+func refusedBatches(err error) bool {
 	switch errs.ReasonOf(err) {
 	case errs.SchemaStale, errs.WrongEpoch, errs.TableGone, errs.BadBatch:
 		return true

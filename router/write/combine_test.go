@@ -14,14 +14,14 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// heldShards holds every call until it is let go.
-type heldShards struct {
+// blockedShards blocks every call until release is closed.
+type blockedShards struct {
 	fakeShards
 	entered chan struct{}
 	hold    chan struct{}
 }
 
-func (s *heldShards) Write(ctx context.Context, shard uint32, batches [][]byte,
+func (s *blockedShards) Write(ctx context.Context, shard uint32, batches [][]byte,
 	tables func([]uint64) []*schemapb.Table,
 ) (uint64, error) {
 	s.entered <- struct{}{}
@@ -29,9 +29,9 @@ func (s *heldShards) Write(ctx context.Context, shard uint32, batches [][]byte,
 	return s.fakeShards.Write(ctx, shard, batches, tables)
 }
 
-// gather has n writes wait while the call of one more is held, lets that go, and returns
-// the writes' errors. one is given the index of a write.
-func gather(t *testing.T, w *Writer, s *heldShards, n int, one func(i int) error) []error {
+// gatherWrites blocks one write in its call, starts n more writes, releases the call when they wait, and returns their
+// errors. one makes the write with the given index.
+func gatherWrites(t *testing.T, w *Writer, s *blockedShards, n int, one func(i int) error) []error {
 	t.Helper()
 	first := make(chan error, 1)
 	go func() {
@@ -65,8 +65,8 @@ func gather(t *testing.T, w *Writer, s *heldShards, n int, one func(i int) error
 	return errors
 }
 
-func held(t *testing.T) (*Writer, *heldShards) {
-	m, s := newFakeMeta(), &heldShards{entered: make(chan struct{}, 100), hold: make(chan struct{})}
+func held(t *testing.T) (*Writer, *blockedShards) {
+	m, s := newFakeMeta(), &blockedShards{entered: make(chan struct{}, 100), hold: make(chan struct{})}
 	w, err := New(Config{Meta: m, Shards: s})
 	if err != nil {
 		t.Fatal(err)
@@ -88,14 +88,14 @@ func held(t *testing.T) (*Writer, *heldShards) {
 func TestSmallWritesAreCombined(t *testing.T) {
 	w, s := held(t)
 	const n = 30
-	for i, err := range gather(t, w, s, n, func(i int) error {
+	for i, err := range gatherWrites(t, w, s, n, func(i int) error {
 		cols := []schema.Column{field("n", schema.Int64)}
 		if i%2 == 0 {
 			cols = []schema.Column{field("s", schema.String), field("n", schema.Int64)}
 		}
 		res, err := w.Write(context.Background(), output(rows([]string{"a", "b"}[i%3/2], 1, cols...)))
 		if err == nil && res.Rows != 1 {
-			err = fmt.Errorf("%d rows are said to be stored", res.Rows)
+			err = fmt.Errorf("the result reports %d stored rows", res.Rows)
 		}
 		return err
 	}) {
@@ -109,13 +109,13 @@ func TestSmallWritesAreCombined(t *testing.T) {
 	seen := map[uint64]bool{}
 	for _, g := range s.got {
 		if seen[g.batch.Seq] {
-			t.Errorf("number %d was given twice", g.batch.Seq)
+			t.Errorf("number %d was used twice", g.batch.Seq)
 		}
 		seen[g.batch.Seq] = true
 	}
 }
 
-// TestOneWriteDoesNotSpoilOthers has a shard refuse what one of several requests sent.
+// TestOneWriteDoesNotSpoilOthers: a shard refuses the rows of one of several combined requests.
 func TestOneWriteDoesNotSpoilOthers(t *testing.T) {
 	w, s := held(t)
 	s.refuse = func(_ int, _ uint32, heads []column.Header) error {
@@ -127,7 +127,7 @@ func TestOneWriteDoesNotSpoilOthers(t *testing.T) {
 		return nil
 	}
 	const n = 5
-	for i, err := range gather(t, w, s, n, func(i int) error {
+	for i, err := range gatherWrites(t, w, s, n, func(i int) error {
 		table := "a"
 		if i == 3 {
 			table = "b"
@@ -144,7 +144,7 @@ func TestOneWriteDoesNotSpoilOthers(t *testing.T) {
 	}
 }
 
-// TestACombinedFailureReachesAll has the outcome of a call be unknown.
+// TestACombinedFailureReachesAll: the outcome of a combined call is unknown.
 func TestACombinedFailureReachesAll(t *testing.T) {
 	w, s := held(t)
 	s.refuse = func(call int, _ uint32, _ []column.Header) error {
@@ -153,7 +153,7 @@ func TestACombinedFailureReachesAll(t *testing.T) {
 		}
 		return errs.New(errs.ShardUnreachable, "gone").WithReason(errs.OutcomeUnknown)
 	}
-	for i, err := range gather(t, w, s, 4, func(int) error {
+	for i, err := range gatherWrites(t, w, s, 4, func(int) error {
 		_, err := w.Write(context.Background(), output(rows("a", 1, field("n", schema.Int64))))
 		return err
 	}) {
@@ -166,12 +166,12 @@ func TestACombinedFailureReachesAll(t *testing.T) {
 	}
 }
 
-// TestACancelledWriteLeaves has one of the writers of a pack leave, and change its rows.
+// TestACancelledWriteLeaves: a request of a pack is cancelled and then changes its rows.
 func TestACancelledWriteLeaves(t *testing.T) {
 	w, s := held(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	left := make(chan error, 1)
-	results := gather(t, w, s, 3, func(i int) error {
+	results := gatherWrites(t, w, s, 3, func(i int) error {
 		if i > 0 {
 			_, err := w.Write(context.Background(), output(rows("a", 1, field("n", schema.Int64))))
 			return err

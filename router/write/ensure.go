@@ -125,7 +125,7 @@ func (t *target) compare() (missing bool, err error) {
 			c.Semantic == schema.Tag && have.Semantic != schema.Tag:
 			return false, t.conflict(have, &c.Column)
 		case have.Type != c.Type || c.Wide():
-			made, ok := have.For(demanded(c), schema.ConflictRuleOf(t.table.Options))
+			made, ok := have.For(neededColumn(c), schema.ConflictRuleOf(t.table.Options))
 			if !ok {
 				return false, t.conflict(have, &c.Column)
 			}
@@ -146,7 +146,7 @@ func (t *target) checkDefaults() error {
 	}
 	for i := range t.table.Columns {
 		c := &t.table.Columns[i]
-		if c.Default == nil || t.given(c.Name) != nil {
+		if c.Default == nil || t.columnOf(c.Name) != nil {
 			continue
 		}
 		if seen := t.rows.Existing; seen != nil && seen.ID == t.table.ID {
@@ -183,16 +183,16 @@ func (t *target) identified() bool {
 	return true
 }
 
-// demanded returns the column that a table needs for a column of rows.
-func demanded(c *column.Col) schema.Column {
+// neededColumn returns the column that a table needs for a column of rows.
+func neededColumn(c *column.Col) schema.Column {
 	want := c.Column
 	want.ID, want.Checking = 0, false
 	want.WithinDouble = want.Marked() && !c.Wide()
 	return want
 }
 
-// given returns the column of the rows with that name, or nil.
-func (t *target) given(name string) *column.Col {
+// columnOf returns the column of the rows with that name, or nil.
+func (t *target) columnOf(name string) *column.Col {
 	for _, c := range t.rows.Rows.Cols() {
 		if c.Name == name {
 			return c
@@ -208,12 +208,12 @@ func (t *target) checkNotNull() error {
 		if !must.NotNull || t.deletes && must.Semantic == schema.Field {
 			continue
 		}
-		switch c := t.given(must.Name); {
+		switch c := t.columnOf(must.Name); {
 		case c == nil:
-			return t.unfit(errs.New(errs.InvalidArguments,
+			return t.misfit(errs.New(errs.InvalidArguments,
 				"table %s: missing column %q: it must not be null and has no value in the request", t.name(), must.Name))
 		case c.Nulls()+c.PastNulls() > 0:
-			return t.unfit(errs.New(errs.InvalidArguments,
+			return t.misfit(errs.New(errs.InvalidArguments,
 				"table %s: column %q must not be null, but %d of %d records have no value for it",
 				t.name(), must.Name, c.Nulls()+c.PastNulls(), t.rows.Count()))
 		}
@@ -223,12 +223,12 @@ func (t *target) checkNotNull() error {
 
 // conflict returns the error for a column that does not fit the table.
 func (t *target) conflict(have, given *schema.Column) error {
-	return t.unfit(conflictError(t.rows.Database, t.rows.Table, have, given))
+	return t.misfit(conflictError(t.rows.Database, t.rows.Table, have, given))
 }
 
-// unfit returns the error for rows that do not fit their table. If the pipeline did not see the current table,
+// misfit returns the error for rows that do not fit their table. If the pipeline did not see the current table,
 // another run may drop, convert or add values so that they fit.
-func (t *target) unfit(e *errs.Error) error {
+func (t *target) misfit(e *errs.Error) error {
 	if t.seen() {
 		return e
 	}
@@ -356,7 +356,7 @@ func (t *target) addColumns(d *metapb.TableDemand) error {
 		rule = schema.ConflictRuleOf(t.table.Options)
 	}
 	for _, c := range t.rows.Rows.Cols() {
-		want := demanded(c)
+		want := neededColumn(c)
 		if t.table != nil {
 			if old := t.table.Column(c.Name); old != nil {
 				want.Semantic, want.NotNull, want.Default = old.Semantic, old.NotNull, old.Default

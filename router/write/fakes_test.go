@@ -26,8 +26,9 @@ type fakeMeta struct {
 	ensured int
 	shards  uint32
 	hold    chan struct{} // if set, EnsureSchema waits for it
-	entered chan struct{} // if set, told of every EnsureSchema
-	// stale are tables as the local view has them, nil: not at all, until Fresh has waited.
+	entered chan struct{} // if set, receives a value at every EnsureSchema
+	// stale has the tables of the local view until Fresh has waited. A nil value means that the view lacks the
+	// table.
 	stale map[string]*schema.Table
 	cut   bool // Fresh waits until its deadline
 	fresh int
@@ -83,7 +84,7 @@ func (m *fakeMeta) Changed() <-chan struct{} {
 
 func (m *fakeMeta) Propose(_ context.Context, cmd *metapb.Command) (*metapb.Result, error) {
 	if cmd.GetEnsureSchema() == nil {
-		return nil, errs.New(errs.ShardNotReady, "the metadata group has no leader") // a writer needs it for schemas only
+		return nil, errs.New(errs.ShardNotReady, "the metadata group has no leader") // because a writer needs schemas only
 	}
 	if m.entered != nil {
 		m.entered <- struct{}{}
@@ -152,7 +153,7 @@ func (m *fakeMeta) announce() {
 	m.changed = make(chan struct{})
 }
 
-// put sets a table as another node would.
+// put stores a table, as if another node had changed it.
 func (m *fakeMeta) put(t *schema.Table) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -160,21 +161,21 @@ func (m *fakeMeta) put(t *schema.Table) {
 	m.announce()
 }
 
-// sent is one batch that a shard was given.
+// sent is one batch that a shard received.
 type sent struct {
 	shard uint32
 	batch *column.Batch
-	flags byte // of its header, proto/column/FORMAT.md
+	flags byte // from the header, proto/column/FORMAT.md
 }
 
-// fakeShards stores batches, or refuses them as told.
+// fakeShards stores batches, or refuses them if refuse returns an error.
 type fakeShards struct {
 	mu    sync.Mutex
 	calls int
 	got   []sent
-	// refuse is asked before every call.
+	// refuse is called before every call. Its error is the answer to the call.
 	refuse func(call int, shard uint32, heads []column.Header) error
-	// keys are those of batches appended, by shard; sealed is what shards were told.
+	// keys has the ids of appended batches by shard. sealed has the definitions that shards received.
 	keys    map[uint32]map[batchID]bool
 	sealed  []string
 	checks  int
@@ -288,7 +289,7 @@ func newWriter(t testing.TB, m *fakeMeta, s *fakeShards, change ...func(*Config)
 
 var timeIndex = schema.Column{Name: "ts", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true}
 
-// rows makes n rows of a table with a time index and the given fields.
+// rows returns n rows of a table with a time index and the given fields.
 func rows(table string, n int, fields ...schema.Column) *pipeline.TableRows {
 	b := &column.Builder{}
 	ts := b.Add(timeIndex)

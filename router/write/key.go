@@ -202,7 +202,7 @@ func (e *epochs) earlier(t *schema.Table, now time.Time) []uint32 {
 	return out
 }
 
-// sealed remembers which shards know that other shards take a table's writes. Shards do not forget this.
+// sealed remembers which shards know that other shards now take a table's writes. Shards do not forget this.
 type sealed struct {
 	mu   sync.Mutex
 	done map[seal]struct{}
@@ -263,7 +263,7 @@ func (w *Writer) markStored(ctx context.Context, req *request) error {
 		group.Go(func() error {
 			has, err := w.storedOn(ctx, shard, jobs)
 			if err != nil {
-				return errs.Wrap(errs.ShardUnreachable, err, "shard %d took the writes before: is the request stored already?",
+				return errs.Wrap(errs.ShardUnreachable, err, "ask former shard %d whether it has stored the request",
 					shard)
 			}
 			mu.Lock()

@@ -16,8 +16,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// TestKeyIdentity: the identity depends on every part of what it is made of, and on
-// nothing else; its session says that it is one.
+// TestKeyIdentity: the id depends on every part of the key and on nothing else, and its session has the bit of
+// keys.
 func TestKeyIdentity(t *testing.T) {
 	base := Key{Text: "k", User: "u"}.id(5, 0, 0, 10, 0)
 	if base.session&column.KeyedBit == 0 || base != (Key{Text: "k", User: "u"}).id(5, 0, 0, 10, 0) {
@@ -39,8 +39,8 @@ func TestKeyIdentity(t *testing.T) {
 	}
 }
 
-// TestKeyIdentityWithBody: the session depends on all but the body and the rows' end, so that
-// another body is known to be one, and the body is in the sequence number.
+// TestKeyIdentityWithBody: the session does not depend on the body or the end of the row range, so that a shard
+// can detect another body. The sequence number contains the body's hash.
 func TestKeyIdentityWithBody(t *testing.T) {
 	k := Key{Text: "k", User: "u", Body: 1 << 40}
 	other := Key{Text: "k", User: "u", Body: 2 << 40}
@@ -63,7 +63,7 @@ func TestKeyIdentityWithBody(t *testing.T) {
 	}
 }
 
-// TestKeyIdentityByUser: the session tells the user, and is the same for nobody else.
+// TestKeyIdentityByUser: all sessions of a user contain the same hash, and sessions of other users do not.
 func TestKeyIdentityByUser(t *testing.T) {
 	id := func(k Key) batchID { return k.id(5, 0, 0, 10, 0) }
 	a := id(Key{Text: "k", User: "u", Body: 1 << 40, byUser: true})
@@ -93,9 +93,9 @@ func TestKeyIdentityByUser(t *testing.T) {
 	}
 }
 
-// TestKeyIdentityWithParams: from the version on that brought them, the parameters are part of what is stored as
-// the body, and the key's session says nothing of either. Before, nothing changes: routers of both versions work
-// beside each other.
+// TestKeyIdentityWithParams: from the cluster version that added them, the parameters are part of the hash in the
+// sequence number, and the session does not depend on them. With an older cluster version the id is unchanged,
+// because routers of both versions work at the same time.
 func TestKeyIdentityWithParams(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	send := func(version uint32, body, params uint64) batchID {
@@ -109,7 +109,7 @@ func TestKeyIdentityWithParams(t *testing.T) {
 		b := s.got[0].batch
 		return batchID{b.Session, b.Seq}
 	}
-	fresh := func() { s = &fakeShards{} } // the fake would take a repetition for one
+	fresh := func() { s = &fakeShards{} } // otherwise the fake would treat a request as a repetition
 	const now, before = metapb.ProtocolKeyParams, metapb.ProtocolKeyParams - 1
 	first := send(now, 1, 1)
 	for _, c := range []struct {
@@ -129,7 +129,7 @@ func TestKeyIdentityWithParams(t *testing.T) {
 		t.Errorf("before the upgrade, with other parameters: %x and %x", old, other)
 	}
 	if old.session == first.session {
-		t.Error("a request that is sent again across the upgrade is taken for one with other parameters")
+		t.Error("a request that is sent again after the upgrade is refused for its parameters")
 	}
 	if want := (Key{Text: "k", User: "u", Body: 1 << 40, byUser: true}).id(m.tables["public.a"].Origin(), 0, 0, 1,
 		0); old != want {
@@ -137,9 +137,9 @@ func TestKeyIdentityWithParams(t *testing.T) {
 	}
 }
 
-// TestEarlierByOtherClocks: former shards of a table are asked for half an hour after a writer has seen that the
-// table left them, whatever the clock of the node that moved the table said. After that, or if the move was long ago,
-// they are not asked.
+// TestEarlierByOtherClocks: a writer asks a table's former shards for half an hour after it has seen the move,
+// even if the clock of the node that moved the table is wrong. It does not ask them later, or if the move was
+// long ago.
 func TestEarlierByOtherClocks(t *testing.T) {
 	now := time.Now()
 	at := func(skew time.Duration) *schema.Table {
@@ -165,12 +165,12 @@ func TestEarlierByOtherClocks(t *testing.T) {
 		e.known(tableEpoch{5, i}, now)
 	}
 	if len(e.since) > maxEpochs {
-		t.Errorf("%d epochs are remembered", len(e.since))
+		t.Errorf("the writer remembers %d epochs", len(e.since))
 	}
 }
 
-// TestAnswersAreHonest: an answer begins with it if rows may have been stored, and says when to
-// try again if only time ran out.
+// TestAnswersAreHonest: an error begins with "the outcome is unknown" if rows may have been stored, and says when
+// to retry if only the time ran out.
 func TestAnswersAreHonest(t *testing.T) {
 	for _, c := range []struct {
 		err     *errs.Error
@@ -197,8 +197,8 @@ func TestAnswersAreHonest(t *testing.T) {
 	}
 }
 
-// TestKeyedRequestIsStoredOnce: by another writer as well, and however much of it was
-// stored before.
+// TestKeyedRequestIsStoredOnce: another writer may send the repetition, and any part of the request may be stored
+// already.
 func TestKeyedRequestIsStoredOnce(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	m.shards = 3
@@ -247,8 +247,8 @@ func spread(m *fakeMeta, s *fakeShards, t *testing.T, placement ...schema.Placem
 	s.got = nil
 }
 
-// TestKeyedRequestAcrossAMove: the new shard does not store again what the former shard has. First, the former shard
-// learns that it takes no more writes.
+// TestKeyedRequestAcrossAMove: the new shard does not store rows again that the former shard has. Before that,
+// the former shard learns that it takes no more writes.
 func TestKeyedRequestAcrossAMove(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	spread(m, s, t, schema.Placement{Epoch: 1, ShardID: 1})
@@ -294,7 +294,7 @@ func TestKeyedRequestAcrossAMove(t *testing.T) {
 	}
 }
 
-// TestKeysWaitForTheUpgrade: shards of older versions would mistake keys for sessions.
+// TestKeysWaitForTheUpgrade: shards of older versions would treat keys as sessions.
 func TestKeysWaitForTheUpgrade(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	version := uint32(1)
@@ -310,7 +310,7 @@ func TestKeysWaitForTheUpgrade(t *testing.T) {
 	}
 }
 
-// TestPackingWaitsForTheUpgrade: nodes of older versions would stop at such an entry.
+// TestPackingWaitsForTheUpgrade: nodes of older versions would stop at a packed entry.
 func TestPackingWaitsForTheUpgrade(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	version := uint32(metapb.ProtocolPacking - 1)
@@ -348,8 +348,8 @@ func TestKeyedChoosesTheShardByItsKey(t *testing.T) {
 	}
 }
 
-// TestPartitionsStick: small requests go the same way until there are many, then to the
-// shard with the least on its way; one that is ailing is left alone.
+// TestPartitionsStick: small requests go to one shard until they add up to stickyBytes, then to the shard to
+// which the fewest bytes are being sent. A shard without a leader is avoided.
 func TestPartitionsStick(t *testing.T) {
 	s := &fakeShards{loads: map[uint32]int64{1: 10, 2: 5, 3: 20}, ailing: map[uint32]bool{}, pressed: map[uint32]bool{}}
 	table := &schema.Table{ID: 9, Placement: []schema.Placement{{Epoch: 1, ShardID: 1, More: []uint32{2, 3}}}}
@@ -371,7 +371,7 @@ func TestPartitionsStick(t *testing.T) {
 	}
 }
 
-// TestAnotherShardTakesWhatOneCannot: as long as it is certain that it did not.
+// TestAnotherShardTakesWhatOneCannot: a batch goes to another shard only if the first certainly did not store it.
 func TestAnotherShardTakesWhatOneCannot(t *testing.T) {
 	for _, tt := range []struct {
 		reason errs.Reason

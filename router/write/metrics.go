@@ -54,7 +54,8 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	m.types = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "cordwood_write_type_conflicts_total",
 		Help: "Values whose type differed from the type of their column, by kind: columns of integers that " +
-			"became Float64 (widened), values that were put aside as text (aside), values that were converted " +
+			"became Float64 (widened), values that were stored as text in " +
+			"another column (aside), values that were converted " +
 			"(cast). Refused values count as skipped records or failed requests.",
 	}, []string{"kind"})
 	m.ensure = prometheus.NewHistogram(prometheus.HistogramOpts{

@@ -11,12 +11,12 @@ import (
 	"cordwood/router/pipeline"
 )
 
-// hosts makes rows of a table with a tag, one of each host.
+// hosts returns rows of a table with a tag, one for each of n hosts.
 func hosts(n int) *pipeline.Output {
 	return output(rows("a", 2*n, schema.Column{Name: "host", Type: schema.String, Semantic: schema.Tag}))
 }
 
-// merging places table a, which merges rows, on shards.
+// merging places table a, which merges rows, on the shards.
 func merging(t *testing.T, m *fakeMeta, s *fakeShards, placement ...schema.Placement) *schema.Table {
 	t.Helper()
 	if _, err := newWriter(t, m, s).Write(t.Context(), hosts(1)); err != nil {
@@ -30,7 +30,7 @@ func merging(t *testing.T, m *fakeMeta, s *fakeShards, placement ...schema.Place
 	return &moved
 }
 
-// placed says in which shard and table each host is, and how often.
+// placed returns the shards and tables that contain each host, once for each row.
 func placed(s *fakeShards, t *schema.Table) map[string][]string {
 	out := map[string][]string{}
 	for _, g := range s.got {
@@ -42,8 +42,8 @@ func placed(s *fakeShards, t *schema.Table) map[string][]string {
 	return out
 }
 
-// TestDividesByKey: rows of one key of a table that merges them go to one shard, whoever
-// sends them and whenever, and each row once.
+// TestDividesByKey: in a table that merges rows, all rows with the same key go to the same shard, whichever
+// writer sends them, and each row is sent once.
 func TestDividesByKey(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	table := merging(t, m, s, schema.Placement{Epoch: 1, ShardID: 1, More: []uint32{2, 3}})
@@ -67,9 +67,8 @@ func TestDividesByKey(t *testing.T) {
 	}
 }
 
-// TestDividesAnew: the table gets fewer shards while a request is under way, of which one
-// shard has taken its part.
-func TestDividesAnew(t *testing.T) {
+// TestDividesAgain: the table gets fewer shards during a request, after one shard has stored its part.
+func TestDividesAgain(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	table := merging(t, m, s, schema.Placement{Epoch: 1, ShardID: 1, More: []uint32{2, 3}})
 	next := *table
@@ -83,7 +82,7 @@ func TestDividesAnew(t *testing.T) {
 		case 1:
 			close(taken)
 		case 2, 3:
-			s.mu.Unlock() // the calls run beside each other
+			s.mu.Unlock() // the calls run concurrently
 			<-taken
 			s.mu.Lock()
 			m.put(&next)
@@ -107,8 +106,8 @@ func TestDividesAnew(t *testing.T) {
 	}
 }
 
-// TestRestoring: a table that a restore is filling takes no rows, whether it was known before or made
-// meanwhile; once it is complete it does.
+// TestRestoring: a table that a restore is filling takes no rows until the restore is complete, whether or not
+// the writer knew the table before.
 func TestRestoring(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	table := merging(t, m, s, schema.Placement{Epoch: 1, ShardID: 1})
@@ -135,8 +134,8 @@ func TestRestoring(t *testing.T) {
 	}
 }
 
-// TestWaitsWhileClosed: while the rows of a table are handed over nothing is sent, and
-// then everything goes to where they are.
+// TestWaitsWhileClosed: while the rows of a table are handed over, nothing is sent. Afterwards everything goes to
+// the new shard.
 func TestWaitsWhileClosed(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	table := merging(t, m, s, schema.Placement{Epoch: 1, ShardID: 1}, schema.Placement{Epoch: 2, ShardID: 1, Closed: true})

@@ -10,8 +10,8 @@ import (
 	"cordwood/router/pipeline"
 )
 
-// inParts returns what a pipeline makes of many rows: two parts that are encoded, with 100 rows
-// each, and 50 rows that are not. The column late has values in the last ones only.
+// inParts returns the output of a pipeline for many rows: two encoded parts with 100 rows each, and 50 rows that
+// are not encoded. Only the last rows have values in the column late.
 func inParts(table string) *pipeline.TableRows {
 	b := &column.Builder{}
 	tr := &pipeline.TableRows{Database: "public", Table: table, Rows: b}
@@ -31,8 +31,8 @@ func inParts(table string) *pipeline.TableRows {
 	return tr
 }
 
-// Rows that are encoded before their table exists are stored as others are: once, in order,
-// with a key or without.
+// Rows that are encoded before their table exists are stored like other rows: once, in order, with or without a
+// key.
 func TestWriteParts(t *testing.T) {
 	for _, version := range []uint32{metapb.ProtocolPacking, metapb.ProtocolPacking - 1} {
 		m, s := newFakeMeta(), &fakeShards{}
@@ -57,7 +57,7 @@ func TestWriteParts(t *testing.T) {
 				at++
 			}
 		}
-		// Columns that have ids when they are encoded, and the same ones still.
+		// The columns have their ids when they are encoded, and these are still valid.
 		b := &column.Builder{}
 		ts := b.Add(*table.Column("ts"))
 		for i := range 10 {
@@ -73,7 +73,7 @@ func TestWriteParts(t *testing.T) {
 	}
 }
 
-// A column that must not be null is missed in rows that are encoded, too.
+// A missing value in a column that must not be null is detected in encoded rows too.
 func TestPartsNotNull(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	table := &schema.Table{ID: 7, Version: 1, Database: "public", Name: "a", Columns: []schema.Column{
@@ -88,7 +88,7 @@ func TestPartsNotNull(t *testing.T) {
 	}
 }
 
-// Rows of a table that is spread by its key are cut by partitions, encoded or not.
+// Rows of a table that is divided by its key are divided by partition, whether or not they are encoded.
 func TestPartsAreDivided(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	table := merging(t, m, s, schema.Placement{Epoch: 1, ShardID: 1, More: []uint32{2, 3}})

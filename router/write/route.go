@@ -43,7 +43,7 @@ func (p *partitions) pick(t *schema.Table, bytes int, avoid []uint32, shards Sha
 		s = &sticky{}
 		p.tables[t.ID] = s
 	}
-	if s.epoch != place.Epoch || s.left <= 0 || slices.Contains(avoid, s.shard) || !fit(shards, s.shard) {
+	if s.epoch != place.Epoch || s.left <= 0 || slices.Contains(avoid, s.shard) || !canWrite(shards, s.shard) {
 		*s = sticky{epoch: place.Epoch, shard: least(place.Shards(), avoid, shards), left: stickyBytes}
 	}
 	s.left -= bytes
@@ -56,7 +56,7 @@ func least(list, avoid []uint32, shards Shards) uint32 {
 		switch {
 		case slices.Contains(avoid, id):
 			return 2
-		case !fit(shards, id):
+		case !canWrite(shards, id):
 			return 1
 		}
 		return 0
@@ -72,8 +72,8 @@ func least(list, avoid []uint32, shards Shards) uint32 {
 	return best
 }
 
-// fit reports whether a shard can take writes, as far as this node knows.
-func fit(shards Shards, id uint32) bool {
+// canWrite reports whether a shard can take writes, as far as this node knows.
+func canWrite(shards Shards, id uint32) bool {
 	if shards.Ailing(id) {
 		return false
 	}

@@ -11,8 +11,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// TestEqualDemandsShareACommand: a table that appears in many requests at once costs one command,
-// and other tables one each.
+// TestEqualDemandsShareACommand: a table that appears in many concurrent requests costs one command, and each
+// other table costs one too.
 func TestEqualDemandsShareACommand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, s := newFakeMeta(), &fakeShards{}
@@ -42,8 +42,8 @@ func TestEqualDemandsShareACommand(t *testing.T) {
 	})
 }
 
-// TestCommandOutlivesItsFirstRequest: the request that began the command gives up, and the others
-// that wait for it do not.
+// TestCommandOutlivesItsFirstRequest: the request that started the command is cancelled, and the others that wait
+// for the command succeed.
 func TestCommandOutlivesItsFirstRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, s := newFakeMeta(), &fakeShards{}
@@ -71,8 +71,7 @@ func TestCommandOutlivesItsFirstRequest(t *testing.T) {
 	})
 }
 
-// TestOnlyTheGuiltyFail: a demand that is refused does not take those with it that came
-// at the same time.
+// TestOnlyTheGuiltyFail: a refused demand does not affect demands that arrived at the same time.
 func TestOnlyTheGuiltyFail(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	w := newWriter(t, m, s)
@@ -93,7 +92,7 @@ func TestOnlyTheGuiltyFail(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreRemembered until the metadata changes.
+// TestRefusalsAreRemembered: a refusal is remembered until the metadata changes.
 func TestRefusalsAreRemembered(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	w := newWriter(t, m, s)

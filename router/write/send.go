@@ -116,7 +116,7 @@ func (w *Writer) sendShard(ctx context.Context, sessionID uint64, shard uint32, 
 			for _, j := range jobs[:n] {
 				j.err = err
 			}
-			if !turnedDown(err) {
+			if !refusedBatches(err) {
 				for _, j := range jobs[n:] {
 					j.err = err
 				}
@@ -250,7 +250,7 @@ func (w *Writer) definitions(ids []uint64, n int, at func(i int) piece) []*schem
 	return out
 }
 
-// buffer is memory for encoded batches. The shard client does not keep it after a call.
+// buffer holds encoded batches. The shard client does not keep it after a call.
 type buffer struct{ b []byte }
 
 // maxKeptBuffer bounds the buffers that are kept for the next call.

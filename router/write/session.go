@@ -17,13 +17,14 @@ const seqWindow = 1024
 // maxCallBatches bounds the batches in one call, so that several calls fit into the window.
 const maxCallBatches = 128
 
-// ownBit is set in the session ids that writers draw, and column.KeyedBit is not. Ids from the metadata group count
-// from 1 and have neither bit.
+// ownBit is set in the session ids that writers choose, and column.KeyedBit is not. Ids from the metadata group
+// count from 1 and have neither bit.
 const ownBit = 1 << 62
 
-// drawSession returns a random id. A shard remembers at most 1,024 sessions, for half an hour, so a collision among
-// 2^62 ids is negligible. No node has to assign ids, and no id is reused if the metadata loses its newest commands.
-func drawSession() uint64 {
+// newSessionID returns a random id. A shard remembers at most 1,024 sessions, for half an hour, so a collision
+// among 2^62 ids is negligible. No node has to assign ids, and no id is reused if the metadata loses its newest
+// commands.
+func newSessionID() uint64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // never fails: it ends the program instead
 	return binary.LittleEndian.Uint64(b[:])&(ownBit-1) | ownBit

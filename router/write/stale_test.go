@@ -11,9 +11,8 @@ import (
 	"cordwood/router/pipeline"
 )
 
-// TestTableOfAnotherRouter: what a table that was made or changed through another router says
-// of rows decides only after the local view has that table, so that another run of the
-// pipeline sees it.
+// TestTableOfAnotherRouter: if another router created or changed a table, it is checked against the rows only
+// after the local view has it, so that another run of the pipeline sees it.
 func TestTableOfAnotherRouter(t *testing.T) {
 	ts := schema.Column{ID: 1, Name: "ts", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true}
 	table := func(version uint32, columns ...schema.Column) *schema.Table {
@@ -25,8 +24,8 @@ func TestTableOfAnotherRouter(t *testing.T) {
 	before := table(1)
 	tests := []struct {
 		name string
-		now  schema.Column // of the table, beside the time index
-		seen *schema.Table // by the view, and the pipeline
+		now  schema.Column // the column's type in the current table
+		seen *schema.Table // the table in the local view and in the pipeline
 		rows *pipeline.TableRows
 		text string
 	}{
@@ -91,7 +90,7 @@ func TestTableOfAnotherRouter(t *testing.T) {
 		})
 	}
 
-	t.Run("the view does not come", func(t *testing.T) {
+	t.Run("the view did not update", func(t *testing.T) {
 		m, s := newFakeMeta(), &fakeShards{}
 		m.put(table(2, schema.Column{ID: 2, Name: "n", Type: schema.Int64, Semantic: schema.Field}))
 		m.stale, m.cut = map[string]*schema.Table{"public.a": nil}, true

@@ -16,7 +16,7 @@ import (
 	"cordwood/router/pipeline"
 )
 
-// tableOf is table a with one field, n.
+// tableOf returns table a with one field, n.
 func tableOf(n schema.Column, options ...string) *schema.Table {
 	n.ID, n.Name, n.Semantic = 2, "n", max(n.Semantic, schema.Field)
 	t := &schema.Table{
@@ -31,8 +31,8 @@ func tableOf(n schema.Column, options ...string) *schema.Table {
 	return t.Index()
 }
 
-// numbers are rows of table a with the integers of n, and then, if there are any, the fractions. If the pipeline
-// saw a table, they have its columns.
+// numbers returns rows of table a with the integers in column n, followed by the fractions, if there are any. If
+// the pipeline saw a table, the rows have its columns.
 func numbers(seen *schema.Table, integers []int64, fractions ...float64) *pipeline.TableRows {
 	b := &column.Builder{}
 	ts := schema.Column{Name: "ts", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp, NotNull: true}
@@ -61,8 +61,8 @@ func numbers(seen *schema.Table, integers []int64, fractions ...float64) *pipeli
 
 const wideInteger = 1<<53 + 1
 
-// TestWidening holds what a write asks of a table whose column has another type, or the mark that it may
-// become Float64, and what shards are sent then.
+// TestWidening checks which changes a write requests, and which column it sends to shards, if the table's column
+// has another type or may become Float64.
 func TestWidening(t *testing.T) {
 	marked := schema.Column{Type: schema.Int64, WithinDouble: true}
 	for _, tt := range []struct {
@@ -200,8 +200,8 @@ func columnText(v *column.View) string {
 	return text
 }
 
-// TestWideningOfANewTable brings integers, encoded already, and fractions to a table that the request makes,
-// with options of their own.
+// TestWideningOfANewTable writes encoded integers and fractions to a table that the request creates, with
+// different options.
 func TestWideningOfANewTable(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	integers, fractions := numbers(nil, []int64{1, 2}), numbers(nil, nil, 0.5)
@@ -223,7 +223,7 @@ func TestWideningOfANewTable(t *testing.T) {
 	}
 }
 
-// TestAdaptedValues tells clients of values that were put aside or converted, and counts them.
+// TestAdaptedValues: values that were stored as text or converted cause warnings and are counted.
 func TestAdaptedValues(t *testing.T) {
 	tr := numbers(nil, []int64{1})
 	tr.Asides, tr.Cast = []pipeline.Aside{{Column: "n", Count: 3, First: "x"}}, 2

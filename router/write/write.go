@@ -105,7 +105,7 @@ func (c Config) withDefaults() Config {
 	c.RefreshWait = cmp.Or(c.RefreshWait, 2*time.Second)
 	c.ClosedWait = cmp.Or(c.ClosedWait, 8*time.Second)
 	if c.Session == 0 {
-		c.Session = drawSession()
+		c.Session = newSessionID()
 	}
 	if c.ClusterVersion == nil {
 		c.ClusterVersion = func() uint32 { return math.MaxUint32 }

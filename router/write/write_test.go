@@ -45,13 +45,13 @@ func TestWriteCreatesWidensAndThenCostsNothing(t *testing.T) {
 		t.Fatalf("header %+v for table %+v", last.Header, a)
 	}
 	if v := last.Column(a.Column("m").ID); v == nil || string(v.Bytes(0)) != "value 0" {
-		t.Fatal("the column does not bear its table's id")
+		t.Fatal("the column does not have the id from its table")
 	}
 	seen := map[uint64]bool{}
 	for _, g := range s.got {
 		if g.batch.Session != s.got[0].batch.Session || g.batch.Session&(column.KeyedBit|ownBit) != ownBit ||
 			seen[g.batch.Seq] {
-			t.Fatalf("batch id %d/%d is given twice", g.batch.Session, g.batch.Seq)
+			t.Fatalf("batch id %d/%d is used twice", g.batch.Session, g.batch.Seq)
 		}
 		seen[g.batch.Seq] = true
 	}
@@ -97,7 +97,7 @@ func TestCutFollowsTheSizesOfRows(t *testing.T) {
 	for i := range 1000 {
 		ts.SetInt(i, int64(i))
 		if i < 10 {
-			text.SetString(i, strings.Repeat("x", 600)) // all the weight is in front
+			text.SetString(i, strings.Repeat("x", 600)) // all large values come first
 		}
 		b.EndRow()
 	}
@@ -157,9 +157,9 @@ func TestGroupsByOptions(t *testing.T) {
 		t.Fatal(diff)
 	}
 	if s.rows() != 12 {
-		t.Fatalf("%d rows were sent: those of ttl instant must not be", s.rows())
+		t.Fatalf("%d rows were sent, want none for ttl instant", s.rows())
 	}
-	// The table is there now: other options are not applied, and the answer says so.
+	// The table exists now: other options are not applied, and a warning says so.
 	res, err = w.Write(t.Context(), output(with(rows("a", 1), map[string]string{"ttl": "7days", "append_mode": "true"})))
 	if err != nil || len(res.Warnings) != 1 ||
 		!strings.Contains(res.Warnings[0], "ttl=7days was not applied, it is 1day") {
@@ -170,13 +170,14 @@ func TestGroupsByOptions(t *testing.T) {
 	}
 }
 
-// TestTellsOfMergingWithoutAKey says that a table that the write makes keeps one row of each time.
-func TestTellsOfMergingWithoutAKey(t *testing.T) {
+// TestWarnsOfMergingWithoutAKey: a write that creates a table without a key warns that the table keeps one row
+// for each time.
+func TestWarnsOfMergingWithoutAKey(t *testing.T) {
 	w := newWriter(t, newFakeMeta(), &fakeShards{})
 	for _, c := range []struct{ table, mode, want string }{
 		{"a", "false", "table public.a has no primary key and append_mode is false: of rows with the same time only the " +
 			"last is shown"},
-		{"a", "false", ""}, // it was told when the table was made
+		{"a", "false", ""}, // the warning came when the table was created
 		{"b", "true", ""},
 	} {
 		tr := rows(c.table, 2)
@@ -214,7 +215,7 @@ func TestFollowsAMovedTable(t *testing.T) {
 			}
 			last := s.got[len(s.got)-1]
 			if last.shard != 3 || last.batch.Epoch != 2 || last.batch.TableID != 77 || last.batch.Column(50) == nil {
-				t.Fatalf("the batch was not made anew: shard %d %+v", last.shard, last.batch.Header)
+				t.Fatalf("the batch was not encoded again: shard %d %+v", last.shard, last.batch.Header)
 			}
 		})
 	}
@@ -235,7 +236,7 @@ func TestPartialFailure(t *testing.T) {
 	m, s := newFakeMeta(), &fakeShards{}
 	m.shards = 2
 	w := newWriter(t, m, s)
-	down := errs.New(errs.ShardUnreachable, "shard 1 is away")
+	down := errs.New(errs.ShardUnreachable, "shard 1 is down")
 	s.refuse = func(_ int, shard uint32, _ []column.Header) error {
 		if shard == 1 {
 			return down
@@ -250,7 +251,7 @@ func TestPartialFailure(t *testing.T) {
 	if e := errs.From(err); e.Status() != 503 || e.RetryAfter == 0 || errors.Is(err, ErrSchemaChanged) {
 		t.Fatal(err)
 	}
-	// Nothing stored is the shard's own error.
+	// If nothing was stored, the error is the shard's own.
 	s.refuse = func(int, uint32, []column.Header) error { return down }
 	if _, err = w.Write(t.Context(), output(rows("a", 3), rows("b", 2))); errors.As(err, &partial) ||
 		errs.CodeOf(err) != errs.ShardUnreachable {
@@ -258,7 +259,7 @@ func TestPartialFailure(t *testing.T) {
 	}
 }
 
-// TestSessionsDiffer: writers have no id in common, though nobody gave them out.
+// TestSessionsDiffer: writers have different session ids, although nothing assigns them.
 func TestSessionsDiffer(t *testing.T) {
 	seen := map[uint64]bool{}
 	for range 1000 {
@@ -292,7 +293,7 @@ func TestSequenceKeepsItsWindow(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 	defer cancel()
 	if _, _, err := q.take(ctx, 1); errs.CodeOf(err) != errs.DeadlineExceeded {
-		t.Fatalf("a number beyond the window was given out: %v", err)
+		t.Fatalf("take returned a number beyond the window: %v", err)
 	}
 	got := make(chan uint64)
 	go func() {

@@ -20,10 +20,10 @@ const (
 	MechanismPlus = "SCRAM-SHA-256-PLUS"
 )
 
-// ErrWrong says that the client does not know the password.
+// ErrWrong means that the client does not know the password.
 var ErrWrong = errors.New("scram: the password is wrong")
 
-// MalformedError is a message that the exchange cannot be.
+// MalformedError is the reason why a message is malformed.
 type MalformedError string
 
 func (e MalformedError) Error() string { return "malformed SCRAM message: " + string(e) }
@@ -37,7 +37,7 @@ const (
 // Exchange is the server's side of one sign-in.
 type Exchange struct {
 	keys    Keys
-	binding []byte // of the TLS connection; nil: there is none
+	binding []byte // of the TLS connection; nil: no TLS
 	nonce   string // of the server
 
 	header      string // gs2-header of the client
@@ -47,15 +47,15 @@ type Exchange struct {
 	bound       bool
 }
 
-// NewExchange returns the exchange with a client that has to know the password of the keys. binding is what Binding
-// returns for the connection; nil: the connection has no TLS.
+// NewExchange returns the exchange with a client that must know the password of the keys. binding is the result
+// of Binding for the connection; it is nil if the connection has no TLS.
 func NewExchange(keys Keys, binding []byte) *Exchange {
 	nonce := make([]byte, nonceBytes)
 	_, _ = rand.Read(nonce) // never fails
 	return &Exchange{keys: keys, binding: binding, nonce: base64.StdEncoding.EncodeToString(nonce)}
 }
 
-// Mechanisms returns what the client may choose from.
+// Mechanisms returns the mechanisms that the client may choose from.
 func (e *Exchange) Mechanisms() []string {
 	if e.binding != nil {
 		return []string{MechanismPlus, Mechanism}
@@ -63,7 +63,7 @@ func (e *Exchange) Mechanisms() []string {
 	return []string{Mechanism}
 }
 
-// First takes the first message of the client, and returns the answer.
+// First processes the client's first message and returns the answer.
 func (e *Exchange) First(mechanism string, message []byte) ([]byte, error) {
 	switch {
 	case mechanism == MechanismPlus && e.binding != nil:
@@ -85,7 +85,7 @@ func (e *Exchange) First(mechanism string, message []byte) ([]byte, error) {
 	}
 	e.header, e.clientFirst = text[:len(text)-len(rest)], rest
 	name, rest, found := strings.Cut(rest, ",")
-	if !found || !strings.HasPrefix(name, "n=") { // the name is ignored: that of the start-up counts
+	if !found || !strings.HasPrefix(name, "n=") { // the name is ignored; the name in the start-up message is used
 		return nil, MalformedError("it has no user name")
 	}
 	nonce, _, _ := strings.Cut(rest, ",")
@@ -101,22 +101,22 @@ func (e *Exchange) First(mechanism string, message []byte) ([]byte, error) {
 
 func notPrintable(r rune) bool { return r < '!' || r > '~' }
 
-// checkFlag checks what the client says of channel binding.
+// checkFlag checks the client's flag for channel binding.
 func (e *Exchange) checkFlag(flag string) error {
 	switch {
 	case flag == "n" && !e.bound:
 	case flag == "y" && !e.bound && e.binding == nil:
 	case flag == "y" && !e.bound:
 		return MalformedError("the client supports channel binding and believes that the server does not: " +
-			"somebody in between has changed what was offered")
+			"the list of mechanisms was changed on its way to the client")
 	case flag == "p=tls-server-end-point" && e.bound:
 	default:
-		return MalformedError("the channel binding does not fit the mechanism")
+		return MalformedError("the channel binding does not match the mechanism")
 	}
 	return nil
 }
 
-// Final takes the last message of the client, and returns the answer, or ErrWrong.
+// Final processes the client's last message and returns the answer, or ErrWrong.
 func (e *Exchange) Final(message []byte) ([]byte, error) {
 	text := string(message)
 	at := strings.LastIndex(text, ",p=")
@@ -135,11 +135,11 @@ func (e *Exchange) Final(message []byte) ([]byte, error) {
 	given, found := strings.CutPrefix(binding, "c=")
 	data, err := base64.StdEncoding.DecodeString(given)
 	if !found || err != nil || !bytes.Equal(data, want) {
-		return nil, MalformedError("its channel binding is another one")
+		return nil, MalformedError("its channel binding differs from that of the connection")
 	}
 	nonce, _, _ := strings.Cut(rest, ",")
 	if nonce != "r="+e.whole {
-		return nil, MalformedError("its nonce is another one")
+		return nil, MalformedError("its nonce differs from the server's")
 	}
 	all := e.clientFirst + "," + e.serverFirst + "," + text[:at]
 	key := sign(e.keys.Stored, all)
@@ -153,7 +153,7 @@ func (e *Exchange) Final(message []byte) ([]byte, error) {
 	return []byte("v=" + base64.StdEncoding.EncodeToString(sign(e.keys.Server, all))), nil
 }
 
-// Binding returns tls-server-end-point (RFC 5929) of a server's certificate.
+// Binding returns the channel binding tls-server-end-point (RFC 5929) for a server's certificate.
 func Binding(cert *x509.Certificate) []byte {
 	var h hash.Hash
 	switch cert.SignatureAlgorithm {

@@ -1,5 +1,5 @@
-// Package scram makes, keeps and checks what SCRAM-SHA-256 stores of a password, and is the server's side of its
-// exchange (RFC 5802, RFC 7677), as PostgreSQL has both.
+// Package scram derives, parses and checks the keys that SCRAM-SHA-256 stores for a password, and implements the
+// server's side of the exchange (RFC 5802, RFC 7677), compatible with PostgreSQL.
 //
 // Keys are values and do not change. An Exchange belongs to one sign-in and one goroutine.
 package scram
@@ -20,32 +20,32 @@ import (
 )
 
 const (
-	// Iterations is how often PBKDF2 hashes a password for new keys. It takes about 2.4 ms.
+	// Iterations is the number of PBKDF2 iterations for new keys. They take about 2.4 ms.
 	Iterations = 15_000
-	// MaxIterations bounds what stored keys may ask for.
+	// MaxIterations is the largest number of iterations that Parse accepts.
 	MaxIterations = 1_000_000
 	// KeyBytes is the length of each key.
 	KeyBytes = sha256.Size
-	// prefix begins the text of keys.
+	// prefix starts the text of keys.
 	prefix    = "SCRAM-SHA-256$"
 	saltBytes = 16
 )
 
-// Keys are what is stored of a password: nobody can sign in with them alone.
+// Keys are stored in place of a password. Nobody can sign in with the keys alone.
 type Keys struct {
 	Iterations     int
 	Salt           []byte
 	Stored, Server []byte
 }
 
-// New returns the keys of a password under a new salt.
+// New returns the keys of a password with a new salt.
 func New(password string) (Keys, error) {
 	salt := make([]byte, saltBytes)
 	_, _ = rand.Read(salt) // never fails
 	return Derive(Prepare(password), salt, Iterations)
 }
 
-// Derive returns the keys of a password, which is taken as it is.
+// Derive returns the keys of a password, which is used unchanged.
 func Derive(password string, salt []byte, iterations int) (Keys, error) {
 	salted, err := pbkdf2.Key(sha256.New, password, salt, iterations, KeyBytes)
 	if err != nil {
@@ -54,13 +54,13 @@ func Derive(password string, salt []byte, iterations int) (Keys, error) {
 	return FromSalted(salted, salt, iterations), nil
 }
 
-// FromSalted returns the keys for what PBKDF2 made of a password.
+// FromSalted returns the keys for the result of PBKDF2.
 func FromSalted(salted, salt []byte, iterations int) Keys {
 	stored := sha256.Sum256(sign(salted, "Client Key"))
 	return Keys{Iterations: iterations, Salt: salt, Stored: stored[:], Server: sign(salted, "Server Key")}
 }
 
-// Prepare normalises a password by SASLprep. A password that SASLprep refuses is returned as it is.
+// Prepare normalises a password by SASLprep. If SASLprep refuses the password, Prepare returns it unchanged.
 func Prepare(password string) string {
 	if prepared, err := stringprep.SASLprep.Prepare(password); err == nil && prepared != "" {
 		return prepared
@@ -68,11 +68,11 @@ func Prepare(password string) string {
 	return password
 }
 
-// IsText reports whether s begins as the text of keys does.
+// IsText reports whether s starts like the text of keys.
 func IsText(s string) bool { return strings.HasPrefix(s, prefix) }
 
-// Parse reads the text of keys, which is PostgreSQL's: SCRAM-SHA-256$ITERATIONS:SALT$STORED:SERVER, in base64. Its
-// errors do not show the text.
+// Parse parses the text of keys in PostgreSQL's format: SCRAM-SHA-256$ITERATIONS:SALT$STORED:SERVER, in base64.
+// Its errors do not contain the text.
 func Parse(s string) (Keys, error) {
 	malformed := errors.New("scram: want SCRAM-SHA-256$ITERATIONS:SALT$STORED_KEY:SERVER_KEY, in base64")
 	rest, found := strings.CutPrefix(s, prefix)
@@ -101,7 +101,7 @@ func Parse(s string) (Keys, error) {
 	return k, k.check()
 }
 
-// check returns what is wrong with keys.
+// check returns an error if the keys are invalid.
 func (k Keys) check() error {
 	if len(k.Salt) == 0 || len(k.Stored) != KeyBytes || len(k.Server) != KeyBytes {
 		return fmt.Errorf("scram: there must be a salt, and two keys of %d bytes", KeyBytes)
@@ -115,7 +115,7 @@ func (k Keys) String() string {
 	return fmt.Sprintf("%s%d:%s$%s:%s", prefix, k.Iterations, encode(k.Salt), encode(k.Stored), encode(k.Server))
 }
 
-// Matches reports whether the keys are those of a password, as it is or normalised.
+// Matches reports whether the keys belong to the password, either unchanged or normalised.
 func (k Keys) Matches(password string) bool {
 	if k.equal(password) {
 		return true

@@ -33,7 +33,7 @@ func TestRFC7677(t *testing.T) {
 	}
 }
 
-// TestText writes and reads keys, and refuses texts that are none.
+// TestText prints and parses keys, and checks that invalid texts are refused.
 func TestText(t *testing.T) {
 	keys, err := New("secret")
 	if err != nil || keys.Iterations != Iterations {
@@ -54,29 +54,29 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestSaltedPassword takes what another program made by PBKDF2 as the salted password.
+// TestSaltedPassword uses a salted password that another program computed by PBKDF2.
 func TestSaltedPassword(t *testing.T) {
 	salted, err := pbkdf2.Key(sha256.New, "secret", []byte("salt"), 1000, KeyBytes)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !FromSalted(salted, []byte("salt"), 1000).Matches("secret") {
-		t.Error("the keys are those of another password")
+		t.Error("the keys do not match the password")
 	}
 }
 
-// TestPrepare normalises texts that look alike to one password.
+// TestPrepare: passwords that look alike have the same normal form.
 func TestPrepare(t *testing.T) {
 	keys, err := New("Ⅸ\u00ad")
 	if err != nil || !keys.Matches("IX") || !keys.Matches("Ⅸ") || keys.Matches("ix") {
 		t.Error("SASLprep is not applied", err)
 	}
 	if Prepare("\x07") != "\x07" {
-		t.Error("what SASLprep refuses is not used as it is")
+		t.Error("a password that SASLprep refuses was changed")
 	}
 }
 
-// TestChannelBinding binds, and notices that the offer was changed.
+// TestChannelBinding: the exchange is bound to the connection, and a changed list of mechanisms is detected.
 func TestChannelBinding(t *testing.T) {
 	keys, _ := New("secret")
 	binding := []byte("the certificate's hash")

@@ -40,8 +40,8 @@ type Config struct {
 	Option string
 	// UserFile is a file with users. Reload reads it again.
 	UserFile string
-	// Scram has keys made of passwords that are stored as they are, so that their users can sign in by
-	// Provider.Challenge. It takes 2.4 ms for each of them.
+	// Scram requests keys for passwords that are stored as plain text, so that their users can sign in by
+	// Provider.Challenge. Each costs 2.4 ms.
 	Scram bool
 	// Logger logs malformed lines and changes of the list; nil means slog's default.
 	Logger *slog.Logger
@@ -62,7 +62,7 @@ type Provider struct {
 	remembered *remembered
 	guesses    *guesses
 	slow       *slowChecks
-	// scram has keys made of plain passwords; unknown is the secret of the salts of users that there are not.
+	// scram requests keys for plain passwords. unknown is the secret for the salts of users that do not exist.
 	scram   bool
 	unknown [sha256.Size]byte
 
@@ -135,7 +135,7 @@ func (p *Provider) load() error {
 		p.log.Warn("user file: line ignored", "file", p.file, "line", b.line, "problem", b.problem)
 	}
 	if len(users.byName) == 0 {
-		return fmt.Errorf("auth: user file %s holds no user: write lines of the form user[:rw|ro|wo]=password", p.file)
+		return fmt.Errorf("auth: user file %s contains no user: write lines of the form user[:rw|ro|wo]=password", p.file)
 	}
 	p.publish(users)
 	return nil
@@ -183,7 +183,7 @@ func (p *Provider) Run(ctx context.Context) error {
 	}
 	return p.watch.run(ctx, func() {
 		if err := p.Reload(); err != nil {
-			p.log.Error("users not reloaded, the last good list stays", "file", p.file, "error", err)
+			p.log.Error("users not reloaded, the last good list stays in use", "file", p.file, "error", err)
 		}
 	})
 }

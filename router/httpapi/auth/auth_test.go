@@ -19,14 +19,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Well-formed stored passwords; of what does not matter.
+// Well-formed stored passwords. The passwords themselves do not matter.
 const (
 	bcryptSecret = "$2a$04$s4nTvRBW/2mOfZvoUTOKMO0qBAIAy9kRNiYF4P6zNKk.DfFcgzpi6"
 	pbkdf2Secret = "pbkdf2_sha256:1000:73616c74:c33f0ca0e63ec0c65c2b1bdc0d5eab9d5dfc7fdcc21d0d7f6c5b6ee9fe2dca9f"
 	mysqlSecret  = "mysql_native_password:14E65567ABDB5135D0CFD9A70B3032C179A49EE7"
 )
 
-// home is where clients of tests are.
+// home is the address of test clients.
 var home = netip.MustParseAddr("192.0.2.7")
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
@@ -40,7 +40,7 @@ func inline(t *testing.T, list string) *Provider {
 	return p
 }
 
-// sender returns who a user with a password is.
+// sender returns the sender for a user with a password.
 func sender(user string, right access.Right) *access.Sender {
 	return &access.Sender{User: user, Right: right, Proof: "password"}
 }
@@ -135,7 +135,7 @@ func TestAuthenticate(t *testing.T) {
 				return
 			}
 			if got != (access.Sender{}) {
-				t.Errorf("who is refused is %+v", got)
+				t.Errorf("the refused sender is %+v", got)
 			}
 			if e := errs.From(err); e.Code != tt.code || e.Status() != 401 || !strings.Contains(e.Msg, tt.text) ||
 				len(e.Msg) > 300 {
@@ -285,7 +285,7 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// logged sends each message that is logged.
+// logged sends each logged message to a channel.
 type logged struct {
 	slog.Handler
 	messages chan string
@@ -339,7 +339,7 @@ func TestWatch(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	await("users not reloaded, the last good list stays")
+	await("users not reloaded, the last good list stays in use in use")
 	if !accepts(p, "ann", "333") {
 		t.Error("the last good list is gone")
 	}

@@ -13,7 +13,7 @@ import (
 	"cordwood/router/access/scram"
 )
 
-// makeKeys sets the keys of SCRAM of all users that have none yet, on all processors.
+// makeKeys computes the SCRAM keys of all users without keys, on all processors.
 func (p *Provider) makeKeys(users *userList) {
 	var work []*user
 	for _, u := range users.byName {
@@ -43,20 +43,20 @@ func (p *Provider) makeKeys(users *userList) {
 
 // Challenge is the sign-in of a user by SCRAM, which does not show the password to the server.
 type Challenge struct {
-	// Keys are those that the client has to know the password of. A user that there is not has keys of nobody, so
-	// that names cannot be probed.
+	// Keys are the keys for the exchange. For a user that does not exist, they match no password, so that a
+	// client cannot find out which names exist.
 	Keys scram.Keys
-	// Password says that no keys follow from how the user's password is stored: it has to be checked by
-	// Provider.Check.
+	// Password means that the stored form of the user's password gives no keys, so the client must send the
+	// password and Provider.Check checks it.
 	Password bool
 
 	p    *Provider
-	user *user // nil: there is none, or none who can sign in
+	user *user // nil: the user does not exist or cannot sign in
 	name string
 	from netip.Addr
 }
 
-// Challenge begins a sign-in. The error is RateLimited after too many failures.
+// Challenge starts a sign-in. The error is RateLimited after too many failures.
 func (p *Provider) Challenge(name string, from netip.Addr) (*Challenge, error) {
 	if err := p.lockedError(name, from); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (p *Provider) Challenge(name string, from netip.Addr) (*Challenge, error) {
 	return c, nil
 }
 
-// nobody returns keys that no password has. They are the same for a name as long as the process runs.
+// nobody returns keys that match no password. They are the same for a name as long as the process runs.
 func (p *Provider) nobody(name string) scram.Keys {
 	sum := func(what string) []byte {
 		m := hmac.New(sha256.New, p.unknown[:])
@@ -87,8 +87,8 @@ func (p *Provider) nobody(name string) scram.Keys {
 	}
 }
 
-// Passed returns the sender, after the client has shown that it knows the password. ok is false for a user that
-// there is not.
+// Passed returns the sender after the client has proved that it knows the password. ok is false if the user does
+// not exist.
 func (c *Challenge) Passed() (s access.Sender, ok bool) {
 	if c.user == nil {
 		return s, false
@@ -107,7 +107,7 @@ func (p *Provider) countFailure(user string, from netip.Addr) {
 	}
 }
 
-// Cleartext returns the sender for a password that the client has sent as it is, with the errors of Check.
+// Cleartext returns the sender for a password that the client sent as plain text. It returns the errors of Check.
 func (c *Challenge) Cleartext(ctx context.Context, password string) (access.Sender, error) {
 	return c.p.Check(ctx, c.name, password, c.from)
 }

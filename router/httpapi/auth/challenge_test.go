@@ -16,7 +16,7 @@ import (
 	"cordwood/router/access/scram"
 )
 
-// TestChallenge finds the keys of every form in which a password may be stored.
+// TestChallenge signs in with each stored form of a password.
 func TestChallenge(t *testing.T) {
 	keys, err := scram.New("secret")
 	if err != nil {
@@ -64,17 +64,17 @@ func TestChallenge(t *testing.T) {
 		}
 	}
 	if got := p.users.Load().byName["plain"].text; got != "" {
-		t.Error("the password is kept")
+		t.Error("the password is still stored")
 	}
 }
 
-// deriveHex returns the form pbkdf2_sha256 of a password.
+// deriveHex returns a password in the form pbkdf2_sha256.
 func deriveHex(password string) (string, error) {
 	salted, err := pbkdf2.Key(sha256.New, password, []byte("salt"), 1000, keyBytes)
 	return "pbkdf2_sha256:1000:" + hex.EncodeToString([]byte("salt")) + ":" + hex.EncodeToString(salted), err
 }
 
-// TestChallengeWithoutScram makes no keys unless they are wanted.
+// TestChallengeWithoutScram: keys are not computed unless they are requested.
 func TestChallengeWithoutScram(t *testing.T) {
 	p := inline(t, "ann=secret")
 	c, err := p.Challenge("ann", home)
@@ -83,7 +83,7 @@ func TestChallengeWithoutScram(t *testing.T) {
 	}
 }
 
-// TestChallengesAreLocked counts failures of SCRAM with those of other doors.
+// TestChallengesAreLocked: failures of SCRAM count together with failures of other sign-ins.
 func TestChallengesAreLocked(t *testing.T) {
 	p, clock := timed(t, "ann=secret")
 	for range maxFailures {
@@ -98,7 +98,7 @@ func TestChallengesAreLocked(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if code(p, "ann", "secret", "192.0.2.7") != errs.RateLimited {
-		t.Error("another door lets the pair in")
+		t.Error("Basic authentication accepts the locked pair")
 	}
 	if _, err := p.Challenge("ann", netip.MustParseAddr("198.51.100.1")); err != nil {
 		t.Errorf("another address: %v", err)

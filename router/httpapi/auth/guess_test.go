@@ -12,7 +12,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// clock is a time that tests move.
+// clock is a time that a test can change.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -30,14 +30,14 @@ func (c *clock) move(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// timed returns a provider of the users in list, and its clock.
+// timed returns a provider for the users in list, and its clock.
 func timed(t *testing.T, list string) (*Provider, *clock) {
 	p, c := inline(t, list), &clock{at: time.Unix(1_700_000_000, 0)}
 	p.now, p.guesses.now, p.remembered.now = c.now, c.now, c.now
 	return p, c
 }
 
-// countingVerifier is a slow check that counts, and waits for hold if that is set.
+// countingVerifier is a slow check that counts its calls, and waits for hold if it is set.
 type countingVerifier struct {
 	mu   sync.Mutex
 	n    int
@@ -68,8 +68,7 @@ func code(p *Provider, user, password, from string) errs.Code {
 	return errs.CodeOf(err)
 }
 
-// TestSuccessesAreRemembered makes a slow check once for a right password, and each time
-// for a wrong one.
+// TestSuccessesAreRemembered: a slow check is made once for a right password, and each time for a wrong one.
 func TestSuccessesAreRemembered(t *testing.T) {
 	p, c := timed(t, "ann=x")
 	counting := &countingVerifier{}
@@ -87,7 +86,7 @@ func TestSuccessesAreRemembered(t *testing.T) {
 	if counting.n != 5 {
 		t.Errorf("%d computations after a pause", counting.n)
 	}
-	// In use all the time, but not for ever.
+	// Used all the time, but not remembered for ever.
 	for range int(rememberMost/rememberIdle) + 2 {
 		c.move(rememberIdle)
 		code(p, "ann", "secret", "192.0.2.7")
@@ -97,7 +96,7 @@ func TestSuccessesAreRemembered(t *testing.T) {
 	}
 }
 
-// TestRememberedAreBounded forgets what was used least lately.
+// TestRememberedAreBounded: the least recently used credentials are forgotten first.
 func TestRememberedAreBounded(t *testing.T) {
 	r := newRemembered(time.Now)
 	first, second := r.key("ann", 1, "0"), r.key("ann", 1, "1")
@@ -115,7 +114,7 @@ func TestRememberedAreBounded(t *testing.T) {
 	}
 }
 
-// TestGuessing locks one user for one address, and nobody else.
+// TestGuessing: one user is locked for one address, and nobody else.
 func TestGuessing(t *testing.T) {
 	for _, slow := range []bool{false, true} {
 		p, c := timed(t, "ann=secret,bob=secret")
@@ -147,7 +146,7 @@ func TestGuessing(t *testing.T) {
 				t.Errorf("slow %t: %s: %d", slow, what, got)
 			}
 		}
-		// Signed in elsewhere, so these credentials are known to be good, here too.
+		// The user signed in from another address, so these credentials are known to be right.
 		if got := code(p, "ann", "secret", "192.0.2.7"); got != 0 {
 			t.Errorf("slow %t: remembered credentials: %d", slow, got)
 		}
@@ -161,7 +160,7 @@ func TestGuessing(t *testing.T) {
 	}
 }
 
-// TestGuessingOfUnknownUsers locks names that nobody has, too: the answer does not tell.
+// TestGuessingOfUnknownUsers: names that do not exist are locked too, so the answer does not reveal which exist.
 func TestGuessingOfUnknownUsers(t *testing.T) {
 	p, _ := timed(t, "ann=secret")
 	for range maxFailures {
@@ -172,7 +171,7 @@ func TestGuessingOfUnknownUsers(t *testing.T) {
 	}
 }
 
-// TestGuessingByIPv6 counts all addresses of a network of 64 bits as one client.
+// TestGuessingByIPv6: all addresses of a 64-bit network count as one client.
 func TestGuessingByIPv6(t *testing.T) {
 	p, _ := timed(t, "ann=secret")
 	for i := range maxFailures {
@@ -186,8 +185,8 @@ func TestGuessingByIPv6(t *testing.T) {
 	}
 }
 
-// TestGuessesAreBounded counts no more than so many pairs, forgets the oldest first, and
-// all of them in time.
+// TestGuessesAreBounded: the number of counted pairs is limited, the oldest are forgotten first, and all are
+// forgotten after their time.
 func TestGuessesAreBounded(t *testing.T) {
 	p, c := timed(t, "ann=secret")
 	for range maxFailures {
@@ -212,7 +211,7 @@ func TestGuessesAreBounded(t *testing.T) {
 	}
 }
 
-// waitFor waits until q holds as many checks as wanted.
+// waitFor waits until q has the given numbers of waiting checks and suspects.
 func waitFor(t *testing.T, q *slowChecks, waiting, suspects int) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
@@ -228,7 +227,7 @@ func waitFor(t *testing.T, q *slowChecks, waiting, suspects int) {
 	}
 }
 
-// TestSlowChecks has checks wait for a place, suspects last, and not for ever.
+// TestSlowChecks: checks wait for a place, suspects last, and for a limited time.
 func TestSlowChecks(t *testing.T) {
 	q := newSlowChecks()
 	q.free, q.wait = 1, time.Hour
@@ -259,7 +258,7 @@ func TestSlowChecks(t *testing.T) {
 	wg.Wait()
 	for _, want := range []string{"first", "second", "suspect"} {
 		if got := <-order; got != want {
-			t.Errorf("%s came, want %s", got, want)
+			t.Errorf("%s got a place, want %s", got, want)
 		}
 	}
 	if q.free != 1 {
@@ -267,7 +266,7 @@ func TestSlowChecks(t *testing.T) {
 	}
 }
 
-// TestSlowChecksAreBounded refuses those for which there is no room: suspects first.
+// TestSlowChecksAreBounded: if the queue is full, checks are refused, suspects first.
 func TestSlowChecksAreBounded(t *testing.T) {
 	q := newSlowChecks()
 	q.free, q.wait = 0, time.Hour
@@ -283,7 +282,7 @@ func TestSlowChecksAreBounded(t *testing.T) {
 	go func() { _, err := q.enter(ctx, false); results <- err }()
 	waitFor(t, q, 1, maxSlowWaiting-1)
 	if err := <-results; errs.CodeOf(err) != errs.RateLimited {
-		t.Error("a suspect that makes room:", err)
+		t.Error("a suspect that gives up its place:", err)
 	}
 	cancel()
 	for range maxSlowWaiting {
@@ -296,7 +295,7 @@ func TestSlowChecksAreBounded(t *testing.T) {
 		t.Error("waited too long:", err)
 	}
 	waitFor(t, q, 0, 0)
-	// A place that is offered to one who has just given up continues to the next.
+	// A place that is offered to a check that has just given up goes to the next check.
 	c, _ := q.queue(false)
 	q.leave()
 	if err := q.giveUp(c, context.Canceled); err == nil || q.free != 1 {
@@ -304,7 +303,7 @@ func TestSlowChecksAreBounded(t *testing.T) {
 	}
 }
 
-// TestSlowPasswordsWaitForTheirContext answers a client that leaves.
+// TestSlowPasswordsWaitForTheirContext: a check stops waiting when its client disconnects.
 func TestSlowPasswordsWaitForTheirContext(t *testing.T) {
 	p := inline(t, "ann="+hashBcrypt(t, "secret"))
 	p.slow.free = 0
@@ -316,7 +315,7 @@ func TestSlowPasswordsWaitForTheirContext(t *testing.T) {
 	}
 }
 
-// TestSuspects has an address with many failures wait behind others.
+// TestSuspects: checks from an address with many failures wait behind others.
 func TestSuspects(t *testing.T) {
 	p, c := timed(t, "ann=secret")
 	for i := range maxFromAddress + 1 {
@@ -326,7 +325,7 @@ func TestSuspects(t *testing.T) {
 		p.guesses.failed(fmt.Sprint(i), home)
 	}
 	if !p.guesses.suspect(home) || p.guesses.suspect(netip.MustParseAddr("192.0.2.8")) {
-		t.Error("not who failed is the suspect")
+		t.Error("the address with failures is not the suspect")
 	}
 	c.move(guessWindow)
 	if p.guesses.suspect(home) {

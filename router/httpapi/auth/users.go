@@ -20,9 +20,9 @@ type user struct {
 	// goodAt is the Unix time in nanoseconds at which the password was last right. Only fast checks use it. For slow
 	// checks, remembered stores more.
 	goodAt *atomic.Int64
-	// keys are those of SCRAM; nil: there are none.
+	// keys are the SCRAM keys; nil: none.
 	keys *scram.Keys
-	// text is a password that is stored as it is, until publish has made keys of it.
+	// text is a password in plain text. publish derives keys from it and clears it.
 	text string
 }
 

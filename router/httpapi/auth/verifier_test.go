@@ -13,7 +13,7 @@ import (
 	"cordwood/router/access/scram"
 )
 
-// storedForms makes what a user's line would hold for a password.
+// storedForms returns all stored forms of a password.
 func storedForms(t testing.TB, password string, iterations int) (pbkdf2Form, scramHex, scramBase64 string) {
 	t.Helper()
 	salt := []byte("some salt")

@@ -11,7 +11,7 @@ import (
 	"cordwood/router/access"
 )
 
-// TestWorkEndsWithItsUser changes the list of users under work that is under way.
+// TestWorkEndsWithItsUser changes the list of users while work is in progress.
 func TestWorkEndsWithItsUser(t *testing.T) {
 	needs := func(p access.Privilege) access.Need { return access.Need{Privilege: p} }
 	for _, tt := range []struct {
@@ -41,7 +41,7 @@ func TestWorkEndsWithItsUser(t *testing.T) {
 		var ended []error
 		w := p.Begin(s, func(err error) { ended = append(ended, err) })
 		asking := p.Begin(s, nil)
-		over := p.Begin(s, func(error) { t.Errorf("%s: work that is over was ended", tt.what) })
+		over := p.Begin(s, func(error) { t.Errorf("%s: work that had already finished was ended", tt.what) })
 		over.End()
 		if err := w.Require(needs(tt.need)); err != nil {
 			t.Fatal(err)
@@ -65,12 +65,12 @@ func TestWorkEndsWithItsUser(t *testing.T) {
 		w.End()
 		asking.End()
 		if len(p.work.all) > 0 {
-			t.Errorf("%s: %d are kept", tt.what, len(p.work.all))
+			t.Errorf("%s: %d entries remain", tt.what, len(p.work.all))
 		}
 	}
 }
 
-// TestWorkOfAnEarlierList begins work of a sender who was removed between sign-in and then.
+// TestWorkOfAnEarlierList begins work for a sender who was removed after the sign-in.
 func TestWorkOfAnEarlierList(t *testing.T) {
 	p := inline(t, "ann=pw")
 	s, err := p.Check(context.Background(), "ann", "pw", home)
@@ -86,7 +86,7 @@ func TestWorkOfAnEarlierList(t *testing.T) {
 	}
 }
 
-// TestWorkThatNeverWasAllowed says what the user lacks, not that it was taken away.
+// TestWorkThatNeverWasAllowed: the error says which right the user lacks, not that it was taken away.
 func TestWorkThatNeverWasAllowed(t *testing.T) {
 	p := inline(t, "ann:ro=pw")
 	s, err := p.Check(context.Background(), "ann", "pw", home)
@@ -100,8 +100,8 @@ func TestWorkThatNeverWasAllowed(t *testing.T) {
 	}
 }
 
-// TestRememberedPasswordIsForgotten checks that what was remembered of a password ends with it, and
-// what was remembered of others stay.
+// TestRememberedPasswordIsForgotten: when a password changes, the remembered check of the old one is no longer
+// used, and those of other users stay.
 func TestRememberedPasswordIsForgotten(t *testing.T) {
 	old, other := hashBcrypt(t, "secret"), hashBcrypt(t, "other")
 	p := inline(t, "ann="+old+",bob="+other)
@@ -119,11 +119,11 @@ func TestRememberedPasswordIsForgotten(t *testing.T) {
 	}
 	p.slow.free = 0 // no more slow checks
 	if !accepts(p, "bob", "other") {
-		t.Error("who did not change is checked anew")
+		t.Error("a user who did not change is checked again")
 	}
 }
 
-// TestReloadUnderWork changes the list while work begins and ends. The race detector looks on.
+// TestReloadUnderWork changes the list while work begins and ends, for the race detector.
 func TestReloadUnderWork(t *testing.T) {
 	p := inline(t, "ann=pw,bob=1")
 	with, _ := parseFile("ann=pw\nbob=1\n")

@@ -85,15 +85,15 @@ func (p *Rules) Check(r *http.Request, client netip.Addr, secure bool) error {
 		name := clip(hostName(r.Host))
 		return errs.New(errs.PermissionDenied,
 			"%q is not a name of this server: without users it answers browsers, and clients on its own machine, "+
-				"that ask for it "+
-				"by an address, as localhost, by the machine's name or by one of --http-hosts; start it with --http-hosts=%s if "+
+				"that address it "+
+				"by an IP address, localhost, the machine's name or one of --http-hosts; start it with --http-hosts=%s if "+
 				"that is its name",
 			name, name).WithStatus(http.StatusMisdirectedRequest)
 	}
 	if origin, foreign := p.foreign(r, secure); foreign {
 		return errs.New(errs.PermissionDenied,
-			"the request comes from a page of another site (origin %s, and this server was asked for as %q): "+
-				"name its origin in --http-cors-allowed-origins to let it; a proxy in between must pass on the header Host",
+			"the request comes from a page of another site (origin %s, host %q): "+
+				"add its origin to --http-cors-allowed-origins to allow it; a proxy in between must pass on the header Host",
 			clip(origin), clip(r.Host)).WithStatus(http.StatusForbidden)
 	}
 	return nil
@@ -214,7 +214,7 @@ func ParseHost(text string) error {
 	return err
 }
 
-var errHost = errors.New("want a name as logs.example.com, *.example.com for all below that, or * for any, " +
+var errHost = errors.New("want a name such as logs.example.com, *.example.com for all names below it, or * for any, " +
 	"in ASCII and without a port")
 
 func parseHost(text string) (host, error) {
@@ -243,7 +243,7 @@ func ParseOrigin(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme == "" || u.Host == "" || u.Host[0] == ':' || strings.Contains(u.Host, "*") ||
 		strings.TrimSuffix(text, "/") != u.Scheme+"://"+u.Host {
-		return "", errors.New("want an origin, SCHEME://HOST or SCHEME://HOST:PORT, as https://grafana.example.com")
+		return "", errors.New("want an origin, SCHEME://HOST or SCHEME://HOST:PORT, such as https://grafana.example.com")
 	}
 	if port := u.Port(); u.Scheme == "http" && port == "80" || u.Scheme == "https" && port == "443" {
 		u.Host = strings.TrimSuffix(u.Host, ":"+port)

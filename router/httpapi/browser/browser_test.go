@@ -29,7 +29,7 @@ func rules(t testing.TB, users bool) *Rules {
 	return p
 }
 
-// status returns the status of the answer to a request by these rules; 200 if it is answered.
+// status returns the status that the rules give to a request, or 200 if they allow it.
 func status(t testing.TB, p *Rules, r *http.Request, client netip.Addr, secure bool) int {
 	t.Helper()
 	err := p.Check(r, client, secure)
@@ -44,15 +44,15 @@ func status(t testing.TB, p *Rules, r *http.Request, client netip.Addr, secure b
 	return e.Status()
 }
 
-// The marks that a browser puts on requests.
+// The headers that a browser adds to requests.
 var marks = map[string]string{
 	"agent":       "User-Agent: Mozilla/5.0 (X11; Linux x86_64)",
 	"same-origin": "Sec-Fetch-Site: same-origin",
 	"none":        "Sec-Fetch-Site: none",
 }
 
-// TestHost asks for a server by all kinds of names: with and without users, over loopback
-// and not, by browsers and others.
+// TestHost addresses a server by all kinds of names: with and without users, over loopback and not, from browsers
+// and other clients.
 func TestHost(t *testing.T) {
 	for header, known := range map[string]bool{
 		"": true, "localhost": true, "LocalHost:4000": true, "localhost.": true, "localhost.:4000": true,
@@ -86,7 +86,7 @@ func TestHost(t *testing.T) {
 							t.Errorf("%s by a browser (%s) for %q from %v, users %v: %d, want %d", method, mark, header, client,
 								users, got, want)
 						}
-						// What is not a browser may use any name, but not over loopback.
+						// Clients that are not browsers may use any name, but not over loopback.
 						r.Header = http.Header{"User-Agent": {"Fluent-Bit"}, "Sec-Fetch-Mode": {"cors"}}
 						if client == outside {
 							want = http.StatusOK
@@ -101,7 +101,7 @@ func TestHost(t *testing.T) {
 	}
 }
 
-// TestTarget has the name in the request's first line, which goes before the header.
+// TestTarget: the name in the request line takes precedence over the header.
 func TestTarget(t *testing.T) {
 	for text, want := range map[string]int{
 		"GET http://evil.example/ HTTP/1.1\r\nHost: localhost\r\n\r\n":      421,
@@ -125,7 +125,7 @@ func TestTarget(t *testing.T) {
 	}
 }
 
-// TestOrigin has pages of all kinds of sites use a server.
+// TestOrigin sends requests from pages of all kinds of sites.
 func TestOrigin(t *testing.T) {
 	type headers = map[string]string
 	for _, c := range []struct {
@@ -246,7 +246,7 @@ func TestOrigin(t *testing.T) {
 			}
 		}
 	}
-	// One of several that is foreign is enough.
+	// One foreign origin among several is enough for a refusal.
 	r := httptest.NewRequest("GET", "/", nil)
 	r.Host, r.Header["Origin"] = "127.0.0.1:4000", []string{"http://127.0.0.1:4000", "http://evil.example"}
 	if got := status(t, rules(t, true), r, outside, false); got != 403 {
@@ -267,10 +267,10 @@ func TestParseHost(t *testing.T) {
 	}
 	p, err := New(Config{Hostname: "h", Hosts: []string{"*"}})
 	if err != nil || !p.knows("evil.example:80") {
-		t.Errorf("* does not let any name through (%v)", err)
+		t.Errorf("* does not allow every name (%v)", err)
 	}
 	if _, err := New(Config{Hosts: []string{"a:1"}}); err == nil {
-		t.Error("a wrong name is taken")
+		t.Error("an invalid name was accepted")
 	}
 }
 
@@ -290,11 +290,11 @@ func TestParseOrigin(t *testing.T) {
 		}
 	}
 	if _, err := New(Config{Origins: []string{"*"}}); err == nil {
-		t.Error("a wrong origin is taken")
+		t.Error("an invalid origin was accepted")
 	}
 }
 
-// FuzzCheck checks that what a browser sends for an unknown name is never answered.
+// FuzzCheck checks that requests of browsers for an unknown name are always refused.
 func FuzzCheck(f *testing.F) {
 	for _, seed := range []string{
 		"evil.example", "[::1]:80", "localhost.", "127.0.0.1:", "a:b:c", "[", "]:", "%", "*.corp.example", "\x00",

@@ -99,7 +99,7 @@ func operationID(r *http.Request) (uint64, error) {
 	text := mux.Vars(r)["id"]
 	id, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return 0, errs.New(errs.InvalidArguments, "%.40q is not an id of an operation: it is a number", text)
+		return 0, errs.New(errs.InvalidArguments, "%.40q is not an id of an operation: want a number", text)
 	}
 	return id, nil
 }

@@ -73,7 +73,7 @@ func (h *Handler) readRequest(r *http.Request, query params.Values, body []byte)
 	return d, h.setTarget(d, named.database, named.table)
 }
 
-// names are what a request names in its headers, its query string or its form.
+// names has the names in a request's headers, query string or form.
 type names struct {
 	contentType, database, table string
 	source                       *string // the text of a pipeline; nil: the request names one

@@ -25,7 +25,7 @@ func TestAppendJSONString(t *testing.T) {
 			t.Errorf("%q: %s (%v)", s, out, err)
 		}
 	}
-	// People copy what an error tells them to write.
+	// People copy commands from error texts.
 	if got := string(AppendJSONString(nil, "table=<NAME>&x=(d->>'n')::INT")); got != `"table=<NAME>&x=(d->>'n')::INT"` {
 		t.Error(got)
 	}

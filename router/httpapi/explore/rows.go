@@ -111,7 +111,7 @@ func (p *place) scope(ctx context.Context, c *call, more scope.Request) (*scope.
 	more.DB, more.Tables = p.DB, []string{p.Table}
 	s, err := c.scope(ctx, more)
 	if err == nil && len(s.Tables) > 1 {
-		err = errs.New(errs.InvalidArguments, "table is %.100q: a row is of one table", p.Table)
+		err = errs.New(errs.InvalidArguments, "table is %.100q: it must be the name of one table", p.Table)
 	}
 	return s, err
 }

@@ -13,7 +13,7 @@ import (
 func errorCodes() object {
 	var values []any
 	var text strings.Builder
-	text.WriteString("What kind of error it is, with its usual status. The numbers stay as they are.\n\n| code | status " +
+	text.WriteString("The kind of the error, with its usual status. The numbers do not change.\n\n| code | status " +
 		"| meaning |\n|---|---|---|\n")
 	for _, e := range errs.Explanations() {
 		values = append(values, int(e.Code))
@@ -24,23 +24,23 @@ func errorCodes() object {
 
 // statuses has the common error statuses of operations.
 var statuses = map[int]string{
-	http.StatusBadRequest:            "The request is wrong; send no other like it.",
-	http.StatusUnauthorized:          "A user is needed, or the password is wrong.",
-	http.StatusForbidden:             "The user may not do this, or the page of another site that sends it.",
-	http.StatusNotFound:              "There is no such thing.",
-	http.StatusMethodNotAllowed:      "The method may not do this; the header Allow names those that may.",
-	http.StatusRequestTimeout:        "The request did not end, or its body did not come, in time.",
-	http.StatusPreconditionFailed:    "It was changed meanwhile, or exists already: see If-Match and If-None-Match.",
+	http.StatusBadRequest:            "The request is invalid; do not send it again.",
+	http.StatusUnauthorized:          "The request has no user, or the password is wrong.",
+	http.StatusForbidden:             "The user, or the page of another site that sent the request, may not do this.",
+	http.StatusNotFound:              "It does not exist.",
+	http.StatusMethodNotAllowed:      "The path does not support the method; the header Allow lists those that it supports.",
+	http.StatusRequestTimeout:        "The request did not end in time, or its body did not arrive in time.",
+	http.StatusPreconditionFailed:    "It was changed meanwhile or already exists: see If-Match and If-None-Match.",
 	http.StatusRequestEntityTooLarge: "The body is too large.",
-	http.StatusUnsupportedMediaType:  "The body is of a type, or compressed in a way, that is not known.",
+	http.StatusUnsupportedMediaType:  "The content type or the compression of the body is not supported.",
 	http.StatusUnprocessableEntity: "The Idempotency-Key was used for another body or other parameters; " +
 		"nothing of this request is stored.",
-	http.StatusUpgradeRequired:     "The connection has to change its protocol.",
-	http.StatusMisdirectedRequest:  "The server has no users, and is not known by the name in the header Host.",
-	http.StatusTooManyRequests:     "Too much at a time.",
-	http.StatusInternalServerError: "A bug, damage, or too little memory.",
-	http.StatusServiceUnavailable: "Not now, or not for certain: x-ingest-partial says that rows are stored, " +
-		"x-svc-outcome that they may be.",
+	http.StatusUpgradeRequired:     "The connection must be upgraded to another protocol.",
+	http.StatusMisdirectedRequest:  "The server has no users and does not accept the name in the header Host.",
+	http.StatusTooManyRequests:     "Too many requests or too much data at the same time.",
+	http.StatusInternalServerError: "A bug in the server, damaged data, or too little memory.",
+	http.StatusServiceUnavailable: "Temporarily impossible, or the outcome is unknown: x-ingest-partial means that rows " +
+		"are stored, x-svc-outcome that rows may be stored.",
 	http.StatusGatewayTimeout: "Another node did not answer in time, or the request was cancelled.",
 }
 

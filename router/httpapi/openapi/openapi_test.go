@@ -15,8 +15,8 @@ import (
 	"cordwood/proto/errs"
 )
 
-// TestDocument reads the description as strictly as there is: no unknown members, every
-// reference resolved, every example and default as its schema says.
+// TestDocument checks the description strictly: no unknown members, every reference resolves, and every example
+// and default matches its schema.
 func TestDocument(t *testing.T) {
 	text, err := Document("1.2.3")
 	if err != nil {
@@ -44,7 +44,7 @@ func TestDocument(t *testing.T) {
 			names[op.OperationID] = where
 			for name := range op.Extensions {
 				if name != "x-permission" {
-					t.Errorf("%s: %s is not for readers", where, name)
+					t.Errorf("%s: %s is missing or internal", where, name)
 				}
 			}
 			if op.Summary == "" || len(op.Tags) != 1 || doc.Tags.Get(op.Tags[0]) == nil {
@@ -58,11 +58,11 @@ func TestDocument(t *testing.T) {
 		}
 	}
 	for name := range doc.Extensions {
-		t.Errorf("%s is not for readers", name)
+		t.Errorf("%s is internal and must not be in the document", name)
 	}
 }
 
-// TestCodes compares the codes of errors that are described with those that there are.
+// TestCodes compares the described error codes with the existing ones.
 func TestCodes(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "../../../proto/errs/errs.go", nil, 0)
 	if err != nil {
@@ -93,11 +93,11 @@ func TestCodes(t *testing.T) {
 		}
 	}
 	if len(want) < 30 || !slices.Equal(got, want) {
-		t.Errorf("described are %v, and there are %v", got, want)
+		t.Errorf("described codes %v, existing codes %v", got, want)
 	}
 }
 
-// TestMistakes has the parts of a document that does not fit together refused.
+// TestMistakes: parts of a document that do not fit together are refused.
 func TestMistakes(t *testing.T) {
 	a, b := object{"paths": object{"/a": object{"get": "x"}}}, object{"paths": object{"/a": object{"get": "y"}}}
 	if err := join(a, b, "f"); err == nil || err.Error() != "openapi: f: paths: /a: get is there twice" {
@@ -108,7 +108,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestErrorsOfOperations looks at what is added to operations.
+// TestErrorsOfOperations checks the errors that are added to operations.
 func TestErrorsOfOperations(t *testing.T) {
 	own := object{"description": "of its own"}
 	op := object{"x-permission": "read", "x-errors": []any{413}, "responses": object{"408": own}}

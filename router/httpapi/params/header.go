@@ -108,7 +108,7 @@ func ParsePipelineParams(header string) PipelineParams {
 			}
 			if err != nil || n < 1 {
 				n = DefaultNestedLevels
-				without.add(fmt.Sprintf("max_nested_levels=%s is not an integer from 1 on; %d was taken", quoted(value), n))
+				without.add(fmt.Sprintf("max_nested_levels=%s is not a positive integer; %d was used", quoted(value), n))
 			}
 			p.MaxNestedLevels = int(min(n, MostNestedLevels))
 		case key == "skip_error":
@@ -134,7 +134,7 @@ func truthy(s string) bool {
 	return false
 }
 
-// singleHints are the hints that have a header of their own, which is deprecated.
+// singleHints are the hints with separate headers, which are deprecated.
 var singleHints = [...]string{
 	"auto_create_table", "ttl", "append_mode", "merge_mode", "on_type_conflict", "physical_table", "skip_wal",
 	"read_preference",

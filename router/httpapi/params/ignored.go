@@ -15,7 +15,7 @@ type ignored struct {
 }
 
 const (
-	// maxIgnored is how many parts a warning names.
+	// maxIgnored is how many parts a warning lists.
 	maxIgnored = 8
 	// maxQuoted is how many bytes of a part are quoted.
 	maxQuoted = 40
@@ -49,9 +49,9 @@ func (w *ignored) name(name string, known []string) {
 	w.add(text)
 }
 
-// repeated notes a name that already has a value. taken says which of the values is used.
+// repeated notes a name that already has a value. taken is "first" or "last", the value that is used.
 func (w *ignored) repeated(name, taken string) {
-	w.add(quoted(name) + " is given more than once; the " + taken + " value was taken")
+	w.add(quoted(name) + " is given more than once; the " + taken + " value was used")
 }
 
 // warnings returns the notes as warnings.

@@ -119,13 +119,13 @@ func TestPipelineParams(t *testing.T) {
 			MaxNestedLevels: 10,
 			HasSkipError:    true,
 			Warnings: []string{
-				`header x-svc-pipeline-params: "skip_error" is given more than once; the last value was taken`,
+				`header x-svc-pipeline-params: "skip_error" is given more than once; the last value was used`,
 			},
 		},
 		"max_nested_levels=4&max_nested_levels=5": {
 			MaxNestedLevels: 5,
 			Warnings: []string{
-				`header x-svc-pipeline-params: "max_nested_levels" is given more than once; the last value was taken`,
+				`header x-svc-pipeline-params: "max_nested_levels" is given more than once; the last value was used`,
 			},
 		},
 		"skip_error=":                        {MaxNestedLevels: 10, HasSkipError: true},
@@ -143,7 +143,7 @@ func TestPipelineParams(t *testing.T) {
 		want := PipelineParams{
 			MaxNestedLevels: 10,
 			Warnings: []string{
-				fmt.Sprintf("header x-svc-pipeline-params: max_nested_levels=%q is not an integer from 1 on; 10 was taken", text),
+				fmt.Sprintf("header x-svc-pipeline-params: max_nested_levels=%q is not a positive integer; 10 was used", text),
 			},
 		}
 		if diff := cmp.Diff(want, ParsePipelineParams("max_nested_levels="+text)); diff != "" {
@@ -205,17 +205,17 @@ func TestHints(t *testing.T) {
 		{
 			header("x-svc-hints", "ttl=7d,ttl=1s"),
 			map[string]string{"ttl": "1s"},
-			[]string{`header x-svc-hints: "ttl" is given more than once; the last value was taken`},
+			[]string{`header x-svc-hints: "ttl" is given more than once; the last value was used`},
 		},
 		{
 			header("x-svc-hints", "ttl=7d", "x-svc-hints", "table_ttl=1s"),
 			map[string]string{"ttl": "1s"},
-			[]string{`header x-svc-hints: "ttl" is given more than once; the last value was taken`},
+			[]string{`header x-svc-hints: "ttl" is given more than once; the last value was used`},
 		},
 		{
 			header("x-svc-hint-ttl", "7d", "x-svc-hint-ttl", "1s"),
 			map[string]string{"ttl": "7d"},
-			[]string{`header x-svc-hint-…: "ttl" is given more than once; the first value was taken`},
+			[]string{`header x-svc-hint-…: "ttl" is given more than once; the first value was used`},
 		},
 		{
 			header("x-svc-hints", "apend_mode=true"), nil,
@@ -270,7 +270,7 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("%q gives %q", raw, p)
 			}
 		}
-		// What the standard library accepts, we read in the same way.
+		// We parse everything that the standard library accepts in the same way.
 		std, err := url.ParseQuery(raw)
 		if err != nil || strings.Contains(raw, ";") {
 			return
@@ -304,7 +304,7 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// TestHintsOfZeroTTL warns of a ttl that removes no rows, by either kind of header.
+// TestHintsOfZeroTTL: a ttl that removes no rows causes a warning, in either kind of header.
 func TestHintsOfZeroTTL(t *testing.T) {
 	for value, warned := range map[string]bool{"0": true, "0s": true, "forever": false, "7d": false, "soon": false} {
 		for name, header := range map[string]string{"X-Svc-Hints": "ttl=" + value, "X-Svc-Hint-Ttl": value} {

@@ -19,7 +19,7 @@ func Parse(list []string) (Proxies, error) {
 	for _, text := range list {
 		p, err := parseNetwork(strings.TrimSpace(text))
 		if err != nil {
-			return nil, fmt.Errorf("%q: want an address or a network, as 10.1.2.3 or 10.1.0.0/16", text)
+			return nil, fmt.Errorf("%q: want an address or a network, such as 10.1.2.3 or 10.1.0.0/16", text)
 		}
 		out = append(out, p)
 	}

@@ -64,7 +64,7 @@ func TestScheme(t *testing.T) {
 	} {
 		r := &http.Request{RemoteAddr: c.peer, Header: http.Header{"X-Forwarded-Proto": c.lines}}
 		if got := proxies.scheme(r); got != c.want {
-			t.Errorf("%s with %q came by %q, want %q", c.peer, c.lines, got, c.want)
+			t.Errorf("%s with %q has the scheme %q, want %q", c.peer, c.lines, got, c.want)
 		}
 		if proxies.Secure(r) != (c.want == "https") {
 			t.Errorf("%s with %q: secure is %v", c.peer, c.lines, proxies.Secure(r))
@@ -76,8 +76,8 @@ func TestScheme(t *testing.T) {
 	}
 }
 
-// FuzzAddress checks that a header never makes the client what it says, unless the
-// peer is trusted, and that any header is read in one pass.
+// FuzzAddress checks that a header never sets the client's address unless the peer is trusted, and that any
+// header is parsed in one pass.
 func FuzzAddress(f *testing.F) {
 	for _, seed := range []string{
 		"", ",", "203.0.113.9", "10.0.0.2,", "[::1]:80, 10.0.0.2", "::ffff:10.0.0.1%a,b",

@@ -38,7 +38,7 @@ func basedOn(r *http.Request) (*int64, error) {
 	}
 	text, quoted := strings.CutSuffix(strings.TrimPrefix(match, `"`), `"`)
 	if !quoted {
-		return nil, errs.New(errs.InvalidArguments, "If-Match: %s: expected the version in quotes, as the header ETag has it",
+		return nil, errs.New(errs.InvalidArguments, "If-Match: %s: expected the version in quotes, as in the header ETag",
 			params.Quote(match))
 	}
 	version, err := pipelines.ParseVersion(text)

@@ -12,7 +12,7 @@ import (
 	"cordwood/router/access"
 )
 
-// fakeUsers are users with their stored passwords.
+// fakeUsers has users with their stored passwords.
 type fakeUsers map[string]string
 
 func (f fakeUsers) Session(user string, check func([sha256.Size]byte) bool) (access.Sender, error) {
@@ -23,7 +23,7 @@ func (f fakeUsers) Session(user string, check func([sha256.Size]byte) bool) (acc
 	return access.Sender{User: user, Right: access.ReadOnly, Proof: "session"}, nil
 }
 
-// place is a router with a clock that a test sets.
+// place is a router with a clock that a test can set.
 type place struct {
 	*Manager
 	users fakeUsers
@@ -58,7 +58,7 @@ func (p *place) begin(t *testing.T, user string) *http.Cookie {
 	return c
 }
 
-// who returns who a request with a cookie is from, and the cookie that it gets.
+// who returns the sender of a request with a cookie, and the renewed cookie.
 func (p *place) who(c *http.Cookie) (string, *http.Cookie) {
 	r := httptest.NewRequest(http.MethodPost, "/v1/sql", nil)
 	r.AddCookie(&http.Cookie{Name: c.Name, Value: c.Value})
@@ -76,19 +76,19 @@ func TestCookie(t *testing.T) {
 		t.Errorf("the cookie is %s", c)
 	}
 	if c, _ := p.Begin("ann", true); !c.Secure {
-		t.Error("by TLS the cookie goes over plain HTTP")
+		t.Error("a cookie that was set over TLS is sent over plain HTTP")
 	}
 	if user, renewed := p.who(c); user != "ann" || renewed != nil {
-		t.Errorf("it is %q's, renewed %v", user, renewed)
+		t.Errorf("the user is %q, renewed %v", user, renewed)
 	}
 	if other := p.begin(t, "bo"); other.Value == c.Value {
-		t.Error("two users have one token")
+		t.Error("two users have the same token")
 	}
 	for i := range len(c.Value) {
 		wrong := *c
 		wrong.Value = c.Value[:i] + string('A'+(c.Value[i]+1)%26) + c.Value[i+1:]
 		if user, _ := p.who(&wrong); user != "" && wrong.Value != c.Value {
-			t.Fatalf("byte %d was changed, and it is still %q's", i, user)
+			t.Fatalf("byte %d was changed, and the token is still valid for %q", i, user)
 		}
 	}
 	if _, err := p.Begin("nobody", false); err == nil {
@@ -96,7 +96,7 @@ func TestCookie(t *testing.T) {
 	}
 }
 
-// TestEnds has time, passwords, users and keys end sessions.
+// TestEnds: sessions end after a time, with the password, with the user and with the keys.
 func TestEnds(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(p *place)
@@ -116,20 +116,20 @@ func TestEnds(t *testing.T) {
 		c.change(p)
 		user, renewed := p.who(cookie)
 		if (user == "ann") != c.alive {
-			t.Errorf("%s: it is %q's", name, user)
+			t.Errorf("%s: the user is %q", name, user)
 		}
 		if again, _ := p.who(cookie); renewed != nil && again != "ann" {
-			t.Errorf("%s: other requests under way lost their session", name)
+			t.Errorf("%s: other requests lost their session", name)
 		}
 		if renewed != nil {
 			if user, _ := p.who(renewed); user != "ann" {
-				t.Errorf("%s: the renewed one is %q's", name, user)
+				t.Errorf("%s: the user of the renewed session is %q", name, user)
 			}
 		}
 	}
 }
 
-// TestWhole: a session that is used all the time ends after a week, also across the months.
+// TestWhole: a session that is used all the time ends after a week, even across a change of month.
 func TestWhole(t *testing.T) {
 	p := newPlace(t)
 	c := p.begin(t, "ann")
@@ -149,7 +149,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestOrigins: no page of another origin uses the cookie.
+// TestOrigins: pages of other origins cannot use the cookie.
 func TestOrigins(t *testing.T) {
 	p := newPlace(t)
 	c := p.begin(t, "ann")
@@ -170,7 +170,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// TestForeignCookie: a cookie of the same name that is no token hides none.
+// TestForeignCookie: cookies of the same name that are not tokens do not hide the session's cookie.
 func TestForeignCookie(t *testing.T) {
 	p := newPlace(t)
 	c := p.begin(t, "ann")
@@ -178,7 +178,7 @@ func TestForeignCookie(t *testing.T) {
 	r.AddCookie(&http.Cookie{Name: c.Name, Value: "junk"})
 	r.AddCookie(&http.Cookie{Name: c.Name, Value: c.Value})
 	if s, _, err := p.Authenticate(r, false); err != nil || s.User != "ann" {
-		t.Errorf("behind another cookie it is %q's, %v", s.User, err)
+		t.Errorf("behind another cookie the user is %q, %v", s.User, err)
 	}
 }
 
@@ -191,7 +191,7 @@ func FuzzToken(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		got, _, err := p.read(text)
 		if err == nil && text != c.Value {
-			t.Fatalf("%q is a token of %q", text, got.user)
+			t.Fatalf("%q is accepted as a token of %q", text, got.user)
 		}
 	})
 }

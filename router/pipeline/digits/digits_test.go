@@ -38,7 +38,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// FuzzKept compares with exact fractions: a float keeps a text if its shortest text is the same number.
+// FuzzKept compares Kept with exact fractions: a float keeps a text if its shortest text is the same number.
 func FuzzKept(f *testing.F) {
 	for _, text := range []string{
 		"0.1", "9007199254740993", "0.30000000000000004", "1e23", "100000000000000_1", "5e-324", "123456789012345678",

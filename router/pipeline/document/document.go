@@ -119,7 +119,7 @@ func Parse(src []byte) (*Node, error) {
 	var root, next yaml.Node
 	switch err := decoder.Decode(&root); {
 	case errors.Is(err, io.EOF) || err == nil && len(root.Content) == 0:
-		return fail(0, "Yaml parse error: the text holds no document, expected one")
+		return fail(0, "Yaml parse error: the text contains no document, expected one")
 	case err != nil:
 		return fail(faultLine(src, err), "Yaml parse error: %s", yamlText(err))
 	}
@@ -128,7 +128,7 @@ func Parse(src []byte) (*Node, error) {
 	case err != nil:
 		return fail(faultLine(src, err), "Yaml parse error: %s", yamlText(err))
 	default:
-		return fail(next.Line, "Yaml parse error: the text holds several documents, expected one")
+		return fail(next.Line, "Yaml parse error: the text contains several documents, expected one")
 	}
 	top := root.Content[0]
 	budget := maxNodes

@@ -13,9 +13,9 @@ func TestParseErrors(t *testing.T) {
 		bomb += string(c) + ": &" + string(c) + " [" + strings.Repeat("*"+prev+",", 9) + "*" + prev + "]\n"
 	}
 	for _, tt := range []struct{ name, src, want string }{
-		{"empty", "", "Yaml parse error: the text holds no document, expected one"},
-		{"comment", "# nothing\n", "Yaml parse error: the text holds no document, expected one"},
-		{"several", "a: 1\n---\nb: 2\n", "line 2: Yaml parse error: the text holds several documents, expected one"},
+		{"empty", "", "Yaml parse error: the text contains no document, expected one"},
+		{"comment", "# nothing\n", "Yaml parse error: the text contains no document, expected one"},
+		{"several", "a: 1\n---\nb: 2\n", "line 2: Yaml parse error: the text contains several documents, expected one"},
 		{"syntax", "a: [1\nb: 2", "line 1: Yaml parse error: did not find expected ',' or ']'"},
 		{
 			"format without quotes", "processors:\n  - date:\n      formats: [%Y-%m-%d]\n",
@@ -53,7 +53,7 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
-// read reads a document of known form.
+// read reads a document with a known form.
 func read(src string) (string, error) {
 	root, err := Parse([]byte(src))
 	if err != nil {

@@ -118,7 +118,7 @@ func cmcdValue(rec *Record, kind cmcdKind, text string, given bool) (v value.Val
 		}
 		rec.Scratch = b
 		if !utf8.Valid(b) {
-			return v, "is not UTF-8 when it is decoded"
+			return v, "is not UTF-8 after decoding"
 		}
 		return rec.Text(b), ""
 	}

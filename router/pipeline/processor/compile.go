@@ -62,12 +62,12 @@ func (l *List) compileStep(n *document.Node, env Env, names *Names) (Step, bool)
 	m := n.Map()
 	entries := m.Entries()
 	if len(entries) == 0 {
-		m.Fault("expected the name of a processor, as in `- date: {field: time}`")
+		m.Fault("expected the name of a processor, such as `- date: {field: time}`")
 		return Step{}, false
 	}
 	for i := range entries[1:] {
 		e := &entries[i+1]
-		e.KeyFault("a processor has one key, its name, and %q stands beside %q; begin another list entry, or indent it "+
+		e.KeyFault("a processor has one key, its name, but %q is next to %q; begin another list entry, or indent it "+
 			"as an option", Cut(e.Key), Cut(entries[0].Key))
 	}
 	e := &entries[0]

@@ -43,7 +43,7 @@ func compileCSV(o *Options) Apply {
 	return fields.EachString(func(rec *Record, fl *Field, s string) error {
 		rest, more := strings.TrimLeft(s, "\r\n"), true
 		if rest == "" {
-			return rec.Fail(fl.In.Text, value.NewString(s), "there is no record in an empty text")
+			return rec.Fail(fl.In.Text, value.NewString(s), "the text is empty, so it has no record")
 		}
 		var few [fewCaptures]value.Value
 		values := targets.values(few[:])

@@ -77,9 +77,9 @@ func TestCSV(t *testing.T) {
 		},
 		{
 			"empty", `{field: l, target_fields: "a"}`, `{"l":""}`,
-			`!Processor csv: there is no record in an empty text: "" (field "l"`,
+			`!Processor csv: the text is empty, so it has no record: "" (field "l"`,
 		},
-		{"empty lines", `{field: l, target_fields: "a"}`, `{"l":"\r\n\n"}`, `!there is no record in an empty text`},
+		{"empty lines", `{field: l, target_fields: "a"}`, `{"l":"\r\n\n"}`, `!the text is empty, so it has no record`},
 
 		{"no targets", `field: l`, ``, `!"target_fields" is required`},
 		{"empty list", `{field: l, target_fields: []}`, ``, `!csv.target_fields: the list of target fields is empty`},
@@ -112,7 +112,7 @@ func TestCSV(t *testing.T) {
 	})
 }
 
-// FuzzCSV compares with encoding/csv wherever that accepts the text.
+// FuzzCSV compares the result with that of encoding/csv, if encoding/csv accepts the text.
 func FuzzCSV(f *testing.F) {
 	for _, s := range []string{`1,"a,""b""",x"y`, "\n\n\"a\nb\",c\nd", `"a"b,c`, `"a`, " a , \"b\" ", ",\r\n,", "a\rb"} {
 		f.Add(s)
@@ -132,7 +132,7 @@ func FuzzCSV(f *testing.F) {
 			return
 		}
 		if strings.Contains(text, "\r") {
-			return // a line break by itself here, and not there
+			return // encoding/csv does not treat a single CR as a line break
 		}
 		r := csv.NewReader(strings.NewReader(text))
 		want, err := r.Read()

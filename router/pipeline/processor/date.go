@@ -115,7 +115,7 @@ func timeFormats(o *Options) []timeFormat {
 		formats = append(formats, tf)
 	}
 	if !dated {
-		n.Fault("no text can match: a pattern needs a date, as in %%Y-%%m-%%d, or Unix seconds, %%s")
+		n.Fault("no text can match: a pattern needs a date, such as %%Y-%%m-%%d, or Unix seconds, %%s")
 	}
 	return formats
 }
@@ -140,8 +140,8 @@ func CountsNanoseconds(pattern string) bool {
 
 // NanosecondsAdvice describes the effect of a pattern for which CountsNanoseconds is true, and the alternative.
 func NanosecondsAdvice(pattern string) string {
-	return "%f in " + strconv.Quote(Cut(pattern)) + " reads a count of nanoseconds, so that .5 becomes 5 ns; " +
-		"write %.f in place of .%f, or %3f for a fraction of three digits without a dot"
+	return "%f in " + strconv.Quote(Cut(pattern)) + " is a number of nanoseconds, so that .5 becomes 5 ns; " +
+		"write %.f instead of .%f, or %3f for a fraction of three digits without a dot"
 }
 
 func timePatternText(err error) string {
@@ -161,7 +161,7 @@ func timeZone(n *document.Node) *time.Location {
 	}
 	zone := timefmt.Zone(name)
 	if zone == nil {
-		n.Fault("unknown time zone %q, expected an IANA name, as in Europe/Berlin", Cut(name))
+		n.Fault("unknown time zone %q, expected an IANA name such as Europe/Berlin", Cut(name))
 		return nil
 	}
 	return zone
@@ -179,7 +179,7 @@ func (f *timeFormat) parse(rec *Record, s string, o timefmt.ParseOptions, now fu
 // leapYears is more than the years from one 29 February to the next.
 const leapYears = 9
 
-// parseYearless tries the years from that of tomorrow backwards, because not every year has a 29 February, or the
+// parseYearless tries the years backwards from tomorrow's year, because not every year has a 29 February or the
 // weekday in the text.
 func (f *timeFormat) parseYearless(rec *Record, s string, o timefmt.ParseOptions, now time.Time) (value.Value, bool) {
 	if len(s) > maxTimeFormatBytes {

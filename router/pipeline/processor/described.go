@@ -14,11 +14,11 @@ type Described struct {
 // fieldOptions are the options of processors that work on fields.
 var fieldOptions = []Described{
 	{Name: "field", Type: "fields", Doc: "The field: its name, or \"name, new name\"."},
-	{Name: "fields", Type: "fields", Doc: "The fields: a list of names, each with a new name if one is wanted."},
+	{Name: "fields", Type: "fields", Doc: "The fields: a list of names, each with an optional new name."},
 }
 
 var ignoreMissing = Described{
-	Name: "ignore_missing", Type: "boolean", Doc: "Leave records alone that lack the field; false makes that an error.",
+	Name: "ignore_missing", Type: "boolean", Doc: "Ignore records without the field; false makes that an error.",
 }
 
 // described has the options of each kind of processor, except those in fieldOptions.
@@ -28,8 +28,8 @@ var described = map[string]struct {
 	bare    bool // whether it has no fields
 	own     []Described
 }{
-	"cmcd": {doc: "Read what media players report: pairs of Common Media Client Data.", missing: true},
-	"csv": {doc: "Take fields out of a line of separated values.", missing: true, own: []Described{
+	"cmcd": {doc: "Parse the reports of media players: pairs of Common Media Client Data.", missing: true},
+	"csv": {doc: "Extract fields from a line of separated values.", missing: true, own: []Described{
 		{
 			Name: "target_fields", Type: "strings", Required: true,
 			Doc: "The names of the fields, a list or separated by commas.",
@@ -39,127 +39,127 @@ var described = map[string]struct {
 		{Name: "trim", Type: "boolean", Doc: "Remove spaces around values."},
 		{
 			Name: "empty_value", Type: "string",
-			Doc: "What targets get for which the line has no value, by default null.",
+			Doc: "The value of targets that the line has no value for, by default null.",
 		},
 	}},
-	"date": {doc: "Read texts as times.", missing: true, own: []Described{
-		{Name: "formats", Type: "strings", Doc: "Patterns of strftime, tried in order; by default ISO 8601."},
+	"date": {doc: "Parse texts as times.", missing: true, own: []Described{
+		{Name: "formats", Type: "strings", Doc: "strftime patterns, tried in order; by default ISO 8601."},
 		{
 			Name: "timezone", Type: "string",
-			Doc: "The zone of texts without an offset, as Europe/Berlin; by default UTC.",
+			Doc: "The zone of texts without an offset, such as Europe/Berlin; by default UTC.",
 		},
 		{Name: "locale", Type: "string", Doc: "Has no effect."},
 	}},
-	"decolorize": {doc: "Remove the colours of terminals from texts.", missing: true},
-	"digest": {doc: "Remove the parts of a message that vary, into FIELD_digest.", missing: true, own: []Described{
+	"decolorize": {doc: "Remove the escape sequences for terminal colours from texts.", missing: true},
+	"digest": {doc: "Remove the variable parts of a message into FIELD_digest.", missing: true, own: []Described{
 		{
 			Name: "presets", Type: "strings", Enum: []string{"numbers", "quoted", "bracketed", "uuid", "ip"},
-			Doc: "What to remove.",
+			Doc: "The kinds of parts to remove.",
 		},
-		{Name: "regex", Type: "strings", Doc: "Patterns of what to remove."},
+		{Name: "regex", Type: "strings", Doc: "Patterns of other parts to remove."},
 	}},
-	"dissect": {doc: "Take fields out of texts by literal text and names.", missing: true, own: []Described{
-		{Name: "pattern", Type: "strings", Doc: "The pattern, as in %{ip} %{method}."},
-		{Name: "patterns", Type: "strings", Doc: "Patterns, of which the first that matches counts."},
+	"dissect": {doc: "Extract fields from texts by patterns of literal text and names.", missing: true, own: []Described{
+		{Name: "pattern", Type: "strings", Doc: "The pattern, such as %{ip} %{method}."},
+		{Name: "patterns", Type: "strings", Doc: "Patterns; the first that matches is used."},
 		{Name: "append_separator", Type: "string", Doc: "The text between joined captures, by default a space."},
 	}},
-	"epoch": {doc: "Read numbers as times since 1970.", missing: true, own: []Described{
+	"epoch": {doc: "Parse numbers as times since 1970.", missing: true, own: []Described{
 		{Name: "resolution", Type: "string", Enum: resolutionNames, Doc: "The unit of the numbers, by default ms."},
 	}},
 	"filter": {doc: "Drop the records that have certain texts in a field.", own: []Described{
 		{Name: "targets", Type: "strings", Required: true, Doc: "The texts."},
 		{
 			Name: "match_op", Type: "string", Enum: []string{"in", "not_in"},
-			Doc: "in drops what has one of them, not_in the others.",
+			Doc: "in drops records with one of the texts, not_in drops the others.",
 		},
-		{Name: "case_insensitive", Type: "boolean", Doc: "Upper and lower case are alike, by default true."},
-		{Name: "mode", Type: "string", Enum: []string{"simple"}, Doc: "There is only this one."},
+		{Name: "case_insensitive", Type: "boolean", Doc: "Ignore upper and lower case, by default true."},
+		{Name: "mode", Type: "string", Enum: []string{"simple"}, Doc: "The only mode."},
 	}},
-	"geoip": {doc: "Tell where addresses are, from a database of the server.", missing: true, own: []Described{
-		{Name: "properties", Type: "strings", Doc: "What to take, by default all."},
+	"geoip": {doc: "Look up the locations of addresses in a database of the server.", missing: true, own: []Described{
+		{Name: "properties", Type: "strings", Doc: "The properties to store, by default all."},
 		{Name: "language", Type: "string", Doc: "The language of names, by default en."},
 	}},
-	"grok": {doc: "Take texts apart by patterns that have names.", missing: true, own: []Described{
-		{Name: "pattern", Type: "strings", Doc: "The pattern, as in %{IPORHOST:client} %{WORD:method}."},
-		{Name: "patterns", Type: "strings", Doc: "Patterns, of which the first that matches counts."},
-		{Name: "pattern_definitions", Type: "object", Doc: "Regular expressions of your own by name."},
+	"grok": {doc: "Parse texts by named patterns.", missing: true, own: []Described{
+		{Name: "pattern", Type: "strings", Doc: "The pattern, such as %{IPORHOST:client} %{WORD:method}."},
+		{Name: "patterns", Type: "strings", Doc: "Patterns; the first that matches is used."},
+		{Name: "pattern_definitions", Type: "object", Doc: "Additional regular expressions, by name."},
 		{
 			Name: "ignore_no_match", Type: "boolean",
-			Doc: "Leave records alone that no pattern matches; false makes that an error.",
+			Doc: "Ignore records that no pattern matches; false makes that an error.",
 		},
-		{Name: "prefix", Type: "string", Doc: "Text in front of the names of all fields."},
+		{Name: "prefix", Type: "string", Doc: "A prefix for the names of all fields."},
 	}},
 	"gsub": {doc: "Replace every match of a pattern.", missing: true, own: []Described{
-		{Name: "pattern", Type: "string", Required: true, Doc: "A regular expression of RE2."},
+		{Name: "pattern", Type: "string", Required: true, Doc: "A regular expression in RE2 syntax."},
 		{
 			Name: "replacement", Type: "string", Required: true,
-			Doc: "What takes its place; $1 and ${name} stand for groups.",
+			Doc: "The replacement; $1 and ${name} stand for groups.",
 		},
 	}},
-	"join": {doc: "Make one text of an array.", missing: true, own: []Described{
+	"join": {doc: "Join an array into one text.", missing: true, own: []Described{
 		{Name: "separator", Type: "string", Required: true, Doc: "The text between the elements."},
 	}},
-	"json_parse": {doc: "Read texts that hold JSON.", missing: true, own: []Described{
+	"json_parse": {doc: "Parse texts that contain JSON.", missing: true, own: []Described{
 		{Name: "into_root", Type: "boolean", Doc: "The members become fields of the record."},
 		{Name: "remove_source", Type: "boolean", Doc: "Remove the text; only with into_root."},
 	}},
 	"json_path": {doc: "Select parts of an array or object.", missing: true, own: []Described{
-		{Name: "json_path", Type: "string", Required: true, Doc: "The query of RFC 9535, as in $.items[0].name."},
+		{Name: "json_path", Type: "string", Required: true, Doc: "An RFC 9535 query, such as $.items[0].name."},
 		{
 			Name: "result_index", Type: "integer",
-			Doc: "The number of the match that is the result; without it all matches.",
+			Doc: "The number of the match to use as the result; without it, all matches.",
 		},
 	}},
-	"key_value": {doc: "Read pairs of keys and values.", missing: true, own: append([]Described{
+	"key_value": {doc: "Parse pairs of keys and values.", missing: true, own: append([]Described{
 		{Name: "field_split", Type: "string", Doc: "The text between pairs, by default white space."},
 		{Name: "value_split", Type: "string", Doc: "The text between key and value, by default =."},
-		{Name: "quotes", Type: "string", Doc: "The marks in which keys and values may stand."},
+		{Name: "quotes", Type: "string", Doc: "The quotation marks for keys and values."},
 		{Name: "trim_key", Type: "string", Doc: "Characters to remove at the ends of keys."},
 		{Name: "trim_value", Type: "string", Doc: "Characters to remove at the ends of values."},
 	}, describedPairs...)},
 	"letter": {doc: "Change the case of texts.", missing: true, own: []Described{
 		{
 			Name: "method", Type: "string", Enum: []string{"lower", "upper", "capital"},
-			Doc: "How, by default lower.",
+			Doc: "The new case, by default lower.",
 		},
 	}},
-	"logfmt": {doc: "Read pairs key=value, as many programs log them.", missing: true, own: describedPairs},
-	"regex": {doc: "Take the named groups of patterns as fields.", missing: true, own: []Described{
-		{Name: "pattern", Type: "strings", Doc: "A regular expression of RE2, as in (?<ip>\\S+)."},
-		{Name: "patterns", Type: "strings", Doc: "A list of them, all of which are searched for."},
+	"logfmt": {doc: "Parse pairs key=value, which many programs log.", missing: true, own: describedPairs},
+	"regex": {doc: "Extract the named groups of patterns as fields.", missing: true, own: []Described{
+		{Name: "pattern", Type: "strings", Doc: "A regular expression in RE2 syntax, such as (?<ip>\\S+)."},
+		{Name: "patterns", Type: "strings", Doc: "A list of regular expressions, all of which are applied."},
 	}},
 	"select": {doc: "Remove fields.", own: []Described{
 		{
 			Name: "type", Type: "string", Enum: []string{"include", "exclude"},
-			Doc: "include leaves only the fields, exclude removes them.",
+			Doc: "include keeps only the fields, exclude removes them.",
 		},
 	}},
-	"simple_extract": {doc: "Take a value out of an object.", missing: true, own: []Described{
+	"simple_extract": {doc: "Extract a value from an object.", missing: true, own: []Described{
 		{Name: "key", Type: "string", Doc: "Names of members joined by dots."},
 	}},
-	"syslog": {doc: "Read messages of RFC 5424 and RFC 3164.", missing: true, own: []Described{
-		{Name: "format", Type: "string", Enum: []string{"auto", "rfc5424", "rfc3164"}, Doc: "By default auto."},
+	"syslog": {doc: "Parse messages of RFC 5424 and RFC 3164.", missing: true, own: []Described{
+		{Name: "format", Type: "string", Enum: []string{"auto", "rfc5424", "rfc3164"}, Doc: "The format, by default auto."},
 		{Name: "timezone", Type: "string", Doc: "The zone of times without an offset, by default UTC."},
 		{Name: "year", Type: "integer", Doc: "The year of times without one."},
-		{Name: "prefix", Type: "string", Doc: "Text in front of the names of all fields."},
+		{Name: "prefix", Type: "string", Doc: "A prefix for the names of all fields."},
 	}},
 	"urlencoding": {doc: "Decode or encode percent escapes.", missing: true, own: []Described{
-		{Name: "method", Type: "string", Enum: []string{"decode", "encode"}, Doc: "By default decode."},
+		{Name: "method", Type: "string", Enum: []string{"decode", "encode"}, Doc: "The direction, by default decode."},
 	}},
-	"user_agent": {doc: "Tell which program sent a request.", missing: true, own: []Described{
-		{Name: "properties", Type: "strings", Doc: "What to take, by default all."},
+	"user_agent": {doc: "Parse the User-Agent header of a request.", missing: true, own: []Described{
+		{Name: "properties", Type: "strings", Doc: "The properties to store, by default all."},
 	}},
-	"vrl": {doc: "Run a program of VRL on the record.", bare: true, own: []Described{
+	"vrl": {doc: "Run a VRL program on the record.", bare: true, own: []Described{
 		{Name: "source", Type: "string", Required: true, Doc: "The program; it ends with . to keep the record."},
 	}},
 }
 
 // describedPairs are the options of key_value and logfmt.
 var describedPairs = []Described{
-	{Name: "prefix", Type: "string", Doc: "Text in front of the names of all pairs."},
+	{Name: "prefix", Type: "string", Doc: "A prefix for the names of all pairs."},
 	{Name: "standalone_keys", Type: "boolean", Doc: "A key without a value is a pair with the value true."},
-	{Name: "include_keys", Type: "strings", Doc: "The only keys to take."},
-	{Name: "exclude_keys", Type: "strings", Doc: "Keys to pass over."},
+	{Name: "include_keys", Type: "strings", Doc: "The keys to store, by default all."},
+	{Name: "exclude_keys", Type: "strings", Doc: "Keys to skip."},
 }
 
 // DescribeKind returns the description of a kind of processor, and its options.

@@ -8,7 +8,7 @@ import (
 	"cordwood/router/pipeline/document"
 )
 
-// The description of each processor has the very options that its Compile asks for.
+// The description of each processor lists exactly the options that its Compile function reads.
 func TestDescribed(t *testing.T) {
 	for _, name := range KindNames() {
 		root, err := document.Parse([]byte("- " + name + ": {zzzzzzzzzzzzzz: 1}"))
@@ -32,10 +32,10 @@ func TestDescribed(t *testing.T) {
 		}
 		slices.Sort(got)
 		if want := strings.Split(known, ", "); doc == "" || !slices.Equal(got, want) {
-			t.Errorf("%s (%s) has %s, described are %s", name, doc, want, got)
+			t.Errorf("%s (%s) has the options %s, but the description has %s", name, doc, want, got)
 		}
 	}
 	if len(described) != len(kinds) {
-		t.Errorf("%d kinds are described, and there are %d", len(described), len(kinds))
+		t.Errorf("%d kinds are described, but %d exist", len(described), len(kinds))
 	}
 }

@@ -79,7 +79,7 @@ func TestDigest(t *testing.T) {
 	})
 }
 
-// The presets are written out by hand; these are the patterns that they stand for.
+// The presets are implemented by hand. These are the equivalent patterns.
 func FuzzDigest(f *testing.F) {
 	models := map[string]*regexp.Regexp{
 		"numbers":   regexp.MustCompile(`\p{Nd}+`),
@@ -95,7 +95,7 @@ func FuzzDigest(f *testing.F) {
 		for _, p := range presetRemovers {
 			got := string(p.remove([]byte(s)))
 			want := string(models[p.name].ReplaceAll([]byte(s), nil))
-			// The pattern knows word borders of ASCII only, and no bound on addresses.
+			// The pattern knows only ASCII word borders, and does not limit the length of addresses.
 			if p.name == "uuid" && !isASCII(s) || p.name == "ip" && len(s) >= maxIPv6 {
 				continue
 			}

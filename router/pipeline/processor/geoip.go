@@ -29,7 +29,7 @@ func compileGeoIP(o *Options) Apply {
 	language := o.String("language", "en")
 	fields := o.Fields()
 	if o.Env.GeoIPDatabase == "" {
-		o.Fault("geoip needs a database of locations, but none is configured on this server; the operator must set its file")
+		o.Fault("geoip needs a location database, but none is configured on this server; the operator must set its file")
 		return nil
 	}
 	db, err := maxminddb.Open(o.Env.GeoIPDatabase)
@@ -37,7 +37,7 @@ func compileGeoIP(o *Options) Apply {
 		if e := (*fs.PathError)(nil); errors.As(err, &e) {
 			err = e.Err // without the path, which the client must not see
 		}
-		o.Fault("the database of places that is configured on this server cannot be read: %s", err)
+		o.Fault("the location database that is configured on this server cannot be read: %s", err)
 		return nil
 	}
 	lookups := make([]geoLookup, len(properties))
@@ -49,14 +49,14 @@ func compileGeoIP(o *Options) Apply {
 		return func(rec *Record, s string) error {
 			address, err := netip.ParseAddr(s)
 			if err != nil {
-				return rec.Fail(fl.In.Text, value.NewString(s), "no address of the internet")
+				return rec.Fail(fl.In.Text, value.NewString(s), "not an IP address")
 			}
 			if address = address.Unmap().WithZone(""); address.Is6() && db.Metadata.IPVersion == 4 {
 				return nil
 			}
 			result := db.Lookup(address)
 			if err := result.Err(); err != nil {
-				return rec.Fail(fl.In.Text, value.NewString(s), "the database of places is broken: %s", err)
+				return rec.Fail(fl.In.Text, value.NewString(s), "the location database is broken: %s", err)
 			}
 			if !result.Found() {
 				return nil

@@ -63,7 +63,7 @@ func TestGeoIP(t *testing.T) {
 			env,
 			runCase{
 				"no address", `field: ip`, `{"ip":"localhost"}`,
-				`!Processor geoip: no address of the internet: "localhost" (field "ip", processors[0])`,
+				`!Processor geoip: not an IP address: "localhost" (field "ip", processors[0])`,
 			},
 		},
 		{env, runCase{"missing", `field: ip`, `{}`, `!missing field (field "ip", processors[0])`}},
@@ -84,7 +84,7 @@ func TestGeoIP(t *testing.T) {
 			Env{GeoIPDatabase: filepath.Join(t.TempDir(), "none")},
 			runCase{
 				"file missing", `field: ip`, ``,
-				`!the database of places that is configured on this server cannot be read: no such file or directory`,
+				`!the location database that is configured on this server cannot be read: no such file or directory`,
 			},
 		},
 		{
@@ -123,7 +123,7 @@ func BenchmarkGeoIP(b *testing.B) {
 	}
 }
 
-// geoDatabase writes a database of two networks in MaxMind's format.
+// geoDatabase writes a database with two networks in MaxMind's format and returns its path.
 func geoDatabase(t testing.TB) string {
 	t.Helper()
 	names := func(en, de string) map[string]any {
@@ -153,10 +153,10 @@ func geoDatabase(t testing.TB) string {
 	return path
 }
 
-// geoWriter makes a small database: a tree over the bits of IPv4 addresses with records
-// of 24 bits, the data, and the metadata.
+// geoWriter creates a small database: a tree over the bits of IPv4 addresses with 24-bit records, the data, and
+// the metadata.
 type geoWriter struct {
-	nodes [][2]int // -1: nothing; from 1<<20 on: data at that less 1<<20; else a node
+	nodes [][2]int // -1: nothing; n ≥ 1<<20: data at n - 1<<20; else a node
 	data  []byte
 }
 
@@ -203,8 +203,7 @@ func (w *geoWriter) bytes() []byte {
 	})
 }
 
-// appendGeo appends a value: a byte of type and size, perhaps a byte of an extended type,
-// and the content.
+// appendGeo appends a value: a byte with type and size, a byte with an extended type if needed, and the content.
 func appendGeo(b []byte, v any) []byte {
 	switch v := v.(type) {
 	case string:

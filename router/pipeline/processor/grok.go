@@ -42,7 +42,7 @@ func compileGrok(o *Options) Apply {
 	for _, n := range patternNodes(o.Map) {
 		if p := compileGrokPattern(n, definitions); p != nil {
 			if len(p.Fields()) == 0 {
-				n.Fault("the pattern captures nothing; name a part, as in %%{IP:client}")
+				n.Fault("the pattern captures nothing; give a part a name, such as %%{IP:client}")
 			}
 			patterns = append(patterns, p)
 			size += p.Size()

@@ -81,7 +81,7 @@ func TestGrok(t *testing.T) {
 		{"empty pattern", `{field: m, pattern: ""}`, ``, `!grok.pattern: the pattern is empty`},
 		{
 			"nothing captured", `{field: m, pattern: '%{INT}'}`, ``,
-			`!the pattern captures nothing; name a part, as in %{IP:client}`,
+			`!the pattern captures nothing; give a part a name, such as %{IP:client}`,
 		},
 		{
 			"unknown pattern", `{field: m, patterns: ['%{IPV4:a}', '%{GREEDYDAT:a}']}`, ``,

@@ -89,7 +89,7 @@ func newReplacement(re *regexp.Regexp, text string) (*replacement, error) {
 		}
 		group := groupNumber(re, name)
 		if group < 0 {
-			return nil, fmt.Errorf("the replacement names the group %q, which the pattern does not have; write ${…} around "+
+			return nil, fmt.Errorf("the replacement refers to the group %q, which the pattern lacks; write ${…} around "+
 				"a name that ends before a letter, digit or _, and $$ for a dollar sign", Cut(name))
 		}
 		r.groups++

@@ -86,9 +86,9 @@ func TestGsub(t *testing.T) {
 		},
 		{
 			"unknown number", `{field: a, pattern: '(x)', replacement: '$2'}`, ``,
-			`!gsub.replacement: the replacement names the group "2", which the pattern does not have`,
+			`!gsub.replacement: the replacement refers to the group "2", which the pattern lacks`,
 		},
-		{"unknown name", `{field: a, pattern: '(x)', replacement: '$1x'}`, ``, `!the replacement names the group "1x"`},
+		{"unknown name", `{field: a, pattern: '(x)', replacement: '$1x'}`, ``, `!the replacement refers to the group "1x"`},
 		{
 			"brace not closed", `{field: a, pattern: '(x)', replacement: '${1'}`, ``,
 			`!gsub.replacement: the replacement has ${ without a name and }`,
@@ -102,7 +102,7 @@ func TestGsub(t *testing.T) {
 	})
 }
 
-// FuzzGsub compares with package regexp.
+// FuzzGsub compares the result with that of package regexp.
 func FuzzGsub(f *testing.F) {
 	f.Add(`(\w+)@(?<h>\w*)`, "$h-${1}$$", "me@here é")
 	f.Add("bc", "$$x", "abcbc")

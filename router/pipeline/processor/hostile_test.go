@@ -14,7 +14,7 @@ import (
 	"cordwood/router/vrl/vrltest"
 )
 
-// hostileOptions are options of each processor for the field d, in flow style.
+// hostileOptions has options of each processor for the field d, in YAML flow style.
 var hostileOptions = map[string][]string{
 	"cmcd": {``},
 	"csv": {
@@ -69,7 +69,7 @@ func manyNames(n int) string {
 	return strings.Join(names, ", ")
 }
 
-// heads are what the texts that a processor reads begin with.
+// heads are beginnings of the texts that processors read.
 var heads = []string{
 	"", `"`, "{", "[", `{"a":`, "<34>1 2003-10-11T22:14:15.003Z h a - ID ", "<34>Oct 11 22:14:15 h a[1]: ",
 	`127.0.0.1 - - [10/Oct/2000:13:55:36 -0700] "`, "br=1,", "a=",
@@ -82,10 +82,10 @@ var hostileUnits = []string{
 	"10.0.0.1 ", "a\\ ", "]",
 }
 
-// TestProcessorsPayForTheirWork runs every processor on hostile texts and values of 1 MB and
-// 2 MB. What it takes must be in proportion to the steps and bytes of the record's budget that
-// are spent. All are tried at 64 KB first, and those that take 16 times as long there as they
-// may, and some others, at full size.
+// TestProcessorsPayForTheirWork runs every processor on hostile texts and values of 1 MB and 2 MB. The time and
+// memory that it takes must be proportional to the steps and bytes that it takes from the record's budget. All
+// are tried with 64 KB first. Those that take 16 times as long as allowed there, and some others, are tried with
+// the full sizes.
 func TestProcessorsPayForTheirWork(t *testing.T) {
 	const screen = 64 << 10
 	sizes := []int{1 << 20, 2 << 20}
@@ -115,7 +115,7 @@ func TestProcessorsPayForTheirWork(t *testing.T) {
 				begin := time.Now()
 				for i := range hostileCount() {
 					if time.Since(begin) > time.Second/3 && i%31 != 0 {
-						continue // of slow ones some will do
+						continue // of the slow processors, some are enough
 					}
 					problem := processorExcess(t, &step, &names, hostileValue(i, screen), 1./16)
 					if problem == "" && i%97 != 0 {
@@ -159,7 +159,7 @@ func hostileValue(i, size int) value.Value {
 	return value.NewArray(list)
 }
 
-// processorExcess measures a processor, three times if need be, and says what is too much.
+// processorExcess measures a processor, up to three times, and describes what exceeds its budget.
 func processorExcess(t *testing.T, step *Step, names *Names, v value.Value, free float64) (problem string) {
 	t.Helper()
 	for range 3 {
@@ -186,18 +186,18 @@ func measureProcessor(t *testing.T, step *Step, names *Names, v value.Value, fre
 	took := watch.Took(t)
 	runtime.ReadMemStats(&after)
 	steps, bytes := budget.Steps-m.Record.Steps, budget.Bytes-m.Record.Bytes
-	// What is quadratic takes a thousand times as long: this leaves room for slow machines.
+	// Quadratic work takes a thousand times as long, so this limit leaves room for slow machines.
 	if most := time.Duration(free*float64(320*time.Millisecond)) + 8*time.Duration(steps)*time.Microsecond; took > most {
 		return fmt.Sprintf("takes %v for %d steps, at most %v is allowed", took, steps, most)
 	}
-	// Texts that are as long as the field, a few times over, need not be paid for.
+	// Texts up to a few times as long as the field need not be charged.
 	if got, most := int(after.TotalAlloc-before.TotalAlloc), int(free*(32<<20))+8*bytes; got > most {
 		return fmt.Sprintf("allocates %d bytes, having reserved %d, at most %d is allowed", got, bytes, most)
 	}
 	return ""
 }
 
-// TestRecordBudget holds that processors fail a record whose budget is used up.
+// TestRecordBudget: processors fail on a record whose budget is used up.
 func TestRecordBudget(t *testing.T) {
 	var names Names
 	var all []Step

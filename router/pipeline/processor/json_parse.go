@@ -42,7 +42,7 @@ func compileJSONParse(o *Options) Apply {
 		}
 		parsed, err := value.ParseJSON(v.Str(), value.JSONOptions{Exact: true, Vanished: rec.vanished()})
 		if e := (*value.JSONError)(nil); errors.As(err, &e) && e.Problem == value.BigInteger {
-			return rec.Fail(fl.In.Text, v, "%s; have it sent as text", err)
+			return rec.Fail(fl.In.Text, v, "%s; send it as text", err)
 		}
 		if err != nil {
 			return rec.Fail(fl.In.Text, v, "invalid JSON: %s", err)

@@ -16,7 +16,7 @@ func TestJSONParse(t *testing.T) {
 		},
 		{
 			"integer beyond 64 bits", `field: a`, `{"a":"{\"id\": 9223372036854775808}"}`,
-			`!an integer beyond -9223372036854775808 to 9223372036854775807 at line 1 column 8; have it sent as text: `,
+			`!an integer beyond -9223372036854775808 to 9223372036854775807 at line 1 column 8; send it as text: `,
 		},
 		{"integer far beyond 64 bits", `field: a`, `{"a":"[-36893488147419103232]"}`, `!an integer beyond`},
 		{"renamed", `fields: ["a, b", {key: c, rename_to: d}]`, `{"a":"{}","c":"[]"}`, `{"a":"{}","b":{},"c":"[]","d":[]}`},

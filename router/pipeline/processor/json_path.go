@@ -37,7 +37,7 @@ func compileJSONPath(o *Options) Apply {
 	index := -1
 	if n := o.Get("result_index"); n != nil {
 		if i, ok := n.Int(); ok && (i < 0 || i > jsonpath.MaxSteps) {
-			n.Fault("expected a number from 0 on, found %d", i)
+			n.Fault("expected a number of at least 0, found %d", i)
 		} else if ok {
 			index = int(i)
 		}

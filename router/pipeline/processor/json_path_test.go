@@ -51,7 +51,7 @@ func TestJSONPath(t *testing.T) {
 			"index of wrong type", `{field: d, json_path: "$", result_index: a}`, ``,
 			`!json_path.result_index: expected an integer`,
 		},
-		{"negative index", `{field: d, json_path: "$", result_index: -1}`, ``, `!expected a number from 0 on, found -1`},
+		{"negative index", `{field: d, json_path: "$", result_index: -1}`, ``, `!expected a number of at least 0, found -1`},
 		{"unknown option", `{field: d, path: "$"}`, ``, `!unknown key "path"`},
 		{"no field", `{json_path: "$"}`, ``, `!"field" or "fields" is required`},
 	})

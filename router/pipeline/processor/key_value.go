@@ -42,7 +42,7 @@ func compileKeyValue(o *Options) Apply {
 	for i := range len(marks) {
 		c := marks[i]
 		if c <= ' ' || c >= 0x7f || c == '\\' || isUnreserved(c) && c != '~' {
-			n.Fault("quotes may hold marks of ASCII only, such as \" ' ` ( [ { <; %q is none", Cut(marks))
+			n.Fault("quotes may only contain ASCII marks, such as \" ' ` ( [ { <; %q is not one", Cut(marks))
 			break
 		}
 		syntax.closing[c] = c

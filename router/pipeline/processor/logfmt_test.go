@@ -63,7 +63,7 @@ func FuzzLogfmt(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) { fuzzPairs(t, &names, step, s) })
 }
 
-// fuzzPairs checks that the fields are in order afterwards.
+// fuzzPairs checks that the fields are still sorted after the step.
 func fuzzPairs(t *testing.T, names *Names, step Step, s string) {
 	rec := NewRecord(names)
 	rec.Value = value.ObjectOf(value.Field{Key: "m", Value: value.NewString(s)})

@@ -8,9 +8,8 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// runCase is a test of one processor: options as YAML, and a record as JSON with what
-// becomes of it. A want that begins with ! is an error: the wanted text must be part of
-// it. Without a record the error is one of compiling.
+// runCase is a test of one processor: options as YAML, a record as JSON, and the expected record. If want begins
+// with !, an error that contains the rest is expected. Without a record, compiling must fail.
 type runCase struct{ name, options, record, want string }
 
 // run runs the cases of one processor.
@@ -48,7 +47,7 @@ func compileOne(processor, options string, env Env, names *Names) (Step, error) 
 
 func runOne(t *testing.T, processor, options, record string, env Env) string {
 	t.Helper()
-	// As in a pipeline, so that faults have their paths.
+	// The options are wrapped as in a pipeline, so that faults have their paths.
 	if strings.HasPrefix(options, "{") || !strings.Contains(options, "\n") && !strings.HasPrefix(options, "-") {
 		options = strings.TrimSuffix(strings.TrimPrefix(options, "{"), "}")
 		options = "- " + processor + ": {" + options + "}"
@@ -71,11 +70,11 @@ func runOne(t *testing.T, processor, options, record string, env Env) string {
 	if err != nil {
 		t.Fatalf("%s: %v", record, err)
 	}
-	v.Freeze() // what a processor changes must not show in the record that came in
+	v.Freeze() // the original record must not change
 	before := string(value.AppendJSON(nil, v))
 	rec := NewRecord(&names)
 	got := ""
-	for range 2 { // the second time with the memory of the first
+	for range 2 { // the second time with memory from the first
 		rec.Value = v
 		if err := list.Steps[0].Apply(rec); err != nil {
 			got = "!" + Located(err, &list.Steps[0], 0).Error()
@@ -84,7 +83,7 @@ func runOne(t *testing.T, processor, options, record string, env Env) string {
 		got = string(value.AppendJSON(nil, rec.Value))
 	}
 	if after := string(value.AppendJSON(nil, v)); after != before {
-		t.Errorf("the record that came in was changed to %s", after)
+		t.Errorf("the original record was changed to %s", after)
 	}
 	return got
 }
@@ -105,7 +104,7 @@ func bench(b *testing.B, processor, options, record string) {
 	fields := value.MakeFields(64)
 	b.ReportAllocs()
 	for b.Loop() {
-		// The record anew, in memory of its own, as a runner has it.
+		// Build the record again in reused memory, like a runner.
 		fields.Recycle()
 		for _, f := range v.Object().Peek() {
 			fields.Add(f.Key, f.Value)

@@ -171,4 +171,4 @@ func article(k value.Kind) string {
 }
 
 // errNotMap returns the error for a processor that gets an array which vrl has made from a record.
-func (r *Record) errNotMap() error { return r.Fail("", r.Value, "the record must be map") }
+func (r *Record) errNotMap() error { return r.Fail("", r.Value, "the record must be a map") }

@@ -33,7 +33,7 @@ func compileRegex(o *Options) Apply {
 		}
 	}
 	if len(patterns) > 0 && !named {
-		o.Fault("no pattern has a named group, as in (?<name>…), so that there is nothing to extract")
+		o.Fault("no pattern has a named group, such as (?<name>…), so there is nothing to extract")
 	}
 	return fields.EachStringWith(func(fl Field) func(*Record, string) error {
 		return newExtractor(o, fl.Out.Text, patterns).apply

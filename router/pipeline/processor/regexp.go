@@ -33,7 +33,7 @@ func affordable(n *document.Node, instructions int) bool {
 		return false
 	}
 	if n.Spend(instructions) > maxInstructions {
-		n.Fault("with this pattern, those of the pipeline compile to more than %d instructions; use fewer, or smaller "+
+		n.Fault("with this pattern, the patterns of the pipeline compile to more than %d instructions; use fewer or smaller "+
 			"repetitions", maxInstructions)
 		return false
 	}

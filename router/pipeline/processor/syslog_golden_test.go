@@ -9,8 +9,8 @@ import (
 	"cordwood/router/vrl/vrltest"
 )
 
-// TestSyslogGolden holds what the processor reads in the lines that all readers of syslog
-// are tested with. A line of a format that has the same result as the one above is left out.
+// TestSyslogGolden checks the result of the processor for the lines with which all syslog parsers are tested. If
+// the result for a format equals the previous one, its line is omitted.
 func TestSyslogGolden(t *testing.T) {
 	formats := []string{"auto", "rfc5424", "rfc3164"}
 	var names Names

@@ -35,7 +35,7 @@ func TestWiden(t *testing.T) {
 			continue
 		}
 		if wide == nil {
-			t.Errorf("%s has no other form", c.pattern)
+			t.Errorf("%s has no Unicode form", c.pattern)
 			continue
 		}
 		if got := wide.FindString(c.text); got != c.want {
@@ -63,7 +63,7 @@ func FuzzWiden(f *testing.F) {
 		}
 		if a, b := re.FindStringSubmatchIndex(text), wide.FindStringSubmatchIndex(text); len(a) != len(b) ||
 			len(a) > 0 && (a[0] != b[0] || a[1] != b[1]) {
-			t.Fatalf("%q in %q: %v, the other form %q has %v", pattern, text, a, wide, b)
+			t.Fatalf("%q in %q: %v, the Unicode form %q has %v", pattern, text, a, wide, b)
 		}
 	})
 }

@@ -63,7 +63,7 @@ func compileVRL(o *Options) Apply {
 			rec.Value = v
 			return nil
 		}
-		return rec.Fail("", v, "the program's value must be map, or a list of maps, found %s", article(v.Kind()))
+		return rec.Fail("", v, "the program's value must be a map or a list of maps, found %s", article(v.Kind()))
 	}
 }
 

@@ -14,7 +14,7 @@ func TestVRL(t *testing.T) {
 		{"null drops", "source: |\n  if .a == \"x\" { null } else { . }", `{"a":"x"}`, `null`},
 		{
 			"other value", "source: |\n  if .a == \"x\" { 7 } else { . }", `{"a":"x"}`,
-			`!Processor vrl: the program's value must be map, or a list of maps, found an integer: 7 (processors[0])`,
+			`!Processor vrl: the program's value must be a map or a list of maps, found an integer: 7 (processors[0])`,
 		},
 		{"failing call", "source: |\n  .b = upcase!(.a)\n  .", `{"a":1}`, `!Processor vrl: Failed to execute VRL, `},
 		{
@@ -28,7 +28,7 @@ func TestVRL(t *testing.T) {
 		{"a field and the record", "source: |\n  . = del(.a)\n  .", `{"a":[{"b":1}]}`, `[{"b":1}]`},
 		{
 			"a field that is none", "source: \". = .a\"", `{"a":5}`,
-			`!the program's value must be map, or a list of maps, found an integer: 5`,
+			`!the program's value must be a map or a list of maps, found an integer: 5`,
 		},
 		{"regex", "source: \"r'x'\"", ``, `!expected an object or an array`},
 		{

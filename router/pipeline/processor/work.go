@@ -64,7 +64,7 @@ const fieldSize = 120
 // matchSize is the approximate memory of the position of a match in a list.
 const matchSize = 64
 
-// largeText is the length from which on a new text is charged.
+// largeText is the length at which new texts start to be charged.
 const largeText = 1 << 10
 
 // spendOnSet takes the cost of adding a field to a record with many fields from the budget.

@@ -93,7 +93,7 @@ func Compile(expression string, definitions map[string]string) (*Pattern, error)
 		return nil, regexError(err)
 	}
 	if re.NumSubexp() != x.groups {
-		return nil, errors.New("the pattern has groups that cannot be told apart")
+		return nil, errors.New("the pattern has groups that cannot be distinguished")
 	}
 	return &Pattern{re, quick.Compile(text), x.fields, len(prog.Inst)}, nil
 }
@@ -178,7 +178,7 @@ func (x *expander) reference(text string) error {
 	name, rest, named := strings.Cut(text, ":")
 	field, typeName, typed := strings.Cut(rest, ":")
 	if name == "" {
-		return fmt.Errorf("%%{%s} has no name of a pattern", text)
+		return fmt.Errorf("%%{%s} does not name a pattern", text)
 	}
 	body, ok := x.definitions[name]
 	if !ok {
@@ -198,7 +198,7 @@ func (x *expander) reference(text string) error {
 	if !named {
 		x.out.WriteString("(?:")
 	} else if field = fieldName(field); field == "" {
-		return fmt.Errorf("%%{%s} has an empty name of a field", text)
+		return fmt.Errorf("%%{%s} has an empty field name", text)
 	} else if err := x.capture(field, t); err != nil {
 		return err
 	}

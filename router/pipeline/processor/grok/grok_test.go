@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// found lists the fields of the expression in s as name=text.
+// found returns the fields of the expression in s as name=text.
 func found(expression string, definitions map[string]string, s string) string {
 	p, err := Compile(expression, definitions)
 	if err != nil {
@@ -59,8 +59,8 @@ func TestCompile(t *testing.T) {
 		{`%{DATA:a},%{GREEDYDATA:b}`, `x,y,z`, `a=x; b=y,z`},
 		{`%{NOPE}`, ``, `!unknown pattern %{NOPE}`},
 		{`%{INT`, ``, `!%{ without }`},
-		{`%{:x}`, ``, `!%{:x} has no name of a pattern`},
-		{`%{INT:}`, ``, `!%{INT:} has an empty name of a field`},
+		{`%{:x}`, ``, `!%{:x} does not name a pattern`},
+		{`%{INT:}`, ``, `!%{INT:} has an empty field name`},
 		{`%{INT:a:date}`, ``, `!unknown type "date" in %{INT:a:date}, expected int, float, bool or string`},
 		{`%{INT:a:int}%{INT:a}`, ``, `!the field "a" has two types`},
 		{`%{LOOP}`, ``, `!the patterns refer to each other more than 32 deep, as at %{LOOP}`},
@@ -98,7 +98,7 @@ func TestLibrary(t *testing.T) {
 			p.Match("x", nil)
 		}
 	}
-	// What a pattern must match whole, and what not.
+	// Texts that a pattern must match as a whole, and texts that it must not match.
 	cases := []struct {
 		name    string
 		yes, no []string

@@ -14,9 +14,9 @@ type test interface {
 }
 
 type (
-	either struct{ list []test }
-	all    struct{ list []test }
-	not    struct{ test }
+	orTest  struct{ list []test }
+	andTest struct{ list []test }
+	not     struct{ test }
 	// exists is true if the query selects anything.
 	exists struct{ query query }
 	// matches is true if the operand is a string that contains a match of the pattern.
@@ -33,7 +33,7 @@ type (
 	}
 )
 
-func (t either) holds(e *evaluation, current value.Value) bool {
+func (t orTest) holds(e *evaluation, current value.Value) bool {
 	for _, x := range t.list {
 		if x.holds(e, current) {
 			return true
@@ -42,7 +42,7 @@ func (t either) holds(e *evaluation, current value.Value) bool {
 	return false
 }
 
-func (t all) holds(e *evaluation, current value.Value) bool {
+func (t andTest) holds(e *evaluation, current value.Value) bool {
 	for _, x := range t.list {
 		if !x.holds(e, current) {
 			return false

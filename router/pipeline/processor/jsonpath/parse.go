@@ -182,7 +182,7 @@ func (r *reader) selector() (selector, error) {
 		return selector{kind: byName, name: name}, err
 	case c == '?':
 		r.pos++
-		t, err := r.either()
+		t, err := r.orExpression()
 		return selector{kind: byFilter, filter: t}, err
 	case c == ':' || c == '-' || c >= '0' && c <= '9':
 		return r.indexOrSlice()

@@ -43,17 +43,17 @@ func (r *reader) hex4() (rune, error) {
 	return rune(n), nil
 }
 
-// either reads an expression of a filter: parts joined by ||.
-func (r *reader) either() (test, error) {
+// orExpression reads an expression of a filter: parts joined by ||.
+func (r *reader) orExpression() (test, error) {
 	if r.nesting++; r.nesting > maxNesting {
 		return nil, r.fail("filters and parentheses are nested more than %d deep", maxNesting)
 	}
 	defer func() { r.nesting-- }()
-	return r.joined("||", r.all, func(list []test) test { return either{list} })
+	return r.joined("||", r.andExpression, func(list []test) test { return orTest{list} })
 }
 
-func (r *reader) all() (test, error) {
-	return r.joined("&&", r.basic, func(list []test) test { return all{list} })
+func (r *reader) andExpression() (test, error) {
+	return r.joined("&&", r.basic, func(list []test) test { return andTest{list} })
 }
 
 func (r *reader) joined(op string, part func() (test, error), join func([]test) test) (test, error) {
@@ -86,7 +86,7 @@ func (r *reader) basic() (test, error) {
 	var t test
 	if r.take("(") {
 		var err error
-		if t, err = r.either(); err != nil {
+		if t, err = r.orExpression(); err != nil {
 			return nil, err
 		}
 		r.blanks()
@@ -143,7 +143,7 @@ func (r *reader) comparison(op string, left operand) (test, error) {
 
 func (r *reader) comparable(o operand) error {
 	if q, ok := o.(query); o == nil || ok && !q.path.singular {
-		return r.fail("only a value can be compared: a literal, a path of names and indices, or length, count or value;")
+		return r.fail("only a value can be compared: a literal, a path of names and indexes, or length, count or value;")
 	}
 	return nil
 }
@@ -191,7 +191,7 @@ func (r *reader) query() (query, error) {
 	return q, err
 }
 
-// number reads a number as JSON has it.
+// number reads a JSON number.
 func (r *reader) number() (value.Value, error) {
 	start := r.pos
 	for strings.IndexByte("+-.eE0123456789", r.peek()) >= 0 && r.pos < len(r.text) {
