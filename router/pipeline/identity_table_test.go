@@ -153,7 +153,7 @@ func TestIdentityTable(t *testing.T) {
 			"another field before",
 			changes{having("ts TimestampNanosecond ti"), timeIndex("at;epoch;ms")},
 			`[{"at":1}]`,
-			`!and these records bring "at"; name "ts" by custom_time_index; or drop or rename`,
+			`!but these records have "at"; name "ts" by custom_time_index; or drop or rename`,
 		},
 		{"another unit, rounded down", changes{having("svc_timestamp TimestampMillisecond ti")}, `[{"a":1}]`, `
 			t

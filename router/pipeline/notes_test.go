@@ -47,7 +47,7 @@ func TestWarnings(t *testing.T) {
 			return "1 number lost its fraction, because the transform list converts it to an integer, for column \"" + column +
 				"\": the type float64 keeps it"
 		}
-		return n + " numbers lost their fraction, because the transform list makes integers of them, " +
+		return n + " numbers lost their fraction, because the transform list converts them to integers, " +
 			"the first for column \"" + column + "\": the type float64 keeps it"
 	}
 	digits := func(n, column string) string {
@@ -329,6 +329,6 @@ func TestIntegersBeyondValues(t *testing.T) {
 			svc_timestamp TimestampNanosecond TIMESTAMP: now+1
 			id Int64: 7
 			skipped 1 of 2: record 0: the integer 18446744073709551615 is beyond -9223372036854775808 to 9223372036854775807, ` +
-			`which is the range of integers in a pipelinehold; send it as text`},
+			`which is the range of integers in a pipeline; send it as text`},
 	})
 }

@@ -301,8 +301,8 @@ func TestCompileErrors(t *testing.T) {
 		{
 			"patterns of all processors",
 			"processors:\n" + strings.Repeat("- regex: {field: a, pattern: '(?<a>.{900})(?<b>.{900})(?<c>.{900})'}\n", 100),
-			"line 94: processors[92].regex.pattern: with this pattern, the patterns of the pipeline compile to more than 250000 " +
-				"instructions",
+			"line 94: processors[92].regex.pattern: with this pattern, the patterns of the pipeline compile to more than " +
+				"250000 instructions",
 		},
 		{
 			"grok patterns of all processors",

@@ -53,7 +53,7 @@ func TestParseTimeIndex(t *testing.T) {
 		";epoch;s":                 "column name: it is empty",
 		"__sequence;epoch;s":       "reserved",
 		"at;epoch;sec":             "one of s, ms, us, ns",
-		"at;rfc3339;%Y":            "rfc3339 takes nothing after it",
+		"at;rfc3339;%Y":            "nothing may follow rfc3339",
 		"at;epoch;":                "one of s, ms, us, ns",
 		"at;date;%Y":               "expected rfc3339, epoch or datestr",
 		"at;Epoch;s":               "expected rfc3339, epoch or datestr",

@@ -28,7 +28,7 @@ var statuses = map[int]string{
 	http.StatusUnauthorized:          "The request has no user, or the password is wrong.",
 	http.StatusForbidden:             "The user, or the page of another site that sent the request, may not do this.",
 	http.StatusNotFound:              "It does not exist.",
-	http.StatusMethodNotAllowed:      "The path does not support the method; the header Allow lists those that it supports.",
+	http.StatusMethodNotAllowed:      "The path does not support the method; the header Allow lists the others.",
 	http.StatusRequestTimeout:        "The request did not end in time, or its body did not arrive in time.",
 	http.StatusPreconditionFailed:    "It was changed meanwhile or already exists: see If-Match and If-None-Match.",
 	http.StatusRequestEntityTooLarge: "The body is too large.",

@@ -78,7 +78,7 @@ func TestGeoIP(t *testing.T) {
 		{env, runCase{"no field", `{}`, ``, `!"field" or "fields" is required`}},
 		{
 			Env{},
-			runCase{"no database", `field: ip`, ``, `!geoip needs a database of locations, but none is configured`},
+			runCase{"no database", `field: ip`, ``, `!geoip needs a location database, but none is configured`},
 		},
 		{
 			Env{GeoIPDatabase: filepath.Join(t.TempDir(), "none")},
@@ -89,7 +89,7 @@ func TestGeoIP(t *testing.T) {
 		},
 		{
 			Env{GeoIPDatabase: bad},
-			runCase{"file broken", `field: ip`, ``, `!the database of places that is configured on this server cannot be read`},
+			runCase{"file broken", `field: ip`, ``, `!the location database that is configured on this server cannot be read`},
 		},
 	}
 	for _, c := range cases {

@@ -66,8 +66,8 @@ func TestKeyValue(t *testing.T) {
 			`!field_split and value_split are the same text`,
 		},
 		{"same as the default split", `{field: m, field_split: "="}`, ``, `!field_split and value_split are the same text`},
-		{"bad quotes", `{field: m, quotes: "a"}`, ``, `!key_value.quotes: quotes may hold marks of ASCII only`},
-		{"quotes beyond ASCII", `{field: m, quotes: "“"}`, ``, `!quotes may hold marks of ASCII only`},
+		{"bad quotes", `{field: m, quotes: "a"}`, ``, `!key_value.quotes: quotes may only contain ASCII marks`},
+		{"quotes beyond ASCII", `{field: m, quotes: "“"}`, ``, `!quotes may only contain ASCII marks`},
 		{"unknown option", `{field: m, value_spilt: x}`, ``, `!did you mean "value_split"?`},
 		{"no field", `{}`, ``, `!"field" or "fields" is required`},
 	})
