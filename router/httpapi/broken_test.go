@@ -84,7 +84,7 @@ func TestConversionsAreReported(t *testing.T) {
 			"application/json", `[{"svc_timestamp":1,"a":1},{"a":2},{"svc_timestamp":3}]`,
 			`2 values of the field "svc_timestamp" were not stored`,
 		},
-		{"application/json", `{"a":1,"a":2}`, "1 key came more than once"},
+		{"application/json", `{"a":1,"a":2}`, "1 key occurred more than once"},
 		{"text/plain", "fine\n\xff\xfe\n\xff", "2 lines are not valid UTF-8"},
 		{"application/json", `{"a":1}`, ""},
 	} {

@@ -525,13 +525,13 @@ func TestDocumentWarns(t *testing.T) {
 			"a time index that stays text", "processors:\n- dissect: {field: m, pattern: '%{at} %{x}'}\ntransform:\n- {field: " +
 				"at, type: 'timestamp, ms', index: timestamp}\n", `{"m":"2026-01-05T10:00:00Z y"}`,
 			"line 4: transform[0].field: the time index is the text that dissect sets in the field \"at\": " +
-				"it is read if it is RFC 3339 or an integer; for other forms add a `date` processor for the field",
+				"it is parsed if it is RFC 3339 or an integer; for other forms add a `date` processor for the field",
 		},
 		{
 			"a time that a program makes text", "processors:\n- vrl: {source: '.at = to_string!(.at); " +
 				".'}\ntransform:\n- {field: at, type: time, index: timestamp}\n", `{"at":"2026-01-05T10:00:00Z"}`,
 			"line 4: transform[0].field: the time index is the text that vrl sets in the field \"at\": " +
-				"it is read if it is RFC 3339 or an integer; for other forms add a `date` processor for the field",
+				"it is parsed if it is RFC 3339 or an integer; for other forms add a `date` processor for the field",
 		},
 		{
 			"a text that is read as a time",

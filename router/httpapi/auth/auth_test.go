@@ -339,7 +339,7 @@ func TestWatch(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	await("users not reloaded, the last good list stays in use in use")
+	await("users not reloaded, the last good list stays in use")
 	if !accepts(p, "ann", "333") {
 		t.Error("the last good list is gone")
 	}
