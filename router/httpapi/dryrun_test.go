@@ -509,7 +509,7 @@ func TestDryRunBodyKeys(t *testing.T) {
 // TestDocumentWarns: uploads and dry runs warn of parts of a document that probably do not have the intended
 // effect.
 func TestDocumentWarns(t *testing.T) {
-	const nanoseconds = "line 2: processors[0].date.formats: %f in \"%Y-%m-%d %H:%M:%S.%f\" reads a count of " +
+	const nanoseconds = "line 2: processors[0].date.formats: %f in \"%Y-%m-%d %H:%M:%S.%f\" is a number of " +
 		"nanoseconds, so that .5 becomes 5 ns; " +
 		"write %.f instead of .%f, or %3f for a fraction of three digits without a dot"
 	for _, tt := range []struct{ name, source, record, want string }{
