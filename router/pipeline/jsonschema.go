@@ -57,7 +57,7 @@ func JSONSchema() map[string]any {
 		"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "A pipeline",
 		"type": "object", "additionalProperties": false,
 		"properties": object{
-			"version":     object{"enum": []any{1, 2}, "description": "1: transform lists all columns; 2: it adds other fields."},
+			"version":     object{"enum": []any{1, 2}, "description": "1: transform lists all columns; 2: it keeps others."},
 			"description": text,
 			"processors": object{
 				"type": "array", "items": object{"anyOf": steps}, "description": "The steps for each record, in order.",
