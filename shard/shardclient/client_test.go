@@ -456,6 +456,15 @@ func TestQueryNodes(t *testing.T) {
 			}
 		})
 	}
+	// This node comes first if it leads at least half as many shards as the others.
+	cl.cfg.Nodes = func() []string { return []string{"a", "z"} }
+	if got := cl.queryNodes([]uint32{1, 3, 4}, false); got[0] != "a" {
+		t.Errorf("this node leads one shard of three, and the order is %v", got)
+	}
+	cl.cfg.Nodes = func() []string { return []string{"b", "a"} }
+	if got := cl.queryNodes([]uint32{1, 3, 4}, false); got[0] != "c" {
+		t.Errorf("this node leads no shard, and the order is %v", got)
+	}
 	cl.nodes.Health("c").Silent()
 	if got := cl.queryNodes([]uint32{1, 3, 4}, false); got[len(got)-1] != "c" {
 		t.Errorf("a node that does not answer is asked first: %v", got)

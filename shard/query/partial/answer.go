@@ -62,7 +62,7 @@ func readAll(streams [][]byte) (arrow.RecordBatch, error) {
 	var list []arrow.RecordBatch
 	rows := int64(0)
 	for _, stream := range streams {
-		r, err := ipc.NewReader(bytes.NewReader(stream))
+		r, err := NewReader(stream)
 		if err != nil {
 			return nil, err
 		}

@@ -16,6 +16,7 @@ import (
 	"cordwood/proto/errs"
 	"cordwood/proto/shardpb"
 	"cordwood/shard/query"
+	"cordwood/shard/query/partial"
 )
 
 const (
@@ -86,30 +87,63 @@ func (d *Statement) fill(ctx context.Context, p *part) error {
 		return err
 	}
 	defer r.Close()
-	var buf bytes.Buffer
-	if _, err := buf.ReadFrom(&bounded{r, &d.bytes, &d.nodes.partials}); err != nil {
-		d.bytes.Add(-int64(buf.Len()))
-		d.nodes.partials.Add(-int64(buf.Len()))
+	answer, err := d.readAnswer(r)
+	if err != nil {
 		return d.ofPart(ctx, p, Broke(err))
 	}
-	streams, err := cutStreams(buf.Bytes())
+	streams, err := partial.CutStreams(answer)
 	if err != nil {
-		d.bytes.Add(-int64(buf.Len()))
-		d.nodes.partials.Add(-int64(buf.Len()))
+		d.giveBack(len(answer))
 		return err
 	}
-	p.streams, p.bytes = streams, buf.Len()
+	p.streams, p.bytes = streams, len(answer)
 	if of, ok := r.(interface{ Stages() *shardpb.PartStages }); ok {
 		p.stages = of.Stages()
 	}
+	p.sorted = nil
 	for _, stream := range streams {
-		d.frontier.add(stream)
+		p.sorted = append(p.sorted, d.frontier.add(stream))
 	}
-	d.nodes.metrics.bytes.Add(float64(buf.Len()))
+	d.nodes.metrics.bytes.Add(float64(len(answer)))
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.missing = append(d.missing, r.Partial()...)
 	return nil
+}
+
+// readAnswer reads the answer of a node. Most answers are one piece, which need not be copied.
+func (d *Statement) readAnswer(r Reader) (answer []byte, err error) {
+	pieces, ok := r.(interface{ Piece() ([]byte, error) })
+	if !ok {
+		var buf bytes.Buffer
+		if _, err = buf.ReadFrom(&bounded{r, &d.bytes, &d.nodes.partials}); err != nil {
+			d.giveBack(buf.Len())
+		}
+		return buf.Bytes(), err
+	}
+	for {
+		piece, err := pieces.Piece()
+		if err == nil {
+			err = within(len(piece), &d.bytes, &d.nodes.partials)
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return answer, nil
+		case err != nil:
+			d.giveBack(len(answer) + len(piece))
+			return nil, err
+		case answer == nil:
+			answer = piece
+		default:
+			answer = append(answer, piece...)
+		}
+	}
+}
+
+// giveBack reduces the size of the partial results that are held.
+func (d *Statement) giveBack(bytes int) {
+	d.bytes.Add(-int64(bytes))
+	d.nodes.partials.Add(-int64(bytes))
 }
 
 // ofPart adds the shards of a part to an error about a node that cannot be reached.
@@ -142,13 +176,21 @@ type bounded struct {
 
 func (c *bounded) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
-	switch sum, all := c.sum.Add(int64(n)), c.all.Add(int64(n)); {
-	case sum > maxPartials:
-		return n, errTooLarge
-	case all > maxAllPartials:
-		return n, errTooMany
+	if over := within(n, c.sum, c.all); over != nil {
+		return n, over
 	}
 	return n, err
+}
+
+// within counts bytes of this query, and of all queries. It returns an error if they exceed a limit.
+func within(n int, sum, all *atomic.Int64) error {
+	switch sum, all := sum.Add(int64(n)), all.Add(int64(n)); {
+	case sum > maxPartials:
+		return errTooLarge
+	case all > maxAllPartials:
+		return errTooMany
+	}
+	return nil
 }
 
 // askWithin sends a request as fill does. If other nodes return enough rows before this node has
@@ -178,6 +220,15 @@ func (d *Statement) streams() [][]byte {
 	var out [][]byte
 	for _, p := range d.parts {
 		out = append(out, p.streams...)
+	}
+	return out
+}
+
+// sorted returns the rows of the nodes, if the statement is for the first rows by time.
+func (d *Statement) sorted() []*sorted {
+	var out []*sorted
+	for _, p := range d.parts {
+		out = append(out, p.sorted...)
 	}
 	return out
 }

@@ -1,7 +1,6 @@
 package distribute
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -11,9 +10,9 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"cordwood/shard/query"
+	"cordwood/shard/query/partial"
 )
 
 // If a statement asks for the groups with the largest counts, each node first sends only its groups with the largest
@@ -112,7 +111,7 @@ var errNotCounted = errors.New("the texts of groups do not identify them")
 
 // readCounts reads the groups that a node sent.
 func readCounts(stream []byte, b *query.Best) ([]countedGroup, error) {
-	r, err := ipc.NewReader(bytes.NewReader(stream))
+	r, err := partial.NewReader(stream)
 	if err != nil {
 		return nil, err
 	}

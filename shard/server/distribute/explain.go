@@ -1,16 +1,14 @@
 package distribute
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/apache/arrow-go/v18/arrow/ipc"
-
 	"cordwood/proto/errs"
+	"cordwood/shard/query/partial"
 )
 
 // Note returns the text of EXPLAIN: how the statement was split, or why rows are fetched.
@@ -68,7 +66,7 @@ func (d *Statement) Note() string {
 func rowsOf(streams [][]byte) string {
 	rows := int64(0)
 	for _, stream := range streams {
-		r, err := ipc.NewReader(bytes.NewReader(stream))
+		r, err := partial.NewReader(stream)
 		if err != nil {
 			return "?"
 		}

@@ -34,16 +34,21 @@ func newFrontier(s *query.Split) *frontier {
 	return &frontier{newest: s.Newest, begun: time.Now(), known: make(chan struct{})}
 }
 
-// add adds the rows of a node.
-func (f *frontier) add(stream []byte) {
+// add adds the rows of a node, and returns them. It returns nil if they cannot be merged without the engine.
+func (f *frontier) add(stream []byte) *sorted {
 	if f == nil {
-		return
+		return nil
 	}
 	s, err := readSorted(stream, f.newest)
 	if err != nil {
-		return
+		return nil
 	}
-	defer s.release()
+	f.addTimes(s)
+	return s
+}
+
+// addTimes determines the bound if there are enough rows.
+func (f *frontier) addTimes(s *sorted) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t, _ := s.schema.Field(f.newest.Column).Type.(*arrow.TimestampType)

@@ -1,7 +1,6 @@
 package distribute
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"cordwood/proto/errs"
 	"cordwood/shard/query"
@@ -141,7 +139,7 @@ func (d *Statement) askValues(ctx context.Context, hashes []uint64) (int, error)
 
 // eachBatch calls f with each batch of a stream. The batches have at least one column.
 func eachBatch(stream []byte, f func(rec arrow.RecordBatch) error) error {
-	r, err := ipc.NewReader(bytes.NewReader(stream))
+	r, err := partial.NewReader(stream)
 	if err != nil {
 		return errs.Wrap(errs.Internal, err, "query: read partial results")
 	}

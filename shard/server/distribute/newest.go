@@ -13,6 +13,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/shard/query"
+	"cordwood/shard/query/partial"
 )
 
 // This file merges rows that are sorted by the time index alone, without the engine. Such rows also show early which
@@ -35,7 +36,7 @@ var errNotSorted = errors.New("the rows are not sorted by a time")
 
 // readSorted reads the rows of a node.
 func readSorted(stream []byte, n *query.Newest) (*sorted, error) {
-	r, err := ipc.NewReader(bytes.NewReader(stream))
+	r, err := partial.NewReader(stream)
 	if err != nil {
 		return nil, errs.Wrap(errs.Internal, err, "query: read the rows of a node")
 	}
@@ -48,7 +49,6 @@ func readSorted(stream []byte, n *query.Newest) (*sorted, error) {
 		rec := r.RecordBatch()
 		times, ok := rec.Column(n.Column).(*array.Timestamp)
 		if !ok || times.NullN() > 0 {
-			s.release()
 			return nil, errNotSorted
 		}
 		rec.Retain()
@@ -56,20 +56,12 @@ func readSorted(stream []byte, n *query.Newest) (*sorted, error) {
 		s.times = append(s.times, times.Values()...)
 	}
 	if err := r.Err(); err != nil && !errors.Is(err, io.EOF) {
-		s.release()
 		return nil, errs.Wrap(errs.Internal, err, "query: read the rows of a node")
 	}
 	if !slices.IsSortedFunc(s.times, n.Compare) {
-		s.release()
 		return nil, errNotSorted
 	}
 	return s, nil
-}
-
-func (s *sorted) release() {
-	for _, b := range s.batches {
-		b.Release()
-	}
 }
 
 // addRows calls add with pieces of the first columns of the rows [from, to). The callee releases the pieces.
@@ -88,24 +80,14 @@ func (s *sorted) addRows(from, to, columns int, add func(column int, a arrow.Arr
 
 // merge computes the answer to a statement from the sorted rows of the nodes. If the engine has to do it, merge
 // returns errNotSorted.
-func merge(streams [][]byte, n *query.Newest) ([]byte, error) {
-	var all []*sorted
-	defer func() {
-		for _, s := range all {
-			s.release()
-		}
-	}()
-	for _, stream := range streams {
-		s, err := readSorted(stream, n)
-		if err != nil {
-			return nil, err
-		}
-		if all = append(all, s); !s.schema.Equal(all[0].schema) {
-			return nil, errNotSorted
-		}
-	}
+func merge(all []*sorted, n *query.Newest) ([]byte, error) {
 	if len(all) == 0 {
 		return nil, errNotSorted
+	}
+	for _, s := range all {
+		if s == nil || s != all[0] && !s.schema.Equal(all[0].schema) {
+			return nil, errNotSorted
+		}
 	}
 	schema := all[0].schema
 	meta := schema.Metadata()

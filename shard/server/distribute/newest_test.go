@@ -57,7 +57,7 @@ func TestMergedRows(t *testing.T) {
 		order := func(a, b int64) int { return n.Compare(arrow.Timestamp(a), arrow.Timestamp(b)) }
 		f := newFrontier(&query.Split{Newest: n})
 		var all []int64
-		var streams [][]byte
+		var rows []*sorted
 		for range 1 + r.IntN(4) {
 			times := make([]int64, r.IntN(15))
 			for i := range times {
@@ -65,9 +65,8 @@ func TestMergedRows(t *testing.T) {
 			}
 			slices.SortFunc(times, order)
 			all = append(all, times...)
-			streams = append(streams, timesStream(t, times))
 			known := f.bound
-			f.add(streams[len(streams)-1])
+			rows = append(rows, f.add(timesStream(t, times)))
 			enough := len(all) >= int(n.Limit+n.Offset)
 			if (f.bound != "") != enough || known != "" && f.bound != known {
 				t.Fatalf("seed %d: %d rows make the bound %q, before %q", seed, len(all), f.bound, known)
@@ -76,7 +75,7 @@ func TestMergedRows(t *testing.T) {
 		slices.SortFunc(all, order)
 		from := min(len(all), int(n.Offset))
 		want := all[from:min(len(all), from+int(n.Limit))]
-		out, err := merge(streams, n)
+		out, err := merge(rows, n)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,15 +102,22 @@ func TestRowsThatAreNotMerged(t *testing.T) {
 	n := &query.Newest{Column: 1, Columns: 1, Limit: 2, Descending: true}
 	f := newFrontier(&query.Split{Newest: n})
 	rising := timesStream(t, []int64{1, 2, 3})
-	f.add(rising)
-	if _, err := merge([][]byte{rising}, n); !errors.Is(err, errNotSorted) || f.bound != "" {
+	merged := func(streams ...[]byte) error {
+		var rows []*sorted
+		for _, stream := range streams {
+			rows = append(rows, f.add(stream))
+		}
+		_, err := merge(rows, n)
+		return err
+	}
+	if err := merged(rising); !errors.Is(err, errNotSorted) || f.bound != "" {
 		t.Errorf("rows in another order: %v, bound %q", err, f.bound)
 	}
 	n.Column = 0
-	if _, err := merge([][]byte{timesStream(t, nil), timesStream(t, []int64{1})}, n); !errors.Is(err, errNotSorted) {
+	if err := merged(timesStream(t, nil), timesStream(t, []int64{1})); !errors.Is(err, errNotSorted) {
 		t.Errorf("rows sorted by no time: %v", err)
 	}
-	if _, err := merge([][]byte{[]byte("nothing")}, n); err == nil {
+	if err := merged([]byte("nothing")); err == nil {
 		t.Error("a stream that cannot be read is merged")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"cordwood/proto/errs"
+	"cordwood/shard/query/partial"
 )
 
 // For EXPLAIN, each node is asked what it reads for its part: its engine knows which segments and row groups are left
@@ -17,6 +18,9 @@ import (
 
 // maxReads bounds the answer to such a question, in bytes.
 const maxReads = 1 << 20
+
+// errReads means that a node answered EXPLAIN with other columns.
+var errReads = errs.New(errs.Internal, "query: a node did not answer EXPLAIN with two columns of text")
 
 // explainParts asks the nodes what they read. A node that does not answer has the reason in its place.
 func (d *Statement) explainParts(ctx context.Context) {
@@ -48,7 +52,7 @@ func (d *Statement) explainPart(ctx context.Context, p *part) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	streams, err := cutStreams(answer)
+	streams, err := partial.CutStreams(answer)
 	if err != nil {
 		return "", err
 	}
@@ -57,7 +61,7 @@ func (d *Statement) explainPart(ctx context.Context, p *part) (string, error) {
 		err := eachBatch(stream, func(rec arrow.RecordBatch) error {
 			keys, ok := rec.Column(0).(*array.String)
 			if !ok || rec.NumCols() < 2 {
-				return errStream
+				return errReads
 			}
 			for i := range keys.Len() {
 				if keys.Value(i) == "segments" {

@@ -90,7 +90,7 @@ func (d *Statement) mergeHere() (done bool, err error) {
 	var ipc []byte
 	switch n, c := d.split.Newest, d.split.Combine; {
 	case n != nil && n.Limit+n.Offset <= maxMerged:
-		if ipc, err = merge(d.streams(), n); err != nil {
+		if ipc, err = merge(d.sorted(), n); err != nil {
 			return false, nil //nolint:nilerr // the engine says what is wrong, or fetches
 		}
 	case c != nil:

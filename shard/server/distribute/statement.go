@@ -50,8 +50,10 @@ type part struct {
 	shards []uint32
 	// sql, if not empty, is sent to this node instead of the statement for all nodes.
 	sql string
-	// streams is the answer of the node; size is its size in bytes. See streams.go.
+	// streams is the answer of the node, and bytes its size. If the node has several shards of a table that merges rows,
+	// there is one for each. sorted are their rows, if the statement is for the first rows by time.
 	streams [][]byte
+	sorted  []*sorted
 	bytes   int
 	took    time.Duration
 	// reads is what the node reads, and stages how long its stages took, for EXPLAIN.
