@@ -16,6 +16,7 @@ import (
 	"cordwood/router/httpapi/auth"
 	"cordwood/router/httpapi/exchange"
 	"cordwood/router/httpapi/explore"
+	"cordwood/router/httpapi/lokiapi"
 	"cordwood/router/httpapi/session"
 	"cordwood/router/ingest"
 	"cordwood/router/pipeline"
@@ -74,6 +75,15 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 	if err != nil {
 		return err
 	}
+	reader, err := lokiapi.New(lokiapi.Config{
+		Source: service, Timeout: n.cfg.Query.Timeout,
+		Build: lokiapi.Build{
+			Revision: n.proc.Version.Commit, Date: n.proc.Version.Date, GoVersion: runtime.Version(),
+		},
+	})
+	if err != nil {
+		return err
+	}
 	f := &forward{members: n.metaMembers, replicas: n.replicas, dial: n.nodes.Dial}
 	n.operators = newOperatorServer(&forwardMeta{forward: f}, &forwardShards{forward: f, pins: map[uint64]pinned{}},
 		audit.New(n.log))
@@ -82,7 +92,7 @@ func (n *node) openRouter(users *auth.Provider, shares config.Shares) error {
 		Tunnel: n.operators.serve, NodeNames: n.nameNodes,
 		Catalog: client, Fresh: client.Fresh, Writer: writer, Bodies: bodies, Tail: follow, Pipelines: client,
 		Saved: client,
-		SQL:   sql, LogQuery: http.HandlerFunc(sql.ServeLogs), Explore: explorer,
+		SQL:   sql, LogQuery: http.HandlerFunc(sql.ServeLogs), Explore: explorer, Loki: reader,
 		Cluster:           coordinator.NewAdmin(client).On(n.data.nodeID).WithShards(shards),
 		PipelineOptions:   pipeline.Options{Env: processor.Env{GeoIPDatabase: n.cfg.Ingest.GeoIPDatabase}},
 		NoClientVariables: !n.cfg.Ingest.ClientVariables,

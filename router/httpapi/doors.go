@@ -11,6 +11,7 @@ import (
 	"cordwood/router/access"
 	"cordwood/router/body"
 	"cordwood/router/httpapi/exchange"
+	"cordwood/router/httpapi/lokiapi"
 	"cordwood/router/ingest"
 	"cordwood/router/ingest/datadog"
 	"cordwood/router/ingest/elasticsearch"
@@ -217,6 +218,8 @@ type doors struct {
 	bodies     *body.Reader
 	log        *slog.Logger
 	logQueries *logQueries // nil: there are no structured queries
+	// loki reads with Loki's API; nil: the API has only the path for pushing.
+	loki *lokiapi.Handler
 }
 
 // routes returns the paths of all protocols on the user port.
@@ -250,6 +253,30 @@ func (d *doors) routesOf(p *protocol, prefix string, door httpdoor.Door) []route
 			asksAgain: r.needs == access.Insert, endless: r.endless,
 		})
 	}
+	if p.name == ingest.Loki && d.loki != nil {
+		out = append(out, d.lokiReads(prefix)...)
+	}
+	return out
+}
+
+// lokiReads returns the paths of Loki's API for reading, with a prefix. The last one is for the parts of the API that
+// do not exist.
+func (d *doors) lokiReads(prefix string) []route {
+	var out []route
+	add := func(methods []string, path string, needs access.Privilege, handler http.HandlerFunc) {
+		out = append(out, route{
+			methods: methods, path: prefix + path, needs: needs, action: "query", handler: inDatabase(handler),
+			refuse: lokiapi.Refuse,
+		})
+	}
+	for _, r := range d.loki.Routes() {
+		needs := access.Select
+		if r.Static {
+			needs = access.SignedIn
+		}
+		add(getPost, r.Path, needs, r.Handler)
+	}
+	add(getPost, "/loki/api/{rest:.*}", access.SignedIn, lokiapi.NotFound)
 	return out
 }
 

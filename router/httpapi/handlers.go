@@ -39,7 +39,7 @@ func newHandlers(cfg *Config, ingestion *ingest.Service, compiled *ingest.Pipeli
 			manager: cfg.Sessions, check: cfg.SignIn, proxies: cfg.Proxies,
 			server: SessionServer{Name: cfg.Status.Hostname, Version: cfg.Status.Version},
 		},
-		doors:  &doors{ingestion: ingestion, bodies: cfg.Bodies, log: cfg.Logger},
+		doors:  &doors{ingestion: ingestion, bodies: cfg.Bodies, log: cfg.Logger, loki: cfg.Loki},
 		saved:  &saved.Handlers{Store: cfg.Saved, Now: cfg.Now},
 		tunnel: &tunnel.Handler{Serve: cfg.Tunnel},
 		// self.whole is set later, so it must be read when a request arrives.

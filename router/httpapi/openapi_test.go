@@ -20,6 +20,8 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 	"cordwood/router/httpapi/dryrun"
 	"cordwood/router/httpapi/explore"
+	"cordwood/router/httpapi/lokiapi"
+	"cordwood/router/loki"
 )
 
 // newWhole returns a server with all routes.
@@ -28,11 +30,15 @@ func newWhole(t testing.TB, change ...func(*Config)) *pipelineFixture {
 	if err != nil {
 		t.Fatal(err)
 	}
+	reader, err := lokiapi.New(lokiapi.Config{Source: struct{ loki.Source }{}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	return newPipelineFixture(t, append([]func(*Config){func(c *Config) {
 		c.Cluster, c.SQL, c.LogQuery, c.Tail = &fakeCluster{}, nothing, nothing, nothing
 		c.Saved = &fakeSaved{}
-		c.Explore, c.Page = explorer, nothing
+		c.Explore, c.Loki, c.Page = explorer, reader, nothing
 		c.Tunnel = func(conn net.Conn, _ *access.Caller) { conn.Close() }
 	}}, change...)...)
 }

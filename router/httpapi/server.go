@@ -31,6 +31,7 @@ import (
 	"cordwood/router/httpapi/browser"
 	"cordwood/router/httpapi/clusterapi"
 	"cordwood/router/httpapi/explore"
+	"cordwood/router/httpapi/lokiapi"
 	"cordwood/router/httpapi/peer"
 	"cordwood/router/httpapi/pipelineapi"
 	"cordwood/router/httpapi/saved"
@@ -87,6 +88,8 @@ type Config struct {
 	LogQuery http.Handler
 	// Explore answers requests of the page for logs at /v1/explore. Without it, the paths do not exist.
 	Explore *explore.Handler
+	// Loki reads with Loki's API, beside the path for pushing. Without it, the paths do not exist.
+	Loki *lokiapi.Handler
 	// Tunnel serves connections over which backup and restore call the parts of the node. It checks the caller's
 	// rights before each call, and must not block for long. Without it, the path of the tunnel does not exist.
 	Tunnel func(conn net.Conn, caller *access.Caller)

@@ -110,6 +110,25 @@ func Parse(word string) (level string, ok bool) {
 	return "", false
 }
 
+// OfNumber returns the level of a number in a scheme; empty: it has none.
+func OfNumber(scheme Scheme, n int) string {
+	for _, name := range Names {
+		if s, ok := numbers[scheme][name]; ok && n >= s.lo && n <= s.hi {
+			return name
+		}
+	}
+	return ""
+}
+
+// Words returns the words of all levels, in lower case, those of the worst level first.
+func Words() []string {
+	var out []string
+	for _, name := range Names {
+		out = append(out, words[name]...)
+	}
+	return out
+}
+
 // Condition returns SQL that is true for the rows whose level is one of levels, and false or null for all
 // other rows. ident writes the name of a column as SQL needs it.
 func (l *Levels) Condition(levels []string, ident func(string) string) string {

@@ -101,6 +101,17 @@ func (v Values) Lookup(name string) (value string, found bool) {
 	return "", false
 }
 
+// All returns all values of a parameter, in order.
+func (v Values) All(name string) []string {
+	var out []string
+	for i := range v.pairs {
+		if v.pairs[i].name == name {
+			out = append(out, v.pairs[i].value)
+		}
+	}
+	return out
+}
+
 // Once returns an error if one of the named parameters is given more than once.
 func (v Values) Once(names ...string) error {
 	for _, name := range names {

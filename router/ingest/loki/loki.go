@@ -6,7 +6,7 @@
 // for each label. With a pipeline, it becomes the record {"svc_timestamp": …, "loki_line": …, "loki_label_NAME": …,
 // "loki_metadata_NAME": …}.
 //
-// The package decodes, calls router/ingest, and answers. It does not implement Loki's query API.
+// The package decodes, calls router/ingest, and answers. Package router/loki reads.
 package loki
 
 import (

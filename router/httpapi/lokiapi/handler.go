@@ -1,0 +1,151 @@
+// Package lokiapi has the handlers of Loki's API for reading: GET /loki/api/v1/query_range and others. They read the
+// parameters of a request, call router/loki, and write the answer as Loki does. The API is described at
+// https://grafana.com/docs/loki/latest/reference/loki-http-api/.
+//
+// A Handler has no goroutines of its own and nothing to close. It may be used concurrently.
+package lokiapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"mime"
+	"net/http"
+	"time"
+
+	"github.com/gorilla/mux"
+
+	"cordwood/proto/errs"
+	"cordwood/router/httpapi/exchange"
+	"cordwood/router/httpapi/params"
+	"cordwood/router/loki"
+)
+
+// Config has the settings of a Handler.
+type Config struct {
+	// Source finds tables and runs SQL. Required.
+	Source loki.Source
+	// Timeout bounds requests without the header x-svc-timeout. The default value is 30 s.
+	Timeout time.Duration
+	// Now is the clock. The default value is time.Now.
+	Now func() time.Time
+	// Build describes the program.
+	Build Build
+}
+
+// Build describes the program.
+type Build struct{ Revision, Date, GoVersion string }
+
+// Handler answers Loki's API for reading. See the package comment.
+type Handler struct {
+	cfg     Config
+	service *loki.Service
+}
+
+// New returns a Handler. Source must be set.
+func New(cfg Config) (*Handler, error) {
+	if cfg.Source == nil {
+		return nil, errors.New("lokiapi: Config.Source must be set")
+	}
+	cfg.Timeout = cmp.Or(cfg.Timeout, 30*time.Second)
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	service, err := loki.New(cfg.Source)
+	if err != nil {
+		return nil, err
+	}
+	return &Handler{cfg, service}, nil
+}
+
+// Route is a path with its handler.
+type Route struct {
+	Path    string
+	Handler http.HandlerFunc
+	// Static says that the answer does not depend on stored rows.
+	Static bool
+}
+
+// Routes returns the paths for GET and POST, as Loki has them.
+func (h *Handler) Routes() []Route {
+	route := func(path string, do endpoint) Route {
+		return Route{Path: "/loki/api/v1/" + path, Handler: h.answering(do)}
+	}
+	static := func(path string, do endpoint) Route {
+		return Route{Path: "/loki/api/v1/" + path, Handler: h.answering(do), Static: true}
+	}
+	return []Route{
+		route("query_range", queryRange),
+		route("labels", labels),
+		route("label", labels),
+		route("label/{name}/values", labelValues),
+		route("series", series),
+		static("status/buildinfo", buildInfo),
+		static("format_query", formatQuery),
+	}
+}
+
+// call is one request in progress.
+type call struct {
+	h      *Handler
+	r      *http.Request
+	params params.Values
+	now    time.Time
+	reader *loki.Reader
+}
+
+// endpoint returns the body of an answer.
+type endpoint func(ctx context.Context, c *call) ([]byte, error)
+
+// maxBody bounds the body of a request, in bytes.
+const maxBody = 256 << 10
+
+// answering returns the handler of an endpoint.
+func (h *Handler) answering(do endpoint) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx, timeout := r.Context(), time.Duration(0)
+		if deadline, ok := ctx.Deadline(); ok {
+			timeout = time.Until(deadline)
+		} else {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, h.cfg.Timeout)
+			defer cancel()
+		}
+		out, err := func() ([]byte, error) {
+			values, err := readParams(w, r)
+			if err != nil {
+				return nil, err
+			}
+			c := &call{h: h, r: r, params: values, now: h.cfg.Now()}
+			c.reader = h.service.Reader(cmp.Or(params.Header(r.Header, "X-Svc-Db-Name"), values.Get("db")), timeout)
+			return do(ctx, c)
+		}()
+		if err != nil {
+			exchange.WriteError(w, r, err)
+			return
+		}
+		exchange.WriteJSON(w, http.StatusOK, out)
+	}
+}
+
+// readParams reads the parameters in the body of a form, and then those of the URL.
+func readParams(w http.ResponseWriter, r *http.Request) (params.Values, error) {
+	raw := r.URL.RawQuery
+	if r.Method == http.MethodPost {
+		if kind := r.Header.Get("Content-Type"); kind != "" {
+			if media, _, err := mime.ParseMediaType(kind); err != nil || media != "application/x-www-form-urlencoded" {
+				return params.Values{}, errs.New(errs.InvalidArguments,
+					"invalid content type: %.80s, expected application/x-www-form-urlencoded", kind)
+			}
+		}
+		body, err := exchange.ReadBody(w, r, maxBody, "request")
+		if err != nil {
+			return params.Values{}, err
+		}
+		raw = string(body) + "&" + raw
+	}
+	return params.Parse(raw)
+}
+
+// variable returns a variable of the path.
+func (c *call) variable(name string) string { return params.Unescape(mux.Vars(c.r)[name]) }

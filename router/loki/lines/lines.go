@@ -1,0 +1,210 @@
+// Package lines runs pipelines of LogQL over entries in memory: to show the entries of a query with their labels, and
+// to follow new ones. It has the same rules as package translate, which turns them into SQL; a test compares both.
+//
+// A Pipeline is immutable and may be used concurrently. An Entry belongs to its caller.
+package lines
+
+import (
+	"cordwood/router/loki/logql"
+	"cordwood/router/loki/translate"
+)
+
+// Entry is a line with its labels. Labels with an empty value do not exist.
+type Entry struct {
+	// Nanos is the time since 1970.
+	Nanos int64
+	Line  string
+	// Labels are the indexed labels, Metadata is the structured metadata, and Parsed are the labels that stages found or
+	// set.
+	Labels, Metadata, Parsed map[string]string
+}
+
+// Get returns the value of a label; empty: there is none.
+func (e *Entry) Get(name string) string {
+	if v := e.Labels[name]; v != "" {
+		return v
+	}
+	if v := e.Parsed[name]; v != "" {
+		return v
+	}
+	return e.Metadata[name]
+}
+
+// set sets a label, so that it is a parsed one.
+func (e *Entry) set(name, value string) {
+	e.remove(name)
+	if value == "" {
+		return
+	}
+	if e.Parsed == nil {
+		e.Parsed = map[string]string{}
+	}
+	e.Parsed[name] = value
+}
+
+func (e *Entry) remove(name string) {
+	delete(e.Labels, name)
+	delete(e.Metadata, name)
+	delete(e.Parsed, name)
+}
+
+// found sets a label that a parser found. If the entry has an indexed label of that name, it gets another name.
+func (e *Entry) found(name, value string) {
+	if value == "" || name == "" {
+		return
+	}
+	if e.Labels[name] != "" {
+		if name += "_extracted"; e.Labels[name] != "" {
+			return
+		}
+	}
+	e.set(name, value)
+}
+
+// fail sets the label __error__, unless it has a value.
+func (e *Entry) fail(name string) {
+	if e.Get(translate.ErrorLabel) == "" {
+		e.set(translate.ErrorLabel, name)
+	}
+}
+
+// Pipeline is the stages of a query.
+type Pipeline struct {
+	stages   []logql.Stage
+	tolerant bool
+}
+
+// New returns the pipeline of a query.
+func New(log *logql.Log) *Pipeline {
+	p := &Pipeline{stages: log.Stages}
+	for _, s := range log.Stages {
+		if f, ok := s.(*logql.LabelFilter); ok {
+			p.tolerant = p.tolerant || translate.AsksForErrors(f.Cond)
+		}
+	}
+	return p
+}
+
+// Run runs the stages on an entry. It returns false if a stage filters it out.
+func (p *Pipeline) Run(e *Entry) bool {
+	for _, s := range p.stages {
+		if !p.stage(s, e) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *Pipeline) stage(s logql.Stage, e *Entry) bool {
+	switch s := s.(type) {
+	case *logql.LineFilter:
+		return s.Matches(e.Line)
+	case *logql.LabelFilter:
+		return p.meets(s.Cond, e)
+	case *logql.JSON:
+		parseJSON(s, e)
+	case *logql.Logfmt:
+		parseLogfmt(s, e)
+	case *logql.Regexp:
+		parseRegexp(s, e)
+	case *logql.Pattern:
+		values, found := s.Match(e.Line)
+		for i, part := range s.Parts {
+			if found[i] && part.Name != "_" {
+				e.found(part.Name, values[i])
+			}
+		}
+	case *logql.Unpack:
+		unpack(e)
+	case *logql.LineFormat:
+		e.Line = fill(s.Template, e)
+	case *logql.LabelFormat:
+		for _, set := range s.Sets {
+			if set.Template != nil {
+				e.set(set.Name, fill(set.Template, e))
+				continue
+			}
+			value := e.Get(set.From)
+			e.remove(set.From)
+			e.set(set.Name, value)
+		}
+	case *logql.Drop:
+		for _, n := range s.Names {
+			if n.Match == nil || n.Match.Matches(e.Get(n.Name)) {
+				e.remove(n.Name)
+			}
+		}
+	case *logql.Keep:
+		keep(s, e)
+	case *logql.Decolorize:
+		e.Line = colours.ReplaceAllString(e.Line, "")
+	}
+	return true
+}
+
+func keep(s *logql.Keep, e *Entry) {
+	kept := map[string]bool{translate.ErrorLabel: true}
+	for _, n := range s.Names {
+		if n.Match == nil || n.Match.Matches(e.Get(n.Name)) {
+			kept[n.Name] = true
+		}
+	}
+	for _, labels := range []map[string]string{e.Labels, e.Metadata, e.Parsed} {
+		for name := range labels {
+			if !kept[name] {
+				delete(labels, name)
+			}
+		}
+	}
+}
+
+// meets reports whether an entry meets a condition.
+func (p *Pipeline) meets(c logql.Cond, e *Entry) bool {
+	switch c := c.(type) {
+	case *logql.And:
+		a := p.meets(c.A, e) // both sides may set an error
+		b := p.meets(c.B, e)
+		return a && b
+	case *logql.Or:
+		a := p.meets(c.A, e)
+		b := p.meets(c.B, e)
+		return a || b
+	case *logql.Text:
+		return c.Matches(e.Get(c.Name))
+	case *logql.Compare:
+		return p.compare(c, e)
+	}
+	return false
+}
+
+func (p *Pipeline) compare(c *logql.Compare, e *Entry) bool {
+	text := e.Get(c.Name)
+	failed := p.tolerant && e.Get(translate.ErrorLabel) != ""
+	if text == "" {
+		return failed
+	}
+	v, ok := logql.ParseAs(text, c.Kind)
+	if !ok {
+		if p.tolerant {
+			e.fail(translate.FilterError)
+		}
+		return p.tolerant
+	}
+	return failed || holds(v, c.Op, c.Value)
+}
+
+func holds(v float64, op string, than float64) bool {
+	switch op {
+	case "=":
+		return v == than
+	case "!=":
+		return v != than
+	case ">":
+		return v > than
+	case ">=":
+		return v >= than
+	case "<":
+		return v < than
+	}
+	return v <= than
+}

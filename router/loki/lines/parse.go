@@ -1,0 +1,333 @@
+package lines
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"cordwood/router/loki/logql"
+	"cordwood/router/loki/translate"
+)
+
+var colours = regexp.MustCompile(`\x1b\[[0-9;]*m`)
+
+// Field is a value in a line that is a JSON object.
+type Field struct {
+	// Name is the path, joined by underscores, as a label.
+	Name string
+	Path []string
+	Text string
+}
+
+// maxFields bounds the fields of a line.
+const maxFields = 1000
+
+// JSONFields returns the values in a line that is a JSON object: texts, numbers and booleans, also of objects in it.
+// If several have the same name, the one nearest to the root counts. ok is false if the line is not a JSON object.
+func JSONFields(line string) (fields []Field, ok bool) {
+	trimmed := strings.TrimLeft(line, " \t\r\n")
+	if !strings.HasPrefix(trimmed, "{") || !json.Valid([]byte(line)) {
+		return nil, false
+	}
+	d := json.NewDecoder(strings.NewReader(line))
+	d.UseNumber()
+	w := &walk{d: d, at: map[string]int{}}
+	if _, err := d.Token(); err != nil {
+		return nil, false
+	}
+	w.object(nil)
+	return w.fields, true
+}
+
+// walk reads the fields of an object.
+type walk struct {
+	d      *json.Decoder
+	fields []Field
+	at     map[string]int
+}
+
+// object reads the members of an object whose bracket was read.
+func (w *walk) object(path []string) {
+	for w.d.More() {
+		key, err := w.d.Token()
+		if err != nil {
+			return
+		}
+		name, _ := key.(string)
+		inner := append(path[:len(path):len(path)], name)
+		value, err := w.d.Token()
+		if err != nil {
+			return
+		}
+		switch v := value.(type) {
+		case json.Delim:
+			if v == '{' {
+				w.object(inner)
+			} else {
+				w.skip()
+			}
+		case string:
+			w.add(inner, v)
+		case json.Number:
+			w.add(inner, numberText(v.String()))
+		case bool:
+			w.add(inner, strconv.FormatBool(v))
+		}
+	}
+	_, _ = w.d.Token() // the bracket; the text is valid
+}
+
+// skip reads the rest of an array.
+func (w *walk) skip() {
+	for depth := 1; depth > 0; {
+		t, err := w.d.Token()
+		if err != nil {
+			return
+		}
+		switch t {
+		case json.Delim('['), json.Delim('{'):
+			depth++
+		case json.Delim(']'), json.Delim('}'):
+			depth--
+		}
+	}
+}
+
+func (w *walk) add(path []string, text string) {
+	name := translate.LabelName(strings.Join(path, "_"))
+	if at, ok := w.at[name]; ok {
+		if len(path) < len(w.fields[at].Path) {
+			w.fields[at] = Field{name, path, text}
+		}
+		return
+	}
+	if len(w.fields) < maxFields && name != "" {
+		w.at[name] = len(w.fields)
+		w.fields = append(w.fields, Field{name, path, text})
+	}
+}
+
+// numberText returns the text of a number as the engine has it: integers as they are, others in their shortest form.
+func numberText(s string) string {
+	if !strings.ContainsAny(s, ".eE") {
+		return s
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return s
+	}
+	if a := math.Abs(v); a != 0 && (a < 1e-4 || a >= 1e16) {
+		return strconv.FormatFloat(v, 'e', -1, 64)
+	}
+	s = strconv.FormatFloat(v, 'f', -1, 64)
+	if !strings.Contains(s, ".") {
+		s += ".0"
+	}
+	return s
+}
+
+func parseJSON(s *logql.JSON, e *Entry) {
+	if len(s.List) == 0 {
+		fields, ok := JSONFields(e.Line)
+		if !ok {
+			e.fail(translate.JSONError)
+			return
+		}
+		for _, f := range fields {
+			e.found(f.Name, f.Text)
+		}
+		return
+	}
+	if !json.Valid([]byte(e.Line)) {
+		e.fail(translate.JSONError)
+		return
+	}
+	line := e.Line
+	for _, x := range s.List {
+		steps, _ := logql.ParsePath(x.From) // it was valid when the query was parsed
+		e.found(x.Name, at([]byte(line), steps))
+	}
+}
+
+// at returns the text of the value at a path of a valid JSON text; empty: there is none.
+func at(text []byte, steps []logql.PathStep) string {
+	for _, step := range steps {
+		if step.Element {
+			var list []json.RawMessage
+			if json.Unmarshal(text, &list) != nil || step.Index >= len(list) {
+				return ""
+			}
+			text = list[step.Index]
+			continue
+		}
+		var members map[string]json.RawMessage
+		if json.Unmarshal(text, &members) != nil {
+			return ""
+		}
+		member, ok := members[step.Name]
+		if !ok {
+			return ""
+		}
+		text = member
+	}
+	text = bytes.TrimSpace(text)
+	switch text[0] {
+	case '"':
+		var s string
+		_ = json.Unmarshal(text, &s) // it is valid
+		return s
+	case '{', '[':
+		var b bytes.Buffer
+		_ = json.Compact(&b, text) // it is valid
+		return b.String()
+	case 'n':
+		return ""
+	case 't', 'f':
+		return string(text)
+	}
+	return numberText(string(text))
+}
+
+// Pair is a key of a line of logfmt with its value.
+type Pair struct{ Key, Value string }
+
+// LogfmtPairs returns the pairs of a line of logfmt. Of keys that are repeated, the first counts.
+func LogfmtPairs(line string) []Pair {
+	var out []Pair
+	seen := map[string]bool{}
+	for i := 0; i < len(line); {
+		if i == 0 || space(line[i-1]) {
+			key, value, n := pairAt(line[i:])
+			if n > 0 {
+				if !seen[key] && len(out) < maxFields {
+					seen[key] = true
+					out = append(out, Pair{key, value})
+				}
+				i += n
+				continue
+			}
+		}
+		if line[i] != '"' {
+			i++
+			continue
+		}
+		n := quotedLength(line[i:])
+		if n == 0 {
+			return out // the rest is one text that does not end
+		}
+		i += n
+	}
+	return out
+}
+
+// pairAt reads a pair at the start of s, and returns its length; 0: there is none.
+func pairAt(s string) (key, value string, n int) {
+	k := 0
+	for k < len(s) && !space(s[k]) && s[k] != '=' && s[k] != '"' {
+		k++
+	}
+	if k == 0 || k >= len(s) || s[k] != '=' {
+		return "", "", 0
+	}
+	rest := s[k+1:]
+	if n := quotedLength(rest); n > 0 {
+		return s[:k], unquote(rest[:n]), k + 1 + n
+	}
+	v := 0
+	for v < len(rest) && !space(rest[v]) && rest[v] != '"' {
+		v++
+	}
+	return s[:k], rest[:v], k + 1 + v
+}
+
+// quotedLength returns the length of a text in quotes at the start of s; 0: there is none.
+func quotedLength(s string) int {
+	if s == "" || s[0] != '"' {
+		return 0
+	}
+	for i := 1; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// unquote resolves the escapes of a text in quotes, if they are those of JSON.
+func unquote(quoted string) string {
+	var s string
+	if strings.Contains(quoted, `\`) && json.Unmarshal([]byte(quoted), &s) == nil {
+		return s
+	}
+	return quoted[1 : len(quoted)-1]
+}
+
+func space(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' }
+
+var logfmtLine = regexp.MustCompile("^(?s:" + translate.LogfmtLine + ")$")
+
+func parseLogfmt(s *logql.Logfmt, e *Entry) {
+	if s.Strict && !logfmtLine.MatchString(e.Line) {
+		e.fail(translate.LogfmtError)
+	}
+	pairs := LogfmtPairs(e.Line)
+	if len(s.List) == 0 {
+		seen := map[string]bool{}
+		for _, p := range pairs {
+			if name := translate.LabelName(p.Key); !seen[name] {
+				seen[name] = true
+				e.found(name, p.Value)
+			}
+		}
+		return
+	}
+	for _, x := range s.List {
+		for _, p := range pairs {
+			if p.Key == x.From {
+				e.found(x.Name, p.Value)
+			}
+		}
+	}
+}
+
+func parseRegexp(s *logql.Regexp, e *Entry) {
+	m := s.Re.FindStringSubmatch(e.Line)
+	if m == nil {
+		return
+	}
+	for i, name := range s.Re.SubexpNames() {
+		if name != "" {
+			e.found(name, m[i])
+		}
+	}
+}
+
+// unpack takes the texts of a JSON object of one level. The member _entry is the line.
+func unpack(e *Entry) {
+	var members map[string]json.RawMessage
+	if json.Unmarshal([]byte(e.Line), &members) != nil || members == nil {
+		e.fail(translate.JSONError)
+		return
+	}
+	line := ""
+	for name, raw := range members {
+		var s string
+		if raw[0] != '"' || json.Unmarshal(raw, &s) != nil {
+			continue
+		}
+		if name == "_entry" {
+			line = s
+		} else {
+			e.found(translate.LabelName(name), s)
+		}
+	}
+	if line != "" {
+		e.Line = line
+	}
+}

@@ -1,0 +1,68 @@
+package lines
+
+import (
+	"strconv"
+	"strings"
+
+	"cordwood/router/loki/logql"
+)
+
+// fill returns the text that a template makes of an entry.
+func fill(t *logql.Template, e *Entry) string {
+	var b strings.Builder
+	for _, p := range t.Parts {
+		if p.Label == "" {
+			b.WriteString(p.Literal)
+			continue
+		}
+		text := e.Line
+		if p.Label != logql.Line {
+			text = e.Get(p.Label)
+		}
+		for _, c := range p.Calls {
+			text = call(c, text)
+		}
+		b.WriteString(text)
+	}
+	return b.String()
+}
+
+// call applies a function of a template.
+func call(c logql.Call, text string) string {
+	switch c.Func {
+	case "ToUpper", "upper":
+		return strings.ToUpper(text)
+	case "ToLower", "lower":
+		return strings.ToLower(text)
+	case "TrimSpace", "trim":
+		return strings.Trim(text, " \t\n\v\f\r")
+	case "Trim":
+		return strings.Trim(text, c.Args[0])
+	case "TrimPrefix":
+		return strings.TrimPrefix(text, c.Args[0])
+	case "TrimSuffix":
+		return strings.TrimSuffix(text, c.Args[0])
+	case "Replace", "replace":
+		return strings.ReplaceAll(text, c.Args[0], c.Args[1])
+	case "default":
+		if text == "" {
+			return c.Args[0]
+		}
+	case "trunc":
+		return trunc(text, c.Args[0])
+	}
+	return text // printf "%s"
+}
+
+// trunc returns the first characters of a text or, if the number is negative, the last ones.
+func trunc(text, number string) string {
+	n, _ := strconv.Atoi(number) // it was valid when the query was parsed
+	runes := []rune(text)
+	switch {
+	case n >= 0 && n < len(runes):
+		return string(runes[:n])
+	case n < 0 && -n < len(runes):
+		return string(runes[len(runes)+n:])
+	}
+	return text
+}

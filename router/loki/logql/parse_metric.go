@@ -1,0 +1,454 @@
+package logql
+
+import (
+	"math"
+	"strings"
+	"time"
+
+	"cordwood/proto/errs"
+)
+
+// rangeOps are the aggregations over a range. true: they need unwrap; rate takes it.
+var rangeOps = map[string]bool{
+	"count_over_time": false, "rate": false, "bytes_over_time": false, "bytes_rate": false, "absent_over_time": false,
+	"sum_over_time": true, "avg_over_time": true, "min_over_time": true, "max_over_time": true, "stddev_over_time": true,
+	"stdvar_over_time": true, "first_over_time": true, "last_over_time": true, "quantile_over_time": true,
+}
+
+// vectorOps are the aggregations over series. true: they have a parameter.
+var vectorOps = map[string]bool{
+	"sum": false, "avg": false, "min": false, "max": false, "count": false, "stddev": false, "stdvar": false,
+	"topk": true, "bottomk": true, "approx_topk": true,
+}
+
+// refused are the functions that are not supported, with what to use instead.
+var refused = map[string]string{
+	"rate_counter": "use rate(… | unwrap x [5m])",
+	"count_values": "use sum by (label) (count_over_time(…))",
+	"variants":     "send one request for each metric",
+}
+
+// precedence of the binary operators: higher ones bind more strongly.
+var precedence = map[string]int{
+	"or": 1, "and": 2, "unless": 2, "==": 3, "!=": 3, ">": 3, ">=": 3, "<": 3, "<=": 3, "+": 4, "-": 4, "*": 5, "/": 5,
+	"%": 5, "^": 6,
+}
+
+// expr reads operands and operators of at least a precedence.
+func (p *parser) expr(least int) (Metric, error) {
+	if err := p.enter(); err != nil {
+		return nil, err
+	}
+	defer p.leave()
+	left, err := p.operand()
+	if err != nil {
+		return nil, err
+	}
+	for {
+		t := p.peek()
+		prec, ok := precedence[t.value]
+		if !ok || t.kind != sign && t.kind != name || prec < max(least, 1) {
+			return left, nil
+		}
+		if p.stages++; p.stages > maxStages {
+			return nil, errs.New(errs.InvalidArguments, "the query has more than %d stages and operators", maxStages)
+		}
+		p.at++
+		b := &Binary{Op: t.value, L: left}
+		if err := p.modifiers(b); err != nil {
+			return nil, err
+		}
+		above := prec + 1
+		if b.Op == "^" {
+			above = prec
+		}
+		if b.R, err = p.expr(above); err != nil {
+			return nil, err
+		}
+		if err := p.checkBinary(b, t.at); err != nil {
+			return nil, err
+		}
+		left = b
+	}
+}
+
+// modifiers reads bool, on, ignoring and group_left after an operator.
+func (p *parser) modifiers(b *Binary) error {
+	if at := p.peek().at; p.skipWord("bool") {
+		if precedence[b.Op] != 3 {
+			return syntaxError(p.query, at, "unexpected bool: it stands only after a comparison")
+		}
+		b.Bool = true
+	}
+	if !p.isWord("on", "ignoring") {
+		return nil
+	}
+	m := &Matching{On: p.take().value == "on"}
+	var err error
+	if m.Names, err = p.names(); err != nil {
+		return err
+	}
+	if at := p.peek().at; p.isWord("group_left", "group_right") {
+		m.Group = p.take().value
+		if precedence[b.Op] < 3 {
+			return syntaxError(p.query, at, "unexpected %s: it does not stand after and, or, unless", m.Group)
+		}
+		if p.is("(") {
+			if m.Include, err = p.names(); err != nil {
+				return err
+			}
+		}
+	}
+	b.Matching = m
+	return nil
+}
+
+// checkBinary refuses operators that need series on both sides.
+func (p *parser) checkBinary(b *Binary, at int) error {
+	_, left := b.L.(*Number)
+	_, right := b.R.(*Number)
+	if (left || right) && (precedence[b.Op] < 3 || b.Matching != nil) {
+		return syntaxError(p.query, at, "unexpected %s: it needs series on both sides, not a number", b.Op)
+	}
+	return nil
+}
+
+// names reads labels in brackets.
+func (p *parser) names() ([]string, error) {
+	if err := p.expect("("); err != nil {
+		return nil, err
+	}
+	out := []string{}
+	for !p.is(")") {
+		n, err := p.name("a label or \")\"")
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, n)
+		if !p.skip(",") && !p.is(")") {
+			return nil, p.unexpected("\",\" or \")\"")
+		}
+	}
+	return out, p.expect(")")
+}
+
+// operand reads a metric without an operator.
+func (p *parser) operand() (Metric, error) {
+	t := p.peek()
+	switch {
+	case p.skip("("):
+		m, err := p.expr(0)
+		if err != nil {
+			return nil, err
+		}
+		return m, p.expect(")")
+	case t.kind == number || p.is("+", "-"):
+		return p.number()
+	case t.kind != name:
+		return nil, p.unexpected("a selector, a function or a number")
+	}
+	if strings.EqualFold(t.value, "inf") || strings.EqualFold(t.value, "nan") {
+		return p.number()
+	}
+	if instead, ok := refused[t.value]; ok {
+		return nil, unsupported(p.query, t.at, "%s; %s", t.value, instead)
+	}
+	if _, ok := rangeOps[t.value]; ok {
+		return p.rangeAgg()
+	}
+	if _, ok := vectorOps[t.value]; ok {
+		return p.vectorAgg()
+	}
+	switch t.value {
+	case "vector":
+		return p.constant()
+	case "label_replace":
+		return p.labelReplace()
+	case "sort", "sort_desc":
+		p.at++
+		of, err := p.inBrackets()
+		return &Sort{Desc: t.value == "sort_desc", Of: of}, err
+	}
+	return nil, syntaxError(p.query, t.at, "unexpected %s: there is no such function", t)
+}
+
+func (p *parser) number() (Metric, error) {
+	at := p.peek().at
+	as, v, _, err := p.literal("a number")
+	if err == nil && as != PlainNumber {
+		return nil, syntaxError(p.query, at, "unexpected unit: a number has none")
+	}
+	return &Number{v}, err
+}
+
+// inBrackets reads a metric in brackets.
+func (p *parser) inBrackets() (Metric, error) {
+	if err := p.expect("("); err != nil {
+		return nil, err
+	}
+	m, err := p.expr(0)
+	if err != nil {
+		return nil, err
+	}
+	return m, p.expect(")")
+}
+
+func (p *parser) constant() (Metric, error) {
+	p.at++
+	if err := p.expect("("); err != nil {
+		return nil, err
+	}
+	n, err := p.number()
+	if err != nil {
+		return nil, err
+	}
+	return &Constant{n.(*Number).Value}, p.expect(")")
+}
+
+func (p *parser) labelReplace() (Metric, error) {
+	p.at++
+	if err := p.expect("("); err != nil {
+		return nil, err
+	}
+	of, err := p.expr(0)
+	if err != nil {
+		return nil, err
+	}
+	l := &LabelReplace{Of: of}
+	at := 0
+	for _, to := range []*string{&l.Dst, &l.Replacement, &l.Src, &l.Expression} {
+		if err := p.expect(","); err != nil {
+			return nil, err
+		}
+		at = p.peek().at
+		if *to, err = p.text("a string"); err != nil {
+			return nil, err
+		}
+	}
+	if !plainName.MatchString(l.Dst) {
+		return nil, syntaxError(p.query, at, "invalid destination label name: %q", clip(l.Dst))
+	}
+	if l.Re, err = p.compile(at, l.Expression, "^(?s:"+l.Expression+")$"); err != nil {
+		return nil, err
+	}
+	return l, p.expect(")")
+}
+
+func (p *parser) grouping() (*Grouping, error) {
+	if !p.isWord("by", "without") {
+		return nil, nil
+	}
+	g := &Grouping{Without: p.take().value == "without"}
+	var err error
+	g.Names, err = p.names()
+	return g, err
+}
+
+func (p *parser) vectorAgg() (Metric, error) {
+	t := p.take()
+	v := &Vector{Op: t.value}
+	var err error
+	if v.Grouping, err = p.grouping(); err != nil {
+		return nil, err
+	}
+	if err := p.expect("("); err != nil {
+		return nil, err
+	}
+	if vectorOps[v.Op] {
+		at := p.peek().at
+		as, k, _, err := p.literal("the number of series")
+		if err != nil {
+			return nil, err
+		}
+		if as != PlainNumber || k != math.Trunc(k) || k < 1 || k > 1e6 {
+			return nil, syntaxError(p.query, at, "invalid parameter %s(%v,", v.Op, k)
+		}
+		v.Param = int(k)
+		if err := p.expect(","); err != nil {
+			return nil, err
+		}
+	}
+	if v.Of, err = p.expr(0); err != nil {
+		return nil, err
+	}
+	if _, ok := v.Of.(*Number); ok {
+		return nil, syntaxError(p.query, t.at, "%s needs series, not a number", v.Op)
+	}
+	if err := p.expect(")"); err != nil {
+		return nil, err
+	}
+	if v.Grouping == nil {
+		v.Grouping, err = p.grouping()
+	}
+	return v, err
+}
+
+func (p *parser) rangeAgg() (Metric, error) {
+	t := p.take()
+	r := &Range{Op: t.value}
+	if err := p.expect("("); err != nil {
+		return nil, err
+	}
+	if r.Op == "quantile_over_time" {
+		at := p.peek().at
+		as, q, _, err := p.literal("the quantile")
+		if err != nil {
+			return nil, err
+		}
+		if as != PlainNumber || !(q >= 0 && q <= 1) {
+			return nil, syntaxError(p.query, at, "invalid quantile %v: it is from 0 to 1", q)
+		}
+		r.Param = q
+		if err := p.expect(","); err != nil {
+			return nil, err
+		}
+	}
+	open := 0
+	for p.skip("(") {
+		open++
+	}
+	if err := p.ranged(r); err != nil {
+		return nil, err
+	}
+	for ; open > 0; open-- {
+		if err := p.expect(")"); err != nil {
+			return nil, err
+		}
+	}
+	if err := p.expect(")"); err != nil {
+		return nil, err
+	}
+	var err error
+	if r.Grouping, err = p.grouping(); err != nil {
+		return nil, err
+	}
+	return r, p.checkRange(r, t.at)
+}
+
+// ranged reads a selector, its pipeline and its range, which may stand before or after the pipeline.
+func (p *parser) ranged(r *Range) error {
+	r.Log = &Log{}
+	var err error
+	if !p.is("{") {
+		return p.unexpected("a selector, such as {app=\"web\"}")
+	}
+	if r.Log.Matchers, err = p.selector(); err != nil {
+		return err
+	}
+	had := false
+	for {
+		switch {
+		case p.is("[") && !had:
+			had = true
+			if err := p.span(r); err != nil {
+				return err
+			}
+		case r.Unwrap == nil && p.is("|") && p.after(1).kind == name && p.after(1).value == "unwrap":
+			p.at += 2
+			if r.Unwrap, err = p.unwrap(); err != nil {
+				return err
+			}
+		case p.startsStage() && r.Unwrap == nil:
+			s, err := p.stage()
+			if err != nil {
+				return err
+			}
+			r.Log.Stages = append(r.Log.Stages, s)
+		case p.startsStage():
+			at := p.peek().at
+			s, err := p.stage()
+			if err != nil {
+				return err
+			}
+			f, ok := s.(*LabelFilter)
+			if !ok {
+				return syntaxError(p.query, at, "only label filters may follow unwrap")
+			}
+			r.Unwrap.Filters = append(r.Unwrap.Filters, f)
+		case had:
+			return nil
+		default:
+			return p.unexpected("a range, such as [5m]")
+		}
+	}
+}
+
+// span reads [5m], and offset with its duration.
+func (p *parser) span(r *Range) error {
+	p.at++
+	at := p.peek().at
+	var err error
+	if r.Range, err = p.duration(); err != nil {
+		return err
+	}
+	if r.Range <= 0 {
+		return syntaxError(p.query, at, "a range must be longer than 0")
+	}
+	if p.is(":") {
+		return unsupported(p.query, p.peek().at, "subqueries; use one range")
+	}
+	if err := p.expect("]"); err != nil {
+		return err
+	}
+	if p.is("@") {
+		return unsupported(p.query, p.peek().at, "@; set the time of the request")
+	}
+	if !p.skipWord("offset") {
+		return nil
+	}
+	negative := p.skip("-")
+	if r.Offset, err = p.duration(); err != nil {
+		return err
+	}
+	if negative {
+		r.Offset = -r.Offset
+	}
+	return nil
+}
+
+// maxSpan bounds ranges and offsets.
+const maxSpan = 100 * 365 * 24 * time.Hour
+
+func (p *parser) duration() (time.Duration, error) {
+	if p.peek().kind != number {
+		return 0, p.unexpected("a duration, such as 5m")
+	}
+	d, ok := ParseDuration(p.peek().value)
+	if !ok || d > maxSpan {
+		return 0, p.unexpected("a duration of up to 100 years, such as 5m")
+	}
+	p.at++
+	return d, nil
+}
+
+func (p *parser) unwrap() (*Unwrap, error) {
+	n, err := p.name("a label")
+	if err != nil {
+		return nil, err
+	}
+	if !p.skip("(") {
+		return &Unwrap{Name: n}, nil
+	}
+	u := &Unwrap{Convert: n}
+	if n != "duration" && n != "duration_seconds" && n != "bytes" {
+		return nil, syntaxError(p.query, p.tokens[p.at-2].at, "unexpected %q: unwrap converts by duration, duration_seconds "+
+			"or bytes", n)
+	}
+	if u.Name, err = p.name("a label"); err != nil {
+		return nil, err
+	}
+	return u, p.expect(")")
+}
+
+func (p *parser) checkRange(r *Range, at int) error {
+	needs := rangeOps[r.Op]
+	switch {
+	case needs && r.Unwrap == nil:
+		return syntaxError(p.query, at, "invalid aggregation %s without unwrap", r.Op)
+	case !needs && r.Unwrap != nil && r.Op != "rate" && r.Op != "absent_over_time":
+		return syntaxError(p.query, at, "invalid aggregation %s with unwrap", r.Op)
+	case r.Grouping != nil && (!needs || r.Op == "sum_over_time"):
+		return syntaxError(p.query, at, "grouping not allowed for %s aggregation", r.Op)
+	}
+	return nil
+}

@@ -1,0 +1,114 @@
+package loki
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"cordwood/router/loki/lines"
+	"cordwood/router/loki/logql"
+	"cordwood/router/loki/translate"
+)
+
+// Logs is a request for entries.
+type Logs struct {
+	Query *logql.Log
+	Span
+	// Limit bounds the entries.
+	Limit int
+	// Forward selects the oldest entries, the oldest first, and not the newest ones.
+	Forward bool
+	// Interval is how much time of a stream is skipped after each of its entries; 0: none.
+	Interval time.Duration
+}
+
+// Logs returns entries, sorted by their time, after the pipeline of the query.
+func (r *Reader) Logs(ctx context.Context, req *Logs) ([]*lines.Entry, error) {
+	tables, err := r.tables(ctx, req.Query.Matchers)
+	if err != nil {
+		return nil, err
+	}
+	var out []*lines.Entry
+	for _, t := range tables {
+		found, err := r.entriesOf(ctx, t, req)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	if len(tables) > 1 {
+		slices.SortStableFunc(out, func(a, b *lines.Entry) int {
+			if req.Forward {
+				return cmp.Compare(a.Nanos, b.Nanos)
+			}
+			return cmp.Compare(b.Nanos, a.Nanos)
+		})
+	}
+	if req.Interval > 0 {
+		out = thin(out, req.Interval)
+	}
+	out = out[:min(len(out), req.Limit)]
+	r.stats.Entries += int64(len(out))
+	return out, nil
+}
+
+// entriesOf returns the entries of a table.
+func (r *Reader) entriesOf(ctx context.Context, t *translate.Table, req *Logs) ([]*lines.Entry, error) {
+	q, err := t.Compile(req.Query)
+	if err != nil {
+		return nil, err
+	}
+	order, limit := " DESC", req.Limit
+	if req.Forward {
+		order = " ASC"
+	}
+	if req.Interval > 0 {
+		limit = MaxEntries
+	}
+	sql := "SELECT " + selected(t) + " FROM " + t.From() + where(within(t, req.Span), q.Where()) +
+		" ORDER BY " + t.Time() + order + limitOf(limit)
+	pipeline := lines.New(req.Query)
+	var out []*lines.Entry
+	err = r.run(ctx, sql, func(rec arrow.RecordBatch) error {
+		return entries(t, rec, func(e *lines.Entry) error {
+			r.stats.Bytes += int64(len(e.Line))
+			if pipeline.Run(e) {
+				out = append(out, e)
+			}
+			return nil
+		})
+	})
+	return out, err
+}
+
+// thin leaves out entries of each stream that follow another one in less than interval.
+func thin(list []*lines.Entry, interval time.Duration) []*lines.Entry {
+	last := map[string]int64{}
+	return slices.DeleteFunc(list, func(e *lines.Entry) bool {
+		key := Key(e.Labels)
+		at, seen := last[key]
+		if seen && math.Abs(float64(e.Nanos-at)) < float64(interval) {
+			return true
+		}
+		last[key] = e.Nanos
+		return false
+	})
+}
+
+// Key returns a text that is the same for the same labels.
+func Key(labels map[string]string) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		b.WriteString(name)
+		b.WriteByte(0)
+		b.WriteString(labels[name])
+		b.WriteByte(1)
+	}
+	return b.String()
+}

@@ -1,0 +1,139 @@
+package translate
+
+import (
+	"regexp"
+	"strings"
+
+	"cordwood/proto/schema"
+	"cordwood/router/loki/logql"
+)
+
+// literalSets matches regular expressions that are an alternation of literals.
+var literalSets = regexp.MustCompile(`^[A-Za-z0-9_ :/=,@-]+(?:\|[A-Za-z0-9_ :/=,@-]+)*$`)
+
+// matchText returns the condition of a matcher on an SQL text, which is never null.
+func matchText(m *logql.Matcher, text string) string {
+	switch m.Op {
+	case "=":
+		return text + " = " + quote(m.Value)
+	case "!=":
+		return text + " <> " + quote(m.Value)
+	}
+	not := ""
+	if m.Op == "!~" {
+		not = "NOT "
+	}
+	if literalSets.MatchString(m.Value) {
+		return text + " " + not + "IN (" + quoteAll(strings.Split(m.Value, "|")) + ")"
+	}
+	return not + "regexp_full_match(" + text + ", " + quote(m.Value) + ", 's')"
+}
+
+// matchColumn returns the condition of a matcher on a column. For texts it compares the column itself, so that
+// indexes and bounds serve.
+func matchColumn(m *logql.Matcher, c *schema.Column) string {
+	if c.Type != schema.String {
+		return matchText(m, textOf(c))
+	}
+	name := schema.QuoteIdent(c.Name)
+	switch {
+	case m.Op == "=" && m.Value == "":
+		return "(" + name + " IS NULL OR " + name + " = '')"
+	case m.Op == "=", m.Op == "!=" && m.Value == "":
+		return name + " " + strings.Replace(m.Op, "!=", "<>", 1) + " " + quote(m.Value)
+	case m.Op == "=~" && literalSets.MatchString(m.Value):
+		return matchText(m, name)
+	case m.Op == "=~" && !m.Matches(""):
+		return "regexp_full_match(" + name + ", " + quote(m.Value) + ", 's')"
+	}
+	return matchText(m, textOf(c))
+}
+
+// matcher returns the condition of a matcher of a selector.
+func (t *Table) matcher(m *logql.Matcher) string {
+	switch m.Name {
+	case TableLabel:
+		if m.Matches(t.Def.Name) {
+			return "TRUE"
+		}
+		return "FALSE"
+	case ServiceLabel:
+		return t.matchService(m)
+	}
+	if c := find(t.Labels, m.Name); c != nil {
+		return matchColumn(m, c.Def)
+	}
+	if c := find(t.Metadata, m.Name); c != nil {
+		return matchColumn(m, c.Def)
+	}
+	if sql, ok := t.metadata(m.Name); ok {
+		return matchText(m, sql)
+	}
+	if m.Matches("") {
+		return "TRUE"
+	}
+	return "FALSE"
+}
+
+// matchService returns the condition of a matcher on service_name. If only one column can have the value, the column
+// itself is compared.
+func (t *Table) matchService(m *logql.Matcher) string {
+	switch {
+	case len(t.services) == 0:
+		if m.Matches(t.Def.Name) {
+			return "TRUE"
+		}
+		return "FALSE"
+	case len(t.services) == 1 && !m.Matches("") && !m.Matches(t.Def.Name):
+		return matchColumn(m, t.services[0].Def)
+	}
+	return matchText(m, t.service())
+}
+
+// insensitive matches expressions that are a literal, ignoring case.
+var insensitive = regexp.MustCompile(`^\(\?i\)([A-Za-z0-9_ :/=,@"'-]+)$`)
+
+// lineFilter returns the condition of a line filter. column is the line if that is a column itself, in which null
+// stands for an empty line; empty: it is not.
+func lineFilter(f *logql.LineFilter, line, column string) string {
+	negative := f.Op[0] == '!'
+	if column != "" && !negative {
+		line = column
+	}
+	var parts []string
+	for i, text := range f.Texts {
+		switch f.Op[1] {
+		case '=':
+			if text == "" {
+				parts = append(parts, "TRUE")
+				continue
+			}
+			parts = append(parts, "contains("+line+", "+quote(text)+")")
+		case '~':
+			if text == "" {
+				parts = append(parts, "TRUE")
+				continue
+			}
+			if m := insensitive.FindStringSubmatch(text); m != nil {
+				parts = append(parts, "contains(lower("+line+"), "+quote(strings.ToLower(m[1]))+")")
+				continue
+			}
+			if f.Res[i].MatchString("") && column != "" && !negative {
+				parts = append(parts, "regexp_matches(coalesce("+line+", ''), "+quote(text)+")")
+				continue
+			}
+			parts = append(parts, "regexp_matches("+line+", "+quote(text)+")")
+		case '>':
+			expression, _ := logql.PatternExpression(text) // it was valid when the query was parsed
+			parts = append(parts, "regexp_full_match("+line+", "+quote(expression)+", 's')")
+		}
+	}
+	all := "(" + strings.Join(parts, " OR ") + ")"
+	if len(parts) == 1 {
+		all = parts[0]
+	}
+	if negative || f.Op == "!=" {
+		return "NOT " + all
+	}
+	return all
+}

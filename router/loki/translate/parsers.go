@@ -1,0 +1,260 @@
+package translate
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cordwood/router/loki/logql"
+)
+
+// maxPaths bounds the paths that a name of a label may mean.
+const maxPaths = 8
+
+// jsonString writes a text as a JSON string.
+func jsonString(s string) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s) // a string can always be written
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// member writes a step of a path of the engine.
+func member(name string) string { return "." + jsonString(name) }
+
+// JSONPaths returns the members that a name of a label may mean: a_b is a member a_b, a member b of a, or a member
+// a.b.
+func JSONPaths(name string) [][]string {
+	words := strings.Split(name, "_")
+	if len(words) == 1 || strings.HasPrefix(name, "_") {
+		return [][]string{{name}}
+	}
+	// Each place between words is an underscore, a step or a dot.
+	out := [][]string{{words[0]}}
+	for i, w := range words[1:] {
+		left := len(words) - 2 - i
+		var more [][]string
+		for _, path := range out {
+			last := len(path) - 1
+			for _, join := range []string{"_", "", "."} {
+				if join != "_" && (w == "" || path[last] == "") {
+					continue
+				}
+				longer := slices.Clone(path)
+				if join == "" {
+					longer = append(longer, w)
+				} else {
+					longer[last] += join + w
+				}
+				more = append(more, longer)
+			}
+		}
+		if out = more; len(out) > maxPaths && left > 0 {
+			out = out[:maxPaths]
+		}
+	}
+	slices.SortStableFunc(out, func(a, b []string) int { return len(a) - len(b) })
+	if len(out) > maxPaths {
+		nested := strings.Split(name, "_")
+		out = append(out[:maxPaths-1:maxPaths-1], nested)
+	}
+	return out
+}
+
+func pathOf(steps []string) string {
+	var b strings.Builder
+	b.WriteByte('$')
+	for _, s := range steps {
+		b.WriteString(member(s))
+	}
+	return b.String()
+}
+
+// isObject returns the condition that a text is a JSON object.
+func isObject(line string) string {
+	return "(CASE WHEN json_valid(" + line + ") THEN json_type(" + line + ") = 'OBJECT' ELSE FALSE END)"
+}
+
+// scalar returns the SQL text of the first of some paths that has a value other than an object or an array.
+func scalar(line string, paths [][]string) string {
+	var parts []string
+	for _, p := range paths {
+		path := quote(pathOf(p))
+		parts = append(parts, "CASE WHEN json_type("+line+", "+path+") NOT IN ('OBJECT', 'ARRAY') THEN json_extract_string("+
+			line+", "+path+") END")
+	}
+	text := parts[0]
+	if len(parts) > 1 {
+		text = "coalesce(" + strings.Join(parts, ", ") + ")"
+	}
+	return "coalesce(CASE WHEN json_valid(" + line + ") THEN " + text + " END, '')"
+}
+
+func (q *Query) json(list []logql.Extract) {
+	line := q.line
+	if len(list) == 0 {
+		q.parses = true
+		q.addParser(func(label string) string { return q.bounded(scalar(line, JSONPaths(label))) })
+		q.fail("NOT "+isObject(line), JSONError)
+		return
+	}
+	paths := map[string]string{}
+	for _, e := range list {
+		steps, _ := logql.ParsePath(e.From) // it was valid when the query was parsed
+		var b strings.Builder
+		b.WriteByte('$')
+		for _, s := range steps {
+			if s.Element {
+				b.WriteString("[" + strconv.Itoa(s.Index) + "]")
+			} else {
+				b.WriteString(member(s.Name))
+			}
+		}
+		paths[e.Name] = b.String()
+	}
+	q.addParser(func(label string) string {
+		path, ok := paths[label]
+		if !ok {
+			return ""
+		}
+		return "coalesce(CASE WHEN json_valid(" + line + ") THEN json_extract_string(" + line + ", " + quote(path) +
+			") END, '')"
+	})
+	q.fail("NOT json_valid("+line+")", JSONError)
+}
+
+// LogfmtLine matches lines that are valid logfmt.
+const LogfmtLine = `\s*(?:[^\s="]+(?:=(?:"(?:[^"\\]|\\.)*"|[^\s"=]*))?(?:\s+|$))*`
+
+func (q *Query) logfmt(s *logql.Logfmt) {
+	line := q.line
+	keys := map[string]string{}
+	for _, e := range s.List {
+		keys[e.Name] = e.From
+	}
+	q.addParser(func(label string) string {
+		names := spellings(label)
+		if len(s.List) > 0 {
+			key, ok := keys[label]
+			if !ok {
+				return ""
+			}
+			names = []string{key}
+		}
+		var parts []string
+		for _, name := range names {
+			parts = append(parts, "nullif("+logfmtValue(line, name)+", '')")
+		}
+		return q.bounded("coalesce(" + strings.Join(append(parts, "''"), ", ") + ")")
+	})
+	q.parses = q.parses || len(s.List) == 0
+	if s.Strict {
+		q.fail("NOT regexp_full_match("+line+", "+quote(LogfmtLine)+", 's')", LogfmtError)
+	}
+}
+
+// outside matches the start of a line of logfmt up to a key, without stopping in a value in quotes.
+const outside = `(?s)^(?:[^"]|"(?:[^"\\]|\\.)*")*?(?:^|\s)`
+
+// logfmtValue returns the SQL text of the value of a key in a line of logfmt: of its first occurrence.
+func logfmtValue(line, key string) string {
+	value := "regexp_extract(" + line + ", " + quote(outside+regexp.QuoteMeta(key)+`=("(?:[^"\\]|\\.)*"|[^"\s]*)`) + ", 1)"
+	// The value in quotes is a JSON string, as far as its escapes are.
+	text := "json_extract_string(" + value + ", '$')"
+	return "CASE WHEN NOT starts_with(" + value + `, '"') THEN ` + value +
+		" WHEN contains(" + value + `, '\') AND json_valid(` + value + ") THEN " + text +
+		" ELSE substr(" + value + ", 2, length(" + value + ") - 2) END"
+}
+
+func (q *Query) regexp(s *logql.Regexp) {
+	line, names := q.line, s.Re.SubexpNames()
+	q.addParser(func(label string) string {
+		n := slices.Index(names, label)
+		if n < 1 {
+			return ""
+		}
+		return "coalesce(" + group(line, s.Re.String(), n) + ", '')"
+	})
+}
+
+// maxGroup is the highest group whose number the engine accepts.
+const maxGroup = 9
+
+// group returns the SQL text of a group of an expression.
+func group(line, expression string, n int) string {
+	if n <= maxGroup {
+		return "regexp_extract(" + line + ", " + quote(expression) + ", " + strconv.Itoa(n) + ")"
+	}
+	names := make([]string, n)
+	for i := range names {
+		names[i] = "g" + strconv.Itoa(i+1)
+	}
+	return "struct_extract(regexp_extract(" + line + ", " + quote(expression) + ", [" + quoteAll(names) + "]), " +
+		quote(names[n-1]) + ")"
+}
+
+// patternExpression returns an expression for the pattern of a parser. Its only group is the capture with a name. A
+// capture takes the rest if what follows is missing.
+func patternExpression(parts []logql.PatternPart, name string) string {
+	var b strings.Builder
+	b.WriteString("(?s)^")
+	if parts[0].Name == "" {
+		b.WriteString(regexp.QuoteMeta(parts[0].Literal))
+		parts = parts[1:]
+	}
+	capture := func(p logql.PatternPart, expression string) {
+		if p.Name == name {
+			expression = "(" + expression + ")"
+		}
+		b.WriteString(expression)
+	}
+	open := 0
+	for i := 0; i < len(parts); i += 2 {
+		if i+1 >= len(parts) {
+			capture(parts[i], ".*")
+			b.WriteString("$")
+			break
+		}
+		capture(parts[i], ".*?")
+		b.WriteString("(?:" + regexp.QuoteMeta(parts[i+1].Literal))
+		open++
+		if i+2 >= len(parts) {
+			b.WriteString(".*$")
+		}
+	}
+	b.WriteString(strings.Repeat("|$)", open))
+	return b.String()
+}
+
+func (q *Query) pattern(s *logql.Pattern) {
+	line := q.line
+	q.addParser(func(label string) string {
+		has := func(p logql.PatternPart) bool { return p.Name == label }
+		if label == "_" || !slices.ContainsFunc(s.Parts, has) {
+			return ""
+		}
+		return "coalesce(regexp_extract(" + line + ", " + quote(patternExpression(s.Parts, label)) + ", 1), '')"
+	})
+}
+
+func (q *Query) unpack() {
+	line := q.line
+	q.parses = true
+	// Values that are not strings are not unpacked.
+	text := func(name string) string {
+		path := quote("$" + member(name))
+		return "coalesce(CASE WHEN json_valid(" + line + ") THEN CASE WHEN json_type(" + line + ", " + path +
+			") = 'VARCHAR' THEN json_extract_string(" + line + ", " + path + ") END END, '')"
+	}
+	q.addParser(func(label string) string {
+		if label == "_entry" {
+			return ""
+		}
+		return q.bounded(text(label))
+	})
+	q.fail("NOT "+isObject(line), JSONError)
+	q.setLine("coalesce(nullif(" + text("_entry") + ", ''), " + line + ")")
+}

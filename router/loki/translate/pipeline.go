@@ -1,0 +1,455 @@
+package translate
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/loki/logql"
+)
+
+// ErrorLabel is the label with the error of a stage.
+const ErrorLabel = "__error__"
+
+// The errors of stages.
+const (
+	JSONError    = "JSONParserErr"
+	LogfmtError  = "LogfmtParserErr"
+	FilterError  = "LabelFilterErr"
+	ExtractError = "SampleExtractionErr"
+)
+
+// maxExpression bounds the SQL of a label or line, in bytes: templates may use labels made of templates.
+const maxExpression = 32 << 10
+
+// Query is a selector with a pipeline, for one table. It is not safe for concurrent use.
+type Query struct {
+	table      *Table
+	conditions []string
+
+	line   string
+	column string // the line if it is a column itself; empty: it is not
+	// labels has the indexed labels that stages removed, and others has what else stages set or removed: structured
+	// metadata and parsed labels. An indexed label with a value hides another one of the same name.
+	labels, others map[string]string
+	// kept says that a stage keep removed all labels that are not in labels or others.
+	kept bool
+	// parsers are the stages since then that find labels in the line.
+	parsers []parser
+	parses  bool
+	// failures are the errors of stages so far.
+	failures []failure
+	// tolerant says that the query asks for errors, so that entries with errors pass label filters.
+	tolerant bool
+	err      error
+}
+
+// failure is an error that entries have for which the condition holds.
+type failure struct{ condition, name string }
+
+// parser is a stage that finds labels in the line.
+type parser struct {
+	// find returns the SQL text of a label in the line; empty: there is none of this name.
+	find func(label string) string
+	// label returns the SQL text of an indexed label before the stage; empty: there is none.
+	label func(name string) string
+}
+
+// Compile translates a selector and a pipeline for the table.
+func (t *Table) Compile(log *logql.Log) (*Query, error) {
+	q := &Query{
+		table: t, line: t.LineSQL(), labels: map[string]string{}, others: map[string]string{},
+		tolerant: asksForErrors(log.Stages),
+	}
+	if t.Message != nil {
+		q.column = schema.QuoteIdent(t.Message.Name)
+	}
+	for i := range log.Matchers {
+		q.add(t.matcher(&log.Matchers[i]))
+	}
+	for _, s := range log.Stages {
+		q.stage(s)
+		if q.err != nil {
+			return nil, q.err
+		}
+	}
+	return q, nil
+}
+
+// Where returns the condition for the rows of the entries.
+func (q *Query) Where() []string { return q.conditions }
+
+// Line returns the SQL text of the line after the pipeline.
+func (q *Query) Line() string { return q.line }
+
+// Parses reports whether the pipeline finds labels of unknown names in the line.
+func (q *Query) Parses() bool { return q.parses }
+
+// Kept returns the labels that a stage keep kept, and those that were set since; ok is false if there is no such
+// stage, or if a parser came after it.
+func (q *Query) Kept() (names []string, ok bool) {
+	if !q.kept || len(q.parsers) > 0 {
+		return nil, false
+	}
+	all := maps.Clone(q.labels)
+	maps.Copy(all, q.others)
+	return slices.Sorted(maps.Keys(all)), true
+}
+
+func (q *Query) add(condition string) {
+	if condition != "TRUE" {
+		q.conditions = append(q.conditions, condition)
+	}
+}
+
+// bounded returns an expression, unless it is too large.
+func (q *Query) bounded(sql string) string {
+	if len(sql) > maxExpression && q.err == nil {
+		q.err = errs.New(errs.InvalidArguments, "the pipeline becomes an SQL expression of more than %d bytes: use fewer "+
+			"labels in templates", maxExpression)
+	}
+	if q.err != nil {
+		return "''"
+	}
+	return sql
+}
+
+// Label returns the SQL text of a label after the pipeline; empty text stands for no label.
+func (q *Query) Label(name string) (string, error) {
+	sql := q.label(name)
+	return sql, q.err
+}
+
+func (q *Query) label(name string) string {
+	if name == ErrorLabel {
+		return q.failure()
+	}
+	label, other := q.indexed(name), q.other(name)
+	switch {
+	case label == "":
+		return other
+	case other == "''":
+		return label
+	}
+	return q.bounded("coalesce(nullif(" + label + ", ''), " + other + ")")
+}
+
+// indexed returns the SQL text of an indexed label; empty: there is none.
+func (q *Query) indexed(name string) string {
+	sql, set := q.labels[name]
+	if !set && !q.kept {
+		sql, _ = q.table.label(name)
+	}
+	return sql
+}
+
+// other returns the SQL text of structured metadata or a parsed label.
+func (q *Query) other(name string) string {
+	if sql, ok := q.others[name]; ok {
+		return sql
+	}
+	var found []string
+	for _, p := range slices.Backward(q.parsers) { // the last parser wins
+		found = append(found, q.parsed(p, name)...)
+	}
+	if !q.kept {
+		if sql, ok := q.table.metadata(name); ok {
+			found = append(found, sql)
+		}
+	}
+	return q.first(found)
+}
+
+// parsed returns the SQL texts that a parser finds for a label, null or empty if there is none. If the entry has an
+// indexed label of the name, what the parser finds gets the name with extracted at its end.
+func (q *Query) parsed(p parser, name string) []string {
+	var out []string
+	if of, ok := strings.CutSuffix(name, extracted); ok {
+		if label := p.label(of); label != "" && label != "''" {
+			if sql := p.find(of); sql != "" {
+				out = append(out, "CASE WHEN "+label+" <> '' THEN "+sql+" END")
+			}
+		}
+	}
+	if sql := p.find(name); sql != "" {
+		out = append(out, sql)
+	}
+	return out
+}
+
+// first returns the SQL text of the first of some texts that is not empty.
+func (q *Query) first(texts []string) string {
+	switch {
+	case len(texts) == 0:
+		return "''"
+	case len(texts) == 1 && !strings.HasPrefix(texts[0], "CASE WHEN "):
+		return texts[0]
+	}
+	for i, sql := range texts {
+		texts[i] = "nullif(" + sql + ", '')"
+	}
+	return q.bounded("coalesce(" + strings.Join(append(texts, "''"), ", ") + ")")
+}
+
+// extracted is the end of the name of a label that a parser finds if the entry has a label of that name already.
+const extracted = "_extracted"
+
+// addParser adds a stage that finds labels in the line.
+func (q *Query) addParser(find func(label string) string) {
+	labels, kept := maps.Clone(q.labels), q.kept
+	p := parser{find: find, label: func(name string) string {
+		sql, set := labels[name]
+		if !set && !kept {
+			sql, _ = q.table.label(name)
+		}
+		return sql
+	}}
+	for name, old := range q.others {
+		if found := q.parsed(p, name); len(found) > 0 {
+			q.others[name] = q.first(append(found, old))
+		}
+	}
+	q.parsers = append(q.parsers, p)
+}
+
+// failure returns the SQL text of the label __error__.
+func (q *Query) failure() string {
+	if len(q.failures) == 0 {
+		return "''"
+	}
+	var b strings.Builder
+	b.WriteString("CASE")
+	for _, f := range q.failures {
+		b.WriteString(" WHEN " + f.condition + " THEN " + quote(f.name))
+	}
+	return q.bounded(b.String() + " ELSE '' END")
+}
+
+func (q *Query) fail(condition, name string) {
+	q.failures = append(q.failures, failure{condition, name})
+}
+
+// stage applies a stage.
+func (q *Query) stage(s logql.Stage) {
+	switch s := s.(type) {
+	case *logql.LineFilter:
+		q.add(lineFilter(s, q.line, q.column))
+	case *logql.LabelFilter:
+		q.add(q.condition(s.Cond))
+	case *logql.JSON:
+		q.json(s.List)
+	case *logql.Logfmt:
+		q.logfmt(s)
+	case *logql.Regexp:
+		q.regexp(s)
+	case *logql.Pattern:
+		q.pattern(s)
+	case *logql.Unpack:
+		q.unpack()
+	case *logql.LineFormat:
+		q.setLine(q.template(s.Template))
+	case *logql.LabelFormat:
+		q.labelFormat(s.Sets)
+	case *logql.Drop:
+		q.drop(s.Names)
+	case *logql.Keep:
+		q.keepOnly(s.Names)
+	case *logql.Decolorize:
+		q.setLine(`regexp_replace(` + q.line + `, '\x1b\[[0-9;]*m', '', 'g')`)
+	default:
+		q.err = errs.New(errs.Internal, "a stage of type %T has no translation", s)
+	}
+}
+
+func (q *Query) setLine(sql string) { q.line, q.column = q.bounded(sql), "" }
+
+func (q *Query) labelFormat(sets []logql.LabelSet) {
+	for _, s := range sets {
+		if s.Template != nil {
+			q.set(s.Name, q.template(s.Template))
+			continue
+		}
+		q.set(s.Name, q.label(s.From))
+		if s.From != s.Name {
+			q.set(s.From, "''")
+		}
+	}
+}
+
+// set sets a label.
+func (q *Query) set(name, sql string) {
+	q.others[name] = sql
+	if q.indexed(name) != "" {
+		q.labels[name] = "''"
+	}
+}
+
+func (q *Query) drop(names []logql.NameMatch) {
+	for _, n := range names {
+		switch {
+		case n.Name == ErrorLabel:
+			q.dropError(n.Match)
+		case n.Match == nil:
+			q.set(n.Name, "''")
+		default:
+			q.change(n.Name, "CASE WHEN "+matchText(n.Match, q.label(n.Name))+" THEN '' ELSE ", " END")
+		}
+	}
+}
+
+// change puts SQL around the texts of a label.
+func (q *Query) change(name, before, after string) {
+	if label := q.indexed(name); label != "" {
+		q.labels[name] = q.bounded(before + label + after)
+	}
+	q.others[name] = q.bounded(before + q.other(name) + after)
+}
+
+// dropError removes the label __error__, if it meets m.
+func (q *Query) dropError(m *logql.Matcher) {
+	q.failures = slices.DeleteFunc(q.failures, func(f failure) bool { return m == nil || m.Matches(f.name) })
+}
+
+// keepOnly removes all labels but those named, and __error__.
+func (q *Query) keepOnly(names []logql.NameMatch) {
+	labels, others := map[string]string{}, map[string]string{}
+	for _, n := range names {
+		before, after := "", ""
+		if n.Match != nil {
+			before, after = "CASE WHEN "+matchText(n.Match, q.label(n.Name))+" THEN ", " ELSE '' END"
+		}
+		if label := q.indexed(n.Name); label != "" {
+			labels[n.Name] = q.bounded(before + label + after)
+		}
+		others[n.Name] = q.bounded(before + q.other(n.Name) + after)
+	}
+	q.labels, q.others, q.kept, q.parsers = labels, others, true, nil
+}
+
+// template returns the SQL text of a template.
+func (q *Query) template(t *logql.Template) string {
+	if len(t.Parts) == 0 {
+		return "''"
+	}
+	var parts []string
+	for _, p := range t.Parts {
+		if p.Label == "" {
+			parts = append(parts, quote(p.Literal))
+			continue
+		}
+		sql := q.line
+		if p.Label != logql.Line {
+			sql = q.label(p.Label)
+		}
+		for _, c := range p.Calls {
+			sql = q.bounded(call(c, sql))
+		}
+		parts = append(parts, sql)
+	}
+	return q.bounded("concat(" + strings.Join(parts, ", ") + ")")
+}
+
+// spaces are the characters that templates trim.
+const spaces = "' ' || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)"
+
+// call returns the SQL text of a function of a template.
+func call(c logql.Call, of string) string {
+	switch c.Func {
+	case "ToUpper", "upper":
+		return "upper(" + of + ")"
+	case "ToLower", "lower":
+		return "lower(" + of + ")"
+	case "TrimSpace", "trim":
+		return "trim(" + of + ", " + spaces + ")"
+	case "Trim":
+		return "trim(" + of + ", " + quote(c.Args[0]) + ")"
+	case "TrimPrefix":
+		return "CASE WHEN starts_with(" + of + ", " + quote(c.Args[0]) + ") THEN substr(" + of + ", length(" +
+			quote(c.Args[0]) + ") + 1) ELSE " + of + " END"
+	case "TrimSuffix":
+		return "CASE WHEN suffix(" + of + ", " + quote(c.Args[0]) + ") THEN left(" + of + ", length(" + of + ") - length(" +
+			quote(c.Args[0]) + ")) ELSE " + of + " END"
+	case "Replace", "replace":
+		return "replace(" + of + ", " + quote(c.Args[0]) + ", " + quote(c.Args[1]) + ")"
+	case "default":
+		return "coalesce(nullif(" + of + ", ''), " + quote(c.Args[0]) + ")"
+	case "trunc":
+		n, _ := strconv.Atoi(c.Args[0]) // it was valid when the query was parsed
+		if n < 0 {
+			return "right(" + of + ", " + strconv.Itoa(-n) + ")"
+		}
+		return "left(" + of + ", " + strconv.Itoa(n) + ")"
+	}
+	return of // printf "%s"
+}
+
+// condition returns the SQL condition of a label filter.
+func (q *Query) condition(c logql.Cond) string {
+	switch c := c.(type) {
+	case *logql.And:
+		return "(" + q.condition(c.A) + " AND " + q.condition(c.B) + ")"
+	case *logql.Or:
+		return "(" + q.condition(c.A) + " OR " + q.condition(c.B) + ")"
+	case *logql.Text:
+		return q.bounded(q.matchLabel(&c.Matcher))
+	case *logql.Compare:
+		return q.bounded(q.compare(c))
+	}
+	q.err = errs.New(errs.Internal, "a condition of type %T has no translation", c)
+	return "FALSE"
+}
+
+// matchLabel returns the condition of a matcher on a label of the pipeline. It compares a column itself if nothing has
+// changed the label.
+func (q *Query) matchLabel(m *logql.Matcher) string {
+	_, changed := q.labels[m.Name]
+	_, set := q.others[m.Name]
+	if !changed && !set && !q.kept && len(q.parsers) == 0 && m.Name != ErrorLabel {
+		return q.table.matcher(m)
+	}
+	return matchText(m, q.label(m.Name))
+}
+
+// compare returns the condition of a comparison with a number. A label that is no number does not meet it, unless the
+// query asks for errors.
+func (q *Query) compare(c *logql.Compare) string {
+	text := q.label(c.Name)
+	number := numberOf(text, c.Kind)
+	condition := number + " " + strings.Replace(c.Op, "!=", "<>", 1) + " " + float(c.Value)
+	if !q.tolerant {
+		return "coalesce(" + condition + ", FALSE)"
+	}
+	bad := "(" + text + " <> '' AND " + number + " IS NULL)"
+	before := q.failure()
+	q.fail(bad, FilterError)
+	if before != "''" {
+		bad = "(" + before + " <> '' OR " + bad + ")"
+	}
+	return "(coalesce(" + condition + ", FALSE) OR " + bad + ")"
+}
+
+// asksForErrors reports whether a stage uses the label __error__.
+func asksForErrors(stages []logql.Stage) bool {
+	for _, s := range stages {
+		if f, ok := s.(*logql.LabelFilter); ok && AsksForErrors(f.Cond) {
+			return true
+		}
+	}
+	return false
+}
+
+// AsksForErrors reports whether a condition uses the label __error__.
+func AsksForErrors(c logql.Cond) bool {
+	switch c := c.(type) {
+	case *logql.And:
+		return AsksForErrors(c.A) || AsksForErrors(c.B)
+	case *logql.Or:
+		return AsksForErrors(c.A) || AsksForErrors(c.B)
+	case *logql.Text:
+		return c.Name == ErrorLabel
+	}
+	return false
+}
