@@ -62,6 +62,10 @@ type reader struct {
 	// room reserves the memory for the given number of operations in all; nil: the memory is not counted.
 	room func(operations int) error
 
+	// timed says that a document may have a time. It is searched for here, because the document was read a moment ago,
+	// while the body is larger than the caches of a processor.
+	timed bool
+
 	out   []operation
 	walk  jsonwalk.Walker
 	names map[string]string // texts that occur repeatedly
@@ -72,8 +76,7 @@ type reader struct {
 // read reads a body.
 func (b *reader) read(body []byte) ([]operation, error) {
 	b.names = map[string]string{}
-	// Usually a document follows each command.
-	if err := b.grow(bytes.Count(body, []byte{'\n'})/2 + 1); err != nil {
+	if err := b.grow(operationsIn(body)); err != nil {
 		return nil, err
 	}
 	for number := 1; len(body) > 0; number++ {
@@ -106,9 +109,27 @@ func (b *reader) read(body []byte) ([]operation, error) {
 				return nil, err
 			}
 		}
+		b.timed = b.timed || bytes.Contains(op.document, timestampKey)
 		b.out = append(b.out, op)
 	}
 	return b.out, nil
+}
+
+// countedBytes is how much of a body is searched for lines at each of three places, to estimate their number.
+const countedBytes = 32 << 10
+
+// operationsIn estimates the number of operations in a body. Usually a document follows each command. Of a long body
+// the part with the fewest lines counts, so that few short documents do not make it reserve much memory.
+func operationsIn(body []byte) int {
+	if len(body) <= 4*countedBytes {
+		return bytes.Count(body, []byte{'\n'})/2 + 1
+	}
+	lines := countedBytes
+	for _, from := range [...]int{0, len(body) / 2, len(body) - countedBytes} {
+		lines = min(lines, bytes.Count(body[from:from+countedBytes], []byte{'\n'}))
+	}
+	all := int(int64(lines) * int64(len(body)) / countedBytes)
+	return (all+all/8)/2 + 1
 }
 
 // grow makes room for n operations.
@@ -326,18 +347,19 @@ func (o *operation) readID(w *jsonwalk.Walker) error {
 
 // Bulk stores the documents of a bulk request.
 func (d *Door) Bulk(w http.ResponseWriter, r *http.Request) {
-	d.serve(w, r, func(c *httpdoor.Call) ([]operation, error) {
+	d.serve(w, r, func(c *httpdoor.Call) ([]operation, bool, error) {
 		b := reader{
 			byDefault: cmp.Or(mux.Vars(r)["index"], c.Explicit.Table, d.Defaults.Table),
 			room:      func(n int) error { return c.Inflate(int64(n) * perOperation) },
 		}
-		return b.read(c.Body)
+		operations, err := b.read(c.Body)
+		return operations, b.timed, err
 	}, answerBulk)
 }
 
 // Document stores one document.
 func (d *Door) Document(w http.ResponseWriter, r *http.Request) {
-	d.serve(w, r, func(c *httpdoor.Call) ([]operation, error) {
+	d.serve(w, r, func(c *httpdoor.Call) ([]operation, bool, error) {
 		vars := mux.Vars(r)
 		op := operation{
 			command: &command{verb: verbIndex, index: vars["index"]}, document: bytes.TrimSpace(c.Body), group: -1, next: -1,
@@ -346,18 +368,18 @@ func (d *Door) Document(w http.ResponseWriter, r *http.Request) {
 			op.id = []byte(id)
 		}
 		if len(op.index) > maxIndex {
-			return nil, errs.New(errs.InvalidArguments, "the name of the index has %d bytes, and at most %d are allowed",
+			return nil, false, errs.New(errs.InvalidArguments, "the name of the index has %d bytes, and at most %d are allowed",
 				len(op.index), maxIndex)
 		}
 		if len(op.document) == 0 || op.document[0] != '{' {
-			return nil, errs.New(errs.InvalidArguments, "the body is not a JSON object")
+			return nil, false, errs.New(errs.InvalidArguments, "the body is not a JSON object")
 		}
-		return []operation{op}, nil
+		return []operation{op}, bytes.Contains(op.document, timestampKey), nil
 	}, answerDocument)
 }
 
-// serve answers a request.
-func (d *Door) serve(w http.ResponseWriter, r *http.Request, read func(c *httpdoor.Call) ([]operation, error),
+// serve answers a request. read returns the operations, and whether a document may have a time.
+func (d *Door) serve(w http.ResponseWriter, r *http.Request, read func(c *httpdoor.Call) ([]operation, bool, error),
 	answer func(http.ResponseWriter, *http.Request, []operation),
 ) {
 	c, err := d.Begin(r)
@@ -376,13 +398,13 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request, read func(c *httpdo
 		exchange.WriteError(w, r, err)
 		return
 	}
-	operations, err := read(c)
+	operations, timed, err := read(c)
 	if err != nil {
 		exchange.WriteError(w, r, c.Refuse(err))
 		return
 	}
 	defer release(operations)
-	d.store(c, operations)
+	d.store(c, operations, timed)
 	answer(w, r, operations)
 }
 
@@ -410,14 +432,12 @@ type group struct {
 	bytes       int64
 }
 
-// store stores the documents and sets the status of each operation.
-func (d *Door) store(c *httpdoor.Call, operations []operation) {
+// store stores the documents and sets the status of each operation. timed says that a document may have a time.
+func (d *Door) store(c *httpdoor.Call, operations []operation, timed bool) {
 	groups := d.groups(c, operations)
 	batches := make([]*ingest.Batch, len(groups))
-	// Searched once for all groups, because there may be a thousand groups, and the body may be long.
-	eventTime := c.EventTime && bytes.Contains(c.Body, timestampKey)
 	how := feeding{
-		field: c.Query.Get("msg_field"), column: c.Query.Get("id_column"), eventTime: eventTime, now: c.X.Start,
+		field: c.Query.Get("msg_field"), column: c.Query.Get("id_column"), eventTime: c.EventTime && timed, now: c.X.Start,
 	}
 	for i, g := range groups {
 		b := c.Batch(g.target)

@@ -594,3 +594,25 @@ func TestNamesOfItems(t *testing.T) {
 		t.Errorf("%s", w.Body)
 	}
 }
+
+// TestOperationsIn: the estimate has room for all operations of an even body, and for few more; a body whose documents
+// become longer or shorter does not reserve more than it has.
+func TestOperationsIn(t *testing.T) {
+	long := "{\"create\":{}}\n{\"a\":\"" + strings.Repeat("x", 500) + "\"}\n"
+	short := "{\"create\":{}}\n{\"a\":1}\n"
+	for _, test := range []struct {
+		body        string
+		least, most int
+	}{
+		{"", 1, 1},
+		{strings.Repeat(short, 3000), 3000, 3001},
+		{strings.Repeat(long, 5000), 5000, 5700},
+		{strings.Repeat(short, 100_000), 100_000, 115_000},
+		{strings.Repeat(short, 5000) + strings.Repeat(long, 5000), 4000, 6000},
+		{strings.Repeat(long, 5000) + strings.Repeat(short, 5000), 4000, 6000},
+	} {
+		if n := operationsIn([]byte(test.body)); n < test.least || n > test.most {
+			t.Errorf("%d bytes: %d operations, want %d to %d", len(test.body), n, test.least, test.most)
+		}
+	}
+}
