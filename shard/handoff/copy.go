@@ -19,13 +19,13 @@ const (
 	// shortRound is how long a round may take for the copy to count as caught up. Writes wait for
 	// about that long during the last round.
 	shortRound = 500 * time.Millisecond
-	// orphanAfter is how long a copy continues if no one asks for its progress. After that no
+	// orphanAfter is how long a copy continues if its progress is not requested. After that no
 	// coordinator is managing it, and the table's segments should be compacted again.
 	orphanAfter = 10 * time.Minute
 )
 
-// tableCopy is the copy of one table by this replica in this process. After either has changed, a
-// new copy must get another id.
+// tableCopy is the copy of one table by this replica in this process. Another replica or process
+// needs a new copy with another id.
 type tableCopy struct {
 	of     *Copies
 	table  uint64
@@ -78,10 +78,10 @@ func (h *tableCopy) run(ctx context.Context) {
 	cfg.Store.Compactor.WakeCompactor()
 }
 
-// errGivenUp ends a copy that will not replace the table.
+// errGivenUp is the error of a copy that was cancelled, so that it will not replace the table.
 var errGivenUp = errors.New("the handoff was cancelled")
 
-// rounds copies rounds until the copy has everything.
+// rounds copies in rounds until the copy has all rows.
 func (h *tableCopy) rounds(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -128,8 +128,8 @@ func (h *tableCopy) rounds(ctx context.Context) error {
 	}
 }
 
-// closed reports whether the log says that the shard takes no more rows of the table until the copy
-// has replaced it.
+// closed reports whether the log has closed the table: the shard then takes no more rows of it
+// until the copy has replaced it.
 func (h *tableCopy) closed() (bool, error) {
 	d, dropped := h.source.Definition()
 	if dropped {
@@ -144,7 +144,7 @@ func (h *tableCopy) closed() (bool, error) {
 	return d.Writable().Closed, nil
 }
 
-// cause returns why ctx ended, if that is why err occurred.
+// cause returns the error that ended ctx, if it has ended, and otherwise err.
 func cause(ctx context.Context, err error) error {
 	if c := context.Cause(ctx); c != nil && !errors.Is(c, context.Canceled) {
 		return c

@@ -1,19 +1,19 @@
-// Package handoff copies the rows of a table to other shards, in rounds, into another table there. It
-// continues until the shard takes no more rows of the table and the copy has all of them. The
-// coordinator of the cluster starts copies, asks for their progress, and ends them. This package does
-// not know which of the two tables is read and written.
+// Package handoff copies the rows of a table to other shards, in rounds, into another table there.
+// It continues until the shard takes no more rows of the table and the copy has all of them. The
+// coordinator of the cluster starts copies, requests their progress, and ends them. This package
+// does not know which of the two tables is read and written.
 //
-//	round 1     flush, then all rows; of a table that merges them, one row of each identity
-//	round 2 …   flush, then what was written since, including deletions
-//	last round  starts after the log said that the table is closed
+//	round 1     flush, then copy all rows; of a table that merges rows, one row of each identity
+//	round 2 …   flush, then copy the rows and deletions that were written since
+//	last round  starts after a log entry has closed the table for writes
 //
-// Rounds follow each other in the copy's log, so rows that are later here are later there. Every row is
-// in the segments of exactly one round: a flush gives its segments a higher order than earlier ones, and
-// the table's segments are not compacted meanwhile. Every batch is appended once, because its number
-// identifies it. So a table that keeps every row has each of them once.
+// Rounds follow each other in the copy's log, so rows have the same order there as here. Every row
+// is in the segments of exactly one round: a flush gives its segments a higher order than earlier
+// ones, and the table's segments are not compacted during the copy. Every batch is appended once,
+// because its number identifies it. So a table that keeps every row has each of them once.
 //
-// handoff.go has the copies of a shard, copy.go the rounds of a copy, rows.go reads the rows of a
-// round, and send.go sends them.
+// handoff.go contains the copies of a shard, copy.go the rounds of a copy, rows.go reads the rows
+// of a round, and send.go sends them.
 package handoff
 
 import (
@@ -35,33 +35,34 @@ import (
 )
 
 const (
-	// maxCopies bounds the copies of a shard.
+	// maxCopies is the maximum number of copies of a shard.
 	maxCopies = 64
-	// forgetAfter is for how long a copy that has ended is remembered without a question.
+	// forgetAfter is how long the result of an ended copy is kept after the last request for it.
 	forgetAfter = time.Minute
 )
 
-// Config says whose tables are copied. All fields are required, except Peers.
+// Config configures the copies of a shard. All fields are required, except Peers.
 type Config struct {
 	ShardID uint32
-	// Segments says where the segments of the shard are.
+	// Segments configures where the segments of the shard are.
 	Segments segment.Config
 	// Peers connects to the shard service of a node. Without it no copy begins.
 	Peers func(nodeID string) (grpc.ClientConnInterface, error)
-	// Rate bounds how fast rows are sent, together with whatever else shares it.
+	// Rate limits the rate at which rows are sent, together with all other users of it.
 	Rate *install.Rate
-	// Store has the rows.
+	// Store contains the rows.
 	Store      *store.Store
 	Operations *store.Operations
-	// Flush makes all rows that are applied durable in segments.
+	// Flush makes all applied rows durable in segments.
 	Flush  func(context.Context) error
 	Logger *slog.Logger
 }
 
-// Copies are the copies of a shard's tables that are under way. Its methods may be called concurrently.
+// Copies holds the copies of a shard's tables that are in progress. Its methods may be called
+// concurrently.
 type Copies struct {
 	cfg     Config
-	nodes   leader.Nodes // what is known of the nodes that take the rows
+	nodes   leader.Nodes // the health of the nodes that take the rows
 	running sync.WaitGroup
 
 	mu     sync.Mutex // guards the rest; taken before tableCopy.mu
@@ -72,20 +73,21 @@ type Copies struct {
 // New returns the set of copies of a shard. It is empty at first.
 func New(cfg Config) *Copies { return &Copies{cfg: cfg, byID: map[uint64]*tableCopy{}} }
 
-// State is how far a copy is.
+// State is the progress of a copy.
 type State struct {
-	// Done and Total are bytes of segments; what is read twice counts twice.
+	// Done and Total are bytes of segments. Bytes that are read twice count twice.
 	Done, Total int64
-	// CaughtUp: the copy has all but what was written in the last moments. Complete: the
-	// shard takes no more by its log, and the copy has everything.
+	// CaughtUp means that the copy has all rows except those written in the last moments. Complete
+	// means that the table is closed for writes, and that the copy has all rows.
 	CaughtUp, Complete bool
-	// Err is why it has ended; the copy is of no use. Waits is why it stands still.
+	// Err is the error that ended the copy, which is then useless. Waits is the reason why the copy
+	// makes no progress.
 	Err   error
 	Waits string
 }
 
-// Begin begins to copy the rows of a table into the shards that its handoff names; nodes are the
-// nodes of each of these shards, the likely leader first. A copy that was begun already continues.
+// Begin starts to copy the rows of a table into the shards of its handoff. nodes lists the nodes of
+// each of these shards, the likely leader first. If the copy exists already, it continues.
 func (x *Copies) Begin(table *schemapb.Table, nodes map[uint32][]string) error {
 	stored, err := rules.MarshalTables([]*schemapb.Table{table})
 	if err != nil {
@@ -125,8 +127,8 @@ func (x *Copies) Begin(table *schemapb.Table, nodes map[uint32][]string) error {
 	return nil
 }
 
-// Wait reports how far a copy is, after up to wait or once it has come to its end; ok is false if
-// this process does not know it. nodes, unless empty, replace the nodes that Begin was given.
+// Wait returns the progress of a copy, after up to wait or when it has ended. ok is false if this
+// process does not know the copy. nodes, unless empty, replaces the nodes of Begin.
 func (x *Copies) Wait(ctx context.Context, copyID uint64, nodes map[uint32][]string,
 	wait time.Duration,
 ) (st State, ok bool) {
@@ -156,7 +158,7 @@ func (x *Copies) Wait(ctx context.Context, copyID uint64, nodes map[uint32][]str
 	return h.state, true
 }
 
-// forget removes the copies that have ended and are not asked about, and counts the others; mu is
+// forget removes the copies that ended more than forgetAfter ago, and counts the others; mu must be
 // held.
 func (x *Copies) forget() int {
 	maps.DeleteFunc(x.byID, func(_ uint64, h *tableCopy) bool {
@@ -167,7 +169,7 @@ func (x *Copies) forget() int {
 	return len(x.byID)
 }
 
-// End ends a copy and forgets it.
+// End cancels a copy and removes it.
 func (x *Copies) End(copyID uint64) {
 	x.mu.Lock()
 	h := x.byID[copyID]
@@ -178,7 +180,7 @@ func (x *Copies) End(copyID uint64) {
 	}
 }
 
-// Close ends all copies, waits until they have ended, and lets none begin.
+// Close cancels all copies, waits until they have ended, and prevents new ones.
 func (x *Copies) Close() {
 	x.mu.Lock()
 	x.closed = true

@@ -63,8 +63,8 @@ func (h *tableCopy) round(ctx context.Context, first bool) error {
 	return err
 }
 
-// eachAlone returns a job for each segment if the table keeps every row. Then nothing has to be
-// compared, and the memory does not grow with the number of segments.
+// eachAlone returns a job for each segment if the table keeps every row. Then no rows are compared,
+// and the memory does not grow with the number of segments.
 func eachAlone(job *compaction.Job, t *compaction.Table) []*compaction.Job {
 	if t.Merge != query.Append || t.Modes != nil {
 		return []*compaction.Job{job}
@@ -78,7 +78,7 @@ func eachAlone(job *compaction.Job, t *compaction.Table) []*compaction.Job {
 	return out
 }
 
-// job returns what is to be read: the segments in ascending order, each with a reference.
+// job returns the segments to read in ascending order, each with a reference.
 func (h *tableCopy) job(first bool) (job *compaction.Job, live []*store.LiveSegment, err error) {
 	t := h.source.Since(h.through, first)
 	live = t.Segments
@@ -106,7 +106,7 @@ func (h *tableCopy) job(first bool) (job *compaction.Job, live []*store.LiveSegm
 	for _, l := range live {
 		if l.Damage.Load() != nil {
 			return nil, live, fmt.Errorf("segment %s is damaged: rows of table %q would be lost; replace the replica, "+
-				"or give its rows up", l.Path, d.Name)
+				"or abandon its rows", l.Path, d.Name)
 		}
 	}
 	table := &compaction.Table{
@@ -145,8 +145,8 @@ type splitter struct {
 	h     *tableCopy
 	table *schema.Table
 	def   *copyDef
-	// part returns the shard for a row of a table that merges rows. If it is nil, the table keeps
-	// every row, and the shards get the batches in turn.
+	// part returns the shard for a row of a table that merges rows. It is nil if the table keeps
+	// every row, and the shards then get the batches in turn.
 	part  *column.Partitioner
 	turn  int
 	parts []*column.Builder
@@ -264,7 +264,7 @@ func (s *splitter) send(ctx context.Context, at int) error {
 	return s.h.targets[at].push(ctx, s.def, b)
 }
 
-// finish sends the remaining rows, and waits until the shards have everything.
+// finish sends the remaining rows, and waits until the shards have all rows.
 func (s *splitter) finish(ctx context.Context) error {
 	for at := range s.parts {
 		if err := s.send(ctx, at); err != nil {

@@ -18,14 +18,14 @@ import (
 
 const (
 	// callTimeout is the time limit of one call. After a failure, the pause between two rounds of
-	// calls is from minPause to maxPause.
+	// calls grows from minPause to maxPause.
 	callTimeout = 10 * time.Second
 	minPause    = 200 * time.Millisecond
 	maxPause    = time.Second
 	// unknownFor is how long a batch with an unknown outcome is sent again. A shard forgets a
 	// session half an hour after its last batch, and would then append the batch once more.
 	unknownFor = 15 * time.Minute
-	// copySession is the prefix of names of sessions that the metadata does not assign.
+	// copySession is the prefix of the ids of sessions that the metadata group does not assign.
 	copySession = 1 << 62
 )
 
@@ -141,11 +141,11 @@ func (t *target) enqueue(ctx context.Context, do func(context.Context) error) er
 	}
 }
 
-// send sends a batch until the shard has it, even if nodes do not answer meanwhile. A batch with an
-// unknown outcome is sent again unchanged, and appended once.
+// send sends a batch until the shard has it, even if nodes do not answer for a while. A batch with
+// an unknown outcome is sent again unchanged, and appended once.
 func (t *target) send(ctx context.Context, def *copyDef, data []byte) error {
 	req := &shardpb.WriteRequest{ShardId: t.shard, Batches: [][]byte{data}}
-	j := judge{now: time.Now}
+	j := verdicts{now: time.Now}
 	failure := leader.Search{
 		Group: t.group, Nodes: &t.of.of.nodes,
 		Order:    func() []string { return t.group.Order(t.of.nodesOf(t.shard)) },
@@ -171,16 +171,16 @@ func (t *target) send(ctx context.Context, def *copyDef, data []byte) error {
 	return fmt.Errorf("shard %d: send a batch of the copy: the shard refuses it: %w", t.shard, failure.Err)
 }
 
-// judge decides whether a batch is sent again. Only a permanent refusal ends a copy, because the
-// copy would have to start again.
-type judge struct {
+// verdicts decides whether a batch is sent again. Only a permanent refusal ends a copy, because
+// another copy would have to start from the beginning.
+type verdicts struct {
 	now     func() time.Time
-	unknown time.Time // since when the batch may have been appended
-	tooLate bool      // whether that is so long ago that the shard may have forgotten it
+	unknown time.Time // the time since which the batch may have been appended
+	tooLate bool      // whether the shard may have forgotten the batch since then
 }
 
 // of classifies the error of a call.
-func (j *judge) of(err error) leader.Verdict {
+func (j *verdicts) of(err error) leader.Verdict {
 	switch errs.ReasonOf(err) {
 	case errs.TableGone, errs.WrongEpoch, errs.SchemaStale, errs.BadBatch:
 		return leader.Verdict{}
@@ -226,7 +226,7 @@ func (h *tableCopy) nodesOf(shard uint32) []string {
 	return h.nodes[shard]
 }
 
-// noteWait records why a batch is not appended yet.
+// noteWait records the reason why a batch is not appended yet.
 func (t *target) noteWait(err error) {
 	t.of.setWaits(fmt.Sprintf("shard %d: %s", t.shard, errs.From(err).Msg))
 }

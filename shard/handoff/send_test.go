@@ -20,7 +20,7 @@ import (
 // world answers the writes of a target in place of nodes.
 type world struct {
 	mu sync.Mutex
-	// by node; the last answer is repeated
+	// answers holds the answers of each node; the last one is repeated.
 	answers map[string][]func(*shardpb.WriteRequest) (*shardpb.WriteResponse, error)
 	calls   []string
 }
@@ -75,7 +75,7 @@ func refused(code errs.Code, reason errs.Reason, leader string) answer {
 }
 
 // TestSend checks that the leader of the target is found, that it is asked again while that may
-// help, and that sending stops once the batch can never be appended.
+// succeed, and that sending stops once the batch can never be appended.
 func TestSend(t *testing.T) {
 	t.Parallel()
 	needs := func(req *shardpb.WriteRequest) (*shardpb.WriteResponse, error) {
@@ -161,11 +161,11 @@ func TestSendWaits(t *testing.T) {
 	}
 }
 
-// TestJudgeForgotten checks that a batch that may have been appended is sent again only for as long
-// as the shard knows its number.
-func TestJudgeForgotten(t *testing.T) {
+// TestVerdictForgotten checks that a batch that may have been appended is sent again only as long
+// as the shard remembers its number.
+func TestVerdictForgotten(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	j := judge{now: func() time.Time { return now }}
+	j := verdicts{now: func() time.Time { return now }}
 	unknown := errs.New(errs.ShardUnreachable, "broke").WithReason(errs.OutcomeUnknown)
 	away := errs.New(errs.ShardNotReady, "away").WithReason(errs.NotLeader)
 	if v := j.of(away); !v.Retry || v.Unknown {

@@ -23,10 +23,11 @@ import (
 const (
 	// fetchSilence is how long to wait for data from the other replica.
 	fetchSilence = 30 * time.Second
-	// fetchTries is how often the rest of a file is requested after the connection broke.
+	// fetchTries is the number of times that the rest of a file is requested after the connection
+	// broke.
 	fetchTries = 5
-	// fetchSoon is how long a fetch may take without another round: what was written meanwhile must
-	// then still be in the leader's log.
+	// fetchSoon is how long a fetch may take without another round. Rows that were written during
+	// it must still be in the leader's log afterwards.
 	fetchSoon = 5 * time.Second
 	// fetchRounds is the maximum number of rounds.
 	fetchRounds = 8
@@ -94,7 +95,7 @@ func (n *Installer) fetchRound(ctx context.Context, client shardpb.ShardServiceC
 	return st, in.fs.SyncDir(in.dir)
 }
 
-// cause returns why ctx ended, if that is why err occurred.
+// cause returns the error that ended ctx, if it has ended, and otherwise err.
 func cause(ctx context.Context, err error) error {
 	if c := context.Cause(ctx); c != nil && !errors.Is(c, context.Canceled) {
 		return c
@@ -134,7 +135,7 @@ func (n *Installer) pinState(ctx context.Context, client shardpb.ShardServiceCli
 		dog.Reset(fetchSilence)
 		for _, seg := range m.Segments {
 			if seg.Damaged {
-				return 0, nil, fmt.Errorf("segment %d of the other replica is damaged, so its state cannot be taken over", seg.Id)
+				return 0, nil, fmt.Errorf("segment %d of the other replica is damaged, so its state cannot be used", seg.Id)
 			}
 		}
 		if state = append(state, m.State...); len(state) > maxStateBytes {
@@ -208,13 +209,14 @@ func (a *arriving) fetch(ctx context.Context, client shardpb.ShardServiceClient,
 			return err
 		}
 		if err == nil && a.at == before {
-			break // the other side says that the file is complete
+			break // the stream ended without an error
 		}
 	}
 	return nil
 }
 
-// check compares size and checksum of the complete file. If they are right, it syncs the file.
+// check compares the size and the checksum of the complete file. If they are correct, it syncs the
+// file.
 func (a *arriving) check() error {
 	switch {
 	case a.at != a.m.Bytes:
@@ -227,7 +229,7 @@ func (a *arriving) check() error {
 	return a.f.Sync()
 }
 
-// fetchSegment fetches one file unless it is here already.
+// fetchSegment fetches one file unless it is complete already.
 func (n *Installer) fetchSegment(ctx context.Context, client shardpb.ShardServiceClient, pin uint64,
 	m *segment.Meta,
 ) error {
@@ -235,7 +237,7 @@ func (n *Installer) fetchSegment(ctx context.Context, client shardpb.ShardServic
 	path := in.path(fetchedName(m))
 	if size, err := in.fs.Stat(path); err == nil && size == m.Bytes {
 		n.done.Add(m.Bytes)
-		return nil // it was checked before it got its name
+		return nil // the file was checked before it got its name
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -293,8 +295,8 @@ func (n *Installer) readSegment(ctx context.Context, client shardpb.ShardService
 	}
 }
 
-// complete gives the fetched segments ids of this replica and writes STATE. From then on the state
-// can be taken over.
+// complete assigns ids of this replica to the fetched segments and writes STATE. From then on the
+// shard can adopt the state.
 func (n *Installer) complete(st *manifest.State) error {
 	in := n.folder
 	next := *st

@@ -17,8 +17,8 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// answer is what a replica sends when the rest of a file is requested: some bytes, and how the
-// stream ends.
+// answer is the answer of a replica to a request for the rest of a file: some bytes, and the end of
+// the stream.
 type answer struct {
 	bytes string
 	err   error
@@ -56,9 +56,9 @@ func (s *answerStream) Recv() (*shardpb.ReadSegmentResponse, error) {
 	return m, nil
 }
 
-// TestFetchSegment checks that a file is requested from the point where it broke off. If the other
+// TestFetchSegment checks that the rest of a file is requested after an interruption. If the other
 // replica ends the file too early without an error, a repetition would give the same answer for
-// ever: this must be an error, and the received bytes are removed.
+// ever. So this must be an error, and the received bytes are removed.
 func TestFetchSegment(t *testing.T) {
 	t.Parallel()
 	broken := status.Error(codes.Unavailable, "connection lost")
@@ -102,7 +102,7 @@ func TestFetchSegment(t *testing.T) {
 				t.Errorf("there is a file with %q", got)
 			}
 			if _, err := fs.Stat(segment.TempName(path)); (err == nil) != test.left {
-				t.Errorf("what came stays: %v, want %v", err == nil, test.left)
+				t.Errorf("the received bytes stay: %v, want %v", err == nil, test.left)
 			}
 		})
 	}

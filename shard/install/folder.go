@@ -16,9 +16,9 @@ import (
 )
 
 // This file handles the folder that receives the state of another replica; ../FORMAT.md lists its
-// files. A segment's file is complete and synced once its name does not end in .tmp. The file STATE
-// is written last: with it the state can be taken over without the other replica. AHEAD records
-// that a state was taken over that is ahead of the log.
+// files. A segment's file is complete and synced if its name does not end in .tmp. The file STATE
+// is written last: with it the state can be adopted without the other replica. AHEAD records that a
+// state was adopted that is ahead of the log.
 
 const (
 	folderName    = "incoming"
@@ -57,7 +57,7 @@ func (in folder) names() ([]string, error) {
 	return names, err
 }
 
-// put writes a small file durably and replaces an old one.
+// put writes a small file durably, and replaces an old one.
 func (in folder) put(name, magic string, payload []byte) error {
 	b := append(make([]byte, 0, stateHeadSize+len(payload)), magic...)
 	b = binary.LittleEndian.AppendUint16(b, stateVersion)
@@ -124,7 +124,8 @@ func (in folder) setAhead(index uint64) error {
 	return in.put(aheadFileName, aheadMagic, binary.LittleEndian.AppendUint64(nil, index))
 }
 
-// clear removes the fetched files, STATE first, because without it the rest has no meaning.
+// clear removes the fetched files. It removes STATE first, because the other files have no meaning
+// without it.
 func (in folder) clear() error {
 	names, err := in.names()
 	if err != nil {
@@ -153,8 +154,8 @@ func (in folder) clear() error {
 	return in.fs.SyncDir(in.dir)
 }
 
-// unname renames the files of a complete state back to the names that they had during the fetch: a
-// newer state will replace it, and may have some of the same files.
+// unname renames the files of a complete state back to the names that they had during the fetch,
+// because a newer state will replace it, and may use some of the same files.
 func (in folder) unname(st *manifest.State) error {
 	if err := in.fs.Remove(in.path(stateFileName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -176,14 +177,15 @@ func (in folder) unname(st *manifest.State) error {
 // file.
 func partName(path string) string { return path + ".part" }
 
-// resume creates the file that receives a segment, and copies to it what an earlier attempt
-// received. That part was not synced, but the file is checked when it is complete. at is the length
-// of what was copied, at most size, and crc its checksum.
+// resume creates the file that receives a segment, and copies to it the bytes that an earlier
+// attempt received. Those were not synced, but the file is checked when it is complete. at is the
+// length of the copied part, at most size, and crc its checksum.
 func (in folder) resume(path string, size int64) (f vfs.File, at int64, crc uint32, err error) {
 	temp, part := segment.TempName(path), partName(path)
 	have, err := in.fs.Stat(temp)
 	if err == nil {
-		// If an attempt ended while it copied, it has less than the previous one.
+		// If an attempt ended while it copied, its file has less than the file of the previous
+		// attempt.
 		if old, oerr := in.fs.Stat(part); oerr != nil || old < have {
 			err = in.fs.Rename(temp, part)
 		}
@@ -247,7 +249,7 @@ func (in folder) keep(wanted map[string]bool) error {
 	return nil
 }
 
-// leftover reports whether there is anything that clear would remove.
+// leftover reports whether clear would remove anything.
 func (in folder) leftover() bool {
 	names, err := in.names()
 	if err != nil {

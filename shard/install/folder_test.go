@@ -53,7 +53,7 @@ func TestFetchGoesOn(t *testing.T) {
 			}
 			defer f.Close()
 			if at != int64(len(test.want)) || crc != crc32.Checksum([]byte(test.want), castagnoli) {
-				t.Errorf("it goes on at %d, with checksum %08x, want behind %q", at, crc, test.want)
+				t.Errorf("it continues at %d, with checksum %08x, want after %q", at, crc, test.want)
 			}
 			if names, err := in.fs.ReadDir("in"); err != nil || len(names) != 1 {
 				t.Errorf("files %v %v, want one", names, err)

@@ -1,20 +1,21 @@
-// Package install fetches the state of another replica of a shard: for a replica that is new, or
-// further behind than the log of the leader reaches back.
+// Package install fetches the state of another replica of a shard, for a replica that is new, or
+// too far behind for the log of the leader.
 //
 // Raft must not wait for segments: it would neither vote nor append. So the snapshot of a leader,
-// which only names the segments, is held back before raft gets it, and Stage fetches the state that
-// it describes. One job at a time pins the state of the leader and copies manifest and files into
-// the folder incoming. Then raft stores the snapshot, and the shard replaces its own state:
+// which only lists the segments, is held back before raft gets it, and Stage fetches the state that
+// it describes. One job at a time pins the state of the leader and copies the manifest and the
+// files into the folder incoming. Then raft stores the snapshot, and the shard replaces its own
+// state:
 //
 //	on disk   incoming/* → STATE → (snapshot stored by raft) → AHEAD → incoming/ID → segments/ID
 //	          → both folders synced → manifest replaced → incoming emptied
 //
-// After a crash before STATE is written, the next job continues with the files that are here. After
-// a crash between STATE and the new manifest, the next start finds the stored snapshot and takes
-// the state over again. After a later crash there are only files to remove.
+// After a crash before STATE is written, the next job continues with the fetched files. After a
+// crash between STATE and the new manifest, the next start finds the stored snapshot and adopts the
+// state again. After a later crash there are only files to remove.
 //
-// The package knows neither the manifest in use nor the rows in memory: the shard calls Arrived,
-// Arrival's methods and, at the end, Clear.
+// The package uses neither the shard's manifest nor its rows in memory: the shard calls Arrived,
+// SetAhead, MoveIn and, at the end, Clear.
 package install
 
 import (
@@ -50,7 +51,7 @@ type Config struct {
 	FS  vfs.FS
 	// Peers connects to the shard service of a node.
 	Peers func(nodeID string) (grpc.ClientConnInterface, error)
-	// Rate limits how fast files are received.
+	// Rate limits the rate at which files are received.
 	Rate *Rate
 	IDs  IDs
 	// Full reports whether the disk is too full to fetch anything.
@@ -91,8 +92,8 @@ func New(cfg Config) *Installer {
 	}
 }
 
-// Stage fetches the state of the leader up to at least index, unless it is here. If ctx ends, the
-// work continues in the background.
+// Stage fetches the state of the leader up to at least index, unless it is fetched already. If ctx
+// ends, the work continues in the background.
 func (n *Installer) Stage(ctx context.Context, leader string, index uint64) error {
 	for {
 		st, err := n.folder.state()
@@ -112,7 +113,7 @@ func (n *Installer) Stage(ctx context.Context, leader string, index uint64) erro
 				return job.err
 			}
 		case <-ctx.Done():
-			return fmt.Errorf("the state of the shard is being fetched from node %s, %d of %d bytes are here: %w",
+			return fmt.Errorf("the state of the shard is being fetched from node %s, %d of %d bytes are fetched: %w",
 				job.from, n.done.Load(), n.total.Load(), ctx.Err())
 		}
 	}
@@ -144,7 +145,7 @@ func (n *Installer) start(from string) (*job, error) {
 	return job, nil
 }
 
-// run does a job.
+// run runs a job.
 func (n *Installer) run(ctx context.Context, job *job) {
 	defer n.ended.Done()
 	defer job.cancel()
@@ -154,7 +155,7 @@ func (n *Installer) run(ctx context.Context, job *job) {
 	ended(err)
 	if err != nil {
 		err = fmt.Errorf("shard %d: fetch the state from node %s: %w", n.cfg.ShardID, job.from, err)
-		n.cfg.Logger.Warn("could not fetch the state of another replica; it is tried again", "from", job.from, "error", err)
+		n.cfg.Logger.Warn("could not fetch the state of another replica; trying again", "from", job.from, "error", err)
 	} else {
 		n.cfg.Logger.Info("fetched the state of another replica", "from", job.from,
 			"bytes", n.total.Load(), "took", time.Since(start).Round(time.Millisecond))
@@ -178,7 +179,7 @@ func (n *Installer) Close() {
 	n.ended.Wait()
 }
 
-// Progress returns whether a job is running, how many bytes it has fetched, and the total.
+// Progress reports whether a job is running, how many bytes it has fetched, and the total.
 func (n *Installer) Progress() (running bool, done, total int64) {
 	return n.running.Load(), n.done.Load(), n.total.Load()
 }

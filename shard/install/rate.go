@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Rate limits how fast the shards of a node, together, fetch state from others. It may be used
+// Rate limits the total rate at which the shards of a node fetch state from others. It may be used
 // concurrently.
 type Rate struct {
 	perSecond int64

@@ -9,11 +9,11 @@ import (
 	"cordwood/shard/segment"
 )
 
-// This file has the steps by which a shard takes over a fetched state.
+// This file contains the steps by which a shard adopts a fetched state.
 
-// Open checks what an earlier process fetched, so that ids which it assigned are not reused. base
-// is the applied index of the manifest. It returns the index up to which the manifest may be ahead
-// of the log.
+// Open checks the files that an earlier process fetched, so that the ids that it assigned are not
+// reused. base is the applied index of the manifest. Open returns the index up to which the
+// manifest may be ahead of the log.
 func (n *Installer) Open(base uint64) (ahead uint64, err error) {
 	st, err := n.folder.state()
 	if err != nil {
@@ -21,7 +21,7 @@ func (n *Installer) Open(base uint64) (ahead uint64, err error) {
 	}
 	if st != nil {
 		n.cfg.IDs.Raise(st.NextSegmentID)
-		if st.AppliedIndex <= base { // it was taken over, or is no longer useful
+		if st.AppliedIndex <= base { // the state was adopted, or is no longer useful
 			if err := n.folder.clear(); err != nil {
 				return 0, err
 			}
@@ -57,14 +57,14 @@ func (n *Installer) MoveIn(segments []segment.Meta, dir string) error {
 	return nil
 }
 
-// Clear empties the folder after its state was taken over.
+// Clear empties the folder after its state was adopted.
 func (n *Installer) Clear() {
 	if err := n.folder.clear(); err != nil {
 		n.cfg.Logger.Warn("could not remove the fetched files of another replica; the next start removes them", "error", err)
 	}
 }
 
-// Forget removes a fetched state that was never taken over because the replica caught up by the log
+// Forget removes a fetched state that was never adopted because the replica caught up by the log
 // alone.
 func (n *Installer) Forget(caughtUp func() bool) {
 	n.mu.Lock()

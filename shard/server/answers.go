@@ -50,7 +50,7 @@ func (a *answer) add(n int) {
 	}
 }
 
-// Missing sends what the answer lacks.
+// Missing sends texts about what is missing in the answer.
 func (a *answer) Missing(what []string) error {
 	return a.stream.Send(&shardpb.QueryChunk{Partial: what})
 }

@@ -6,7 +6,8 @@ import (
 	"cordwood/shard/query/partial"
 )
 
-// countRows answers a part of a query that asks for the number of rows, without the engine, if it is known.
+// countRows answers a part of a query that asks only for a number of rows, without the engine, if
+// the number is known.
 func countRows(req *shardpb.QueryRequest, g *gathered, out *answer) (done bool, err error) {
 	if req.CountAs == "" || !req.Part || len(g.tables) != 1 || len(g.spools) > 0 {
 		return false, nil

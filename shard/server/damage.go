@@ -34,7 +34,7 @@ func readsDamaged(err error) bool {
 }
 
 // examine checks, after a query failed, whether a damaged file is the cause. If so, it quarantines
-// the file, and the error says what is missing.
+// the file, and the error describes what is missing.
 func (s *server) examine(ctx context.Context, req *shardpb.QueryRequest, err error) error {
 	var shards []uint32
 	var tables []uint64
@@ -76,13 +76,13 @@ func (s *server) examineShards(ctx context.Context, shards []uint32, tables []ui
 		return err
 	}
 	return errs.New(errs.TableUnavailable,
-		"%d damaged segments were found and quarantined (svc_private.segments names them); run the query again; "+
-			"it then says what is missing: %s", damaged, err).WithRetryAfter(time.Second)
+		"%d damaged segments were found and quarantined (svc_private.segments lists them); run the query again; "+
+			"it then reports what is missing: %s", damaged, err).WithRetryAfter(time.Second)
 }
 
 // lasting adapts the error of a query that needs rows of a damaged segment. If there is another
-// replica, it will repair the segment soon, and the query may be sent again. If there is none,
-// status 500 says that the query fails until an operator acts.
+// replica, the segment will be repaired soon, and the query may be sent again. If there is none,
+// status 500 tells the client that the query fails until an operator acts.
 func (s *server) lasting(shards []uint32, err error) error {
 	e := errs.From(err)
 	if e.Code != errs.TableUnavailable || e.RetryAfter != 0 {
@@ -96,5 +96,5 @@ func (s *server) lasting(shards []uint32, err error) error {
 	return e.WithStatus(http.StatusInternalServerError)
 }
 
-// verifiedFor is how long a file that was found intact is not verified again after failed queries.
+// verifiedFor is how long an intact file is not verified again after failed queries.
 const verifiedFor = 10 * time.Minute

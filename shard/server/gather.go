@@ -27,28 +27,28 @@ const scansAtATime = 4
 // already, and have no identity in common with rows that are here.
 const spooledOrder = 1 << 62
 
-// gathered is what a query may read, from this node and others.
+// gathered is the data that a query may read, from this node and others.
 type gathered struct {
 	tables []query.Table
-	// missing returns texts about what is left out, if that is allowed.
+	// missing returns texts about shards that are left out, if that is allowed.
 	missing []string
 
 	views  map[uint32]*store.View
 	spools []*spool.Spool
 }
 
-// release releases everything. The engine must not use it any more.
+// release releases everything. The engine must not use it afterwards.
 func (g *gathered) release() {
 	for _, v := range g.views {
 		v.Close()
 	}
 	for _, s := range g.spools {
-		_ = s.Close() // what cannot be removed is removed at the next start
+		_ = s.Close() // the next start removes the files otherwise
 	}
 }
 
-// gather collects what the query may read for the engine. Rows of shards that this node leads are
-// read here, at one index of the shard's log; others are fetched.
+// gather collects the rows that the query may read. Rows of shards that this node leads are read
+// here, at one index of the shard's log; others are fetched.
 //
 // A table in several shards is the union of its rows there. Rows of one identity are in one shard
 // only: tables that merge rows spread them by their tags, and move rows when the table gets other
@@ -129,8 +129,8 @@ func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, byShard m
 		}
 		sh, err := s.present(ctx, id, req.AnyReplica, time.Duration(req.MaxStalenessNanos), 0, of...)
 		if err != nil {
-			// Another node may lead it. If no other node is known to have it, this error is why the
-			// query fails.
+			// Another node may lead the shard. If no other node is known to have it, this error is
+			// the error of the query.
 			if s.cfg.Scan != nil && ctx.Err() == nil && (anywhere || len(byShard) > 1 || req.AllowPartial) {
 				continue
 			}
@@ -157,8 +157,8 @@ func (s *server) views(ctx context.Context, req *shardpb.QueryRequest, byShard m
 	return nil
 }
 
-// joins adds a view's rows of a table if they can be combined with rows of another shard without
-// merging: rows that never merged need no order.
+// joins reports whether a view's rows of a table can be combined with rows of another shard without
+// merging, because rows that never merged need no order.
 func joins(qt *query.Table, v *store.View, tableID uint64) bool {
 	more := query.Table{Schema: qt.Schema}
 	show(&more, v, tableID)
@@ -272,7 +272,7 @@ func (s *server) needs(ctx context.Context, req *shardpb.QueryRequest, tables []
 					out[i] = n
 					continue
 				}
-				// The statement has two names for it.
+				// The statement contains the table under two names.
 				for k, id := range n.IDs {
 					if !slices.Contains(out[i].IDs, id) {
 						out[i].IDs, out[i].Columns = append(out[i].IDs, id), append(out[i].Columns, n.Columns[k])

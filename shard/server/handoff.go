@@ -9,7 +9,8 @@ import (
 	"cordwood/shard/store"
 )
 
-// HandOver makes a shard of this node copy a table to other shards, or reports how far the copy is.
+// HandOver makes a shard of this node copy a table to other shards, and returns the progress of the
+// copy.
 func (s *server) HandOver(ctx context.Context, req *shardpb.HandOverRequest) (*shardpb.HandOverResponse, error) {
 	sh, ok := s.cfg.Shards(req.ShardId)
 	if !ok {
@@ -18,7 +19,7 @@ func (s *server) HandOver(ctx context.Context, req *shardpb.HandOverRequest) (*s
 	id := req.GetTable().GetHandoff().GetTableId()
 	if id == 0 {
 		return nil, errs.ToGRPC(errs.New(errs.InvalidArguments,
-			"shard %d: hand over: the definition of the table does not name a handoff", req.ShardId))
+			"shard %d: hand over: the definition of the table has no handoff", req.ShardId))
 	}
 	if req.End {
 		sh.Handoffs().End(id)

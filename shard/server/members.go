@@ -36,7 +36,7 @@ func (s *server) ChangeReplicas(ctx context.Context,
 	return resp, nil
 }
 
-// ReadBarrier returns an index of a shard's log that includes everything acknowledged.
+// ReadBarrier returns an index of a shard's log at which everything acknowledged is applied.
 func (s *server) ReadBarrier(ctx context.Context,
 	req *shardpb.ReadBarrierRequest,
 ) (*shardpb.ReadBarrierResponse, error) {

@@ -7,11 +7,11 @@ import (
 	"cordwood/shard/query"
 )
 
-// namedEngine is an Engine whose errors say on which node it lacks memory, or its process ended: several nodes work on
-// one query, and each has an engine.
+// namedEngine is an Engine that adds the node to errors about missing memory or a failed process,
+// because several nodes, each with its own engine, work on one query.
 type namedEngine struct {
 	Engine
-	here func() string // the node; empty: it is the only one
+	here func() string // returns the node, or "" if it is the only one
 }
 
 // Query runs a statement.
@@ -25,7 +25,7 @@ func (e namedEngine) Needs(ctx context.Context, req *query.Request) ([]query.Nee
 	return needs, e.name(err)
 }
 
-// Split takes a statement apart.
+// Split splits a statement for several nodes.
 func (e namedEngine) Split(ctx context.Context, req *query.Request) (*query.Split, error) {
 	split, err := e.Engine.Split(ctx, req)
 	return split, e.name(err)
@@ -34,7 +34,7 @@ func (e namedEngine) Split(ctx context.Context, req *query.Request) (*query.Spli
 // name adds the node to an error.
 func (e namedEngine) name(err error) error { return onNode(err, e.here) }
 
-// onNode adds the node that here returns to an error that says what the node lacks.
+// onNode adds the node that here returns to an error about a condition of the node.
 func onNode(err error, here func() string) error {
 	if err == nil || here == nil {
 		return err

@@ -73,8 +73,8 @@ func (s *server) Pin(req *shardpb.PinRequest, stream grpc.ServerStreamingServer[
 	return errs.ToGRPC(s.pin(stream.Context(), req, stream.Send))
 }
 
-// pinnable returns the shard to be pinned as soon as that is possible. A replica that asks for the
-// state lacks entries that are no longer in the leader's log. If the other replicas are away, the
+// pinnable returns the shard to be pinned as soon as that is possible. A replica that requests the
+// state lacks entries that are no longer in the leader's log. If the other replicas are down, the
 // leader needs this replica to commit anything, and is not ready before the replica has the state.
 func (s *server) pinnable(ctx context.Context, req *shardpb.PinRequest) (Shard, error) {
 	if !req.State {
@@ -129,7 +129,7 @@ func (s *server) takePin(ctx context.Context, req *shardpb.PinRequest) (*store.P
 			return nil, err
 		}
 		if req.Incarnation != sh.Incarnation() {
-			return nil, errs.New(errs.IllegalState, "shard %d: incarnation %d was asked for, this is incarnation %d",
+			return nil, errs.New(errs.IllegalState, "shard %d: the request is for incarnation %d, this is incarnation %d",
 				req.ShardId, req.Incarnation, sh.Incarnation())
 		}
 		take = sh.PinState

@@ -22,10 +22,10 @@ import (
 	"cordwood/shard/server/distribute"
 )
 
-// listedSQL is how many bytes of a statement are listed.
+// listedSQL is the maximum number of bytes of a statement in the list.
 const listedSQL = 4 << 10
 
-// The phases of a query, besides those of package distribute.
+// The phases of a query, in addition to those of package distribute.
 const (
 	phasePlan   = "planning"
 	phaseGather = "fetching rows"
@@ -50,11 +50,12 @@ type runningQuery struct {
 	phase       atomic.Pointer[string]
 	parts, done atomic.Uint32
 	bytes       atomic.Int64
-	// gatherAt and runAt are how long after begun the phases of these names began, in nanoseconds; 0: they did not.
+	// gatherAt and runAt are the times after begun at which these phases began, in nanoseconds; 0
+	// means that they did not.
 	gatherAt, runAt atomic.Int64
 }
 
-// killedError is the cause with which KILL ends a query.
+// killedError is the cause of a query's end by KILL.
 type killedError struct{ err *errs.Error }
 
 func (k *killedError) Error() string { return k.err.Error() }
@@ -93,7 +94,7 @@ func (r *running) enter(ctx context.Context, req *shardpb.QueryRequest) (_ conte
 	}
 }
 
-// Enter notes what the query does now.
+// Enter records the present phase of the query.
 func (q *runningQuery) Enter(phase string) {
 	q.phase.Store(&phase)
 	switch phase {
@@ -104,7 +105,7 @@ func (q *runningQuery) Enter(phase string) {
 	}
 }
 
-// stages returns how long the phases of a part took that ends now.
+// stages returns the durations of the phases of a part that ends now.
 func (q *runningQuery) stages() *shardpb.PartStages {
 	return &shardpb.PartStages{
 		GatherNanos: q.runAt.Load() - q.gatherAt.Load(), RunNanos: int64(time.Since(q.begun)) - q.runAt.Load(),
@@ -144,13 +145,14 @@ func (r *running) list() []*shardpb.RunningQuery {
 	return out
 }
 
-// kill ends a query's calls, and returns how many.
+// kill ends the calls of a query, and returns their number.
 func (r *running) kill(id, share, by string) (n uint32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for q := range r.all {
 		if q.id == id && (share == "" || share == q.share) {
-			// 400: clients send again what failed with the status of the code, 504.
+			// The status is 400, because clients repeat requests that fail with the code's own
+			// status, 504.
 			q.cancel(&killedError{errs.New(errs.Cancelled, "query: ended by KILL of %s", cmp.Or(by, "an operator")).
 				WithStatus(http.StatusBadRequest)})
 			n++
@@ -178,7 +180,7 @@ func (s *server) Queries(context.Context, *shardpb.QueriesRequest) (*shardpb.Que
 // KillQuery ends the calls of a query on this node.
 func (s *server) KillQuery(_ context.Context, req *shardpb.KillQueryRequest) (*shardpb.KillQueryResponse, error) {
 	if req.QueryId == "" {
-		return nil, errs.ToGRPC(errs.New(errs.InvalidArguments, "kill a query: the request does not name its id"))
+		return nil, errs.ToGRPC(errs.New(errs.InvalidArguments, "kill a query: the request has no id of a query"))
 	}
 	return &shardpb.KillQueryResponse{Killed: s.running.kill(req.QueryId, req.Share, req.By)}, nil
 }

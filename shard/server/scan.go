@@ -21,7 +21,7 @@ import (
 
 // Scan sends the rows of one table in one shard that a query on another node needs.
 func (s *server) Scan(req *shardpb.ScanRequest, stream grpc.ServerStreamingServer[shardpb.ScanResponse]) error {
-	// The caller waits for a first message, and asks the next replica if none comes.
+	// The client waits for a first message, and asks the next replica if none arrives.
 	if err := stream.SendHeader(metadata.MD{}); err != nil {
 		return err
 	}

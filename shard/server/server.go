@@ -30,7 +30,7 @@ import (
 const (
 	// chunkBytes is the maximum size of a message of a query's answer.
 	chunkBytes = 1 << 20
-	// readyWait is how long a query waits for a shard that is starting. leaveAfter is the same if
+	// readyWait is how long a query waits for a shard that is starting. leaveAfter is the limit if
 	// other replicas can be asked instead.
 	readyWait  = 10 * time.Second
 	leaveAfter = 250 * time.Millisecond
@@ -45,7 +45,7 @@ type Engine interface {
 	// Query runs a statement and calls emit with consecutive pieces of an Arrow IPC stream. It uses
 	// the request's segments and batches until it returns.
 	Query(ctx context.Context, req *query.Request, emit func(ipc []byte) error) error
-	// Needs reports what a statement reads of the request's tables. It ignores their rows.
+	// Needs returns what a statement reads of the request's tables. It ignores their rows.
 	Needs(ctx context.Context, req *query.Request) ([]query.Need, error)
 	// Split splits a statement for several nodes. It ignores rows.
 	Split(ctx context.Context, req *query.Request) (*query.Split, error)
@@ -69,9 +69,10 @@ type Config struct {
 	Ask func(ctx context.Context, req *shardpb.QueryRequest) (ScanReader, error)
 	// Spool stores the rows that come from other nodes.
 	Spool *spool.Dir
-	// Name returns the name of a node for texts. Without it texts have the node's id.
+	// Name returns the name of a node for texts. Without it texts contain the node's id.
 	Name func(node string) string
-	// Here returns the id of this node, or "" if it is the only one. Without it no error names it.
+	// Here returns the id of this node, or "" if it is the only one. Without it no error contains
+	// this node's id.
 	Here func() string
 	// Registerer registers the metrics of the server. Without it they are not exported.
 	Registerer prometheus.Registerer
@@ -205,7 +206,7 @@ func (s *server) query(ctx context.Context, q *runningQuery, req *shardpb.QueryR
 
 // show adds the rows of a view to a table of a query.
 func show(qt *query.Table, v *store.View, tableID uint64) {
-	// The shard knows which rows were written before the merge mode changed. A definition that it
+	// The shard records which rows were written before the merge mode changed. A definition that it
 	// has not received yet does not affect them.
 	var known bool
 	if qt.Merge, qt.Eras, known = v.Merging(tableID); !known {
@@ -238,7 +239,7 @@ func (s *server) ready(ctx context.Context, id uint32) (Shard, error) {
 	return sh, nil
 }
 
-// notReady returns the error of a read if the shard did not get ready in time.
+// notReady returns the error of a read if the shard did not become ready in time.
 func notReady(sh Shard, err error, waited time.Duration) error {
 	leader := sh.Leader()
 	cause := err.Error()

@@ -16,24 +16,23 @@ import (
 )
 
 const (
-	// tailsStored and tailsLive limit how many tails use the engine at a time, so that slots for
-	// queries remain: tails that read stored rows, which may take as long as their reader, and
-	// tails that filter a group of new rows.
+	// tailsStored and tailsLive limit the number of tails that use the engine at a time, so that
+	// slots for queries remain: tailsStored for tails that read stored rows, which may take as long
+	// as their reader, and tailsLive for tails that filter a group of new rows.
 	tailsStored = 4
 	tailsLive   = 2
 	// tailGroup is the approximate number of encoded bytes of new rows that are filtered together.
 	tailGroup = 256 << 10
-	// tailPause is the minimum time between two groups, in which rows gather, unless a whole group
-	// is waiting already.
+	// tailPause is the minimum time between two groups, unless the next group is complete before.
 	tailPause = 50 * time.Millisecond
-	// tailTries is how often the engine is asked about a group while it is temporarily unable to
+	// tailTries is how often the engine is asked for a group while it is temporarily unable to
 	// answer.
 	tailTries = 4
 )
 
 // Tail sends rows of one table as they are applied.
 func (s *server) Tail(req *shardpb.TailRequest, stream grpc.ServerStreamingServer[shardpb.TailChunk]) error {
-	// The caller waits for a first message, and asks the next replica if none comes.
+	// The client waits for a first message, and asks the next replica if none arrives.
 	if err := stream.SendHeader(metadata.MD{}); err != nil {
 		return err
 	}
@@ -157,7 +156,7 @@ func (x *tailRun) group(ctx context.Context, encoded [][]byte) error {
 	return x.sendChunks(answer, true)
 }
 
-// passing reports whether the engine may answer if it is asked again, because it was restarting or
+// passing reports whether the engine may answer a repeated request, because it was restarting or
 // busy.
 func passing(err error) bool {
 	e := errs.From(err)

@@ -14,36 +14,38 @@ import (
 )
 
 const (
-	// signOfLife is how long a node may take to answer anything at all while there is another node
-	// to ask. From the third round on it is laterSign.
-	signOfLife = time.Second
-	laterSign  = 5 * signOfLife
-	// partialRounds is how often the nodes are asked for a read that can do without them.
+	// answerWait is how long a node may take until its first message while there is another node to
+	// ask. From the third round on it is longAnswerWait.
+	answerWait     = time.Second
+	longAnswerWait = 5 * answerWait
+	// partialRounds is the maximum number of rounds over the nodes for a read that may return a
+	// partial answer.
 	partialRounds = 2
-	// downWait is how long a read waits while it can connect to none of the nodes: there is no
-	// election to wait for, but a restarting process may be back soon.
+	// downWait is how long a read waits if no node accepts a connection. There is no election to
+	// wait for, but a restarting process may be back soon.
 	downWait = 2 * time.Second
 )
 
 // readRequest is a call that changes nothing, which any node may answer.
 type readRequest struct {
 	what string
-	// leader means that the leader of shard is searched for.
+	// leader means that the read needs the leader of shard.
 	leader bool
 	shard  uint32
 	// nodes returns the nodes in the order in which they are asked. It is called before every
 	// round.
 	nodes func() []string
 	dial  func(string) (grpc.ClientConnInterface, error) // nil means Config.Dial
-	// maximum number of rounds over the nodes; 0 means that Config.ReadWait limits them
+	// rounds is the maximum number of rounds over the nodes; 0 means that Config.ReadWait limits
+	// them.
 	rounds int
 }
 
 // readCall calls one node; see leader.Nodes.Watch.
 type readCall func(ctx context.Context, client shardpb.ShardServiceClient, p *leader.Pulse) error
 
-// ask calls the nodes in turn until one answers, which may be an error about the request. The
-// context of the successful call lives until cancel.
+// ask calls the nodes in turn until one answers. The answer may be an error about the request. The
+// context of the successful call lives until cancel is called.
 func (c *Client) ask(ctx context.Context, req readRequest, call readCall) (cancel context.CancelFunc, err error) {
 	if req.dial == nil {
 		req.dial = c.cfg.Dial
@@ -52,7 +54,7 @@ func (c *Client) ask(ctx context.Context, req readRequest, call readCall) (cance
 	if req.leader {
 		group = c.target(req.shard).group
 		if req.rounds == 0 && group.Ailing() {
-			req.rounds = 1 // it has had no leader for longer than an election takes
+			req.rounds = 1 // the shard has had no leader for longer than an election takes
 		}
 	}
 	var (
@@ -108,9 +110,9 @@ func patience(try leader.Try) time.Duration {
 	case !try.Others:
 		return 0
 	case try.Round > 2:
-		return laterSign
+		return longAnswerWait
 	}
-	return signOfLife
+	return answerWait
 }
 
 // readFrom asks one node.
@@ -131,7 +133,7 @@ func (c *Client) readFrom(ctx context.Context, dial func(string) (grpc.ClientCon
 func unreachable(err error) bool {
 	e := errs.From(err)
 	if e.Reason == errs.ShardAway {
-		return false // the node that answered has searched for it
+		return false // the node that answered has searched for the leader
 	}
 	switch e.Code {
 	case errs.ShardUnreachable, errs.ShardNotFound, errs.ShardNotReady:
@@ -149,7 +151,8 @@ func ofRead(e *errs.Error) *errs.Error {
 	return e
 }
 
-// reason returns an error as a text for people. For a connection it says what happened to it.
+// reason returns the text of an error for users. For a connection error it describes the state of
+// the connection.
 func reason(err error) string {
 	text := errs.From(err).Msg
 	if i := strings.LastIndex(text, "dial tcp "); i >= 0 && leader.Broken(err) {

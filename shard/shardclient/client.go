@@ -1,10 +1,11 @@
-// Package shardclient reaches the shards of a cluster: it sends writes to a shard's leader, asks
-// nodes for rows, and streams query results. Package leader finds the leader and says what may be
-// sent again; this package has the calls, their limits, and the queue of each shard.
+// Package shardclient sends requests to the shards of a cluster: it sends writes to a shard's
+// leader, asks nodes for rows, and streams query results. Package leader finds the leader and
+// decides what may be sent again; this package contains the calls, their limits, and the queue of
+// each shard.
 //
-// It knows nothing of schemas or of placement: Config says which replicas a shard has and how a
-// node is reached. It never changes a batch, so every retry of a write carries the same batch ids
-// and the shard's replicated state drops what it has already appended.
+// It knows nothing of schemas or of placement: Config returns the replicas of a shard and the
+// connection to a node. It never changes a batch, so every retry of a write carries the same batch
+// ids, and the shard's replicated state drops the batches that it has already appended.
 //
 // A Client has no goroutines of its own and nothing to close; the connections belong to
 // Config.Dial. All methods may be called concurrently.
@@ -25,7 +26,7 @@ import (
 )
 
 // MaxMessageBytes is the maximum size of a gRPC message that a Client sends or receives. Servers of
-// the shard service must accept as much.
+// the shard service must accept this size.
 const MaxMessageBytes = 64 << 20
 
 // Config configures a Client.
@@ -123,7 +124,7 @@ func New(cfg Config) *Client {
 	return c
 }
 
-// target is what a Client remembers of one shard.
+// target is the state that a Client keeps for one shard.
 type target struct {
 	queue *window
 	group *leader.Group
@@ -153,13 +154,13 @@ func (c *Client) target(shard uint32) *target {
 }
 
 // order returns the shard's replicas: the presumed leader first, and replicas that did not answer
-// recently last. It includes a leader that the metadata does not list yet.
+// recently last. The leader is included even if the metadata does not list it yet.
 func (c *Client) order(shard uint32) []string {
 	return c.target(shard).group.Order(c.cfg.Replicas(shard))
 }
 
-// Pressed reports whether a shard is so busy that it would probably refuse a write, and when to try
-// again.
+// Pressed reports whether a shard is so busy that it would probably refuse a write, and after what
+// time to try again.
 func (c *Client) Pressed(shard uint32) (retryAfter time.Duration, yes bool) {
 	return c.target(shard).queue.pressed()
 }
@@ -167,7 +168,7 @@ func (c *Client) Pressed(shard uint32) (retryAfter time.Duration, yes bool) {
 // Load returns how many bytes are in flight to a shard or waiting.
 func (c *Client) Load(shard uint32) int64 { return c.target(shard).queue.load() }
 
-// Ailing reports whether no replica of a shard has answered as its leader for a while. In this case
-// rows that can go to another shard should. Every few seconds it returns false for one caller,
-// whose write then tests the shard.
+// Ailing reports whether no replica of a shard has answered as its leader for a while. Rows should
+// then go to another shard if they can. Every few seconds it returns false for one caller, whose
+// write then tests the shard.
 func (c *Client) Ailing(shard uint32) bool { return c.target(shard).group.Ailing() }

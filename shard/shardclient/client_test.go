@@ -214,7 +214,7 @@ func TestWriteRetriesByType(t *testing.T) {
 				c.MaxTries = 4
 				c.Retrying = func(shard uint32, tries int, err error) {
 					if told++; shard != 3 || tries != told || err == nil {
-						t.Errorf("told of try %d of shard %d: %v", tries, shard, err)
+						t.Errorf("Retrying was called with try %d of shard %d: %v", tries, shard, err)
 					}
 				}
 			})
@@ -224,7 +224,7 @@ func TestWriteRetriesByType(t *testing.T) {
 				t.Errorf("%d tries, want %d", len(got), tt.wantTries)
 			}
 			if told != len(got)-1 {
-				t.Errorf("%d tries, and %d were told of", len(got), told)
+				t.Errorf("%d tries, and %d were reported", len(got), told)
 			}
 			for _, req := range got {
 				if diff := cmp.Diff(batches, req.Batches); diff != "" || req.ShardId != 3 {
@@ -405,7 +405,7 @@ func TestQueryStreams(t *testing.T) {
 	}
 	_ = r.Close()
 	if err := <-ended; err == nil {
-		t.Fatal("the query went on after Close")
+		t.Fatal("the query continued after Close")
 	}
 }
 
@@ -467,7 +467,7 @@ func TestQueryNodes(t *testing.T) {
 	}
 	cl.nodes.Health("c").Silent()
 	if got := cl.queryNodes([]uint32{1, 3, 4}, false); got[len(got)-1] != "c" {
-		t.Errorf("a node that does not answer is asked first: %v", got)
+		t.Errorf("a node that does not answer is first: %v", got)
 	}
 }
 
@@ -511,7 +511,7 @@ func TestConcurrentWrites(t *testing.T) {
 func TestNewChecksItsConfig(t *testing.T) {
 	defer func() {
 		if recover() == nil {
-			t.Fatal("an empty Config was taken")
+			t.Fatal("an empty Config was accepted")
 		}
 	}()
 	New(Config{})

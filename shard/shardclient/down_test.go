@@ -23,8 +23,8 @@ func (refusing) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.Cal
 		`dial tcp 10.0.0.1:4001: connect: connection refused"`)
 }
 
-// TestAllNodesAreDown checks that a query fails within seconds if no node of a shard can be
-// connected to. The error names each node, and the query does not wait as for an election.
+// TestAllNodesAreDown checks that a query fails within seconds if no node of a shard accepts a
+// connection. The error lists each node, and the query does not wait for an election.
 func TestAllNodesAreDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(Config{

@@ -13,10 +13,10 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// everyWait is how long each node may take if all nodes are asked.
+// everyWait is the time limit of each node when all nodes are asked.
 const everyWait = 3 * time.Second
 
-// every asks all nodes at once. If some do not answer, the error says which, and the other answers
+// every asks all nodes at once. If some do not answer, the error lists them, and the other answers
 // are returned too, in the order of the nodes.
 func every[T any](ctx context.Context, c *Client,
 	call func(ctx context.Context, node string, client shardpb.ShardServiceClient) (T, error),
@@ -45,9 +45,9 @@ func every[T any](ctx context.Context, c *Client,
 	return answers, errors.Join(failed...)
 }
 
-// Stats describes the shards of all nodes, ordered by shard id; a shard of several replicas appears
-// once for each. If a node does not answer, the error says which, and the other answers are
-// returned too.
+// Stats describes the shards of all nodes, ordered by shard id; a shard with several replicas is
+// returned once for each. If some nodes do not answer, the error lists them, and the other answers
+// are returned too.
 func (c *Client) Stats(ctx context.Context, req *shardpb.StatsRequest) ([]*shardpb.ShardStats, error) {
 	answers, err := every(ctx, c, func(ctx context.Context, _ string,
 		client shardpb.ShardServiceClient,
@@ -63,9 +63,9 @@ func (c *Client) Stats(ctx context.Context, req *shardpb.StatsRequest) ([]*shard
 	return all, nil
 }
 
-// Queries lists the queries that run on all nodes, with the parts that nodes run for queries of
-// other nodes. If a node does not answer, the error says which, and the other answers are returned
-// too.
+// Queries lists the queries that run on all nodes, and the parts that nodes run for queries of
+// other nodes. If some nodes do not answer, the error lists them, and the other answers are
+// returned too.
 func (c *Client) Queries(ctx context.Context) ([]*shardpb.RunningQuery, error) {
 	answers, err := every(ctx, c, func(ctx context.Context, node string,
 		client shardpb.ShardServiceClient,
@@ -83,8 +83,8 @@ func (c *Client) Queries(ctx context.Context) ([]*shardpb.RunningQuery, error) {
 	return all, nil
 }
 
-// KillQuery ends the calls of a query on all nodes, and returns how many there were. If a node does
-// not answer, the error says which, and its code is ShardUnreachable.
+// KillQuery ends the calls of a query on all nodes, and returns their number. If some nodes do not
+// answer, the error lists them, and its code is ShardUnreachable.
 func (c *Client) KillQuery(ctx context.Context, req *shardpb.KillQueryRequest) (killed int, err error) {
 	answers, err := every(ctx, c, func(ctx context.Context, _ string,
 		client shardpb.ShardServiceClient,

@@ -13,7 +13,7 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// TestWriteFollowsTheHint checks that the node which a replica names as the leader is asked next,
+// TestWriteFollowsTheHint checks that the node which a replica reports as the leader is asked next,
 // and that the next write asks it first.
 func TestWriteFollowsTheHint(t *testing.T) {
 	n1, n2, n3 := &scripted{
@@ -30,7 +30,7 @@ func TestWriteFollowsTheHint(t *testing.T) {
 	}
 }
 
-// TestWriteFollowsAHintOutOfPlacement checks that the named leader may be a replica that the
+// TestWriteFollowsAHintOutOfPlacement checks that the reported leader may be a replica that the
 // client's metadata does not list yet.
 func TestWriteFollowsAHintOutOfPlacement(t *testing.T) {
 	n1, n2 := &scripted{script: []any{errs.New(errs.ShardNotReady, "follower").WithLeader("n2")}}, &scripted{index: 4}
@@ -41,7 +41,8 @@ func TestWriteFollowsAHintOutOfPlacement(t *testing.T) {
 	}
 }
 
-// TestHintsThatGoRoundEnd checks that replicas which name each other do not cause endless tries.
+// TestHintsThatGoRoundEnd checks that replicas which report each other as leader do not cause
+// endless tries.
 func TestHintsThatGoRoundEnd(t *testing.T) {
 	to := func(node string) []any {
 		var list []any
@@ -76,7 +77,7 @@ func TestStalledNodeIsAskedLast(t *testing.T) {
 	if asked != 1 {
 		t.Errorf("the stalled node was asked %d times", asked)
 	}
-	for _, shard := range []uint32{1, 2} { // a write to another shard, too
+	for _, shard := range []uint32{1, 2} { // also a write to another shard
 		if got := cl.order(shard); got[0] != "n2" {
 			t.Errorf("order of shard %d: %v", shard, got)
 		}
@@ -107,7 +108,7 @@ func TestUnknownSendsDefinitionsThroughTheLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := node.writes(); len(got[1].Tables) != 1 || len(got[2].Tables) != 0 {
-		t.Fatal("definitions of an earlier try went along again")
+		t.Fatal("definitions of an earlier try were sent again")
 	}
 
 	// If the table is missing in the client's metadata, the shard may still have it.
@@ -137,7 +138,7 @@ func TestWriteDialsAnew(t *testing.T) {
 	}
 }
 
-// TestBusyShardIsNotAskedForEver checks that a busy shard is asked again only for as long as writes
+// TestBusyShardIsNotAskedForEver checks that a busy shard is asked again only as long as writes
 // wait for room.
 func TestBusyShardIsNotAskedForEver(t *testing.T) {
 	node := &scripted{}
@@ -152,9 +153,9 @@ func TestBusyShardIsNotAskedForEver(t *testing.T) {
 	}
 }
 
-// TestWritesShareTheLookForALeader checks that one of the writes that wait for a leader searches
+// TestWritesShareTheSearchForALeader checks that one of the writes that wait for a leader searches
 // for it soon, whatever their pauses are, and that the others continue when it is found.
-func TestWritesShareTheLookForALeader(t *testing.T) {
+func TestWritesShareTheSearchForALeader(t *testing.T) {
 	node := &scripted{index: 5}
 	for range 12 {
 		node.script = append(node.script, refuse(errs.NotLeader, errs.ShardNotReady))

@@ -7,9 +7,9 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// DefineTables makes a shard take over table definitions that are newer than the shard's. When it
-// returns nil, the shard's log has, from then on, no more rows of a table whose definition sends
-// its writes to other shards.
+// DefineTables makes a shard adopt table definitions that are newer than its own. When it returns
+// nil, the shard's log gets no more rows of a table whose definition sends its writes to other
+// shards.
 func (c *Client) DefineTables(ctx context.Context, shard uint32, tables []*schemapb.Table) error {
 	return c.onLeader(ctx, shard, "define tables", func(ctx context.Context, client shardpb.ShardServiceClient) error {
 		_, err := client.DefineTables(ctx, &shardpb.DefineTablesRequest{ShardId: shard, Tables: tables}, callOptions...)
@@ -28,8 +28,8 @@ func (c *Client) CheckKeys(ctx context.Context, shard uint32, keys []*shardpb.Ba
 	return resp.GetAppended(), err
 }
 
-// onLeader makes a call that may be repeated without harm on the shard's leader, until it
-// succeeds, is refused permanently or its time is up: Config.WriteTimeout, if ctx has none.
+// onLeader makes a call that is safe to repeat on the shard's leader, until it succeeds, is refused
+// permanently or its time is up: Config.WriteTimeout, if ctx has no deadline.
 func (c *Client) onLeader(ctx context.Context, shard uint32, what string,
 	call func(context.Context, shardpb.ShardServiceClient) error,
 ) error {

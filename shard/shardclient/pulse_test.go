@@ -31,16 +31,16 @@ func (s *stopped) Echo(ctx context.Context, _ *metapb.EchoRequest) (*metapb.Echo
 	return &metapb.EchoResponse{}, nil
 }
 
-// rowsOf is a query that sends rows.
+// rowsOf returns a query handler that sends rows.
 func rowsOf(text string) func(*shardpb.QueryRequest, grpc.ServerStreamingServer[shardpb.QueryChunk]) error {
 	return func(_ *shardpb.QueryRequest, stream grpc.ServerStreamingServer[shardpb.QueryChunk]) error {
 		return stream.Send(&shardpb.QueryChunk{ArrowIpc: []byte(text)})
 	}
 }
 
-// TestReadLeavesAProcessThatStandsStill stops a node that has accepted a query, before it sends
-// rows. The next node must be asked long before the connection times out.
-func TestReadLeavesAProcessThatStandsStill(t *testing.T) {
+// TestReadLeavesAStoppedProcess stops a node that has accepted a query, before it sends rows. The
+// next node must be asked long before the connection times out.
+func TestReadLeavesAStoppedProcess(t *testing.T) {
 	p := &stopped{}
 	p.still.Store(true)
 	first := &scripted{peer: p, query: func(_ *shardpb.QueryRequest,
@@ -64,12 +64,12 @@ func TestReadLeavesAProcessThatStandsStill(t *testing.T) {
 		t.Errorf("got %q, %v", got, err)
 	}
 	if p.asked.Load() == 0 {
-		t.Error("the node was left without being asked whether it lives")
+		t.Error("the node was abandoned without a liveness check")
 	}
 }
 
-// TestReadEndsWhereAProcessStandsStill stops a node while it sends rows.
-func TestReadEndsWhereAProcessStandsStill(t *testing.T) {
+// TestReadFailsWithAStoppedProcess stops a node while it sends rows.
+func TestReadFailsWithAStoppedProcess(t *testing.T) {
 	p := &stopped{}
 	first := &scripted{peer: p, query: func(_ *shardpb.QueryRequest,
 		stream grpc.ServerStreamingServer[shardpb.QueryChunk],
@@ -94,7 +94,7 @@ func TestReadEndsWhereAProcessStandsStill(t *testing.T) {
 }
 
 // TestSlowReadsAreWaitedFor checks that a query may take as long as it needs on a node that is
-// alive, even if the node runs an older version without the liveness call.
+// alive, even if the node runs an older version without the liveness check.
 func TestSlowReadsAreWaitedFor(t *testing.T) {
 	for name, peer := range map[string]metapb.PeerServer{"this program": &stopped{}, "an older one": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestSlowReadsAreWaitedFor(t *testing.T) {
 				t.Errorf("got %q, %v", got, err)
 			}
 			if p, ok := peer.(*stopped); ok && p.asked.Load() == 0 {
-				t.Error("it was not asked whether it lives")
+				t.Error("there was no liveness check")
 			}
 		})
 	}

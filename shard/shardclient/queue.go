@@ -17,14 +17,15 @@ const shrinkEvery = 500 * time.Millisecond
 
 // window limits the bytes in flight to one shard. It is halved when the shard is busy or does not
 // answer in time, and grows again step by step while the shard accepts writes. A write that finds
-// no room waits in order, for a limited time. At most as many bytes wait as the window has.
+// no room waits in order, for a limited time. The waiting writes may have as many bytes as the
+// window.
 type window struct {
 	max  int64
 	wait time.Duration
 
 	mu     sync.Mutex // guards the rest
-	limit  int64      // how much may be in flight now
-	used   int64      // how much is in flight
+	limit  int64      // the maximum number of bytes in flight
+	used   int64      // the number of bytes in flight
 	queue  []*waiter
 	queued int64
 	shrunk time.Time
@@ -39,19 +40,19 @@ type window struct {
 type waiter struct {
 	n     int64
 	since time.Time
-	ready chan struct{} // closed when it has its room
+	ready chan struct{} // closed when the write may be sent
 }
 
 func newWindow(limit int64, wait time.Duration) *window {
 	return &window{max: limit, limit: limit, wait: wait}
 }
 
-// outcome is the outcome of a write, as far as it matters to a window.
+// outcome is the outcome of a write for the size of a window.
 type outcome int
 
 const (
 	taken     outcome = iota // the shard accepted it
-	other                    // it says nothing about the shard's load
+	other                    // the outcome does not depend on the shard's load
 	congested                // the shard was busy, or did not answer in time
 )
 
@@ -88,14 +89,14 @@ func (w *window) enter(ctx context.Context, n int64) (leave func(outcome), err e
 		if have == x {
 			w.queue = append(w.queue[:i:i], w.queue[i+1:]...)
 			w.queued -= n
-			w.admit() // the next one may be smaller
+			w.admit() // the next write may be smaller
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
 			return nil, w.full()
 		}
 	}
-	return func(o outcome) { w.leave(n, o) }, nil // it got its room at the last moment
+	return func(o outcome) { w.leave(n, o) }, nil // the write was admitted at the last moment
 }
 
 // fits reports whether n more bytes have room; mu must be held.
@@ -131,7 +132,7 @@ func (w *window) leave(n int64, o outcome) {
 	w.admit()
 }
 
-// note counts what the shard accepted; mu must be held.
+// note counts bytes that the shard accepted; mu must be held.
 func (w *window) note(n int64, now time.Time) {
 	w.taken += n
 	if w.from.IsZero() {
@@ -153,8 +154,7 @@ func (w *window) full() error {
 		WithReason(errs.Busy).WithRetryAfter(w.drain())
 }
 
-// drain estimates how long it takes until the present bytes are done, from 1 to 30 s; mu must be
-// held.
+// drain estimates how long the shard needs for the present bytes, from 1 to 30 s; mu must be held.
 func (w *window) drain() time.Duration {
 	if w.rate <= 0 {
 		return time.Second
@@ -163,8 +163,8 @@ func (w *window) drain() time.Duration {
 	return min(max(time.Duration(d*float64(time.Second)), time.Second), 30*time.Second)
 }
 
-// pressed reports whether another write would probably be refused: as much waits as is in flight,
-// or the first waiting write has used half of its time.
+// pressed reports whether another write would probably be refused: as many bytes wait as are in
+// flight, or the first waiting write has used half of its time.
 func (w *window) pressed() (retryAfter time.Duration, yes bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

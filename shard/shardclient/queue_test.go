@@ -20,8 +20,8 @@ func enter(t *testing.T, w *window, n int64) func(outcome) {
 	return leave
 }
 
-// TestWindowShrinksAndGrows checks that the window is halved once for refusals that come together,
-// and grows only while it is used.
+// TestWindowShrinksAndGrows checks that the window is halved once for simultaneous refusals, and
+// grows only while it is used.
 func TestWindowShrinksAndGrows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWindow(64<<20, time.Second)
@@ -30,14 +30,14 @@ func TestWindowShrinksAndGrows(t *testing.T) {
 		a(congested)
 		b(congested)
 		if w.limit != 32<<20 {
-			t.Errorf("limit %d after refusals that came together", w.limit)
+			t.Errorf("limit %d after simultaneous refusals", w.limit)
 		}
 		for range 10 {
 			time.Sleep(shrinkEvery)
 			enter(t, w, 10)(congested)
 		}
 		if w.limit != minWindow {
-			t.Errorf("limit %d, want the least", w.limit)
+			t.Errorf("limit %d, want the minimum", w.limit)
 		}
 		enter(t, w, 10)(taken)
 		if w.limit != minWindow {
@@ -74,7 +74,7 @@ func TestWindowQueues(t *testing.T) {
 			synctest.Wait()
 		}
 		if after, yes := w.pressed(); !yes || after < time.Second {
-			t.Errorf("pressed %t, %s: as much waits as the window is large", yes, after)
+			t.Errorf("pressed %t, %s: the waiting bytes fill a window", yes, after)
 		}
 		if _, err := w.enter(context.Background(), 1); errs.ReasonOf(err) != errs.Busy ||
 			errs.From(err).RetryAfter < time.Second {
@@ -86,7 +86,7 @@ func TestWindowQueues(t *testing.T) {
 			t.Errorf("%v went in, %d used, %d wait", got, w.used, w.queued)
 		}
 
-		// A write that finds no room in time is refused, and the one behind it continues.
+		// A write that finds no room in time is refused, and the one after it continues.
 		first = enter(t, w, 70)
 		var errFirst error
 		wg.Go(func() { _, errFirst = w.enter(context.Background(), 40) })
@@ -116,8 +116,8 @@ func TestWindowQueues(t *testing.T) {
 	})
 }
 
-// TestWindowDrain checks that the suggested waiting time depends on how much the shard accepted
-// recently.
+// TestWindowDrain checks that the suggested waiting time depends on how many bytes the shard
+// accepted recently.
 func TestWindowDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWindow(1000, time.Second)

@@ -53,7 +53,7 @@ func (c *Client) Describe(ctx context.Context, req *shardpb.DescribeRequest) (*s
 // ends the query.
 //
 // A shard that cannot be reached is an error, unless the request allows a partial answer: then
-// Partial of the reader names the shard.
+// Partial of the reader lists the shard.
 func (c *Client) Query(ctx context.Context, req *shardpb.QueryRequest) (io.ReadCloser, error) {
 	r, err := c.query(ctx, req)
 	if err != nil {
@@ -180,8 +180,8 @@ func receive[T any](p *leader.Pulse, messages grpc.ServerStreamingClient[T]) (m 
 // ScanReader reads the rows of a scan, or the answer to a part of a query, as an Arrow IPC stream.
 type ScanReader struct{ *streamReader }
 
-// place returns the shards that a query reads, with the first shard of its first table first, and
-// records in the request which nodes have each shard.
+// place returns the shards that a query reads, beginning with the first shard of its first table.
+// It records in the request which nodes have each shard.
 func (c *Client) place(req *shardpb.QueryRequest) (first uint32, shards []uint32, err error) {
 	req.Nodes = nil
 	for _, t := range req.Tables {
@@ -279,18 +279,19 @@ type streamReader struct {
 	cancel context.CancelFunc
 	rest   []byte
 	end    error
-	// partial is what the answer lacks, for a request that allows a partial answer.
+	// partial lists what is missing in the answer, for a request that allows a partial answer.
 	partial []string
 	stages  *shardpb.PartStages
 }
 
-// staged is a message that may say how long the stages of a part took.
+// staged is a message that may contain the durations of a part's stages.
 type staged interface{ GetStages() *shardpb.PartStages }
 
-// Stages says how long the stages of a part took, once the answer has been read, if the request asked for it; else nil.
+// Stages returns the durations of a part's stages if the request asked for them, and otherwise nil.
+// The answer must have been read.
 func (r *streamReader) Stages() *shardpb.PartStages { return r.stages }
 
-// Partial lists what the answer lacks, for a request that allowed it.
+// Partial lists what is missing in the answer, for a request that allows a partial answer.
 func (r *streamReader) Partial() []string { return r.partial }
 
 // Piece returns the next bytes, which belong to the caller and are at least one, or io.EOF at the end.

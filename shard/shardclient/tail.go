@@ -99,7 +99,7 @@ func (r *TailReader) Read(p []byte) (int, error) {
 	return 0, r.err
 }
 
-// Err returns why the tail ended, or nil if it has not.
+// Err returns the error that ended the tail, or nil if it has not ended.
 func (r *TailReader) Err() error { return r.err }
 
 // Close ends the tail. It may be called twice.

@@ -11,7 +11,7 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// Tail plays the script of a tail: what it sends, and how it ends.
+// Tail plays the script of a tail: its answers and its end.
 func (s *scripted) Tail(req *shardpb.TailRequest, stream grpc.ServerStreamingServer[shardpb.TailChunk]) error {
 	return s.tail(req, stream)
 }

@@ -14,19 +14,19 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// maxNeedRounds is how often one write sends table definitions. The shard may ask again if it moved
-// or restarted meanwhile, but not for ever.
+// maxNeedRounds is the maximum number of times that one write sends table definitions. The shard
+// may request them again after it moved or restarted, but not for ever.
 const maxNeedRounds = 3
 
 // Write appends encoded batches to a shard and returns the index of its log at which they are
-// applied: on disk on a majority, and visible. tables returns definitions for which the shard asks;
+// applied: on disk on a majority, and visible. tables returns definitions that the shard requests;
 // it may leave out tables that no longer exist.
 //
 // Either all batches are appended or, if the reason of the error says so, none. After an error with
 // reason OutcomeUnknown they may have been appended, and may only be sent again unchanged.
 // WrongEpoch, SchemaStale and TableGone mean that the caller's definition of the table is old, and
-// that no try has appended the batches or ever will: the shard said so after the last try. Write
-// repeats the call until it knows that, or until its deadline.
+// that no try has appended the batches or ever will, because the shard refused them after the last
+// try. Write repeats the call until it knows that, or until its deadline.
 func (c *Client) Write(ctx context.Context, shard uint32, batches [][]byte,
 	tables func(ids []uint64) []*schemapb.Table,
 ) (uint64, error) {
@@ -71,8 +71,7 @@ func (c *Client) queueAndWrite(ctx context.Context, shard uint32, size int64, re
 	return w.index, err
 }
 
-// leaderCall is a write, or another call that only the leader answers, while it is tried on the
-// replicas.
+// leaderCall is a write, or another call for the leader, while it is tried on the replicas.
 type leaderCall struct {
 	c     *Client
 	shard uint32
@@ -86,9 +85,9 @@ type leaderCall struct {
 
 	// sent is set once a try may have appended the batches.
 	sent bool
-	// settled means that the refusal follows from what the shard has applied, so that no try has
-	// appended the batches or ever will. It is false if definitions were sent with the batches,
-	// because only the leader has read these, and no replica has applied them.
+	// settled means that the refusal follows from entries that the shard has applied, so that no
+	// try has appended the batches or ever will. It is false if definitions were sent with the
+	// batches, because only the leader has read these, and no replica has applied them.
 	settled bool
 	// slow means that the shard was busy or a try took too long.
 	slow bool
@@ -124,7 +123,7 @@ func (w *leaderCall) run(ctx context.Context) error {
 
 var errNoReplica = errs.New(errs.ShardNotFound, "no node is known to hold it").WithReason(errs.NotLeader)
 
-// judge adds to leader.Judge what earlier tries have shown.
+// judge extends leader.Judge by the results of earlier tries.
 func (w *leaderCall) judge(err error) leader.Verdict {
 	v := leader.Judge(err)
 	v.Settled = w.settled
@@ -179,8 +178,8 @@ func (w *leaderCall) dial(node string) (conn grpc.ClientConnInterface, done func
 	return conn, func() {}, err
 }
 
-// send sends the batches, and the definitions for which the node asks, in one call. If an earlier
-// try may have appended the batches, it sends the definitions first, through the log: otherwise a
+// send sends the batches, and the definitions that the node requests, in one call. If an earlier
+// try may have appended the batches, it sends the definitions first, through the log. Otherwise a
 // refusal would not show the outcome of that try.
 func (w *leaderCall) send(ctx context.Context, client shardpb.ShardServiceClient, node string) error {
 	w.req.Tables = nil
@@ -231,14 +230,14 @@ func firstMissing(ids []uint64, defs []*schemapb.Table) (uint64, bool) {
 	return 0, false
 }
 
-// fail returns the error of a call that is given up.
+// fail returns the error of a call that is abandoned.
 func (w *leaderCall) fail(ctx context.Context, so *leader.Failure) error {
 	last := so.Err
 	if cerr := ctx.Err(); cerr != nil && so.Verdict.Retry {
 		last = errs.Wrap(errs.ContextCode(cerr), cerr, "gave up after: %s", last)
 	}
 	if e := errs.From(last); !so.Unknown && e.Status() < 500 {
-		return e // the shard's answer to the batches; the way to it explains nothing
+		return e // the shard's answer to the batches, which needs no further context
 	}
 	e := errs.Wrap(errs.ShardUnreachable, last, "shard %d: %s: try %d", w.shard, w.what, so.Tries)
 	if e.Status() == 503 && e.RetryAfter == 0 {

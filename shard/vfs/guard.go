@@ -8,9 +8,9 @@ import (
 
 // GuardConfig configures Guard.
 type GuardConfig struct {
-	// Fatal reports whether a failed Sync of a file ends the process. It does for files that are
+	// Fatal reports whether a failed Sync of a file ends the process. It should for files that are
 	// appended to, because a later Sync may succeed although written data is lost. A failed SyncDir
-	// always does.
+	// always ends the process.
 	Fatal func(name string) bool
 	// Deadline is the time limit of a Write or a Sync of such a file, and of a SyncDir.
 	Deadline time.Duration
@@ -22,8 +22,8 @@ type GuardConfig struct {
 // Guard returns fsys with a watchdog for operations that must not fail unnoticed. The operations
 // themselves are unchanged.
 //
-// A file that is written once, and discarded if that fails, is not watched: it is written again
-// under another name.
+// A file that is written once, and discarded if that fails, is not watched, because it is written
+// again under another name.
 func Guard(fsys FS, cfg GuardConfig) FS { return &guardFS{fsys, cfg} }
 
 type guardFS struct {

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// The kinds of operation that a hook sees. Reads are included so that a test can make them fail
-// too.
+// The kinds of operations that a hook receives. Reads are included so that a test can make them
+// fail too.
 const (
 	OpCreate  = "create"
 	OpOpen    = "open"

@@ -50,7 +50,7 @@ func (m *Mem) Crash(tail int) {
 	}
 }
 
-// Copy returns a file system with what would survive a crash now.
+// Copy returns a file system with the content that would survive a crash now.
 func (m *Mem) Copy() *Mem {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -66,8 +66,8 @@ func (m *Mem) Copy() *Mem {
 	return out
 }
 
-// SetBack replaces everything by a copy, like returning to a snapshot of a disk. Every open File is
-// unusable afterwards.
+// SetBack replaces the content with a copy, like returning to a snapshot of a disk. Every open File
+// is unusable afterwards.
 func (m *Mem) SetBack(to *Mem) {
 	to = to.Copy()
 	m.mu.Lock()

@@ -1,13 +1,13 @@
-// Package vfs is the file system as the shard engine sees it: the few operations that publish a
-// file durably and find it again. It is an interface so that tests can lose unsynced data (Mem),
-// and make operations fail or record them (Hook).
+// Package vfs is the file system of the shard engine: the few operations that publish a file
+// durably and find it again. It is an interface so that tests can lose unsynced data (Mem), and
+// make operations fail or record them (Hook).
 //
-// It is not a general file system. Files are written once, front to back, and are read at offsets
+// It is not a general file system. Files are written once, sequentially, and are read at offsets
 // afterwards; nothing is appended to an existing file.
 //
 // To publish a file: Create a temporary name, Write, Sync, Close, Rename to the final name, SyncDir
-// on the directory. Only then it is certain to survive. Publish does this for a small file. The
-// writers of files that are written in pieces do it themselves.
+// on the directory. Only after these steps is the file certain to survive. Publish does this for a
+// small file. The writers of files that are written in pieces do it themselves.
 //
 // A FS may be used concurrently; a File may be read concurrently, and written by one goroutine.
 package vfs
@@ -48,8 +48,8 @@ type File interface {
 	io.Writer
 	io.ReaderAt
 	io.Closer
-	// Sync makes all written data durable. After an error it is unknown what was written since the
-	// last success: do not sync again, but write a new file.
+	// Sync makes all written data durable. After an error it is unknown which data since the last
+	// success was written: do not sync again, but write a new file.
 	Sync() error
 }
 
