@@ -79,7 +79,7 @@ func write(b *Builder, c schema.Column, v int64) {
 	}
 }
 
-// rows decodes what b encodes, as text by row and column.
+// rows encodes b, decodes the batch, and returns the values as text by row and column.
 func rows(t *testing.T, b *Builder) map[string]string {
 	t.Helper()
 	batch, err := Decode(b.Encode(nil, Header{TableID: 1}), nil)

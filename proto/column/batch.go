@@ -2,16 +2,16 @@
 // the wire and in a shard's log (Encode, FORMAT.md), and reading them in place (Decode, View).
 //
 // A batch is encoded once, in the router. The same bytes go through gRPC and the log; a shard
-// inflates them once, or copies the body that a router of the same process lends (Lent), and
-// everything after reads views of that memory.
+// inflates them once, or copies the body that a router of the same process lends (Lent), and all
+// later steps read views of that memory.
 //
-// It knows nothing of tables beyond the ids and types of columns: the names of columns, the
-// required columns and the conversion of values are decided before. It opens no files and starts no
+// It knows nothing of tables except the ids and types of columns: the caller decides the names of
+// columns, the required columns and the conversion of values. It opens no files and starts no
 // goroutines.
 //
 // A Builder belongs to one goroutine until it is finished; then ranges of it may be encoded
-// concurrently. A Batch is immutable and may be read concurrently for as long as the memory that
-// was given to Decode stays.
+// concurrently. A Batch is immutable and may be read concurrently as long as the memory that was
+// given to Decode stays.
 package column
 
 import (
@@ -23,13 +23,13 @@ import (
 	"cordwood/proto/schema"
 )
 
-// Header is the description of a batch besides its columns.
+// Header describes a batch, except its columns.
 type Header struct {
 	TableID       uint64
 	Epoch         uint32
 	SchemaVersion uint32
-	// Session and Seq identify the batch for ever: a shard appends a given pair once. For a request
-	// with a key they are a hash, see KeyedSession.
+	// Session and Seq identify the batch permanently: a shard appends a given pair once. For a
+	// request with a key they are a hash, see KeyedSession.
 	Session uint64
 	Seq     uint64
 	Rows    int

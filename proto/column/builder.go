@@ -30,7 +30,7 @@ type Col struct {
 	first int // the row that added the column
 	n     int // number of rows written or filled so far
 	nulls int
-	// past is the number of rows that Seal took, and pastNulls how many of them have no value.
+	// past is the number of rows that Seal took, and pastNulls the number of those without a value.
 	past, pastNulls int
 	ints            integers
 	widening        widening
@@ -60,8 +60,8 @@ func (b *Builder) Reset() {
 	b.cols, b.idle, b.rows, b.past = b.cols[:0], b.idle[:0], 0, 0
 }
 
-// Restart empties b for more rows of the same table. Its columns stay, the columns that OmitUnused
-// left out come back after them, and all are pinned. Memory is kept unless it is unusually large.
+// Restart empties b for more rows of the same table. Its columns stay, followed by the columns that
+// OmitUnused left out, and all are pinned. Memory is kept unless it is unusually large.
 func (b *Builder) Restart() {
 	b.cols = append(b.cols, b.idle...)
 	clear(b.idle)
@@ -97,8 +97,8 @@ func (b *Builder) recycle(c *Col) {
 	b.free = append(b.free, c)
 }
 
-// shed passes large memory of texts on to other builders, and reports whether the column still has
-// more memory than may be kept.
+// shed gives large memory of texts to other builders, and reports whether the column still has more
+// memory than may be kept.
 func (c *Col) shed() bool {
 	if n := cap(c.bytes); n > maxFreeBytes && n <= maxSharedBytes {
 		large := c.bytes[:0]
@@ -108,8 +108,8 @@ func (c *Col) shed() bool {
 	return 8*(cap(c.fixed)+cap(c.valid))+4*cap(c.ends)+cap(c.bytes) > maxFreeBytes
 }
 
-// largeTexts is a pool of memory for columns of long texts. Allocating such memory anew costs a
-// page fault for every 4 KiB.
+// largeTexts is a pool of memory for columns of long texts. New memory costs a page fault for every
+// 4 KiB.
 var largeTexts sync.Pool
 
 // maxSharedBytes is the maximum size of a column's memory in largeTexts.
@@ -160,7 +160,7 @@ func (b *Builder) DropRow() {
 	b.cols = kept
 }
 
-// Rewind removes the current row and all complete rows from the given one on, as DropRow does for
+// Rewind removes the current row and all complete rows from the given one on, as DropRow removes
 // one row.
 func (b *Builder) Rewind(rows int) {
 	b.DropRow()
@@ -199,7 +199,7 @@ func (c *Col) Has(row int) bool { return c.n == row+1 }
 // Len returns the number of rows written or filled so far.
 func (c *Col) Len() int { return c.n }
 
-// Nulls returns the number of nulls among them.
+// Nulls returns the number of null rows written or filled so far.
 func (c *Col) Nulls() int { return c.nulls }
 
 // pad appends nulls until the column has n rows.

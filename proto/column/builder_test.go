@@ -95,10 +95,10 @@ func TestBuilderDropRow(t *testing.T) {
 	pinned.Pin()
 	pinned.SetFloat(1, 1.5)
 	if b.Cols()[2].FirstRow() != 1 || pinned.FirstRow() != -1 {
-		t.Error("columns do not tell the row that introduced them")
+		t.Error("FirstRow does not return the row that added the column")
 	}
 	if !n.Has(1) || !s.Has(1) || n.Has(0) {
-		t.Error("Has does not tell what the row under way wrote")
+		t.Error("Has is wrong for the current row")
 	}
 	b.DropRow()
 	if b.Rows() != 1 || len(b.Cols()) != 3 {
@@ -108,7 +108,7 @@ func TestBuilderDropRow(t *testing.T) {
 		t.Error("the dropped row still has values")
 	}
 
-	// The row that replaces it starts without values.
+	// The next row starts without values.
 	s.SetString(1, "b")
 	b.Add(col(5, schema.Int8)).SetInt(1, 9)
 	b.EndRow()
@@ -228,7 +228,7 @@ func TestLargeTextsAreShared(t *testing.T) {
 			shared = shared || &c.bytes[0] == at
 		}
 		if !shared {
-			t.Errorf("%s: no memory came back", name)
+			t.Errorf("%s: no memory was reused", name)
 		}
 	}
 	var b Builder
@@ -264,7 +264,7 @@ func TestBuilderByteSize(t *testing.T) {
 	cols[0], cols[1] = cols[1], cols[0]
 	b.SetCols(cols)
 	if b.Cols()[0].ID != 2 {
-		t.Error("the order was not taken")
+		t.Error("SetCols did not change the order")
 	}
 }
 

@@ -39,9 +39,9 @@ func Decode(src, mem []byte) (*Batch, error) {
 	return openBody(f.Header, f.columns, body, false)
 }
 
-// Reopen returns the batch whose header and number of columns are given, and whose memory, as
-// inflated by Decode, is mem. It may be another process than the one that called Decode, if it maps
-// the memory. mem must start at a multiple of 8.
+// Reopen returns the batch with the given header and number of columns, whose memory, as inflated
+// by Decode, is mem. The process may differ from the one that called Decode, if it maps the memory.
+// mem must start at a multiple of 8.
 //
 // It reads and checks only the directory in mem. The contents of the sections (offsets, codes,
 // numbers) are trusted, since Decode has checked them.
@@ -143,7 +143,8 @@ type decoder struct {
 	trusted bool
 	// at is where the next section must start.
 	at int
-	// shared nulls of columns that have only nulls; nil before the first such column
+	// nullSection is the common section of columns that have only nulls; nil before the first such
+	// column.
 	nullSection []byte
 	nullAt      int
 

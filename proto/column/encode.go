@@ -62,7 +62,7 @@ type encoder struct {
 	slots      []uint64 // hash table of the dictionary
 	words      []span   // entries of the dictionary
 	wide       []uint64 // values of the section that is being packed
-	older      bool     // do not pack in ways that need flagBits
+	older      bool     // do not use the methods of packing that need flagBits
 }
 
 var encoders = sync.Pool{New: func() any { return new(encoder) }}

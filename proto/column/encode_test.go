@@ -185,7 +185,7 @@ func TestInvalidUTF8IsRepaired(t *testing.T) {
 	}
 }
 
-// TestValuesThatJoinToACharacter has two invalid values that are valid when concatenated.
+// TestValuesThatJoinToACharacter encodes two invalid values that are valid when concatenated.
 func TestValuesThatJoinToACharacter(t *testing.T) {
 	var b Builder
 	c := b.Add(col(1, schema.String))

@@ -24,7 +24,7 @@ const (
 
 	// flagPacked means that the block contains a packed body.
 	flagPacked = 1
-	// flagBits means that it is packed in ways that flagPacked alone does not allow.
+	// flagBits means that the body may be packed by methods that flagPacked alone does not allow.
 	flagBits = 2
 
 	offVersion = 4
@@ -67,11 +67,11 @@ type ErrCorrupt struct {
 	// Offset is the position of Part: in the encoded bytes for the header and the checksum, and in
 	// the inflated body for parts of a column.
 	Offset int64
-	// Want is what an intact batch has there, and Got what was found.
+	// Want is the content of an intact batch at Offset, and Got the actual content.
 	Want, Got string
 }
 
-// Error names the part, the offset, what was expected and what was found.
+// Error returns the part, the offset, the expected and the actual content.
 func (e *ErrCorrupt) Error() string {
 	return fmt.Sprintf("column batch is damaged: %s at offset %d: want %s, got %s", e.Part, e.Offset, e.Want, e.Got)
 }
@@ -86,7 +86,7 @@ type ErrUnsupported struct {
 	Flags uint16
 }
 
-// Error names both versions and what to do.
+// Error returns both versions, and what to do.
 func (e *ErrUnsupported) Error() string {
 	if e.Flags != 0 {
 		return fmt.Sprintf("column batch: written by a newer version of this program: format version %d with unknown "+
@@ -109,7 +109,7 @@ type frame struct {
 	columns int
 	body    int
 	packed  int  // size of the packed body; 0 if the block contains the body itself
-	bits    bool // whether it is packed in all ways, not only those of flagPacked
+	bits    bool // whether all methods of packing may occur, not only those of flagPacked
 	block   []byte
 }
 
@@ -132,7 +132,7 @@ func InflatedSize(src []byte) (int, error) {
 	return f.body, err
 }
 
-// checkEnvelope checks what batches of every version have in common.
+// checkEnvelope checks the part that batches of every version have in common.
 func checkEnvelope(src []byte) error {
 	if err := checkMagic(src); err != nil {
 		return err

@@ -113,14 +113,14 @@ func TestGoldenV1(t *testing.T) {
 	}
 }
 
-// TestGoldenPacked reads batches with sections packed in every way: in the first three ways, and in
-// all.
+// TestGoldenPacked reads batches with sections packed by every method: one batch by the first
+// three, the other by all.
 func TestGoldenPacked(t *testing.T) {
 	for _, c := range []struct {
-		file  string
-		build func() *Builder
-		flags uint16
-		ways  string
+		file    string
+		build   func() *Builder
+		flags   uint16
+		methods string
 	}{
 		{"v1-packed.batch", packedBuilder, flagPacked, "1 2 3"},
 		{"v1-bits.batch", bitsBuilder, flagPacked | flagBits, "1 2 3 4 5 6 7 8"},
@@ -136,8 +136,8 @@ func TestGoldenPacked(t *testing.T) {
 		if flags := binary.LittleEndian.Uint16(src[offFlags:]); flags != c.flags {
 			t.Errorf("%s: flags %#x", c.file, flags)
 		}
-		if ways := waysOf(t, src); ways != c.ways {
-			t.Errorf("%s is packed by the ways %s, want %s", c.file, ways, c.ways)
+		if methods := methodsOf(t, src); methods != c.methods {
+			t.Errorf("%s is packed by the methods %s, want %s", c.file, methods, c.methods)
 		}
 		again, err := Decode(b.Encode(nil, goldenHeader), nil)
 		if err != nil || !bytes.Equal(again.Mem, got.Mem) {
@@ -146,14 +146,15 @@ func TestGoldenPacked(t *testing.T) {
 	}
 }
 
-// TestOlder encodes for programs that know one flag. The batch must use only this flag.
+// TestOlder encodes for programs that know only flagPacked. The batch must not use another flag.
 func TestOlder(t *testing.T) {
 	for name, b := range map[string]*Builder{"packed": packedBuilder(), "bits": bitsBuilder()} {
 		h := goldenHeader
 		h.Protocol = metapb.ProtocolPacking - 1
 		src := b.Encode(nil, h)
-		if flags, ways := binary.LittleEndian.Uint16(src[offFlags:]), waysOf(t, src); flags != flagPacked || ways != "1" {
-			t.Errorf("%s: flags %#x, packed by the ways %s", name, flags, ways)
+		flags, methods := binary.LittleEndian.Uint16(src[offFlags:]), methodsOf(t, src)
+		if flags != flagPacked || methods != "1" {
+			t.Errorf("%s: flags %#x, packed by the methods %s", name, flags, methods)
 		}
 		got, err := Decode(src, nil)
 		if err != nil {
@@ -163,18 +164,18 @@ func TestOlder(t *testing.T) {
 	}
 }
 
-// waysOf lists the ways in which sections of a batch are packed.
-func waysOf(t *testing.T, src []byte) string {
+// methodsOf lists the methods by which sections of a batch are packed.
+func methodsOf(t *testing.T, src []byte) string {
 	packed, err := s2.Decode(nil, src[headerSize:])
 	if err != nil {
 		t.Fatal(err)
 	}
 	end := len(packed) - 4
-	ways := map[string]bool{}
+	methods := map[string]bool{}
 	for at := end - packSize*int(binary.LittleEndian.Uint32(packed[end:])); at < end; at += packSize {
-		ways[strconv.Itoa(int(packed[at+12]))] = true
+		methods[strconv.Itoa(int(packed[at+12]))] = true
 	}
-	return strings.Join(slices.Sorted(maps.Keys(ways)), " ")
+	return strings.Join(slices.Sorted(maps.Keys(methods)), " ")
 }
 
 func TestGoldenFuture(t *testing.T) {
@@ -194,10 +195,10 @@ func TestGoldenFuture(t *testing.T) {
 	src[40] ^= 1
 	var corrupt *ErrCorrupt
 	if _, err := DecodeHeader(src); !errors.As(err, &corrupt) || corrupt.Part != "checksum" {
-		t.Errorf("error %v, want one of the checksum", err)
+		t.Errorf("error %v, want an error about the checksum", err)
 	}
 	if IsSupportedVersion(0) || !IsSupportedVersion(1) || IsSupportedVersion(2) {
-		t.Error("the supported versions are not 1 alone")
+		t.Error("the supported versions are not only version 1")
 	}
 }
 
@@ -233,19 +234,19 @@ func TestEveryBitFlip(t *testing.T) {
 		}
 	}
 	if _, err := Decode(append(src, 0), nil); err == nil {
-		t.Fatal("a byte too many is not seen")
+		t.Fatal("an additional byte is not detected")
 	}
 }
 
-// reseal returns an encoded batch with a header and a body, right or wrong.
+// reseal returns an encoded batch with a header and a body, valid or not.
 func reseal(h Header, columns int, body []byte) []byte {
 	dst := append(make([]byte, headerSize), s2.Encode(nil, body)...)
 	putHeader(dst, h, 0, columns, len(body))
 	return dst
 }
 
-// TestLies reads batches with a correct checksum and wrong contents.
-func TestLies(t *testing.T) {
+// TestWrongContents reads batches with a correct checksum and wrong contents.
+func TestWrongContents(t *testing.T) {
 	b := &Builder{}
 	n, s, f := b.Add(col(1, schema.Int16)), b.Add(col(2, schema.String)), b.Add(col(3, schema.Float64))
 	bo, p := b.Add(col(4, schema.Boolean)), b.Add(col(5, schema.Binary))
@@ -341,7 +342,7 @@ func TestLies(t *testing.T) {
 			}
 			var corrupt *ErrCorrupt
 			if !errors.As(err, &corrupt) || corrupt.Part != c.part {
-				t.Errorf("error %v, want one about %q", err, c.part)
+				t.Errorf("error %v, want an error about %q", err, c.part)
 			}
 		})
 	}

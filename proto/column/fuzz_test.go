@@ -66,7 +66,7 @@ func sealRaw(src []byte) []byte {
 		return src
 	}
 	body := src[headerSize:]
-	packed := src[offFlags]&flagPacked != 0 // its header says how large it becomes
+	packed := src[offFlags]&flagPacked != 0 // the header contains the inflated size
 	if !packed {
 		body = body[:len(body)&^7]
 	}
@@ -81,7 +81,7 @@ func sealRaw(src []byte) []byte {
 
 // readAll reads every row of every column as readers do.
 func readAll(t *testing.T, b *Batch) {
-	budget := 1 << 22 // rows without a width cost nothing to claim, but reading them does
+	budget := 1 << 22 // rows of width 0 take no bytes, but reading them takes time
 	for i := range b.Cols {
 		v := &b.Cols[i]
 		if b.Column(v.ID) != v {
@@ -103,7 +103,7 @@ func readAll(t *testing.T, b *Batch) {
 			}
 		}
 		if budget >= b.Rows && nulls != v.Nulls {
-			t.Fatalf("column %d has %d nulls, says %d", v.ID, nulls, v.Nulls)
+			t.Fatalf("column %d has %d nulls, the header has %d", v.ID, nulls, v.Nulls)
 		}
 		budget -= b.Rows
 	}

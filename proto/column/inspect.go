@@ -15,8 +15,8 @@ import (
 // inspectRows is the number of rows that Inspect prints.
 const inspectRows = 10
 
-// Inspect prints an encoded batch as text: header, columns, the first rows. If the batch is
-// damaged or unknown, it prints what it can and returns the error.
+// Inspect prints an encoded batch as text: header, columns, the first rows. If the batch is damaged
+// or unsupported, it prints as much as possible and returns the error.
 func Inspect(w io.Writer, src []byte) error {
 	if err := checkMagic(src); err != nil {
 		return err

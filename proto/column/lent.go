@@ -9,11 +9,12 @@ import (
 	"sync/atomic"
 )
 
-// Lent holds the uncompressed bodies of batches. The encoder of a batch lends them to a reader in the same process,
-// which copies them instead of decompressing the batch. A nil Lent is empty.
+// Lent holds the uncompressed bodies of batches. The encoder of a batch lends them to a reader in
+// the same process, which copies them instead of decompressing the batch. A nil Lent is empty.
 //
-// The lender owns the memory of the bodies. They may be read only until the call returns to which they are lent; then
-// the lender releases them. A Lent has no data from outside the process, so it is trusted.
+// The lender owns the memory of the bodies. They may be read only until the call to which they are
+// lent returns; then the lender releases them. A Lent contains no data from outside the process, so
+// it is trusted.
 type Lent struct {
 	bodies []lentBody
 	bytes  int64
@@ -25,7 +26,8 @@ type lentBody struct {
 	body   []byte
 }
 
-// maxLent is the maximum memory of all lent bodies together, in bytes. Further bodies are not lent.
+// maxLent is the maximum memory of all lent bodies together, in bytes. Bodies beyond it are not
+// lent.
 const maxLent = 64 << 20
 
 var lentBytes atomic.Int64
@@ -98,7 +100,7 @@ func (l *Lent) body(i int, src []byte) []byte {
 func compareLent(src, body []byte) error {
 	b, err := Decode(src, nil)
 	if err != nil {
-		return fmt.Errorf("column batch: inflate a batch that was encoded a moment ago: %w", err)
+		return fmt.Errorf("column batch: inflate a batch that this process has just encoded: %w", err)
 	}
 	if !bytes.Equal(b.Mem, body) {
 		return errors.New("column batch: the batch does not inflate to the body from which it was encoded")

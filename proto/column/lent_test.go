@@ -79,17 +79,17 @@ func TestLentIsOfItsBatch(t *testing.T) {
 	for i, src := range batches {
 		for j := range batches {
 			if i != j && l.body(j, src) != nil {
-				t.Errorf("the body of batch %d was taken for batch %d", j, i)
+				t.Errorf("the body of batch %d was used for batch %d", j, i)
 			}
 		}
 	}
 	damaged := append([]byte(nil), batches[0]...)
 	damaged[len(damaged)-1]++
 	if _, err := l.Decode(0, damaged, aligned(1<<20)); err == nil {
-		t.Error("a damaged batch was taken because its body was lent")
+		t.Error("a damaged batch was accepted because its body was lent")
 	}
 	if l.body(3, batches[0]) != nil || l.body(0, nil) != nil || (*Lent)(nil).body(0, batches[0]) != nil {
-		t.Error("a body came of nowhere")
+		t.Error("a body was found that was not lent")
 	}
 	l.Release()
 	if l.body(0, batches[0]) != nil || lentBytes.Load() != 0 {

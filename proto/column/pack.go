@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// packing is the way in which a section is packed. The numbers are part of the format.
+// packing is the method by which a section is packed. The numbers are part of the format.
 type packing uint8
 
 const (
@@ -15,8 +15,8 @@ const (
 	packBits        packing = 4 // numbers, and codes, in as few bits as the largest needs
 	packLetters     packing = 5 // at most 16 different bytes, two to a byte
 	packTimes       packing = 6 // times as text, as differences in bits
-	packDecimalBits packing = 7 // as packDecimal, in bits
-	packLengthBits  packing = 8 // as packLengths, in bits
+	packDecimalBits packing = 7 // like packDecimal, in bits
+	packLengthBits  packing = 8 // like packLengths, in bits
 )
 
 // packSize is the size of an entry in the list of packed sections.
@@ -46,8 +46,7 @@ const (
 // packedLine is an entry in the list of packed sections.
 type packedLine struct {
 	how packing
-	// param and extra depend on the way of packing. sparse means that rows without a value are left
-	// out.
+	// param and extra depend on the method. sparse means that rows without a value are left out.
 	param, extra byte
 	sparse       bool
 }
@@ -104,8 +103,8 @@ func flagOf(b bool) byte {
 	return 0
 }
 
-// packSection appends the probably shortest form of a section. It reports if the section is best
-// left unchanged.
+// packSection appends the form of a section that is probably the shortest. ok is false if the
+// section should stay unchanged.
 func (e *encoder) packSection(out, section []byte, c candidate, validity []byte) (_ []byte, line packedLine, ok bool) {
 	switch c.kind {
 	case textSection:
@@ -120,7 +119,7 @@ func (e *encoder) packSection(out, section []byte, c candidate, validity []byte)
 	return out, line, false
 }
 
-// unpack writes the unpacked body to body. newer means that all ways may have been used.
+// unpack writes the unpacked body to body. newer means that all methods may have been used.
 func unpack(body, packed []byte, columns int, newer bool) error {
 	fault := func(what string, at int, want, got any) error { return corrupt("packed "+what, at, want, got) }
 	if len(packed) < 4 {
@@ -148,11 +147,11 @@ func unpack(body, packed []byte, columns int, newer bool) error {
 		length := int(binary.LittleEndian.Uint32(line[8:]))
 		switch {
 		case from < done || size > len(body) || from > len(body)-size:
-			return fault("section", at, "one behind the last, within the body", [2]int{from, size})
+			return fault("section", at, "one after the last, within the body", [2]int{from, size})
 		case from-done > len(src) || length > len(src)-(from-done):
-			return fault("section", at, "bytes that are there", length)
+			return fault("section", at, "bytes that exist", length)
 		case !newer && packing(line[12]) >= packBits:
-			return fault("way", at+12, "one of the first three", line[12])
+			return fault("method", at+12, "one of the first three", line[12])
 		case line[15] > 1 || packing(line[12]) < packBits && (line[14] != 0 || line[15] != 0):
 			return fault("spare", at+14, 0, line[14:16])
 		}
@@ -174,7 +173,7 @@ func unpack(body, packed []byte, columns int, newer bool) error {
 	return nil
 }
 
-// unpacker writes one section. src is its packed form, body everything before the section, numbers
+// unpacker writes one section. src is its packed form, body the body before the section, numbers
 // scratch memory.
 type unpacker struct {
 	body, section, src []byte

@@ -70,7 +70,7 @@ func exponentOf(floats []uint64) int {
 	return e
 }
 
-// expandFloats is the inverse of packFloats in bits. A row without a value gets +0.
+// expandFloats is the inverse of packFloats for numbers in bits. A row without a value gets +0.
 func (u *unpacker) expandFloats() bool {
 	if int(u.extra) > maxExponent || len(u.section)%8 != 0 {
 		return false

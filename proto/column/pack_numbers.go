@@ -9,10 +9,10 @@ import (
 
 const (
 	// maxBits is the maximum size of a number that is packed in bits: with seven more bits it still
-	// fits a load of eight bytes.
+	// fits into a load of eight bytes.
 	maxBits = 57
-	// bitsSlack is how many bytes after packed numbers are read with them. The list of packed
-	// sections is longer than that.
+	// bitsSlack is the number of bytes after packed numbers that are read with them. The list of
+	// packed sections is longer than that.
 	bitsSlack = 8
 	// lineCost is the approximate size of a list entry after compression.
 	lineCost = 24
@@ -196,7 +196,7 @@ func appendSparse(out []byte, c candidate, validity []byte) ([]byte, bool) {
 	return binary.LittleEndian.AppendUint32(out, uint32(c.validity)), true
 }
 
-// takeSparse removes from src what appendSparse wrote, and returns the number of numbers.
+// takeSparse removes from src the bytes that appendSparse wrote, and returns the number of numbers.
 func (u *unpacker) takeSparse(rows int) (validity []byte, n int, ok bool) {
 	if !u.sparse {
 		return nil, rows, true

@@ -15,7 +15,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// packedBuilder has a column for each way of packing. It must never change.
+// packedBuilder returns a builder with a column for each method of packing. Its content must never
+// change.
 func packedBuilder() *Builder {
 	r := rand.New(rand.NewPCG(1, 2))
 	b := &Builder{}
@@ -35,7 +36,8 @@ func packedBuilder() *Builder {
 	return b
 }
 
-// bitsBuilder has columns for all ways of packing, with rows without a value. It must never change.
+// bitsBuilder returns a builder with columns for all methods of packing, with rows without a value.
+// Its content must never change.
 func bitsBuilder() *Builder {
 	r := rand.New(rand.NewPCG(3, 4))
 	b := &Builder{}
@@ -238,7 +240,7 @@ func TestPackedSections(t *testing.T) {
 			e := &encoder{}
 			packed, line, ok := e.packSection(nil, c.section, candidate{kind: c.kind, width: c.width}, validity)
 			if line.how != c.how && ok || ok != (c.how != 0) || ok && len(packed) != c.size {
-				t.Fatalf("packed to %d bytes, way %d, %t, want %d, way %d", len(packed), line.how, ok, c.size, c.how)
+				t.Fatalf("packed to %d bytes, method %d, %t, want %d, method %d", len(packed), line.how, ok, c.size, c.how)
 			}
 			if !ok {
 				return
@@ -255,20 +257,20 @@ func TestPackedSections(t *testing.T) {
 			wrong := line
 			wrong.param += 7
 			if unpacked(packed[:len(packed)-1], line) || unpacked(append(packed, 0), line) || unpacked(packed, wrong) {
-				t.Error("a wrong length or parameter was taken")
+				t.Error("a wrong length or parameter was accepted")
 			}
 			if wrong = line; line.how >= packBits && c.kind != floatSection { // other decimals are floats, too
 				wrong.extra += 3
 				if unpacked(packed, wrong) {
-					t.Error("a wrong second parameter was taken")
+					t.Error("a wrong second parameter was accepted")
 				}
 			}
 		})
 	}
 }
 
-// TestPackedLies reads packed bodies with a wrong list.
-func TestPackedLies(t *testing.T) {
+// TestPackedWrongList reads packed bodies with a wrong list.
+func TestPackedWrongList(t *testing.T) {
 	src := packedBuilder().Encode(nil, goldenHeader)
 	packed, err := s2.Decode(nil, src[headerSize:])
 	if err != nil {
@@ -291,7 +293,7 @@ func TestPackedLies(t *testing.T) {
 		"beyond the body":      put(list, 1<<30),
 		"larger than the body": put(list+4, 1<<30),
 		"bytes that lack":      put(list+8, 1<<30),
-		"a way unknown":        put(list+12, 99),
+		"unknown method":       put(list+12, 99),
 		"a spare byte":         put(list+12, binary.LittleEndian.Uint32(packed[list+12:])|1<<24),
 		"bytes left over":      func(b []byte) []byte { return append([]byte{0}, b...) },
 		"bytes missing":        func(b []byte) []byte { return b[1:] },

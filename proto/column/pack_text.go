@@ -7,8 +7,8 @@ import (
 	"github.com/klauspost/compress/s2"
 )
 
-// lettersSample is how much of a text is compressed to find out whether packing two letters to a
-// byte is better.
+// lettersSample is the size of the part of a text that is compressed to find out whether packing
+// two letters to a byte is better.
 const lettersSample = 4 << 10
 
 // packText packs byte strings of a small alphabet.
@@ -91,8 +91,8 @@ func expandHex(digits, src []byte) bool {
 }
 
 // appendLetters packs bytes with at most 16 different values, as in addresses and numbers. It
-// writes the values, and then the number of each byte's value, two to a byte, the first in the high
-// half.
+// writes the values, and then for each byte the number of its value, two to a byte, the first in
+// the high half.
 func (e *encoder) appendLetters(out, section []byte) (_ []byte, line packedLine, ok bool) {
 	var number [256]uint8 // number of a byte's value plus 1; 0 if it has not occurred yet
 	var kinds [16]byte

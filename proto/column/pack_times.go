@@ -15,8 +15,8 @@ const (
 	firstYear, lastYear = 1700, 2200
 )
 
-// timeForm is what the times of a section have in common: the number of digits of the fraction, and
-// everything that is not a digit.
+// timeForm is the common form of the times of a section: the number of digits of the fraction, and
+// all characters that are not digits.
 type timeForm struct {
 	length, digits int
 	unit           int64 // units in a second: 10^digits
@@ -40,8 +40,8 @@ func formOf(text []byte) (f timeForm, ok bool) {
 
 func isDigit(c byte) bool { return c-'0' <= 9 }
 
-// fraction returns where the digits of the fraction start, which is the length of the common prefix
-// of two texts of the same second.
+// fraction returns the position of the first digit of the fraction, which is the length of the
+// common prefix of two texts of the same second.
 func (f timeForm) fraction() int {
 	if f.digits == 0 {
 		return timeLength
@@ -120,7 +120,8 @@ func (e *encoder) appendTimes(out, section []byte) (_ []byte, line packedLine, o
 	return appendBits(out, e.wide[1:], b), packedLine{how: packTimes, param: byte(b), extra: byte(f.digits)}, true
 }
 
-// alike reports whether two texts have the same bytes where no digits are, before the fraction.
+// alike reports whether two texts have the same bytes in the places without digits, before the
+// fraction.
 func (f timeForm) alike(a, b []byte) bool {
 	return a[4] == b[4] && a[7] == b[7] && a[10] == b[10] && a[13] == b[13] && a[16] == b[16] &&
 		(f.digits == 0 || a[timeLength] == b[timeLength])
@@ -140,7 +141,7 @@ func repeats(section []byte) int {
 	return 0
 }
 
-// expandTimes reads what appendTimes wrote.
+// expandTimes is the inverse of appendTimes.
 func (u *unpacker) expandTimes() bool {
 	if len(u.src) < 1 || len(u.src) < 1+int(u.src[0]) || u.src[0] == 0 || len(u.section)%int(u.src[0]) != 0 ||
 		len(u.section) == 0 {

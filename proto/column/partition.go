@@ -19,12 +19,12 @@ type Values interface {
 }
 
 // Partitioner returns the partition, of n, of each row of a table that merges rows. All rows of one
-// primary key are in one partition. The rule is part of how tables are stored: readers and writers
-// must agree on it, and it cannot change.
+// primary key are in one partition. Stored tables depend on the rule: readers and writers must
+// agree on it, and it cannot change.
 //
 // It uses the non-null tags in the order of their column ids, so a tag that is added later changes
-// nothing for rows that lack it. For a row without tags it uses the time index. It may not be used
-// concurrently.
+// nothing for rows without a value in it. For a row without tags it uses the time index. It may not
+// be used concurrently.
 type Partitioner struct {
 	n    int
 	tags []keyColumn

@@ -31,9 +31,9 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-// TestReopenLies reopens memory that is not a batch, or another one. It must return an error and
-// not panic.
-func TestReopenLies(t *testing.T) {
+// TestReopenWrongMemory reopens memory that is not a batch, or not this batch. Reopen must return
+// an error and not panic.
+func TestReopenWrongMemory(t *testing.T) {
 	want, err := Decode(golden(t, "v1.batch", nil), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -56,16 +56,16 @@ func sealing(t *testing.T, ids bool) (b *Builder, parts []*Sealed, whole []*Buil
 		0, 400,
 		600, 400,
 	} {
-		t.Errorf("nulls of before: %v", got)
+		t.Errorf("nulls of sealed rows: %v", got)
 	}
 	if !n.Used() || b.Cols()[2].Used() {
-		t.Error("Used does not tell of sealed rows")
+		t.Error("Used does not count sealed rows")
 	}
 	return b, parts, whole
 }
 
 // TestSealed checks that sealed rows give the same batch as rows that were not sealed, whether
-// their columns had ids then or got them, or other ids, later.
+// their columns had ids when they were sealed or got ids, or other ids, later.
 func TestSealed(t *testing.T) {
 	for _, ids := range []bool{true, false} {
 		b, parts, whole := sealing(t, ids)
@@ -85,7 +85,7 @@ func TestSealed(t *testing.T) {
 						t.Fatal(err)
 					}
 					if want := whole[i].Encode([]byte("before"), h); !bytes.Equal(got, want) {
-						t.Errorf("ids %v, column %d, protocol %d, part %d: another batch", ids, renamed, protocol, i)
+						t.Errorf("ids %v, column %d, protocol %d, part %d: the batch differs", ids, renamed, protocol, i)
 					}
 					if _, err := Decode(got[6:], nil); err != nil {
 						t.Error(err)
@@ -101,7 +101,8 @@ func TestSealed(t *testing.T) {
 	}
 }
 
-// A row after sealed ones is dropped like any other, together with its columns.
+// TestSealThenDrop checks that a row after sealed ones is dropped like any other, together with its
+// columns.
 func TestSealThenDrop(t *testing.T) {
 	b, _, _ := sealing(t, true)
 	cols := len(b.Cols())
@@ -113,7 +114,7 @@ func TestSealThenDrop(t *testing.T) {
 	}
 	b.Reset()
 	if b.PastRows() != 0 || b.Add(col(1, schema.Int64)).PastNulls() != 0 {
-		t.Error("Reset does not forget what was sealed")
+		t.Error("Reset does not forget sealed rows")
 	}
 }
 

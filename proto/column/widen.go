@@ -7,13 +7,13 @@ import (
 	"cordwood/proto/schema"
 )
 
-// integers is what is known about the integers of a column. Rows are examined once, at the first
-// call, and not when they are written. If rows are removed, their part is forgotten.
+// integers records properties of the integers of a column. Rows are examined once, at the first
+// call, and not when they are written. If rows are removed, their properties are removed too.
 type integers struct {
-	// seen rows have been examined. negative and wide are the first row with an integer below 0, or
-	// beyond schema.MaxExact, plus 1; 0 means none.
+	// seen is the number of rows that have been examined. negative and wide are the first row with
+	// an integer below 0, or beyond schema.MaxExact, plus 1; 0 means none.
 	seen, negative, wide int
-	// Whether the rows that Seal removed have such an integer.
+	// pastNegative and pastWide report whether rows that Seal removed have such an integer.
 	pastNegative, pastWide bool
 }
 
@@ -31,7 +31,7 @@ func (i *integers) forget(row int) {
 	}
 }
 
-// sealed returns what is known after Seal has removed all rows of the column.
+// sealed returns the record after Seal has removed all rows of the column.
 func (i *integers) sealed(c *Col) integers {
 	c.look()
 	return integers{pastNegative: i.pastNegative || i.negative > 0, pastWide: i.pastWide || i.wide > 0}
@@ -79,10 +79,10 @@ func (c *Col) Wide() bool {
 	return c.ints.pastWide || c.ints.wide > 0
 }
 
-// widening records what Widen did.
+// widening is the record of Widen.
 type widening struct {
 	from schema.Type // the former type; Invalid if the column was not widened
-	// pending is how many of the first rows still have integers. They become floats when the
+	// pending is the number of first rows that still hold integers. They become floats when the
 	// builder is finished, so a dropped row costs nothing.
 	pending int
 }
@@ -104,7 +104,7 @@ func (c *Col) ToFloat() {
 	c.settle()
 }
 
-// Narrow reverts Widen. All rows that were written since must be removed as well, after it.
+// Narrow reverts Widen. The caller must then remove all rows that were written since Widen.
 func (c *Col) Narrow() {
 	w := c.widening
 	if w.pending == 0 { // the integers have become floats already

@@ -7,8 +7,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// TestIntegersAreKnown removes and seals rows at random, and compares what is known about the
-// integers with the integers.
+// TestIntegersAreKnown removes and seals rows at random, and compares the recorded properties of
+// the integers with the integers.
 func TestIntegersAreKnown(t *testing.T) {
 	values := []int64{0, 1, -1, 1 << 53, -1 << 53, 1<<53 + 1, -1<<53 - 1, 1<<62 + 1}
 	for seed := range uint64(500) {

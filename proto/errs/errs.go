@@ -77,7 +77,7 @@ const (
 	BadBatch Reason = "BAD_BATCH"
 	// TableGone means: the table was dropped.
 	TableGone Reason = "TABLE_GONE"
-	// ShardAway means: a read needs a shard that could not be asked, whichever node reads.
+	// ShardAway means: the read needs a shard that could not be reached. It fails on every node.
 	ShardAway Reason = "SHARD_AWAY"
 )
 
@@ -89,11 +89,11 @@ func Reasons() []Reason {
 // Error is an error that may be shown to a client.
 type Error struct {
 	Code Code
-	// Msg says what was attempted, on what, and what to do.
+	// Msg contains the attempted action, its subject, and what to do.
 	Msg string
 	// HTTPStatus replaces the code's own status if it is not 0.
 	HTTPStatus int
-	// RetryAfter, if not 0, says when a retry may succeed.
+	// RetryAfter, if not 0, is the time after which a retry may succeed.
 	RetryAfter time.Duration
 	Reason     Reason
 	// Leader is the id of the node that leads, if it is known and the reason is NotLeader.
@@ -131,7 +131,7 @@ func (e *Error) WithReason(r Reason) *Error {
 	return &c
 }
 
-// WithLeader returns a copy of e with reason NotLeader that names the leader.
+// WithLeader returns a copy of e with reason NotLeader and the id of the leader.
 func (e *Error) WithLeader(node string) *Error {
 	c := *e
 	c.Reason, c.Leader = NotLeader, node
@@ -174,7 +174,8 @@ func ReasonOf(err error) Reason {
 	return ""
 }
 
-// CodeOf returns the code that err carries: Success for nil, Unknown for a foreign error.
+// CodeOf returns the code that err carries: Success for nil, Unknown for an error of another
+// package.
 func CodeOf(err error) Code {
 	if err == nil {
 		return Success

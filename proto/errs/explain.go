@@ -4,15 +4,15 @@ package errs
 // docs/errors.md.
 type Explanation struct {
 	Code Code
-	// Meaning is what happened, as the rest of a table row.
+	// Meaning describes what happened, as a part of a table row.
 	Meaning string
 	// Advice is what to do about it.
 	Advice string
-	// Retry says whether the same request may succeed later.
+	// Retry reports whether the same request may succeed later.
 	Retry Retry
 }
 
-// Retry says whether a request that failed is worth sending again.
+// Retry tells a client whether to send a failed request again.
 type Retry string
 
 const (
@@ -28,7 +28,7 @@ const (
 // Texts that several codes share.
 const (
 	bug      = "a fault of the server, or damaged data"
-	readLog  = "Read the server's log at the time of the request. Report it as a bug unless the log names a damaged file"
+	readLog  = "Read the server's log at the time of the request. Report it as a bug unless the log reports a damaged file"
 	unused   = "not used at present"
 	noAdvice = "–"
 )
@@ -39,13 +39,13 @@ func Explanations() []Explanation {
 		{Unknown, bug, readLog, RetryKeyed},
 		{
 			Unsupported, "cordwood does not do this: a statement, a type, a compression, an authentication scheme",
-			"Read the message; it names an alternative if there is one", RetryNever,
+			"Read the message; it may contain an alternative", RetryNever,
 		},
 		{Unexpected, bug, readLog, RetryKeyed},
 		{Internal, bug, readLog, RetryKeyed},
 		{
 			InvalidArguments, "the request is wrong: a parameter, a header, the body, a record, an option, a value",
-			"Correct the fault that the message names. For records see [my batch is " +
+			"Correct the fault that the message describes. For records see [my batch is " +
 				"refused](troubleshooting.md#my-batch-is-refused)", RetryNever,
 		},
 		{
@@ -69,7 +69,7 @@ func Explanations() []Explanation {
 		{Suspended, unused, noAdvice, RetryLater},
 		{
 			InvalidSyntax, "the text is not valid SQL, or names a column type that does not exist",
-			"Correct the statement at the line and column that the message names", RetryNever,
+			"Correct the statement at the line and column in the message", RetryNever,
 		},
 		{
 			PlanQuery, "the statement cannot be planned: types do not fit, a function does not exist or is not allowed",
@@ -100,7 +100,7 @@ func Explanations() []Explanation {
 			ShardNotReady,
 			"a shard, or the metadata group, has no leader at the moment, or the node is starting or stopping",
 			"Wait; an election takes about three seconds. If the error persists, `cordwood cluster status` " +
-				"names the nodes to start", RetryLater,
+				"lists the nodes to start", RetryLater,
 		},
 		{
 			ShardBusy, "the shard takes rows as fast as it can",
@@ -109,7 +109,7 @@ func Explanations() []Explanation {
 		},
 		{
 			TableUnavailable, "the table is moving to another shard, is being restored, or a file of it is damaged",
-			"Wait until the move or the restore is complete. If the message names a [damaged " +
+			"Wait until the move or the restore is complete. If the message reports a [damaged " +
 				"file](recovery.md#a-damaged-segment), a cluster with replicas repairs it; on a single server " +
 				"the status is 500, and you have to restore the file", RetryLater,
 		},
@@ -129,7 +129,7 @@ func Explanations() []Explanation {
 		},
 		{
 			ShardUnreachable, "the node that has the shard does not answer",
-			"Wait; if the error persists, `cordwood cluster status` names the node", RetryLater,
+			"Wait; if the error persists, `cordwood cluster status` shows the node", RetryLater,
 		},
 		{
 			RuntimeResourcesExhausted, "the query needs more memory than is allowed or free",
@@ -144,7 +144,7 @@ func Explanations() []Explanation {
 		{UnsupportedPasswordType, unused, noAdvice, RetryNever},
 		{UserPasswordMismatch, "the password is wrong", "Check the password", RetryNever},
 		{
-			AuthHeaderNotFound, "the server has users and the request names none",
+			AuthHeaderNotFound, "the server has users, but the request has no user",
 			"Send HTTP Basic authentication (`curl -u name:password`, `--user`, `CORDWOOD_USER`)", RetryNever,
 		},
 		{InvalidAuthHeader, "the header `Authorization` cannot be read", "Send HTTP Basic authentication", RetryNever},

@@ -66,7 +66,7 @@ func TestErrorsPage(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(page, string(before)); diff != "" {
-		t.Errorf("%s is not true; write it anew by: go test ./proto/errs -run TestErrorsPage -update\n(-want +got)\n%s",
+		t.Errorf("%s is outdated; update it with: go test ./proto/errs -run TestErrorsPage -update\n(-want +got)\n%s",
 			errorsPage, diff)
 	}
 }

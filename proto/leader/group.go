@@ -12,12 +12,13 @@ type Group struct {
 	nodes *Nodes
 
 	mu     sync.Mutex // guards the rest; not held across a call
-	leader string     // the node that last answered as leader, or was named as one; "" if not known
-	// lost is since when no node has answered as leader; zero if the last call found one.
+	leader string     // the node that last answered as leader, or was reported as leader; "" if not known
+	// lost is the time since which no node has answered as leader; zero if the last call found one.
 	lost time.Time
 	// found is closed when a node answers as leader again.
 	found chan struct{}
-	// scouted means that one waiting search will look for the leader soon, so others need not.
+	// scouted means that one of the waiting searches will look for the leader soon, so that the
+	// others need not.
 	scouted bool
 }
 
@@ -70,7 +71,7 @@ func (g *Group) Found(node string) {
 	g.leader, g.lost = node, time.Time{}
 }
 
-// replace records that a node does not lead, and which node it named, or "".
+// replace records that a node does not lead, and the leader that it reported, or "".
 func (g *Group) replace(node, named string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

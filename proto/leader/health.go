@@ -18,7 +18,7 @@ const (
 	// tryFactor is how many times longer than usual a call may take.
 	tryFactor = 8
 	// avoidFirst and avoidMost are the first and the maximum time for which a node that did not
-	// answer is called after all others.
+	// answer is called after all other nodes.
 	avoidFirst = time.Second
 	avoidMost  = 15 * time.Second
 )
@@ -48,7 +48,7 @@ func (n *Nodes) DownLast(nodes []string) {
 }
 
 // Call makes one call to a node, with a time limit unless bound is 0, and records in the node's
-// health whether it answered. late means that it did not answer within bound.
+// health whether it answered. late reports that it did not answer within bound.
 func (n *Nodes) Call(
 	ctx context.Context, node string, conn grpc.ClientConnInterface, bound time.Duration, call func(context.Context) error,
 ) (late bool, err error) {
@@ -108,8 +108,8 @@ func (h *Health) Silent() {
 	h.failures++
 }
 
-// avoided reports whether the node should be called after all others. When its time is over, one
-// caller tests it; for others it is avoided a little longer.
+// avoided reports whether the node should be called after all others. When the time is over, one
+// caller tests the node; for others it is avoided a little longer.
 func (h *Health) avoided(now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -123,7 +123,7 @@ func (h *Health) avoided(now time.Time) bool {
 	return false
 }
 
-// Down reports whether the node did not answer recently. It sends nothing.
+// Down reports whether the node did not answer recently. It sends nothing to the node.
 func (h *Health) Down(now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -138,7 +138,7 @@ func (h *Health) TryTimeout(most time.Duration) time.Duration {
 }
 
 // Wake makes a connection retry now. Otherwise gRPC would pause, longer after every failure,
-// although the node may be back.
+// although the node may be running again.
 func Wake(conn grpc.ClientConnInterface) {
 	if c, ok := conn.(interface{ ResetConnectBackoff() }); ok {
 		c.ResetConnectBackoff()

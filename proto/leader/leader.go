@@ -1,37 +1,37 @@
 // Package leader calls the leader of a raft group: it finds the leader among the group's nodes,
-// calls it, and repeats the call while that may help. It serves every group of the cluster, shards
-// and metadata alike, and reads that any node may answer.
+// calls it, and repeats the call while that may succeed. It serves every group of the cluster,
+// shards and metadata alike, and reads that any node may answer.
 //
 // # A search
 //
-// A Search is one request on its way through the nodes. It goes in rounds; a round calls every node
-// at most once:
+// A Search sends one request to the nodes until it is answered. It works in rounds; a round calls
+// every node at most once:
 //
-//  1. Order of the nodes. The node that is believed to lead comes first, and the nodes that
-//     did not answer lately come last (Group.Order).
-//  2. Hint. A node that refuses because it does not lead may name the leader, which is
-//     called next, also if the caller has not heard of it, unless it was called in this
-//     round. If it did not answer lately, it keeps its place: a follower goes on naming a
+//  1. Order of the nodes. The node that is believed to lead comes first, and the nodes that did
+//     not answer recently come last (Group.Order).
+//  2. Hint. A node that refuses because it does not lead may report the leader, which is called
+//     next, unless it was called in this round. The caller need not have heard of that node. If
+//     it did not answer recently, it keeps its place, because a follower continues to report a
 //     dead leader until the next election. The hint is remembered for later searches.
-//  3. Time of a call. If there is another node to call, a call is bounded: a process that
-//     was stopped, or whose disk hangs, takes connections and never answers. The bound is
-//     the caller's (Nodes.Call); Health.TryTimeout proposes one that follows how long the
-//     node usually takes. A call that streams, and may take as long as it needs, is watched
-//     instead (Nodes.Watch): the node must give a first sign of life in time, and is asked
-//     whether it lives while nothing comes.
-//  4. Health. A node that does not answer in time, or whose connection breaks, is called
-//     after all others for 1 s, which doubles up to 15 s with each failure. One caller then
-//     finds out how it is. A refusal is an answer: the node is healthy.
+//  3. Time of a call. If there is another node to call, the time of a call is limited: a process
+//     that was stopped, or whose disk hangs, accepts connections and never answers. The caller
+//     chooses the limit (Nodes.Call); Health.TryTimeout proposes one that depends on the node's
+//     usual time. A call that streams, and may take as long as it needs, is watched instead
+//     (Nodes.Watch): the node must send a first message in time, and is asked whether it is alive
+//     while no message arrives.
+//  4. Health. A node that does not answer in time, or whose connection breaks, is called after all
+//     others for 1 s, which doubles up to 15 s with each failure. Then one caller tests the node.
+//     A refusal is an answer: the node is healthy.
 //  5. Pause. After a round in which no node led, the search pauses: MinPause, doubled up to
-//     MaxPause, spread by a quarter. Of the searches that wait for one group, one looks
-//     again after 0.2 s at most, and the others continue as soon as it has found the leader.
-//     So an election costs no request a second more, and many do not ask all the time.
-//  6. Busy. A leader that has no room says so (errs.Busy), and after how long to try again.
-//     The same node is called again then, and no other.
+//     MaxPause, randomised by a quarter. Of the searches that wait for one group, one looks again
+//     after 0.2 s at most, and the others continue as soon as it has found the leader. So an
+//     election delays no request by a second, and the nodes are not called all the time.
+//  6. Busy. A leader without room refuses with errs.Busy and the time after which to try again.
+//     Then the same node is called again, and no other.
 //
 // A search ends when a node has answered, when a node refuses permanently, when its context ends or
-// would end in the pause, or when one of the bounds of Search is reached. It has no bound of its
-// own: without any, and with a context that never ends, it searches for ever.
+// would end in the pause, or when one of the limits of Search is reached. Without a limit, and with
+// a context that never ends, it searches for ever.
 //
 // # What may be sent again
 //
@@ -46,17 +46,16 @@
 //	other statuses                             possible   nothing
 //
 // After a call with a possible effect the outcome of the search is unknown, whatever later calls
-// say: the first may still be carried out. Such a call may be repeated only if the receiver
-// recognises it, by batch ids or the id of a proposal, or if it changes nothing; the caller says so
-// by Search.Repeat. A later answer may settle the matter: a shard that refuses batches for their
-// table's epoch, schema or end has looked in its log, and batches that are not appended by then
-// never will be (Verdict.Settled).
+// return, because the first may still be carried out. Such a call may be repeated only if the
+// receiver recognises it, by batch ids or the id of a proposal, or if it changes nothing; the
+// caller sets Search.Repeat in this case. A later answer may decide the outcome: a shard that
+// refuses batches because of their table's epoch, schema or end has searched its log, and batches
+// that are not appended by then never will be (Verdict.Settled).
 //
 // # What it does not do
 //
-// It queues nothing. How much may be on its way to a group is a matter of the group's load, which
-// only its caller knows: shardclient has a window of bytes for each shard, the metadata leader a
-// queue of schema changes.
+// It queues nothing. Only the caller knows how many requests a group can take at a time:
+// shardclient has a window of bytes for each shard, the metadata leader a queue of schema changes.
 //
 // All methods may be called concurrently. Group and Nodes hold no goroutines and need no closing.
 package leader
@@ -69,11 +68,12 @@ import (
 	"cordwood/proto/errs"
 )
 
-// Search is one request on its way through the nodes. The package comment describes the rules.
+// Search sends one request to the nodes until it is answered. The package comment describes the
+// rules.
 type Search struct {
-	// Group remembers the leader. It is nil if any node may answer.
+	// Group is the group whose leader is called. It is nil if any node may answer.
 	Group *Group
-	// Nodes has the health of the nodes. It must be set.
+	// Nodes records the health of the nodes. It must be set.
 	Nodes *Nodes
 	// Order returns the nodes to call. It is called before every round.
 	Order func() []string
@@ -81,7 +81,7 @@ type Search struct {
 	None error
 	// Call calls one node.
 	Call func(ctx context.Context, node string, try Try) error
-	// Judge decides what an error of Call means. The default value is the function Judge.
+	// Judge decides what to do after an error of Call. The default value is the function Judge.
 	Judge func(error) Verdict
 	// Repeat means that Call may be repeated although an earlier call may have had its effect.
 	Repeat bool
@@ -120,7 +120,7 @@ type Failure struct {
 	OutOfTime bool
 }
 
-// Run calls nodes until one answers, and then returns nil. Otherwise it returns why it failed.
+// Run calls nodes until one answers, and then returns nil. Otherwise it describes the failure.
 func (s Search) Run(ctx context.Context) *Failure {
 	if s.Judge == nil {
 		s.Judge = Judge
@@ -152,7 +152,7 @@ type roundEnd int
 
 const (
 	answered roundEnd = iota
-	refused           // the search is over
+	refused           // a permanent refusal or the end of the search
 	nobody            // no node led
 	busy              // the leader has no room
 )
@@ -210,7 +210,7 @@ func (r *run) note(err error) {
 	r.Err, r.Verdict = err, v
 }
 
-// spent reports whether all tries were made.
+// spent reports whether all tries have been made.
 func (r *run) spent() bool { return r.MaxTries > 0 && r.Tries >= r.MaxTries }
 
 // mayWait reports whether a busy leader is called again.
@@ -221,7 +221,7 @@ func (r *run) mayWait() bool {
 	return r.BusyFor == 0 || time.Since(r.busySince) < r.BusyFor
 }
 
-// follow records that the node does not lead, and puts the node that it names first.
+// follow records that the node does not lead, and puts the leader that it reports first.
 func (r *run) follow(node string, nodes []string) []string {
 	hint := errs.From(r.Err).Leader
 	if r.Group != nil {

@@ -94,7 +94,8 @@ func TestSearchFindsAndKeepsTheLeader(t *testing.T) {
 	run("n9")
 }
 
-// TestHintsThatGoRoundEnd checks that nodes which name each other are called once in each round.
+// TestHintsThatGoRoundEnd checks that nodes which report each other as leader are called once in
+// each round.
 func TestHintsThatGoRoundEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld("n1", "n2", "n3")
@@ -116,7 +117,7 @@ func TestHintsThatGoRoundEnd(t *testing.T) {
 }
 
 // TestStoppedLeader checks that a suspended leader costs the first search one timed-out call at the
-// end of each round, and later searches nothing, although followers still name it.
+// end of each round, and later searches nothing, although followers still report it.
 func TestStoppedLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld("n1", "n2", "n3")
@@ -207,7 +208,7 @@ func TestUnknownOutcomes(t *testing.T) {
 	}
 }
 
-// TestBusyLeader checks that a busy leader is called again after the time that it names, that no
+// TestBusyLeader checks that a busy leader is called again after the time that it requests, that no
 // other node is called, and that this ends after BusyFor.
 func TestBusyLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -229,14 +230,14 @@ func TestBusyLeader(t *testing.T) {
 			t.Errorf("called %s", calls)
 		}
 		if w.group.Leaderless() != 0 {
-			t.Error("a busy leader is one")
+			t.Error("a busy leader counts as no leader")
 		}
 	})
 }
 
-// TestSearchesShareTheLookForALeader checks that one of the waiting searches looks again soon,
-// whatever their pauses are, and that the others continue when it has found the leader.
-func TestSearchesShareTheLookForALeader(t *testing.T) {
+// TestSearchesShareTheLook checks that one of the waiting searches looks again soon, whatever their
+// pauses are, and that the others continue when it has found the leader.
+func TestSearchesShareTheLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld("n1")
 		elected := time.Now().Add(10 * time.Second)
@@ -271,7 +272,7 @@ func TestSearchesShareTheLookForALeader(t *testing.T) {
 	})
 }
 
-// TestSearchKeepsItsTime checks that a search which would end in its pause ends before it.
+// TestSearchKeepsItsTime checks that a search ends before a pause in which its context would end.
 func TestSearchKeepsItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld("n1")
@@ -336,11 +337,11 @@ func TestAiling(t *testing.T) {
 		}
 		time.Sleep(ailingFor)
 		if g.Ailing() {
-			t.Error("nobody is sent to find out")
+			t.Error("no caller is sent to test the group")
 		}
 		time.Sleep(time.Millisecond)
 		if !g.Ailing() {
-			t.Error("everybody is sent to find out")
+			t.Error("every caller is sent to test the group")
 		}
 		g.Found("n1")
 		if g.Ailing() || g.Leaderless() != 0 {
@@ -373,7 +374,7 @@ func TestHealth(t *testing.T) {
 		}
 		time.Sleep(avoidMost)
 		if first, second := order(), order(); first != "n1 n2" || second != "n2 n1" {
-			t.Errorf("after its time: %s, then %s; one caller should find out", first, second)
+			t.Errorf("after its time: %s, then %s; one caller should test the node", first, second)
 		}
 		h.spoke()
 		if order() != "n1 n2" || h.Down(time.Now()) {

@@ -20,7 +20,7 @@ const (
 	pulseWait  = 2 * time.Second
 )
 
-// errSilent is why Watch ended a call.
+// errSilent is the error with which Watch ends a call.
 var errSilent = errs.New(errs.ShardUnreachable, "the node did not answer in time")
 
 // Watch makes a call to a node that may take as long as it needs while the node is alive, and
@@ -66,11 +66,11 @@ type Pulse struct {
 	conn   grpc.ClientConnInterface
 	cancel context.CancelCauseFunc // of the call
 	cause  func() error            // why the call was cancelled
-	first  *time.Timer             // ends the call if there is no first message; nil if nothing does
+	first  *time.Timer             // ends the call if there is no first message; nil without a limit
 	// watched means that there is another node to call.
 	watched bool
-	// misses is how many consecutive times the node must fail to answer: once while another node
-	// can be asked for all rows, and twice after some rows have arrived.
+	// misses is the number of consecutive failures to answer that end the call: one while another
+	// node can be asked for all rows, and two after some rows have arrived.
 	misses int
 }
 

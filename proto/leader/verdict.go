@@ -2,11 +2,11 @@ package leader
 
 import "cordwood/proto/errs"
 
-// Verdict says what an error of a call allows next.
+// Verdict is what to do after an error of a call.
 type Verdict struct {
 	// Retry means: call another node, or the same node after a pause.
 	Retry bool
-	// Same means that the node leads and asks for time.
+	// Same means that the node leads and needs time.
 	Same bool
 	// Unknown means that the call may have had its effect.
 	Unknown bool
@@ -39,7 +39,7 @@ func Judge(err error) Verdict {
 	if s < 500 {
 		return Verdict{}
 	}
-	// An answer without a reason does not say what was done.
+	// An answer without a reason does not show whether the call had its effect.
 	return Verdict{Retry: s == 503 || s == 504, Unknown: true}
 }
 

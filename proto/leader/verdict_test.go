@@ -7,8 +7,8 @@ import (
 	"cordwood/proto/errs"
 )
 
-// TestJudgeReasons checks for each reason what a router does when a call to a shard fails with it.
-// A new reason must be added here and in Judge.
+// TestJudgeReasons checks for each reason how a router continues when a call to a shard fails with
+// it. A new reason must be added here and in Judge.
 func TestJudgeReasons(t *testing.T) {
 	want := map[errs.Reason]Verdict{
 		errs.NotLeader:      {Retry: true},
@@ -24,7 +24,7 @@ func TestJudgeReasons(t *testing.T) {
 	for _, reason := range errs.Reasons() {
 		w, ok := want[reason]
 		if !ok {
-			t.Errorf("reason %s: say what is done about it", reason)
+			t.Errorf("reason %s: add its verdict", reason)
 		}
 		if got := Judge(errs.New(errs.ShardUnreachable, "x").WithReason(reason)); got != w {
 			t.Errorf("reason %s: %+v, want %+v", reason, got, w)
@@ -35,7 +35,7 @@ func TestJudgeReasons(t *testing.T) {
 	}
 }
 
-// TestJudgeStatuses checks what a router does about an answer without a reason, by its status.
+// TestJudgeStatuses checks how a router continues after an answer without a reason, by its status.
 // Batches may have been appended unless the shard refused them, or did not exist.
 func TestJudgeStatuses(t *testing.T) {
 	for status := 400; status < 600; status++ {

@@ -9,7 +9,7 @@ import "container/list"
 type Cache[K comparable, V any] struct {
 	limit, weight int64
 	byKey         map[K]*list.Element
-	order         list.List // of *item[K, V], the one used last in front
+	order         list.List // of *item[K, V], the last used one in front
 }
 
 type item[K comparable, V any] struct {
@@ -69,7 +69,7 @@ func (c *Cache[K, V]) drop(e *list.Element) {
 	c.weight -= i.weight
 }
 
-// Len returns how many values there are.
+// Len returns the number of values.
 func (c *Cache[K, V]) Len() int { return len(c.byKey) }
 
 // Weight returns the total weight of all values.

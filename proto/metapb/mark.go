@@ -11,7 +11,7 @@ import (
 // nothing.
 //
 // A folder that has the known mark continues from it. If a folder does not have it, but its first
-// mark is newer, the known mark is the older one: it came from a member that has seen less.
+// mark is newer, then known is outdated: it came from a member that is behind.
 func (known *FolderMark) Refuses(mark *FolderMark, earlier []*FolderMark) bool {
 	if known == nil {
 		return false
@@ -23,7 +23,7 @@ func (known *FolderMark) Refuses(mark *FolderMark, earlier []*FolderMark) bool {
 	return all[0].GetNumber() <= known.Number
 }
 
-// RefusedFolder returns a text that says that a node's data folder is refused, and what to do.
+// RefusedFolder returns the text for a node's data folder that is refused, with what to do.
 func RefusedFolder(node string, first, known *FolderMark) string {
 	what := fmt.Sprintf("the data folder of node %s is older than the cluster knows it: it has mark %d, and the "+
 		"cluster mark %d", node, first.GetNumber(), known.GetNumber())

@@ -1,26 +1,26 @@
-// Package metapb has the messages between nodes and the metadata group.
+// Package metapb contains the messages between nodes and the metadata group.
 package metapb
 
-// Protocol versions: one number for what nodes say to each other, for the commands of
-// the logs, and for the formats that are written when all nodes can read them. A node
-// says which versions it understands, the metadata which one the cluster uses; what is
-// new in a version is not sent or proposed before the cluster uses that version.
+// Protocol versions: one number for the messages between nodes, for the commands of the logs, and
+// for the formats that are written when all nodes can read them. A node reports which versions it
+// understands, and the metadata contains the version that the cluster uses. What is new in a
+// version is not sent or proposed before the cluster uses that version.
 //
 //	1  one node
 //	2  several nodes: membership, placement and operations; ids of proposals
-//	3  shards that are made anew
+//	3  shards that are created again
 //	4  tables that merge rows get other shards, and are spread
-//	5  column batches that are packed in more ways
-//	6  ids of batches that tell the body of a request with a key
-//	7  ids of batches that tell the user of a request with a key; each user has a share of the keys that a
-//	   shard remembers; the history of a table that is handed over is kept by its length
-//	8  marks of data folders, founders that have founded, counters that are raised; ids of batches that tell the
-//	   parameters of a request with a key
-//	9  tables that a restore fills aside and that replace others when they are complete; columns that widen, and
-//	   get other names and indexes; tables that keep every row are handed over; shards are taken away;
-//	   typed progress of operations
-//	10 notes and authors of versions of pipelines; things that users save
-//	11 leases for the metadata: a change is answered when all who hold one have it
+//	5  column batches with more methods of packing
+//	6  ids of batches that contain a hash of the body of a request with a key
+//	7  ids of batches that contain a hash of the user of a request with a key; each user has a share of the
+//	   keys that a shard remembers; the number of former shards of a table is limited
+//	8  marks of data folders, the record of who has founded a shard, raising counters; ids of batches that
+//	   contain a hash of the parameters of a request with a key
+//	9  tables that a restore fills under temporary names and that replace others when they are complete;
+//	   columns that widen, and get other names and indexes; tables that keep every row are handed over;
+//	   shards are retired; typed progress of operations
+//	10 notes and authors of versions of pipelines; saved values of users
+//	11 leases for the metadata: a change is acknowledged when all holders of a lease have it
 const (
 	// MinProtocol is the oldest version that this program supports.
 	MinProtocol = 1
@@ -28,17 +28,18 @@ const (
 	MaxProtocol = 11
 	// ProtocolCluster is the version that added clusters of several nodes.
 	ProtocolCluster = 2
-	// ProtocolAnew is the version that allows shards to be created again when their rows are lost.
+	// ProtocolAnew is the first version in which shards may be created again when their rows are
+	// lost.
 	ProtocolAnew = 3
 	// ProtocolHandoff is the version that added handoffs of tables.
 	ProtocolHandoff = 4
-	// ProtocolPacking is the version that added more ways to pack column batches.
+	// ProtocolPacking is the version that added more methods of packing column batches.
 	ProtocolPacking = 5
 	// ProtocolKeyBodies is the first version in which the id of a batch of a request with a key
-	// has a hash of the body beside the hash of the key.
+	// contains a hash of the body in addition to the hash of the key.
 	ProtocolKeyBodies = 6
-	// ProtocolKeyUsers is the first version in which the id of a batch of a request with a key names the user,
-	// and shards share the keys that they remember among users.
+	// ProtocolKeyUsers is the first version in which the id of a batch of a request with a key
+	// contains a hash of the user, and shards share the keys that they remember among users.
 	ProtocolKeyUsers = 7
 	// ProtocolHandoffHistory is the first version in which the number of former shards of a table
 	// is limited by count, and not by times of different clocks.
@@ -50,7 +51,7 @@ const (
 	// with a key covers the request's parameters as well.
 	ProtocolKeyParams = 8
 	// ProtocolReplace is the version that added tables which a restore fills under temporary names,
-	// and the command that replaces other tables by them.
+	// and the command that replaces other tables with them.
 	ProtocolReplace = 9
 	// ProtocolWidening is the first version in which columns of integers may become Float64, with
 	// the mark for it, and columns can be renamed and get other indexes.

@@ -1,4 +1,4 @@
-// Package nearest finds the known name that a mistyped one was probably meant to be.
+// Package nearest finds the known name that is most similar to a mistyped one.
 package nearest
 
 import (
@@ -13,10 +13,10 @@ const (
 	// maxKnown is the maximum number of names that are compared, so that an error costs no more
 	// than a query.
 	maxKnown = 10_000
-	// minPrefix is the minimum length, in bytes, at which the beginning of a name counts as the
-	// name.
+	// minPrefix is the minimum length, in bytes, at which the beginning of a name counts as similar
+	// to it.
 	minPrefix = 3
-	// minPartPrefix is the same if the rest of the name is right.
+	// minPartPrefix is the limit if the rest of the name is correct.
 	minPartPrefix = 2
 )
 
@@ -87,7 +87,7 @@ func away(a, b string, limit int) (int, bool) {
 	return d, d < limit
 }
 
-// unlike returns two names without their common first words and common last words.
+// unlike returns two names without their common first and last words.
 func unlike(a, b string) (string, string) {
 	const between = "-_."
 	from := 0

@@ -55,7 +55,7 @@ func TestNameLooksAtBoundedNumber(t *testing.T) {
 		known = append(known, fmt.Sprintf("%010d", i))
 	}
 	if got := Name("table", append(known, "table")); got != "" {
-		t.Errorf("found %q behind 10,000 names", got)
+		t.Errorf("found %q after 10,000 names", got)
 	}
 	if got := Name("table", append(known[:9_999], "table")); got != "table" {
 		t.Errorf("found %q among 10,000 names", got)

@@ -1,4 +1,5 @@
-// Package savedrules has the rules for saved values that the router and the metadata group share.
+// Package savedrules contains the rules for saved values that the router and the metadata group
+// share.
 package savedrules
 
 import "time"
@@ -8,7 +9,7 @@ const (
 	Link = "link"
 	// MaxBytes is the size limit of a value.
 	MaxBytes = 64 << 10
-	// UseInterval is the least time between two recorded uses of a link. The router does not report uses more often,
-	// and the metadata group does not store them more often.
+	// UseInterval is the minimum time between two recorded uses of a link. The router does not
+	// report uses more often, and the metadata group does not store them more often.
 	UseInterval = 24 * time.Hour
 )

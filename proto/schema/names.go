@@ -14,16 +14,16 @@ const (
 	MaxColumnNameBytes = 1024
 )
 
-// The hidden column of tables that merge rows (append_mode=false). It is in no
-// definition and in no answer to a query; batches and segments have it where it has a
-// value. It says what a row does to the older rows of its identity:
+// The hidden column of tables that merge rows (append_mode=false). It is in no definition and in no
+// answer to a query; batches and segments have it if it has a value. It determines the effect of a
+// row on the older rows of its identity:
 //
-//	null   nothing of its own: the rows are merged by the table's merge mode
-//	true   the row of that identity is deleted; its other columns mean nothing
-//	false  like null, but nothing older counts: it was written after a deletion
+//	null   the rows are merged by the table's merge mode
+//	true   the row of that identity is deleted; the other columns of this row have no meaning
+//	false  like null, but older rows do not count: the row was written after a deletion
 //
-// Writers send null (or leave the column out) and true; false is made by the shard
-// when it joins a deletion with the rows written after it.
+// Writers send null (or leave the column out) and true; the shard sets false when it joins a
+// deletion with the rows written after it.
 const (
 	DeletedColumnID   = 0xFFFFFFFF
 	DeletedColumnName = "__op_type"
@@ -38,9 +38,9 @@ func DeletedColumn() Column {
 const (
 	PrivateDatabase     = "svc_private"
 	InformationDatabase = "information_schema"
-	// CatalogDatabase has PostgreSQL's catalog.
+	// CatalogDatabase is the database of PostgreSQL's catalog.
 	CatalogDatabase = "pg_catalog"
-	// DefaultDatabase exists from the beginning and is the database of requests that name none.
+	// DefaultDatabase exists from the beginning. Requests without a database use it.
 	DefaultDatabase = "public"
 )
 
@@ -62,9 +62,9 @@ func CheckTableName(name string) error {
 	})
 }
 
-// CheckDatabaseName checks that a database may have the name: a letter or `_`, then
-// also digits, `.` and `-`; at most MaxNameBytes bytes. It does not look for
-// reserved names. The error has code InvalidArguments.
+// CheckDatabaseName checks that a database may have the name: a letter or `_`, then also digits,
+// `.` and `-`; at most MaxNameBytes bytes. It does not check for reserved names. The error has code
+// InvalidArguments.
 func CheckDatabaseName(name string) error {
 	const rule = "a database name begins with a letter or _ and continues with these, digits or . -"
 	return checkName("database", name, rule, func(c byte) bool {

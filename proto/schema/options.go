@@ -22,10 +22,10 @@ const (
 	OptionSSTFormat     = "sst_format"
 	// OptionPartitions is the number of shards that take the writes of a table, or PartitionsAuto.
 	OptionPartitions = "partitions"
-	// OptionOnTypeConflict says what happens to a value whose type differs from its column's.
+	// OptionOnTypeConflict determines what happens to a value whose type differs from its column's.
 	OptionOnTypeConflict = "on_type_conflict"
-	// OptionMessageColumn names the column that searches and pages show as the line of a row. Only
-	// statements can set it, since the table must have the column.
+	// OptionMessageColumn is the name of the column that searches and pages show as the line of a
+	// row. Only statements can set it, since the table must have the column.
 	OptionMessageColumn = "message_column"
 	// OptionAutoCreateTable is given with a write and is not a property of a table: StoredOptions
 	// leaves it out.
@@ -72,7 +72,7 @@ func HintNames() []string { return slices.Clone(hintNames) }
 // TableOptionNames returns the options that a table stores.
 func TableOptionNames() []string { return slices.Clone(tableOptions) }
 
-// OptionValues returns the words that are values of an option, or nil if it takes other values.
+// OptionValues returns the possible values of an option, or nil if they are not a list of words.
 func OptionValues(name string) []string {
 	switch name {
 	case OptionAppendMode, OptionSkipWAL, OptionAutoCreateTable:
@@ -113,7 +113,7 @@ func HintName(name string) (option string, ok bool) {
 
 // NormalizeOption returns the text in which the option's value is stored and shown: `1day` for the
 // ttl `1d`, `true` for `TRUE`. Its errors, for an unknown key or a bad value, have code
-// InvalidArguments and name both.
+// InvalidArguments and contain both.
 func NormalizeOption(key, value string) (string, error) {
 	switch key {
 	case OptionTTL:
@@ -148,7 +148,7 @@ func NormalizeOption(key, value string) (string, error) {
 		}
 		return strconv.Itoa(n), nil
 	case OptionPhysicalTable:
-		// It is only recorded, so any name is allowed.
+		// The value is only recorded, so any name is allowed.
 		if len(value) > MaxNameBytes || !utf8.ValidString(value) {
 			return "", optionError(key, value, "want a name of at most "+strconv.Itoa(MaxNameBytes)+" bytes")
 		}
@@ -236,7 +236,7 @@ func StoredOptions(options map[string]string, logWrite bool) (map[string]string,
 	return stored, nil
 }
 
-// NoKeyWarning says what happens to the rows of a table that merges rows and has no primary key.
+// NoKeyWarning describes the effect on the rows of a table that merges rows and has no primary key.
 func NoKeyWarning(table, mergeMode string) string {
 	what := "only the last is shown"
 	if mergeMode == MergeLastNonNull {
@@ -245,8 +245,8 @@ func NoKeyWarning(table, mergeMode string) string {
 	return table + " has no primary key and append_mode is false: of rows with the same time " + what
 }
 
-// CheckPartitions refuses options of a table that merges rows and has several shards, which old
-// programs do not support. Its error has code InvalidArguments.
+// CheckPartitions refuses options of a table that merges rows and has several shards, because old
+// programs do not support them. Its error has code InvalidArguments.
 func CheckPartitions(options map[string]string) error {
 	if n := options[OptionPartitions]; n != "" && n != "1" && options[OptionAppendMode] != "true" {
 		return errs.New(errs.InvalidArguments,
@@ -259,7 +259,7 @@ func CheckPartitions(options map[string]string) error {
 // AppendMode reports whether t keeps all rows of an identity.
 func (t *Table) AppendMode() bool { return t.Options[OptionAppendMode] == "true" }
 
-// MergeMode returns how rows of one identity become one: MergeLastRow or
+// MergeMode returns the rule by which rows of one identity are merged: MergeLastRow or
 // MergeLastNonNull. It has no meaning in append mode.
 func (t *Table) MergeMode() string {
 	if m := t.Options[OptionMergeMode]; m != "" {

@@ -50,7 +50,7 @@ func TestNormalizeOption(t *testing.T) {
 			t.Errorf("%s=%.20s: got %q, %v; want %q", c.key, c.value, got, err, c.want)
 		case c.fails != "" && (err == nil || !strings.Contains(err.Error(), c.fails) ||
 			errs.CodeOf(err) != errs.InvalidArguments):
-			t.Errorf("%s=%.20s: error %v, want one of code 1004 with %q", c.key, c.value, err, c.fails)
+			t.Errorf("%s=%.20s: error %v, want an error of code 1004 with %q", c.key, c.value, err, c.fails)
 		}
 	}
 }
@@ -139,7 +139,7 @@ func TestStoredOptions(t *testing.T) {
 			}
 			if c.wantError != "" {
 				if err == nil || !strings.Contains(err.Error(), c.wantError) || errs.CodeOf(err) != errs.InvalidArguments {
-					t.Errorf("error %v, want one of code 1004 with %q", err, c.wantError)
+					t.Errorf("error %v, want an error of code 1004 with %q", err, c.wantError)
 				}
 				return
 			}
@@ -160,11 +160,11 @@ func TestTableModes(t *testing.T) {
 	}
 	merging := Table{Options: map[string]string{"append_mode": "false", "merge_mode": "last_non_null"}}
 	if merging.AppendMode() || merging.MergeMode() != MergeLastNonNull {
-		t.Error("options are not seen")
+		t.Error("options have no effect")
 	}
 }
 
-// TestDDLPage has every option of tables and indexes, and every type, in docs/ddl.md.
+// TestDDLPage checks that docs/ddl.md contains every option of tables and indexes, and every type.
 func TestDDLPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/ddl.md")
 	if err != nil {
@@ -194,7 +194,8 @@ func TestDDLPage(t *testing.T) {
 	}
 }
 
-// The option message_column names a column that the table has, so that no write brings it.
+// TestHintNames checks the options that a write can give. message_column is not among them, because
+// the table must have the column.
 func TestHintNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"ttl": "ttl", "svc_ttl": "ttl", "auto_create_table": "auto_create_table", "message_column": "", "colour": "",
@@ -209,7 +210,7 @@ func TestHintNames(t *testing.T) {
 	}
 }
 
-// Every word that is offered as a value of an option is one.
+// TestOptionValues checks that every offered value of an option is valid.
 func TestOptionValues(t *testing.T) {
 	offered := 0
 	for _, name := range OptionNames() {

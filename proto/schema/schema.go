@@ -1,5 +1,5 @@
-// Package schema represents a table in memory: its columns, their types and the names that people
-// see for them, and its options. The stored form is schemapb.
+// Package schema represents a table in memory: its columns, their types and the names of types that
+// users see, and its options. The stored form is schemapb.
 //
 // Values of this package are immutable once published; a change creates a copy.
 package schema
@@ -175,18 +175,18 @@ type Column struct {
 	// that writers must clear the mark in the metadata before they write a larger one. In a column
 	// of a write it applies to the integers of the write.
 	WithinDouble bool
-	// Checking means that the rows are being checked for that.
+	// Checking means that the stored rows are being checked for larger integers.
 	Checking bool
 }
 
-// Placement says which shards took a table's writes from an epoch on.
+// Placement is the shards that take a table's writes from an epoch on.
 type Placement struct {
 	Epoch uint32
 	// ShardID is the shard, or the first shard of a table with partitions. More are the other ones.
 	ShardID uint32
 	More    []uint32
-	// Since is the time, in nanoseconds since 1970, by the clock of its proposer, or 0 if that is
-	// not known.
+	// Since is the time of the change, in nanoseconds since 1970, by the clock of the node that
+	// proposed it, or 0 if it is not known.
 	Since int64
 	// Closed means that the shards keep the rows and take no writes. Handed means that they handed
 	// the rows over to the shards of the next epoch, and have none.
@@ -196,7 +196,7 @@ type Placement struct {
 // Shards lists the shards, ShardID first.
 func (p Placement) Shards() []uint32 { return append([]uint32{p.ShardID}, p.More...) }
 
-// String names the shards: "shard 7", "shards 4, 7".
+// String lists the shards: "shard 7", "shards 4, 7".
 func (p Placement) String() string {
 	if p.Closed {
 		return "no shard while its rows are handed over"
@@ -219,7 +219,7 @@ func (p Placement) Takes(shard uint32) bool {
 	return !p.Closed && (p.ShardID == shard || slices.Contains(p.More, shard))
 }
 
-// Table is a table as the metadata group knows it.
+// Table is a table as it is in the metadata.
 type Table struct {
 	ID       uint64
 	Database string
@@ -234,7 +234,7 @@ type Table struct {
 	Options         map[string]string
 	Placement       []Placement
 	CreatedUnixNano int64
-	// Restored says from which backup the table comes; nil means from none.
+	// Restored is the backup from which the table was restored, or nil.
 	Restored *Restored
 	// Handoff is set while the rows are handed over to other shards.
 	Handoff *Handoff
@@ -245,13 +245,13 @@ type Table struct {
 	byName map[string]int
 }
 
-// Handoff is a copy of a table's rows that is being made in other shards. It takes the
-// table's name when it is complete, and until then is a table that no statement can name.
+// Handoff is a copy of a table's rows that is being made in other shards. It takes the table's name
+// when it is complete. Until then no statement can refer to it.
 type Handoff struct {
 	// ID is the id of the copy.
 	ID     uint64
 	Shards []uint32
-	// Incarnations are the incarnations of the participating shards when the copy was begun.
+	// Incarnations are the incarnations of the participating shards at the start of the copy.
 	Incarnations map[uint32]uint32
 }
 
@@ -273,7 +273,7 @@ func (t *Table) Copy() *Table {
 	return c.Index()
 }
 
-// Restored says from which backup a table comes.
+// Restored is the backup from which a table was restored.
 type Restored struct {
 	BackupID string
 	// Complete means that all rows of the backup are in the table.

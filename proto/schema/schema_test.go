@@ -46,7 +46,7 @@ func TestTableLookups(t *testing.T) {
 		t.Errorf("zone is %+v", c)
 	}
 	if table.Column("N") != nil || table.ColumnBytes(nil) != nil {
-		t.Error("columns that are not there are found")
+		t.Error("missing columns are found")
 	}
 	if c := table.TimeIndex(); c == nil || c.Name != "ts" {
 		t.Errorf("the time index is %+v", c)
@@ -69,7 +69,7 @@ func TestTypesMatchProto(t *testing.T) {
 	}
 	for _, typ := range Types() {
 		if _, ok := schemapb.Type_name[int32(typ)]; !ok || !typ.Valid() {
-			t.Errorf("%s has number %d, which proto has not", typ, typ)
+			t.Errorf("%s has number %d, which schemapb lacks", typ, typ)
 		}
 		if n := b2i(typ.IsBytes()) + b2i(typ.IsFloat()) + b2i(typ.IsInteger()) + b2i(typ.IsTimestamp()) +
 			b2i(typ == Boolean); n != 1 {

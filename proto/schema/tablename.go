@@ -6,7 +6,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// ParseTableName parses TABLE or DATABASE.TABLE, as people write it outside of SQL: on the command
+// ParseTableName parses TABLE or DATABASE.TABLE, as users write it outside of SQL: on the command
 // line and in requests about tables. A name with a dot must be in double quotes, and a double quote
 // in such a name is written twice. database is empty if the text has none. It does not check the
 // characters of the names.

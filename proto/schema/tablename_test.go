@@ -48,9 +48,9 @@ func FuzzTableName(f *testing.F) {
 			err == nil && (gotDatabase != database || gotTable != table) {
 			t.Errorf("%q and %q are written %s and read %q, %q, %v", database, table, text, gotDatabase, gotTable, err)
 		}
-		// Any text may come.
+		// The text may be arbitrary.
 		if _, _, err := ParseTableName(table); err == nil && table == "" {
-			t.Error("an empty name is read")
+			t.Error("an empty name is accepted")
 		}
 	})
 }

@@ -50,13 +50,14 @@ func ParseTTL(text string) (TTL, error) {
 	return t, nil
 }
 
-// ZeroTTL reports whether a text means forever without the word: it is empty, 0, or a sum of zero.
+// ZeroTTL reports whether a text means forever without being that word: it is empty, 0, or a sum of
+// zero.
 func ZeroTTL(text string) bool {
 	t, why := parseTTL(text)
 	return why == "" && t.Forever && !strings.EqualFold(strings.Trim(text, ttlSpace), "forever")
 }
 
-// parseTTL does what ParseTTL does, but returns what is wrong as a text, or "".
+// parseTTL does what ParseTTL does, but describes the fault as a text, or "".
 func parseTTL(text string) (t TTL, why string) {
 	s := strings.Trim(text, ttlSpace)
 	switch {
@@ -82,7 +83,7 @@ func parseTTL(text string) (t TTL, why string) {
 		}
 		n, err := strconv.ParseInt(s[:digits], 10, 64)
 		if err != nil || n > int64((math.MaxInt64-sum)/unit) {
-			return TTL{}, "it is longer than 292 years; say forever"
+			return TTL{}, "it is longer than 292 years; use forever"
 		}
 		sum += time.Duration(n) * unit
 		s = strings.TrimLeft(rest[letters:], ttlSpace)

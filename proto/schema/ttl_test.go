@@ -77,7 +77,7 @@ func TestParseTTLErrors(t *testing.T) {
 	} {
 		_, err := ParseTTL(c.text)
 		if err == nil || !strings.Contains(err.Error(), c.want) || errs.CodeOf(err) != errs.InvalidArguments {
-			t.Errorf("ParseTTL(%.40q): error %v, want one of code 1004 with %q", c.text, err, c.want)
+			t.Errorf("ParseTTL(%.40q): error %v, want an error of code 1004 with %q", c.text, err, c.want)
 			continue
 		}
 		if len(err.Error()) > 400 {

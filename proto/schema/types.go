@@ -6,8 +6,8 @@ import (
 	"cordwood/proto/errs"
 )
 
-// sqlTypes are the type names for statements, in capitals and without the length that character
-// types may have. INT with a number has that many bits; TIMESTAMP alone has milliseconds.
+// sqlTypes maps type names in statements, in capitals and without the length that character types
+// may have. INT with a number has that many bits; TIMESTAMP without a precision has milliseconds.
 var sqlTypes = map[string]Type{
 	"BOOLEAN": Boolean, "BOOL": Boolean,
 

@@ -8,7 +8,7 @@ import (
 // MaxExact is the largest magnitude up to which a Float64 can hold every integer: 2^53.
 const MaxExact = 1 << 53
 
-// Widening says whether the values of one type are values of another.
+// Widening is the answer to the question whether the values of one type are values of another.
 type Widening int
 
 // The possible values of Widening.
@@ -61,8 +61,8 @@ func (t Type) FloatOf(v int64) float64 {
 	return float64(v)
 }
 
-// ConflictRule says what happens to a value whose type differs from its column's: the table option
-// on_type_conflict.
+// ConflictRule determines what happens to a value whose type differs from its column's: the table
+// option on_type_conflict.
 type ConflictRule uint8
 
 // The rules.
@@ -72,14 +72,16 @@ const (
 	ConflictWiden ConflictRule = iota + 1
 	// ConflictError: any difference is an error.
 	ConflictError
-	// ConflictCast: the value is converted where that is exact, and else put aside.
+	// ConflictCast: the value is converted if that is exact, and otherwise stored as text in the
+	// column with ConflictSuffix.
 	ConflictCast
-	// ConflictAside: as ConflictWiden, but what would be an error is put aside.
+	// ConflictAside: like ConflictWiden, but a value that would cause an error is stored as text in
+	// the column with ConflictSuffix.
 	ConflictAside
 )
 
-// ConflictSuffix is appended to the name of a column to get the name of the column for values that
-// are put aside, as text.
+// ConflictSuffix is appended to the name of a column. The column of that name holds, as text, the
+// values that do not fit.
 const ConflictSuffix = "_conflict"
 
 var conflictRules = map[string]ConflictRule{
@@ -97,7 +99,8 @@ func ConflictRuleOf(options map[string]string) ConflictRule {
 // Widens reports whether a column of integers may become Float64.
 func (r ConflictRule) Widens() bool { return r == ConflictWiden || r == ConflictAside }
 
-// PutsAside reports whether a value that does not go into its column is put aside.
+// PutsAside reports whether a value that does not fit its column is stored as text in the column
+// with ConflictSuffix.
 func (r ConflictRule) PutsAside() bool { return r == ConflictCast || r == ConflictAside }
 
 // Marked reports whether columns of that type and role have the mark WithinDouble: columns whose
@@ -111,9 +114,9 @@ func (c *Column) Exact() bool {
 	return c.WithinDouble || c.Type.Widens(Float64) == WidensAlways
 }
 
-// For returns the column as it must be so that a write can bring values of the column want, which
-// has the same name and role. ok is false if they do not match. The writer converts values of
-// another type to the type of the column.
+// For returns the column with the changes that it needs to hold the values of want, which has the
+// same name and role. ok is false if they do not match. The writer converts values of another type
+// to the type of the column.
 func (c Column) For(want Column, rule ConflictRule) (made Column, ok bool) {
 	switch {
 	case c.Type == want.Type:
@@ -129,7 +132,7 @@ func (c Column) For(want Column, rule ConflictRule) (made Column, ok bool) {
 	return c, false
 }
 
-// WidenedTo returns the column with a type to which its type widens.
+// WidenedTo returns the column with type t, to which its type widens.
 func (c Column) WidenedTo(t Type) Column {
 	c.WithinDouble = c.Type.Widens(Float64) == WidensAlways && t.Widens(Float64) == WidensIfExact
 	c.Type, c.Checking = t, false

@@ -4,8 +4,8 @@ package strict
 
 import "google.golang.org/protobuf/reflect/protoreflect"
 
-// Unknown returns the kind of a message within m that has a field which this version
-// does not know, or nil.
+// Unknown returns the type of a message within m that has a field which this version does not know,
+// or nil.
 func Unknown(m protoreflect.Message) (kind protoreflect.MessageDescriptor) {
 	if len(m.GetUnknown()) > 0 {
 		return m.Descriptor()

@@ -76,8 +76,8 @@ func cut(text string) string {
 	return text
 }
 
-// Carry returns ctx with the span of from, if that has one. It is for work for which several
-// callers wait, and which must not end with any of them.
+// Carry returns ctx with the span of from, if from has one. It is for work that several callers
+// wait for, and that must not end when one of them ends.
 func Carry(ctx, from context.Context) context.Context {
 	if span := trace.SpanFromContext(from); span.IsRecording() {
 		return trace.ContextWithSpan(ctx, span)

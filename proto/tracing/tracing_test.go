@@ -50,7 +50,7 @@ func TestSpans(t *testing.T) {
 	}
 	if ended[0].Parent().SpanID() != ended[1].SpanContext().SpanID() ||
 		ended[1].Parent().SpanID() != top.SpanContext().SpanID() {
-		t.Error("the spans do not lie one in the other")
+		t.Error("the spans are not nested")
 	}
 	if s := ended[1].Status(); s.Code != codes.Error || s.Description != "it failed" {
 		t.Errorf("the failed stage has status %v", s)

@@ -15,16 +15,17 @@ import (
 	"cordwood/proto/words"
 )
 
-// Config has the limits of a Gate. Running, Waiting and MaxWait must be positive.
+// Config configures a Gate. Running, Waiting and MaxWait must be positive.
 type Config struct {
-	// Running is how many queries run at a time.
+	// Running is the maximum number of queries that run at a time.
 	Running int
-	// PerUser is how many queries of one user run at a time. The default value is three quarters of
-	// Running.
+	// PerUser is the maximum number of queries of one user that run at a time. The default value is
+	// three quarters of Running.
 	PerUser int
-	// Waiting is how many further queries may wait.
+	// Waiting is the maximum number of queries that wait.
 	Waiting int
-	// WaitingPerUser is how many calls of one user may wait. The default value is half of Waiting.
+	// WaitingPerUser is the maximum number of queries of one user that wait. The default value is
+	// half of Waiting.
 	WaitingPerUser int
 	// MaxWait is how long a query may wait.
 	MaxWait time.Duration
@@ -36,7 +37,7 @@ type Gate struct {
 	waiting, waitingPerUser   int
 	maxWait                   time.Duration
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	used   int
 	waits  int
 	shares map[string]*share // users with running or waiting queries
@@ -99,7 +100,7 @@ func (g *Gate) Enter(ctx context.Context, key string) (leave func(), err error) 
 	return leave, nil
 }
 
-// queue takes a slot and returns nil, or returns a place among the waiting queries.
+// queue takes a slot and returns nil, or adds the query to the waiting ones and returns it.
 func (g *Gate) queue(key string) (*turn, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -219,7 +220,7 @@ func (g *Gate) forget(key string) {
 	}
 }
 
-// Counts returns how many queries run and how many wait.
+// Counts returns the numbers of running and waiting queries.
 func (g *Gate) Counts() (running, waiting int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -58,7 +58,7 @@ func line(t *testing.T, g *Gate, who string, n int, in chan<- string) {
 	}
 }
 
-// TestOneUserLeavesRoom has one user take all slots that it may take. The first queries of others
+// TestOneUserLeavesRoom lets one user take all slots that it may take. The first queries of others
 // must run at once, however many of the first user's wait.
 func TestOneUserLeavesRoom(t *testing.T) {
 	for _, who := range [][3]string{{"greedy", "ann", "bob"}, {"greedy", "ann", ""}, {"", "ann", "bob"}} {
@@ -79,8 +79,8 @@ func TestOneUserLeavesRoom(t *testing.T) {
 	}
 }
 
-// TestManyGreedyUsers has several users take all that they can. A free slot must go to the user
-// with the fewest, whoever waited longer.
+// TestManyGreedyUsers lets several users take as many slots as they can. A free slot must go to the
+// user with the fewest, whoever waited longer.
 func TestManyGreedyUsers(t *testing.T) {
 	g := New(Config{Running: 8, Waiting: 64, MaxWait: time.Hour})
 	one, rest := hold(t, g, "a", 1), hold(t, g, "a", 5) // all slots except the reserve
@@ -157,8 +157,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestGateAtRandom has users come, wait, give up and leave, and checks that no slot is lost, also
-// under the race detector.
+// TestGateAtRandom lets users arrive, wait, give up and leave, and checks that no slot is lost,
+// also under the race detector.
 func TestGateAtRandom(t *testing.T) {
 	g := New(Config{Running: 4, Waiting: 6, MaxWait: time.Millisecond})
 	var wg sync.WaitGroup
@@ -186,7 +186,8 @@ func TestGateAtRandom(t *testing.T) {
 	}
 }
 
-// TestBusySays checks that the error of a full gate uses the right number: "one query is running".
+// TestBusySays checks that the error of a full gate uses the correct number: "one query is
+// running".
 func TestBusySays(t *testing.T) {
 	g := New(Config{Running: 1, Waiting: 1, WaitingPerUser: 1, MaxWait: time.Nanosecond})
 	leave, err := g.Enter(t.Context(), "a")

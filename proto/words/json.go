@@ -27,7 +27,7 @@ func JSONFault(err error) string {
 	return strings.TrimPrefix(err.Error(), "json: ")
 }
 
-// wanted names the JSON type from which a type is read.
+// wanted returns the name of the JSON type for a Go type.
 func wanted(t reflect.Type) string {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestJSONFault checks that errors name JSON types, and no types of Go.
+// TestJSONFault checks that errors contain JSON types, and no types of Go.
 func TestJSONFault(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"table":"x"}`:             "table is a JSON string, and an object is needed",

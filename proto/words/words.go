@@ -1,4 +1,4 @@
-// Package words formats numbers of things in sentences for people.
+// Package words formats numbers of things in sentences.
 package words
 
 import (
@@ -37,6 +37,6 @@ var ascii = strings.NewReplacer("…", "...", "±", "+/-", "→", "->", "–", "
 	"≠", "!=",
 	"‘", "'", "’", "'", "“", `"`, "”", `"`, "µ", "u", "\u00a0", " ")
 
-// ASCII replaces the special characters of our own texts by ASCII, for places that allow no others,
-// such as HTTP headers. Names and data of users stay unchanged.
+// ASCII replaces the special characters of our own texts with ASCII, for places that allow no
+// others, such as HTTP headers. Names and data of users stay unchanged.
 func ASCII(text string) string { return ascii.Replace(text) }

@@ -1,4 +1,4 @@
-// Package zone parses the names of time zones that clients give with a statement.
+// Package zone loads the time zones that clients specify with a statement.
 package zone
 
 import (
@@ -30,7 +30,7 @@ func Load(name string) (*time.Location, error) {
 			return time.FixedZone(name, seconds), nil
 		}
 	}
-	// "Local" would be the zone of the server, which means nothing to a client.
+	// "Local" would be the zone of the server, which has no meaning for a client.
 	if l, err := time.LoadLocation(name); err == nil && !strings.EqualFold(name, "local") && len(name) <= 64 {
 		return l, nil
 	}
