@@ -19,7 +19,7 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// Catalog is what Admin needs of the metadata besides Meta: this node's copy, for the time when no
+// Catalog is the part of the metadata that Admin needs besides Meta: this node's copy, for when no
 // leader answers.
 type Catalog interface {
 	Meta
@@ -43,7 +43,7 @@ type Admin struct {
 	limits snapshot.Limits
 }
 
-// Shards is what Admin asks the shards directly.
+// Shards answers the requests of Admin to shards.
 type Shards interface {
 	// Stats asks all nodes for their replicas. If some do not answer, it returns the other answers
 	// and an error.

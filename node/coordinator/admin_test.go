@@ -96,21 +96,21 @@ func TestStatusInWords(t *testing.T) {
 			w.node("a", "b", "c", "d").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.down["c"] = time.Now().Add(-3 * time.Minute)
 		}, false, []string{
-			"degraded\n", "node node-c has not answered for 3m; its replica is replaced in 12m where others are left -> " +
+			"degraded\n", "node node-c has not answered for 3m; its replica is replaced in 12m if another replica is left -> " +
 				"start it again",
-			"'cordwood node decommission node-c'; if it runs, look at the network between it and node node-a, " +
+			"'cordwood node decommission node-c'; if it runs, check the network between it and node node-a, " +
 				"which leads the metadata",
 			"shard 1: 2 of 3 replicas answer -> nothing: the replicas are replaced when their nodes have been silent for 15m",
 			"of the 3 voters of the metadata group, node-c does not answer",
 		}, "critical"},
-		{"one that was emptied and stopped", func(w *world) {
+		{"one that was drained and stopped", func(w *world) {
 			w.node("a", "b", "c", "d").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.nodes["d"].State = metapb.NodeState_NODE_STATE_DRAINED
 			w.down["d"] = time.Now().Add(-time.Minute)
 		}, false, []string{
 			"ok\n",
-			"info: node node-d has not answered for 1m; it was emptied and holds nothing -> 'cordwood node remove node-d', " +
-				"if it is not to come back",
+			"info: node node-d has not answered for 1m; it was drained and holds nothing -> 'cordwood node remove node-d', " +
+				"if it will not come back",
 		}, "warning"},
 		{"a router", func(w *world) {
 			w.node("a", "b", "c", "r:router").shard(3, "a", "b", "c").voting("a", "b", "c")
@@ -169,7 +169,7 @@ func TestStatusInWords(t *testing.T) {
 		},
 		{
 			"no leader of the metadata, and no other node", func(w *world) { w.node("a", "r:router").shard(1, "a") }, true,
-			[]string{"broken\n", "no other node has the role meta: see the log of this node"},
+			[]string{"broken\n", "no other node has the role meta: check the log of this node"},
 			"start the",
 		},
 		{"a replica that was just started", func(w *world) {
@@ -179,7 +179,8 @@ func TestStatusInWords(t *testing.T) {
 		}, false, []string{
 			"degraded\n", "tolerance 0 ", "node node-c is not ready: its replica of shard 2 cannot be used (is not open yet); " +
 				"queries go to other replicas -> ",
-			"that of shard 1 takes over the state of another one", "1 catching up node-c\n", "2 catching up node-c\n",
+			"its replica of shard 1 cannot be used (copies the state of another one", "1 catching up node-c\n", "2 catching " +
+				"up node-c\n",
 		}, "critical"},
 		{"a node that was killed a moment ago", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").shard(1, "c").voting("a", "b", "c")
@@ -187,8 +188,8 @@ func TestStatusInWords(t *testing.T) {
 			w.groups[2].leader = ""
 		}, false, []string{
 			"broken\n", "tolerance -1 ", "node-c silent\n",
-			"shard 2 is unavailable: node node-c, which holds it, was last heard of 4s ago -> look whether node node-c runs",
-			"node node-c was last heard of 4s ago; after 10s it counts as down",
+			"shard 2 is unavailable: node node-c, which holds it, last reported 4s ago -> check whether node node-c runs",
+			"node node-c last reported 4s ago; after 10s it counts as down",
 		}, "node-c up"},
 		{"a majority was killed a moment ago", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
@@ -196,7 +197,7 @@ func TestStatusInWords(t *testing.T) {
 			w.groups[1].leader = "b"
 		}, false, []string{
 			"broken\n",
-			"shard 1 may have no leader: 2 of its 3 replicas, on node-b, node-c, were last heard of 4s ago -> look whether " +
+			"shard 1 may have no leader: 2 of its 3 replicas, on node-b, node-c, last reported 4s ago -> check whether " +
 				"nodes node-b, node-c run",
 		}, "elect"},
 		{"a leader of the metadata that has not heard of anybody yet", func(w *world) {
@@ -214,7 +215,7 @@ func TestStatusInWords(t *testing.T) {
 		}, false, []string{
 			"degraded\n", "tolerance 0 ", "warning: node node-c: its port 10.0.0.3:4101 cannot be reached from node-a, " +
 				"node-b (dial tcp: i/o timeout), although its own connections work",
-			"-> let connections to that port in: look at firewalls", "node-c unreachable\n", "1 catching up node-c\n",
+			"-> allow connections to that port: check firewalls", "node-c unreachable\n", "1 catching up node-c\n",
 		}, "critical"},
 		{"a port that nobody reaches, of a leader that cannot be replaced", func(w *world) {
 			w.node("a", "b", "c").shard(1, "c").shard(3, "a", "b", "c").voting("a", "b", "c")
@@ -237,7 +238,7 @@ func TestStatusInWords(t *testing.T) {
 			w.mute = map[string][]string{"b": {"c"}, "c": {"b"}}
 		}, false, []string{
 			"degraded\n",
-			"nodes node-b and node-c do not reach each other, and others reach both -> look at the network between them",
+			"nodes node-b and node-c do not reach each other, and others reach both -> check the network between them",
 		}, "its port"},
 		{"one does not hear another, which does not say so", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").voting("a", "b", "c")
@@ -274,7 +275,8 @@ func TestStatusInWords(t *testing.T) {
 				Step: stepParts, Reason: "for Godot", UpdatedUnixNano: time.Now().Add(-time.Hour).UnixNano(),
 			}
 		}, false, []string{
-			"operation 1 (node-drain node node-a) waits: for Godot -> do what it waits for, or 'cordwood cluster cancel 1'",
+			"operation 1 (node-drain node node-a) waits: for Godot -> resolve what it waits for, or run 'cordwood cluster " +
+				"cancel 1'",
 		}, ""},
 		{"a new node waits for replicas", func(w *world) {
 			w.node("a", "b").voting("a")
@@ -285,9 +287,9 @@ func TestStatusInWords(t *testing.T) {
 			w.began = time.Now().Add(-time.Hour)
 		}, false, []string{
 			"info: replicas are moved to node node-b, which holds less than others, from 00:06:00 UTC on; later, if a node " +
-				"comes or goes before -> 'cordwood rebalance' begins now",
+				"joins or leaves before -> 'cordwood rebalance' starts now",
 		}, "critical"},
-		{"the metadata have a new leader, which waits anew", func(w *world) {
+		{"the metadata have a new leader, which waits again", func(w *world) {
 			w.node("a", "b").voting("a")
 			for range 6 {
 				w.shard(1, "a")
@@ -309,14 +311,15 @@ func TestStatusInWords(t *testing.T) {
 		}, false, []string{
 			"of the 3 voters of the metadata group, node-c has stopped: if another one fails, schemas and placement cannot " +
 				"change -> start it again; a voter",
-			"node node-c has stopped, as it said; it was last heard of 4s ago -> start it again",
+			"node node-c has stopped, as announced; it last reported 4s ago -> start it again",
 		}, "is stopping"},
 		{"it stopped long ago", func(w *world) {
 			w.node("a", "b", "c", "d").shard(3, "a", "b", "c").voting("a", "b", "c")
 			w.stopping["c"], w.down["c"] = true, time.Now().Add(-3*time.Minute)
 		}, false, []string{
 			"group, node-c has stopped",
-			"node node-c stopped, as it said, 3m ago; its replica is replaced in 12m where others are left -> start it again; " +
+			"node node-c stopped, as announced, 3m ago; its replica is replaced in 12m if another replica is left -> start " +
+				"it again; " +
 				"if it is lost for good, 'cordwood node decommission node-c'\n",
 		}, "network"},
 		{"a node that is down is decommissioned", func(w *world) {
@@ -327,13 +330,13 @@ func TestStatusInWords(t *testing.T) {
 				UpdatedUnixNano: time.Now().UnixNano(),
 			}
 		}, false, []string{
-			"node node-c has not answered for 3m; operation 4 (node-decommission) takes it out of the cluster -> nothing, if",
+			"node node-c has not answered for 3m; operation 4 (node-decommission) removes it from the cluster -> nothing, while",
 		}, "'cordwood node decommission"},
 		{"the only replicas are on a node that is down", func(w *world) {
 			w.node("a", "b", "c").shard(1, "a").shard(1, "c").shard(1, "c").voting("a")
 			w.down["c"] = time.Now().Add(-time.Minute)
 		}, false, []string{"broken\n", "node node-c has not answered for 1m -> start it again"}, "replaced"},
-		{"a shard with one replica is being taken away", func(w *world) {
+		{"a shard with one replica is being removed", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").shard(1, "c").voting("a", "b", "c")
 			w.shards[2].Retiring = true
 		}, false, []string{"ok\n"}, "has one replica"},
@@ -375,7 +378,7 @@ func TestStartRefuses(t *testing.T) {
 		want string // text of the error; empty if it is started or done
 	}{
 		{clusterapi.Request{Kind: "paint"}, `there is no operation "paint": there are shard-add`},
-		{clusterapi.Request{Kind: operation.ShardAdd, Count: 1000}, "1 to 256 can be made"},
+		{clusterapi.Request{Kind: operation.ShardAdd, Count: 1000}, "1 to 256 can be created"},
 		{clusterapi.Request{Kind: operation.ShardAdd, Replicas: 4}, "4 replicas survive the loss of 1 node, as 3 would"},
 		{clusterapi.Request{Kind: operation.ShardAdd, Replicas: 2}, "2 replicas survive the loss of 0 nodes, as 1 would"},
 		{
@@ -383,7 +386,7 @@ func TestStartRefuses(t *testing.T) {
 			"a shard of 7 replicas needs as many nodes that hold shards, and 3 are up: add 4",
 		},
 		{clusterapi.Request{Kind: operation.ShardAdd, Replicas: 8}, "1, 3, 5 or 7 are possible"},
-		{clusterapi.Request{Kind: operation.ReplicaChange, Shard: 1, Replicas: 2}, "have 1 or 3"},
+		{clusterapi.Request{Kind: operation.ReplicaChange, Shard: 1, Replicas: 2}, "use 1 or 3"},
 		{clusterapi.Request{Kind: operation.ReplicaChange, Shard: 1}, "1, 3, 5 or 7 are possible"},
 		{clusterapi.Request{Kind: operation.ShardAdd}, ""},
 		{clusterapi.Request{Kind: operation.ShardMove, Shard: 1, From: "node-a"}, "needs shard, from and to"},
@@ -420,13 +423,13 @@ func TestStartRefuses(t *testing.T) {
 		{clusterapi.Request{Kind: operation.TableMove, Table: "public.t7", ToShards: []uint32{2}}, ""},
 		{
 			clusterapi.Request{Kind: operation.NodeDrain, Node: "node-a"},
-			"node node-a cannot be emptied: shard 2 wants 3 replicas, and without it 2 nodes can hold one: " +
-				"add 1 node, or have the shard keep fewer with 'cordwood shard replicas 2 1'",
+			"node node-a cannot be drained: shard 2 wants 3 replicas, and without it 2 nodes can hold one: " +
+				"add 1 node, or reduce its replicas with 'cordwood shard replicas 2 1'",
 		},
 		{clusterapi.Request{Kind: operation.NodeDrain, Node: "node-a", ForRestart: true}, ""},
 		{
 			clusterapi.Request{Kind: operation.NodeDrain, Node: "node-a", WithRows: true},
-			"with_rows goes with table-move and table-partition",
+			"with_rows is only for table-move and table-partition",
 		},
 		{clusterapi.Request{Kind: requestRemove, Node: "node-a"}, "has a replica of shard 1"},
 		{clusterapi.Request{Kind: requestUndrain, Node: "node-a"}, ""},
@@ -497,7 +500,7 @@ func TestNodesAreEmptiedOneByOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := admin.Start(t.Context(), &clusterapi.Request{Kind: operation.NodeDecommission, Node: "node-a"}, "ann")
-		if err == nil || !strings.Contains(err.Error(), "node node-a cannot be emptied") {
+		if err == nil || !strings.Contains(err.Error(), "node node-a cannot be drained") {
 			t.Errorf("a second node is emptied: %v", err)
 		}
 	})

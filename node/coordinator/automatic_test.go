@@ -271,7 +271,8 @@ func TestPairIsUndone(t *testing.T) {
 	d := decide(snap, op)
 	undone := proto.CloneOf(op)
 	d.progress(undone)
-	if undone.GetReplicas().GetUndo() == "" || !strings.Contains(d.reason, "two voters must not stay") {
+	if undone.GetReplicas().GetUndo() == "" || !strings.Contains(d.reason, "a shard of one replica must not keep two "+
+		"voters") {
 		t.Errorf("decision %+v", d)
 	}
 	operation.ReplicasProgress(op).PromotedUnixNano = 1
@@ -296,7 +297,7 @@ func TestRefused(t *testing.T) {
 		{&metapb.Operation{Kind: operation.ShardMove, ShardId: 9, FromNode: "a", ToNode: "b"}, "there is no shard 9"},
 		{
 			&metapb.Operation{Kind: operation.ShardMove, ShardId: 1, FromNode: "b", ToNode: "c"},
-			"shard 1 has no replica on node node-b: it has some on node-a",
+			"shard 1 has no replica on node node-b: its replicas are on node-a",
 		},
 		{
 			&metapb.Operation{Kind: operation.ShardMove, ShardId: 2, FromNode: "a", ToNode: "b"},
@@ -310,7 +311,7 @@ func TestRefused(t *testing.T) {
 		{&metapb.Operation{Kind: operation.ShardMove, ShardId: 1, FromNode: "a", ToNode: "d"}, "node node-d does not answer"},
 		{
 			&metapb.Operation{Kind: operation.ShardMove, ShardId: 1, FromNode: "a", ToNode: "e"},
-			"node node-e is drained: 'cordwood node undrain node-e' lets it take part again",
+			"node node-e is drained: 'cordwood node undrain node-e' makes it active again",
 		},
 		{
 			&metapb.Operation{Kind: operation.ReplicaRepair, ShardId: 1, FromNode: "a"},
@@ -321,11 +322,11 @@ func TestRefused(t *testing.T) {
 			"shard 1 cannot have 5 replicas: of the nodes that are up (3) none is without a replica: add a node",
 		},
 		{&metapb.Operation{Kind: operation.ReplicaChange, ShardId: 1, Want: 8}, "from 1 to 7 are possible"},
-		{&metapb.Operation{Kind: operation.TableMove, TableId: 9, ToShards: []uint32{1}}, "table 9 is gone"},
+		{&metapb.Operation{Kind: operation.TableMove, TableId: 9, ToShards: []uint32{1}}, "table 9 no longer exists"},
 		{&metapb.Operation{Kind: operation.TableMove, TableId: 1, ToShards: []uint32{9}}, "there is no shard 9"},
 		{
 			&metapb.Operation{Kind: operation.TableMove, TableId: 2, ToShards: []uint32{2}},
-			fmt.Sprintf("can be moved or spread once the cluster uses protocol version %d, now it uses 2",
+			fmt.Sprintf("can be moved or spread once the cluster uses protocol version %d; it uses 2",
 				metapb.ProtocolHandoff),
 		},
 		{&metapb.Operation{Kind: operation.NodeDrain, NodeId: "x"}, "there is no node x"},

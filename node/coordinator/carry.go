@@ -18,7 +18,7 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// progressEvery is how often progress alone is written to the log.
+// progressEvery is the interval at which progress without a new step is stored.
 const progressEvery = 2 * time.Second
 
 // maxReason is the maximum length of a reason, in bytes.
@@ -78,12 +78,10 @@ func reasonOf(snap *snapshot.Snapshot, d decision, f *failure) string {
 	return reason
 }
 
-// quietFailures is how many consecutive failures of a call because of a leader change are not
-// shown.
+// quietFailures is the number of consecutive failures caused by a leader change that are not shown.
 const quietFailures = 4
 
-// passes reports whether an error is of the kind that any change of leaders causes, so that the
-// next try does not meet it.
+// passes reports whether a change of leaders caused the error, so that the next try can succeed.
 func passes(err error) bool {
 	return errs.ReasonOf(err) == errs.NotLeader || errors.Is(err, errLost)
 }
@@ -112,7 +110,7 @@ func (c *Coordinator) carry(ctx context.Context, snap *snapshot.Snapshot, op, ne
 	o := c.perform(ctx, snap, d.do)
 	if o.err != nil {
 		c.metrics.failed(op.Kind, op.Step)
-		c.log.Warn("a step of an operation failed; it is tried again",
+		c.log.Warn("a step of an operation failed; it is retried",
 			append(fields(op), "call", d.do.what, "error", snap.Spell(o.err.Error()))...)
 		return o
 	}

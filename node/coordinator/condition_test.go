@@ -92,13 +92,13 @@ func TestVerdicts(t *testing.T) {
 			"a node is drained", func(w *world) { w.nodes["d"].State = metapb.NodeState_NODE_STATE_DRAINED }, "ok", 1,
 			"ok", "up",
 		},
-		{"a shard is being taken away", func(w *world) { w.shards[1].Retiring = true }, "ok", 1, "retiring", "up"},
-		{"the last replica of a shard that is being taken away, with rows, is down", func(w *world) {
+		{"a shard is being removed", func(w *world) { w.shards[1].Retiring = true }, "ok", 1, "retiring", "up"},
+		{"the last replica of a shard that is being removed, with rows, is down", func(w *world) {
 			w.shard(1, "c").table(9, nil, 2)
 			w.shards[2].Retiring = true
 			gone(w, "c", time.Minute)
 		}, "broken", -1, "no leader", "down"},
-		{"the last replica of a shard that is being taken away, and is empty, is down", func(w *world) {
+		{"the last replica of a shard that is being removed, and is empty, is down", func(w *world) {
 			w.shard(1, "c").table(9, nil, 1)
 			w.shards[2].Retiring = true
 			gone(w, "c", time.Minute)

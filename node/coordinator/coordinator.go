@@ -63,7 +63,8 @@ type Config struct {
 	// Limits are the time limits of the rules.
 	snapshot.Limits
 
-	// Tick is how often it checks the cluster if nothing was reported. The default value is 1 s.
+	// Tick is the interval between checks of the cluster when nothing was reported. The default
+	// value is 1 s.
 	Tick time.Duration
 	// CallTimeout is the time limit of one call. The default value is 10 s.
 	CallTimeout time.Duration
@@ -114,7 +115,7 @@ func (c *Coordinator) Run(ctx context.Context) error {
 	return nil
 }
 
-// pause waits until something comes, or for so long.
+// pause waits for a signal or until d has passed.
 func pause(ctx context.Context, signal <-chan struct{}, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -148,7 +149,7 @@ func (c *Coordinator) lead(ctx context.Context) {
 		case <-tick.C:
 		case <-reported:
 		case <-changed:
-			// Several things may change at the same time.
+			// Several changes may come at the same time; one snapshot serves them all.
 			pause(ctx, leads, min(50*time.Millisecond, c.cfg.Tick))
 		case o := <-l.outcomes:
 			l.take(o)
@@ -166,14 +167,14 @@ func (c *Coordinator) reported() <-chan struct{} {
 	return c.cfg.Reported()
 }
 
-// look takes a snapshot of the cluster and starts what has to be done.
+// look takes a snapshot of the cluster and starts the work that is due.
 func (l *leading) look(ctx context.Context) {
 	call, cancel := context.WithTimeout(ctx, l.cfg.CallTimeout)
 	status, err := l.cfg.Meta.Status(call)
 	cancel()
 	if err != nil {
 		if ctx.Err() == nil && l.statusError != err.Error() {
-			l.log.Warn("could not read the state of the cluster; this is tried again", "error", err)
+			l.log.Warn("could not read the state of the cluster; it is retried", "error", err)
 			l.statusError = err.Error()
 		}
 		return

@@ -10,8 +10,7 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// decision is the next step of an operation: at most one act, which is made after the step was
-// stored.
+// decision is the next step of an operation: at most one act, which runs after the step was stored.
 type decision struct {
 	step   string
 	reason string
@@ -23,14 +22,14 @@ type decision struct {
 	// stays unchanged.
 	progress, then func(*metapb.Operation)
 	do             *act
-	// again means that storing the step is all there is to do: decide again afterwards.
+	// again means that the step needs no act: decide runs again after storing it.
 	again bool
-	// end, if set, is how the operation ends.
+	// end, if set, is the state in which the operation ends.
 	end metapb.OperationState
 }
 
-// act is one call. Each may be repeated after a crash: if it was made already it succeeds, or it is
-// refused because a version is outdated.
+// act is one call. A call may be repeated after a crash: if it has been made already, it succeeds
+// or is refused because a version is outdated.
 type act struct {
 	what     string // for the log
 	propose  *metapb.Command
@@ -46,7 +45,7 @@ type act struct {
 }
 
 type replicasAct struct {
-	leader  string // the node that is asked
+	leader  string // the node that receives the request
 	request *shardpb.ChangeReplicasRequest
 }
 
@@ -91,7 +90,7 @@ func (d decision) remember(change func(*metapb.Operation)) decision {
 	return d
 }
 
-// copied sets how many bytes of how many have been copied.
+// copied sets the number of copied bytes, and of all bytes.
 func (d decision) copied(done, total int64) decision {
 	d.done, d.total = done, total
 	return d

@@ -11,12 +11,12 @@ import (
 	"cordwood/proto/schema"
 )
 
-// The steps of shard-drop that others do not have.
+// A step that only shard-drop has.
 const stepAnew = "anew"
 
-// dropShard implements shard-drop: it gives up the rows of a shard because the disks that held them
-// are lost. The shard is created again without rows on other nodes, so that its tables can be
-// written and read again. The files of former replicas stay where they are, and are not used again.
+// dropShard implements shard-drop: it gives up the rows of a shard whose disks are lost. The shard
+// is created again without rows on other nodes, so that its tables can be written and read again.
+// The files of former replicas stay on their disks and are not used again.
 func dropShard(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	p := op.GetShardDrop()
 	s := snap.Shards[p.GetShardId()]
@@ -39,14 +39,14 @@ func dropShard(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	if why != "" {
 		return wait(stepAnew, "%s", why)
 	}
-	return call(stepAnew, fmt.Sprintf("shard %d begins anew, without rows, on %s", s.Id, snap.Names(homes)),
+	return call(stepAnew, fmt.Sprintf("shard %d is created again, without rows, on %s", s.Id, snap.Names(homes)),
 		changeShard(snap, "create a shard again without rows", s, func(c *metapb.ChangeShard) {
 			c.Change = &metapb.ChangeShard_MadeAnew{MadeAnew: &metapb.MadeAnew{NodeIds: homes}}
 		}))
 }
 
 // whyKeepShard returns why the rows of a shard must not be given up. It is empty if only nodes that
-// do not answer could bring them back.
+// do not answer have the rows.
 func whyKeepShard(snap *snapshot.Snapshot, s *metapb.Shard) string {
 	var open, silent []string
 	for _, id := range s.Replicas {
@@ -59,23 +59,23 @@ func whyKeepShard(snap *snapshot.Snapshot, s *metapb.Shard) string {
 	}
 	switch g := snap.Groups[s.Id]; {
 	case len(silent) > 0:
-		return fmt.Sprintf("shard %d is not given up: node %s was heard of %s ago, and may be alive: try again in %s", s.Id,
+		return fmt.Sprintf("shard %d is not given up: node %s reported %s ago, and may be alive: try again in %s", s.Id,
 			snap.Labels(silent), snapshot.Round(snap.SilentFor(silent[0])), snap.Limits.DownAfter)
 	case g.Leader != "":
-		return fmt.Sprintf("shard %d works: node %s leads it; nothing of it is lost", s.Id, snap.Label(g.Leader))
+		return fmt.Sprintf("shard %d works: node %s leads it; nothing is lost", s.Id, snap.Label(g.Leader))
 	case len(open) > 0:
 		return fmt.Sprintf("shard %d still has a replica on %s, with its rows: start its other nodes again, "+
 			"or continue with "+
-			"that one: see 'cordwood recover --help'", s.Id, snap.Labels(open))
+			"the remaining one: see 'cordwood recover --help'", s.Id, snap.Labels(open))
 	case snap.Status.ClusterVersion < metapb.ProtocolAnew:
 		return fmt.Sprintf("shard %d cannot be created again before the cluster uses protocol version %d; it uses %d: "+
-			"that rises when all nodes run programs that know it", s.Id, metapb.ProtocolAnew, snap.Status.ClusterVersion)
+			"upgrade all nodes first", s.Id, metapb.ProtocolAnew, snap.Status.ClusterVersion)
 	}
 	return ""
 }
 
-// newHomes chooses the nodes for a shard that is created again: as many as it wants, or fewer if
-// there are no more. It takes a node with a former replica only if there is no other.
+// newHomes chooses the nodes for a shard that is created again: as many as the shard wants, or
+// fewer if there are not enough. It takes a node with a former replica only if there is no other.
 func newHomes(snap *snapshot.Snapshot, s *metapb.Shard) (nodes []string, why string) {
 	for n := snapshot.Want(s); n > 0; n-- {
 		nodes, why = snapshot.Homes(snap, n, "", slices.Concat(s.Replicas, s.Learners, s.Removed)...)
@@ -86,7 +86,7 @@ func newHomes(snap *snapshot.Snapshot, s *metapb.Shard) (nodes []string, why str
 	return snapshot.Homes(snap, 1, "", s.Removed...)
 }
 
-// lossWords says what is lost with a shard: its tables, and how much data there was at the last
+// lossWords describes what is lost with a shard: its tables, and the amount of data in the last
 // report.
 func lossWords(snap *snapshot.Snapshot, s *metapb.Shard) string {
 	var tables []string
@@ -108,7 +108,7 @@ func lossWords(snap *snapshot.Snapshot, s *metapb.Shard) string {
 		if snap.Nodes[id] == nil {
 			continue
 		}
-		where = append(where, fmt.Sprintf("node %s, last heard of %s ago", snap.Label(id),
+		where = append(where, fmt.Sprintf("node %s, last reported %s ago", snap.Label(id),
 			snapshot.Round(snap.SilentFor(id))))
 		if r != nil && r.SegmentBytes+r.MemtableBytes > 0 {
 			size = fmt.Sprintf("about %d bytes, up to entry %d of its log", r.SegmentBytes+r.MemtableBytes, r.LastIndex)

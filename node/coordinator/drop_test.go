@@ -25,15 +25,15 @@ func TestShardDrop(t *testing.T) {
 		// refused is a part of the error. asks is a part of what has to be confirmed.
 		refused, asks string
 	}{
-		{"it works", func(*world) {}, "2", "shard 2 works: node node-b leads it; nothing of it is lost", ""},
+		{"it works", func(*world) {}, "2", "shard 2 works: node node-b leads it; nothing is lost", ""},
 		{"its node was heard of a moment ago", func(w *world) {
 			w.down["b"] = time.Now().Add(-4 * time.Second)
 			w.groups[2].leader = ""
-		}, "2", "node node-b was heard of 4s ago, and may be alive", ""},
+		}, "2", "node node-b reported 4s ago, and may be alive", ""},
 		{
 			"no confirmation", func(w *world) { w.down["b"] = time.Now().Add(-time.Minute) }, "", "",
 			"all rows of public.t7, older rows of public.t8 (about 10485760 bytes, up to entry 1000 of its log; " +
-				"on node node-b, last heard of 1m ago)",
+				"on node node-b, last reported 1m ago)",
 		},
 		{
 			"the wrong one", func(w *world) { w.down["b"] = time.Now().Add(-time.Minute) }, "3", "",
@@ -129,7 +129,7 @@ func TestLossOfNothing(t *testing.T) {
 	tables := []*schema.Table{w.tables[7]}
 	snap := snapshot.New(time.Now(), snapshot.Limits{}.WithDefaults(), w.status(), tables, nil)
 	for id, want := range map[uint32]string{
-		1: "all rows of public.t7 (", 2: "no rows: it holds no table (on node node-b, last heard of 1m ago)",
+		1: "all rows of public.t7 (", 2: "no rows: it holds no table (on node node-b, last reported 1m ago)",
 	} {
 		if got := lossWords(snap, snap.Shards[id]); !strings.HasPrefix(got, want) || id == 2 && got != want {
 			t.Errorf("shard %d: %q, want %q", id, got, want)

@@ -226,7 +226,7 @@ func handoffs() []scenario {
 			&metapb.Operation{Kind: operation.TableMove, TableId: 7, ToShards: []uint32{2}}, moved(2),
 		},
 		{
-			"hand over to a shard that is made anew meanwhile", func(w *world) *world {
+			"hand over to a shard that is created again meanwhile", func(w *world) *world {
 				w.node("a", "b").shard(1, "a").shard(1, "b").table(7, merges, 1)
 				w.anew = 2
 				return w
@@ -253,7 +253,7 @@ func handoffs() []scenario {
 			}, alone(2),
 		},
 		{
-			"hand over rows of a former shard that is made anew meanwhile", func(w *world) *world {
+			"hand over rows of a former shard that is created again meanwhile", func(w *world) *world {
 				w.node("a", "b", "c").shard(1, "a").shard(1, "b").shard(1, "c").table(7, nil, 1).placed(7, 2)
 				w.anew = 1
 				return w

@@ -249,7 +249,7 @@ func (w *world) changeShard(c *metapb.ChangeShard) error {
 		}
 	case *metapb.ChangeShard_MadeAnew:
 		if w.votes(g) >= snapshot.Majority(len(g.voters)) {
-			w.fail("shard %d is made anew although it works", s.Id)
+			w.fail("shard %d is created again although it works", s.Id)
 		}
 		if slices.ContainsFunc(x.MadeAnew.NodeIds, func(id string) bool { return slices.Contains(s.Removed, id) }) {
 			return refused("it has one still")

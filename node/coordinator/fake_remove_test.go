@@ -41,14 +41,14 @@ func (w *world) retire(c *metapb.RetireShard) error {
 			return refused("operation %d needs it", o.Id)
 		}
 		if o.Kind == operation.ShardDrop && operation.About(o) == s.Id {
-			w.fail("shard %d is taken away while operation %d makes it anew", s.Id, o.Id)
+			w.fail("shard %d is removed while operation %d makes it anew", s.Id, o.Id)
 		}
 	}
 	if w.reads[s.Id] > 0 || time.Now().Before(w.keys[s.Id]) {
-		w.fail("shard %d is taken away while it is read, or remembers keys", s.Id)
+		w.fail("shard %d is removed while it is read, or remembers keys", s.Id)
 	}
 	if since := time.Since(w.leftAt(s.Id)); since < 10*time.Second {
-		w.fail("shard %d is taken away %s after its last table has left", s.Id, since)
+		w.fail("shard %d is removed %s after its last table has left", s.Id, since)
 	}
 	s.Removed = append(s.Removed, slices.Concat(s.Replicas, s.Learners)...)
 	s.Replicas, s.Learners = nil, nil

@@ -87,7 +87,7 @@ func TestStuckReplicasAreTold(t *testing.T) {
 		got := problems()
 		for _, want := range []string{
 			"warning: shard 1: its replica on node node-c", "for 1m30s (no file for you)",
-			"look at the disk of node node-c", "goes to another node in 13m30s",
+			"check the disk of node node-c", "moves to another node in 13m30s",
 		} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%q is not in %q", want, got)

@@ -15,18 +15,18 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// The steps of table-move and table-partition of a table that gets other shards together with the
-// rows that are stored: a table that merges rows, or any table if the request says so. The present
-// shards are all that have rows of it; some may take no writes any more.
+// The steps of table-move and table-partition of a table that moves to other shards together with
+// its stored rows: a table that merges rows, or any table if the request demands it. The present
+// shards are all shards that have rows of the table; some may no longer take writes.
 //
-//	begin    the metadata name a copy of the table, on the new shards
-//	copy     the present shards copy the rows into it, and follow what is written
-//	close    once they have caught up nobody takes writes, which wait
-//	seal     the present shards know that from their log
-//	last     they copy what was written until then
-//	finish   the copy is the table
-//	tell     the new shards know from their log that they have all of it
-//	undo     the copy is given up, and the present shards take writes again
+// begin    the metadata list a copy of the table, on the new shards
+// copy     the present shards copy the rows into it, and follow the writes
+// close    once they have caught up, no shard takes writes; the writes wait
+// seal     the present shards learn from their logs that the table is closed
+// last     they copy the writes up to that point
+// finish   the copy becomes the table
+// tell     the new shards learn from their logs that they have all rows
+// undo     the copy is given up, and the present shards take writes again
 const (
 	stepBegin  = "begin"
 	stepClose  = "close"
@@ -36,12 +36,12 @@ const (
 )
 
 const (
-	// maxCopies is how often the rows of a table are copied from the start.
+	// maxCopies limits how often the rows of a table are copied from the start.
 	maxCopies = 5
-	// closedFor is how long writes wait at most. After that the present shards take them again, and
-	// the copy starts again.
+	// closedFor is the maximum time that writes wait. After that the present shards take them
+	// again, and the copy restarts.
 	closedFor = 6 * time.Second
-	// askWait is how long one request waits for the copy to be complete.
+	// askWait is the time that one request waits for the copy to be complete.
 	askWait = time.Second
 )
 
@@ -87,7 +87,7 @@ func handOver(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) de
 	return d.copied(p.done, p.total)
 }
 
-// prepareCopy returns the next step while the metadata does not name this operation's copy, or the
+// prepareCopy returns the next step while the metadata do not list this operation's copy, or the
 // end of the operation if it was cancelled or became impossible.
 func prepareCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) (decision, bool) {
 	h, name := t.Handoff, t.Database+"."+t.Name
@@ -124,11 +124,11 @@ type copyProgress struct {
 	done, total int64  // bytes
 	behind      bool   // a shard has not yet copied what it had when the copy was started
 	complete    bool   // every shard has copied all rows
-	waits       string // what the first waiting shard waits for
+	waits       string // why the first waiting shard waits
 }
 
-// progressOf combines the answers of the nodes that copy the rows of t. If one of them has to be
-// asked first, or failed, it returns that as the decision.
+// progressOf combines the answers of the nodes that copy the rows of t. If it has to ask one of
+// them first, or one failed, it returns that as the decision.
 func progressOf(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) (copyProgress, decision, bool) {
 	p := copyProgress{complete: true}
 	answers := snap.Copies[t.Handoff.ID]
@@ -165,9 +165,9 @@ func handedOver(snap *snapshot.Snapshot, op *metapb.Operation) *schema.Table {
 	return snap.Tables[op.GetTable().GetCopy()]
 }
 
-// tellNew tells the new shards that the copy has become the table. Replicas that know it from their
-// log have all of it; until then only their leader may be read. Writes bring the same news, so
-// nothing waits for a shard without a leader.
+// tellNew seals the finish in the logs of the new shards. Replicas that have it in their log have
+// all rows; until then only their leader may be read. Writes carry the same note, so nothing waits
+// for a shard without a leader.
 func tellNew(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) decision {
 	shards := t.Writable().Shards()
 	for _, id := range shards {
@@ -175,7 +175,7 @@ func tellNew(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) dec
 		if slices.Contains(op.GetTable().GetTold(), id) || g == nil || g.Leader == "" {
 			continue
 		}
-		d := call(stepTell, fmt.Sprintf("shard %d is told that it has all rows", id), &act{
+		d := call(stepTell, fmt.Sprintf("shard %d records that it has all rows", id), &act{
 			what: "define table", define: &defineAct{shard: id, leader: g.Leader, tableID: t.ID},
 		})
 		d.then = func(op *metapb.Operation) {
@@ -199,8 +199,7 @@ func placeTable(snap *snapshot.Snapshot, what string, t *schema.Table, step meta
 	}
 }
 
-// dropCopies drops copies that do not belong to an operation, because writes must not wait for
-// them.
+// dropCopies drops copies that belong to no operation, because writes must not wait for them.
 func dropCopies(snap *snapshot.Snapshot) *act {
 	for _, id := range slices.Sorted(maps.Keys(snap.Tables)) {
 		if t := snap.Tables[id]; t.Handoff != nil &&
@@ -211,10 +210,10 @@ func dropCopies(snap *snapshot.Snapshot) *act {
 	return nil
 }
 
-// beginCopy makes the metadata name a new copy, unless that was tried too often.
+// beginCopy records a new copy in the metadata, unless that was tried too often.
 func beginCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) decision {
 	if t.Writable().Closed {
-		return giveUp(snap, op, t, "the copy is not the one that was begun")
+		return giveUp(snap, op, t, "the copy is not the one that this operation started")
 	}
 	tries := op.GetTable().GetCopies()
 	if tries >= maxCopies {
@@ -233,7 +232,7 @@ func beginCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) d
 	if why := refusePlace(snap, op, t, op.ToShards); why != "" {
 		return wait(stepBegin, "%s", why)
 	}
-	a := placeTable(snap, "begin to hand over", t, metapb.PlaceTable_STEP_BEGIN)
+	a := placeTable(snap, "start the handoff", t, metapb.PlaceTable_STEP_BEGIN)
 	place := a.propose.GetPlaceTable()
 	place.HandoffId, place.ShardIds = 0, op.ToShards
 	d := call(stepBegin, fmt.Sprintf("a copy of table %s.%s is made on %s", t.Database, t.Name, shardNames(op.ToShards)),
@@ -266,14 +265,14 @@ func giveUp(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table, why 
 // node is asked, because a second one would start in the middle of the first one's work.
 func askToCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table, shard uint32) decision {
 	if t.Writable().Closed {
-		return giveUp(snap, op, t, fmt.Sprintf("nobody copied the rows of shard %d", shard))
+		return giveUp(snap, op, t, fmt.Sprintf("no node copied the rows of shard %d", shard))
 	}
 	s, g := snap.Shards[shard], snap.Groups[shard]
 	if g == nil || g.Leader == "" {
 		return wait(operation.StepCopy, "the rows of shard %d cannot be copied: %s", shard, snap.WhyLeaderless(s))
 	}
 	d := call(operation.StepCopy, fmt.Sprintf("shard %d copies its rows to %s", shard, shardNames(t.Handoff.Shards)), &act{
-		what: "hand over a table", handover: &handoverAct{
+		what: "copy the rows of a table", handover: &handoverAct{
 			table: t,
 			begin: true,
 			from:  map[uint32]string{shard: g.Leader},
@@ -289,7 +288,8 @@ func askToCopy(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table, s
 	})
 }
 
-// sealClosed tells the present shards that the table is closed. ok is false if all know.
+// sealClosed closes the table in the logs of the present shards. ok is false if all have recorded
+// it.
 func sealClosed(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) (d decision, ok bool) {
 	for _, id := range t.Shards() {
 		if slices.Contains(op.GetTable().GetSealed(), id) {
@@ -297,10 +297,10 @@ func sealClosed(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) 
 		}
 		g := snap.Groups[id]
 		if g == nil || g.Leader == "" {
-			return wait(stepSeal, "shard %d cannot be told that the table is closed: %s", id,
+			return wait(stepSeal, "shard %d cannot record that the table is closed: %s", id,
 				snap.WhyLeaderless(snap.Shards[id])), true
 		}
-		d = call(stepSeal, fmt.Sprintf("shard %d is told that the table is closed", id), &act{
+		d = call(stepSeal, fmt.Sprintf("shard %d records that the table is closed", id), &act{
 			what: "seal table", define: &defineAct{shard: id, leader: g.Leader, tableID: t.ID},
 		})
 		d.then = noteSealed(id)
@@ -309,7 +309,7 @@ func sealClosed(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) 
 	return d, false
 }
 
-// noteSealed records that a shard knows that it no longer takes a table's writes.
+// noteSealed records that a shard has recorded that it no longer takes a table's writes.
 func noteSealed(id uint32) func(*metapb.Operation) {
 	return func(op *metapb.Operation) {
 		p := operation.TableProgress(op)

@@ -16,8 +16,8 @@ import (
 	"cordwood/proto/words"
 )
 
-// partitionTables gives tables as many shards as their option partitions says. A table with
-// partitions=auto gets one more while it is hot.
+// partitionTables gives tables the number of shards that their option partitions requests. A table
+// with partitions=auto gets one more while it is hot.
 func partitionTables(snap *snapshot.Snapshot) *act {
 	if countRunning(snap, operation.TablePartition) >= maxTableMoves {
 		return nil
@@ -41,7 +41,7 @@ func partitionTables(snap *snapshot.Snapshot) *act {
 				continue
 			}
 			target = have + 1
-			reason = fmt.Sprintf("takes in %.1f MiB/s, more than %s should", snap.Rates.Table[id]/(1<<20),
+			reason = fmt.Sprintf("ingests %.1f MiB/s, more than %s should", snap.Rates.Table[id]/(1<<20),
 				words.Count(have, "shard"))
 		} else if n, err := strconv.Atoi(text); err == nil {
 			target = n
@@ -69,7 +69,7 @@ func recentlyFailed(snap *snapshot.Snapshot, kind string, table uint64) bool {
 	})
 }
 
-// maxTableMoves is how many tables are moved at a time without a request.
+// maxTableMoves is the number of tables that may be moved at a time without a request.
 const maxTableMoves = 4
 
 // spreadTables moves hot tables to shards with low ingest rates, such as the shards of new nodes.
@@ -90,7 +90,7 @@ func spreadTables(snap *snapshot.Snapshot) *act {
 	return nil
 }
 
-// splitHot moves tables off a shard until its ingest rate is about half.
+// splitHot moves tables off a shard until its ingest rate is about halved.
 func splitHot(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	if snap.Shards[op.ShardId] == nil {
 		return failed("end", "there is no shard %d", op.ShardId)
@@ -107,7 +107,7 @@ func splitHot(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		return finished("%s moved away from shard %d", words.Say(moves, "table was", "tables were"), op.ShardId)
 	}
 	if snap.MeasuredFor < measureFor {
-		return wait("measure", "what tables take in is measured")
+		return wait("measure", "measuring the ingest rates of tables")
 	}
 	tables := snapshot.TableLoads(snap)
 	total := 0.0
@@ -118,29 +118,31 @@ func splitHot(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	}
 	chosen := hottest(tables, op.ShardId, total)
 	if len(chosen) == 0 {
-		return finished("nothing was moved: shard %d takes in %.1f MiB/s, and no table of it can be moved that would make "+
-			"it less by half or a part of that; a single hot table is spread by the option partitions", op.ShardId,
+		return finished("nothing was moved: shard %d ingests %.1f MiB/s, and no table on it that can be moved ingests up "+
+			"to half "+
+			"of that; spread a single hot table with the option partitions", op.ShardId,
 			total/(1<<20))
 	}
 	others := slices.DeleteFunc(snapshot.ShardLoads(snap), func(s placement.ShardLoad) bool { return s.ID == op.ShardId })
 	targets := placement.Emptiest(others, tables, nil, len(others))
 	if len(targets) == 0 {
-		return failed("end", "there is no other shard: 'cordwood shard add' makes one")
+		return failed("end", "there is no other shard: 'cordwood shard add' creates one")
 	}
 	var parts []*metapb.Operation
 	for i, t := range chosen {
 		parts = append(parts, part(op, operation.TableMove, func(o *metapb.Operation) {
 			o.TableId, o.ToShards = t.ID, []uint32{targets[i%len(targets)]}
-			o.Reason = fmt.Sprintf("takes in %.1f MiB/s of a hot shard", t.Rate/(1<<20))
+			o.Reason = fmt.Sprintf("ingests %.1f MiB/s of a hot shard", t.Rate/(1<<20))
 		}))
 	}
 	return startParts(stepParts, parts)
 }
 
-// measureFor is how long a leader measures the ingest rates of tables before it splits a shard.
+// measureFor is the time that a leader measures the ingest rates of tables before it splits a
+// shard.
 const measureFor = 10 * time.Second
 
-// maxSplit is how many tables one split moves.
+// maxSplit is the number of tables that one split may move.
 const maxSplit = 64
 
 // hottest returns tables of a shard that together have up to half of its ingest.

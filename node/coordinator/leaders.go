@@ -37,7 +37,7 @@ func balanceLeaders(snap *snapshot.Snapshot) *act {
 	return best
 }
 
-// restartTime is how long a node that was drained for a restart gets no leadership.
+// restartTime is the time that a node that was drained for a restart gets no leadership.
 const restartTime = 2 * time.Minute
 
 func restarting(snap *snapshot.Snapshot, id string) bool {
@@ -47,8 +47,9 @@ func restarting(snap *snapshot.Snapshot, id string) bool {
 	})
 }
 
-// leadSound makes a complete replica that can flush the leader. Queries go only to the leader, and
-// one that lacks rows could only refuse them; one that cannot flush refuses writes.
+// leadSound transfers the leadership of a shard to a replica that is complete and can flush.
+// Queries go only to the leader: one that lacks rows would refuse them, and one that cannot flush
+// refuses writes.
 func leadSound(snap *snapshot.Snapshot) *act {
 	for _, s := range snap.Status.Shards {
 		g := snap.Groups[s.Id]
@@ -99,8 +100,8 @@ func rank(snap *snapshot.Snapshot, id string, led map[string]int) int {
 	return r
 }
 
-// standing returns the rank of a node for one shard. Nodes that lack rows of it come last, after
-// nodes that cannot flush it.
+// standing returns the rank of a node for one shard. Nodes that lack rows of the shard come last,
+// after nodes that cannot flush it.
 func standing(snap *snapshot.Snapshot, id string, s *metapb.Shard, led map[string]int) int {
 	r := rank(snap, id, led)
 	if snap.Damaged(id, s) {

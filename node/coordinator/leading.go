@@ -21,9 +21,9 @@ type leading struct {
 	copies   map[uint64]map[uint32]snapshot.Copy // by id of the copy
 	meter    *meter
 	hotSince map[uint64]time.Time
-	// closedSince, unchangedSince, pairedSince and emptySince are when this leader first saw that a
-	// table is closed in its epoch, a version of an operation, that it has promoted a second voter,
-	// and that a retiring shard has no table.
+	// closedSince is when this leader first saw that a table is closed in its epoch, unchangedSince
+	// when it first saw a version of an operation, pairedSince when it promoted a second voter, and
+	// emptySince when it first saw that a retiring shard has no table.
 	closedSince, unchangedSince, pairedSince, emptySince map[version]time.Time
 
 	began       time.Time

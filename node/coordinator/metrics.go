@@ -127,7 +127,7 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	gauge(nodesDesc, len(snap.Status.Nodes))
 	gauge(shardsDesc, len(snap.Status.Shards))
 	counts := map[[2]string]int{}
-	// a counter that exists from the start can be distinguished from a missing one
+	// Start each counter at 0: a missing counter could mean anything.
 	for _, kind := range operation.Kinds {
 		counts[[2]string{kind, "running"}] = 0
 	}
@@ -153,14 +153,15 @@ func (m *metrics) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// failing counts the shards that lack a replica or cannot be used, and the nodes that are down.
+// failing counts the shards that lack a replica, the shards that cannot be used, and the nodes that
+// are down.
 func failing(snap *snapshot.Snapshot) (under, unavailable, down int) {
 	for _, s := range snap.Status.Shards {
 		if snap.Empty(s) {
-			continue // it has nothing to lose
+			continue // no rows can be lost
 		}
 		switch snap.Condition(s) {
-		// nothing can be missing, or it is not known
+		// Nothing can be missing, or it is not known.
 		case snapshot.ConditionStarting, snapshot.ConditionUnknown:
 			continue
 		case snapshot.ConditionNone:

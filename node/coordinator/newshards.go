@@ -23,7 +23,7 @@ func initialShards(snap *snapshot.Snapshot) *act {
 		return op.GetShardAdd().GetInitial() && op.State == metapb.OperationState_OPERATION_STATE_CANCELLED
 	}) {
 		next := &metapb.Settings{Replication: set.Replication, RebalancePaused: set.RebalancePaused}
-		return &act{what: "no more initial shards, as they were cancelled", propose: command(snap, func(c *metapb.Command) {
+		return &act{what: "create no more initial shards: their operation was cancelled", propose: command(snap, func(c *metapb.Command) {
 			c.Op = &metapb.Command_SetSettings{SetSettings: &metapb.SetSettings{Settings: next}}
 		})}
 	}
@@ -85,7 +85,7 @@ func nodesForShards(snap *snapshot.Snapshot) (n int) {
 // replicas.
 func fillNode(snap *snapshot.Snapshot, n *metapb.Node, count int) *act {
 	if count > 0 && !wasDrained(snap, n.Id) && !tookAway(snap, n) {
-		return startOperation(snap, operation.ShardAdd, fmt.Sprintf("node %s has come", snap.Name(n.Id)),
+		return startOperation(snap, operation.ShardAdd, fmt.Sprintf("node %s has joined", snap.Name(n.Id)),
 			func(op *metapb.Operation) {
 				op.ToNode = n.Id
 				operation.ShardAddProgress(op).Count = uint32(count)
@@ -98,8 +98,8 @@ func fillNode(snap *snapshot.Snapshot, n *metapb.Node, count int) *act {
 		func(*metapb.Operation) {})
 }
 
-// cameLater reports whether a node joined after the first shards had been created. Their number is
-// the operator's choice and may be lower than the number of nodes.
+// cameLater reports whether a node joined after the first shards had been created. The number of
+// first shards is the operator's choice and may be lower than the number of nodes.
 func cameLater(snap *snapshot.Snapshot, n *metapb.Node) bool {
 	for _, op := range snap.Operations {
 		if op.GetShardAdd().GetInitial() && op.EndedUnixNano > 0 && n.RegisteredUnixNano <= op.EndedUnixNano {
@@ -109,8 +109,8 @@ func cameLater(snap *snapshot.Snapshot, n *metapb.Node) bool {
 	return true
 }
 
-// tookAway reports whether a shard is being retired, or was retired since a node joined. The user
-// who asked for that wants no other shard instead.
+// tookAway reports whether a shard is being retired, or was retired since a node joined. A user who
+// reduces the number of shards wants no new ones.
 func tookAway(snap *snapshot.Snapshot, n *metapb.Node) bool {
 	return slices.ContainsFunc(snap.Operations, func(op *metapb.Operation) bool {
 		return op.Kind == operation.ShardRemove && op.CreatedUnixNano >= n.RegisteredUnixNano &&

@@ -23,7 +23,7 @@ func beingEmptied(snap *snapshot.Snapshot, id string) bool {
 
 // The steps of node-drain, node-decommission and rebalance.
 const (
-	stepMark    = "mark"    // the node takes nothing new
+	stepMark    = "mark"    // the node gets nothing new
 	stepLeaders = "leaders" // other nodes lead its shards
 	stepMembers = "members" // it leaves the metadata group
 	stepForget  = "forget"  // the cluster forgets it
@@ -48,7 +48,7 @@ func drainNode(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		return undoDrain(snap, op, n.Node)
 	}
 	if n.Node.State != metapb.NodeState_NODE_STATE_DRAINING && n.Node.State != metapb.NodeState_NODE_STATE_DRAINED {
-		return call(stepMark, fmt.Sprintf("node %s takes nothing new", snap.Name(id)),
+		return call(stepMark, fmt.Sprintf("node %s gets no new shards or tables", snap.Name(id)),
 			setState(snap, id, metapb.NodeState_NODE_STATE_DRAINING)).remember(func(op *metapb.Operation) {
 			operation.NodeProgress(op).Name = snap.Name(id)
 		})
@@ -76,13 +76,13 @@ func endDrain(snap *snapshot.Snapshot, op *metapb.Operation, down bool) decision
 	id, total := op.NodeId, op.TotalBytes
 	switch {
 	case op.Kind == operation.NodeDrain:
-		return finished("node %s has no replicas and gets none: 'cordwood node undrain %s' lets it take part again",
+		return finished("node %s has no replicas and gets none: 'cordwood node undrain %s' makes it active again",
 			snap.Name(id), snap.Name(id)).copied(total, total)
 	case snap.Alive(id):
 		return finished("node %s holds nothing: stop it, then 'cordwood node remove %s'", snap.Name(id),
 			snap.Name(id)).copied(total, total)
 	case !down:
-		return wait(stepForget, "this leader has not heard of node %s yet: it may be alive", snap.Name(id))
+		return wait(stepForget, "node %s has not reported to this leader yet, and may be alive", snap.Name(id))
 	}
 	return forgetNode(snap, op)
 }
@@ -114,7 +114,7 @@ func moveLeaders(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 			continue
 		}
 		if to := successor(snap, s, g, []string{op.NodeId}); to != "" {
-			return call(stepLeaders, fmt.Sprintf("node %s leads shard %d from now on", snap.Name(to), s.Id),
+			return call(stepLeaders, fmt.Sprintf("node %s becomes the leader of shard %d", snap.Name(to), s.Id),
 				changeGroup(s, g, to, shardpb.ChangeReplicasRequest_CHANGE_LEAD))
 		}
 	}
@@ -149,7 +149,7 @@ func drainForRestart(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	return finished("node %s leads nothing and may be restarted", snap.Name(op.NodeId))
 }
 
-// emptyNode starts moves of the node's replicas, as many at a time as the planner allows.
+// emptyNode starts moves of the node's replicas; the planner limits how many run at a time.
 func emptyNode(snap *snapshot.Snapshot, op *metapb.Operation, held []*metapb.Shard) decision {
 	running, ended := snap.Parts(op.Id)
 	left := int64(0)
@@ -188,7 +188,7 @@ func whyHeld(snap *snapshot.Snapshot, op *metapb.Operation, held []*metapb.Shard
 		}
 		switch {
 		case snap.Groups[s.Id].Leader == "" && whyKeepShard(snap, s) == "":
-			text = fmt.Sprintf("%s: start it again; if what is there is lost for good, 'cordwood shard drop %d' gives "+
+			text = fmt.Sprintf("%s: start it again; if its data is lost for good, 'cordwood shard drop %d' gives "+
 				"its rows up", snap.WhyLeaderless(s), s.Id)
 		case text != "":
 		case !slices.Contains(s.Replicas, op.NodeId) && slices.Contains(s.Removed, op.NodeId):
@@ -215,9 +215,9 @@ func undoDrain(snap *snapshot.Snapshot, op *metapb.Operation, n *metapb.Node) de
 		return cancelParts(snap, running)
 	}
 	if n.State == metapb.NodeState_NODE_STATE_DRAINING || n.State == metapb.NodeState_NODE_STATE_DRAINED {
-		return call(stepUndo, "the node takes part again", setState(snap, n.Id, metapb.NodeState_NODE_STATE_UP))
+		return call(stepUndo, "the node is active again", setState(snap, n.Id, metapb.NodeState_NODE_STATE_UP))
 	}
-	return cancelled("node %s takes part again; what was moved stays where it is", snap.Name(n.Id))
+	return cancelled("node %s is active again; what was moved stays where it is", snap.Name(n.Id))
 }
 
 // forgetNode removes a node that does not answer from the cluster.

@@ -110,7 +110,7 @@ func (l *leading) hotFor(snap *snapshot.Snapshot, tables []*schema.Table, now ti
 	return hot
 }
 
-// ages returns how long versions have existed, as far as this leader has seen, by its monotonic
+// ages returns the age of each version, as far as this leader has observed it on its monotonic
 // clock. It does not use times in the metadata, which come from other clocks. since is its previous
 // result.
 func ages(now time.Time, since map[version]time.Time,
@@ -127,9 +127,9 @@ func ages(now time.Time, since map[version]time.Time,
 	return out, next
 }
 
-// emptyFor returns, by shard, how long retiring shards have had no table, and since when by this
-// leader's clock. It adds what earlier leaders recorded. Meanwhile no table came, because the
-// metadata assigns no table to such a shard.
+// emptyFor returns, by shard, how long retiring shards have had no table, and since when on this
+// leader's clock. It adds the time that earlier leaders recorded. No table came in between, because
+// the metadata assign no table to such a shard.
 func emptyFor(snap *snapshot.Snapshot, since map[version]time.Time) (map[uint64]time.Duration, map[version]time.Time) {
 	out, next := map[uint64]time.Duration{}, map[version]time.Time{}
 	for _, op := range snap.Running() {

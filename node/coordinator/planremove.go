@@ -9,8 +9,8 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// planRemoval returns what a requested shard-remove would do. It uses the functions that carry it
-// out.
+// planRemoval returns the effect of a requested shard-remove, computed by the functions that
+// execute it.
 func (a *Admin) planRemoval(ctx context.Context, snap *snapshot.Snapshot,
 	op *metapb.Operation,
 ) (*clusterapi.Answer, error) {

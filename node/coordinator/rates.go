@@ -12,7 +12,7 @@ import (
 type meter struct {
 	shards map[meterKey]*gauge
 	tables map[meterKey]*gauge
-	// last is the last rate of each shard, which is kept when another node becomes leader.
+	// last is the last rate of each shard; it survives a change of the shard's leader.
 	last snapshot.Rates
 }
 
@@ -40,8 +40,8 @@ func newMeter() *meter {
 	return &meter{shards: map[meterKey]*gauge{}, tables: map[meterKey]*gauge{}}
 }
 
-// read processes the newest reports. Only leaders count, and counts that are no longer reported are
-// dropped.
+// read processes the newest reports. Only counts of leaders are used, and counts that are no longer
+// reported are dropped.
 func (m *meter) read(now time.Time, status *metapb.StatusResponse) snapshot.Rates {
 	out := snapshot.Rates{Shard: map[uint32]float64{}, Table: map[uint64]float64{}}
 	for _, group := range []map[meterKey]*gauge{m.shards, m.tables} {
@@ -85,7 +85,7 @@ func between(first, second *metapb.StatusResponse, took time.Duration) map[uint3
 	return m.read(begin.Add(took), second).Shard
 }
 
-// update processes one count. before is the rate if it is known from elsewhere.
+// update processes one count. before is the previous rate if it is known from another source.
 func update(group map[meterKey]*gauge, key meterKey, bytes int64, at time.Time, before float64) float64 {
 	g := group[key]
 	if g == nil {

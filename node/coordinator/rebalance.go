@@ -10,8 +10,8 @@ import (
 	"cordwood/proto/words"
 )
 
-// maxRebalance is the maximum number of parts of one rebalance. It ends long before, because each
-// move lowers what the planners measure.
+// maxRebalance is the maximum number of parts of one rebalance. A rebalance normally ends long
+// before, because each move lowers the imbalance that the planners measure.
 const maxRebalance = 1000
 
 // rebalance executes the plans for replicas, then the plans for hot tables, until they are empty.
@@ -21,11 +21,11 @@ func rebalance(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		if len(running) > 0 {
 			return cancelParts(snap, running)
 		}
-		return cancelled("what was moved stays where it is; parts that were begun: %d", op.GetRebalance().GetParts())
+		return cancelled("what was moved stays where it is; parts that were started: %d", op.GetRebalance().GetParts())
 	}
 	if snap.Status.GetSettings().GetRebalancePaused() {
 		return wait(stepParts,
-			"rebalancing is paused: 'cordwood cluster resume rebalance' lets it continue; %s under way still",
+			"rebalancing is paused: 'cordwood cluster resume rebalance' lets it continue; %s still running",
 			words.Count(len(running), "part"))
 	}
 	begun := int(op.GetRebalance().GetParts())
@@ -58,7 +58,7 @@ func rebalance(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		return finished("nothing was moved, and no table is so hot that another shard should take it: %s", even)
 	}
 	return finished("moved %s: %s", words.Say(begun, "replica or table", "replicas or tables"),
-		cmp.Or(even, "one rebalance moves no more; begin another one"))
+		cmp.Or(even, "one rebalance moves no more; start another one"))
 }
 
 func tableParts(snap *snapshot.Snapshot, op *metapb.Operation) []*metapb.Operation {

@@ -26,7 +26,7 @@ func rebuildReplica(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	if op.GetReplicas().GetUndo() != "" {
 		d := undoReshape(snap, op, s, g, []string{node}, nil)
 		if d.end != metapb.OperationState_OPERATION_STATE_UNSPECIFIED {
-			d = failed("end", "%s: shard %d has one replica less now, and gets another where there is a node for it",
+			d = failed("end", "%s: shard %d has one replica less now, and gets another one when a node is available",
 				op.GetReplicas().GetUndo(), s.Id)
 		}
 		return d
@@ -47,12 +47,12 @@ func rebuildReplica(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	if d, hit := promote(snap, op, s, g, adds, nil, coming); hit {
 		return d
 	}
-	return finished("the replica of shard %d on node %s was made anew from the others", s.Id,
+	return finished("the replica of shard %d on node %s was rebuilt from the others", s.Id,
 		snap.Name(node)).copied(g.Bytes, g.Bytes)
 }
 
-// cancelAfter is how long a requested removal may still take effect: longer than a call and a
-// report take.
+// cancelAfter is the time after which a requested removal can no longer take effect: longer than a
+// call and a report take.
 const cancelAfter = 15 * time.Second
 
 // withdraw removes the damaged replica from its group and its node.
@@ -60,7 +60,7 @@ func withdraw(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g 
 	listed := slices.Contains(s.Replicas, node)
 	if listed && (g.Leader == "" || slices.Contains(g.Voters, node)) { // nothing is changed yet
 		if op.Cancel && op.GetReplicas().GetLeaving() && (g.Leader == "" || snap.UnchangedFor[op.Id] < cancelAfter) {
-			return wait(stepRemove, "it is cancelled, if the replica on node %s has not left the group already", snap.Name(node))
+			return wait(stepRemove, "it is cancelled if the replica on node %s has not left the group already", snap.Name(node))
 		}
 		if op.Cancel {
 			return cancelled("it was cancelled: the replica of shard %d on node %s is as it was", s.Id, snap.Name(node))
@@ -87,7 +87,7 @@ func withdraw(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g 
 				c.Change = &metapb.ChangeShard_Remove{Remove: node}
 			}))
 	case op.Step == "":
-		return failed("end", "shard %d has no replica on node %s: it has some on %s", s.Id, snap.Name(node),
+		return failed("end", "shard %d has no replica on node %s: its replicas are on %s", s.Id, snap.Name(node),
 			snap.Names(s.Replicas))
 	}
 	if d, hit := waitForCleaning(snap, s, []string{node}); hit {
@@ -100,7 +100,7 @@ func withdraw(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g 
 	}.remember(func(op *metapb.Operation) { operation.ReplicasProgress(op).Left = true })
 }
 
-// rebuildsOn reports whether a replica of the node is being rebuilt, or was a moment ago.
+// rebuildsOn reports whether a replica of the node is being rebuilt, or was until a moment ago.
 func rebuildsOn(snap *snapshot.Snapshot, node string) bool {
 	return slices.ContainsFunc(snap.Operations, func(op *metapb.Operation) bool {
 		if op.Kind != operation.ReplicaRebuild || op.FromNode != node {

@@ -35,8 +35,8 @@ func TestKeepDamaged(t *testing.T) {
 			"another is down", func(w *world) { three(w).down["b"] = time.Now().Add(-time.Minute) },
 			"node node-b does not answer", false,
 		},
-		{"another is damaged", func(w *world) { three(w).damage(1, "b", damagedSegment) }, "node-b is damaged, too", false},
-		{"another does not open", func(w *world) { three(w).damage(1, "b", damagedLog) }, "node-b is damaged, too", false},
+		{"another is damaged", func(w *world) { three(w).damage(1, "b", damagedSegment) }, "node-b is damaged too", false},
+		{"another does not open", func(w *world) { three(w).damage(1, "b", damagedLog) }, "node-b is damaged too", false},
 		{
 			"another is behind", func(w *world) { three(w).groups[1].ready["b"] = time.Now().Add(time.Hour) },
 			"node-b is copying", false,
@@ -91,7 +91,7 @@ func TestRebuildAutomatic(t *testing.T) {
 				})
 				for _, op := range w.ops {
 					if op.State != metapb.OperationState_OPERATION_STATE_DONE || op.Kind != operation.ReplicaRebuild ||
-						!strings.Contains(op.Reason, "made anew") {
+						!strings.Contains(op.Reason, "rebuilt from the others") {
 						t.Errorf("operation: %v", op)
 					}
 				}
@@ -150,11 +150,11 @@ func TestDamageInStatus(t *testing.T) {
 		},
 		{
 			"a follower", func(w *world) { w.node("a", "b", "c").shard(3, "a", "b", "c").damage(1, "b", damagedSegment) },
-			"warning", "2 damaged files on node node-b", "nothing: it is made anew",
+			"warning", "2 damaged files on node node-b", "nothing: it is rebuilt",
 		},
 		{"two", func(w *world) {
 			w.node("a", "b", "c").shard(3, "a", "b", "c").damage(1, "b", damagedSegment).damage(1, "c", damagedLog)
-		}, "warning", "does not open: the log is damaged", "node-b is damaged, too"},
+		}, "warning", "does not open: the log is damaged", "node-b is damaged too"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)

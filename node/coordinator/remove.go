@@ -23,19 +23,20 @@ const (
 )
 
 const (
-	// removalMoves is how many tables leave a shard at a time.
+	// removalMoves is the number of tables that may leave a shard at a time.
 	removalMoves = 2
-	// removalTries is how often a table's move off a shard is tried: each move makes several
+	// removalTries is the number of tries to move a table off a shard; each try makes several
 	// copies.
 	removalTries = 3
-	// minEmpty is how long a shard must have had no table. Routers may use a copy of the metadata
-	// that is up to ten seconds old, and their use of a shard is in the next report of its nodes.
+	// minEmpty is the minimum time that a shard must have had no table. Routers may use a copy of
+	// the metadata that is up to ten seconds old, and the next report of a shard's nodes shows
+	// whether routers still use it.
 	minEmpty = 10*time.Second + snapshot.SilentAfter
-	// KeysRemembered is how long a shard remembers keys of requests; it equals rules.KeyTTL of
-	// package shard.
+	// KeysRemembered is the time for which a shard remembers keys of requests; it equals
+	// rules.KeyTTL of package shard.
 	KeysRemembered = 15 * time.Minute
-	// maxEmpty is how long after its last table a shard cannot remember any key, whatever its
-	// replicas report: a reopened replica does not know how much time has passed since the last
+	// maxEmpty is the time after its last table at which a shard cannot remember any key, whatever
+	// its replicas report: a reopened replica does not know how much time has passed since the last
 	// entry of its log.
 	maxEmpty = KeysRemembered + minEmpty
 )
@@ -62,7 +63,7 @@ func removeShard(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	case why != "":
 		return failed("end", "%s", why)
 	case !s.Retiring:
-		return call(stepMark, fmt.Sprintf("shard %d takes nothing new", s.Id), setRetiring(snap, s, true))
+		return call(stepMark, fmt.Sprintf("shard %d gets no new tables", s.Id), setRetiring(snap, s, true))
 	}
 	left := snap.Groups[s.Id].Bytes
 	total := max(op.TotalBytes, left)
@@ -81,7 +82,7 @@ func removeShard(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		return wait(stepQuiet, "no table is on shard %d; it stays for %s, since routers may not know that yet", s.Id,
 			minEmpty).copied(total, total)
 	}
-	return call(stepRetire, fmt.Sprintf("no table needs shard %d: it is taken away", s.Id), &act{
+	return call(stepRetire, fmt.Sprintf("no table needs shard %d: it is removed", s.Id), &act{
 		what: "retire shard", propose: command(snap, func(c *metapb.Command) {
 			c.Op = &metapb.Command_RetireShard{RetireShard: &metapb.RetireShard{ShardId: s.Id, Version: s.Version}}
 		}),
@@ -107,7 +108,7 @@ func setRetiring(snap *snapshot.Snapshot, s *metapb.Shard, retiring bool) *act {
 // removeReplicas waits until the nodes that answer have deleted their replicas of a retired shard.
 func removeReplicas(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	id := op.GetShardRemove().GetShardId()
-	if op.Step == "" { // it was there when it was asked for
+	if op.Step == "" { // the number of replicas at the time of the request
 		return failed("end", "%s", whyNoShard(snap, id))
 	}
 	var deleting, away []string
@@ -126,10 +127,10 @@ func removeReplicas(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	case len(deleting) > 0:
 		return wait(stepClean, "%s the replica of shard %d", nodesDelete(snap, deleting), id)
 	case len(away) > 0:
-		return finished("shard %d was taken away; %s the replica once it is back", id,
+		return finished("shard %d was removed; %s the replica once it is back", id,
 			nodesDelete(snap, away)).copied(op.TotalBytes, op.TotalBytes)
 	}
-	return finished("shard %d was taken away, and its replicas are deleted", id).copied(op.TotalBytes, op.TotalBytes)
+	return finished("shard %d was removed, and its replicas are deleted", id).copied(op.TotalBytes, op.TotalBytes)
 }
 
 func nodesDelete(snap *snapshot.Snapshot, nodes []string) string {
@@ -142,16 +143,16 @@ func nodesDelete(snap *snapshot.Snapshot, nodes []string) string {
 // whyNoRemoval returns why a removal of a shard must not start, or an empty text.
 func whyNoRemoval(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard) string {
 	if v := snap.Status.GetClusterVersion(); v < metapb.ProtocolRetire {
-		return fmt.Sprintf("shard %d cannot be taken away before the cluster uses protocol version %d; it uses %d: "+
-			"that rises when all nodes run programs that know it", s.Id, metapb.ProtocolRetire, v)
+		return fmt.Sprintf("shard %d cannot be removed before the cluster uses protocol version %d; it uses %d: "+
+			"upgrade all nodes first", s.Id, metapb.ProtocolRetire, v)
 	}
 	for _, o := range snap.Running() {
 		switch {
 		case o.Id == op.Id:
 		case o.Kind == operation.ShardRemove && operation.About(o) == s.Id && (op.Id == 0 || o.Id < op.Id):
-			return fmt.Sprintf("operation %d takes shard %d away already", o.Id, s.Id)
-		case o.GetShardAdd().GetBegun() && s.Id > o.GetShardAdd().Base: // it would make another one instead
-			return fmt.Sprintf("operation %d makes shard %d: wait until it has ended", o.Id, s.Id)
+			return fmt.Sprintf("operation %d removes shard %d already", o.Id, s.Id)
+		case o.GetShardAdd().GetBegun() && s.Id > o.GetShardAdd().Base: // its retry would create another
+			return fmt.Sprintf("operation %d creates shard %d: wait until it has ended", o.Id, s.Id)
 		}
 	}
 	return ""
@@ -162,21 +163,22 @@ func whyNoRemoval(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard
 func whyShardStays(snap *snapshot.Snapshot, s *metapb.Shard) string {
 	others := len(otherShards(snap, s.Id))
 	if others == 0 {
-		return fmt.Sprintf("shard %d cannot be taken away: there is no other shard that stays; "+
+		return fmt.Sprintf("shard %d cannot be removed: there is no other shard that stays; "+
 			"add one with 'cordwood shard add'", s.Id)
 	}
 	safe := len(sheltering(snap, s))
 	for _, id := range slices.Sorted(maps.Keys(snap.Tables)) {
 		t := snap.Tables[id]
 		if safe == 0 && slices.Contains(t.Shards(), s.Id) {
-			return fmt.Sprintf("shard %d cannot be taken away: its rows have %d replicas, and no other shard has as many, "+
-				"so those of "+
+			return fmt.Sprintf("shard %d cannot be removed: its rows have %d replicas, and no other shard has as many, "+
+				"so the rows of "+
 				"table %s.%s would have fewer; give another shard %d replicas with 'cordwood shard replicas SHARD %d'",
 				s.Id, snapshot.Want(s), t.Database, t.Name, snapshot.Want(s), snapshot.Want(s))
 		}
 		n, err := strconv.Atoi(t.Options[schema.OptionPartitions])
 		if err == nil && n > others && slices.Contains(t.Writable().Shards(), s.Id) {
-			return fmt.Sprintf("shard %d cannot be taken away: table %s.%s has the option partitions=%d, and %s would stay; "+
+			return fmt.Sprintf("shard %d cannot be removed: table %s.%s has the option partitions=%d, and only %s would be "+
+				"left; "+
 				"add shards with 'cordwood shard add', or run 'cordwood table set %s partitions=%d'",
 				s.Id, t.Database, t.Name, n, words.Count(others, "other shard"), schema.FormatTableName(t.Database, t.Name), others)
 		}
@@ -184,7 +186,7 @@ func whyShardStays(snap *snapshot.Snapshot, s *metapb.Shard) string {
 	return ""
 }
 
-// otherShards returns, by id, the shards that stay if a shard is retired.
+// otherShards returns, by id, the shards that are left if a shard is retired.
 func otherShards(snap *snapshot.Snapshot, id uint32) (out []uint32) {
 	for _, s := range snap.Status.Shards {
 		if s.Id != id && !s.Retiring {
@@ -195,8 +197,8 @@ func otherShards(snap *snapshot.Snapshot, id uint32) (out []uint32) {
 	return out
 }
 
-// sheltering returns, by id, the shards that stay if a shard is retired and have at least as many
-// replicas.
+// sheltering returns, by id, the shards that are left if a shard is retired and have at least as
+// many replicas.
 func sheltering(snap *snapshot.Snapshot, s *metapb.Shard) []uint32 {
 	return slices.DeleteFunc(otherShards(snap, s.Id), func(id uint32) bool {
 		return snapshot.Want(snap.Shards[id]) < snapshot.Want(s)
@@ -207,7 +209,7 @@ func sheltering(snap *snapshot.Snapshot, s *metapb.Shard) []uint32 {
 type removal struct {
 	table *schema.Table
 	to    []uint32
-	// why, if not empty, is why it cannot be moved now.
+	// why, if not empty, is the reason why the table cannot be moved now.
 	why string
 }
 
@@ -218,8 +220,8 @@ var withRows = &metapb.Operation{
 }
 
 // removals returns, by id, the tables that have rows on a shard or are written there, and the
-// shards to which each is moved: those that take its writes now, with retiring shards replaced by
-// those with the lowest ingest rates. No row gets fewer replicas.
+// target shards of each: the shards that take its writes now, with retiring shards replaced by the
+// shards with the lowest ingest rates. No row gets fewer replicas.
 func removals(snap *snapshot.Snapshot, shard uint32) (out []removal) {
 	stay, safe := otherShards(snap, shard), sheltering(snap, snap.Shards[shard])
 	open := slices.DeleteFunc(snapshot.ShardLoads(snap), func(l placement.ShardLoad) bool {
@@ -227,9 +229,9 @@ func removals(snap *snapshot.Snapshot, shard uint32) (out []removal) {
 	})
 	loads := snapshot.TableLoads(snap)
 	for i := range loads {
-		loads[i].Rate++ // among shards that take in equally little, the one with fewer tables
+		loads[i].Rate++ // among shards with equal ingest, prefer the one with fewer tables
 	}
-	for _, op := range snap.Running() { // tables that are on their way
+	for _, op := range snap.Running() { // count moves of tables that are running
 		for _, id := range op.ToShards {
 			loads = append(loads, placement.TableLoad{
 				ID:    op.TableId,
@@ -287,14 +289,14 @@ func moveTables(snap *snapshot.Snapshot, op *metapb.Operation, moves []removal,
 			return keepFrom(fmt.Sprintf("table %s.%s could not be moved; operation %d: %s", m.table.Database, m.table.Name,
 				last.Id, last.Reason))
 		case last != nil && snap.Now.Sub(operation.Ended(last)) < snap.Limits.DownAfter:
-			waits = append(waits, fmt.Sprintf("table %s.%s is moved again in a moment; operation %d: %s", m.table.Database,
+			waits = append(waits, fmt.Sprintf("table %s.%s will be moved again soon; operation %d: %s", m.table.Database,
 				m.table.Name, last.Id, last.Reason))
 		case m.why != "":
 			waits = append(waits, m.why)
 		default:
 			parts = append(parts, part(op, operation.TableMove, func(o *metapb.Operation) {
 				o.TableId, o.ToShards, o.Reason = m.table.ID, m.to,
-					fmt.Sprintf("shard %d is taken away", op.GetShardRemove().GetShardId())
+					fmt.Sprintf("shard %d is removed", op.GetShardRemove().GetShardId())
 				operation.TableProgress(o).WithRows = true
 			}))
 		}
@@ -323,7 +325,8 @@ func failedMoves(ended []*metapb.Operation, table uint64) (n int, last *metapb.O
 	return n, last
 }
 
-// whyNeeded returns what still needs a retiring shard without tables, or an empty text.
+// whyNeeded returns the reason why a retiring shard without tables is still needed, or an empty
+// text.
 func whyNeeded(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard) string {
 	if o := snap.FindRunning(func(o *metapb.Operation) bool {
 		return o.Id != op.Id && o.Kind != operation.ShardRemove &&
@@ -333,21 +336,21 @@ func whyNeeded(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard) s
 	}
 	for _, t := range snap.Tables {
 		if t.Handoff != nil && slices.Contains(t.Handoff.Shards, s.Id) {
-			return fmt.Sprintf("a copy of table %s.%s, which goes to shard %d, has to be given up first",
+			return fmt.Sprintf("a copy of table %s.%s on shard %d has to be given up first",
 				t.Database, t.Name, s.Id)
 		}
 	}
 	return whyRead(snap, s)
 }
 
-// whyRead returns what still reads a shard without tables, or what it still remembers, or an empty
-// text.
+// whyRead returns which readers a shard without tables still has, or which keys it still remembers,
+// or an empty text.
 func whyRead(snap *snapshot.Snapshot, s *metapb.Shard) string {
 	empty := snap.EmptyFor[uint64(s.Id)]
 	for _, id := range slices.Concat(s.Replicas, s.Learners) {
 		r := snap.Replica(id, s)
 		switch {
-		case snap.Lost(id) && empty >= maxEmpty: // any reader has ended or failed long ago
+		case snap.Lost(id) && empty >= maxEmpty: // every reader has ended or failed long ago
 		case r == nil || !snap.Alive(id) || snap.Silent(id):
 			return fmt.Sprintf("whether shard %d is still read is not known: its replica on node %s does not report; start "+
 				"that node again, or, if its data is lost for good, run 'cordwood shard drop %d'", s.Id, snap.Label(id), s.Id)

@@ -45,30 +45,31 @@ func TestShardRemoveRefused(t *testing.T) {
 		}, clusterapi.Request{Shard: 2}, "there is no other shard that stays; add one with 'cordwood shard add'"},
 		{"a table needs three", func(w *world) {
 			w.table(10, map[string]string{"append_mode": "true", "partitions": "3"}, 1, 2, 3)
-		}, clusterapi.Request{Shard: 2}, "table public.t10 has the option partitions=3, and 2 other shards would stay; " +
+		}, clusterapi.Request{Shard: 2}, "table public.t10 has the option partitions=3, and only 2 other shards would be " +
+			"left; " +
 			"add shards with 'cordwood shard add', or run 'cordwood table set public.t10 partitions=2'"},
 		{
 			"its rows would have fewer replicas", func(w *world) {
 				w.shards[2].Want = 3
 			},
 			clusterapi.Request{Shard: 2},
-			"its rows have 3 replicas, and no other shard has as many, so those of table public.t8 would have fewer",
+			"its rows have 3 replicas, and no other shard has as many, so the rows of table public.t8 would have fewer",
 		},
 		{
-			"it is taken away already", func(w *world) { w.request(removes(2)) },
+			"it is removed already", func(w *world) { w.request(removes(2)) },
 			clusterapi.Request{Shard: 2},
-			"operation 1 takes shard 2 away already",
+			"operation 1 removes shard 2 already",
 		},
 		{"it is being made", func(w *world) {
 			w.request(&metapb.Operation{
 				Kind:     operation.ShardAdd,
 				Progress: &metapb.Operation_ShardAdd{ShardAdd: &metapb.ShardAddProgress{Count: 2, Begun: true, Base: 1}},
 			})
-		}, clusterapi.Request{Shard: 2}, "operation 1 makes shard 2: wait until it has ended"},
+		}, clusterapi.Request{Shard: 2}, "operation 1 creates shard 2: wait until it has ended"},
 		{
 			"a plan of another kind", func(*world) {},
 			clusterapi.Request{Kind: operation.ShardSplitHot, Shard: 2, Plan: true},
-			"plan goes with shard-remove",
+			"plan is only for shard-remove",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -298,7 +299,7 @@ func TestShardRemoveBesideOthers(t *testing.T) {
 		{"a move there with rows", func(*world) {}, moveTo(2, true), removes(2), 0},
 		{"a move there that copies", func(*world) {}, moveTo(2, true), removes(2), time.Second},
 		{
-			"a move there that was begun and copies anew", func(w *world) { w.broken["a"] = 4 }, moveTo(2, true),
+			"a move there that was begun and copies again", func(w *world) { w.broken["a"] = 4 }, moveTo(2, true),
 			removes(2), time.Second,
 		},
 		{"a move there, asked for later", func(*world) {}, removes(2), moveTo(2, true), time.Second},
@@ -425,7 +426,7 @@ func TestShardRemoveWithoutItsReplica(t *testing.T) {
 		run(t, w, 5*time.Minute, func() bool { return time.Now().After(until) })
 		status, err := NewAdmin(catalog{process: &process{w: w}}).Status(t.Context())
 		told := func(p clusterapi.Problem) bool {
-			return strings.Contains(p.Text, "shard 2 holds no table and is being taken away (operation 1)") &&
+			return strings.Contains(p.Text, "shard 2 holds no table and is being removed (operation 1)") &&
 				strings.Contains(p.Advice, "'cordwood shard drop 2'")
 		}
 		if err != nil || status.Health != "degraded" || !slices.ContainsFunc(status.Problems, told) {

@@ -10,11 +10,11 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// maxRepairs is how many repairs run at a time, besides the limit for each node.
+// maxRepairs is the number of repairs that may run at a time, besides the limit for each node.
 const maxRepairs = 16
 
 // repairShards replaces the replicas of nodes that have been silent for long, and adds missing
-// ones, for shards that work without them.
+// replicas, for shards that still work.
 func repairShards(snap *snapshot.Snapshot) *act {
 	if countRunning(snap, operation.ReplicaRepair) >= maxRepairs {
 		return nil
@@ -33,8 +33,8 @@ func repairShards(snap *snapshot.Snapshot) *act {
 	return nil
 }
 
-// replaceStuck moves a replica to another node if it could not flush for as long as a node may be
-// silent.
+// replaceStuck moves a replica to another node if its flushes have failed for as long as a node may
+// be silent.
 func replaceStuck(snap *snapshot.Snapshot) *act {
 	if countRunning(snap, operation.ReplicaRepair) >= maxRepairs {
 		return nil

@@ -19,7 +19,7 @@ func changeReplicas(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		return failed("end", "there is no shard %d", op.ShardId)
 	}
 	if op.Want < 1 || op.Want > 7 {
-		return failed("end", "shard %d is to have %d replicas: from 1 to 7 are possible", op.ShardId, op.Want)
+		return failed("end", "shard %d cannot have %d replicas: from 1 to 7 are possible", op.ShardId, op.Want)
 	}
 	if !op.GetReplicas().GetChosen() {
 		if op.Cancel {
@@ -29,7 +29,7 @@ func changeReplicas(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 		if why != "" {
 			return failed("end", "%s", why)
 		}
-		d := decision{step: stepWant, reason: "nodes are chosen", again: true}
+		d := decision{step: stepWant, reason: "choosing nodes", again: true}
 		return d.remember(func(op *metapb.Operation) {
 			p := operation.ReplicasProgress(op)
 			p.Chosen, p.Was, p.Add, p.Drop = true, uint32(snapshot.Want(s)), adds, drops
@@ -49,8 +49,7 @@ func changeReplicas(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	return d
 }
 
-// afterHas removes from a reason of the planner the number of replicas that the shard has
-// meanwhile.
+// afterHas strips the number of replicas from a reason of the planner.
 func afterHas(reason string) string {
 	if _, why, ok := strings.Cut(reason, "; "); ok && strings.HasPrefix(reason, "has ") {
 		return why
@@ -62,7 +61,7 @@ func afterHas(reason string) string {
 func chooseReplicas(snap *snapshot.Snapshot, s *metapb.Shard, n int) (adds, drops []string, why string) {
 	nodes := snapshot.PlannerNodes(snap)
 	for i := range nodes {
-		nodes[i].Moves = 0 // it waits by itself
+		nodes[i].Moves = 0 // the shard's own move does not count
 	}
 	shards := snapshot.PlannerShards(snap)
 	for i := range shards {
@@ -83,7 +82,7 @@ func chooseReplicas(snap *snapshot.Snapshot, s *metapb.Shard, n int) (adds, drop
 					return nil, nil, fmt.Sprintf("shard %d cannot have %s: %s", s.Id, words.Count(n, "replica"), afterHas(b.Reason))
 				}
 			}
-			return nil, nil, fmt.Sprintf("shard %d cannot have %s now: nodes that hold some do not answer", s.Id,
+			return nil, nil, fmt.Sprintf("shard %d cannot have %s now: nodes with replicas do not answer", s.Id,
 				words.Count(n, "replica"))
 		}
 		m := plan.Moves[i]

@@ -36,10 +36,10 @@ func (a *Admin) Start(ctx context.Context, r *clusterapi.Request, user string) (
 		return nil, err
 	}
 	if r.WithRows && r.Kind != operation.TableMove && r.Kind != operation.TablePartition {
-		return nil, bad("with_rows goes with table-move and table-partition")
+		return nil, bad("with_rows is only for table-move and table-partition")
 	}
 	if r.Plan && r.Kind != operation.ShardRemove {
-		return nil, bad("plan goes with shard-remove; GET /v1/cluster/plan shows what a rebalance would do")
+		return nil, bad("plan is only for shard-remove; GET /v1/cluster/plan shows what a rebalance would do")
 	}
 	switch r.Kind {
 	case requestUndrain:
@@ -64,7 +64,7 @@ func (a *Admin) Start(ctx context.Context, r *clusterapi.Request, user string) (
 		return a.planRemoval(ctx, snap, op)
 	}
 	op.State, op.RequestedBy, op.Reason = metapb.OperationState_OPERATION_STATE_RUNNING, cmp.Or(user, "anonymous"),
-		"waits for the leader of the metadata to take it up"
+		"waits for the leader of the metadata to start it"
 	result, err := a.meta.Propose(ctx, putOperation(snap, op))
 	if err != nil {
 		return nil, err
@@ -84,8 +84,9 @@ func consent(snap *snapshot.Snapshot, op *metapb.Operation, r *clusterapi.Reques
 		return nil
 	}
 	return &clusterapi.Answer{Confirm: id, Message: fmt.Sprintf(
-		"shard %s is given up for good, with %s. The shard begins anew without rows, so that its tables can be written and "+
-			"read again. If its node comes back, what it has is left on its disk and not taken back. "+
+		"shard %s is given up for good, with %s. The shard is created again without rows, so that its tables can be "+
+			"written and "+
+			"read again. If its node comes back, its files stay on its disk and are not used. "+
 			"Requests with an Idempotency-Key that are repeated may be stored again",
 		id, op.GetShardDrop().GetLoss())}
 }
@@ -113,7 +114,7 @@ func (a *Admin) operation(snap *snapshot.Snapshot, r *clusterapi.Request) (*meta
 		*n.id = id
 	}
 	for _, id := range slices.Concat([]uint32{r.Shard}, r.ToShards) {
-		if err := refuse(whyNoShard(snap, id)); err != nil && id != 0 { // its kind says whether a shard is needed
+		if err := refuse(whyNoShard(snap, id)); err != nil && id != 0 { // some kinds need no shard
 			return nil, err
 		}
 	}
@@ -123,8 +124,8 @@ func (a *Admin) operation(snap *snapshot.Snapshot, r *clusterapi.Request) (*meta
 	return op, nil
 }
 
-// whyNoShard returns that there is no shard with an id, and which shards there are. It is empty if
-// there is one.
+// whyNoShard returns a text that there is no shard with an id, and which shards exist. It is empty
+// if the shard exists.
 func whyNoShard(snap *snapshot.Snapshot, id uint32) string {
 	if snap.Shards[id] != nil {
 		return ""
@@ -137,7 +138,7 @@ func whyNoShard(snap *snapshot.Snapshot, id uint32) string {
 		return "there is no shard yet"
 	}
 	if id <= snap.Status.GetLastShardId() {
-		return fmt.Sprintf("there is no shard %d any more: it was taken away, and its number is not used again; there are %s",
+		return fmt.Sprintf("shard %d no longer exists: it was removed, and its number is not used again; there are %s",
 			id, snapshot.Few(ids))
 	}
 	return fmt.Sprintf("there is no shard %d: there are %s", id, snapshot.Few(ids))
@@ -163,7 +164,7 @@ var requests = map[string]func(*Admin, *snapshot.Snapshot, *metapb.Operation, *c
 func requestShards(_ *Admin, snap *snapshot.Snapshot, op *metapb.Operation, r *clusterapi.Request) error {
 	count := cmp.Or(r.Count, 1)
 	if count < 1 || count > maxNewShards {
-		return bad("%d shards are asked for: 1 to %d can be made at a time", count, maxNewShards)
+		return bad("%d shards were requested: 1 to %d can be created at a time", count, maxNewShards)
 	}
 	if r.Replicas != 0 {
 		if why := refuseReplicas(r.Replicas); why != "" {
@@ -200,7 +201,7 @@ func requestDrop(_ *Admin, snap *snapshot.Snapshot, op *metapb.Operation, r *clu
 	}
 	givesUp := func(o *metapb.Operation) bool { return o.Kind == operation.ShardDrop && operation.About(o) == s.Id }
 	if other := snap.FindRunning(givesUp); other != nil {
-		return bad("operation %d gives shard %d up already", other.Id, s.Id)
+		return bad("operation %d already gives up shard %d", other.Id, s.Id)
 	}
 	op.ShardId = 0
 	p := operation.ShardDropProgress(op)
@@ -253,7 +254,7 @@ func requestDecommission(_ *Admin, snap *snapshot.Snapshot, op *metapb.Operation
 	case r.Node == "":
 		return bad("node-decommission needs node")
 	case r.ForRestart:
-		return bad("for_restart goes with node-drain")
+		return bad("for_restart is only for node-drain")
 	}
 	if err := refuse(whyNotEmptied(snap, op.NodeId)); err != nil || r.Force {
 		return err
@@ -263,7 +264,7 @@ func requestDecommission(_ *Admin, snap *snapshot.Snapshot, op *metapb.Operation
 
 func requestRebalance(_ *Admin, snap *snapshot.Snapshot, _ *metapb.Operation, _ *clusterapi.Request) error {
 	if snap.Status.GetSettings().GetRebalancePaused() {
-		return bad("rebalancing is paused: 'cordwood cluster resume rebalance' lets it go on")
+		return bad("rebalancing is paused: 'cordwood cluster resume rebalance' lets it continue")
 	}
 	return nil
 }
@@ -280,10 +281,10 @@ func refuse(why string) error {
 func refuseReplicas(n int) string {
 	switch {
 	case n < 1 || n > 7:
-		return fmt.Sprintf("%d replicas are asked for: 1, 3, 5 or 7 are possible", n)
+		return fmt.Sprintf("%d replicas were requested: 1, 3, 5 or 7 are possible", n)
 	case n%2 == 0:
 		return fmt.Sprintf("%d replicas survive the loss of %s, as %d would, since more than half must be up to write: "+
-			"have %d or %d", n, words.Count(n/2-1, "node"), n-1, n-1, n+1)
+			"use %d or %d", n, words.Count(n/2-1, "node"), n-1, n-1, n+1)
 	}
 	return ""
 }
@@ -315,7 +316,7 @@ func (a *Admin) requestTable(_ *snapshot.Snapshot, op *metapb.Operation, r *clus
 	}
 	if set := t.Options[schema.OptionPartitions]; set != "" && set != schema.PartitionsAuto &&
 		op.Kind == operation.TableMove && set != strconv.Itoa(len(r.ToShards)) {
-		return bad("table %s has the option partitions=%s, and %s given: give as many as the option says, or change it "+
+		return bad("table %s has the option partitions=%s, and %s given: give that number of shards, or change the option "+
 			"with 'cordwood table set %s partitions=%d'", r.Table, set,
 			words.Say(len(r.ToShards), "shard is", "shards are"), r.Table, len(r.ToShards))
 	}
@@ -361,12 +362,12 @@ func whyNotEmptied(snap *snapshot.Snapshot, id string) string {
 		missing := snapshot.Want(s) - others
 		switch fewer := others - (others+1)%2; { // numbers of replicas are odd
 		case missing > 0 && fewer > 0:
-			return fmt.Sprintf("node %s cannot be emptied: shard %d wants %s, and without it %s can hold one: "+
-				"add %s, or have the shard keep fewer with 'cordwood shard replicas %d %d'",
+			return fmt.Sprintf("node %s cannot be drained: shard %d wants %s, and without it %s can hold one: "+
+				"add %s, or reduce its replicas with 'cordwood shard replicas %d %d'",
 				snap.Label(id), s.Id, words.Count(snapshot.Want(s), "replica"), words.Count(others, "node"),
 				words.Count(missing, "node"), s.Id, fewer)
 		case missing > 0:
-			return fmt.Sprintf("node %s cannot be emptied: shard %d wants %s, and no other node can hold one: "+
+			return fmt.Sprintf("node %s cannot be drained: shard %d wants %s, and no other node can hold one: "+
 				"add %s with the role shard", snap.Label(id), s.Id, words.Count(snapshot.Want(s), "replica"),
 				words.Count(missing, "node"))
 		}
@@ -387,13 +388,13 @@ func (a *Admin) undrain(ctx context.Context, snap *snapshot.Snapshot,
 		return a.Cancel(ctx, op.Id)
 	}
 	if !snap.Drained(id) {
-		return &clusterapi.Answer{Message: fmt.Sprintf("node %s takes part: it is not drained", snap.Label(id))}, nil
+		return &clusterapi.Answer{Message: fmt.Sprintf("node %s is active: it is not drained", snap.Label(id))}, nil
 	}
 	if _, err := a.meta.Propose(ctx, setState(snap, id, metapb.NodeState_NODE_STATE_UP).propose); err != nil {
 		return nil, err
 	}
 	return &clusterapi.Answer{
-		Message: fmt.Sprintf("node %s takes part again: new tables and shards may come to it; "+
+		Message: fmt.Sprintf("node %s is active again: new tables and shards may be placed on it; "+
 			"'cordwood rebalance' moves replicas there", snap.Label(id)),
 	}, nil
 }
@@ -412,10 +413,10 @@ func mayBeForgotten(snap *snapshot.Snapshot, id string) error {
 		return bad("node %s answered a moment ago: stop its process, and try again %s after it has ended", label,
 			snap.Limits.DownAfter)
 	case slices.Contains(snap.Unheard(), id):
-		return bad("the leader of the metadata group has not heard of node %s yet, and it may be alive: try again in %s",
+		return bad("node %s has not reported to the leader of the metadata group yet, and may be alive: try again in %s",
 			label, snap.Limits.DownAfter)
 	case beingEmptied(snap, id):
-		return bad("node %s is being drained: wait until that has ended", label)
+		return bad("node %s is being drained: wait until the operation has ended", label)
 	}
 	return nil
 }
@@ -450,7 +451,7 @@ func (a *Admin) removeNode(ctx context.Context, snap *snapshot.Snapshot,
 		return nil, err
 	}
 	return &clusterapi.Answer{
-		Message: fmt.Sprintf("node %s is forgotten; it can come back with an empty data folder only", label),
+		Message: fmt.Sprintf("node %s was removed; it can come back only with an empty data folder", label),
 	}, nil
 }
 
@@ -467,8 +468,8 @@ func (a *Admin) pause(ctx context.Context, snap *snapshot.Snapshot, paused bool)
 	}
 	if paused {
 		return &clusterapi.Answer{
-			Message: "rebalancing is paused: nothing is moved for balance; repairs, drains and what users ask for go on",
+			Message: "rebalancing is paused: nothing is moved for balance; repairs, drains and requested operations continue",
 		}, nil
 	}
-	return &clusterapi.Answer{Message: "rebalancing goes on"}, nil
+	return &clusterapi.Answer{Message: "rebalancing continues"}, nil
 }

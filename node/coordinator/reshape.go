@@ -13,10 +13,10 @@ import (
 
 // The steps of a change of replicas.
 const (
-	stepOpen    = "open"    // a node is told to open a replica
-	stepJoin    = "join"    // the group takes it in as a learner
-	stepPromote = "promote" // it votes
-	stepRecord  = "record"  // the metadata take note
+	stepOpen    = "open"    // a node opens a replica
+	stepJoin    = "join"    // the group adds it as a learner
+	stepPromote = "promote" // it becomes a voter
+	stepRecord  = "record"  // the metadata record it
 	stepLead    = "lead"    // another replica becomes the leader
 	stepRemove  = "remove"  // a replica leaves the group
 	stepClean   = "clean"   // it is removed from disk
@@ -59,10 +59,11 @@ func whyNoMove(snap *snapshot.Snapshot, shard uint32, from, to string) string {
 	case s == nil:
 		return fmt.Sprintf("there is no shard %d", shard)
 	case from == "" && to == "" || from == to:
-		return fmt.Sprintf("shard %d: the replica is to move from node %s to node %s: name two nodes", shard, snap.Name(from),
+		return fmt.Sprintf("shard %d: the replica cannot move from node %s to node %s: give two different nodes",
+			shard, snap.Name(from),
 			snap.Name(to))
 	case from != "" && !slices.Contains(s.Replicas, from):
-		return fmt.Sprintf("shard %d has no replica on node %s: it has some on %s", shard, snap.Name(from),
+		return fmt.Sprintf("shard %d has no replica on node %s: its replicas are on %s", shard, snap.Name(from),
 			snap.Names(s.Replicas))
 	case to != "" && slices.Contains(s.Replicas, to):
 		return fmt.Sprintf("shard %d has a replica on node %s already", shard, snap.Name(to))
@@ -76,8 +77,8 @@ func whyNoMove(snap *snapshot.Snapshot, shard uint32, from, to string) string {
 
 // reshape adds replicas of a shard on the nodes in adds, and removes those on the nodes in drops.
 // The next step follows from the metadata and the group, so it does not matter which coordinator
-// made the earlier steps. The group never has fewer replicas than wanted because of it, and never
-// tolerates fewer failures.
+// made the earlier steps. Reshape never leaves the group with fewer replicas than wanted, and never
+// lowers its fault tolerance.
 func reshape(snap *snapshot.Snapshot, op *metapb.Operation, shard uint32, adds, drops []string) decision {
 	s := snap.Shards[shard]
 	if s == nil {
@@ -107,7 +108,7 @@ func reshape(snap *snapshot.Snapshot, op *metapb.Operation, shard uint32, adds, 
 	return finished("").copied(g.Bytes, g.Bytes)
 }
 
-// hasBegun reports whether the metadata show that a change has begun.
+// hasBegun reports whether the metadata show that a change has started.
 func hasBegun(snap *snapshot.Snapshot, s *metapb.Shard, adds, drops []string) bool {
 	for _, id := range adds {
 		if slices.Contains(s.Replicas, id) || slices.Contains(s.Learners, id) {
@@ -117,7 +118,7 @@ func hasBegun(snap *snapshot.Snapshot, s *metapb.Shard, adds, drops []string) bo
 	return slices.ContainsFunc(drops, func(id string) bool { return !slices.Contains(s.Replicas, id) })
 }
 
-// admit brings the new replicas to the point where they only lack the vote.
+// admit adds the new replicas as learners and waits until they have caught up.
 func admit(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *snapshot.Group, adds []string,
 	undoable bool,
 ) (decision, bool) {
@@ -127,15 +128,15 @@ func admit(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *sn
 		}
 		if !snap.Alive(id) {
 			if undoable && (snap.Nodes[id] == nil || snap.SilentFor(id) >= snap.Limits.GiveUpAfter) {
-				return beginUndo(fmt.Sprintf("node %s went away while it took over shard %d", snap.Name(id), s.Id)), true
+				return beginUndo(fmt.Sprintf("node %s went down while it copied shard %d", snap.Name(id), s.Id)), true
 			}
-			return wait(orStep(op, stepOpen), "node %s, which is to get the replica, does not answer", snap.Name(id)), true
+			return wait(orStep(op, stepOpen), "node %s, the target of the replica, does not answer", snap.Name(id)), true
 		}
 		switch {
 		case snap.Drained(id) && undoable && !g.Has(id):
-			return beginUndo(fmt.Sprintf("node %s is drained, and takes no replica", snap.Name(id))), true
+			return beginUndo(fmt.Sprintf("node %s is drained, and gets no replica", snap.Name(id))), true
 		case slices.Contains(s.Removed, id):
-			return wait(stepOpen, "node %s still removes its former replica of shard %d", snap.Name(id), s.Id), true
+			return wait(stepOpen, "node %s is still removing its former replica of shard %d", snap.Name(id), s.Id), true
 		case !slices.Contains(s.Learners, id) && !slices.Contains(s.Replicas, id):
 			return call(stepOpen, fmt.Sprintf("node %s opens a replica", snap.Name(id)),
 				changeShard(snap, "add learner to the metadata", s, func(c *metapb.ChangeShard) {
@@ -186,8 +187,8 @@ func waitForCopy(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard,
 	return d, true
 }
 
-// promote lets the new replicas vote, all at once when all are ready. If a shard of one replica has
-// two voters for too long, which both have to be alive, it undoes that.
+// promote makes the new replicas voters, all at once when all are ready. If a shard of one replica
+// has two voters for too long, it undoes that, since both have to be alive.
 func promote(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *snapshot.Group, adds, drops []string,
 	undoable bool,
 ) (decision, bool) {
@@ -196,7 +197,7 @@ func promote(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *
 		if slices.Contains(g.Voters, id) {
 			continue
 		}
-		d := call(stepPromote, fmt.Sprintf("the replica on node %s votes", snap.Name(id)),
+		d := call(stepPromote, fmt.Sprintf("the replica on node %s becomes a voter", snap.Name(id)),
 			changeGroup(s, g, id, shardpb.ChangeReplicasRequest_CHANGE_PROMOTE))
 		if single && op.GetReplicas().GetPromotedUnixNano() == 0 {
 			d = d.remember(func(op *metapb.Operation) { operation.ReplicasProgress(op).PromotedUnixNano = snap.Now.UnixNano() })
@@ -204,7 +205,8 @@ func promote(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard, g *
 		return d.copied(g.Bytes, g.Bytes), true
 	}
 	if single && undoable && snap.PairedFor[op.Id] > snap.Limits.PairLimit {
-		return beginUndo(fmt.Sprintf("the replica on node %s could not be given up within %v, and two voters must not stay",
+		return beginUndo(fmt.Sprintf("the replica on node %s could not be removed within %v, and a shard of one replica "+
+			"must not keep two voters",
 			snap.Name(drops[0]), snap.Limits.PairLimit)), true
 	}
 	for _, id := range adds {
@@ -241,8 +243,8 @@ func dismiss(snap *snapshot.Snapshot, s *metapb.Shard, g *snapshot.Group, drops 
 	return waitForCleaning(snap, s, drops)
 }
 
-// waitForCleaning waits until the nodes that answer have deleted their former replicas. Others will
-// when they return.
+// waitForCleaning waits until the nodes that answer have deleted their former replicas. Nodes that
+// are down delete theirs when they return.
 func waitForCleaning(snap *snapshot.Snapshot, s *metapb.Shard, nodes []string) (decision, bool) {
 	for _, id := range nodes {
 		if slices.Contains(s.Removed, id) && snap.Alive(id) {
@@ -263,7 +265,8 @@ func whyMustStay(snap *snapshot.Snapshot, s *metapb.Shard, g *snapshot.Group, id
 	}
 	aim := snapshot.Want(s) - snapshot.Majority(snapshot.Want(s))
 	if left := snap.Tolerance(rest); left < min(snap.Tolerance(g.Voters), aim) || left < 0 {
-		return fmt.Sprintf("without node %s shard %d would tolerate too little: of the others, on %s, not enough answer",
+		return fmt.Sprintf("without node %s shard %d would tolerate too few failures: not enough of the others, on %s, "+
+			"answer",
 			snap.Name(id), s.Id, snap.Names(rest))
 	}
 	return ""

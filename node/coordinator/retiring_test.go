@@ -22,7 +22,7 @@ func TestRetiringShardGetsNothing(t *testing.T) {
 	chosen := placement.Emptiest(snapshot.ShardLoads(snap), snapshot.TableLoads(snap), nil, 3)
 	for _, id := range chosen {
 		if id == 2 {
-			t.Errorf("a table is spread over shards %v, of which shard 2 is being taken away", chosen)
+			t.Errorf("a table is spread over shards %v, of which shard 2 is being removed", chosen)
 		}
 	}
 	if len(chosen) != 2 {
@@ -30,7 +30,7 @@ func TestRetiringShardGetsNothing(t *testing.T) {
 	}
 	d := decide(snap, &metapb.Operation{Kind: operation.TableMove, TableId: 7, ToShards: []uint32{2}})
 	if d.end != metapb.OperationState_OPERATION_STATE_FAILED ||
-		!strings.Contains(d.reason, "shard 2 is being taken away") {
+		!strings.Contains(d.reason, "shard 2 is being removed") {
 		t.Errorf("a move to it: %+v", d)
 	}
 }
@@ -58,7 +58,7 @@ func TestNewShardAfterRetired(t *testing.T) {
 	}
 	for id, want := range map[uint32]string{
 		1: "",
-		5: "no shard 5 any more: it was taken away, and its number is not used again; there are 1",
+		5: "shard 5 no longer exists: it was removed, and its number is not used again; there are 1",
 		6: "no shard 6: there are 1",
 	} {
 		if why := whyNoShard(snap, id); (why == "") != (want == "") || !strings.Contains(why, want) {

@@ -28,7 +28,7 @@ const (
 	stepWant  = "want"
 )
 
-// openTime is how long shard-add waits for all replicas of shards that have leaders.
+// openTime is the time that shard-add waits for all replicas of shards that have leaders.
 const openTime = 10 * time.Second
 
 // maxNewShards is the maximum number of shards of one shard-add.
@@ -39,15 +39,15 @@ func addShards(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	p := op.GetShardAdd()
 	count := int(max(p.GetCount(), 1))
 	if count > maxNewShards {
-		return failed("end", "%d shards are asked for: from 1 to %d can be made at a time", count, maxNewShards)
+		return failed("end", "%d shards were requested: from 1 to %d can be created at a time", count, maxNewShards)
 	}
 	if other := snap.FindRunning(func(o *metapb.Operation) bool {
 		return o.Kind == operation.ShardAdd && o.Id < op.Id
 	}); other != nil {
 		if op.Cancel && !p.GetBegun() {
-			return cancelled("no shard was made")
+			return cancelled("no shard was created")
 		}
-		return wait(orStep(op, stepMake), "operation %d makes shards first", other.Id)
+		return wait(orStep(op, stepMake), "operation %d creates shards first", other.Id)
 	}
 	if !p.GetBegun() {
 		return decision{step: stepMake, reason: "begins", again: true}.remember(func(op *metapb.Operation) {
@@ -63,7 +63,7 @@ func addShards(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	}
 	slices.Sort(made)
 	if op.Cancel && len(made) < count {
-		d := cancelled("%d of %d shards were made, which stay: %s", len(made), count, shardNames(made))
+		d := cancelled("%d of %d shards were created, and stay: %s", len(made), count, shardNames(made))
 		d.toShards = made
 		return d
 	}
@@ -75,18 +75,18 @@ func addShards(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	return d
 }
 
-// awaitNewShards waits until the new shards have leaders, and for a limited time for their
-// replicas.
+// awaitNewShards waits until the new shards have leaders, and for a limited time until all their
+// replicas are ready.
 func awaitNewShards(snap *snapshot.Snapshot, op *metapb.Operation, made []uint32) decision {
 	for _, id := range made {
 		if snap.Groups[id].Leader == "" {
 			if op.Cancel {
-				return finished("made %s; shard %d has no leader yet", shardNames(made), id)
+				return finished("created %s; shard %d has no leader yet", shardNames(made), id)
 			}
 			return wait(stepStart, "%s", snap.WhyLeaderless(snap.Shards[id]))
 		}
 	}
-	for _, id := range made { // all replicas should be there when the first rows arrive
+	for _, id := range made { // all replicas should be ready when the first rows arrive
 		if s := snap.Shards[id]; !op.Cancel && snap.UnchangedFor[op.Id] < openTime &&
 			len(snap.ReadyVoters(s, s.Replicas)) < len(snap.LivingReplicas(s)) {
 			return wait(stepStart, "not all replicas of shard %d are ready yet", id)
@@ -99,9 +99,9 @@ func makeShard(snap *snapshot.Snapshot, op *metapb.Operation, made, count int) d
 	replicas := int(cmp.Or(op.Want, snap.Status.GetSettings().GetReplication(), 1))
 	nodes, why := snapshot.Homes(snap, replicas, op.ToNode)
 	if why != "" {
-		return wait(stepMake, "%d of %d shards are made; %s", made, count, why)
+		return wait(stepMake, "%d of %d shards are created; %s", made, count, why)
 	}
-	return call(stepMake, fmt.Sprintf("%d of %d shards are made", made, count),
+	return call(stepMake, fmt.Sprintf("%d of %d shards are created", made, count),
 		&act{what: "create shard", propose: command(snap, func(c *metapb.Command) {
 			c.Op = &metapb.Command_CreateShard{
 				CreateShard: &metapb.CreateShard{Replicas: nodes, Want: uint32(replicas), ShardId: lastShard(snap) + 1},

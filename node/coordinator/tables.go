@@ -13,7 +13,7 @@ import (
 )
 
 // movable reports whether the writes of a table may go to another shard while its rows stay. They
-// may not if the table merges rows, because rows of one identity must be in one shard.
+// may not if the table merges rows, because rows with the same identity must be in one shard.
 func movable(t *schema.Table) bool { return t.AppendMode() }
 
 // takesRows reports whether an operation moves a table with its stored rows.
@@ -24,19 +24,19 @@ func takesRows(op *metapb.Operation, t *schema.Table) bool {
 // The steps of table-move and table-partition.
 const (
 	stepPlace = "place" // other shards take the table's writes from the next epoch on
-	stepSeal  = "seal"  // the former ones know that they no longer do
+	stepSeal  = "seal"  // the former shards record that they no longer do
 )
 
 // moveTable implements table-move and table-partition: other shards take a table's writes. Its rows
-// stay where they are and are still found, unless the table merges them or they are moved too: see
-// handOver.
+// stay where they are and are still found, unless the table merges them or the rows are moved too:
+// see handOver.
 func moveTable(snap *snapshot.Snapshot, op *metapb.Operation) decision {
 	t := snap.Tables[op.TableId]
 	if t == nil {
 		if c := handedOver(snap, op); c != nil {
 			return tellNew(snap, op, c)
 		}
-		return failed("end", "%s is gone: it was dropped or truncated", snapshot.Subject(snap, op))
+		return failed("end", "%s no longer exists: it was dropped or truncated", snapshot.Subject(snap, op))
 	}
 	if takesRows(op, t) || t.Handoff != nil {
 		return handOver(snap, op, t)
@@ -72,7 +72,7 @@ func beginMove(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) d
 	if len(to) == 0 {
 		n := int(op.GetTable().GetPartitions())
 		if n < 1 {
-			return failed("end", "neither shards nor a number of partitions are given")
+			return failed("end", "neither shards nor a number of partitions were given")
 		}
 		keep := slices.DeleteFunc(t.Writable().Shards(), func(id uint32) bool { return snap.Shards[id].GetRetiring() })
 		to = placement.Emptiest(snapshot.ShardLoads(snap), snapshot.TableLoads(snap), keep, n)
@@ -93,8 +93,8 @@ func beginMove(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) d
 	})
 }
 
-// electionWait is how long a move that has just started waits for a leader of the target shard. A
-// group has a leader within seconds if a majority of it is running.
+// electionWait is the time that a new move waits for a leader of the target shard. A group has a
+// leader within seconds if a majority of it is running.
 const electionWait = 30 * time.Second
 
 // elects reports whether one of some shards has no leader, but may have one soon.
@@ -122,31 +122,32 @@ func refusePlace(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table,
 		}
 	}
 	if v := snap.Status.GetClusterVersion(); !movable(t) && v < metapb.ProtocolHandoff {
-		return fmt.Sprintf("table %s.%s merges rows of one identity (append_mode is not true): "+
-			"it can be moved or spread once the cluster uses protocol version %d, now it uses %d; upgrade all nodes", t.Database,
+		return fmt.Sprintf("table %s.%s merges rows with the same identity (append_mode is not true): "+
+			"it can be moved or spread once the cluster uses protocol version %d; it uses %d now: upgrade all nodes", t.Database,
 			t.Name, metapb.ProtocolHandoff, v)
 	} else if movable(t) && takesRows(op, t) && v < metapb.ProtocolHandoffAppend {
-		return fmt.Sprintf("table %s.%s keeps all rows (append_mode is true): it can take them along once the cluster uses "+
-			"protocol version %d, now it uses %d; upgrade all nodes, or move its writes alone", t.Database, t.Name,
+		return fmt.Sprintf("table %s.%s keeps all rows (append_mode is true): its rows can be moved once the cluster uses "+
+			"protocol version %d; it uses %d now: upgrade all nodes, or move only its writes", t.Database, t.Name,
 			metapb.ProtocolHandoffAppend, v)
 	}
 	return ""
 }
 
-// whyNeverThere returns which of some shards takes no tables any more, or an empty text.
+// whyNeverThere returns which of some shards no longer takes tables, or an empty text.
 func whyNeverThere(snap *snapshot.Snapshot, to []uint32) string {
 	for _, id := range to {
 		if snap.Shards[id] == nil {
 			return fmt.Sprintf("there is no shard %d", id)
 		}
 		if snap.Shards[id].Retiring {
-			return fmt.Sprintf("shard %d is being taken away: choose another one", id)
+			return fmt.Sprintf("shard %d is being removed: choose another one", id)
 		}
 	}
 	return ""
 }
 
-// sealFormer tells the former shards. After that, their logs get no more rows of the table.
+// sealFormer makes the former shards record that they no longer take the writes. After that, their
+// logs get no more rows of the table.
 func sealFormer(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) decision {
 	sealed, takes := op.GetTable().GetSealed(), t.Writable().Shards()
 	for _, id := range op.GetTable().GetFormer() {
@@ -155,10 +156,10 @@ func sealFormer(snap *snapshot.Snapshot, op *metapb.Operation, t *schema.Table) 
 		}
 		g := snap.Groups[id]
 		if g.Leader == "" {
-			return wait(stepSeal, "new writes go to %s; the former shard cannot be told: %s", shardNames(takes),
+			return wait(stepSeal, "new writes go to %s; the former shard cannot record it: %s", shardNames(takes),
 				snap.WhyLeaderless(snap.Shards[id]))
 		}
-		d := call(stepSeal, fmt.Sprintf("shard %d is told that it no longer takes the writes", id), &act{
+		d := call(stepSeal, fmt.Sprintf("shard %d records that it no longer takes the writes", id), &act{
 			what: "seal table", define: &defineAct{shard: id, leader: g.Leader, tableID: t.ID},
 		})
 		d.then = noteSealed(id)

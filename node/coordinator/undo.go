@@ -28,7 +28,7 @@ func undoReshape(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard,
 	for _, id := range adds {
 		listed := slices.Contains(s.Replicas, id) || slices.Contains(s.Learners, id)
 		if listed && g.Leader == "" {
-			return wait(stepUndo, "%s; to be undone: %s", why, snap.WhyLeaderless(s))
+			return wait(stepUndo, "%s; undoing: %s", why, snap.WhyLeaderless(s))
 		}
 		if g.Leader == id {
 			d, _ := leadAway(snap, s, g, adds)
@@ -36,7 +36,7 @@ func undoReshape(snap *snapshot.Snapshot, op *metapb.Operation, s *metapb.Shard,
 		}
 		if g.Leader != "" && g.Has(id) {
 			if unsafe := whyMustStay(snap, s, g, id); unsafe != "" {
-				return wait(stepUndo, "%s; to be undone: %s", why, unsafe)
+				return wait(stepUndo, "%s; undoing: %s", why, unsafe)
 			}
 			return call(stepUndo, why, changeGroup(s, g, id, shardpb.ChangeReplicasRequest_CHANGE_REMOVE))
 		}

@@ -10,8 +10,8 @@ import (
 )
 
 // forgetReplaced removes a node that holds nothing and has been silent for a while if another node
-// with its name answers at its address. That node was started there with an empty data folder, for
-// example after its disk was lost, so the former one cannot return beside it.
+// with its name answers at its address. The new node was started there with an empty data folder,
+// for example after a disk was lost, so the former node cannot return beside it.
 func forgetReplaced(snap *snapshot.Snapshot) *act {
 	for _, n := range snap.Status.Nodes {
 		id := n.GetNode().GetId()
@@ -57,7 +57,7 @@ func raiseVersion(snap *snapshot.Snapshot) *act {
 	}
 }
 
-// How many ended operations are kept.
+// The number of ended operations that are kept, and at which the oldest are dropped.
 const keepHistory, trimHistoryAt = 200, 250
 
 func trimHistory(snap *snapshot.Snapshot) *act {

@@ -11,7 +11,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// leaveMeta removes a node from the metadata group, once another member has replaced it if one can.
+// leaveMeta removes a node from the metadata group. If another node can become a voter in its
+// place, it waits for that first.
 func leaveMeta(snap *snapshot.Snapshot, op *metapb.Operation) (decision, bool) {
 	for _, m := range snap.Status.Members {
 		if m.NodeId != op.NodeId {
@@ -20,7 +21,7 @@ func leaveMeta(snap *snapshot.Snapshot, op *metapb.Operation) (decision, bool) {
 		if snap.Status.Leader == op.NodeId {
 			to := metaSuccessor(snap, op.NodeId)
 			if to == "" {
-				return wait(stepMembers, "node %s leads the metadata group, and no other voter is there to take over: "+
+				return wait(stepMembers, "node %s leads the metadata group, and no other voter can take over: "+
 					"add a node with the role meta", snap.Name(op.NodeId)), true
 			}
 			return call(stepMembers, fmt.Sprintf("node %s leads the metadata group", snap.Name(to)),
@@ -41,7 +42,8 @@ func leaveMeta(snap *snapshot.Snapshot, op *metapb.Operation) (decision, bool) {
 	return decision{}, false
 }
 
-// maxMetaLag is how many entries a member of the metadata group may lack when it becomes a voter.
+// maxMetaLag is the number of entries that a member of the metadata group may lack when it becomes
+// a voter.
 const maxMetaLag = 200
 
 func changeMembers(id string, change metapb.ChangeMembersRequest_Change) *act {
@@ -77,11 +79,11 @@ func whyMetaWeaker(snap *snapshot.Snapshot, id string) string {
 		}
 	}
 	if n < 2 || after >= before {
-		return "" // a group of one keeps its voter anyway
+		return "" // a group of one always keeps its voter
 	}
 	return fmt.Sprintf("node %s is one of %d voters of the metadata group, and no other node with the role meta can "+
 		"take its place: with %d, %s may fail instead of %d before the cluster cannot change any more. "+
-		"Add a node with the role meta first, or say --force (force in the API)",
+		"Add a node with the role meta first, or use --force (force in the API)",
 		snap.Label(id), n, n-1, []string{"none", "one", "two"}[min(after, 2)], before)
 }
 
@@ -116,8 +118,8 @@ func decommissioned(snap *snapshot.Snapshot, id string) bool {
 	}) != nil
 }
 
-// metaCandidate returns the member that should be the next voter, or an empty text. It prefers a
-// zone without a voter.
+// metaCandidate returns the member that should become the next voter, or an empty text. It prefers
+// a zone without a voter.
 func metaCandidate(snap *snapshot.Snapshot) string {
 	zones := map[string]bool{}
 	for _, m := range snap.MetaVoters() {
@@ -138,8 +140,8 @@ func metaCandidate(snap *snapshot.Snapshot) string {
 	}).NodeId
 }
 
-// metaSize returns the wanted number of voters of the metadata group: 3 if there are nodes for
-// them, 5 from five nodes on, and never fewer than there are.
+// metaSize returns the wanted number of voters of the metadata group: 3 if there are enough nodes,
+// 5 from five nodes on, and never fewer than the group has.
 func metaSize(snap *snapshot.Snapshot) int {
 	able := 0
 	for _, n := range snap.Status.Nodes {
@@ -161,16 +163,16 @@ func metaSize(snap *snapshot.Snapshot) int {
 	return 1
 }
 
-// tendMeta returns what has to be done about the members of the metadata group, or nil. Nodes with
-// the role meta become learners. As many of these vote as are wanted. A voter whose node is lost or
-// has to leave is removed when another one has replaced it.
+// tendMeta returns the next change of the metadata group's members, or nil. Nodes with the role
+// meta become learners, and learners become voters up to the wanted number. A voter whose node is
+// lost or has to leave is removed after another one has replaced it.
 func tendMeta(snap *snapshot.Snapshot) *act {
 	if a := tendLearners(snap); a != nil {
 		return a
 	}
 	if snap.Nodes[snap.Status.Leader].GetReport().GetStopping() {
-		// It was elected although it is about to stop, or could not transfer its leadership when
-		// asked.
+		// The node was elected although it is about to stop, or could not transfer its leadership
+		// when requested.
 		if to := metaSuccessor(snap, snap.Status.Leader); to != "" {
 			return changeMembers(to, metapb.ChangeMembersRequest_CHANGE_LEAD)
 		}
@@ -214,7 +216,7 @@ func tendVoters(snap *snapshot.Snapshot) *act {
 	}
 	if len(going) == 0 && len(staying) > max(size, 3) && len(staying)%2 == 0 {
 		// Four voters tolerate no more failures than three; the surplus one becomes a learner
-		// again. If there are two, both stay, so that the state is in two places.
+		// again. If there are two, both stay, so that two nodes have the state.
 		if id := surplusVoter(snap, staying); id != "" {
 			return changeMembers(id, metapb.ChangeMembersRequest_CHANGE_REMOVE)
 		}
@@ -223,7 +225,7 @@ func tendVoters(snap *snapshot.Snapshot) *act {
 }
 
 // removeGoing removes a voter that has to leave, once the group tolerates no fewer failures without
-// it. staying is how many voters stay, of size wanted ones.
+// it. staying is the number of voters that stay, size the wanted number.
 func removeGoing(snap *snapshot.Snapshot, going []*metapb.MemberStatus, staying, size int) *act {
 	for _, m := range going {
 		if m.NodeId == snap.Status.Leader || staying < size && staying%2 == 0 {
@@ -236,9 +238,9 @@ func removeGoing(snap *snapshot.Snapshot, going []*metapb.MemberStatus, staying,
 	return nil
 }
 
-// founderJoins is how long a voter that is not a node of the cluster keeps its vote. A founder of
-// the cluster registers a moment after the group has started, and later on a slow machine, or if
-// one of its seeds is mistyped.
+// founderJoins is the time that a voter that is not a node of the cluster keeps its vote. A founder
+// registers a moment after the group has started, and later on a slow machine or if one of its
+// seeds is mistyped.
 const founderJoins = time.Minute
 
 // enoughCandidates reports whether a promotion leads to an odd number of voters: two voters

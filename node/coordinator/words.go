@@ -19,8 +19,8 @@ func shardNames(ids []uint32) string {
 	return "shards " + strings.Join(out, ", ")
 }
 
-// shardsTake and shardsHave are shards, and the verb that goes with so many; takeOf is the
-// verb alone.
+// shardsTake and shardsHave return the shards with the verb in the matching number; takeOf returns
+// the verb alone.
 func shardsTake(ids []uint32) string { return shardNames(ids) + " " + takeOf(ids) }
 
 func shardsHave(ids []uint32) string {

@@ -18,7 +18,7 @@ import (
 // TestDamage damages files of one replica of three at a time, of all kinds, while rows are
 // written: a byte is changed, or a file cut. Whatever it was, the damaged node or its replica
 // is found and says why, no query lacks a row or has a wrong one, and within a minute the
-// replica is made anew from the others.
+// replica is rebuilt from the others.
 func TestDamage(t *testing.T) {
 	together(t)
 	for _, part := range []struct {

@@ -47,7 +47,7 @@ func flip(path string, at int64) error {
 
 // TestDamagedReplica damages files of one replica of three: of followers that are stopped
 // meanwhile, and of the leader while it runs. No query has a wrong answer, on whatever
-// node, and each time the replica is made anew from the others and has all rows.
+// node, and each time the replica is rebuilt from the others and has all rows.
 func TestDamagedReplica(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3, Shards: 1, Args: []string{"--shard-flush-age", "1s"}})

@@ -160,7 +160,7 @@ func TestClonedFolder(t *testing.T) {
 }
 
 // TestOldFolderLetIn lets an older copy of a data folder in: what is only there continues as it was,
-// and what others have too is made anew from them.
+// and what others have too is rebuilt from them.
 func TestOldFolderLetIn(t *testing.T) {
 	t.Parallel()
 	for _, replication := range []int{1, 3} {

@@ -51,7 +51,7 @@ func TestStrangerStaysOut(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Fatalf("the secret of a cluster that was just founded: %v, %v", info, err)
 	}
-	says(t, n, "made the secret of the cluster", file)
+	says(t, n, "created the cluster's secret", file)
 	if err := n.Ingest("t", []byte(`{"i":0}`)); err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestUnprotectedAddress(t *testing.T) {
 	n.set("--rpc-addr", "0.0.0.0:"+port)
 	n.Start()
 	says(t, n, "--rpc-insecure: whoever reaches this address")
-	if text := problems(t, n); !strings.Contains(text, "whoever reaches the port between nodes of") {
+	if text := problems(t, n); !strings.Contains(text, "anyone who reaches the port between nodes of") {
 		t.Errorf("the state of the cluster has the problems %s", text)
 	}
 }
@@ -194,7 +194,7 @@ func TestSecretOfRunningCluster(t *testing.T) {
 	file := c.Secret()
 	roll("with the secret and without", func(n *Node) { n.args = append(n.args, "--rpc-insecure") })
 	Eventually(t, Generous(30*time.Second), func() error {
-		if text := problems(t, c.Nodes[0]); !strings.Contains(text, "leave --rpc-insecure out: all nodes have the secret") {
+		if text := problems(t, c.Nodes[0]); !strings.Contains(text, "remove --rpc-insecure: all nodes have the secret") {
 			return fmt.Errorf("while both are allowed the problems are %s", text)
 		}
 		return nil

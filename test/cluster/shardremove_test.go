@@ -286,7 +286,7 @@ func TestShardsTakenAway(t *testing.T) {
 		}
 	}
 	if states, _ := calls.shards(); states[goes] == "ok" {
-		t.Errorf("a shard that is being taken away is shown as ok: %v", states)
+		t.Errorf("a shard that is being removed is shown as ok: %v", states)
 	}
 	calls.await(waiting, "waiting for keys", func(op shownOperation) bool {
 		return strings.Contains(op.Reason, "remembers the Idempotency-Keys")
@@ -311,7 +311,7 @@ func TestShardsTakenAway(t *testing.T) {
 		}
 	}
 	if a, err := user.Do("POST", "/v1/cluster/operations", strings.NewReader(`{"kind":"shard-remove","shard":4}`)); err !=
-		nil || a.Status != http.StatusBadRequest || !strings.Contains(string(a.Body), "it was taken away") {
+		nil || a.Status != http.StatusBadRequest || !strings.Contains(string(a.Body), "it was removed") {
 		t.Errorf("to take it away again: %v %v", a, err)
 	}
 	calls.done(calls.start(`{"kind":"shard-add","count":1,"replicas":1}`))

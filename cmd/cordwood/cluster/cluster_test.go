@@ -286,7 +286,7 @@ func TestNodeVersions(t *testing.T) {
 	}
 }
 
-// TestShardsWithoutLeader counts no shard that is being taken away and needs none.
+// TestShardsWithoutLeader counts no shard that is being removed and needs none.
 func TestShardsWithoutLeader(t *testing.T) {
 	out := &bytes.Buffer{}
 	status := &clusterapi.Status{Health: "degraded", Shards: []clusterapi.Shard{

@@ -273,7 +273,7 @@ func TestClusterOperations(t *testing.T) {
 	b.until(`document.querySelector('[data-ui=confirm]').disabled`)
 	b.fill(`[data-ui=confirm-word]`, name)
 	b.click(`[data-ui=confirm]:not([disabled])`)
-	b.until(`document.querySelector('dialog [data-ui=error]').textContent.includes('cannot be emptied')`)
+	b.until(`document.querySelector('dialog [data-ui=error]').textContent.includes('cannot be drained')`)
 	b.click(`dialog button[type=button]`)
 	b.until(`!document.querySelector('dialog')`)
 	b.click(`[data-ui=shard-cell] button`)

@@ -31,10 +31,10 @@ var Kinds = []string{
 	NodeDecommission, ReplicaRepair, ReplicaRebuild, ReplicaChange, Rebalance,
 }
 
-// ByCluster is the requester of operations that the cluster begins by itself.
+// ByCluster is the requester of operations that the cluster starts by itself.
 const ByCluster = "cluster"
 
-// StepCopy is the step in which rows are copied. It takes as long as the rows need.
+// StepCopy is the step that copies rows. Its duration depends on the amount of data.
 const StepCopy = "copy"
 
 // StateName returns the state of an operation as users see it.

@@ -12,7 +12,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// Before protocol version 9 an operation's progress was stored as text by name, in Operation.notes.
+// Before protocol version 9 an operation's progress was stored as named texts, in Operation.notes.
 // Nodes with older programs may lead the metadata group as long as the cluster uses such a version.
 // Until then records are written in that form, and read in both. Kinds that are newer than version
 // 9 have no notes. This file can be removed once metapb.MinProtocol is 9.

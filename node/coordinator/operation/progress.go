@@ -6,7 +6,7 @@ import "cordwood/proto/metapb"
 // message for kinds with the same steps. The getters of the record read it, as in
 // op.GetTable().GetCopy(); they return zero values as long as nothing is stored.
 //
-// The functions below return the progress of a record for changing it, and create it if it is
+// The functions below return the progress of a record for changing it. They create it if it is
 // missing.
 
 // ShardAddProgress returns the progress of a shard-add.

@@ -14,17 +14,17 @@ import (
 // The conditions of a shard: whether it can be written and read.
 const (
 	ConditionLed      = "led"       // a replica leads it
-	ConditionStarting = "starting"  // it is new, and not all its replicas are there yet
-	ConditionUnknown  = "unknown"   // no node has reported to lead it, and a node that may lead it has not reported yet
-	ConditionElecting = "electing"  // enough replicas are there to elect a leader; requests wait
+	ConditionStarting = "starting"  // it is new, and not all its replicas are ready
+	ConditionUnknown  = "unknown"   // no node has reported to lead it, but a node that may lead it has not reported yet
+	ConditionElecting = "electing"  // enough replicas are up to elect a leader; requests wait
 	ConditionNone     = "no leader" // it can be neither written nor read
 )
 
 const (
-	// ElectionTime is how long the replicas of a shard may take to elect a leader. Requests wait
-	// longer than that.
+	// ElectionTime is the time that the replicas of a shard may take to elect a leader. Requests
+	// wait longer than that.
 	ElectionTime = 10 * time.Second
-	// startingTime is how long a new shard may be without a leader.
+	// startingTime is the time that a new shard may be without a leader.
 	startingTime = 30 * time.Second
 )
 
@@ -45,8 +45,8 @@ func (snap *Snapshot) Condition(s *metapb.Shard) string {
 	return ConditionNone
 }
 
-// Empty reports whether a shard is being taken away, and no table has rows there or is written there any more: then
-// nothing is lost with it.
+// Empty reports whether a shard is being removed and no table has rows on it or is written to it
+// any more, so that no rows are lost with it.
 func (snap *Snapshot) Empty(s *metapb.Shard) bool {
 	if !s.Retiring {
 		return false

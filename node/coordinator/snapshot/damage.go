@@ -9,15 +9,15 @@ import (
 )
 
 // WhyKeepDamaged returns why a damaged replica has to stay for now, or an empty text. It may have
-// the last copy of something, so each of the others must be complete. never means that waiting does
-// not help.
+// the last copy of some rows, so each of the other replicas must be complete. never means that
+// waiting does not help.
 func WhyKeepDamaged(snap *Snapshot, s *metapb.Shard, g *Group, node string) (why string, never bool) {
 	switch {
 	case !slices.ContainsFunc(s.Replicas, func(id string) bool { return id != node }):
-		return fmt.Sprintf("shard %d has one replica, on node %s: there is none to make it from; "+
-			"restore what is damaged from a backup", s.Id, snap.Name(node)), true
+		return fmt.Sprintf("shard %d has one replica, on node %s: there is no other to rebuild it from; "+
+			"restore the damaged files from a backup", s.Id, snap.Name(node)), true
 	case snap.Drained(node):
-		return fmt.Sprintf("node %s is drained: its replica goes away with that", snap.Name(node)), true
+		return fmt.Sprintf("node %s is being drained, which removes its replica", snap.Name(node)), true
 	case !snap.Alive(node):
 		return fmt.Sprintf("node %s does not answer", snap.Name(node)), false
 	case snap.Stopping(node) || snap.Nodes[node].GetReport().GetDiskFull():
@@ -36,7 +36,7 @@ func WhyKeepDamaged(snap *Snapshot, s *metapb.Shard, g *Group, node string) (why
 		}
 	}
 	if len(lacking) > 0 {
-		return fmt.Sprintf("the replica of shard %d on node %s stays until all others are there and sound: %s", s.Id,
+		return fmt.Sprintf("the replica of shard %d on node %s stays until all others are ready and undamaged: %s", s.Id,
 			snap.Name(node), strings.Join(lacking, "; ")), false
 	}
 	return "", false
@@ -51,14 +51,14 @@ func whyNoSource(snap *Snapshot, s *metapb.Shard, g *Group, id string) string {
 	case snap.Stopping(id):
 		return fmt.Sprintf("node %s is stopping", snap.Name(id))
 	case snap.Damaged(id, s):
-		return fmt.Sprintf("the replica on node %s is damaged, too: restore the files that it names", snap.Name(id))
+		return fmt.Sprintf("the replica on node %s is damaged too: restore the files that it lists", snap.Name(id))
 	case !snap.CaughtUp(s, g, id) && id != g.Leader:
 		return fmt.Sprintf("the replica on node %s is %s", snap.Name(id), LagWords(r, g))
 	}
 	return ""
 }
 
-// DamageWords says what is damaged in a replica.
+// DamageWords describes the damage of a replica.
 func DamageWords(snap *Snapshot, node string, s *metapb.Shard) string {
 	r := snap.Replica(node, s)
 	if r.GetDamagedSegments() == 0 {

@@ -12,8 +12,8 @@ import (
 // homes orders the nodes that may get a replica.
 type homes struct {
 	snap     *Snapshot
-	first    string          // comes before all others; may be empty
-	zones    map[string]bool // those that have a replica of the shard
+	first    string          // preferred over all others; may be empty
+	zones    map[string]bool // zones that have a replica of the shard
 	replicas map[string]int  // by node
 	heads    map[string]int  // number of shards by their first node, which usually leads
 }
@@ -31,7 +31,7 @@ func newHomes(snap *Snapshot, first string) *homes {
 	return h
 }
 
-// able returns the nodes that may get a replica, without those in not.
+// able returns the nodes that may get a replica, without the nodes in not.
 func (h *homes) able(not []string) (ids []string) {
 	for _, n := range h.snap.Status.Nodes {
 		if id := n.GetNode().GetId(); h.snap.WhyNoReplicas(id) == "" && !slices.Contains(not, id) {
@@ -60,8 +60,8 @@ func (h *homes) use(id string) {
 }
 
 // Homes chooses n nodes for a new shard: the node first if it is set and may get a replica, then
-// the nodes with the fewest replicas, in zones without a replica first. It chooses none of not. If
-// there are not enough, why says what is missing.
+// the nodes with the fewest replicas, zones without a replica first. It chooses none of the nodes
+// in not. If there are not enough nodes, why describes what is missing.
 func Homes(snap *Snapshot, n int, first string, not ...string) (nodes []string, why string) {
 	h := newHomes(snap, first)
 	able := h.able(not)
@@ -76,7 +76,7 @@ func Homes(snap *Snapshot, n int, first string, not ...string) (nodes []string, 
 		nodes = append(nodes, best)
 		h.use(best)
 	}
-	// The first one usually leads, and that should not always be the same node.
+	// The first one usually leads, and should not always be the same node.
 	slices.SortFunc(nodes, func(a, b string) int {
 		return cmp.Or(CompareBool(b == first, a == first), cmp.Compare(h.heads[a], h.heads[b]), cmp.Compare(a, b))
 	})

@@ -19,8 +19,8 @@ type Limits struct {
 	// PairLimit is how long a shard of one replica may have two voters while it is moved, since
 	// both have to be alive. The default value is 30 s.
 	PairLimit time.Duration
-	// Settle is how long no node must have joined or left before shards are created for the present
-	// nodes. The default value is 3 s.
+	// Settle is the time without joining or leaving nodes after which shards are created for the
+	// present nodes. The default value is 3 s.
 	Settle time.Duration
 	// FinaliseAfter is how long all nodes must have answered and supported a newer version before
 	// the cluster uses it. The default value is 1 minute.
@@ -28,7 +28,7 @@ type Limits struct {
 	// RebalanceRest is the minimum time after a rebalance, or a change of nodes, before another one
 	// starts by itself. The default value is 10 minutes.
 	RebalanceRest time.Duration
-	// TableRest is how long a table stays where it is after a move. The default value is 5 minutes.
+	// TableRest is the minimum time between two moves of a table. The default value is 5 minutes.
 	TableRest time.Duration
 	// HotBytes is the maximum ingest rate of one table on one shard, in bytes a second. The default
 	// value is 16 MiB/s.

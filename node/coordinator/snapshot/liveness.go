@@ -5,31 +5,31 @@ import (
 	"time"
 )
 
-// Liveness is what the leader of the metadata group knows about a node from its reports. A node
-// sends one every second.
+// Liveness is the state of a node according to its reports to the leader of the metadata group. A
+// node sends one every second.
 type Liveness int
 
 const (
 	// Up means that the node reports, and other nodes reach it.
 	Up Liveness = iota
-	// Unreachable means that the node reports, but says that most others cannot reach its port. It leads
-	// nothing that others can lead, and is given nothing.
+	// Unreachable means that the node reports that most other nodes cannot reach its port. It leads
+	// nothing that others can lead, and gets no new replicas.
 	Unreachable
 	// Silent means that several reports are overdue (SilentAfter). Whatever the node leads may have no leader.
 	Silent
-	// Unheard means that the leader is new, and the node has not reported to it yet. Nothing is decided about
-	// such a node; it counts as alive where the cluster is shown to people (Snapshot.Trusting).
+	// Unheard means that the leader is new, and the node has not reported to it yet. Nothing is
+	// decided about such a node; for display it counts as alive (Snapshot.Trusting).
 	Unheard
-	// Down means that the node has been silent for so long that others have taken over from it. The leader of
-	// the metadata group decides that, after ten seconds.
+	// Down means that the node has been silent for so long that others have taken over its
+	// leaderships. The leader of the metadata group decides that, after ten seconds.
 	Down
-	// Lost means that the node has been down for Limits.ReplaceAfter, or was removed from the cluster. Its
-	// replicas, and its vote in the metadata group, go to other nodes.
+	// Lost means that the node has been down for Limits.ReplaceAfter, or was removed from the
+	// cluster. Its replicas, and its vote in the metadata group, move to other nodes.
 	Lost
 )
 
-// SilentAfter is the age of the last report at which a node counts as silent. Nodes report every second; one or two
-// late reports are no sign of a fault on a busy machine.
+// SilentAfter is the age of the last report at which a node counts as silent. Nodes report every
+// second; on a busy machine one or two late reports do not mean a fault.
 const SilentAfter = 3 * time.Second
 
 // Liveness returns the liveness of a node.
@@ -67,14 +67,14 @@ func (snap *Snapshot) Silent(id string) bool { return snap.Liveness(id) == Silen
 // Lost reports whether the replicas of a node are being replaced.
 func (snap *Snapshot) Lost(id string) bool { return snap.Liveness(id) == Lost }
 
-// Unreachable reports whether a node that counts as alive said in its last report that most others
-// cannot reach its port. It may have been silent since.
+// Unreachable reports whether a node that counts as alive stated in its last report that most
+// others cannot reach its port. It may have been silent since.
 func (snap *Snapshot) Unreachable(id string) bool {
 	return snap.Alive(id) && snap.Nodes[id].GetReport().GetUnreachable()
 }
 
-// Stopping reports whether a node said in its last report that it is stopping or about to stop. It
-// counts as missing, but as alive.
+// Stopping reports whether a node announced in its last report that it is stopping or about to
+// stop. Such a node counts as missing, but as alive.
 func (snap *Snapshot) Stopping(id string) bool { return snap.Nodes[id].GetReport().GetStopping() }
 
 // Present reports whether a node answers and is not stopping.
@@ -93,8 +93,7 @@ func (snap *Snapshot) Unheard() (ids []string) {
 	return ids
 }
 
-// Joining reports whether a node was registered since the present leader leads, and has not
-// reported yet.
+// Joining reports whether a node was registered under the present leader, and has not reported yet.
 func (snap *Snapshot) Joining(id string) bool {
 	if snap.Liveness(id) != Unheard {
 		return false

@@ -31,13 +31,14 @@ func (snap *Snapshot) MetaAlive(m *metapb.MemberStatus) bool {
 	return m.SilentNanos >= 0 && time.Duration(m.SilentNanos) < snap.Limits.DownAfter && !snap.Nodes[m.NodeId].GetDown()
 }
 
-// MetaPresent is the version of MetaAlive for display: a member that is stopping or silent is
-// missing, but a member that has not reported to a new leader yet is not.
+// MetaPresent is MetaAlive for display: a member that is stopping or silent counts as missing, but
+// a member that has not reported to a new leader yet does not.
 func (snap *Snapshot) MetaPresent(m *metapb.MemberStatus) bool {
 	return snap.metaWithin(m, SilentAfter)
 }
 
-// metaWithin reports whether a member answers, is not stopping, and was heard within limit.
+// metaWithin reports whether a member answers, is not stopping, and was last heard from within
+// limit.
 func (snap *Snapshot) metaWithin(m *metapb.MemberStatus, limit time.Duration) bool {
 	switch {
 	case snap.Stopping(m.NodeId):
@@ -50,8 +51,8 @@ func (snap *Snapshot) metaWithin(m *metapb.MemberStatus, limit time.Duration) bo
 	return snap.MetaAlive(m) && time.Duration(m.SilentNanos) < limit
 }
 
-// MetaTolerance returns how many voters of the metadata group may fail, without counting one of
-// them. It is negative if there is no majority. present decides which voters count.
+// MetaTolerance returns how many voters of the metadata group may fail if the voter without is not
+// counted. It is negative if there is no majority. present decides which voters count.
 func (snap *Snapshot) MetaTolerance(without string, present func(*metapb.MemberStatus) bool) int {
 	voters, living := 0, 0
 	for _, m := range snap.MetaVoters() {

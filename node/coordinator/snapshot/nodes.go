@@ -22,7 +22,7 @@ func (snap *Snapshot) WhyNoReplicas(id string) string {
 	case !HoldsShards(n.Node):
 		return fmt.Sprintf("node %s does not hold shards: its roles are %v", snap.Name(id), n.Node.Roles)
 	case snap.Drained(id):
-		return fmt.Sprintf("node %s is drained: 'cordwood node undrain %s' lets it take part again", snap.Name(id),
+		return fmt.Sprintf("node %s is drained: 'cordwood node undrain %s' makes it active again", snap.Name(id),
 			snap.Name(id))
 	case !snap.Alive(id):
 		return fmt.Sprintf("node %s does not answer", snap.Name(id))
@@ -35,12 +35,12 @@ func (snap *Snapshot) WhyNoReplicas(id string) string {
 	case slices.ContainsFunc(n.GetReport().GetReplicas(), func(r *metapb.ReplicaReport) bool {
 		return snap.failsToFlush(id, r)
 	}):
-		return fmt.Sprintf("node %s cannot write files of rows", snap.Name(id))
+		return fmt.Sprintf("node %s cannot write segments", snap.Name(id))
 	}
 	return ""
 }
 
-// Drained reports whether a node has given its replicas away, or is doing so.
+// Drained reports whether a node has moved its replicas to others, or is doing so.
 func (snap *Snapshot) Drained(id string) bool {
 	state := snap.Nodes[id].GetNode().GetState()
 	return state == metapb.NodeState_NODE_STATE_DRAINING || state == metapb.NodeState_NODE_STATE_DRAINED
@@ -53,7 +53,8 @@ func (snap *Snapshot) Emptied(id string) bool {
 }
 
 // Heir returns a node that answers, was registered after n, and has the same name and address: it
-// was started in place of n with an empty data folder. It returns an empty text if there is none.
+// was started in place of n with an empty data folder. It returns an empty text if there is no such
+// node.
 func Heir(snap *Snapshot, n *metapb.Node) string {
 	for _, status := range snap.Status.Nodes {
 		other := status.GetNode()

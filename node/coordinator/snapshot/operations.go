@@ -21,7 +21,7 @@ func (snap *Snapshot) SinceLast(kind string) time.Duration {
 	return snap.Now.Sub(last)
 }
 
-// Subject names what an operation is about.
+// Subject returns the object of an operation as text.
 func Subject(snap *Snapshot, o *metapb.Operation) string {
 	switch {
 	case o.TableId != 0:
@@ -29,7 +29,7 @@ func Subject(snap *Snapshot, o *metapb.Operation) string {
 			return "table " + t.Database + "." + t.Name
 		}
 		if name := o.GetTable().GetName(); name != "" {
-			return "table " + name // its rows have moved to a table with another id, or it was dropped
+			return "table " + name // its rows are in a table with another id now, or it was dropped
 		}
 		return fmt.Sprintf("table %d", o.TableId)
 	case operation.About(o) != 0:

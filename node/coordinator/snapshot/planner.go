@@ -10,7 +10,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// BalanceSpread is by how much nodes must differ for replicas to be moved without a request.
+// BalanceSpread is the difference between nodes above which replicas are moved without a request.
 const BalanceSpread = 0.3
 
 // PlanReplicas asks the planner which replicas should move.
@@ -46,15 +46,15 @@ func PlannerNodes(snap *Snapshot) []placement.Node {
 			m.State = placement.Away
 		}
 		if m.Capacity == 0 && m.State == placement.Up {
-			m.Capacity = 1 << 50 // its disk could not be measured, which is no reason to give it nothing
+			m.Capacity = 1 << 50 // its disk could not be measured, but it should still get replicas
 		}
 		out = append(out, m)
 	}
 	return out
 }
 
-// PlannerShards returns the shards in the planner's form. Moving replicas count where they will be.
-// Otherwise a node would get replicas again and again until the first of them have arrived.
+// PlannerShards returns the shards in the planner's form. Replicas that are being moved count at
+// their targets; otherwise a node would get replica after replica until the first one has arrived.
 func PlannerShards(snap *Snapshot) []placement.Shard {
 	busy, moves := map[uint32]bool{}, map[uint32]*metapb.Operation{}
 	for _, op := range snap.Running() {

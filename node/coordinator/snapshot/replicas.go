@@ -10,12 +10,12 @@ import (
 	"cordwood/proto/words"
 )
 
-// MaxLag is by how many entries a replica may be behind its leader and still count as caught up.
-// Reports are a second old, so a lower limit would not be more exact.
+// MaxLag is the number of entries that a replica may lag behind its leader and still count as
+// caught up. Reports are a second old, so a lower limit would not be more exact.
 const MaxLag = 1000
 
-// flushesFailAfter is how long the flushes of a replica must have failed to count. A failed flush
-// is repeated, and a disk may stall for a moment.
+// flushesFailAfter is the time after which failing flushes of a replica count. A failed flush is
+// retried, and a disk may stall for a moment.
 const flushesFailAfter = 30 * time.Second
 
 // CaughtUp reports whether a replica may vote.
@@ -25,11 +25,11 @@ func (snap *Snapshot) CaughtUp(s *metapb.Shard, g *Group, id string) bool {
 		r.AppliedIndex+MaxLag >= g.Last
 }
 
-// LagWords describes how far a replica that has not caught up is.
+// LagWords describes how far behind a replica is.
 func LagWords(r *metapb.ReplicaReport, g *Group) string {
 	switch {
 	case r == nil:
-		return "not heard of"
+		return "not reported"
 	case r.State == StateFailed:
 		return "failed: see the log of its node"
 	case r.InstallTotalBytes > 0 && r.InstallDoneBytes < r.InstallTotalBytes:
@@ -40,9 +40,9 @@ func LagWords(r *metapb.ReplicaReport, g *Group) string {
 	return "catching up"
 }
 
-// WhyUnready returns why a voting replica cannot do its part although its node answers. It is empty
-// if the replica can, if its node does not answer, or if its files are damaged, since other lines
-// report these.
+// WhyUnready returns why a voting replica cannot serve although its node answers. It is empty if
+// the replica can serve, if its node does not answer, or if its files are damaged, since other
+// lines report these.
 func (snap *Snapshot) WhyUnready(id string, s *metapb.Shard) string {
 	if !snap.Alive(id) || snap.Stopping(id) || snap.Nodes[id].Report == nil || !slices.Contains(s.Replicas, id) ||
 		snap.Damaged(id, s) {
@@ -55,9 +55,9 @@ func (snap *Snapshot) WhyUnready(id string, s *metapb.Shard) string {
 	case r.State == StateFailed, id == g.Leader:
 		return ""
 	case snap.Unreachable(id):
-		return "is told nothing by the others, which cannot reach it"
+		return "receives nothing from the others, which cannot reach it"
 	case r.State == StateInstalling:
-		return fmt.Sprintf("takes over the state of another one (%d of %d bytes)", r.InstallDoneBytes, r.InstallTotalBytes)
+		return fmt.Sprintf("copies the state of another one (%d of %d bytes)", r.InstallDoneBytes, r.InstallTotalBytes)
 	case g.Leader != "" && r.Leader == "" && !snap.settles(s):
 		return "knows no leader"
 	case r.CaughtUp:
@@ -70,8 +70,8 @@ func (snap *Snapshot) WhyUnready(id string, s *metapb.Shard) string {
 	return ""
 }
 
-// settleTime is how long the followers of a new leader may take to report that they know it: each
-// node reports once a second, at its own moment.
+// settleTime is the time that the followers of a new leader may take to report that they know it:
+// each node reports once a second, at its own moment.
 const settleTime = 5 * time.Second
 
 // settles reports, for display, whether a shard has a new leader. Decisions wait for the reports
@@ -88,7 +88,7 @@ func (snap *Snapshot) settles(s *metapb.Shard) bool {
 	return false
 }
 
-// ReadyVoters returns which of some voters of a shard can do their part.
+// ReadyVoters returns which of the voters of a shard can serve.
 func (snap *Snapshot) ReadyVoters(s *metapb.Shard, voters []string) (out []string) {
 	for _, id := range voters {
 		if r := snap.Replica(id, s); snap.Present(id) && r != nil && r.State != StateFailed && snap.WhyUnready(id, s) == "" {
@@ -111,9 +111,9 @@ func (snap *Snapshot) Damaged(node string, s *metapb.Shard) bool {
 	return r.GetDamagedSegments() > 0 || r.GetFilesDamaged()
 }
 
-// CannotFlush returns why a replica could not flush, and for how long, or "" if it can. Such a
-// replica keeps its rows in its log and in memory until that is full. Since its log works, raft
-// considers it healthy.
+// CannotFlush returns why a replica could not flush, and for how long, or "" if it can flush. Such
+// a replica keeps its rows in its log and in memory until the memory is full. Since its log works,
+// raft considers it healthy.
 func (snap *Snapshot) CannotFlush(id string, s *metapb.Shard) (why string, since time.Duration) {
 	r := snap.Replica(id, s)
 	if !snap.Alive(id) || !snap.failsToFlush(id, r) {
@@ -128,7 +128,8 @@ func (snap *Snapshot) failsToFlush(node string, r *metapb.ReplicaReport) bool {
 	return time.Duration(r.GetFlushFailingNanos()) >= flushesFailAfter && !snap.Nodes[node].GetReport().GetDiskFull()
 }
 
-// Unfit reports whether a replica should not lead, because it lacks rows or will soon take no more.
+// Unfit reports whether a replica should not lead, because it lacks rows or will soon refuse new
+// rows.
 func (snap *Snapshot) Unfit(id string, s *metapb.Shard) bool {
 	why, _ := snap.CannotFlush(id, s)
 	return why != "" || snap.Damaged(id, s)

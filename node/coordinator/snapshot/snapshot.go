@@ -1,7 +1,7 @@
 // Package snapshot represents the cluster at one moment: the metadata, and the reports of nodes to
 // the leader of the metadata group. It answers questions about that state (which nodes are alive,
-// which one leads a shard, what may fail, why something has to wait), and decides and changes
-// nothing.
+// which one leads a shard, what may fail, why something has to wait). It decides nothing and
+// changes nothing.
 //
 // Functions named Why… return a reason as a text for people, or "" if there is none.
 package snapshot
@@ -35,7 +35,7 @@ type Snapshot struct {
 }
 
 // Observed is what a leader has observed over time, which a single status does not show. A new
-// leader has observed everything for a shorter time than it has been true.
+// leader's durations are shorter than the true ones.
 type Observed struct {
 	// Rates are the ingest rates of shards and tables.
 	Rates Rates
@@ -67,7 +67,7 @@ type Rates struct {
 	Table map[uint64]float64
 }
 
-// Copy is a node's answer about its part of the handoff of a table.
+// Copy is a node's answer about its share of the handoff of a table.
 type Copy struct {
 	*shardpb.HandOverResponse
 	Node string

@@ -8,7 +8,7 @@ import (
 )
 
 // Tolerance returns how many voters of a group may fail before it stops; it is negative if it has
-// stopped. The rules use it: a voter counts as long as its node is alive.
+// stopped. Decisions use it: a voter counts as long as its node is alive.
 func (snap *Snapshot) Tolerance(voters []string) int {
 	living := 0
 	for _, id := range voters {
@@ -19,9 +19,9 @@ func (snap *Snapshot) Tolerance(voters []string) int {
 	return living - Majority(len(voters))
 }
 
-// ClusterTolerance returns how many more nodes may fail in the worst case, and what stops first;
-// negative: something has. It is what people are shown: shards that start or have nothing to
-// lose, and nodes that are not known yet, do not count.
+// ClusterTolerance returns how many more nodes may fail in the worst case, and what stops first; it
+// is negative if something has stopped. It is for display: starting shards, shards without rows,
+// and nodes that have not reported yet do not count.
 func ClusterTolerance(snap *Snapshot) (int, string) {
 	lowest, what := max(snap.MetaTolerance("", snap.MetaPresent), 0), "the metadata group" // its leader has answered
 	for _, s := range snap.Status.Shards {
@@ -42,7 +42,7 @@ func ClusterTolerance(snap *Snapshot) (int, string) {
 	return lowest, what
 }
 
-// shardTolerance returns how many voters of a shard may fail, if the unknown ones work.
+// shardTolerance returns how many voters of a shard may fail, assuming that the unknown ones work.
 func shardTolerance(snap *Snapshot, s *metapb.Shard) int {
 	voters := snap.voters(s)
 	left := len(snap.ReadyVoters(s, voters)) - Majority(len(voters))

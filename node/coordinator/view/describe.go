@@ -22,7 +22,7 @@ func DescribeAlone(snap *snapshot.Snapshot, self string, err error) *clusterapi.
 	out.Health, out.FailureTolerance, out.LimitedBy, out.UnderReplicated = healthBroken, -1, "the metadata group", 0
 	out.Problems = []clusterapi.Problem{{
 		Severity: critical,
-		Text: fmt.Sprintf("no leader of the metadata group answers (%v); what is shown is what this node knew before. "+
+		Text: fmt.Sprintf("no leader of the metadata group answers (%v); this is what this node knew before. "+
 			"Rows of tables that exist are still written and read where their shards work; schemas and placement cannot change",
 			snap.Spell(err.Error())),
 		Advice: adviseLeaderless(snap, self),
@@ -39,9 +39,10 @@ func adviseLeaderless(snap *snapshot.Snapshot, self string) string {
 		}
 	}
 	if len(others) == 0 {
-		return "no other node has the role meta: see the log of this node, and whether its disk is full or slow"
+		return "no other node has the role meta: check the log of this node, and whether its disk is full or slow"
 	}
-	return fmt.Sprintf("see which of the other nodes with the role meta (%s) run, and start the stopped ones: more than "+
+	return fmt.Sprintf("check which of the other nodes with the role meta (%s) run, and start the stopped ones: more "+
+		"than "+
 		"half of the voters must answer; if they are lost for good, see 'cordwood recover --help'", snap.Labels(others))
 }
 
@@ -139,8 +140,8 @@ func describeNode(snap *snapshot.Snapshot, n *metapb.NodeStatus, led map[string]
 	return out
 }
 
-// shardState returns the state of a shard as a text. unready is how many of its voters cannot do
-// their part.
+// shardState returns the state of a shard as a text. unready is the number of its voters that
+// cannot serve.
 func shardState(snap *snapshot.Snapshot, s *metapb.Shard, unready int) string {
 	switch condition := snap.Condition(s); {
 	case snap.Empty(s):

@@ -7,8 +7,8 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// The verdicts on the cluster. The table in docs/operating.md shows which state leads to which
-// verdict.
+// The states of the cluster's health. The table in docs/operating.md shows which situation leads to
+// which state.
 const (
 	healthOK       = "ok"
 	healthStarting = "starting" // a new cluster whose first shards are being created

@@ -22,7 +22,7 @@ func (d *diagnosis) disks() {
 		switch {
 		case r.GetDiskFull():
 			d.add(critical, "free space on it, shorten the ttl of tables, or move shards to other nodes",
-				"the disk of node %s is full: it takes no rows", snap.Label(n.Node.GetId()))
+				"the disk of node %s is full: it accepts no rows", snap.Label(n.Node.GetId()))
 		case r.GetDiskCapacity() > 0 && diskUse(r) > diskWarning:
 			filling = append(filling, n)
 		}
@@ -47,7 +47,7 @@ func (d *diagnosis) disks() {
 // diskUse returns the part of a node's disk that is used.
 func diskUse(r *metapb.ReportRequest) float64 { return float64(r.DiskUsed) / float64(r.DiskCapacity) }
 
-// maxSkew is by how much the clock of a node may be wrong.
+// maxSkew is the tolerated error of a node's clock.
 const maxSkew = 2 * time.Second
 
 func (d *diagnosis) clocks() {
@@ -67,7 +67,7 @@ func (d *diagnosis) clocks() {
 			continue
 		}
 		if skew := time.Duration(n.Report.TimeUnixNano + n.SilentNanos - median); skew.Abs() > maxSkew {
-			d.add(warning, "have its clock set by NTP: what expires, and times that the server adds, would be off",
+			d.add(warning, "synchronise its clock with NTP: expiry, and times that the server adds, would be wrong",
 				"the clock of node %s is %s off the clocks of the others", d.snap.Label(n.Node.GetId()),
 				skew.Round(100*time.Millisecond))
 		}
@@ -92,6 +92,6 @@ func (d *diagnosis) versions() {
 		words = append(words, fmt.Sprintf("%s on %s", v, snap.Labels(ids)))
 	}
 	slices.Sort(words)
-	d.add(info, "finish the upgrade; the cluster uses what is new once all nodes know it",
+	d.add(info, "finish the upgrade; the cluster uses new features once all nodes support them",
 		"nodes run different programs: %s", snapshot.Few(words))
 }

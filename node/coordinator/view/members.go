@@ -7,8 +7,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// absence says which voters are missing and what to do about it. stopping means that they announced
-// that they stop.
+// absence describes which voters are missing and what to do about it. stopping means that they
+// announced that they stop.
 func absence(one, stopping, ended bool) (does, advice string) {
 	switch {
 	case one && stopping && ended:
@@ -16,17 +16,17 @@ func absence(one, stopping, ended bool) (does, advice string) {
 	case one && stopping:
 		return "is stopping", "start it again once it has ended"
 	case one:
-		return "does not answer", "look whether other nodes reach it, and start it again if nothing runs there"
+		return "does not answer", "check whether other nodes reach it, and start it again if it does not run"
 	case stopping && ended:
 		return "have stopped", "start them again"
 	case stopping:
 		return "are stopping", "start them again once they have ended"
 	}
-	return "do not answer", "look whether other nodes reach them, and start them again if nothing runs there"
+	return "do not answer", "check whether other nodes reach them, and start them again if they do not run"
 }
 
-// metadata reports missing voters of the metadata group, and a group that tolerates no more than a
-// smaller one.
+// metadata reports missing voters of the metadata group, and a group that tolerates no more
+// failures than a smaller one would.
 func (d *diagnosis) metadata() {
 	snap := d.snap
 	if len(snap.Status.Members) == 0 {

@@ -19,10 +19,10 @@ func (d *diagnosis) stoppingNodes() {
 		switch {
 		case n.Down || !snap.Stopping(id):
 		case hasStopped(snap, id):
-			d.add(warning, "start it again: nothing is lost, and no other node should be stopped before",
-				"node %s has stopped, as it said; it was last heard of %s ago", snap.Label(id), snapshot.Round(snap.SilentFor(id)))
+			d.add(warning, "start it again: nothing is lost, and do not stop another node before",
+				"node %s has stopped, as announced; it last reported %s ago", snap.Label(id), snapshot.Round(snap.SilentFor(id)))
 		default:
-			d.add(warning, "start it again once it has ended; no other node should be stopped before",
+			d.add(warning, "start it again once it has ended; do not stop another node before",
 				"node %s is stopping: it counts as missing", snap.Label(id))
 		}
 	}
@@ -33,12 +33,12 @@ func hasStopped(snap *snapshot.Snapshot, id string) bool {
 	return snap.Stopping(id) && (snap.Silent(id) || !snap.Alive(id))
 }
 
-// drainedNodes says what can be done with drained nodes.
+// drainedNodes reports drained nodes and what can be done with them.
 func (d *diagnosis) drainedNodes() {
 	for _, n := range d.snap.Status.Nodes {
 		if n.GetNode().GetState() == metapb.NodeState_NODE_STATE_DRAINED && !n.Down && !d.snap.Stopping(n.Node.Id) {
 			name := d.snap.Label(n.Node.Id)
-			d.add(info, fmt.Sprintf("'cordwood node undrain %s' lets it take part again; to take it out for good, run "+
+			d.add(info, fmt.Sprintf("'cordwood node undrain %s' makes it active again; to remove it for good, run "+
 				"'cordwood node decommission %s'", name, name), "node %s is drained: it has no replicas and gets none", name)
 		}
 	}
@@ -49,7 +49,7 @@ func (d *diagnosis) downNodes() {
 	snap := d.snap
 	for _, n := range snap.Status.Nodes {
 		if n.Refused != "" {
-			d.add(warning, "see its log; docs/limits.md says what holds when disks go back",
+			d.add(warning, "see its log; docs/limits.md describes the rules for data folders that go back in time",
 				"node %s was refused when it started: %s", snap.Label(n.GetNode().GetId()), n.Refused)
 		}
 		if n.Down {
@@ -58,8 +58,8 @@ func (d *diagnosis) downNodes() {
 	}
 }
 
-// absentNode reports a node that is down and holds nothing. For a node with replicas, downNode says
-// what happens to these.
+// absentNode reports a node that is down and holds nothing. For a node with replicas, downNode
+// reports what happens to the replicas.
 func (d *diagnosis) absentNode(n *metapb.NodeStatus) {
 	snap, id := d.snap, n.GetNode().GetId()
 	replicas := 0
@@ -69,15 +69,15 @@ func (d *diagnosis) absentNode(n *metapb.NodeStatus) {
 		}
 	}
 	if snap.Emptied(id) {
-		// Whoever drained it wanted it to stop, and may want it back.
-		d.add(info, fmt.Sprintf("'cordwood node remove %s', if it is not to come back", snap.Label(id)),
-			"node %s has not answered for %s; it was emptied and holds nothing", snap.Label(id),
+		// The user who drained it wanted to stop it, and may want it back.
+		d.add(info, fmt.Sprintf("'cordwood node remove %s', if it will not come back", snap.Label(id)),
+			"node %s has not answered for %s; it was drained and holds nothing", snap.Label(id),
 			snapshot.Round(snap.SilentFor(id)))
 		return
 	}
 	if heir := snapshot.Heir(snap, n.Node); heir != "" && replicas == 0 && !snap.Member(id).GetVoter() {
-		d.add(info, "nothing: it is forgotten in a moment",
-			"node %s does not answer and holds nothing; node %s has come with its name and address", id, heir)
+		d.add(info, "nothing: it is removed in a moment",
+			"node %s does not answer and holds nothing; node %s has replaced it, with its name and address", id, heir)
 		return
 	}
 	if replicas == 0 && snap.Member(id) == nil {
@@ -103,22 +103,22 @@ func (d *diagnosis) downNode(n *metapb.NodeStatus, replicas int) {
 	}
 	advice := "start it again; if it is lost for good, " + decommission
 	if hasStopped(snap, id) {
-		silent = "stopped, as it said, " + snapshot.Round(snap.SilentFor(id)) + " ago"
+		silent = "stopped, as announced, " + snapshot.Round(snap.SilentFor(id)) + " ago"
 	} else {
 		advice += orNetwork(snap, id)
 	}
 	if op := snap.FindRunning(func(o *metapb.Operation) bool {
 		return o.Kind == operation.NodeDecommission && o.NodeId == id
 	}); op != nil {
-		next = fmt.Sprintf("; operation %d (%s) takes it out of the cluster", op.Id, op.Kind)
-		advice = "nothing, if that goes on; what it waits for is in the list of operations"
+		next = fmt.Sprintf("; operation %d (%s) removes it from the cluster", op.Id, op.Kind)
+		advice = "nothing, while the operation makes progress; the list of operations shows what it waits for"
 	}
 	d.add(warning, advice, "node %s %s%s", snap.Label(id), silent, next)
 }
 
-// replacement says when the replicas of a node that is down are replaced, or why not. It is empty
-// if there is no other replica to copy from, which another line reports. blocked means that no node
-// can take them.
+// replacement describes when the replicas of a node that is down are replaced, or why not. It is
+// empty if there is no other replica to copy from, which another line reports. blocked means that
+// no node can take them.
 func (d *diagnosis) replacement(id string, replicas int) (text string, blocked bool) {
 	snap, reasons, why, copies := d.snap, blockedRepairs(d.snap), "", 0
 	for _, s := range snap.Status.Shards {
@@ -140,16 +140,16 @@ func (d *diagnosis) replacement(id string, replicas int) (text string, blocked b
 	case why != "":
 		return fmt.Sprintf("; %s not replaced: %s", its, why), true
 	case left > 0:
-		return fmt.Sprintf("; %s replaced in %s where others are left", its, snapshot.Round(left)), false
+		return fmt.Sprintf("; %s replaced in %s if another replica is left", its, snapshot.Round(left)), false
 	}
-	return fmt.Sprintf("; %s being replaced where others are left", its), false
+	return fmt.Sprintf("; %s being replaced if another replica is left", its), false
 }
 
-// orNetwork returns another possible cause if the leader of the metadata group does not hear from a
-// node that others may hear.
+// orNetwork returns another possible cause if the leader of the metadata group gets no reports from
+// a node that others may reach.
 func orNetwork(snap *snapshot.Snapshot, id string) string {
 	if leader := snap.Status.GetLeader(); leader != "" && leader != id {
-		return fmt.Sprintf("; if it runs, look at the network between it and node %s, which leads the metadata and does "+
+		return fmt.Sprintf("; if it runs, check the network between it and node %s, which leads the metadata group and does "+
 			"not hear it", snap.Label(leader))
 	}
 	return ""
@@ -169,8 +169,8 @@ func (d *diagnosis) silentNodes() {
 	snap := d.snap
 	for _, n := range snap.Status.Nodes {
 		if id := n.GetNode().GetId(); snap.Silent(id) && !snap.Stopping(id) {
-			d.add(warning, "look whether it runs; what only it holds does not answer meanwhile",
-				"node %s was last heard of %s ago; after %s it counts as down", snap.Label(id), snapshot.Round(snap.SilentFor(id)),
+			d.add(warning, "check whether it runs; shards that only it holds do not answer meanwhile",
+				"node %s last reported %s ago; after %s it counts as down", snap.Label(id), snapshot.Round(snap.SilentFor(id)),
 				snap.Limits.DownAfter)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// rebalanceLater says when replicas will be moved to nodes that hold less, unless a user requests
-// it before. The set of nodes has to be stable for a while first.
+// rebalanceLater reports when replicas will be moved to nodes that hold less, unless a user
+// requests it before. The set of nodes has to be stable for a while first.
 func (d *diagnosis) rebalanceLater() {
 	snap := d.snap
 	if snap.Status.GetSettings().GetRebalancePaused() || len(snap.Running()) > 0 ||
@@ -21,7 +21,7 @@ func (d *diagnosis) rebalanceLater() {
 			id := n.GetNode().GetId()
 			return snapshot.HoldsShards(n.Node) && !snap.Present(id) && !snap.Emptied(id) || n.Report == nil && !n.Down
 		}) {
-		return // what a silent node holds is not known, and the waiting time starts when it returns
+		return // the contents of a silent node are not known, and the waiting time starts when it returns
 	}
 	plan := snapshot.PlanReplicas(snap, placement.Limits{Spread: snapshot.BalanceSpread})
 	if len(plan.Blocked) > 0 || len(plan.Moves) == 0 ||
@@ -35,13 +35,14 @@ func (d *diagnosis) rebalanceLater() {
 		}
 	}
 	if at := since.Add(snap.Limits.RebalanceRest); at.After(snap.Now) {
-		d.add(info, "'cordwood rebalance' begins now",
-			"replicas are moved to node %s, which holds less than others, from %s UTC on; later, if a node comes or goes before",
+		d.add(info, "'cordwood rebalance' starts now",
+			"replicas are moved to node %s, which holds less than others, from %s UTC on; later, if a node joins or leaves "+
+				"before",
 			snap.Label(plan.Moves[0].To), at.UTC().Format(time.TimeOnly))
 	}
 }
 
-// notes reports what is not a fault but worth a line.
+// notes reports facts that are not faults but are worth a line.
 func (d *diagnosis) notes() {
 	snap := d.snap
 	d.rebalanceLater()
@@ -51,14 +52,15 @@ func (d *diagnosis) notes() {
 			for _, id := range left {
 				ids = append(ids, strconv.FormatUint(uint64(id), 10))
 			}
-			d.add(info, "they are never read or deleted by the cluster; what is not needed may be removed from the folder "+
+			d.add(info, "the cluster never reads or deletes them; remove what is not needed from the folder "+
 				"shards of its data folder",
-				"node %s has folders of shards %s that the cluster does not use: it places them elsewhere, or made them anew",
+				"node %s has folders of shards %s that the cluster does not use: it has placed these shards elsewhere, or "+
+					"created them again",
 				snap.Label(n.Node.GetId()), snapshot.Few(ids))
 		}
 	}
 	if snap.Status.GetSettings().GetRebalancePaused() {
-		d.add(info, "'cordwood cluster resume rebalance' ends that",
+		d.add(info, "'cordwood cluster resume rebalance' resumes it",
 			"rebalancing is paused: replicas and tables are not moved for balance")
 	}
 	var alone []string
@@ -78,7 +80,7 @@ func (d *diagnosis) notes() {
 		if len(alone) > 1 {
 			words = "shards " + snapshot.Few(alone) + " have one replica each"
 		}
-		d.add(info, fmt.Sprintf("'cordwood shard replicas %s 3' keeps three", alone[0]),
+		d.add(info, fmt.Sprintf("'cordwood shard replicas %s 3' creates two more", alone[0]),
 			"%s: while its node is down, its rows can be neither written nor read", words)
 	}
 }

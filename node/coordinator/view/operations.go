@@ -41,8 +41,8 @@ func Operation(snap *snapshot.Snapshot, op *metapb.Operation) clusterapi.Operati
 	return out
 }
 
-// eta estimates how long a running operation will still take from the time so far. It returns nil
-// if that is not known: the first seconds, or the first fiftieth, say nothing about the rest.
+// eta estimates the remaining time of a running operation from the time so far. It returns nil if
+// that is not possible: the first seconds, or the first fiftieth, say little about the rest.
 func eta(snap *snapshot.Snapshot, op *metapb.Operation) *float64 {
 	since := op.CreatedUnixNano
 	if copying := op.GetReplicas().GetCopyingUnixNano(); copying != 0 {
@@ -57,7 +57,7 @@ func eta(snap *snapshot.Snapshot, op *metapb.Operation) *float64 {
 	return &left
 }
 
-// stuckAfter is how long an operation may stay at one step without a warning.
+// stuckAfter is the time that an operation may stay at one step without a warning.
 const stuckAfter = 2 * time.Minute
 
 func (d *diagnosis) operations() {
@@ -73,7 +73,7 @@ func (d *diagnosis) operations() {
 		if op.Kind == operation.Rebalance && snap.Status.GetSettings().GetRebalancePaused() {
 			continue
 		}
-		d.add(warning, fmt.Sprintf("do what it waits for, or 'cordwood cluster cancel %d'", op.Id),
+		d.add(warning, fmt.Sprintf("resolve what it waits for, or run 'cordwood cluster cancel %d'", op.Id),
 			"operation %d (%s %s) waits: %s", op.Id, op.Kind, snapshot.Subject(snap, op), op.Reason)
 	}
 }

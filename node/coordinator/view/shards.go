@@ -13,7 +13,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// foundingTime is how long a cluster may be without a shard.
+// foundingTime is the time that a cluster may be without a shard.
 const foundingTime = 5 * time.Minute
 
 // starting reports new shards and nodes.
@@ -71,7 +71,7 @@ func (d *diagnosis) leaderlessShards() {
 	if why != "" {
 		advice = fmt.Sprintf("start %d or more nodes with the role shard", max(snap.Status.GetSettings().GetReplication(), 1))
 	}
-	d.add(severity, advice, "there is no shard yet: rows can be neither written nor read; %d are to be made", n)
+	d.add(severity, advice, "there is no shard yet: rows can be neither written nor read; %d are to be created", n)
 }
 
 // leaving reports a shard without tables whose removal waits for replicas that do not report.
@@ -87,10 +87,10 @@ func (d *diagnosis) leaving(s *metapb.Shard) {
 		of = fmt.Sprintf(" (operation %d)", op.Id)
 	}
 	d.add(warning,
-		fmt.Sprintf("start node %s again; otherwise the removal goes on once the node has been silent, and the shard "+
-			"without tables, for %s; if its data is lost for good, 'cordwood shard drop %d' lets the removal go on at once",
+		fmt.Sprintf("start node %s again; otherwise the removal continues once the node has been silent, and the shard "+
+			"without tables, for %s; if its data is lost for good, 'cordwood shard drop %d' lets the removal continue at once",
 			d.snap.Labels(away), snapshot.Round(d.snap.Limits.ReplaceAfter), s.Id),
-		"shard %d holds no table and is being taken away%s: that waits for its replica on node %s, which does not report",
+		"shard %d holds no table and is being removed%s: the removal waits for its replica on node %s, which does not report",
 		s.Id, of, d.snap.Labels(away))
 }
 
@@ -109,7 +109,7 @@ func (d *diagnosis) electing(s *metapb.Shard) {
 		without = " without " + snap.Labels(missing)
 	}
 	d.add(severity, fmt.Sprintf("nothing, if it has one within %s: requests wait meanwhile", snapshot.ElectionTime),
-		"shard %d elects a leader%s; the last one was heard of %s ago", s.Id, without, snapshot.Round(snap.LeaderlessFor(s)))
+		"shard %d elects a leader%s; the last leader reported %s ago", s.Id, without, snapshot.Round(snap.LeaderlessFor(s)))
 }
 
 // leaderless reports a shard that does not work.
@@ -134,14 +134,14 @@ func (d *diagnosis) leaderless(s *metapb.Shard) {
 	silence := "does not answer"
 	switch {
 	case len(away) == 0 && len(stopping) > 0:
-		silence = "has said that it stops"
+		silence = "has announced its stop"
 	case len(stopping) > 0 || len(away) > 1:
 		silence = "do not answer"
 	}
 	switch {
 	case len(s.Replicas) == 1:
 		d.add(critical, fmt.Sprintf("start node %s again with its data folder: the rows are there; "+
-			"if they are lost for good, 'cordwood shard drop %d' has the shard begin anew without them",
+			"if they are lost for good, 'cordwood shard drop %d' creates the shard again without them",
 			snap.Labels(gone), s.Id),
 			"shard %d is unavailable: its only replica is on node %s, which %s", s.Id, snap.Labels(gone), silence)
 	case len(s.Replicas)-len(gone) < snapshot.Majority(len(s.Replicas)):
@@ -151,39 +151,39 @@ func (d *diagnosis) leaderless(s *metapb.Shard) {
 			"shard %d is unavailable: %d of its %d replicas, on %s, do not answer, and a majority is needed", s.Id, len(gone),
 			len(s.Replicas), snap.Labels(gone))
 	default:
-		d.add(critical, "look at the logs of "+snap.Labels(s.Replicas)+": the other replicas should have elected a leader",
+		d.add(critical, "check the logs of "+snap.Labels(s.Replicas)+": the other replicas should have elected a leader",
 			"shard %d has no leader since %s %s", s.Id, snap.Labels(gone), silence)
 	}
 }
 
 // leaderlessThere reports a shard that does not work although none of its nodes counts as down.
-// quiet are nodes that have been silent for a moment.
+// quiet lists nodes that have been silent for a moment.
 func (d *diagnosis) leaderlessThere(s *metapb.Shard, quiet []string) {
 	snap := d.snap
 	switch {
 	case len(quiet) == len(s.Replicas):
-		d.add(critical, fmt.Sprintf("look whether node %s runs, and start it again if not: the rows are on its disk",
+		d.add(critical, fmt.Sprintf("check whether node %s runs, and start it again if not: the rows are on its disk",
 			snap.Labels(quiet)),
-			"shard %d is unavailable: node %s, which holds it, was last heard of %s ago", s.Id, snap.Labels(quiet),
+			"shard %d is unavailable: node %s, which holds it, last reported %s ago", s.Id, snap.Labels(quiet),
 			snapshot.Round(snap.SilentFor(quiet[0])))
 	case 2*len(quiet) >= len(s.Replicas):
 		d.add(critical,
-			fmt.Sprintf("look whether nodes %s run, and start them again if not: the other replicas are not a majority",
+			fmt.Sprintf("check whether nodes %s run, and start them again if not: the other replicas are not a majority",
 				snap.Labels(quiet)),
-			"shard %d may have no leader: %d of its %d replicas, on %s, were last heard of %s ago", s.Id, len(quiet),
+			"shard %d may have no leader: %d of its %d replicas, on %s, last reported %s ago", s.Id, len(quiet),
 			len(s.Replicas), snap.Labels(quiet), snapshot.Round(snap.SilentFor(quiet[0])))
 	case len(quiet) > 0:
-		d.add(critical, "look at the logs of "+snap.Labels(s.Replicas)+": the other replicas should have elected a leader",
-			"shard %d may have no leader: node %s was last heard of %s ago", s.Id, snap.Labels(quiet),
+		d.add(critical, "check the logs of "+snap.Labels(s.Replicas)+": the other replicas should have elected a leader",
+			"shard %d may have no leader: node %s last reported %s ago", s.Id, snap.Labels(quiet),
 			snapshot.Round(snap.SilentFor(quiet[0])))
 	default:
-		d.add(critical, "look at the logs of "+snap.Labels(s.Replicas),
+		d.add(critical, "check the logs of "+snap.Labels(s.Replicas),
 			"shard %d has no leader: its rows can be neither written nor read", s.Id)
 	}
 }
 
-// blockedRepairs reports why shards would get no new replicas for those on nodes that are down,
-// even before that is tried.
+// blockedRepairs returns, by shard, why replicas on nodes that are down cannot be replaced, even
+// before a repair is tried.
 func blockedRepairs(snap *snapshot.Snapshot) map[uint32]string {
 	nodes := snapshot.PlannerNodes(snap)
 	for i, n := range nodes {
@@ -198,7 +198,8 @@ func blockedRepairs(snap *snapshot.Snapshot) map[uint32]string {
 	return out
 }
 
-// missingReplicas reports shards that have too few replicas, grouped by what is done about it.
+// missingReplicas reports shards that have too few replicas, grouped by what the cluster does about
+// it.
 func (d *diagnosis) missingReplicas() {
 	snap := d.snap
 	blocked := blockedRepairs(snap)
@@ -212,7 +213,7 @@ func (d *diagnosis) missingReplicas() {
 		advice := "nothing: the replicas are replaced when their nodes have been silent for " +
 			snapshot.Round(snap.Limits.ReplaceAfter)
 		if op := snap.FindRunning(func(o *metapb.Operation) bool { return o.ShardId == s.Id }); op != nil {
-			advice = fmt.Sprintf("nothing: operation %d (%s) is at it", op.Id, op.Kind)
+			advice = fmt.Sprintf("nothing: operation %d (%s) repairs it", op.Id, op.Kind)
 		} else if why := blocked[s.Id]; why != "" {
 			advice = why
 		}

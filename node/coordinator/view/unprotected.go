@@ -13,7 +13,7 @@ const adviceProtect = "give all nodes the same --cluster-secret-file, or certifi
 func (d *diagnosis) unprotected() {
 	snap := d.snap
 	by := map[metapb.Protection][]string{}
-	plain := map[string]bool{} // nodes that some other node has to call without TLS
+	plain := map[string]bool{} // nodes that other nodes have to call without TLS
 	for _, n := range snap.Status.Nodes {
 		id := n.GetNode().GetId()
 		if !snap.Alive(id) || n.Report == nil {
@@ -25,8 +25,8 @@ func (d *diagnosis) unprotected() {
 		}
 	}
 	if ids := by[metapb.Protection_PROTECTION_NONE]; len(ids) > 0 {
-		d.add(warning, adviceProtect+", then leave --rpc-insecure out",
-			"whoever reaches the port between nodes of %s is a node of the cluster, and may read and write everything "+
+		d.add(warning, adviceProtect+", then remove --rpc-insecure",
+			"anyone who reaches the port between nodes of %s may act as a node of the cluster, and read and write everything "+
 				"(--rpc-insecure)", snap.Labels(ids))
 	}
 	if ids := by[metapb.Protection_PROTECTION_OPTIONAL]; len(ids) > 0 {
@@ -36,18 +36,18 @@ func (d *diagnosis) unprotected() {
 				missing = append(missing, id)
 			}
 		}
-		advice := "leave --rpc-insecure out: all nodes have the secret or certificates"
+		advice := "remove --rpc-insecure: all nodes have the secret or certificates"
 		if len(missing) > 0 {
 			slices.Sort(missing)
 			advice = "give the secret or certificates to " + snap.Labels(missing) +
-				" as well, then leave --rpc-insecure out everywhere"
+				" as well, then remove --rpc-insecure everywhere"
 		}
-		d.add(warning, advice, "nodes %s let in who comes without TLS, too (--rpc-insecure): "+
-			"whoever reaches their ports between nodes may read and write everything", snap.Labels(ids))
+		d.add(warning, advice, "nodes %s accept connections without TLS too (--rpc-insecure): "+
+			"anyone who reaches their ports between nodes may read and write everything", snap.Labels(ids))
 	}
 	if ids := by[metapb.Protection_PROTECTION_MACHINE]; len(ids) > 0 {
 		d.add(info, adviceProtect, "every account of the machine of %s may call it as a node of the cluster: "+
-			"it has neither a secret of the cluster nor certificates, and listens on loopback only", snap.Labels(ids))
+			"it has neither the cluster's secret nor certificates, and listens on loopback only", snap.Labels(ids))
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// apart reports two nodes that do not reach each other: both report, and each says that the other
-// does not answer. If only other nodes complained, the node might merely be suspended.
+// apart reports two nodes that do not reach each other: both report, and each reports that the
+// other does not answer. If only other nodes complained, the node might merely be suspended.
 func (d *diagnosis) apart() {
 	snap := d.snap
 	silent := func(a, b string) bool {
@@ -20,7 +20,7 @@ func (d *diagnosis) apart() {
 	for i, n := range snap.Status.Nodes {
 		for _, other := range snap.Status.Nodes[i+1:] {
 			if a, b := n.GetNode().GetId(), other.GetNode().GetId(); silent(a, b) && silent(b, a) {
-				d.add(warning, "look at the network between them: what one of them wants of the other fails or takes longer",
+				d.add(warning, "check the network between them: requests between them fail or take longer",
 					"nodes %s and %s do not reach each other, and others reach both", snap.Label(a), snap.Label(b))
 			}
 		}
@@ -56,10 +56,10 @@ func (d *diagnosis) unreachableNodes() {
 				"node %s: its port %s cannot be reached from %s%s, but from others", snap.Label(id), n.Node.RpcAddr, who, reason)
 			continue
 		}
-		advice := "let connections to that port in: look at firewalls and network policies before it, " +
+		advice := "allow connections to that port: check firewalls and network policies in front of it, " +
 			"and whether --advertise-addr is where others find it"
 		d.add(warning, advice, "node %s: its port %s cannot be reached from %s%s, although its own connections work; "+
-			"what others can lead is led by them, and its replicas fall behind",
+			"other nodes lead what they can, and its replicas fall behind",
 			snap.Label(id), n.Node.RpcAddr, who, reason)
 		var led []string
 		for _, s := range snap.Status.Shards {
@@ -73,7 +73,7 @@ func (d *diagnosis) unreachableNodes() {
 				word = "shards " + snapshot.Few(led) + " are led by it anyway: their rows"
 			}
 			d.add(critical, advice, "node %s cannot be reached, and %s can only be written and read through itself until "+
-				"others are enough to lead without it", snap.Label(id), word)
+				"enough others are up to lead without it", snap.Label(id), word)
 		}
 	}
 }
