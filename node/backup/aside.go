@@ -11,23 +11,23 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// This file is about restores that replace tables. Each table is made and filled aside, under
-// a name of its own. When all of them are complete they get their names, and the tables that
-// had these are dropped, in one step of the metadata. Whatever happens before leaves the
-// cluster's tables as they are.
+// This file handles restores that replace tables. Each table is created and filled under a
+// temporary name. When all of them are complete, one step of the metadata gives them their names
+// and drops the tables that had these names. A failure before that step leaves the cluster's tables
+// unchanged.
 
-// maxReplaced is how many tables are replaced in one step.
+// maxReplaced is the maximum number of tables replaced in one step.
 const maxReplaced = 5000
 
-// asideName returns the name under which a table of a backup is filled until it replaces another. It
-// is the same in every run, and no two tables of a backup have the same.
+// asideName returns the temporary name of a table of a backup while it is filled. It is the same in
+// every run, and differs between the tables of a backup.
 func asideName(backupID string, t *schemapb.Table) string {
 	name := fmt.Sprintf("_restore_%s_%d_%s", backupID[max(0, len(backupID)-6):], t.Id, t.Name)
 	return name[:min(len(name), schema.MaxNameBytes)]
 }
 
-// asidesOf returns the tables of a cluster that restores have made to replace others, by the names
-// of these.
+// asidesOf returns the tables that restores have created to replace others, by the names of the
+// others.
 func asidesOf(tables []*schemapb.Table) map[string][]*schemapb.Table {
 	out := map[string][]*schemapb.Table{}
 	for _, t := range tables {
@@ -39,9 +39,9 @@ func asidesOf(tables []*schemapb.Table) map[string][]*schemapb.Table {
 	return out
 }
 
-// planAside plans to fill a table aside, to continue with what an earlier run has filled, or, if it is
-// complete, only to put it in its place. old is the table that it replaces, or nil; asides are
-// what restores have left.
+// planAside plans to fill a table under its temporary name, to continue the work of an earlier run,
+// or, if the table is complete, only to rename it. old is the table that it replaces, or nil;
+// asides are the tables that restores have left.
 func (s *restoration) planAside(rt *restoredTable, old *schemapb.Table, asides []*schemapb.Table) {
 	rt.as = asideName(s.b.Id, rt.from)
 	if old != nil {
@@ -66,7 +66,7 @@ func (s *restoration) planAside(rt *restoredTable, old *schemapb.Table, asides [
 	s.asides = append(s.asides, rt)
 }
 
-// dropLeftovers drops what restores that did not end have left of the tables that this one makes.
+// dropLeftovers drops the tables that unfinished restores left and that this restore creates again.
 func (s *restoration) dropLeftovers(ctx context.Context) error {
 	err := s.each(ctx, s.leftovers, func(ctx context.Context, t *schemapb.Table) error {
 		_, err := s.propose(ctx, s.cfg.Now().UnixNano(),
@@ -76,7 +76,7 @@ func (s *restoration) dropLeftovers(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("drop what an earlier restore has left: %w", err)
+		return fmt.Errorf("drop the tables of an earlier restore: %w", err)
 	}
 	for _, t := range s.leftovers {
 		s.out.Removed = append(s.out.Removed, schema.FormatTableName(t.Database, t.Name))
@@ -85,7 +85,7 @@ func (s *restoration) dropLeftovers(ctx context.Context) error {
 	return nil
 }
 
-// replace puts the tables that were filled aside in their places.
+// replace puts the filled tables in the places of the old ones.
 func (s *restoration) replace(ctx context.Context) error {
 	for tables := range slices.Chunk(s.asides, maxReplaced) {
 		cmd := &metapb.ReplaceTables{BackupId: s.b.Id, WithoutRows: s.cfg.MetadataOnly}
@@ -104,7 +104,7 @@ func (s *restoration) replace(ctx context.Context) error {
 	return nil
 }
 
-// checkReplace refuses a restore that replaces tables in a cluster whose nodes do not all know how.
+// checkReplace refuses a restore that replaces tables if not all nodes of the cluster support it.
 func (s *restoration) checkReplace() error {
 	if v := s.cfg.Target.meta.ClusterVersion(); s.cfg.Existing == Replace && v < metapb.ProtocolReplace {
 		return errs.New(errs.Unsupported, "--replace needs a cluster that uses protocol version %d, and this one "+

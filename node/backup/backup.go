@@ -1,13 +1,12 @@
-// Package backup writes the data of a cluster to a repository while the cluster works,
-// checks it there, and brings it into another cluster. DESIGN.md explains it, FORMAT.md
-// the files.
+// Package backup writes the data of a cluster to a repository while the cluster works, checks it
+// there, and restores it into a cluster. DESIGN.md explains it, FORMAT.md describes the files.
 //
-// A Repository holds any number of backups; what two of them have in common lies there
-// once. Create adds a backup, Verify reads everything back, Delete and Prune remove, Restore
-// fills a cluster. Cluster is a running cluster as backups see it.
+// A Repository holds any number of backups; files that several backups share are stored once.
+// Create adds a backup, Verify reads everything back, Delete and Prune remove, Restore fills a
+// cluster. Cluster is the interface of backups to a running cluster.
 //
-// A Repository may be used concurrently, also by several processes. It has no goroutines
-// except in calls under way.
+// A Repository may be used concurrently, also by several processes. It has no goroutines except
+// during calls.
 package backup
 
 import (
@@ -32,8 +31,8 @@ var (
 	ErrNoRepository = errors.New("there is no backup repository")
 	// ErrNewer is returned for files of a later format.
 	ErrNewer = errors.New("written by a newer version of cordwood")
-	// ErrBusy is returned while another process uses the repository in a way that does
-	// not go together with what is asked for.
+	// ErrBusy is returned while another process uses the repository in a way that excludes the
+	// request.
 	ErrBusy = errors.New("the repository is in use")
 )
 
@@ -42,10 +41,10 @@ type Repository struct {
 	store store.Store
 	now   func() time.Time
 	info  info
-	made  bool // when it was opened
+	made  bool // Open has just created it
 }
 
-// info is the repository's own file. Its bytes are always the bytes that encode returns.
+// info is the repository's own file. A file with any other bytes than those of encode is refused.
 type info struct {
 	Format  string `json:"format"`
 	Version int    `json:"version"`
@@ -56,7 +55,7 @@ type info struct {
 const (
 	infoFormat  = "cordwood backups"
 	infoVersion = 1
-	// maxInfo bounds the repository's own file.
+	// maxInfo is the maximum size of the repository's own file.
 	maxInfo = 64 << 10
 )
 
@@ -77,10 +76,10 @@ func decodeInfo(b []byte) (info, error) {
 		return i, fmt.Errorf("%s is damaged: format %q, version %d", infoName, i.Format, i.Version)
 	}
 	if i.Version > infoVersion {
-		return i, fmt.Errorf("%s: version %d, this program knows %d: %w", infoName, i.Version, infoVersion, ErrNewer)
+		return i, fmt.Errorf("%s: version %d, this program supports %d: %w", infoName, i.Version, infoVersion, ErrNewer)
 	}
 	if string(b) != string(i.encode()) || len(i.ID) != idLength || !validTime(i.Created) {
-		return i, fmt.Errorf("%s is damaged: it is not as it was written", infoName)
+		return i, fmt.Errorf("%s is damaged: its content has changed", infoName)
 	}
 	return i, nil
 }
@@ -90,14 +89,14 @@ func validTime(s string) bool {
 	return err == nil && t.Year() > 2000 && t.Year() < 2200
 }
 
-// idLength is the length of a repository's id, whose last characters check the others.
+// idLength is the length of a repository's id. Its last characters are a check of the others.
 const idLength = 26 + checkLength
 
 // Open opens the repository in st. It returns ErrNoRepository if there is none.
 func Open(ctx context.Context, st store.Store) (*Repository, error) {
 	b, err := readSmall(ctx, st, infoName, maxInfo)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, fmt.Errorf("%w in %s: 'cordwood backup create %s' makes one with its first backup", ErrNoRepository,
+		return nil, fmt.Errorf("%w in %s: 'cordwood backup create %s' creates one with its first backup", ErrNoRepository,
 			st.Location(), st.Location())
 	}
 	if err != nil {
@@ -105,19 +104,20 @@ func Open(ctx context.Context, st store.Store) (*Repository, error) {
 	}
 	i, err := decodeInfo(b)
 	if err == nil && !i.sound() {
-		err = fmt.Errorf("%s is damaged: its id does not fit its other fields", infoName)
+		err = fmt.Errorf("%s is damaged: its id does not match its other fields", infoName)
 	}
 	if errors.Is(err, ErrNewer) {
 		return nil, fmt.Errorf("repository %s: %w", st.Location(), err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("repository %s: %w; the backups may be sound: put the file back, or take that of a new "+
+		return nil, fmt.Errorf("repository %s: %w; the backups may be undamaged: put the file back, or copy the file of a "+
+			"new "+
 			"repository ('cordwood backup create ./NEW')", st.Location(), err)
 	}
 	return &Repository{store: st, now: time.Now, info: i}, nil
 }
 
-// OpenOrCreate opens the repository in st, or makes one if st is empty.
+// OpenOrCreate opens the repository in st, or creates one if st is empty.
 func OpenOrCreate(ctx context.Context, st store.Store) (*Repository, error) {
 	r, err := Open(ctx, st)
 	if !errors.Is(err, ErrNoRepository) {
@@ -126,7 +126,7 @@ func OpenOrCreate(ctx context.Context, st store.Store) (*Repository, error) {
 	found := errors.New("found")
 	err = st.List(ctx, "", func(o store.Object) error { return fmt.Errorf("%w %s", found, o.Name) })
 	if errors.Is(err, found) {
-		return nil, fmt.Errorf("%s holds files but is not a backup repository (%w): name an empty or a new place",
+		return nil, fmt.Errorf("%s holds files but is not a backup repository (%w): choose an empty or a new location",
 			st.Location(), err)
 	}
 	if err != nil {
@@ -144,17 +144,17 @@ func OpenOrCreate(ctx context.Context, st store.Store) (*Repository, error) {
 	return r, err
 }
 
-// Made reports whether the repository was made when it was opened.
+// Made reports whether opening the repository created it.
 func (r *Repository) Made() bool { return r.made }
 
-// Location names the repository for people.
+// Location returns the location of the repository for display.
 func (r *Repository) Location() string { return r.store.Location() }
 
-// Summary is a backup as listings show it.
+// Summary is an entry of the list of backups.
 type Summary struct {
 	ID      string    `json:"id"`
 	Started time.Time `json:"started"`
-	// Finished is when its manifest was written.
+	// Finished is the time when its manifest was written.
 	Finished  time.Time `json:"finished"`
 	Version   string    `json:"cordwood_version"`
 	ClusterID string    `json:"cluster_id"`
@@ -162,7 +162,7 @@ type Summary struct {
 	Tables    uint64    `json:"tables"`
 	Rows      int64     `json:"rows"`
 	Bytes     int64     `json:"bytes"`
-	// Fault, if set, is why its manifest cannot be read.
+	// Fault, if set, is the reason why its manifest cannot be read.
 	Fault string `json:"fault,omitempty"`
 }
 
@@ -174,7 +174,7 @@ func summary(b *backuppb.Backup) Summary {
 	}
 }
 
-// List lists the backups, the oldest first. One whose manifest cannot be read has a Fault.
+// List lists the backups, the oldest first. A backup with an unreadable manifest has a Fault.
 func (r *Repository) List(ctx context.Context) ([]Summary, error) {
 	ids, err := r.ids(ctx)
 	if err != nil {
@@ -204,7 +204,7 @@ func (r *Repository) ids(ctx context.Context) ([]string, error) {
 		}
 		return nil
 	})
-	slices.Sort(ids) // they begin with their time
+	slices.Sort(ids) // ids begin with the time
 	return ids, err
 }
 
@@ -237,13 +237,13 @@ func (r *Repository) load(ctx context.Context, id string) (*backuppb.Backup, err
 	return b, nil
 }
 
-// checkManifest refuses what Create does not write.
+// checkManifest refuses a manifest that Create cannot have written.
 func checkManifest(b *backuppb.Backup, id string) error {
 	if b.Id != id {
 		return fmt.Errorf("it belongs to backup %s", b.Id)
 	}
 	if b.Metadata == nil || len(b.Metadata.Sha256) != sha256Size {
-		return errors.New("it names no metadata")
+		return errors.New("it lists no metadata")
 	}
 	for _, s := range b.Shards {
 		for _, seg := range s.Segments {
@@ -255,8 +255,8 @@ func checkManifest(b *backuppb.Backup, id string) error {
 	return nil
 }
 
-// Find returns the backup with the id, or the newest one for "" and "latest". Any
-// beginning of an id will do, if only one backup has it.
+// Find returns the backup with the id, or the newest one for "" and "latest". A prefix of an id
+// suffices if only one backup has it.
 func (r *Repository) Find(ctx context.Context, id string) (*backuppb.Backup, error) {
 	ids, err := r.ids(ctx)
 	if err != nil {
@@ -286,7 +286,7 @@ func (r *Repository) Find(ctx context.Context, id string) (*backuppb.Backup, err
 	return r.load(ctx, id)
 }
 
-// newID makes the id of a backup: ids sort by time, to the millisecond.
+// newID returns the id of a backup: ids sort by time, to the millisecond.
 func newID(t time.Time) string {
 	return strings.Replace(t.UTC().Format("20060102T150405.000Z"), ".", "", 1) + "-" + strings.ToLower(rand.Text()[:6])
 }

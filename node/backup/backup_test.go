@@ -409,7 +409,7 @@ func TestOpenFaults(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, infoName), []byte(`{"x`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open(wait(t), st); err == nil || !strings.Contains(err.Error(), "put the file back, or take that") {
+	if _, err := Open(wait(t), st); err == nil || !strings.Contains(err.Error(), "put the file back, or copy") {
 		t.Errorf("open of a repository whose file is damaged: %v", err)
 	}
 	for _, location := range []string{"", "ftp://x/y", "s3://", "s3://user:pw@bucket/x"} {

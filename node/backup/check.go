@@ -16,17 +16,17 @@ import (
 	"cordwood/shard/segment"
 )
 
-// This file looks at the files that a restore needs, before the restore changes anything.
+// This file checks the files that a restore needs, before the restore changes anything.
 
-// maxNamedFiles is how many files an error names.
+// maxNamedFiles is the maximum number of files that an error lists.
 const maxNamedFiles = 10
 
-// DamagedError says that a backup lacks files which a restore needs.
+// DamagedError means that a backup lacks files that a restore needs.
 type DamagedError struct{ text string }
 
 func (e *DamagedError) Error() string { return e.text }
 
-// neededFile is a file of the backup with rows that are to be restored.
+// neededFile is a file of the backup with rows to restore.
 type neededFile struct {
 	name   string
 	meta   segment.Meta
@@ -34,8 +34,8 @@ type neededFile struct {
 	tables []string
 }
 
-// needed returns the files with rows of the tables that are to be filled, without those whose rows
-// have all expired: they are not read.
+// needed returns the files with rows of the tables to fill. It leaves out files whose rows have all
+// expired, since they are not read.
 func (s *restoration) needed() (files []*neededFile) {
 	for _, shard := range s.b.Shards {
 		c := s.reader(shard)
@@ -51,7 +51,7 @@ func (s *restoration) needed() (files []*neededFile) {
 	return files
 }
 
-// readFor names the tables for whose rows a segment is read.
+// readFor returns the tables for whose rows a segment is read.
 func (c *shardReader) readFor(seg *backuppb.Segment) (tables []string) {
 	for _, span := range spans(seg) {
 		t := c.s.byID[span.TableID]
@@ -84,7 +84,7 @@ func (s *restoration) checkFiles(ctx context.Context) error {
 		case !ok:
 			faults.add(f, "it is missing")
 		case size != f.meta.Bytes:
-			faults.add(f, fmt.Sprintf("it has %d bytes, %d were written", size, f.meta.Bytes))
+			faults.add(f, fmt.Sprintf("it has %d bytes, but %d were written", size, f.meta.Bytes))
 		case s.cfg.Existing == Replace:
 			p.TotalBytes.Add(f.meta.Bytes)
 			group.Go(func() error {
@@ -103,7 +103,7 @@ func (s *restoration) checkFiles(ctx context.Context) error {
 	return faults.err(s.b.Id)
 }
 
-// fileFaults collects what is wrong with files.
+// fileFaults collects the faults of files.
 type fileFaults struct {
 	mu    sync.Mutex // guards texts
 	texts []string

@@ -23,17 +23,17 @@ import (
 	"cordwood/shard/shardclient"
 )
 
-// ClusterConfig says how a cluster is reached.
+// ClusterConfig configures Connect.
 type ClusterConfig struct {
-	// Dial returns the connection to a node, for "" to any. It is called for every
-	// request, so it must keep its connections, and it must not block.
+	// Dial returns the connection to a node, or to any node for "". It is called for every request,
+	// so it must reuse its connections, and it must not block.
 	Dial func(nodeID string) (grpc.ClientConnInterface, error)
-	// Logger takes what an operator should know. The default value discards it.
+	// Logger receives messages for operators. The default value discards them.
 	Logger *slog.Logger
 }
 
-// Cluster is a running cluster, reached over the network. It is made with Connect and
-// must be closed. All methods may be called concurrently.
+// Cluster is a running cluster, reached over the network. Connect makes it, Close ends it. All
+// methods may be called concurrently.
 type Cluster struct {
 	cfg    ClusterConfig
 	conn   grpc.ClientConnInterface
@@ -41,20 +41,20 @@ type Cluster struct {
 	shards *shardclient.Client
 	stop   context.CancelFunc
 	done   sync.WaitGroup
-	// retrying is called with the reason when a write is tried again, unless it is nil.
+	// retrying, unless it is nil, is called with the reason when a write is retried.
 	retrying atomic.Pointer[func(shard uint32, tries int, err error)]
 }
 
-// tellRetries has f called with the reason when a write is tried again, until stop is called.
+// tellRetries makes f be called with the reason when a write is retried, until stop is called.
 func (c *Cluster) tellRetries(f func(shard uint32, tries int, err error)) (stop func()) {
 	c.retrying.Store(&f)
 	return func() { c.retrying.Store(nil) }
 }
 
-// maxStateMessage bounds a piece of the metadata.
+// maxStateMessage is the maximum size of a message of the metadata.
 const maxStateMessage = 64 << 20
 
-// Connect connects to a cluster and waits until its metadata is there.
+// Connect connects to a cluster and waits until its metadata are available.
 func Connect(ctx context.Context, cfg ClusterConfig) (*Cluster, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -69,7 +69,7 @@ func Connect(ctx context.Context, cfg ClusterConfig) (*Cluster, error) {
 	}
 	c.shards = shardclient.New(shardclient.Config{
 		Replicas: c.replicas, Dial: cfg.Dial, Nodes: c.nodes, Logger: cfg.Logger,
-		// A restore can wait: only the restore learns that a shard is busy.
+		// A restore can wait: a busy shard delays only the restore.
 		MaxTries: 60, MaxBackoff: 5 * time.Second, WriteTimeout: 5 * time.Minute, QueueWait: time.Minute,
 		Retrying: func(shard uint32, tries int, err error) {
 			if f := c.retrying.Load(); f != nil {
@@ -87,7 +87,7 @@ func Connect(ctx context.Context, cfg ClusterConfig) (*Cluster, error) {
 	return c, nil
 }
 
-// Close lets the cluster go. Connections belong to Dial.
+// Close ends the use of the cluster. It does not close connections: Dial owns them.
 func (c *Cluster) Close() {
 	c.stop()
 	c.done.Wait()
@@ -116,8 +116,8 @@ func (c *Cluster) nodes() []string {
 	return ids
 }
 
-// Metadata calls f with the databases, the tables and the pipelines of the cluster, and what users
-// have saved, each in the order of their names.
+// Metadata calls f with the databases, the tables, the pipelines and the saved objects of the
+// cluster, each sorted by name.
 func (c *Cluster) Metadata(ctx context.Context, f func(*backuppb.Record) error) error {
 	state, err := c.state(ctx)
 	if err != nil {
@@ -155,8 +155,7 @@ func (c *Cluster) Metadata(ctx context.Context, f func(*backuppb.Record) error) 
 	return nil
 }
 
-// state reads the metadata as it is now: not from the view, which may be behind and
-// knows only what routers need.
+// state reads the present metadata. The view may lag, and has only the parts that routers need.
 func (c *Cluster) state(ctx context.Context) (*metapb.WatchResponse, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -179,7 +178,7 @@ func (c *Cluster) state(ctx context.Context) (*metapb.WatchResponse, error) {
 	}
 }
 
-// pinWait is how long a shard may take to be ready to be pinned.
+// pinWait is the time that a shard may take until it can be pinned.
 const pinWait = time.Minute
 
 // Pin pins a shard on the node that leads it.
@@ -214,7 +213,7 @@ func (c *Cluster) pinAt(ctx context.Context, node string, shard uint32) (_ Pin, 
 		return nil, errs.Wrap(errs.ShardUnreachable, err, "connect")
 	}
 	client := shardpb.NewShardServiceClient(conn)
-	// The pin lives beyond the call that makes it.
+	// The pin outlives the call that makes it.
 	pctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel)
 	defer stop()
@@ -288,7 +287,7 @@ func (p *pin) Read(ctx context.Context, segment uint64, offset int64) (io.ReadCl
 	return &segmentStream{stream: stream, cancel: cancel}, nil
 }
 
-// segmentStream is a segment's file as it comes.
+// segmentStream is a segment's file while it is received.
 type segmentStream struct {
 	stream grpc.ServerStreamingClient[shardpb.ReadSegmentResponse]
 	cancel context.CancelFunc

@@ -23,55 +23,53 @@ import (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Progress counts the work that is done and all work. It may be read while the work
-// continues.
+// Progress counts the finished work and all work. It may be read while the work continues.
 type Progress struct {
-	// Bytes and Segments of Total; Kept of them needed no transfer.
+	// Bytes of TotalBytes and Segments of TotalSegments are done; Kept segments needed no transfer.
 	Bytes, TotalBytes       atomic.Int64
 	Segments, TotalSegments atomic.Int64
 	KeptBytes, KeptSegments atomic.Int64
-	// Rows that were written by a restore.
+	// Rows of TotalRows were written by a restore.
 	Rows, TotalRows atomic.Int64
 
 	waiting waiting
 }
 
-// CreateConfig says what Create does.
+// CreateConfig configures Create.
 type CreateConfig struct {
 	Source Source
 	// Version is the version of this program.
 	Version string
-	// Parallel is the number of files that are on their way at once. The default value
-	// is 4.
+	// Parallel is the number of files that are transferred at once. The default value is 4.
 	Parallel int
-	// Rate bounds what is read from the cluster. Nil: no bound.
+	// Rate limits the rate of reading from the cluster. Nil means no limit.
 	Rate *Limiter
-	// Progress, if not nil, is kept up to date.
+	// Progress, if not nil, receives the progress.
 	Progress *Progress
-	// Logger takes what an operator should know. The default value discards it.
+	// Logger receives messages for operators. The default value discards them.
 	Logger *slog.Logger
 }
 
-// Created is what Create did.
+// Created is the result of Create.
 type Created struct {
 	Summary
-	// Segments is the number of segment files that the backup consists of; NewSegments
-	// of them, with NewBytes, were not in the repository yet.
+	// Segments is the number of segment files of the backup; NewSegments of them, with NewBytes,
+	// were not in the repository yet.
 	Segments    int64 `json:"segments"`
 	NewSegments int64 `json:"new_segments"`
 	NewBytes    int64 `json:"new_bytes"`
-	// Damaged says which segments are not in the backup because the cluster itself has
-	// lost them.
+	// Damaged lists the segments that are not in the backup because the cluster itself has lost
+	// them.
 	Damaged []string `json:"damaged,omitempty"`
 }
 
-// Create adds a backup of all that was acknowledged before the call. Files that lie in
-// the repository already are not sent again, whether they come from earlier backups or from one that
-// broke off. When it returns nil the backup is complete and durable; after an error there
-// is not a trace of it but files that the next one can use.
+// Create adds a backup of everything that was acknowledged before the call. Files that are already
+// in the repository, from earlier backups or an interrupted one, are not sent again. When it
+// returns nil, the backup is complete and durable. After an error no backup is added; files that
+// were stored serve the next one.
 //
-// A segment whose file is damaged in the cluster is taken from the repository, if an earlier
-// backup has brought it there. Otherwise it is left out and listed in Damaged.
+// If the file of a segment is damaged in the cluster, its copy in the repository is used. Without a
+// copy, the segment is left out and listed in Damaged.
 func (r *Repository) Create(ctx context.Context, cfg CreateConfig) (_ *Created, err error) {
 	if cfg.Parallel <= 0 {
 		cfg.Parallel = 4
@@ -106,17 +104,17 @@ type creation struct {
 	cluster string
 	b       *backuppb.Backup
 	shards  []*shardCopy
-	// before are the ids of tables before any of the pins that are held.
+	// before has the ids of tables from before any of the held pins.
 	before map[uint64]bool
 
 	newBytes, newSegments atomic.Int64
 }
 
-// shardCopy is a shard on its way into the repository.
+// shardCopy is a shard whose files are being copied into the repository.
 type shardCopy struct {
 	shard *metapb.Shard
 	pin   Pin
-	have  map[segmentKey][]byte // SHA-256 of what lies in the repository
+	have  map[segmentKey][]byte // SHA-256 of the segments in the repository
 	out   *backuppb.Shard
 }
 
@@ -128,7 +126,7 @@ func (c *creation) close() {
 	}
 }
 
-// maxPinLosses is how often the shards are pinned anew because a pin was lost.
+// maxPinLosses is the maximum number of times that shards are pinned again because a pin was lost.
 const maxPinLosses = 20
 
 func (c *creation) run(ctx context.Context) error {
@@ -146,7 +144,7 @@ func (c *creation) run(ctx context.Context) error {
 		if losses++; losses > maxPinLosses {
 			return err
 		}
-		c.cfg.Logger.Warn("the connection to a shard was lost; what it has is listed anew", "error", err)
+		c.cfg.Logger.Warn("the connection to a shard was lost; its segments are listed again", "error", err)
 		if err := c.pinAll(ctx); err != nil {
 			return err
 		}
@@ -218,7 +216,7 @@ func (r *Repository) segmentsOf(ctx context.Context, cluster string, s *metapb.S
 	return have, err
 }
 
-// metadata writes the metadata of the cluster as it is now.
+// metadata writes the present metadata of the cluster.
 func (c *creation) metadata(ctx context.Context) error {
 	u, err := c.r.store.Create(ctx)
 	if err != nil {
@@ -256,14 +254,14 @@ func (c *creation) metadata(ctx context.Context) error {
 	return nil
 }
 
-// copy brings every segment into the repository that is not there.
+// copy transfers every missing segment into the repository.
 func (c *creation) copy(ctx context.Context) error {
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(c.cfg.Parallel)
 	for _, s := range c.shards {
 		for _, seg := range s.out.Segments {
 			if len(seg.Sha256) > 0 {
-				continue // done before a pin was lost
+				continue // transferred before a pin was lost
 			}
 			if have, ok := s.have[keyOf(c.cluster, s.out, seg.Segment)]; ok {
 				seg.Sha256 = have
@@ -288,17 +286,17 @@ func (c *creation) copy(ctx context.Context) error {
 	return group.Wait()
 }
 
-// send brings one segment into the repository.
+// send transfers one segment into the repository.
 func (c *creation) send(ctx context.Context, s *shardCopy, seg *backuppb.Segment) error {
 	for attempt := 1; ; attempt++ {
 		sum, err := c.transfer(ctx, s, seg.Segment)
 		if damaged := (*damage)(nil); errors.As(err, &damaged) {
 			if attempt == 1 && !seg.Segment.Damaged {
-				continue // perhaps on the way
+				continue // a copy may be in the repository
 			}
 			seg.Segment.Damaged = true
 			c.cfg.Logger.Warn("a segment is damaged in the cluster and not in the backup; 'cordwood doctor' on its "+
-				"node says more",
+				"node shows details",
 				"shard", s.shard.Id, "segment", seg.Segment.Id, "rows", seg.Segment.Rows, "error", err)
 			return nil
 		}
@@ -313,7 +311,7 @@ func (c *creation) send(ctx context.Context, s *shardCopy, seg *backuppb.Segment
 	}
 }
 
-// damage is the error for bytes that differ from the bytes that were written.
+// damage is the error for bytes that differ from the written ones.
 type damage struct{ text string }
 
 func (d *damage) Error() string { return d.text }
@@ -325,7 +323,7 @@ func (c *creation) transfer(ctx context.Context, s *shardCopy, p *shardpb.Pinned
 	}
 	defer u.Abort()
 	if p.Damaged {
-		return nil, &damage{"the shard has set it aside"}
+		return nil, &damage{"the shard has quarantined it"}
 	}
 	counted := int64(0)
 	defer func() {
@@ -360,14 +358,15 @@ func (c *creation) transfer(ctx context.Context, s *shardCopy, p *shardpb.Pinned
 	}
 	if n != p.Bytes || crc.Sum32() != p.FileCrc {
 		return nil, &damage{
-			fmt.Sprintf("%d bytes with CRC-32C %08x came, the shard wrote %d with %08x", n, crc.Sum32(), p.Bytes, p.FileCrc),
+			fmt.Sprintf("received %d bytes with CRC-32C %08x, but the shard wrote %d with %08x",
+				n, crc.Sum32(), p.Bytes, p.FileCrc),
 		}
 	}
 	sum = h.Sum(nil)
 	return sum, u.Commit(ctx, segmentName(keyOf(c.cluster, s.out, p), sum))
 }
 
-// commit writes the manifest, after a last look at whether all that it names is there.
+// commit writes the manifest, after checking once more that all files that it lists exist.
 func (c *creation) commit(ctx context.Context) error {
 	for _, s := range c.shards {
 		s.out.Damaged = nil

@@ -17,8 +17,7 @@ import (
 	"cordwood/proto/strict"
 )
 
-// The constants of a framed file. All of them are part of the format; FORMAT.md has the
-// diagram.
+// The constants of a framed file. All of them are part of the format; FORMAT.md has the diagram.
 const (
 	frameMagic   = "CWBK"
 	frameVersion = 1
@@ -30,14 +29,14 @@ const (
 )
 
 const (
-	// maxManifest bounds a manifest as it lies in the repository, maxMetadata a file of
-	// metadata; maxRecord bounds one record of either.
+	// maxManifest is the maximum size of a manifest in the repository, maxMetadata the maximum size
+	// of a metadata file, and maxRecord the maximum size of one record in either.
 	maxManifest = 1 << 30
 	maxMetadata = 1 << 30
 	maxRecord   = 1 << 30
 )
 
-// frameWriter writes records: head, compressed records, checksum.
+// frameWriter writes the records of a framed file: header, compressed records, checksum.
 type frameWriter struct {
 	out  io.Writer
 	hash hash.Hash
@@ -80,7 +79,7 @@ func (w *frameWriter) record(m proto.Message) error {
 	return err
 }
 
-// close ends the file and returns its size and the SHA-256 of all of it.
+// close ends the file and returns its size and its SHA-256.
 func (w *frameWriter) close() (int64, []byte, error) {
 	if err := w.zstd.Close(); err != nil {
 		return 0, nil, err
@@ -108,8 +107,7 @@ func encodeFrame(kind byte, m proto.Message) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// readFrame checks a whole framed file and calls f with each record, which f must not
-// keep.
+// readFrame checks a whole framed file and calls f with each record. f must not keep the record.
 func readFrame(raw []byte, kind byte, f func(record []byte) error) error {
 	body, err := frameBody(raw, kind)
 	if err != nil {
@@ -143,13 +141,15 @@ func readFrame(raw []byte, kind byte, f func(record []byte) error) error {
 	}
 }
 
-// frameBody checks the head and the checksum of a framed file, and returns it without the checksum.
+// frameBody checks the header and the checksum of a framed file, and returns its content between
+// them.
 func frameBody(raw []byte, kind byte) ([]byte, error) {
 	if len(raw) < frameHead+sha256Size || string(raw[:4]) != frameMagic {
-		return nil, fmt.Errorf("it is damaged: %d bytes that begin with %.4q", len(raw), raw[:min(len(raw), 4)])
+		return nil, fmt.Errorf("it is damaged: %d bytes that start with %.4q", len(raw), raw[:min(len(raw), 4)])
 	}
 	if v := binary.LittleEndian.Uint16(raw[4:]); v > frameVersion {
-		return nil, fmt.Errorf("format version %d, this program knows %d (or it is damaged): %w", v, frameVersion, ErrNewer)
+		return nil, fmt.Errorf("format version %d, this program supports %d (or it is damaged): %w",
+			v, frameVersion, ErrNewer)
 	}
 	body := raw[:len(raw)-sha256Size]
 	if want, got := raw[len(body):], sha256.Sum256(body); !bytes.Equal(want, got[:]) {
@@ -161,7 +161,7 @@ func frameBody(raw []byte, kind byte) ([]byte, error) {
 	return body, nil
 }
 
-// readRecord reads n bytes, growing buf only as they come.
+// readRecord reads n bytes; buf grows only with the received bytes.
 func readRecord(in io.Reader, buf []byte, n int) ([]byte, error) {
 	buf = buf[:0]
 	for len(buf) < n {
@@ -174,14 +174,13 @@ func readRecord(in io.Reader, buf []byte, n int) ([]byte, error) {
 	return buf, nil
 }
 
-// unmarshal decodes a record; fields that this version does not know are an error: they
-// would be lost.
+// unmarshal decodes a record. Unknown fields are an error: they would be lost.
 func unmarshal(b []byte, m proto.Message) error {
 	if err := proto.Unmarshal(b, m); err != nil {
 		return fmt.Errorf("it is damaged: %w", err)
 	}
 	if kind := strict.Unknown(m.ProtoReflect()); kind != nil {
-		return fmt.Errorf("it has a field of %s that this version does not know: %w", kind.Name(), ErrNewer)
+		return fmt.Errorf("it has an unknown field of %s: %w", kind.Name(), ErrNewer)
 	}
 	return nil
 }
@@ -194,7 +193,7 @@ func readMetadata(raw []byte, f func(*backuppb.Record) error) error {
 			return err
 		}
 		if rec.Of == nil {
-			return fmt.Errorf("it has a record of a kind that this version does not know: %w", ErrNewer)
+			return fmt.Errorf("it has a record of an unknown kind: %w", ErrNewer)
 		}
 		return f(rec)
 	})

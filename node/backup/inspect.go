@@ -13,7 +13,7 @@ import (
 	"cordwood/proto/words"
 )
 
-// Framed reports, by the first bytes of a file, whether Inspect prints it.
+// Framed reports whether Inspect can print a file with these first bytes.
 func Framed(head []byte) bool { return strings.HasPrefix(string(head), frameMagic) }
 
 // inspectMetadata prints a file of metadata.

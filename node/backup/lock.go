@@ -13,23 +13,23 @@ import (
 	"cordwood/node/backup/store"
 )
 
-// lockKind says what the process that holds a lock does with the repository.
+// lockKind is the use of the repository by the holder of a lock.
 type lockKind string
 
 const (
 	lockWrite lockKind = "backup"  // adds content
 	lockRead  lockKind = "restore" // reads content
-	lockPrune lockKind = "prune"   // removes content: goes together with nothing
+	lockPrune lockKind = "prune"   // removes content: excludes all other locks
 )
 
 const (
-	// lockBeat is how often a lock shows that its process lives, and lockDead how long
-	// after its last sign of life it counts no more.
+	// lockBeat is the interval at which a lock is renewed, lockDead the time after its last renewal
+	// at which it is void.
 	lockBeat = time.Minute
 	lockDead = 15 * time.Minute
 )
 
-// lock is the sign, in the repository, of a process that uses it.
+// lock is an object in the repository that shows that a process uses it.
 type lock struct {
 	Kind    lockKind  `json:"kind"`
 	Host    string    `json:"host"`
@@ -46,8 +46,8 @@ func (l *lock) String() string {
 	return fmt.Sprintf("a %s by process %d on %s, since %s", l.Kind, l.Process, l.Host, l.Started.Format(time.RFC3339))
 }
 
-// lock enters the repository. A process first writes its lock and then looks at the others, so at
-// least one of two processes sees the other.
+// lock locks the repository. A process first writes its lock and then reads the others, so at least
+// one of two processes sees the other.
 func (r *Repository) lock(ctx context.Context, kind lockKind) (*lock, error) {
 	host, err := os.Hostname()
 	if err != nil {
@@ -75,8 +75,8 @@ func (l *lock) write(ctx context.Context) error {
 	return put(ctx, l.r.store, l.name, append(b, '\n'))
 }
 
-// clash returns ErrBusy if a living lock does not go together with l. Ages are measured by the
-// repository's own clock.
+// clash returns ErrBusy if a valid lock excludes l. Ages are measured by the repository's own
+// clock.
 func (r *Repository) clash(ctx context.Context, l *lock) error {
 	var others []store.Object
 	var now time.Time
@@ -94,7 +94,7 @@ func (r *Repository) clash(ctx context.Context, l *lock) error {
 	for _, o := range others {
 		age := now.Sub(o.Modified)
 		if age > lockDead {
-			// Its process is gone, and its files disturb nothing.
+			// The process of this lock has ended, and its files do no harm.
 			if l.Kind == lockPrune {
 				if err := r.store.Remove(ctx, o.Name); err != nil {
 					return err
@@ -105,7 +105,7 @@ func (r *Repository) clash(ctx context.Context, l *lock) error {
 		if l.Kind != lockPrune && !r.isPrune(ctx, o.Name) {
 			continue
 		}
-		return fmt.Errorf("%w: %s; its last sign of life is %s old: try again when it is done, or %s after that sign "+
+		return fmt.Errorf("%w: %s; its lock was renewed %s ago: try again when it is done, or %s after that renewal "+
 			"if it was killed",
 			ErrBusy, r.describe(ctx, o.Name), age.Round(time.Second), lockDead)
 	}
@@ -121,7 +121,7 @@ func (r *Repository) readLock(ctx context.Context, name string) (*lock, error) {
 	return l, json.Unmarshal(b, l)
 }
 
-// isPrune also holds for a lock that cannot be read: it may be one.
+// isPrune reports whether a lock is of a prune. It also returns true if the lock cannot be read.
 func (r *Repository) isPrune(ctx context.Context, name string) bool {
 	l, err := r.readLock(ctx, name)
 	if errors.Is(err, store.ErrNotFound) {
@@ -138,8 +138,8 @@ func (r *Repository) describe(ctx context.Context, name string) string {
 	return l.String()
 }
 
-// keep writes the lock again and again. If it cannot be written for long, others take
-// the process for dead; a prune in between is noticed when the manifest is written.
+// keep renews the lock. If renewing fails for long, other processes ignore the lock; a prune in
+// between is noticed when the manifest is written.
 func (l *lock) keep(ctx context.Context) {
 	t := time.NewTicker(lockBeat)
 	defer t.Stop()
@@ -148,16 +148,16 @@ func (l *lock) keep(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-t.C:
-			_ = l.write(ctx) // the next beat tries again
+			_ = l.write(ctx) // the next renewal may succeed
 		}
 	}
 }
 
-// release leaves the repository.
+// release deletes the lock.
 func (l *lock) release() {
 	l.stop()
 	l.done.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	_ = l.r.store.Remove(ctx, l.name) // it dies by itself
+	_ = l.r.store.Remove(ctx, l.name) // it becomes void by itself
 }

@@ -14,21 +14,21 @@ import (
 	"cordwood/shard/query"
 )
 
-// This file is about tables whose rows came to merge in another way. Their rows are
-// written as they were then: the table is made with the options of its oldest rows, and
-// altered when all rows of one way are acknowledged, as it was once altered.
+// This file handles tables whose merge rule was changed. Rows are written under the rule that they
+// were written under originally: the table is created with the options of its oldest rows, and
+// altered after all rows of one rule are acknowledged, in the order of the original changes.
 
 // merging is how the rows of a restored table merge.
 type merging struct {
-	// final is the way of the table's definition in the backup.
+	// final is the merge rule in the table's definition in the backup.
 	final query.Merge
-	// changes means that some of its rows merge in another way.
+	// changes means that some of its rows merge by another rule.
 	changes bool
-	// now is how the table in the cluster merges what is written.
+	// now is the rule by which the table in the cluster merges new writes.
 	now query.Merge
 }
 
-// erasOf returns the eras of the tables of a shard of the backup.
+// erasOf returns the merge eras of the tables of a shard of the backup.
 func erasOf(shard *backuppb.Shard) map[uint64][]*shardpb.MergeEra {
 	out := make(map[uint64][]*shardpb.MergeEra, len(shard.Merging))
 	for _, m := range shard.Merging {
@@ -37,7 +37,7 @@ func erasOf(shard *backuppb.Shard) map[uint64][]*shardpb.MergeEra {
 	return out
 }
 
-// rule returns how the rows of a segment merge. Backups of older versions do not say it.
+// rule returns how the rows of a segment merge. Backups of older versions do not record it.
 func (m *merging) rule(eras []*shardpb.MergeEra, order uint64) query.Merge {
 	for _, e := range eras {
 		if order >= e.Before {
@@ -55,8 +55,7 @@ func (m *merging) rule(eras []*shardpb.MergeEra, order uint64) query.Merge {
 	return m.final
 }
 
-// planMerging finds the tables whose rows came to merge in another way, and how the
-// first rows of each do.
+// planMerging finds the tables whose merge rule was changed, and the rule of their first rows.
 func (s *restoration) planMerging() error {
 	for _, t := range s.tables {
 		t.final = query.MergeOf(&schema.Table{Options: t.from.Options})
@@ -90,8 +89,8 @@ func (s *restoration) planMerging() error {
 	return nil
 }
 
-// first returns how the rows that are written first merge: rows that merge come before rows that
-// are all kept.
+// first returns the merge rule of the rows that are written first: rows that merge come before rows
+// that are all kept.
 func (t *restoredTable) first(shards []*backuppb.Shard, eras map[uint32]map[uint64][]*shardpb.MergeEra) query.Merge {
 	for _, shard := range shards {
 		for _, seg := range inOrder(shard) {
@@ -108,11 +107,11 @@ func (t *restoredTable) first(shards []*backuppb.Shard, eras map[uint32]map[uint
 	return query.Append
 }
 
-// mergeOptions are the options that say how a table's rows merge, or go with it.
+// mergeOptions are the table options that determine how rows merge.
 var mergeOptions = []string{schema.OptionAppendMode, schema.OptionMergeMode, schema.OptionPartitions}
 
-// options returns the options of the table while rows are written that merge by a rule. Until all
-// rows are there a table that changes is not spread over several shards.
+// options returns the options of the table while rows of one merge rule are written. A table whose
+// rule changes is not spread over several shards until all rows are written.
 func (t *restoredTable) options(rule query.Merge) map[string]string {
 	if !t.changes {
 		return t.from.Options
@@ -136,8 +135,8 @@ func sameMerging(a, b map[string]string) bool {
 	return !slices.ContainsFunc(mergeOptions, func(key string) bool { return a[key] != b[key] })
 }
 
-// switchTo has the table merge what is written from now on by a rule. All that was
-// written is acknowledged.
+// switchTo changes the table's merge rule for the following writes. All earlier writes must be
+// acknowledged.
 func (s *restoration) switchTo(ctx context.Context, t *restoredTable, rule query.Merge) error {
 	if !t.changes || rule == t.now {
 		return nil
@@ -149,7 +148,7 @@ func (s *restoration) switchTo(ctx context.Context, t *restoredTable, rule query
 	return nil
 }
 
-// settle gives the table the options that it has in the backup.
+// settle gives the table its options of the backup.
 func (s *restoration) settle(ctx context.Context, t *restoredTable) error {
 	if !t.changes {
 		return nil
@@ -157,8 +156,7 @@ func (s *restoration) settle(ctx context.Context, t *restoredTable) error {
 	return s.alter(ctx, t, t.from.Options)
 }
 
-// mergeAs notes how the table merges, and so whether its rows may say that they are
-// deletions.
+// mergeAs records how the table merges, and so whether its rows may be deletions.
 func (t *restoredTable) mergeAs(rule query.Merge) {
 	t.now = rule
 	if rule == query.Append {
@@ -180,7 +178,7 @@ func (s *restoration) alter(ctx context.Context, t *restoredTable, want map[stri
 		case !ok && has:
 			unset = append(unset, key)
 			if key == schema.OptionMergeMode {
-				set[key] = schema.MergeLastRow // which goes with every append_mode
+				set[key] = schema.MergeLastRow // valid with every append_mode
 			}
 		}
 	}

@@ -10,20 +10,19 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// This file is about tables whose rows are handed over to other shards while shards are
-// pinned, one after the other. The table has one id before and another one after: a shard that was
-// pinned too early may lack rows of the second, and a shard that was pinned too late may lack all
-// rows of the first.
+// This file handles tables that move to other shards with their rows while shards are pinned one
+// after the other. A move gives the table a new id: a shard that was pinned too early may lack rows
+// of the new id, and a shard that was pinned too late may lack all rows of the old one.
 
-// maxMoves is how often all shards are pinned anew because a table moved.
+// maxMoves is the maximum number of times that all shards are pinned again because a table moved.
 const maxMoves = 10
 
 // errMoved is the error for pins between which a table moved.
 var errMoved = errors.New("rows were handed over to other shards while the shards were listed")
 
-// pinAll pins the shards whose pins are not held, and writes the metadata of after that:
-// no row is in the backup whose table is not. It pins all of them anew if a table moved
-// since the first one was pinned.
+// pinAll pins the shards whose pins are not held, and then writes the metadata, so that every row
+// in the backup has its table there. It pins all of them again if a table moved since the first one
+// was pinned.
 func (c *creation) pinAll(ctx context.Context) error {
 	for moves := 0; ; {
 		if c.before == nil {
@@ -40,14 +39,14 @@ func (c *creation) pinAll(ctx context.Context) error {
 		}
 		if moves++; moves == maxMoves {
 			return fmt.Errorf("%w, in each of %d tries; run it again when fewer tables are moved: 'cordwood cluster "+
-				"operations' shows what goes on", err, moves)
+				"operations' shows the running moves", err, moves)
 		}
-		c.cfg.Logger.Warn("a table moved; what the shards have is listed anew", "error", err)
+		c.cfg.Logger.Warn("a table moved; the segments of the shards are listed again", "error", err)
 		c.before = nil
 	}
 }
 
-// listAnew lets the pins go, and lists the tables and the shards that there are.
+// listAnew releases the pins, and lists the present tables and shards.
 func (c *creation) listAnew(ctx context.Context) error {
 	c.close()
 	c.shards, c.before = nil, map[uint64]bool{}
@@ -69,8 +68,8 @@ func (c *creation) listAnew(ctx context.Context) error {
 	return nil
 }
 
-// moved reports whether rows of a table may lie where they were not when a shard was pinned:
-// it has been handed over since, or lies on a shard that was not known yet.
+// moved reports whether the pins may miss rows of a table: it moved since, or is on a shard that
+// was not known at the time.
 func (c *creation) moved(t *schemapb.Table) error {
 	if t.OriginId == 0 {
 		return nil

@@ -38,7 +38,7 @@ func parseManifestName(name string) (id string, ok bool) {
 	return id, ok && backupID.MatchString(id)
 }
 
-// ManifestOf returns the backup whose manifest the object is, if it is one.
+// ManifestOf returns the backup of a manifest; ok is false if the object is not a manifest.
 func ManifestOf(object string) (id string, ok bool) { return parseManifestName(object) }
 
 func metadataName(sum []byte) string {
@@ -47,8 +47,7 @@ func metadataName(sum []byte) string {
 
 var metadataNames = regexp.MustCompile(`^` + metadataPrefix + `[0-9a-f]{64}` + regexp.QuoteMeta(metadataSuffix) + `$`)
 
-// segmentKey identifies the file of a shard that a segment is. No two files of a cluster
-// have the same.
+// segmentKey identifies the file of a segment. It is unique within a cluster.
 type segmentKey struct {
 	cluster     string
 	shard       uint32
@@ -62,7 +61,7 @@ func keyOf(cluster string, s *backuppb.Shard, p *shardpb.PinnedSegment) segmentK
 	return segmentKey{cluster, s.Id, s.Incarnation, p.Id, p.Bytes, p.FileCrc}
 }
 
-// shardPrefix returns what the names of a shard's segments begin with.
+// shardPrefix returns the prefix of the names of a shard's segments.
 func shardPrefix(cluster string, shard, incarnation uint32) string {
 	return fmt.Sprintf("%s%s/%d-%d/", segmentPrefix, cluster, shard, incarnation)
 }
@@ -100,14 +99,14 @@ func parseSegmentName(name string) (k segmentKey, sum []byte, ok bool) {
 // checkLength is the length of the check at the end of a repository's id.
 const checkLength = 6
 
-// check returns a digest of what a repository's file says. It ends the id, so that not one
-// byte of the file can change unnoticed.
+// check returns a digest of the content of a repository's file. It ends the id, so that a change of
+// any byte is noticed.
 func (i info) check() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%d\n%s\n%s", i.Format, i.Version, i.ID, i.Created))
 	return strings.ToUpper(hex.EncodeToString(sum[:checkLength/2]))
 }
 
-// sound reports whether the check at the end of the id fits.
+// sound reports whether the check at the end of the id matches.
 func (i info) sound() bool {
 	given := i
 	given.ID = i.ID[:len(i.ID)-checkLength]

@@ -16,8 +16,7 @@ import (
 
 // This file decides what is restored, before anything is changed.
 
-// plan decides what is restored and whether the cluster has room for it. It changes
-// nothing.
+// plan decides what is restored and whether the cluster has room for it. It changes nothing.
 func (s *restoration) plan(ctx context.Context) error {
 	tables, err := s.readMetadata(ctx)
 	if err != nil {
@@ -47,7 +46,7 @@ func (s *restoration) plan(ctx context.Context) error {
 	return s.checkFiles(ctx)
 }
 
-// choose leaves out what was not asked for.
+// choose returns the requested tables.
 func (s *restoration) choose(tables []*schemapb.Table) ([]*schemapb.Table, error) {
 	var own []*schemapb.Table
 	for _, t := range tables {
@@ -80,8 +79,8 @@ func (s *restoration) choose(tables []*schemapb.Table) ([]*schemapb.Table, error
 	return chosen, nil
 }
 
-// wanted returns the databases and tables that were asked for, by name. own are the tables of the backup that are
-// not the server's own.
+// wanted returns the requested databases and tables, by name. own lists the tables of the backup
+// except the server's own.
 func (s *restoration) wanted(own []*schemapb.Table) (databases, names map[string]bool, err error) {
 	databases, names = map[string]bool{}, map[string]bool{}
 	for _, d := range s.cfg.Databases {
@@ -107,7 +106,7 @@ func (s *restoration) wanted(own []*schemapb.Table) (databases, names map[string
 	return databases, names, nil
 }
 
-// likeTable says which table of a backup was perhaps meant.
+// likeTable suggests the table that a wrong name may mean.
 func likeTable(own []*schemapb.Table, name string) string {
 	var short, long []string
 	for _, t := range own {
@@ -135,7 +134,7 @@ func (s *restoration) compare(tables []*schemapb.Table, state *metapb.WatchRespo
 	asides := asidesOf(state.Tables)
 	wanted := map[string]bool{}
 	var inTheWay []string
-	empty := true // the databases that have to be
+	empty := true // whether the target databases are empty
 	for _, t := range tables {
 		rt := &restoredTable{from: t, as: t.Name}
 		wanted[rt.name()] = true
@@ -173,12 +172,13 @@ func (s *restoration) compare(tables []*schemapb.Table, state *metapb.WatchRespo
 	return s.inTheWay(inTheWay, empty)
 }
 
-// noteLeftovers notes the tables that other restores have left, and adds the leftovers of wanted tables to wanted.
+// noteLeftovers records the tables that other restores have left, and adds the leftovers of wanted
+// tables to wanted.
 func (s *restoration) noteLeftovers(asides map[string][]*schemapb.Table, wanted map[string]bool) {
 	for _, name := range slices.Sorted(maps.Keys(asides)) {
 		for _, t := range asides[name] {
 			if full := schema.FormatTableName(t.Database, t.Name); wanted[name] {
-				wanted[full] = true // it is dropped, or used
+				wanted[full] = true // it will be dropped, or used
 			} else {
 				s.out.Leftovers = append(s.out.Leftovers, full)
 			}
@@ -186,8 +186,8 @@ func (s *restoration) noteLeftovers(asides map[string][]*schemapb.Table, wanted 
 	}
 }
 
-// inTheWay returns the error for tables that prevent a restore from starting. empty reports whether these are tables
-// of the backup alone.
+// inTheWay returns the error for tables that prevent a restore from starting. empty reports whether
+// only tables of the backup are in the way.
 func (s *restoration) inTheWay(inTheWay []string, empty bool) error {
 	slices.Sort(inTheWay)
 	list := strings.Join(inTheWay[:min(len(inTheWay), 10)], ", ")
@@ -202,13 +202,13 @@ func (s *restoration) inTheWay(inTheWay []string, empty bool) error {
 		}
 	}
 	return &InTheWayError{
-		inTheWay, fmt.Sprintf("tables of the same name exist, nothing was changed: %s: drop or rename them, or have "+
-			"them replaced by --replace", list),
+		inTheWay, fmt.Sprintf("tables of the same name exist, nothing was changed: %s: drop or rename them, or replace "+
+			"them with --replace", list),
 	}
 }
 
-// wholly reports whether a database is restored as a whole, not only tables of it that were named:
-// then other tables in it are in the way, unless the restore adds to them.
+// wholly reports whether a database is restored as a whole, not only selected tables of it. Then
+// other tables in it are in the way, unless the restore adds to them.
 func (s *restoration) wholly(database string) bool {
 	if len(s.cfg.Databases)+len(s.cfg.Tables) > 0 {
 		return slices.Contains(s.cfg.Databases, database)
@@ -216,7 +216,7 @@ func (s *restoration) wholly(database string) bool {
 	return slices.ContainsFunc(s.databases, func(d *schemapb.Database) bool { return d.Name == database })
 }
 
-// InTheWayError says which tables of the cluster prevent a restore from starting.
+// InTheWayError lists the tables of the cluster that prevent a restore from starting.
 type InTheWayError struct {
 	Tables []string
 	text   string

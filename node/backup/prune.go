@@ -11,7 +11,7 @@ import (
 	"cordwood/node/backup/store"
 )
 
-// Delete removes backups. Their content stays until Prune: other backups may need it.
+// Delete removes backups. Their content stays until Prune, since other backups may need it.
 func (r *Repository) Delete(ctx context.Context, ids ...string) error {
 	held, err := r.lock(ctx, lockPrune) // a restore may be reading them
 	if err != nil {
@@ -35,26 +35,26 @@ func (r *Repository) Delete(ctx context.Context, ids ...string) error {
 	return nil
 }
 
-// PruneConfig says what Prune removes.
+// PruneConfig configures Prune.
 type PruneConfig struct {
-	// KeepLast and KeepWithin, if one of them is set, make Prune delete the backups that are neither
-	// among the newest KeepLast nor younger than KeepWithin.
+	// KeepLast and KeepWithin, if one of them is set, make Prune delete the backups that are
+	// neither among the newest KeepLast nor younger than KeepWithin.
 	KeepLast   int
 	KeepWithin time.Duration
-	// DryRun only reports.
+	// DryRun makes Prune only report what it would remove.
 	DryRun bool
 }
 
-// Pruned is what Prune removed, or would.
+// Pruned is the result of Prune.
 type Pruned struct {
 	Backups []string `json:"backups"`
 	Objects int64    `json:"objects"`
 	Bytes   int64    `json:"bytes"`
 }
 
-// Prune removes content that no backup needs. It returns ErrBusy, and changes nothing,
-// while another process uses the repository; none can begin to while it works. It also
-// changes nothing if a manifest cannot be read: it is not known what that one needs.
+// Prune removes content that no backup needs. While another process uses the repository, it returns
+// ErrBusy and changes nothing; while it works, no other process can start. It also changes nothing
+// if a manifest cannot be read, since the content that the manifest needs is unknown then.
 func (r *Repository) Prune(ctx context.Context, cfg PruneConfig) (*Pruned, error) {
 	held, err := r.lock(ctx, lockPrune)
 	if err != nil {
@@ -69,8 +69,9 @@ func (r *Repository) Prune(ctx context.Context, cfg PruneConfig) (*Pruned, error
 	needed := map[string]bool{}
 	for i, s := range list {
 		if s.Fault != "" {
-			return nil, fmt.Errorf("what backup %s needs is not known, so nothing is removed: %s; delete it first if "+
-				"it is given up", s.ID, s.Fault)
+			return nil, fmt.Errorf("the manifest of backup %s cannot be read, so nothing is removed: %s; delete the backup "+
+				"first if "+
+				"you give it up", s.ID, s.Fault)
 		}
 		if cfg.drops(s, len(list)-i, r.now()) {
 			out.Backups = append(out.Backups, s.ID)
@@ -92,7 +93,7 @@ func (r *Repository) Prune(ctx context.Context, cfg PruneConfig) (*Pruned, error
 	return out, r.discard(ctx, cfg, garbage, out)
 }
 
-// discard deletes the backups of out, and then garbage, and counts it.
+// discard deletes the backups in out, and then garbage, and counts it.
 func (r *Repository) discard(ctx context.Context, cfg PruneConfig, garbage []store.Object, out *Pruned) error {
 	if !cfg.DryRun {
 		for _, id := range out.Backups {
@@ -113,7 +114,7 @@ func (r *Repository) discard(ctx context.Context, cfg PruneConfig, garbage []sto
 	return nil
 }
 
-// drops reports whether a backup, the fromEnd-th newest, is to be deleted.
+// drops reports whether to delete a backup, the fromEnd-th newest.
 func (c PruneConfig) drops(s Summary, fromEnd int, now time.Time) bool {
 	if c.KeepLast <= 0 && c.KeepWithin <= 0 {
 		return false
@@ -136,8 +137,8 @@ func (r *Repository) needs(ctx context.Context, id string, needed map[string]boo
 	return nil
 }
 
-// removable reports whether an object that no backup needs is ours to remove. Files of an
-// upload under way are left to it for a day.
+// removable reports whether an object that no backup needs may be removed. Files of an upload are
+// kept for a day, since it may still be running.
 func (r *Repository) removable(o store.Object) bool {
 	if _, _, ok := parseSegmentName(o.Name); ok || metadataNames.MatchString(o.Name) {
 		return true

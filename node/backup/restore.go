@@ -21,46 +21,45 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// Existing says what a restore does with tables and pipelines that the cluster has already.
+// Existing selects what a restore does with tables and pipelines that already exist in the cluster.
 type Existing int
 
 const (
-	// Refuse restores databases only if they have no other tables, and tables that were named
-	// only if their names are free.
+	// Refuse restores databases only if they have no other tables, and selected tables only if
+	// their names are free.
 	Refuse Existing = iota
-	// Add restores beside tables of other names.
+	// Add restores beside tables with other names.
 	Add
-	// Replace replaces tables of the same names by the restored ones, when all of
-	// them are complete.
+	// Replace replaces tables of the same names by the restored ones, after all of these are
+	// complete.
 	Replace
 )
 
-// RestoreConfig says what Restore does.
+// RestoreConfig configures Restore.
 type RestoreConfig struct {
 	Target *Cluster
-	// Backup is the id of the backup; empty: the newest.
+	// Backup is the id of the backup; empty means the newest.
 	Backup string
-	// Databases and Tables, as DATABASE.TABLE or TABLE of the default database, say what
-	// is restored: the union of both; everything if both are empty.
+	// Databases and Tables, as DATABASE.TABLE or TABLE of the default database, select what is
+	// restored: the union of both, or everything if both are empty.
 	Databases, Tables []string
 	Existing          Existing
-	// NoPipelines leaves the pipelines out, MetadataOnly the rows. If tables are chosen, pipelines are
-	// not restored.
+	// NoPipelines leaves out the pipelines, MetadataOnly the rows. If tables are selected,
+	// pipelines are not restored.
 	NoPipelines, MetadataOnly bool
-	// Parallel is the number of shards of the backup that are read at once. The default
-	// value is 4.
+	// Parallel is the number of shards of the backup that are read at once. The default value is 4.
 	Parallel int
 	Rate     *Limiter
 	Progress *Progress
-	// TempDir takes files of a bucket while their rows are read.
+	// TempDir is the folder for files of a bucket while their rows are read.
 	TempDir string
-	// Logger takes what an operator should know. The default value discards it.
+	// Logger receives messages for operators. The default value discards them.
 	Logger *slog.Logger
 	// Now is the clock. The default value is time.Now.
 	Now func() time.Time
 }
 
-// RestoreResult is what Restore did.
+// RestoreResult is the result of Restore.
 type RestoreResult struct {
 	Backup    string `json:"backup"`
 	Databases int    `json:"databases"`
@@ -68,23 +67,23 @@ type RestoreResult struct {
 	Pipelines int    `json:"pipelines"`
 	Saved     int    `json:"saved"`
 	Rows      int64  `json:"rows"`
-	// Expired rows were left out.
+	// Expired is the number of rows that were left out because they have expired.
 	Expired int64 `json:"expired_rows"`
-	// Replaced counts the tables that were put in their places by a restore that replaces.
+	// Replaced is the number of tables that the restore replaced.
 	Replaced int `json:"replaced"`
-	// Complete are tables that an earlier restore of this backup had filled.
+	// Complete lists tables that an earlier restore of this backup had completed.
 	Complete []string `json:"already_complete,omitempty"`
-	// LeftOut are tables of the server's own.
+	// LeftOut lists tables of the server's own.
 	LeftOut []string `json:"left_out,omitempty"`
-	// Removed are tables that earlier runs of this restore had left, Leftovers the tables of other
-	// restores.
+	// Removed lists tables that earlier runs of this restore had left, Leftovers the tables of
+	// other restores.
 	Removed   []string `json:"leftovers_removed,omitempty"`
 	Leftovers []string `json:"leftovers,omitempty"`
 }
 
-// Restore brings a backup, or a part of it, into a cluster with any number of shards.
-// If it fails, or its process ends, it may be called again for the same backup: tables
-// that were complete stay, and the others are restored from the beginning.
+// Restore restores a backup, or a part of it, into a cluster with any number of shards. If it
+// fails, or its process ends, it may be called again for the same backup: complete tables stay, and
+// the others are restored from the beginning.
 func (r *Repository) Restore(ctx context.Context, cfg RestoreConfig) (*RestoreResult, error) {
 	if cfg.Parallel <= 0 {
 		cfg.Parallel = 4
@@ -137,25 +136,25 @@ type restoration struct {
 
 	databases []*schemapb.Database
 	options   map[string]map[string]string // by database
-	tables    []*restoredTable             // those that are to be filled
+	tables    []*restoredTable             // the tables to fill
 	byID      map[uint64]*restoredTable    // by their id in the backup
 	pipelines []*backuppb.Pipeline
 	saved     []*backuppb.Saved
-	asides    []*restoredTable  // those that are put in the place of others
-	leftovers []*schemapb.Table // of earlier restores, which are dropped
+	asides    []*restoredTable  // the tables that replace others
+	leftovers []*schemapb.Table // tables of earlier restores, which are dropped
 
 	mu  sync.Mutex // guards out
 	out *RestoreResult
 }
 
-// restoredTable is a table of the backup and what becomes of it.
+// restoredTable is a table of the backup and the state of its restore.
 type restoredTable struct {
 	from *schemapb.Table
 	// as is its name in the cluster while it is filled.
 	as string
-	// replaced is the origin of the table that it replaces; 0: there is none.
+	// replaced is the origin of the table that it replaces; 0 if there is none.
 	replaced uint64
-	// had is the table that an earlier run of this restore has made and not filled.
+	// had is the incomplete table that an earlier run of this restore has created.
 	had *schemapb.Table
 	// to is the table in the cluster.
 	to *schema.Table
@@ -166,7 +165,7 @@ type restoredTable struct {
 
 func (t *restoredTable) name() string { return schema.FormatTableName(t.from.Database, t.from.Name) }
 
-// readMetadata reads what the backup knows of databases, tables and pipelines.
+// readMetadata reads databases, tables and pipelines from the backup.
 func (s *restoration) readMetadata(ctx context.Context) ([]*schemapb.Table, error) {
 	name := s.b.Metadata.Name
 	raw, err := readSmall(ctx, s.r.store, name, maxMetadata)
@@ -198,15 +197,14 @@ func (s *restoration) readMetadata(ctx context.Context) ([]*schemapb.Table, erro
 	return tables, nil
 }
 
-// parallelProposals is how many commands are on their way to the metadata at once.
+// parallelProposals is the maximum number of concurrent commands to the metadata.
 const parallelProposals = 32
 
-// proposeWait is how long a command is proposed again while the metadata cannot be
-// reached.
+// proposeWait is the time for which a command is retried while the metadata cannot be reached.
 const proposeWait = time.Minute
 
-// propose proposes a command, again if the outcome is unknown: all that a restore
-// proposes may be done twice, except making a table; see makeTable.
+// propose proposes a command, and retries it if the outcome is unknown. All commands of a restore
+// may be applied twice, except the creation of a table; see makeTable.
 func (s *restoration) propose(ctx context.Context, at int64, cmd *metapb.Command) (*metapb.Result, error) {
 	cmd.TimeUnixNano = at
 	give := time.Now().Add(proposeWait)
@@ -223,7 +221,8 @@ func (s *restoration) propose(ctx context.Context, at int64, cmd *metapb.Command
 	}
 }
 
-// restoreSaved stores what users have saved, unless something newer is there. It comes and goes with the pipelines.
+// restoreSaved stores the saved objects of users, unless a newer version exists. It is skipped
+// together with the pipelines.
 func (s *restoration) restoreSaved(ctx context.Context, now int64) error {
 	if s.cfg.NoPipelines {
 		return nil
@@ -240,7 +239,7 @@ func (s *restoration) restoreSaved(ctx context.Context, now int64) error {
 	return nil
 }
 
-// metadata makes databases, tables and pipelines.
+// metadata creates databases, tables and pipelines.
 func (s *restoration) metadata(ctx context.Context) error {
 	now := s.cfg.Now().UnixNano()
 	for _, d := range s.databases {
@@ -271,7 +270,7 @@ func (s *restoration) metadata(ctx context.Context) error {
 	if err := s.dropLeftovers(ctx); err != nil {
 		return err
 	}
-	// A physical table comes before the tables whose rows are in it.
+	// A physical table must exist before the tables whose rows are in it.
 	first, second := []*schemapb.Table{}, []*schemapb.Table{}
 	for _, t := range s.tables {
 		if t.from.Options[schema.OptionPhysicalTable] == "" {
@@ -286,7 +285,7 @@ func (s *restoration) metadata(ctx context.Context) error {
 	return s.each(ctx, second, s.makeTable)
 }
 
-// each calls f for the tables, some at a time.
+// each calls f for the tables, several at a time.
 func (s *restoration) each(
 	ctx context.Context, tables []*schemapb.Table, f func(context.Context, *schemapb.Table) error,
 ) error {
@@ -303,7 +302,7 @@ func (s *restoration) each(
 	return group.Wait()
 }
 
-// makeTable makes the table, or empties the one that an earlier run has begun to fill.
+// makeTable creates the table, or empties the one that an earlier run has created.
 func (s *restoration) makeTable(ctx context.Context, from *schemapb.Table) error {
 	rt := s.byID[from.Id]
 	options := rt.options(rt.now)
@@ -314,7 +313,7 @@ func (s *restoration) makeTable(ctx context.Context, from *schemapb.Table) error
 				Op: &metapb.Command_DropTable{DropTable: &metapb.DropTable{Database: from.Database, Name: rt.as, IfExists: true}},
 			})
 		if err != nil {
-			return fmt.Errorf("drop what an earlier run had made: %w", err)
+			return fmt.Errorf("drop the table of an earlier run: %w", err)
 		}
 		rt.had = nil
 	}
@@ -328,16 +327,16 @@ func (s *restoration) makeTable(ctx context.Context, from *schemapb.Table) error
 	if errs.CodeOf(err) == errs.TableAlreadyExists {
 		t, ok := s.cfg.Target.meta.Table(from.Database, rt.as)
 		if !ok || t.Restored == nil || t.Restored.BackupID != s.b.Id || t.Restored.Complete {
-			return fmt.Errorf("another client made it meanwhile: %w", err)
+			return fmt.Errorf("another client created it meanwhile: %w", err)
 		}
-		// It was made by us, and the answer was lost.
+		// This restore created it, and the answer was lost.
 		result, err = &metapb.Result{Tables: []*schemapb.Table{t.ToProto()}}, nil
 	}
 	if err != nil {
 		return err
 	}
 	if len(result.Tables) != 1 {
-		return errors.New("the metadata does not say what became of it")
+		return errors.New("the metadata did not return the created table")
 	}
 	rt.to = schema.FromProto(result.Tables[0])
 	s.mu.Lock()
@@ -346,11 +345,11 @@ func (s *restoration) makeTable(ctx context.Context, from *schemapb.Table) error
 	return nil
 }
 
-// newTable returns the table that is made for one of the backup.
+// newTable returns the definition of the table to create for a table of the backup.
 func (s *restoration) newTable(rt *restoredTable, options map[string]string) *schemapb.Table {
 	t := &schemapb.Table{Database: rt.from.Database, Name: rt.as, Options: options}
 	if !s.cfg.MetadataOnly || s.cfg.Existing == Replace {
-		// Until it is complete it takes no rows of others, so that it may be emptied.
+		// Until it is complete, it accepts no rows of other clients, so that it may be emptied.
 		t.Restored = &schemapb.Restored{BackupId: s.b.Id}
 	}
 	if rt.as != rt.from.Name {
@@ -364,7 +363,7 @@ func (s *restoration) newTable(rt *restoredTable, options map[string]string) *sc
 	return t
 }
 
-// complete notes in the metadata that the table has all its rows.
+// complete records in the metadata that the table has all its rows.
 func (s *restoration) complete(ctx context.Context, t *restoredTable) error {
 	if err := s.settle(ctx, t); err != nil {
 		return fmt.Errorf("table %s: %w", t.name(), err)
@@ -374,7 +373,7 @@ func (s *restoration) complete(ctx context.Context, t *restoredTable) error {
 			Database: t.from.Database, Name: t.as, Change: &metapb.AlterTable_RestoreComplete{RestoreComplete: true},
 		}}})
 	if err != nil {
-		return fmt.Errorf("table %s: note that it is complete: %w", t.name(), err)
+		return fmt.Errorf("table %s: record that it is complete: %w", t.name(), err)
 	}
 	return nil
 }

@@ -13,24 +13,24 @@ import (
 	"cordwood/node/backup/store"
 )
 
-// resumer reads something that may break off, and continues where it broke off.
+// resumer reads a stream, and reopens it where it broke off.
 type resumer struct {
 	ctx    context.Context
 	what   string
 	open   func(offset int64) (io.ReadCloser, error)
 	body   io.ReadCloser
 	offset int64
-	fails  int // in a row, without a byte in between
+	fails  int // consecutive failures without a byte in between
 }
 
-// maxFails is how often a read is started again without having received a further byte.
+// maxFails is the maximum number of consecutive failures without a received byte.
 const maxFails = 6
 
 func newResumer(ctx context.Context, what string, open func(offset int64) (io.ReadCloser, error)) *resumer {
 	return &resumer{ctx: ctx, what: what, open: open}
 }
 
-// final marks an error that trying again does not mend.
+// final marks an error that a retry cannot cure.
 type final struct{ error }
 
 func (f final) Unwrap() error { return f.error }
@@ -68,13 +68,13 @@ func (r *resumer) read(p []byte) (int, error) {
 	if r.body == nil {
 		body, err := r.open(r.offset)
 		if err != nil {
-			return 0, final{err} // stores try often enough by themselves
+			return 0, final{err} // stores retry often enough by themselves
 		}
 		r.body = body
 	}
 	n, err := r.body.Read(p)
 	if n > 0 {
-		err = nil // it comes again
+		err = nil // the next read returns it again
 	}
 	return n, err
 }
@@ -86,14 +86,14 @@ func (r *resumer) close() {
 	}
 }
 
-// Limiter bounds the bytes that pass in a second. A nil Limiter bounds nothing.
+// Limiter limits the rate of bytes. A nil Limiter does not limit.
 type Limiter struct {
 	rate int64
 	mu   sync.Mutex // guards due
-	due  time.Time  // when what has passed is paid for
+	due  time.Time  // when the bytes so far comply with the rate
 }
 
-// NewLimiter returns a Limiter of bytesPerSecond; nil, which does not limit, for 0.
+// NewLimiter returns a Limiter of bytesPerSecond; for 0 it returns nil, which does not limit.
 func NewLimiter(bytesPerSecond int64) *Limiter {
 	if bytesPerSecond <= 0 {
 		return nil
@@ -127,10 +127,11 @@ func (l *Limiter) wait(ctx context.Context, n int) error {
 	}
 }
 
-// reader is r at the limiter's rate; passed is called with the number of bytes read.
+// reader returns r limited to the limiter's rate; passed is called with the number of bytes of each
+// read.
 func (l *Limiter) reader(ctx context.Context, r io.Reader, passed func(n int)) io.Reader {
 	return readerFunc(func(p []byte) (int, error) {
-		if l != nil { // pieces of a quarter of a second, so that several readers share
+		if l != nil { // read a quarter of a second's bytes at a time, so that several readers share the rate
 			p = p[:min(int64(len(p)), max(l.rate/4, 1))]
 		}
 		n, err := r.Read(p)

@@ -24,25 +24,25 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// rowsState is what the rows of a restored table need.
+// rowsState is the state of writing the rows of a restored table.
 type rowsState struct {
-	// columns are the columns in the cluster by their id in the backup.
+	// columns has the columns in the cluster by their id in the backup.
 	columns map[uint32]schema.Column
 	// expiredBefore is the time index below which rows are left out.
 	expiredBefore int64
-	timeIndex     uint32 // its id in the backup
-	discarded     bool   // the table throws its rows away
+	timeIndex     uint32 // time index's id in the backup
+	discarded     bool   // the table discards its rows
 	// left counts the segments of the table that are still to be written.
 	left atomic.Int64
-	// late tables are written by themselves, shard by shard in the order of placement.
+	// late tables are written separately, shard by shard in the order of placement.
 	late bool
 }
 
 // rows writes the rows of all tables that are not complete.
 //
-// The files of a shard of the backup are read in their order, so that the later one of two rows of
-// one identity is written later; the shards of the backup are read in parallel. A merging table
-// that lies in several of them, and one whose rows came to merge in another way, come at the end.
+// The files of a shard of the backup are read in order, so that the later of two rows with the same
+// identity is written later; the shards of the backup are read in parallel. A merging table that is
+// on several shards, or a table whose merge rule was changed, is written at the end.
 func (s *restoration) rows(ctx context.Context) error {
 	for _, t := range s.tables {
 		if err := t.prepare(); err != nil {
@@ -83,8 +83,8 @@ func (s *restoration) rows(ctx context.Context) error {
 	return nil
 }
 
-// countSpans counts the rows that are to be written, and what each table has left to read. It returns in how many
-// shards of the backup each table lies.
+// countSpans counts the rows to write, and the segments that each table has left to read. It
+// returns the number of shards of the backup that each table is on.
 func (s *restoration) countSpans() (shardsOf map[uint64]int) {
 	shardsOf = map[uint64]int{}
 	for _, shard := range s.b.Shards {
@@ -107,8 +107,8 @@ func (s *restoration) countSpans() (shardsOf map[uint64]int) {
 	return shardsOf
 }
 
-// lateTable writes the rows of one table, shard by shard; rows that merge come before rows that
-// are all kept, because append mode cannot be switched off.
+// lateTable writes the rows of one table, shard by shard; rows that merge come before rows that are
+// all kept, because append mode cannot be switched off.
 func (s *restoration) lateTable(ctx context.Context, t *restoredTable) error {
 	for _, kept := range []bool{false, true} {
 		for _, shard := range s.inPlacementOrder(t) {
@@ -123,8 +123,8 @@ func (s *restoration) lateTable(ctx context.Context, t *restoredTable) error {
 	return nil
 }
 
-// inPlacementOrder lists the shards of the backup, the one that took the table's first
-// writes first.
+// inPlacementOrder lists the shards of the backup in the order in which they took the table's
+// writes.
 func (s *restoration) inPlacementOrder(t *restoredTable) []*backuppb.Shard {
 	epoch := map[uint32]uint32{}
 	for _, p := range t.from.Placement {
@@ -141,7 +141,7 @@ func (t *restoredTable) prepare() error {
 	for _, c := range t.from.Columns {
 		to := t.to.Column(c.Name)
 		if to == nil || to.Type != schema.Type(c.Type) || to.Semantic != schema.Semantic(c.Semantic) {
-			return fmt.Errorf("column %s is not what it is in the backup", c.Name)
+			return fmt.Errorf("column %s differs from the backup", c.Name)
 		}
 		t.columns[c.Id] = *to
 		if to.Semantic == schema.Timestamp {
@@ -151,7 +151,7 @@ func (t *restoredTable) prepare() error {
 	return nil
 }
 
-// planExpiry finds out which rows of the backup have expired by now.
+// planExpiry determines which rows of the backup have expired.
 func (t *restoredTable) planExpiry(databaseTTL string, now time.Time) error {
 	t.expiredBefore = math.MinInt64
 	index := schema.FromProto(t.from).TimeIndex()
@@ -207,9 +207,9 @@ type expiry struct {
 	order  uint64
 }
 
-// shardReader reads the segments of one shard of the backup, one after the other. Its
-// batches have a session of their own, and their calls are made one after the other, so
-// that no number falls behind the window in which shards know duplicates.
+// shardReader reads the segments of one shard of the backup, one after the other. Its batches have
+// their own session, and its calls are made one after the other, so that no batch number falls out
+// of the window in which shards recognise duplicates.
 type shardReader struct {
 	s       *restoration
 	shard   *backuppb.Shard
@@ -279,7 +279,7 @@ func (c *shardReader) left(rows int64) {
 	c.s.mu.Unlock()
 }
 
-// file writes the rows that one file has of some tables. When it returns nil they are
+// file writes the rows that one file has of some tables. When it returns nil, they are
 // acknowledged.
 func (c *shardReader) file(
 	ctx context.Context, seg *backuppb.Segment, m *segment.Meta, tables map[uint64]*restoredTable,
@@ -296,7 +296,7 @@ func (c *shardReader) file(
 	if err != nil {
 		return err
 	}
-	defer func() { _ = rd.Close() }() // it was read to its end, or an error told why not
+	defer func() { _ = rd.Close() }() // the file was read to its end, or the error is returned already
 	if c.session == 0 {
 		if c.session, err = c.s.newSession(ctx); err != nil {
 			return err
@@ -324,10 +324,10 @@ func (c *shardReader) file(
 	return c.calls.stop()
 }
 
-// rowsAtOnce returns how many rows are read at a time, so that long ones do not fill memory.
+// rowsAtOnce returns the number of rows to read at a time, so that long rows do not fill memory.
 func rowsAtOnce(m *segment.Meta) int {
 	const (
-		inflated = 20      // a row is at most about so much longer than in the file
+		inflated = 20      // an estimate of how much longer a row is in memory than in the file
 		piece    = 4 << 20 // bytes
 	)
 	perRow := inflated * m.Bytes / max(m.Rows, 1)
@@ -361,12 +361,12 @@ func (c *shardReader) batch(t *restoredTable, b *column.Batch, order uint64) err
 	return nil
 }
 
-// maxBatchBytes is the most that a batch has inflated.
+// maxBatchBytes is the maximum uncompressed size of a batch.
 const maxBatchBytes = 8 << 20
 
-// convert copies n rows into a builder with the columns of the cluster. Rows with a time index
-// below the cutoff are left out, and so are rows that were deleted before the table came to keep
-// all rows.
+// convert copies rows into a builder with the columns of the cluster and returns how many. It
+// leaves out rows with a time index below the cutoff, and rows that were deleted before the table's
+// rule became to keep all rows.
 func (t *restoredTable) convert(b *column.Batch, cutoff int64) (rows *column.Builder, n, gone int, err error) {
 	times := b.Column(t.timeIndex)
 	if times == nil {
@@ -374,7 +374,7 @@ func (t *restoredTable) convert(b *column.Batch, cutoff int64) (rows *column.Bui
 	}
 	var deleted *column.View
 	if t.now == query.Append {
-		// The table merged once: a row that was deleted then is not a row any more.
+		// The table merged rows then: a deleted row does not exist any more.
 		deleted = b.Column(schema.DeletedColumnID)
 	}
 	kept := make([]int, 0, b.Rows)
@@ -393,7 +393,7 @@ func (t *restoredTable) convert(b *column.Batch, cutoff int64) (rows *column.Bui
 		v := &b.Cols[i]
 		c, ok := t.columns[v.ID]
 		if !ok || v.Nulls == v.Rows {
-			continue // a column that was dropped, or that says nothing
+			continue // a dropped column, or one without values
 		}
 		if v.Type.Widens(c.Type) == schema.WidensNever {
 			return nil, 0, 0, fmt.Errorf("column %s is %s, in the file it is %s", c.Name, c.Type, v.Type)
@@ -421,8 +421,8 @@ func (s *restoration) newSession(ctx context.Context) (uint64, error) {
 	return result.SessionId, nil
 }
 
-// send writes batches to a shard of the cluster. The shard drops the batches that it has, so
-// that a call whose answer was lost may be made again.
+// send writes batches to a shard of the cluster. The shard drops batches that it already has, so a
+// call whose answer was lost may be repeated.
 func (s *restoration) send(ctx context.Context, c call) error {
 	definitions := func(ids []uint64) []*schemapb.Table {
 		var out []*schemapb.Table
@@ -456,11 +456,11 @@ func (s *restoration) send(ctx context.Context, c call) error {
 	return err
 }
 
-// retrying notes why a call is made again.
+// retrying records why a call is repeated.
 func (s *restoration) retrying(shard uint32, tries int, err error) {
 	s.cfg.Progress.waiting.failed(s.cfg.Logger, s.cfg.Now(), shard, tries, err)
 }
 
-// maxSends is how often a call is made before the restore is given up; each takes up to
+// maxSends is the number of times that a call is made before the restore fails; each takes up to
 // five minutes.
 const maxSends = 3

@@ -23,9 +23,9 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// What a Finding is.
+// The kinds of findings.
 const (
-	// Damaged: the object is not as it was written.
+	// Damaged: the object differs from what was written.
 	Damaged = "damaged"
 	// Missing: a backup needs the object.
 	Missing = "missing"
@@ -33,37 +33,37 @@ const (
 	Newer = "newer"
 	// Unused: no backup needs the object; Prune removes it.
 	Unused = "unused"
-	// Foreign: the object is none that a backup writes.
+	// Foreign: the object is not part of a repository.
 	Foreign = "foreign"
 )
 
-// Finding is something that Verify found.
+// Finding is a fault or remark of Verify.
 type Finding struct {
 	Kind   string `json:"kind"`
 	Object string `json:"object"`
 	Text   string `json:"text"`
-	// Backups are the backups that cannot be restored completely because of it.
+	// Backups lists the backups that cannot be restored completely because of it.
 	Backups []string `json:"backups,omitempty"`
 }
 
 // Serious reports whether the finding prevents the restore of a backup.
 func (f Finding) Serious() bool { return f.Kind != Unused && f.Kind != Foreign }
 
-// VerifyConfig says how much Verify does.
+// VerifyConfig configures Verify.
 type VerifyConfig struct {
-	// Backup is the id of the only one to verify; empty: all.
+	// Backup is the id of the only backup to verify; empty means all.
 	Backup string
-	// Quick looks for objects and their sizes only, Deep also reads every row.
+	// Quick only checks that objects exist and have the right size; Deep also reads every row.
 	Quick, Deep bool
 	// Parallel is the number of files that are read at once. The default value is 4.
 	Parallel int
 	Rate     *Limiter
 	Progress *Progress
-	// TempDir takes files of a bucket while their rows are read.
+	// TempDir is the folder for files of a bucket while their rows are read.
 	TempDir string
 }
 
-// Verified is what Verify saw.
+// Verified is the result of Verify.
 type Verified struct {
 	Backups  []string  `json:"backups"`
 	Objects  int64     `json:"objects"`
@@ -75,8 +75,8 @@ type Verified struct {
 // Serious reports whether a backup cannot be restored.
 func (v *Verified) Serious() bool { return slices.ContainsFunc(v.Findings, Finding.Serious) }
 
-// Verify reads all files of the backups and compares them with what was written: no byte can
-// differ without a Finding. An error means that it could not be done.
+// Verify reads all files of the backups and compares them with what was written: every changed byte
+// gives a Finding. An error means that Verify could not finish.
 func (r *Repository) Verify(ctx context.Context, cfg VerifyConfig) (*Verified, error) {
 	if cfg.Parallel <= 0 {
 		cfg.Parallel = 4
@@ -118,7 +118,7 @@ func (v *verification) found(kind, object, text string, backups ...string) {
 	v.out.Findings = append(v.out.Findings, Finding{Kind: kind, Object: object, Text: text, Backups: backups})
 }
 
-// without returns the text of an error about an object, for a list that names the object already.
+// without returns the text of an error about an object, for a list that shows the object already.
 func without(object string, err error) string {
 	text := strings.Replace(err.Error(), "manifest "+object+": ", "", 1)
 	for _, begin := range []string{object + " is damaged: ", object + ": "} {
@@ -145,7 +145,7 @@ func (v *verification) run(ctx context.Context) error {
 	return nil
 }
 
-// manifests reads the manifests and notes what they need.
+// manifests reads the manifests and records the objects that they need.
 func (v *verification) manifests(ctx context.Context) error {
 	ids, err := v.r.ids(ctx)
 	if err != nil {
@@ -191,7 +191,7 @@ func (v *verification) want(backup, name string, size int64, sum []byte, seg *sh
 	w.backups = append(w.backups, backup)
 }
 
-// contents compares every object that is needed with what the manifests say.
+// contents compares every needed object with the manifests.
 func (v *verification) contents(ctx context.Context) error {
 	list := make([]*wanted, 0, len(v.wanted))
 	for _, w := range v.wanted {
@@ -206,9 +206,9 @@ func (v *verification) contents(ctx context.Context) error {
 		size, ok := v.have[w.name]
 		switch {
 		case !ok:
-			v.found(Missing, w.name, "it is not there", w.backups...)
+			v.found(Missing, w.name, "it is missing", w.backups...)
 		case size != w.size:
-			v.found(Damaged, w.name, fmt.Sprintf("it has %d bytes, %d were written", size, w.size), w.backups...)
+			v.found(Damaged, w.name, fmt.Sprintf("it has %d bytes, but %d were written", size, w.size), w.backups...)
 		case v.cfg.Quick:
 			v.out.Objects++
 		default:
@@ -243,7 +243,7 @@ func (v *verification) content(ctx context.Context, w *wanted) error {
 	return nil
 }
 
-// read reads one object, and its rows if that is asked for.
+// read reads one object, and also its rows if Deep is set.
 func (v *verification) read(ctx context.Context, w *wanted) (rows int64, err error) {
 	passed := func(n int) { v.cfg.Progress.Bytes.Add(int64(n)) }
 	if w.segment == nil {
@@ -253,7 +253,7 @@ func (v *verification) read(ctx context.Context, w *wanted) (rows int64, err err
 		}
 		passed(len(raw))
 		if sum := sha256.Sum256(raw); !bytes.Equal(sum[:], w.sum) {
-			return 0, fmt.Errorf("SHA-256 is %x, %x was written", sum, w.sum)
+			return 0, fmt.Errorf("SHA-256 is %x, but %x was written", sum, w.sum)
 		}
 		return 0, readMetadata(raw, func(*backuppb.Record) error { return nil })
 	}
@@ -289,8 +289,8 @@ func (r *Repository) check(
 	return nil
 }
 
-// fetch checks a segment's file and returns where it can be read on this machine, until
-// done is called.
+// fetch checks a segment's file and returns a path to it on this machine, valid until done is
+// called.
 func (r *Repository) fetch(
 	ctx context.Context, name string, m *segment.Meta, sum []byte, tempDir string, rate *Limiter, passed func(int),
 ) (file string, done func(), err error) {
@@ -309,17 +309,17 @@ func (r *Repository) fetch(
 	return f.Name(), done, nil
 }
 
-// readRows is how many rows are read from a segment at a time.
+// readRows is the number of rows that are read from a segment at a time.
 const readRows = 8192
 
-// countRows reads every row of a segment and compares their number, table by table,
-// and their times with what was written.
+// countRows reads every row of a segment and compares their number, per table, and their times with
+// what was written.
 func countRows(ctx context.Context, file string, m *segment.Meta) (int64, error) {
 	rd, err := segment.Open(vfs.OS, file, m)
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = rd.Close() }() // it was read to its end, or an error told why not
+	defer func() { _ = rd.Close() }() // the file was read to its end, or the error is returned already
 	total, byTable := int64(0), map[uint64]int64{}
 	for {
 		b, err := rd.Next(readRows)
@@ -349,7 +349,7 @@ func countRows(ctx context.Context, file string, m *segment.Meta) (int64, error)
 	return total, nil
 }
 
-// extras reports what lies in the repository and is part of no backup.
+// extras reports objects of the repository that no backup needs.
 func (v *verification) extras() {
 	for name := range v.have {
 		_, isManifest := parseManifestName(name)
@@ -360,7 +360,7 @@ func (v *verification) extras() {
 		case isSegment, metadataNames.MatchString(name):
 			v.found(Unused, name, "no backup needs it; 'cordwood backup prune' removes it")
 		default:
-			v.found(Foreign, name, "it is nothing that backups consist of")
+			v.found(Foreign, name, "it is not part of a repository")
 		}
 	}
 }

@@ -14,24 +14,26 @@ import (
 const (
 	// sayAgain is the time after which the reason why rows still wait is logged again.
 	sayAgain = 5 * time.Minute
-	// passingTries is how many tries may fail for a moment, as while a shard elects a leader, before that is logged.
+	// passingTries is the number of tries that may fail, for example during an election, before
+	// that is logged.
 	passingTries = 3
 )
 
-// waiting is what rows wait for, by shard.
+// waiting has, by shard, the reasons why rows wait.
 type waiting struct {
 	mu   sync.Mutex // guards the rest
 	why  map[uint32]string
 	said map[string]time.Time
 }
 
-// failed notes why rows for a shard could not be written, and are sent again. It is logged when it is new.
+// failed records why rows for a shard could not be written and are sent again. It logs a new
+// reason.
 func (w *waiting) failed(log *slog.Logger, now time.Time, shard uint32, tries int, err error) {
 	if errs.ReasonOf(err) == errs.NotLeader && tries < passingTries {
 		return
 	}
 	text := strings.TrimPrefix(errs.From(err).Msg, fmt.Sprintf("shard %d: ", shard))
-	text = fmt.Sprintf("shard %d takes no rows: %s", shard, text)
+	text = fmt.Sprintf("shard %d accepts no rows: %s", shard, text)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.why == nil {
@@ -43,21 +45,21 @@ func (w *waiting) failed(log *slog.Logger, now time.Time, shard uint32, tries in
 			clear(w.said)
 		}
 		w.said[text] = now
-		log.Warn("rows are sent again until they are taken", "reason", text)
+		log.Warn("rows are sent again until they are accepted", "reason", text)
 	}
 }
 
-// maxSaid bounds the reasons that are remembered.
+// maxSaid is the maximum number of reasons that are remembered.
 const maxSaid = 1000
 
-// went notes that a shard takes rows.
+// went records that a shard accepts rows.
 func (w *waiting) went(shard uint32) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.why, shard)
 }
 
-// text says what is waited for, or nothing.
+// text returns the reasons why rows wait, or an empty text.
 func (w *waiting) text() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -75,5 +77,6 @@ func (w *waiting) text() string {
 	return strings.Join(list, "")
 }
 
-// Waiting says why rows of a restore are not taken now, and are sent again. Empty: they are.
+// Waiting returns why rows of a restore are not accepted now and are sent again; empty if they are
+// accepted.
 func (p *Progress) Waiting() string { return p.waiting.text() }

@@ -26,16 +26,16 @@ func TestWaitingIsTold(t *testing.T) {
 	}{
 		{func() {}, "", 0},
 		{func() { p.waiting.failed(log, now, 1, 1, election) }, "", 0},
-		{func() { p.waiting.failed(log, now, 1, 1, full) }, "shard 1 takes no rows: the disk of node n1 is full", 1},
-		{func() { p.waiting.failed(log, now, 1, 2, full) }, "shard 1 takes no rows: the disk of node n1 is full", 1},
+		{func() { p.waiting.failed(log, now, 1, 1, full) }, "shard 1 accepts no rows: the disk of node n1 is full", 1},
+		{func() { p.waiting.failed(log, now, 1, 2, full) }, "shard 1 accepts no rows: the disk of node n1 is full", 1},
 		{
 			func() { p.waiting.failed(log, now, 2, 3, election) },
-			"shard 1 takes no rows: the disk of node n1 is full (and 1 more)", 2,
+			"shard 1 accepts no rows: the disk of node n1 is full (and 1 more)", 2,
 		},
-		{func() { p.waiting.went(1) }, "shard 2 takes no rows: no leader", 2},
+		{func() { p.waiting.went(1) }, "shard 2 accepts no rows: no leader", 2},
 		{
 			func() { p.waiting.failed(log, now.Add(sayAgain), 1, 9, full) },
-			"shard 1 takes no rows: the disk of node n1 is full (and 1 more)", 3,
+			"shard 1 accepts no rows: the disk of node n1 is full (and 1 more)", 3,
 		},
 		{func() { p.waiting.went(1); p.waiting.went(2) }, "", 3},
 	} {
@@ -44,7 +44,7 @@ func TestWaitingIsTold(t *testing.T) {
 			t.Errorf("%q, %d lines of log, want %q, %d", got, n, step.text, step.logged)
 		}
 	}
-	if !strings.Contains(out.String(), `reason="shard 1 takes no rows: the disk of node n1 is full"`) {
+	if !strings.Contains(out.String(), `reason="shard 1 accepts no rows: the disk of node n1 is full"`) {
 		t.Error(out.String())
 	}
 }

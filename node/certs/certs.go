@@ -1,9 +1,9 @@
-// Package certs keeps a certificate, its key and an authority, and reads their files
-// again when they change, so that certificates are renewed without a restart.
+// Package certs keeps a certificate, its key and an authority, and reads their files again when
+// they change, so that certificates are renewed without a restart.
 //
-// A Source is opened once; the configurations that it gives may be used for as long
-// as the process lives, concurrently. It has no goroutine: files are looked at when a
-// connection is made, at most once a second.
+// A Source is opened once; the configurations that it returns may be used as long as the process
+// lives, concurrently. It has no goroutine: a new connection triggers a check of the files, at most
+// once a second.
 package certs
 
 import (
@@ -16,16 +16,16 @@ import (
 	"time"
 )
 
-// Files names what a Source reads, all in PEM form.
+// Files lists the files of a Source, all in PEM form.
 type Files struct {
 	// Cert and Key are the certificate, with its chain, and its key.
 	Cert, Key string
-	// CA, if not empty, holds the authorities that the other side's certificate must
-	// be signed by.
+	// CA, if not empty, is a file with the authorities that must have signed the other side's
+	// certificate.
 	CA string
 }
 
-// lookAgain is how often the files are looked at, at most.
+// lookAgain is the minimum interval between checks of the files.
 const lookAgain = time.Second
 
 // Source is a certificate that is kept up to date.
@@ -40,19 +40,19 @@ type Source struct {
 	current *material
 }
 
-// material is what the files held when they were read, all at the same time.
+// material is the content of the files, all read at the same time.
 type material struct {
 	cert tls.Certificate
 	pool *x509.CertPool // nil without CA
 }
 
-// stamp distinguishes contents of a file without reading it.
+// stamp identifies a version of a file without reading it.
 type stamp struct {
 	modified time.Time
 	size     int64
 }
 
-// Open reads the files. Its error names the one that is at fault.
+// Open reads the files. Its error includes the file that is at fault.
 func Open(files Files, logger *slog.Logger) (*Source, error) {
 	s := &Source{files: files, logger: logger, now: time.Now}
 	stamps := s.stat()
@@ -83,7 +83,7 @@ func (f Files) read() (*material, error) {
 	return m, nil
 }
 
-// stat stamps the files; one that is not there has the empty stamp.
+// stat returns the stamps of the files. A file that does not exist has the empty stamp.
 func (s *Source) stat() (stamps [3]stamp) {
 	for i, file := range []string{s.files.Cert, s.files.Key, s.files.CA} {
 		if file == "" {
@@ -96,8 +96,8 @@ func (s *Source) stat() (stamps [3]stamp) {
 	return stamps
 }
 
-// latest returns what the files hold now. While they cannot be read, as between the renewal of the
-// certificate and the renewal of the key, it is what they held before.
+// latest returns the present content of the files. While they cannot be read or do not match, as
+// between the renewal of the certificate and of the key, it returns the previous content.
 func (s *Source) latest() *material {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,11 +112,11 @@ func (s *Source) latest() *material {
 	}
 	m, err := s.files.read()
 	if err != nil {
-		s.logger.Warn("a changed certificate cannot be used; the one before it stays in use", "error", err)
+		s.logger.Warn("a changed certificate cannot be used; the previous one stays in use", "error", err)
 		return s.current
 	}
 	s.current, s.stamps = m, stamps
-	s.logger.Info("certificate read again", "file", s.files.Cert, "expires", expiry(&m.cert))
+	s.logger.Info("read a changed certificate", "file", s.files.Cert, "expires", expiry(&m.cert))
 	return m
 }
 
@@ -127,8 +127,8 @@ func expiry(cert *tls.Certificate) time.Time {
 	return cert.Leaf.NotAfter
 }
 
-// Server returns the configuration of a listener: TLS 1.2 and later. With a CA it
-// wants certificates of clients, signed by it. protocols are those offered by ALPN.
+// Server returns the configuration of a listener: TLS 1.2 and later. With a CA it requires client
+// certificates signed by it. protocols are offered by ALPN.
 func (s *Source) Server(protocols ...string) *tls.Config {
 	base := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: protocols}
 	base.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
@@ -139,14 +139,14 @@ func (s *Source) Server(protocols ...string) *tls.Config {
 		}
 		return c, nil
 	}
-	// Never used, as GetConfigForClient answers for every client; but net/http asks
-	// for a certificate before it listens.
+	// Never called, since GetConfigForClient answers for every client; but net/http requires a
+	// certificate before it listens.
 	base.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &s.latest().cert, nil }
 	return base
 }
 
-// Client returns the configuration for one dial to a server of that name: it shows
-// the certificate, and with a CA trusts that one only.
+// Client returns the configuration for one dial to a server of that name: it presents the
+// certificate, and with a CA trusts only that CA.
 func (s *Source) Client(serverName string, protocols ...string) *tls.Config {
 	m := s.latest()
 	return &tls.Config{

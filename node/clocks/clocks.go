@@ -1,10 +1,10 @@
-// Package clocks says by which time rows may expire on a node: the time that a majority of the nodes'
-// clocks show by their reports, while the node's copy of the metadata, which has the ttl of each
-// table, is new. A clock that is wrong deletes nothing then, and a ttl that was made longer elsewhere
-// a minute ago counts.
+// Package clocks determines the time by which rows may expire on a node: the time that a majority
+// of the nodes' clocks have reached, according to their reports. It gives no time while the node's
+// copy of the metadata, which has the ttl of each table, is out of date. So a wrong clock deletes
+// nothing, and a ttl that another node made longer a minute ago is respected.
 //
-// It also remembers over a restart what the clock said, in the time of change of a file: a process
-// that starts with a clock that is far ahead of that does not believe it at once (see package
+// It also remembers across restarts the last time of the clock, as the modification time of a file:
+// a process that starts with a clock far ahead of it does not trust the clock at once (see package
 // shard, clock.go).
 package clocks
 
@@ -23,31 +23,31 @@ import (
 )
 
 const (
-	// every is how often the others are asked, and oldest how old an answer may be that rows
-	// expire by.
+	// every is the interval between requests to the other nodes, and oldest the maximum age of an
+	// answer by which rows expire.
 	every  = 20 * time.Second
 	oldest = time.Minute
-	// timeout bounds one question.
+	// timeout limits one request.
 	timeout = 10 * time.Second
-	// jump is how far ahead of what it said before a clock may start to be noted, and settles after
-	// how long it is noted in any case.
+	// jump is how far a clock may be ahead of its last recorded time and still be recorded at once;
+	// settles is the time after which it is recorded in any case.
 	jump    = 24 * time.Hour
 	settles = time.Hour
 )
 
-// Metadata is what a Clocks asks.
+// Metadata is the part of the metadata that Clocks needs.
 type Metadata interface {
 	// Fresh waits until the node's copy has everything that was acknowledged before the call.
 	Fresh(ctx context.Context) error
-	// Status reports how the nodes are.
+	// Status returns the reports of the nodes.
 	Status(ctx context.Context) (*metapb.StatusResponse, error)
 }
 
-// Config is what a Clocks works with. Meta and NodeID are required.
+// Config configures Clocks. Meta and NodeID are required.
 type Config struct {
 	Meta   Metadata
 	NodeID string
-	// File is where it is noted what the clock says. Empty: nowhere.
+	// File records the time of the clock. If it is empty, the time is not recorded.
 	File string
 	// Now and Monotonic are the clocks of this node. The default values are the clocks of the process.
 	Now       func() time.Time
@@ -58,16 +58,16 @@ type Config struct {
 // Clocks compares the clocks of the nodes. Its methods may be called concurrently.
 type Clocks struct {
 	cfg   Config
-	seen  time.Time     // what File said at the start
-	began time.Duration // when that was, by the monotonic clock
+	seen  time.Time     // the time that File had at the start
+	began time.Duration // the monotonic time of the start
 
 	mu    sync.Mutex // guards the rest
 	asked time.Duration
-	at    time.Time // what a majority said then; zero: no node answered yet
-	err   error     // why the last question was not answered
+	at    time.Time // the time that a majority had reached at the last answer; zero before the first
+	err   error     // the error of the last request
 }
 
-// New reads what the clock said before. Agreed knows nothing before Run is called.
+// New reads the recorded time of the clock. Agreed returns an error until Run is called.
 func New(cfg Config) (*Clocks, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -87,17 +87,17 @@ func New(cfg Config) (*Clocks, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		return nil, fmt.Errorf("what the clock said before: %w", err)
+		return nil, fmt.Errorf("read the recorded time of the clock: %w", err)
 	default:
 		c.seen = info.ModTime()
 	}
 	return c, nil
 }
 
-// Seen returns what the clock said last before this process; zero if that is not known.
+// Seen returns the last recorded time of the clock before this process; zero if it is not known.
 func (c *Clocks) Seen() time.Time { return c.seen }
 
-// Agreed returns the time that a majority of the nodes' clocks have come to.
+// Agreed returns the time that a majority of the nodes' clocks have reached.
 func (c *Clocks) Agreed(context.Context) (time.Time, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,7 +109,7 @@ func (c *Clocks) Agreed(context.Context) (time.Time, error) {
 	return c.at.Add(age), nil
 }
 
-// Run asks until ctx ends.
+// Run asks the other nodes until ctx ends.
 func (c *Clocks) Run(ctx context.Context) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -139,7 +139,7 @@ func (c *Clocks) ask(ctx context.Context) {
 	}
 }
 
-// majority asks for the clocks of all nodes, after the copy of the metadata was brought up to date.
+// majority updates the copy of the metadata, and then asks for the clocks of all nodes.
 func (c *Clocks) majority(ctx context.Context) (time.Time, error) {
 	if err := c.cfg.Meta.Fresh(ctx); err != nil {
 		return time.Time{}, err
@@ -159,7 +159,7 @@ func (c *Clocks) majority(ctx context.Context) (time.Time, error) {
 	}
 	half := len(status.Nodes) / 2
 	if len(clocks) <= half {
-		return time.Time{}, fmt.Errorf("%d of %d nodes have said what time it is", len(clocks), len(status.Nodes))
+		return time.Time{}, fmt.Errorf("%d of %d nodes have reported their time", len(clocks), len(status.Nodes))
 	}
 	slices.SortFunc(clocks, func(a, b int64) int { // the latest first
 		switch {
@@ -173,8 +173,8 @@ func (c *Clocks) majority(ctx context.Context) (time.Time, error) {
 	return time.Unix(0, clocks[half]), nil
 }
 
-// note remembers what the clock says, unless it is far ahead of its last time and has been so only
-// for a short while.
+// note records the time of the clock, unless it is far ahead of the last recorded time and has been
+// so only for a short while.
 func (c *Clocks) note() {
 	if c.cfg.File == "" {
 		return
@@ -190,7 +190,7 @@ func (c *Clocks) note() {
 		}
 	}
 	if err != nil {
-		c.cfg.Logger.Warn("what the clock says is not noted: a start with a clock that is wrong would not be found "+
+		c.cfg.Logger.Warn("cannot record the time of the clock: a start with a wrong clock would not be noticed "+
 			"by it", "file", c.cfg.File, "error", err)
 	}
 }

@@ -88,7 +88,7 @@ func TestAgreed(t *testing.T) {
 	}
 }
 
-// TestSeen: what the clock says is known to the next process, unless it started far ahead.
+// TestSeen: what the clock shows is known to the next process, unless it started far ahead.
 func TestSeen(t *testing.T) {
 	day := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	file := filepath.Join(t.TempDir(), "CLOCK")

@@ -23,7 +23,7 @@ func initialShards(snap *snapshot.Snapshot) *act {
 		return op.GetShardAdd().GetInitial() && op.State == metapb.OperationState_OPERATION_STATE_CANCELLED
 	}) {
 		next := &metapb.Settings{Replication: set.Replication, RebalancePaused: set.RebalancePaused}
-		return &act{what: "create no more initial shards: their operation was cancelled", propose: command(snap, func(c *metapb.Command) {
+		return &act{what: "create no more initial shards", propose: command(snap, func(c *metapb.Command) {
 			c.Op = &metapb.Command_SetSettings{SetSettings: &metapb.SetSettings{Settings: next}}
 		})}
 	}

@@ -25,7 +25,7 @@ func (d *Discovery) hello(ctx context.Context, addr string) (*metapb.HelloRespon
 	return d.helloFrom(ctx, addr, true)
 }
 
-// helloFrom is hello; without wait it fails at once if no connection can be made.
+// helloFrom is hello; if wait is false, it fails at once if no connection can be made.
 func (d *Discovery) helloFrom(ctx context.Context, addr string, wait bool) (*metapb.HelloResponse, error) {
 	client, err := d.client(addr)
 	if err != nil {
@@ -47,15 +47,15 @@ func (d *Discovery) helloFrom(ctx context.Context, addr string, wait bool) (*met
 	case status.Code(err) == codes.Unauthenticated:
 		return nil, &rpcport.Unproven{Reason: short(err).Error(), Err: err}
 	case err == nil && proven != "" && resp.NodeId != proven:
-		return nil, fmt.Errorf("it says that it is node %s, and its certificate is for node %s", resp.NodeId, proven)
+		return nil, fmt.Errorf("it claims to be node %s, but its certificate is for node %s", resp.NodeId, proven)
 	}
 	return resp, short(err)
 }
 
-// dialing is the text that gRPC puts before the error of a dialer.
+// dialing is the text that gRPC adds to the error of a dialer.
 const dialing = "Error while dialing: "
 
-// short returns the reason of a failed call as a readable text.
+// short returns the reason of a failed call in a readable form.
 func short(err error) error {
 	if err == nil {
 		return nil
@@ -73,7 +73,7 @@ func short(err error) error {
 	return errors.New(strings.Trim(text, `"`))
 }
 
-// client returns the connection to an address. It does not matter which node is there.
+// client returns the connection to an address, whichever node is there.
 func (d *Discovery) client(addr string) (metapb.DiscoveryClient, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -116,13 +116,13 @@ func (d *Discovery) dial(ctx context.Context, addr string) (net.Conn, error) {
 	return conn, err
 }
 
-// forgetConns closes the connections to all addresses but addrs.
+// forgetConns closes the connections to all addresses except addrs.
 func (d *Discovery) forgetConns(addrs []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for addr, c := range d.conns {
 		if !slices.Contains(addrs, addr) {
-			_ = c.Close() // nothing is under way on it
+			_ = c.Close() // no call uses it
 			delete(d.conns, addr)
 			delete(d.names, addr)
 			delete(d.refusals, addr)

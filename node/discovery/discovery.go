@@ -1,19 +1,19 @@
-// Package discovery is how a node finds the others: which cluster it belongs to, where
-// the members of that are now, and, when there is no cluster yet, how several empty nodes
-// make exactly one.
+// Package discovery finds the other nodes: which cluster this node belongs to, and the present
+// addresses of the cluster's members. If there is no cluster yet, it makes several empty nodes
+// found exactly one.
 //
-// A node that belongs to a cluster never founds another. One that does not asks all its
-// seeds. If one of them belongs to a cluster, it joins that. If all of them answer, none
-// does, and there are as many with the role meta as expected, the one with the lowest id
-// founds a cluster: it makes the id, has each founder promise to belong to it and to no
-// other, and only when all have promised the cluster exists. The promise is on disk before
-// it is given. Only the node that asked for the promises decides. It gives up if a node refuses or
-// does not answer, and begins anew with another id; the others ask it for the outcome. So it makes
-// no difference where which process is killed: one id comes out.
+// A node that belongs to a cluster never founds another. A node without a cluster asks all its
+// seeds. If one of them belongs to a cluster, it joins that cluster. If all of them answer, none
+// belongs to a cluster, and the expected number of them has the role meta, the node with the lowest
+// id founds a cluster: it makes the id and asks each founder to promise to belong to this cluster
+// and no other. The cluster exists only after all have promised. A promise is on disk before it is
+// given. Only the node that asked for the promises decides. It gives up if a node refuses or does
+// not answer, and starts again with another id; the others ask it for the outcome. So exactly one
+// id results, whichever process is killed at whichever time.
 //
-// Find returns when the node belongs to a cluster; Follow then keeps looking where the
-// others are. A Discovery is also the service that answers the others, from New on. All
-// methods may be called concurrently.
+// Find returns when the node belongs to a cluster; Follow then keeps the other nodes' addresses up
+// to date. A Discovery is also the service that answers the others, from New on. All methods may be
+// called concurrently.
 package discovery
 
 import (
@@ -38,45 +38,45 @@ import (
 // RoleMeta is the role of nodes that may be founders.
 const RoleMeta = "meta"
 
-// State is what a node belongs to. What a method that sets it was given is on disk when
-// it returns nil.
+// State is the stored membership of the node. When a method that sets a value returns nil, the
+// value is on disk.
 type State interface {
-	// Cluster is the cluster that the node belongs to, and its founders; empty: it belongs to none.
-	// Founders are empty if the node joined later.
+	// Cluster returns the cluster that the node belongs to, and its founders; empty if it belongs
+	// to none. Founders are empty if the node joined later.
 	Cluster() (id string, founders []string)
 	SetCluster(id string, founders []string) error
-	// Promise is the cluster that the node promised to join if it is founded.
+	// Promise returns the cluster that the node promised to join if it is founded.
 	Promise() (id string, founders []string)
-	// SetPromise with an empty id takes the promise back.
+	// SetPromise records a promise. An empty id deletes it.
 	SetPromise(id string, founders []string) error
 }
 
-// Book is where the addresses of nodes are noted.
+// Book records the addresses of nodes.
 type Book interface {
-	// Told notes what a node that called says of itself. Host is where the call came from; empty:
-	// from the node itself, which has proved its identity.
+	// Told records what a calling node claims about itself. Host is the host of the call; it is
+	// empty if the node has proved its identity.
 	Told(host, id, addr string, roles []string)
 	Seen(id, addr string, roles []string)
 	Heard(nodes []*metapb.Node)
 	Known() []*metapb.Node
 }
 
-// Config is what a Discovery works with. All but Resolve, Logger and Pause are required.
+// Config configures a Discovery. All but Resolve, Logger and Pause are required.
 type Config struct {
-	// NodeID, Name, Roles and Addr are what the node says of itself; Process differs for
-	// each life of it. Lowest and Highest are the protocol versions that it speaks.
+	// NodeID, Name, Roles and Addr describe the node to others; Process differs in each run of the
+	// process. Lowest and Highest are the protocol versions that it supports.
 	NodeID, Name    string
 	Roles           []string
 	Addr            string
 	Process         uint64
 	Lowest, Highest uint32
 
-	// Seeds are HOST:PORT or dns:NAME:PORT; none: the node is a cluster of its own.
+	// Seeds are HOST:PORT or dns:NAME:PORT. Without seeds the node is a cluster of its own.
 	Seeds []string
-	// Expect is how many nodes found a cluster.
+	// Expect is the number of nodes that found a cluster.
 	Expect int
-	// ClusterID, if not empty, is the only cluster that the node may belong to, and which
-	// exists: it founds none.
+	// ClusterID, if not empty, is the only cluster that the node may belong to. That cluster
+	// exists, so the node founds none.
 	ClusterID string
 
 	State  State
@@ -84,12 +84,12 @@ type Config struct {
 	Dialer rpcport.Dialer
 	// NewID makes an id for a cluster.
 	NewID func() string
-	// Waiting is called with a text that says what the node waits for.
+	// Waiting is called with a text that describes what the node waits for.
 	Waiting func(string)
 	// Resolve returns the addresses of a name. The default value asks DNS.
 	Resolve func(ctx context.Context, host string) ([]string, error)
 	Logger  *slog.Logger
-	// Pause is between two rounds of questions, and a question takes so long at most. The
+	// Pause is the interval between two rounds of requests, and the time limit of a request. The
 	// default value is 1 s.
 	Pause time.Duration
 }
@@ -99,21 +99,22 @@ type Discovery struct {
 	metapb.UnimplementedDiscoveryServer
 	cfg Config
 
-	deciding sync.Mutex // held while State is looked at and changed
+	deciding sync.Mutex // held while State is read and changed
 
 	mu    sync.Mutex // guards the fields below
 	conns map[string]*grpc.ClientConn
-	names map[string]string // by address: of the seed that it was found by
-	// refusals are the addresses that could not be dialed since one of the two nodes did not
-	// prove itself, and proven the ids that others have proved to have; both by address.
+	names map[string]string // by address: the name of the seed that resolved to it
+	// refusals has the errors of addresses that could not be dialed because one of the two nodes
+	// could not authenticate the other; proven the ids that peers have authenticated with; both by
+	// address.
 	refusals map[string]error
 	proven   map[string]string
-	toldOf   map[string]string // by address: the refusal that was last told
-	said     string            // what was last told to wait for
-	last     view              // what was seen last
-	looked   bool              // last was seen
+	toldOf   map[string]string // by address: the refusal that was last logged
+	said     string            // the last text for Waiting
+	last     view              // the result of the last round
+	looked   bool              // last is set
 
-	// news has Find ask the seeds at once.
+	// news makes Find ask the seeds at once.
 	news chan struct{}
 }
 
@@ -134,21 +135,22 @@ func New(cfg Config) *Discovery {
 	}
 }
 
-// isFrom refuses a call that says that it is from another node than has proved to call.
+// isFrom returns an error if a call claims to be from another node than the caller's certificate
+// proves.
 func isFrom(ctx context.Context, node string) error {
 	p, ok := grpcpeer.FromContext(ctx)
 	if !ok {
-		return nil // it came from no network
+		return nil // it did not come over a network
 	}
 	if proven := rpcport.NodeOf(p.Addr); proven != "" && node != "" && proven != node {
 		return errs.ToGRPC(errs.New(errs.PermissionDenied,
-			"the call says that it is from node %s, and its certificate is for node %s", node, proven))
+			"the call claims to be from node %s, but its certificate is for node %s", node, proven))
 	}
 	return nil
 }
 
-// callerHost returns the host that a call came from; empty if the caller has proved which node it is,
-// or it came from no network.
+// callerHost returns the host of the caller; it is empty if the caller has proved which node it is,
+// or is in this process.
 func callerHost(ctx context.Context) string {
 	p, ok := grpcpeer.FromContext(ctx)
 	if !ok || rpcport.NodeOf(p.Addr) != "" {
@@ -161,14 +163,15 @@ func callerHost(ctx context.Context) string {
 	return host
 }
 
-// Hello returns the identity of this node, and notes the caller.
+// Hello returns the identity of this node, and records the caller.
 func (d *Discovery) Hello(ctx context.Context, req *metapb.HelloRequest) (*metapb.HelloResponse, error) {
 	if err := isFrom(ctx, req.NodeId); err != nil {
 		return nil, err
 	}
 	if req.NodeId != "" || req.AdvertiseAddr != "" {
 		if err := rpcport.CheckNode(req.NodeId, req.AdvertiseAddr, req.Roles); err != nil {
-			return nil, errs.ToGRPC(errs.Wrap(errs.InvalidArguments, err, "what the caller says of itself is not of a node"))
+			return nil, errs.ToGRPC(errs.Wrap(errs.InvalidArguments, err, "the caller's description of itself is not valid "+
+				"for a node"))
 		}
 	}
 	d.deciding.Lock()
@@ -191,7 +194,7 @@ func (d *Discovery) Hello(ctx context.Context, req *metapb.HelloRequest) (*metap
 	}, nil
 }
 
-// askSoon has Find ask the seeds at once.
+// askSoon makes Find ask the seeds at once.
 func (d *Discovery) askSoon() {
 	select {
 	case d.news <- struct{}{}:
@@ -199,7 +202,7 @@ func (d *Discovery) askSoon() {
 	}
 }
 
-// isNews reports whether a node that calls was not there when the seeds were last asked.
+// isNews reports whether a calling node did not answer in the last round.
 func (d *Discovery) isNews(id string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -207,7 +210,7 @@ func (d *Discovery) isNews(id string) bool {
 	return id != "" && !known
 }
 
-// Found has this node promise to belong to a new cluster.
+// Found makes this node promise to belong to a new cluster.
 func (d *Discovery) Found(ctx context.Context, req *metapb.FoundRequest) (*metapb.FoundResponse, error) {
 	if err := isFrom(ctx, req.NodeId); err != nil {
 		return nil, err
@@ -222,7 +225,7 @@ func (d *Discovery) Found(ctx context.Context, req *metapb.FoundRequest) (*metap
 	promise, promised := d.cfg.State.Promise()
 	switch {
 	case req.ClusterId == "" || !slices.Contains(req.Founders, d.cfg.NodeID) || req.NodeId != coordinator(req.Founders):
-		return refuse("the request is not meant for it")
+		return refuse("the request is for another node")
 	case cluster == req.ClusterId:
 		return &metapb.FoundResponse{}, nil
 	case cluster != "":
@@ -237,7 +240,7 @@ func (d *Discovery) Found(ctx context.Context, req *metapb.FoundRequest) (*metap
 	if err := d.cfg.State.SetPromise(req.ClusterId, req.Founders); err != nil {
 		return nil, errs.ToGRPC(errs.Wrap(errs.StorageUnavailable, err, "promise to found cluster %s", req.ClusterId))
 	}
-	d.askSoon() // what comes of it is known in a moment
+	d.askSoon() // the outcome is known in a moment
 	return &metapb.FoundResponse{}, nil
 }
 
@@ -249,15 +252,15 @@ func coordinator(founders []string) string {
 	return slices.Min(founders)
 }
 
-// peer is a node that answered, and where.
+// peer is a node that answered, with its address.
 type peer struct {
 	*metapb.HelloResponse
 	addr string
 }
 
-// view is the result of one round of questions.
+// view is the result of one round of requests.
 type view struct {
-	peers  []peer   // others, each once
+	peers  []peer   // other nodes, without duplicates
 	silent []string // seeds that do not answer, with the reason
 }
 
@@ -270,7 +273,7 @@ func (v *view) by(id string) (peer, bool) {
 	return peer{}, false
 }
 
-// name returns a node for people: its name with the address, or its id if it does not answer.
+// name returns a node for display: its name with the address, or its id if it does not answer.
 func (v *view) name(id string) string {
 	p, ok := v.by(id)
 	switch {
@@ -282,7 +285,7 @@ func (v *view) name(id string) string {
 	return fmt.Sprintf("%s (%s)", p.Name, p.addr)
 }
 
-// called names nodes for people; this one may be among them.
+// called returns nodes for display; this node may be among them.
 func (d *Discovery) called(v view, ids []string) string {
 	var out []string
 	for _, id := range ids {
@@ -295,7 +298,7 @@ func (d *Discovery) called(v view, ids []string) string {
 	return strings.Join(out, ", ")
 }
 
-// look asks all seeds for their identity, and waits for answers for the time of patience.
+// look asks all seeds for their identity, and waits for answers for at most patience.
 func (d *Discovery) look(ctx context.Context, patience time.Duration) view {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -330,15 +333,15 @@ func (d *Discovery) look(ctx context.Context, patience time.Duration) view {
 	return v
 }
 
-// Silent lists the seeds that did not answer when they were last asked, with the reason.
+// Silent lists the seeds that did not answer in the last round, with the reason.
 func (d *Discovery) Silent() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.last.silent
 }
 
-// WithRole lists this node and those among the seeds, as far as they have a role; ok is false if
-// not all seeds answered when they were last asked.
+// WithRole lists this node and the seeds that have a role; ok is false if not all seeds answered in
+// the last round.
 func (d *Discovery) WithRole(role string) (ids []string, ok bool) {
 	cluster, _ := d.cfg.State.Cluster()
 	d.mu.Lock()
@@ -354,14 +357,14 @@ func (d *Discovery) WithRole(role string) (ids []string, ok bool) {
 	return ids, d.looked && len(d.last.silent) == 0
 }
 
-// Twin reports whether another process at an address says that it is this node.
+// Twin reports whether another process at an address claims to be this node.
 func (d *Discovery) Twin(ctx context.Context, addr string) bool {
 	a, err := d.helloFrom(ctx, addr, false)
 	return err == nil && a.NodeId == d.cfg.NodeID && a.Process != d.cfg.Process
 }
 
-// Self asks the nodes of a cluster at some addresses what they know of this node. A node that does
-// not answer before ctx ends is left out.
+// Self asks the nodes of a cluster at some addresses for their records of this node. A node that
+// does not answer before ctx ends is left out.
 func (d *Discovery) Self(ctx context.Context, cluster string, addrs []string) (known []*metapb.Node) {
 	var mu sync.Mutex // guards known
 	var wg sync.WaitGroup
@@ -384,7 +387,7 @@ func (d *Discovery) Self(ctx context.Context, cluster string, addrs []string) (k
 	return known
 }
 
-// wait reports what the node waits for, in the log when that changes.
+// wait reports what the node waits for, and logs changes of it.
 func (d *Discovery) wait(text string) {
 	d.mu.Lock()
 	news := d.said != text
@@ -407,14 +410,15 @@ func (d *Discovery) refused(addr string, err error) {
 	}
 }
 
-// note remembers the addresses of the nodes that answered, if they belong to this cluster.
+// note records the addresses of the nodes that answered, if they belong to this cluster.
 func (d *Discovery) note(v view, cluster string) {
 	for _, p := range v.peers {
 		if p.ClusterId == cluster || p.ClusterId == "" {
 			d.cfg.Book.Seen(p.NodeId, p.AdvertiseAddr, p.Roles)
 		}
 	}
-	// Addresses that this node has seen itself count more than addresses that others report.
+	// An address that this node has reached itself takes precedence over addresses that others
+	// report.
 	for _, p := range v.peers {
 		if p.ClusterId == cluster && cluster != "" {
 			d.cfg.Book.Heard(p.Nodes)
@@ -422,8 +426,7 @@ func (d *Discovery) note(v view, cluster string) {
 	}
 }
 
-// Follow asks the seeds again and again, until ctx ends, so that each side knows the other's
-// address.
+// Follow asks the seeds periodically until ctx ends, so that each side knows the other's address.
 func (d *Discovery) Follow(ctx context.Context) error {
 	cluster, _ := d.cfg.State.Cluster()
 	warned := ""

@@ -324,7 +324,7 @@ func TestRefused(t *testing.T) {
 		"a foreign folder":          {nil, "c", "d", nil, "belongs to cluster d"},
 		"not the named cluster":     {func(c *Config) { c.ClusterID = "e" }, "c", "", nil, "--cluster-id is e"},
 		"not the folder's cluster":  {func(c *Config) { c.ClusterID = "e" }, "c", "c", nil, "--cluster-id is e"},
-		"all empty, but it existed": {func(c *Config) { c.ClusterID = "e" }, "", "", nil, "its metadata is gone"},
+		"all empty, but it existed": {func(c *Config) { c.ClusterID = "e" }, "", "", nil, "its metadata is lost"},
 		"an older program":          {func(c *Config) { c.Lowest = 3; c.Highest = 3 }, "c", "", nil, "upgrade the older one"},
 		"the disk fails":            {nil, "c", "", errors.New("no space"), "no space"},
 	} {
@@ -348,7 +348,7 @@ func TestWaits(t *testing.T) {
 		conf func(*Config) // of the second
 		want string
 	}{
-		"too few":              {func(c *Config) { c.Roles = []string{"shard"} }, "1 are here"},
+		"too few":              {func(c *Config) { c.Roles = []string{"shard"} }, "1 are up"},
 		"different settings":   {func(c *Config) { c.Expect = 1 }, "the same --meta-bootstrap-expect"},
 		"a name without nodes": {nil, "all seeds to answer"},
 	} {

@@ -11,10 +11,10 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// Find returns when the node belongs to a cluster, which it may have founded; for that it waits as
-// long as it takes, and says for what. Errors are for what no waiting cures: settings that
-// contradict each other, or the disk. It asks the seeds again after a pause, which grows, and at
-// once when it is asked by a node that is new to it or that belongs to a cluster.
+// Find returns when the node belongs to a cluster, which it may have founded. It waits as long as
+// necessary, and reports what it waits for. It returns an error only for faults that waiting does
+// not cure: contradictory settings, or the disk. It asks the seeds again after a pause, which
+// grows, and at once when it is called by a node that is new to it or that belongs to a cluster.
 func (d *Discovery) Find(ctx context.Context) error {
 	const quick = 50 * time.Millisecond
 	for pause := quick; ; pause = min(2*pause, d.cfg.Pause) {
@@ -30,18 +30,18 @@ func (d *Discovery) Find(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-d.news: // a node has come, or a cluster was founded
+		case <-d.news: // a node called, or a cluster was founded
 			pause = quick
 		case <-time.After(pause - quick):
 		}
 	}
 }
 
-// restartPatience is how long a node that belongs to a cluster waits for seeds that could say that
-// it is in the wrong cluster: they may start together with this one.
+// restartPatience is the time that a node of a cluster waits for seeds that could report that it is
+// in the wrong cluster: they may be starting at the same time.
 const restartPatience = 250 * time.Millisecond
 
-// round asks the seeds once and does what follows from their answers.
+// round asks the seeds once and acts on their answers.
 func (d *Discovery) round(ctx context.Context) (done bool, err error) {
 	cluster, _ := d.cfg.State.Cluster()
 	before, _ := d.cfg.State.Promise()
@@ -98,14 +98,14 @@ func (d *Discovery) clusters(v view) (map[string]string, error) {
 	return clusters, nil
 }
 
-// alone returns a node without seeds: a cluster of its own.
+// alone makes a node without seeds a cluster of its own.
 func (d *Discovery) alone(cluster string) (bool, error) {
 	if cluster != "" {
 		return true, nil
 	}
 	if d.cfg.ClusterID != "" {
 		return false,
-			fmt.Errorf("the data folder is empty, and --cluster-id %s is a cluster that exists: name nodes of it as "+
+			fmt.Errorf("the data folder is empty, and --cluster-id %s is an existing cluster: give nodes of it as "+
 				"--seeds", d.cfg.ClusterID)
 	}
 	d.deciding.Lock()
@@ -113,7 +113,7 @@ func (d *Discovery) alone(cluster string) (bool, error) {
 	return true, d.cfg.State.SetCluster(d.cfg.NewID(), []string{d.cfg.NodeID})
 }
 
-// join makes the node one of the only cluster that the seeds know.
+// join makes the node a member of the only cluster that the seeds report.
 func (d *Discovery) join(v view, clusters map[string]string, before string) (bool, error) {
 	var founders []string
 	id, addr := "", ""
@@ -130,7 +130,7 @@ func (d *Discovery) join(v view, clusters map[string]string, before string) (boo
 		}
 		if p.MinProtocol > d.cfg.Highest || p.MaxProtocol < d.cfg.Lowest {
 			return false,
-				fmt.Errorf("the node at %s speaks protocol versions %d to %d, this one %d to %d: upgrade the older one",
+				fmt.Errorf("the node at %s supports protocol versions %d to %d, this one %d to %d: upgrade the older one",
 					p.addr, p.MinProtocol, p.MaxProtocol, d.cfg.Lowest, d.cfg.Highest)
 		}
 		if slices.Contains(p.Founders, d.cfg.NodeID) {
@@ -141,7 +141,7 @@ func (d *Discovery) join(v view, clusters map[string]string, before string) (boo
 	defer d.deciding.Unlock()
 	if promise, promised := d.cfg.State.Promise(); promise != "" && promise != id {
 		if promise != before || !d.void(v, promise, promised) {
-			d.wait(fmt.Sprintf("node %s to say what became of cluster %s, which this node promised to found with it",
+			d.wait(fmt.Sprintf("node %s to report whether cluster %s was founded, which this node promised to join",
 				v.name(coordinator(promised)), promise))
 			return false, nil
 		}
@@ -154,8 +154,9 @@ func (d *Discovery) join(v view, clusters map[string]string, before string) (boo
 	return true, nil
 }
 
-// void reports whether a promise is no longer binding: the deciding node says that nothing came of
-// it, or this node is the one to decide. The promise must have been there before v was seen.
+// void reports whether a promise is no longer binding: the deciding node reports that the cluster
+// was not founded, or this node is the one to decide. The promise must have been recorded before
+// the round of v.
 func (d *Discovery) void(v view, promise string, promised []string) bool {
 	decider := coordinator(promised)
 	if decider == d.cfg.NodeID {
@@ -165,16 +166,16 @@ func (d *Discovery) void(v view, promise string, promised []string) bool {
 	return ok && p.PromisedClusterId != promise && p.ClusterId != promise
 }
 
-// begin is for a node without a cluster whose seeds have none either.
+// begin handles the case that neither the node nor any of its seeds has a cluster.
 func (d *Discovery) begin(ctx context.Context, v view, before string) (bool, error) {
 	d.deciding.Lock()
 	promise, promised := d.cfg.State.Promise()
 	switch {
-	case promise != before: // just now: the next round knows more
+	case promise != before: // it was given during this round: the next round has newer answers
 		d.deciding.Unlock()
 		return false, nil
 	case promise != "" && d.void(v, promise, promised):
-		// It also forgets what this node had begun before it was restarted.
+		// This also deletes a promise that this node made as coordinator before a restart.
 		err := d.cfg.State.SetPromise("", nil)
 		d.deciding.Unlock()
 		return false, err
@@ -182,8 +183,8 @@ func (d *Discovery) begin(ctx context.Context, v view, before string) (bool, err
 		d.deciding.Unlock()
 		text := fmt.Sprintf("node %s to found cluster %s", v.name(coordinator(promised)), promise)
 		if _, ok := v.by(coordinator(promised)); !ok {
-			text += fmt.Sprintf("; it does not answer: start it with its data folder, or, if that is lost, empty the "+
-				"data folders of nodes %s, in which nothing is yet", d.called(v, promised))
+			text += fmt.Sprintf("; it does not answer: start it with its data folder, or, if the folder is lost, empty the "+
+				"data folders of nodes %s, which have no data yet", d.called(v, promised))
 		}
 		d.wait(text)
 		return false, nil
@@ -196,8 +197,8 @@ func (d *Discovery) begin(ctx context.Context, v view, before string) (bool, err
 		return false, nil
 	}
 	if d.cfg.ClusterID != "" {
-		return false, fmt.Errorf("all %d nodes for the first metadata group are here and empty, but --cluster-id "+
-			"says that cluster %s exists: its metadata is gone; bring the data folders back, or restore a backup "+
+		return false, fmt.Errorf("all %d nodes for the first metadata group are up and empty, but --cluster-id "+
+			"states that cluster %s exists: its metadata is lost; bring back the data folders, or restore a backup "+
 			"into a new cluster, started without --cluster-id", d.cfg.Expect, d.cfg.ClusterID)
 	}
 	if coordinator(founders) != d.cfg.NodeID {
@@ -207,7 +208,7 @@ func (d *Discovery) begin(ctx context.Context, v view, before string) (bool, err
 	return d.found(ctx, v, founders)
 }
 
-// ready reports what is missing for a cluster to be founded, or the nodes that found it.
+// ready returns the founders of a cluster, or what is missing for it to be founded.
 func (d *Discovery) ready(v view) (missing string, founders []string) {
 	if slices.Contains(d.cfg.Roles, RoleMeta) {
 		founders = append(founders, d.cfg.NodeID)
@@ -219,7 +220,7 @@ func (d *Discovery) ready(v view) (missing string, founders []string) {
 			return fmt.Sprintf("cluster %s, which nodes %s are about to found", p.PromisedClusterId,
 				d.called(v, p.Founders)), nil
 		case int(p.Expect) != d.cfg.Expect:
-			return fmt.Sprintf("the same --meta-bootstrap-expect everywhere: it is %d at %s and %d here", p.Expect,
+			return fmt.Sprintf("the same --meta-bootstrap-expect on all nodes: it is %d on %s and %d here", p.Expect,
 				p.addr, d.cfg.Expect), nil
 		default:
 			founders = append(founders, p.NodeId)
@@ -231,21 +232,21 @@ func (d *Discovery) ready(v view) (missing string, founders []string) {
 			strings.Join(v.silent, ", ")), nil
 	case len(founders) < d.cfg.Expect:
 		return fmt.Sprintf("a cluster: none of the seeds belongs to one, and of %d nodes for the first metadata "+
-			"group (--meta-bootstrap-expect) %d are here", d.cfg.Expect, len(founders)), nil
+			"group (--meta-bootstrap-expect) %d are up", d.cfg.Expect, len(founders)), nil
 	}
 	slices.Sort(founders)
 	return "", founders[:d.cfg.Expect]
 }
 
-// foundTimeout is how long a founder may take to promise.
+// foundTimeout is the time that a founder may take to promise.
 const foundTimeout = 3 * time.Second
 
-// found makes a cluster with the founders; this node is one of them.
+// found founds a cluster with the founders; this node is one of them.
 func (d *Discovery) found(ctx context.Context, v view, founders []string) (bool, error) {
 	id := d.cfg.NewID()
 	d.deciding.Lock()
 	if promise, _ := d.cfg.State.Promise(); promise != "" {
-		d.deciding.Unlock() // somebody else was quicker
+		d.deciding.Unlock() // another node was quicker
 		return false, nil
 	}
 	err := d.cfg.State.SetPromise(id, founders)
@@ -258,7 +259,7 @@ func (d *Discovery) found(ctx context.Context, v view, founders []string) (bool,
 	d.deciding.Lock()
 	defer d.deciding.Unlock()
 	if refusal != nil {
-		d.cfg.Logger.Info("not all founders agree; trying anew", "cluster", id, "error", refusal)
+		d.cfg.Logger.Info("not all founders agree; trying again", "cluster", id, "error", refusal)
 		return false, d.cfg.State.SetPromise("", nil)
 	}
 	d.note(v, "")
@@ -269,7 +270,7 @@ func (d *Discovery) found(ctx context.Context, v view, founders []string) (bool,
 	return true, nil
 }
 
-// ask has all other founders promise. It returns the first refusal.
+// ask asks all other founders to promise. It returns the first refusal.
 func (d *Discovery) ask(ctx context.Context, v view, id string, founders []string) error {
 	ctx, cancel := context.WithTimeout(ctx, foundTimeout)
 	defer cancel()

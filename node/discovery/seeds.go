@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// dnsSeed begins a seed that is a DNS name: all of its addresses are seeds.
+// dnsSeed is the prefix of a seed that is a DNS name: all of its addresses are seeds.
 const dnsSeed = "dns:"
 
-// CheckSeed reports what is wrong with a seed, HOST:PORT or dns:NAME:PORT.
+// CheckSeed returns an error unless a seed is HOST:PORT or dns:NAME:PORT.
 func CheckSeed(seed string) error {
 	host, port, err := net.SplitHostPort(strings.TrimPrefix(seed, dnsSeed))
 	if err != nil || host == "" || port == "" {
@@ -23,8 +23,8 @@ func CheckSeed(seed string) error {
 	return nil
 }
 
-// resolve lists the addresses of the seeds, each once, and the seeds without an address now, with
-// the reason.
+// resolve lists the addresses of the seeds without duplicates, and the seeds that have no address
+// now, with the reason.
 func (d *Discovery) resolve(ctx context.Context) (addrs, faults []string) {
 	for _, seed := range d.cfg.Seeds {
 		name, ok := strings.CutPrefix(seed, dnsSeed)
@@ -55,8 +55,8 @@ func (d *Discovery) resolve(ctx context.Context) (addrs, faults []string) {
 	return slices.Compact(addrs), faults
 }
 
-// Try asks each seed for its identity, as a node without an id, which seeds do not note. It yields the seeds
-// that do not answer in time.
+// Try asks each seed for its identity, as a node without an id, which seeds do not record. It
+// yields the seeds that do not answer in time.
 func (d *Discovery) Try(ctx context.Context, limit time.Duration) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		ctx, cancel := context.WithTimeout(ctx, limit)
@@ -75,8 +75,8 @@ func (d *Discovery) Try(ctx context.Context, limit time.Duration) iter.Seq2[stri
 	}
 }
 
-// nameOf returns the name by which an address was found, which its certificate must be for; empty: it
-// was given as it is.
+// nameOf returns the name that resolved to an address, which its certificate must be for; empty if
+// the seed was an address.
 func (d *Discovery) nameOf(addr string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()

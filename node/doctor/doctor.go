@@ -1,9 +1,9 @@
-// Package doctor finds out what is wrong with a node, and what to do: with its settings,
-// its machine, a running server, or the data folder of a stopped one, which it reads completely.
+// Package doctor finds out what is wrong with a node, and what to do: with its settings, its
+// machine, a running server, or the data folder of a stopped one, which it reads completely.
 //
-// Run changes nothing but what Config.Forget asks for. It reads logs, databases,
-// manifests, segments, snapshots and the identity with the checks of the packages that
-// write them, and knows from them which files should be there.
+// Run changes nothing except what Config.Forget requests. It reads logs, databases, manifests,
+// segments, snapshots and the identity with the checks of the packages that write them, and learns
+// from them which files should exist.
 package doctor
 
 import (
@@ -32,40 +32,40 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// Config says what Run does.
+// Config configures Run.
 type Config struct {
 	DataDir string
-	// Forget lists segment files, as shards/1/segments/NAME.parquet, whose rows are given
-	// up: each must be damaged.
+	// Forget lists segment files, as shards/1/segments/NAME.parquet, whose rows are given up. Each
+	// must be damaged.
 	Forget []string
-	// Progress, if not nil, is called with what is read, the bytes done and the bytes in all.
+	// Progress, if not nil, is called with the file that is read, the bytes done and all bytes.
 	Progress func(file string, done, total int64)
 
-	// Settings are the settings that the server is started with, and SettingsErr what is wrong with
-	// them. Without either they are not looked at.
+	// Settings are the settings with which the server is started, and SettingsErr their error. If
+	// neither is set, settings are not checked.
 	Settings    *config.Config
 	SettingsErr error
-	// Server is asked if it uses the data folder, or if AskServer says so. May be nil.
+	// Server is asked if it uses the data folder, or if AskServer is set. It may be nil.
 	Server    Server
 	AskServer bool
-	// ServerOnly says that nothing else is looked at: no settings, machine or data folder.
+	// ServerOnly limits the check to the server: no settings, machine or data folder.
 	ServerOnly bool
 	// Version is the version of this program.
 	Version string
 }
 
-// doctor is a run.
+// doctor is the state of a run.
 type doctor struct {
 	cfg    Config
-	part   string // that is looked at
+	part   string // the part that is checked
 	folder *node.Offline
 	report *Report
-	known  map[string]bool // files that were dealt with, relative to the folder
+	known  map[string]bool // files that were checked, relative to the folder
 	total  int64
 }
 
-// Run looks at everything that it can. The error is for what cannot be looked at, and for
-// files that cannot be forgotten.
+// Run checks everything that it can. It returns an error if it cannot check at all, or if files
+// cannot be forgotten.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	d := &doctor{
 		cfg: cfg, report: &Report{DataDir: cfg.DataDir, Parts: []Part{}, Findings: []Finding{}},
@@ -94,7 +94,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	inUse, missing := errors.Is(err, node.ErrInUse), errors.Is(err, fs.ErrNotExist) && folder == nil
 	switch {
 	case folder != nil:
-		defer func() { _ = folder.Close() }() // a lock that is let go
+		defer func() { _ = folder.Close() }() // it only unlocks the folder
 		d.ports()
 		d.folder = folder
 		d.seeds(ctx)
@@ -107,10 +107,10 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		d.ports()
 		d.seeds(ctx)
 		d.part = "data"
-		d.find(Attention, "", "name it by --data-dir if a server has run here", "there is no data folder %s", cfg.DataDir)
+		d.find(Attention, "", "give it by --data-dir if a server has run here", "there is no data folder %s", cfg.DataDir)
 	default:
 		d.part = "data"
-		d.find(Note, "", "stop the server and run this again to have every byte checked",
+		d.find(Note, "", "stop the server and run this again to check every byte",
 			"a running server uses %s: its files were not read", cfg.DataDir)
 	}
 	if inUse || cfg.AskServer {
@@ -120,8 +120,8 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	return d.report, nil
 }
 
-// noDataFolder describes a folder that no server has written, and says what to do; empty: a server may have written
-// it, or it does not exist.
+// noDataFolder describes a folder that no server has written, and what to do; it is empty if a
+// server may have written the folder, or if the folder does not exist.
 func noDataFolder(dir string) (what, do string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -134,13 +134,13 @@ func noDataFolder(dir string) (what, do string) {
 	}
 	if exists(filepath.Join(dir, "cordwood-backups.json")) {
 		return dir + " is a repository of backups, not the data folder of a server",
-			"check it with 'cordwood backup verify " + dir + "', and name the data folder by --data-dir"
+			"check it with 'cordwood backup verify " + dir + "', and give the data folder by --data-dir"
 	}
 	return dir + " is not the data folder of a server: it has neither IDENTITY nor meta nor shards",
-		"name the data folder by --data-dir"
+		"give the data folder by --data-dir"
 }
 
-// finish draws the conclusions.
+// finish computes the results.
 func (d *doctor) finish() {
 	r := d.report
 	for _, part := range []struct {
@@ -159,7 +159,7 @@ func (d *doctor) finish() {
 	r.Result = results[r.Status()]
 }
 
-// data reads the folder; err is what was wrong with its identity.
+// data checks the folder; err is the error of its identity.
 func (d *doctor) data(err error) error {
 	d.part = "data"
 	d.add(err, "IDENTITY", "restore the file from a backup of the folder")
@@ -184,14 +184,14 @@ func (d *doctor) find(s Severity, file, do, what string, args ...any) {
 	d.report.Findings = append(d.report.Findings, Finding{s, d.part, file, fmt.Sprintf(what, args...), do})
 }
 
-// add notes an error of a check as damage.
+// add records an error of a check as damage.
 func (d *doctor) add(err error, file, do string) {
 	if err != nil {
 		d.find(Damage, file, do, "%v", err)
 	}
 }
 
-// know notes that a file was read.
+// know records that a file was checked.
 func (d *doctor) know(file string) {
 	d.known[file] = true
 	info, err := os.Stat(d.path(file))
@@ -205,7 +205,7 @@ func (d *doctor) know(file string) {
 	}
 }
 
-// knowAll notes everything below a directory.
+// knowAll records everything below a directory as checked.
 func (d *doctor) knowAll(dir string) {
 	_ = filepath.WalkDir(d.path(dir), func(path string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() {
@@ -213,7 +213,7 @@ func (d *doctor) knowAll(dir string) {
 				d.know(rel)
 			}
 		}
-		return nil // what cannot be listed was found by the check of it
+		return nil // the check of the directory has reported that it cannot be listed
 	})
 }
 
@@ -229,9 +229,9 @@ func size(dir string) (n int64) {
 	return n
 }
 
-const restoreFolder = "restore the directory from a backup; do not start the server before"
+const restoreFolder = "restore the directory from a backup; do not start the server before that"
 
-// meta checks the metadata and returns the shards that it knows.
+// meta checks the metadata and returns the shards that they place here.
 func (d *doctor) meta() []uint32 {
 	if _, err := os.Stat(d.path("meta")); errors.Is(err, fs.ErrNotExist) {
 		if d.folder.Meta {
@@ -250,7 +250,7 @@ func (d *doctor) meta() []uint32 {
 			applied, max(v.Last, v.Snapshot))
 	}
 	if _, err := os.Stat(d.path(state + ".restore")); err == nil {
-		d.find(Note, state+".restore", "", "left over from a restore that was not finished; it means nothing")
+		d.find(Note, state+".restore", "", "left over from an unfinished restore; it is harmless")
 		d.know(state + ".restore")
 	}
 	d.knowAll("meta/log")
@@ -258,8 +258,7 @@ func (d *doctor) meta() []uint32 {
 	return shards
 }
 
-// shardDirs returns the shards to look at: the ones that the folder has, and the ones that it
-// should have.
+// shardDirs returns the shards to check: those in the folder, and those that it should have.
 func (d *doctor) shardDirs(placed []uint32) []uint32 {
 	ids := slices.Clone(d.folder.Shards)
 	entries, _ := os.ReadDir(d.path("shards"))
@@ -271,7 +270,7 @@ func (d *doctor) shardDirs(placed []uint32) []uint32 {
 		ids = append(ids, uint32(id))
 		if placed != nil && !slices.Contains(placed, uint32(id)) {
 			d.find(Attention, filepath.Join("shards", e.Name()), "find out where it comes from before it is removed",
-				"the metadata does not know this shard")
+				"the metadata does not list this shard")
 		}
 	}
 	slices.Sort(ids)
@@ -282,7 +281,7 @@ func (d *doctor) shardDirs(placed []uint32) []uint32 {
 func (d *doctor) shard(id uint32) {
 	dir := filepath.Join("shards", strconv.FormatUint(uint64(id), 10))
 	if _, err := os.Stat(d.path(dir)); err != nil {
-		d.find(Damage, dir, restoreFolder, "the shard was created here and its folder is gone: %v", err)
+		d.find(Damage, dir, restoreFolder, "the shard was created here, but its folder is missing: %v", err)
 		return
 	}
 	raft := filepath.Join(dir, "raft")
@@ -295,13 +294,14 @@ func (d *doctor) shard(id uint32) {
 	do := restoreFolder
 	if st, _, err := manifest.Read(manifest.Config{FS: vfs.OS, Dir: d.path(dir), ShardID: id}); err == nil &&
 		raftlog.WillCut(d.path(raft), d.folder.NodeID, st.AppliedIndex, verr) {
-		do = "start the server: the rows of the damaged entries are in segments, and it cuts them off; then look at the disk"
+		do = "start the server: the rows of the damaged entries are in segments, and the start cuts the entries off; then " +
+			"check the disk"
 	}
 	d.add(verr, raft, do)
 	d.knowAll(raft)
 	if v.Torn > 0 {
 		d.find(Note, filepath.Join(raft, "log"), "",
-			"%s of an append that was not finished, and not acknowledged; cut off at the next start",
+			"%s of an append that was not finished, and not acknowledged; the next start cuts them off",
 			words.Count(v.Torn, "byte"))
 	}
 
@@ -323,17 +323,17 @@ func (d *doctor) shard(id uint32) {
 	}
 	d.know(file)
 	if torn > 0 {
-		d.find(Note, file, "", "%s of an edit that was not finished; left out", words.Count(torn, "byte"))
+		d.find(Note, file, "", "%s of an unfinished edit; ignored", words.Count(torn, "byte"))
 	}
 	d.segments(dir, st)
 }
 
-// segment reads a segment through.
+// segment reads a segment completely.
 func (d *doctor) segment(segments string, m *segment.Meta) {
 	file := filepath.Join(segments, m.FileName())
 	if m.Raw {
 		d.find(Attention, file,
-			"start a newer version, which tries again, or drop the table; its rows are kept and queried meanwhile",
+			"start a newer version, which tries again, or drop the table; its rows are kept and can be queried meanwhile",
 			"%s of table %d could not be written in the usual form", words.Count(m.Rows, "row"), m.TableID)
 	}
 	if err := readSegment(d.path(segments), m); err != nil {
@@ -343,13 +343,13 @@ func (d *doctor) segment(segments string, m *segment.Meta) {
 	}
 	d.know(file)
 	if mark := file + store.DamagedSuffix; exists(d.path(mark)) {
-		d.find(Attention, mark, "it goes by itself at the next start if the segment is whole",
-			"the server found the segment damaged and sets it aside")
+		d.find(Attention, mark, "the next start removes it if the segment is whole",
+			"the server found the segment damaged and quarantined it")
 		d.know(mark)
 	}
 }
 
-// segments reads every segment of a shard through, by checksum and row by row.
+// segments reads every segment of a shard completely, by checksum and row by row.
 func (d *doctor) segments(dir string, st *manifest.State) {
 	segments := filepath.Join(dir, "segments")
 	for i := range st.Segments {
@@ -365,9 +365,9 @@ func (d *doctor) segments(dir string, st *manifest.State) {
 		switch {
 		case segment.IsTemp(e.Name()):
 			d.find(Note, file, "",
-				"left over from a flush that was not finished; its rows are in the log, and it goes at the next start")
+				"left over from an unfinished flush; its rows are in the log, and the next start removes it")
 		case strings.HasSuffix(e.Name(), segment.Suffix), strings.HasSuffix(e.Name(), segment.RawSuffix):
-			d.find(Note, file, "", "not in the manifest: the next start removes it, or sets it aside in lost+found")
+			d.find(Note, file, "", "not in the manifest: the next start removes it, or moves it to lost+found")
 		default:
 			d.find(Attention, file, "remove it if it is yours", "this is not a file of a shard")
 		}
@@ -379,11 +379,11 @@ func (d *doctor) segments(dir string, st *manifest.State) {
 	}
 	for name, what := range map[string][2]string{
 		"RECOVERING": {
-			"run 'cordwood recover' for this shard again", "'cordwood recover' was cut short: the replica is not opened",
+			"run 'cordwood recover' for this shard again", "'cordwood recover' was interrupted: the replica is not opened",
 		},
 		"raft/DIVERGED": {
-			"have it made anew with 'cordwood shard rebuild', and keep this folder until no row is missed",
-			"the replica holds what its leader had lost, because a disk went back in time: it is not opened",
+			"rebuild it with 'cordwood shard rebuild', and keep this folder until you miss no row",
+			"the replica has entries that its leader has lost, because a disk went back in time: it is not opened",
 		},
 	} {
 		if file := filepath.Join(dir, name); exists(d.path(file)) {
@@ -396,12 +396,12 @@ func (d *doctor) segments(dir string, st *manifest.State) {
 	}
 	if entries, _ := os.ReadDir(d.path(filepath.Join(dir, "lost+found"))); len(entries) > 0 {
 		d.find(Attention, filepath.Join(dir, "lost+found"), "remove the files if their rows are not missed",
-			"%s that nothing explains %s set aside", words.Count(len(entries), "segment file"),
+			"%s that nothing explains %s moved to lost+found", words.Count(len(entries), "segment file"),
 			words.Pick(len(entries), "was", "were"))
 		d.knowAll(filepath.Join(dir, "lost+found"))
 	}
 	if tmp := filepath.Join(dir, segment.TempName(manifest.FileName)); exists(d.path(tmp)) {
-		d.find(Note, tmp, "", "left over from a manifest that was not finished")
+		d.find(Note, tmp, "", "left over from an unfinished manifest")
 		d.know(tmp)
 	}
 }
@@ -417,7 +417,7 @@ func readSegment(dir string, m *segment.Meta) error {
 		return err
 	}
 	if m.Raw {
-		return nil // its rows are batches, and the checksum is right
+		return nil // its rows are batches, and the checksum is correct
 	}
 	r, err := segment.Open(vfs.OS, filepath.Join(dir, m.FileName()), m)
 	if err != nil {
@@ -426,14 +426,14 @@ func readSegment(dir string, m *segment.Meta) error {
 	return errors.Join(readRows(r, m), r.Close())
 }
 
-// strangers names files that no part of the folder explains.
+// strangers reports files that no part of the folder explains.
 func (d *doctor) strangers() {
 	for _, name := range []string{"PEERS", "CLOCK", marks.FileName, "meta/FENCED", secret.FileName} {
 		if exists(d.path(name)) {
 			d.know(name)
 		}
 	}
-	// What 'cordwood recover' and new incarnations of shards left behind.
+	// Left by 'cordwood recover' and by new incarnations of shards.
 	for _, pattern := range []string{
 		"meta.retired-*", filepath.Join("shards", "*.incarnation-*"),
 		filepath.Join("shards", "*.diverged-*"),
@@ -441,14 +441,14 @@ func (d *doctor) strangers() {
 		aside, _ := filepath.Glob(d.path(pattern))
 		for _, path := range aside {
 			rel, _ := filepath.Rel(d.cfg.DataDir, path)
-			d.find(Note, rel, "remove it when what it holds is not missed", "it was set aside: its group was given up")
+			d.find(Note, rel, "remove it when you do not miss its content", "it is the folder of a group that was given up")
 			d.knowAll(rel)
 		}
 	}
 	_ = filepath.WalkDir(d.cfg.DataDir, func(path string, e fs.DirEntry, err error) error {
 		rel, rerr := filepath.Rel(d.cfg.DataDir, path)
 		if err != nil || rerr != nil {
-			d.find(Attention, rel, "look at its permissions", "it cannot be read: %v", errors.Join(err, rerr))
+			d.find(Attention, rel, "check its permissions", "it cannot be read: %v", errors.Join(err, rerr))
 			return nil
 		}
 		if e.IsDir() {

@@ -46,7 +46,7 @@ func TestSeeds(t *testing.T) {
 		want string
 	}{
 		"another secret": {[]string{"--cluster-secret-file", theirs}, "the secret of the cluster differs"},
-		"none":           {nil, "do not let each other in"},
+		"none":           {nil, "do not accept each other"},
 	} {
 		args := append([]string{"--seeds", port.Addr().String()}, c.args...)
 		if _, got := run(t, Config{
@@ -60,7 +60,7 @@ func TestSeeds(t *testing.T) {
 	}
 	if _, got := run(t, Config{
 		DataDir: filepath.Join(t.TempDir(), "none"), Settings: settings(t, "--cluster-secret-file", ours, "--rpc-insecure"),
-	}); !strings.Contains(got, "chmod o-r "+ours) || !strings.Contains(got, "leave it out once") {
+	}); !strings.Contains(got, "chmod o-r "+ours) || !strings.Contains(got, "remove it once") {
 		t.Errorf("a secret that all may read, and --rpc-insecure:\n%s", got)
 	}
 }
@@ -199,7 +199,7 @@ func TestServer(t *testing.T) {
 		"sound":         {func(*fakeServer) {}, "a running server uses " + dir, 0},
 		"another clock": {func(s *fakeServer) { s.date = s.date.Add(time.Hour) }, "the clock of http://there is ", 1},
 		"gone":          {func(s *fakeServer) { delete(s.answers, "/health") }, "no answer from /health", 1},
-		"not ready":     {func(s *fakeServer) { delete(s.answers, "/ready") }, "is not ready", 1},
+		"not ready":     {func(s *fakeServer) { delete(s.answers, "/ready") }, "alive but not ready", 1},
 		"another build": {func(s *fakeServer) {
 			s.answers["/status"] = `{"version":"v2"}`
 		}, "the server is version v2, this program v1", 0},
@@ -219,7 +219,7 @@ func TestServer(t *testing.T) {
 		}, "", 0},
 		"no leader": {func(s *fakeServer) {
 			s.answers["/v1/cluster"] = `{"shards":[{"id":1,"state":"no leader"},{"id":2,"state":"ok"}]}`
-		}, "shards without a leader, which take no writes: 1;", 1},
+		}, "shards without a leader, which accept no writes: 1;", 1},
 	} {
 		s := &fakeServer{answers: sound(), date: time.Now()}
 		c.change(s)
@@ -271,7 +271,7 @@ func TestOtherFolders(t *testing.T) {
 	for name, want := range map[string]string{
 		"cordwood-backups.json": "is a repository of backups, not the data folder of a server; check it with 'cordwood " +
 			"backup verify ",
-		"notes.txt": "is not the data folder of a server: it has neither IDENTITY nor meta nor shards; name the data folder",
+		"notes.txt": "is not the data folder of a server: it has neither IDENTITY nor meta nor shards; give the data folder",
 	} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("{}"), 0o600); err != nil {

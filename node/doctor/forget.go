@@ -18,7 +18,7 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// readPiece is how many rows are read at a time.
+// readPiece is the number of rows that are read at a time.
 const readPiece = 4096
 
 // readRows reads a segment to its end and counts.
@@ -36,13 +36,14 @@ func readRows(r *segment.Reader, m *segment.Meta) error {
 		rows += int64(b.Rows)
 	}
 	if rows != m.Rows {
-		return fmt.Errorf("segment %s has %s, and %d by the manifest", m.FileName(), words.Count(rows, "row"), m.Rows)
+		return fmt.Errorf("segment %s has %s, but %d according to the manifest",
+			m.FileName(), words.Count(rows, "row"), m.Rows)
 	}
 	return nil
 }
 
-// forget takes a damaged segment out of its shard's manifest and sets the file aside,
-// if there is one.
+// forget removes a damaged segment from its shard's manifest and moves the file, if there is one,
+// to lost+found.
 func (d *doctor) forget(file string) (err error) {
 	if filepath.IsAbs(file) {
 		rel, err := filepath.Rel(d.cfg.DataDir, file)
@@ -55,7 +56,7 @@ func (d *doctor) forget(file string) (err error) {
 	dir := filepath.Dir(filepath.Clean(segments))
 	id, err := strconv.ParseUint(filepath.Base(dir), 10, 32)
 	if err != nil || filepath.Base(segments) != "segments" {
-		return errors.New("name it as the doctor does, as shards/1/segments/0000000000000001.parquet")
+		return errors.New("give it as the doctor reports it, such as shards/1/segments/0000000000000001.parquet")
 	}
 	m, err := manifest.Open(manifest.Config{FS: vfs.OS, Dir: d.path(dir), ShardID: uint32(id)})
 	if err != nil {
@@ -68,7 +69,7 @@ func (d *doctor) forget(file string) (err error) {
 		return errors.New("the manifest does not list it")
 	}
 	if err := readSegment(d.path(segments), &list[i]); err == nil {
-		return errors.New("it is sound: nothing is forgotten")
+		return errors.New("it is not damaged: nothing is forgotten")
 	}
 	rows := list[i].Rows
 	if err := m.Commit(&manifest.Edit{Remove: []uint64{list[i].ID}}); err != nil {
@@ -78,13 +79,13 @@ func (d *doctor) forget(file string) (err error) {
 	if err := d.setAside(file, segments, lost); err != nil {
 		return err
 	}
-	d.find(Note, file, "", "%s given up, as asked; what is left of the file is in %s",
+	d.find(Note, file, "", "%s given up, as requested; the rest of the file is in %s",
 		words.Say(rows, "row of it was", "rows of it were"), lost)
 	return nil
 }
 
-// setAside moves the file of a segment, if there is one, from the folder of segments to another one, and removes
-// the note that it is damaged.
+// setAside moves the file of a segment, if there is one, from the folder of segments to another
+// one, and removes the note that it is damaged.
 func (d *doctor) setAside(file, segments, lost string) error {
 	if err := vfs.OS.MkdirAll(d.path(lost)); err != nil {
 		return err

@@ -10,21 +10,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bounds of what needs no attention.
+// Limits beyond which a value is reported.
 const (
-	// slowSync is how long a write with fsync may take: every answer to a write waits for one.
+	// slowSync is the limit for a write with fsync: every answer to a write waits for one.
 	slowSync = 100 * time.Millisecond
-	// clockAhead is how far in the future a file may have been written.
+	// clockAhead is how far in the future a file's time may be.
 	clockAhead = 5 * time.Minute
 )
 
-// networkDisks are file systems on which locks and fsync do not mean what they do on a disk.
+// networkDisks are file systems on which locks and fsync do not work as on a local disk.
 var networkDisks = map[int64]string{
 	0x6969: "NFS", 0xff534d42: "CIFS", 0xfe534d42: "SMB2", 0x517b: "SMB", 0x65735546: "FUSE",
 }
 
-// machine checks what a server needs from the machine: disk space, file descriptors, a disk that syncs and
-// a clock that is right.
+// machine checks the machine: disk space, file descriptors, fsync and the clock.
 func (d *doctor) machine() {
 	d.part = "machine"
 	dir := nearestDir(d.cfg.DataDir)
@@ -33,12 +32,12 @@ func (d *doctor) machine() {
 	d.clock()
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err == nil && limit.Max < 8192 {
-		d.find(Attention, "", "raise it, as with LimitNOFILE of the service",
-			"a process may have only %d open files; 8192 are wanted", limit.Max)
+		d.find(Attention, "", "raise the limit, for example with LimitNOFILE of the service",
+			"a process may have only %d open files; 8192 are recommended", limit.Max)
 	}
 }
 
-// nearestDir returns the folder, or the one that it would be made in.
+// nearestDir returns the folder, or the nearest existing parent.
 func nearestDir(dir string) string {
 	for {
 		if info, err := os.Stat(dir); err == nil && info.IsDir() {
@@ -55,7 +54,7 @@ func nearestDir(dir string) string {
 func (d *doctor) disk(dir string) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
-		d.find(Attention, "", "look at its permissions", "the disk of %s cannot be asked for its room: %v", dir, err)
+		d.find(Attention, "", "check its permissions", "the free disk space of %s cannot be checked: %v", dir, err)
 		return
 	}
 	free, total := st.Bavail*uint64(st.Bsize), st.Blocks*uint64(st.Bsize)
@@ -68,12 +67,12 @@ func (d *doctor) disk(dir string) {
 			"the disk has %d MiB left of %d; writes are refused below %d", free>>20, total>>20, keep>>20)
 	}
 	if st.Ffree < 10_000 && st.Files > 0 {
-		d.find(Attention, "", "remove files, or make the file system with more inodes",
+		d.find(Attention, "", "remove files, or recreate the file system with more inodes",
 			"the file system has room for %d more files", st.Ffree)
 	}
 	if name, ok := networkDisks[st.Type&0xffffffff]; ok {
 		d.find(Attention, "", "put the data folder on a disk of this machine",
-			"%s lies on a file system of the network (%s), whose locks and syncs cannot be relied on", dir, name)
+			"%s is on a network file system (%s), and its locks and syncs are not reliable", dir, name)
 	}
 	if unix.Access(dir, unix.W_OK) != nil {
 		d.find(Attention, "", "run the server as the user who owns it, or change its owner",
@@ -81,14 +80,15 @@ func (d *doctor) disk(dir string) {
 	}
 }
 
-// sync measures what every acknowledged write waits for, in a file without a name.
+// sync measures the time of an fsync, for which every acknowledged write waits, in a file without a
+// name.
 func (d *doctor) sync(dir string) {
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 	if err != nil {
-		return // not every file system has such files
+		return // not every file system supports such files
 	}
 	f := os.NewFile(uintptr(fd), "a file without a name in "+dir)
-	defer func() { _ = f.Close() }() // gone with it
+	defer func() { _ = f.Close() }() // the file ends with its descriptor
 	var worst time.Duration
 	for range 5 {
 		begin := time.Now()
@@ -97,28 +97,28 @@ func (d *doctor) sync(dir string) {
 			err = f.Sync()
 		}
 		if err != nil {
-			d.find(Attention, "", "look at the disk: the kernel's log says more", "a write to %s failed: %v", dir, err)
+			d.find(Attention, "", "check the disk: the kernel's log has details", "a write to %s failed: %v", dir, err)
 			return
 		}
 		worst = max(worst, time.Since(begin))
 	}
 	if worst > slowSync {
-		d.find(Attention, "", "use a faster disk, or find out who else writes to it",
-			"4 KiB took up to %s until they were safe on the disk; every write waits for that", worst.Round(time.Millisecond))
+		d.find(Attention, "", "use a faster disk, or find other programs that write to it",
+			"an fsync of 4 KiB took up to %s; every write waits for one", worst.Round(time.Millisecond))
 	}
 }
 
-// clock reports whether the machine's clock can be right.
+// clock checks whether the machine's clock can be right.
 func (d *doctor) clock() {
 	now := time.Now()
 	if now.Year() < 2024 {
-		d.find(Attention, "", "set the clock, and keep it right with NTP", "the clock says %s",
+		d.find(Attention, "", "set the clock, and keep it right with NTP", "the clock shows %s",
 			now.UTC().Format(time.DateTime))
 	}
 	var t unix.Timex
 	if state, err := unix.Adjtimex(&t); err == nil && (state == unix.TIME_ERROR || t.Status&unix.STA_UNSYNC != 0) {
 		d.find(Note, "", "run chrony, ntpd or systemd-timesyncd, if the host does not",
-			"nothing keeps the clock of this machine right, as far as the kernel knows")
+			"the kernel reports that the clock of this machine is not synchronised")
 	}
 	var newest time.Time
 	var file string
@@ -128,17 +128,17 @@ func (d *doctor) clock() {
 				newest, file = info.ModTime(), path
 			}
 		}
-		return nil // the check of the file says more
+		return nil // the check of the file reports it
 	})
 	if ahead := newest.Sub(now); ahead > clockAhead {
 		d.find(Attention, "", "set the clock, and keep it right with NTP: rows get their time from it, and expire by it",
-			"the clock went back: %s was written %s from now", file, ahead.Round(time.Second))
+			"the clock went back: %s was written %s in the future", file, ahead.Round(time.Second))
 	}
 }
 
-// differs notes how far another clock is from this machine's.
+// differs reports how far another clock is from this machine's.
 func (d *doctor) differs(who string, other, before, after time.Time) {
-	// Answers carry whole seconds, and take their time.
+	// Answers have whole seconds, and take some time.
 	early, late := before.Add(-2*time.Second), after.Add(time.Second)
 	if other.Before(early) || other.After(late) {
 		d.find(Attention, "", "keep both clocks right with NTP", "the clock of %s is %s from this machine's", who,

@@ -8,8 +8,8 @@ import (
 	"cordwood/node/rpcport"
 )
 
-// seeds asks each seed of the settings whether it would let this node in, with what the settings
-// have nodes prove themselves by.
+// seeds asks each seed of the settings whether it would admit this node with the credentials of the
+// settings.
 func (d *doctor) seeds(ctx context.Context) {
 	d.part = "settings"
 	c := d.cfg.Settings
@@ -25,18 +25,18 @@ func (d *doctor) seeds(ctx context.Context) {
 		switch {
 		case errors.As(err, &unproven):
 			d.find(Attention, "", "give both a copy of the cluster's secret (--cluster-secret-file), or both "+
-				"certificates of one authority", "seed %s and this node do not let each other in: %v", seed, unproven)
+				"certificates of one authority", "seed %s and this node do not accept each other: %v", seed, unproven)
 		case err != nil:
-			d.find(Note, "", "start it, if it is to be there", "seed %s does not answer: %v", seed, err)
+			d.find(Note, "", "start it, if it should be running", "seed %s does not answer: %v", seed, err)
 		}
 	}
 }
 
-// protection reports gaps that let strangers into the port between nodes.
+// protection reports settings that admit unauthenticated peers to the port between nodes.
 func (d *doctor) protection(c *config.Config) {
 	if c.RPC.Insecure {
-		d.find(Attention, "", "leave it out once all nodes have the secret of the cluster or certificates",
-			"--rpc-insecure: whoever reaches %s may read and write everything, as a node", c.RPC.Addr)
+		d.find(Attention, "", "remove it once all nodes have the cluster's secret or certificates",
+			"--rpc-insecure: anyone who reaches %s may read and write everything, as a node", c.RPC.Addr)
 	}
 	if file := c.SecretReadableByAll(); file != "" {
 		d.find(Attention, "", "chmod o-r "+file, "every account of this machine may read the secret of the cluster, %s", file)

@@ -6,40 +6,40 @@ type Severity string
 const (
 	// Note is worth knowing and needs nothing.
 	Note Severity = "note"
-	// Attention means that an operator should look; no data is lost.
+	// Attention means that an operator should act; no data is lost.
 	Attention Severity = "attention"
 	// Damage means that data is lost or cannot be read.
 	Damage Severity = "damage"
 )
 
-// Finding is one thing that was found.
+// Finding is one result of a check.
 type Finding struct {
 	Severity Severity `json:"severity"`
-	// Part is what was looked at: settings, machine, server or data.
+	// Part is the part that was checked: settings, machine, server or data.
 	Part string `json:"part"`
-	// File is relative to the data folder; empty: none of its files.
+	// File is relative to the data folder; empty if it is about none of its files.
 	File string `json:"file"`
 	What string `json:"what"`
-	// Do says what to do about it.
+	// Do is the advice.
 	Do string `json:"do,omitempty"`
 }
 
-// Report is what a run found.
+// Report is the result of a run.
 type Report struct {
 	DataDir string `json:"data_dir"`
-	// Server is the address of the server that was asked; empty: none was.
+	// Server is the address of the server that was asked; empty if none was.
 	Server string `json:"server,omitempty"`
 	// Result is sound, needs attention or damaged.
 	Result string `json:"result"`
-	// Parts are what was looked at, each with its result.
+	// Parts are the parts that were checked, each with its result.
 	Parts    []Part    `json:"parts"`
 	Findings []Finding `json:"findings"`
-	// Files and Bytes of the data folder were read.
+	// Files and Bytes count what was read of the data folder.
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`
 }
 
-// Part is one of the things that were looked at.
+// Part is a part that was checked.
 type Part struct {
 	Name   string `json:"name"`
 	Result string `json:"result"`
@@ -53,7 +53,7 @@ const (
 
 var results = map[int]string{0: "sound", statusAttention: "needs attention", statusDamage: "damaged"}
 
-// Status returns 0 if everything is sound, 1 if an operator should look, 3 if there is damage.
+// Status returns 0 if everything is in order, 1 if an operator should act, 3 if there is damage.
 func (r *Report) Status() int { return r.status("") }
 
 // status returns the status of the named part, or of all parts if name is empty.

@@ -16,41 +16,40 @@ import (
 	"cordwood/proto/words"
 )
 
-// Server is a running server, asked over HTTP.
+// Server is a running server, reached over HTTP.
 type Server interface {
-	// Get asks for a path, once. An answer of another status than 2xx is an error.
+	// Get requests a path, once. A status other than 2xx is an error.
 	Get(ctx context.Context, path string, query url.Values) (*http.Response, error)
 	// Server is its address.
 	Server() string
 }
 
-// Bounds of what is asked of a server.
+// Limits of the requests to a server.
 const (
 	askTimeout = 10 * time.Second
 	dialWait   = 3 * time.Second
 	maxReply   = 4 << 20
 )
 
-// server asks a running server how it is, and whether the nodes that it knows are reachable
-// from here.
+// server asks a running server for its state, and checks whether its nodes are reachable from here.
 func (d *doctor) server(ctx context.Context) {
 	d.part = "server"
 	s := d.cfg.Server
 	if s == nil {
 		return
 	}
-	defer func() { d.report.Server = s.Server() }() // of several the one that answered
+	defer func() { d.report.Server = s.Server() }() // of several addresses, the one that answered
 	before := time.Now()
 	_, header, err := d.ask(ctx, "/health", nil)
 	if err != nil {
-		d.find(Attention, "", "start it with 'cordwood serve', or name its address by --server", "%v", err)
+		d.find(Attention, "", "start it with 'cordwood serve', or give its address by --server", "%v", err)
 		return
 	}
 	if at, err := http.ParseTime(header.Get("Date")); err == nil {
 		d.differs(s.Server(), at, before, time.Now())
 	}
 	if _, _, err := d.ask(ctx, "/ready", url.Values{"for": {"writes"}}); err != nil {
-		d.find(Attention, "", "its log says more", "the server lives and is not ready: %v", err)
+		d.find(Attention, "", "its log has details", "the server is alive but not ready: %v", err)
 		return
 	}
 	if body, _, err := d.ask(ctx, "/status", nil); err == nil && d.cfg.Version != "" {
@@ -64,8 +63,8 @@ func (d *doctor) server(ctx context.Context) {
 	}
 }
 
-// cluster names the shards that cannot take writes, and the rows that replicas cannot write to
-// segments. A shard that is new, or elects a leader, is not one of the first.
+// cluster reports the shards that cannot take writes, and the rows that replicas cannot write to
+// segments. A shard that is new, or elects a leader, is not among the former.
 func (d *doctor) cluster(ctx context.Context) {
 	body, _, err := d.ask(ctx, "/v1/cluster", nil)
 	var status struct {
@@ -85,8 +84,8 @@ func (d *doctor) cluster(ctx context.Context) {
 	}
 	if err != nil {
 		d.find(Attention, "",
-			"give --user NAME:PASSWORD of somebody who may read the state of the cluster, if that is why",
-			"the cluster could not be asked for its state: %v", err)
+			"give --user NAME:PASSWORD of a user who may read the cluster's state, if that is the reason",
+			"cannot get the cluster's state: %v", err)
 		return
 	}
 	var without []string
@@ -96,8 +95,9 @@ func (d *doctor) cluster(ctx context.Context) {
 		}
 	}
 	if len(without) > 0 {
-		d.find(Attention, "", "see that most nodes of their replicas run; 'cordwood cluster status' says more",
-			"shards without a leader, which take no writes: %s", strings.Join(without, ", "))
+		d.find(Attention, "", "start the nodes of their replicas: a majority is needed; 'cordwood cluster status' shows "+
+			"details",
+			"shards without a leader, which accept no writes: %s", strings.Join(without, ", "))
 	}
 	for _, a := range status.RowsAside {
 		since := ""
@@ -109,7 +109,7 @@ func (d *doctor) cluster(ctx context.Context) {
 	}
 }
 
-// ask reads an answer.
+// ask requests a path and reads the answer.
 func (d *doctor) ask(ctx context.Context, path string, query url.Values) ([]byte, http.Header, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -141,8 +141,8 @@ func rows[T any](ctx context.Context, d *doctor, statement string) ([]T, error) 
 	return list, lines.Err()
 }
 
-// nodes connects to each node of the cluster, as the nodes do to each other. It tells
-// whether the server says which they are.
+// nodes connects to each node of the cluster, as the nodes do to each other. It reports whether the
+// server returned the list of nodes.
 func (d *doctor) nodes(ctx context.Context) bool {
 	type row struct {
 		Name string `json:"name"`
@@ -150,8 +150,8 @@ func (d *doctor) nodes(ctx context.Context) bool {
 	}
 	list, err := rows[row](ctx, d, "SELECT name, rpc_addr FROM svc_private.cluster_nodes ORDER BY name")
 	if err != nil {
-		d.find(Attention, "", "give --user NAME:PASSWORD of somebody who may read, if that is why",
-			"the nodes of the cluster could not be asked for: %v", err)
+		d.find(Attention, "", "give --user NAME:PASSWORD of a user who may read, if that is the reason",
+			"cannot get the nodes of the cluster: %v", err)
 		return false
 	}
 	for _, n := range list {
@@ -161,7 +161,7 @@ func (d *doctor) nodes(ctx context.Context) bool {
 			err = conn.Close()
 		}
 		if err != nil {
-			d.find(Attention, "", "start it, or open the way to its --rpc-addr; nodes need it",
+			d.find(Attention, "", "start it, or open the network to its --rpc-addr: nodes need it",
 				"node %s is not reachable from this machine: %v", n.Name, err)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"cordwood/node/config"
 )
 
-// expiresSoon is how long before its end a certificate is worth a word.
+// expiresSoon is the remaining validity of a certificate below which it is reported.
 const expiresSoon = 14 * 24 * time.Hour
 
 // settings checks whether the server would start with its settings.
@@ -48,7 +48,7 @@ func (d *doctor) settings() {
 	shares := c.Shares()
 	if sum := shares.Queries + shares.Bodies + shares.Rows; sum > shares.Memory {
 		d.find(Attention, "", "lower one of them",
-			"--query-memory, --http-inflight-limit and --shard-memory amount to %s, and there are %s", mebi(sum),
+			"--query-memory, --http-inflight-limit and --shard-memory amount to %s, but the machine has %s", mebi(sum),
 			mebi(shares.Memory))
 	}
 }
@@ -62,18 +62,18 @@ func (d *doctor) certificate(cert, key string) {
 	switch left := time.Until(pair.Leaf.NotAfter); {
 	case left < 0:
 		d.find(Attention, "", "renew it; the server reads it again by itself",
-			"the certificate %s is valid until %s, and no longer", cert, pair.Leaf.NotAfter.UTC().Format(time.DateTime))
+			"the certificate %s expired at %s", cert, pair.Leaf.NotAfter.UTC().Format(time.DateTime))
 	case left < expiresSoon:
-		d.find(Attention, "", "renew it; the server reads it again by itself", "the certificate %s ends in %d days",
+		d.find(Attention, "", "renew it; the server reads it again by itself", "the certificate %s expires in %d days",
 			cert, left/(24*time.Hour))
 	}
 	if time.Now().Before(pair.Leaf.NotBefore) {
-		d.find(Attention, "", "look at the clock", "the certificate %s begins at %s", cert,
+		d.find(Attention, "", "check the clock", "the certificate %s is valid only from %s", cert,
 			pair.Leaf.NotBefore.UTC().Format(time.DateTime))
 	}
 }
 
-// ports reports whether a stopped server could listen where its settings say.
+// ports checks whether a stopped server could listen on the addresses of its settings.
 func (d *doctor) ports() {
 	d.part = "settings"
 	c := d.cfg.Settings
@@ -88,7 +88,7 @@ func (d *doctor) ports() {
 	}
 }
 
-// faults returns the errors that were joined.
+// faults splits joined errors.
 func faults(err error) []error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []error

@@ -1,13 +1,12 @@
-// Package host keeps the shards of one node as the metadata wants them: it opens the
-// replicas that are placed on the node, closes and deletes removed ones, and informs the shards
-// that are led here of tables that changed or are gone.
+// Package host keeps the shards of one node as the metadata place them: it opens the replicas that
+// are placed on the node, closes and deletes removed ones, and informs the shards that are led here
+// of changed and dropped tables.
 //
-// Nothing else is ever deleted: a folder of a shard that the metadata does not place here
-// is left alone, and counted.
+// Nothing else is ever deleted: a folder of a shard that the metadata do not place here is left
+// alone, and counted.
 //
-// A Host is made with New. Start opens what is placed here now; Run follows the metadata
-// from then on; Close flushes and closes the shards. All methods may be called
-// concurrently.
+// New makes a Host. Start opens the replicas that are placed here now; Run follows the metadata
+// from then on; Close flushes and closes the shards. All methods may be called concurrently.
 package host
 
 import (
@@ -30,13 +29,13 @@ import (
 	"cordwood/shard"
 )
 
-// Catalog is what a Host needs to see of the metadata.
+// Catalog is the part of the metadata that a Host needs.
 type Catalog interface {
 	// Shards lists all shards of the cluster.
 	Shards() []*metapb.Shard
-	// RetiredShards lists the shards that were taken away and whose replicas are not all deleted.
+	// RetiredShards lists the shards that were removed but not all of whose replicas are deleted.
 	RetiredShards() []*metapb.Shard
-	// TableByID returns the table of that id.
+	// TableByID returns the table with an id.
 	TableByID(id uint64) (*schema.Table, bool)
 	// DroppedTables lists the ids of tables that no longer exist, ascending.
 	DroppedTables() []uint64
@@ -44,27 +43,27 @@ type Catalog interface {
 	Changed() <-chan struct{}
 }
 
-// Config is what a Host works with. All but Registerer and Logger are required.
+// Config configures a Host. All but Registerer and Logger are required.
 type Config struct {
-	// Dir is the folder below which each shard has one, named by its id.
+	// Dir has a folder for each shard, named by its id.
 	Dir    string
 	NodeID string
-	// Catalog must hold its first state when Start is called.
+	// Catalog must have its first state when Start is called.
 	Catalog Catalog
 	// Open opens a replica.
 	Open func(Opening) (*shard.Shard, error)
-	// Created reports whether this node has ever finished creating the shard. MarkCreated
-	// notes for ever that it has, and MarkGone that its replica is removed.
+	// Created reports whether this node has ever finished creating the shard. MarkCreated records
+	// permanently that it has, MarkGone that its replica is removed.
 	Created     func(id uint32) bool
 	MarkCreated func(ids []uint32) error
 	MarkGone    func(id uint32) error
-	// Recovered reports to the metadata that the replica of a shard on this node was made the
-	// only one of a new incarnation.
+	// Recovered reports to the metadata that this node's replica of a shard was made the only one
+	// of a new incarnation.
 	Recovered func(ctx context.Context, m *metapb.Shard, incarnation uint32) error
-	// Founded reports to the metadata that this node has made its replicas of shards that it founds.
-	// Nil: it is not reported.
+	// Founded reports to the metadata that this node has created its replicas of the shards that it
+	// founds. If it is nil, nothing is reported.
 	Founded func(ctx context.Context, shards []*metapb.FoundedShard) error
-	// Forget reports to the metadata that the removed replica of a shard is gone from here.
+	// Forget reports to the metadata that the removed replica of a shard is gone from this node.
 	Forget     func(context.Context, *metapb.Shard) error
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
@@ -76,16 +75,16 @@ type Host struct {
 
 	mu     sync.RWMutex // guards the fields below
 	shards map[uint32]*shard.Shard
-	// busy are shards that are being opened or removed, failed shards that did not open.
+	// busy has the shards that are being opened or removed, failed the shards that did not open.
 	busy    map[uint32]bool
 	failed  map[uint32]*failure
-	unknown []uint32 // shards that have a folder here and that the cluster does not use
+	unknown []uint32 // shards that have a folder here but that the cluster does not use
 	closed  bool
 
-	founded atomic.Bool    // Founded is being called
-	working sync.WaitGroup // what is being opened and removed
-	changed chan struct{}  // something was opened or removed
-	fatal   chan error     // what the node cannot continue with
+	founded atomic.Bool    // a call of Founded is running
+	working sync.WaitGroup // the opening and removing goroutines
+	changed chan struct{}  // receives after a shard was opened or removed
+	fatal   chan error     // errors with which the node cannot continue
 	metrics []prometheus.Collector
 }
 
@@ -102,8 +101,8 @@ func New(cfg Config) *Host {
 	return h
 }
 
-// Start opens the replicas that are placed on this node now. It does not wait until they
-// can do their part: see Waits.
+// Start opens the replicas that are placed on this node now. It does not wait until they can serve:
+// see Waits.
 func (h *Host) Start() error {
 	h.sweep()
 	h.follow(context.Background())
@@ -116,10 +115,9 @@ func (h *Host) Start() error {
 	}
 }
 
-// How often Run looks at the tables: not more often than every tablesPause, however
-// fast they change, and also without a change every tablesEvery, because a table that
-// was dropped may come back with a write that was late, and because a replica may have
-// come to lead.
+// The interval at which Run checks the tables: at least tablesPause, however fast they change, and
+// at most tablesEvery even without a change, because a late write may recreate a dropped table, and
+// because a replica may have become the leader.
 const (
 	tablesPause = 200 * time.Millisecond
 	tablesEvery = time.Minute
@@ -134,7 +132,7 @@ func (h *Host) Run(ctx context.Context) error {
 	defer ticker.Stop()
 	again := time.NewTicker(time.Second)
 	defer again.Stop()
-	told := map[uint32]bool{} // the shards that are led here and were told
+	told := map[uint32]bool{} // the shards that are led here and were informed
 	for {
 		select {
 		case <-ctx.Done():
@@ -169,7 +167,7 @@ func (h *Host) Run(ctx context.Context) error {
 	}
 }
 
-// newLeader reports whether a shard is led here that was not when it was last looked at.
+// newLeader reports whether a shard is led here that was not at the last check.
 func (h *Host) newLeader(told map[uint32]bool) bool {
 	for _, s := range h.All() {
 		if !told[s.ID()] && s.Leads() {
@@ -179,7 +177,7 @@ func (h *Host) newLeader(told map[uint32]bool) bool {
 	return false
 }
 
-// retryDue reports whether a replica that failed is to be tried again.
+// retryDue reports whether a failed replica is due for a retry.
 func (h *Host) retryDue() bool {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -191,7 +189,7 @@ func (h *Host) retryDue() bool {
 	return false
 }
 
-// follow begins to open replicas that are placed here and to remove replicas that no longer are.
+// follow starts opening replicas that are placed here and removing replicas that no longer are.
 func (h *Host) follow(ctx context.Context) {
 	known := map[uint32]bool{}
 	all := h.cfg.Catalog.Shards()
@@ -228,8 +226,8 @@ func (h *Host) follow(ctx context.Context) {
 	h.count(known)
 }
 
-// outdated reports whether a replica is open here of a group that was given up, in a shard that
-// is placed elsewhere now.
+// outdated reports whether an open replica belongs to a group that was given up, of a shard that is
+// placed elsewhere now.
 func (h *Host) outdated(m *metapb.Shard) bool {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -237,7 +235,7 @@ func (h *Host) outdated(m *metapb.Shard) bool {
 	return s != nil && s.Incarnation() < m.Incarnation
 }
 
-// wants reports whether a replica is to be opened now.
+// wants reports whether to open a replica now.
 func (h *Host) wants(m *metapb.Shard) bool {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -248,23 +246,23 @@ func (h *Host) wants(m *metapb.Shard) bool {
 	return f == nil || f.incarnation != m.Incarnation || time.Now().After(f.again)
 }
 
-// retryAfter is how long a replica that did not open waits, at first and at most.
+// The first and the longest delay before a failed replica is opened again.
 const (
 	retryAfter = 5 * time.Second
 	retryMost  = 5 * time.Minute
 )
 
-// errFolderGone is why a replica that this node had made does not open.
+// errFolderGone is the reason why a replica that this node had created does not open.
 var errFolderGone = errors.New("is gone, with the rows in it")
 
-// errRecovered is why a replica that was recovered is not open yet.
-var errRecovered = errors.New("the metadata was told that it was recovered, and has not said so yet")
+// errRecovered is the reason why a recovered replica is not open yet.
+var errRecovered = errors.New("its recovery was reported to the metadata, which have not confirmed it yet")
 
-// Waits says which replicas cannot do their part yet; empty: all can, except the failed ones.
+// Waits describes which replicas cannot serve yet; it is empty if all can, except the failed ones.
 func (h *Host) Waits() string {
 	var waiting []uint32
 	for _, m := range h.cfg.Catalog.Shards() {
-		if !slices.Contains(m.Replicas, h.cfg.NodeID) { // learners are not needed yet
+		if !slices.Contains(m.Replicas, h.cfg.NodeID) { // the node does not wait for learners
 			continue
 		}
 		h.mu.RLock()
@@ -294,15 +292,14 @@ func (h *Host) Waits() string {
 	return text + " to have a leader, and its replica here to catch up with it"
 }
 
-// mostWarnings is how many warnings are listed.
+// mostWarnings is the maximum number of warnings in the list.
 const mostWarnings = 8
 
-// Warnings says what is wrong with replicas here: which ones did not open, and the warnings of the
-// others.
+// Warnings returns which replicas did not open, and the warnings of the open ones.
 func (h *Host) Warnings() (out []string) {
 	h.mu.RLock()
 	for _, id := range slices.Sorted(maps.Keys(h.failed)) {
-		out = append(out, fmt.Sprintf("the replica of shard %d is not open and is tried again: %s", id,
+		out = append(out, fmt.Sprintf("the replica of shard %d is not open; it is retried: %s", id,
 			text(h.failed[id].err.Error())))
 	}
 	h.mu.RUnlock()
@@ -335,11 +332,11 @@ func (h *Host) All() []*shard.Shard {
 	return out
 }
 
-// text returns what a message may hold: errors quote bytes of damaged files, and a report that
-// cannot be sent would report nothing.
+// text returns s as valid UTF-8: errors quote bytes of damaged files, and a message with other
+// bytes could not be sent.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// Reports says of every replica that is placed here how it is, in the order of the ids.
+// Reports returns the state of every replica that is placed here, by id.
 func (h *Host) Reports() []*metapb.ReplicaReport {
 	var out []*metapb.ReplicaReport
 	for _, s := range h.All() {
@@ -356,22 +353,22 @@ func (h *Host) Reports() []*metapb.ReplicaReport {
 	return out
 }
 
-// StepDown hands the leadership of all shards to other replicas, as far as there are any on nodes
-// that are not in avoid, until ctx ends.
+// StepDown transfers the leadership of all shards to replicas on other nodes, except the nodes in
+// avoid, until ctx ends.
 func (h *Host) StepDown(ctx context.Context, avoid ...string) {
 	var wg sync.WaitGroup
 	for _, s := range h.All() {
 		wg.Go(func() {
 			if err := s.StepDown(ctx, avoid...); err != nil {
-				h.cfg.Logger.Info("the leadership of a shard was not handed on", "shard", s.ID(), "error", err)
+				h.cfg.Logger.Info("the leadership of a shard was not transferred", "shard", s.ID(), "error", err)
 			}
 		})
 	}
 	wg.Wait()
 }
 
-// Close flushes and closes every shard; shards that do not finish before ctx ends are still safe,
-// their rows being in the log.
+// Close flushes and closes every shard. Shards that do not finish before ctx ends lose nothing:
+// their rows are in the log.
 func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
 	h.closed = true

@@ -15,30 +15,30 @@ import (
 	"cordwood/shard"
 )
 
-// This file is about opening shards that placement gives the node, and putting folders
-// aside that are of another incarnation of theirs.
+// This file opens shards that placement assigns to the node, and renames folders of other
+// incarnations.
 
-// Opening is what a replica is opened with.
+// Opening describes a replica to open.
 type Opening struct {
 	ID, Incarnation uint32
 	// Dir is its folder.
 	Dir string
-	// Bootstrap means that there is nothing in it yet and that the node is one of
-	// Founders, which make the group together.
+	// Bootstrap means that the folder is empty and that the node is one of Founders, which found
+	// the group together.
 	Bootstrap bool
 	Founders  []string
 }
 
-// failure is why a replica is not open.
+// failure is the reason why a replica is not open.
 type failure struct {
 	incarnation uint32
 	err         error
-	again       time.Time // when it is tried again
+	again       time.Time // when it is retried
 	pause       time.Duration
 	damaged     bool // its files are damaged or gone
 }
 
-// retire closes a replica of a group that was given up. Its folder is left where it is.
+// retire closes a replica of a group that was given up. Its folder is left unchanged.
 func (h *Host) retire(m *metapb.Shard) {
 	h.mu.Lock()
 	s := h.shards[m.Id]
@@ -55,8 +55,7 @@ func (h *Host) retire(m *metapb.Shard) {
 	}
 }
 
-// begin does f for a shard in a goroutine of its own, unless something is done for it
-// already.
+// begin runs f for a shard in a goroutine, unless one runs for it already.
 func (h *Host) begin(id uint32, f func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -76,8 +75,8 @@ func (h *Host) begin(id uint32, f func()) {
 	})
 }
 
-// open opens a replica. One that fails is reported and tried again; only where all rows
-// of the cluster lie on this node it is better not to continue.
+// open opens a replica. A failure is reported and retried; only if this node has all rows of the
+// cluster, the node stops instead.
 func (h *Host) open(m *metapb.Shard, voter, sole bool) {
 	s, err := h.openShard(m, voter)
 	h.mu.Lock()
@@ -101,17 +100,17 @@ func (h *Host) open(m *metapb.Shard, voter, sole bool) {
 	h.mu.Unlock()
 	switch {
 	case errors.Is(err, errRecovered):
-		h.cfg.Logger.Info("a replica that was recovered waits for the metadata", "shard", m.Id, "error", err)
+		h.cfg.Logger.Info("a recovered replica waits for the metadata", "shard", m.Id, "error", err)
 	case err != nil && sole:
 		select {
 		case h.fatal <- err:
 		default:
 		}
 	case err != nil:
-		h.cfg.Logger.Error("a replica is not open; it is tried again, and the node continues without it", "shard", m.Id,
+		h.cfg.Logger.Error("a replica is not open; it is retried, and the node continues without it", "shard", m.Id,
 			"error", err)
 	case closed:
-		_ = s.Close(context.Background()) // what it holds is in its log
+		_ = s.Close(context.Background()) // its rows are in its log
 	}
 }
 
@@ -123,13 +122,14 @@ func (h *Host) openShard(m *metapb.Shard, voter bool) (*shard.Shard, error) {
 	created := h.cfg.Created(m.Id)
 	if have, _, err := shard.FolderIncarnation(o.Dir); err == nil && m.AnewIncarnation == m.Incarnation && have > 0 &&
 		have < m.Incarnation {
-		created = false // what was created is set aside: the shard begins anew, without its rows
+		created = false // the old folder was renamed: the shard starts again without its rows
 	}
-	// To found the group once more would give it a voter that has forgotten what it voted and took.
+	// If the node founded the group again, it would be a voter that has forgotten its votes and
+	// entries.
 	lost := voter && !created && slices.Contains(m.Founded, h.cfg.NodeID)
 	if _, err := os.Stat(o.Dir); lost || created && errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("open shard %d: its folder %s %w: restore it from a backup, or have the cluster make "+
-			"the replica anew with 'cordwood shard rebuild'", m.Id, o.Dir, errFolderGone)
+		return nil, fmt.Errorf("open shard %d: its folder %s %w: restore it from a backup, or rebuild "+
+			"the replica with 'cordwood shard rebuild'", m.Id, o.Dir, errFolderGone)
 	}
 	o.Bootstrap = !created && voter && slices.Contains(o.Founders, h.cfg.NodeID)
 	if !o.Bootstrap {
@@ -140,7 +140,7 @@ func (h *Host) openShard(m *metapb.Shard, voter bool) (*shard.Shard, error) {
 		return nil, fmt.Errorf("open shard %d: %w", m.Id, err)
 	}
 	if err := h.cfg.MarkCreated([]uint32{m.Id}); err != nil {
-		return nil, errors.Join(fmt.Errorf("note that shard %d exists: %w", m.Id, err), s.Close(context.Background()))
+		return nil, errors.Join(fmt.Errorf("record that shard %d exists: %w", m.Id, err), s.Close(context.Background()))
 	}
 	return s, nil
 }
@@ -153,11 +153,11 @@ func founders(m *metapb.Shard) []string {
 	return m.Founders
 }
 
-// foundedPatience bounds one try to report to the metadata which groups this node has founded.
+// foundedPatience limits one try to report to the metadata which groups this node has founded.
 const foundedPatience = 10 * time.Second
 
-// tellFounded reports to the metadata the replicas that this node has made as a founder, if they
-// do not know yet. From then on the node does not found those groups again.
+// tellFounded reports to the metadata the replicas that this node has created as a founder, unless
+// the metadata have them already. From then on the node does not found those groups again.
 func (h *Host) tellFounded() {
 	var news []*metapb.FoundedShard
 	for _, m := range h.cfg.Catalog.Shards() {
@@ -175,7 +175,7 @@ func (h *Host) tellFounded() {
 		ctx, cancel := context.WithTimeout(context.Background(), foundedPatience)
 		defer cancel()
 		if err := h.cfg.Founded(ctx, news); err != nil {
-			h.cfg.Logger.Debug("the metadata were not told which shards this node founded; it is tried again", "error", err)
+			h.cfg.Logger.Debug("cannot report to the metadata which shards this node founded; it is retried", "error", err)
 		}
 	})
 }
@@ -202,10 +202,10 @@ func (h *Host) incarnation(m *metapb.Shard) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	if err := h.cfg.Recovered(ctx, m, have); err != nil {
-		return fmt.Errorf("open shard %d: its folder was recovered as incarnation %d: tell the metadata so: %w", m.Id,
+		return fmt.Errorf("open shard %d: its folder was recovered as incarnation %d: report it to the metadata: %w", m.Id,
 			have, err)
 	}
-	h.cfg.Logger.Warn("a shard continues with its one replica that was recovered here; what only the others had is lost",
+	h.cfg.Logger.Warn("a shard continues with the replica that was recovered here; rows that only the others had are lost",
 		"shard", m.Id, "incarnation", have)
 	return fmt.Errorf("open shard %d as incarnation %d: %w", m.Id, have, errRecovered)
 }

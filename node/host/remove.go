@@ -18,22 +18,21 @@ import (
 	"cordwood/shard"
 )
 
-// goneSuffix ends the name of a folder whose replica was removed and which is being
-// deleted.
+// goneSuffix is the suffix of the folder of a removed replica while it is being deleted.
 const goneSuffix = ".removed"
 
 // remove closes and deletes a replica that is no longer part of its group, and reports to the
-// metadata when it is gone. After any step, it may be started again from the beginning.
+// metadata when it is gone. It may be repeated from the beginning after any step.
 func (h *Host) remove(ctx context.Context, m *metapb.Shard) {
 	err := h.drop(ctx, m.Id)
 	if err == nil {
 		err = h.cfg.Forget(ctx, m)
 	}
 	if err != nil && ctx.Err() == nil {
-		h.cfg.Logger.Warn("a removed replica is not gone yet; it is tried again", "shard", m.Id, "error", err)
+		h.cfg.Logger.Warn("a removed replica is not deleted yet; it is retried", "shard", m.Id, "error", err)
 		return
 	}
-	h.cfg.Logger.Info("a removed replica is gone from this node", "shard", m.Id)
+	h.cfg.Logger.Info("a removed replica was deleted from this node", "shard", m.Id)
 }
 
 func (h *Host) drop(ctx context.Context, id uint32) error {
@@ -50,14 +49,14 @@ func (h *Host) drop(ctx context.Context, id uint32) error {
 	if err := h.keepDiverged(id); err != nil {
 		return err
 	}
-	// The folder gets another name before the note of it goes: whatever happens between,
-	// a folder of that shard is never taken for a new one's.
+	// Rename the folder before deleting its record: whatever happens in between, the folder is
+	// never mistaken for the folder of a new replica.
 	dir := h.dir(id)
 	if err := os.Rename(dir, dir+goneSuffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("set aside the folder of shard %d: %w", id, err)
+		return fmt.Errorf("rename the folder of shard %d: %w", id, err)
 	}
 	if err := h.cfg.MarkGone(id); err != nil {
-		return fmt.Errorf("note that shard %d is gone: %w", id, err)
+		return fmt.Errorf("record that shard %d is gone: %w", id, err)
 	}
 	if err := os.RemoveAll(dir + goneSuffix); err != nil {
 		return fmt.Errorf("delete the folder of shard %d: %w", id, err)
@@ -65,12 +64,12 @@ func (h *Host) drop(ctx context.Context, id uint32) error {
 	return nil
 }
 
-// divergedMark stands between the number of a shard and the second at which its folder was set
-// aside because it has another past than the others. It may hold the last copy of rows that were
-// acknowledged, so only the operator deletes it.
+// divergedMark, followed by the time in seconds, is added to the folder name of a replica that has
+// diverged from the others. The folder may have the last copy of acknowledged rows, so only the
+// operator deletes it.
 const divergedMark = ".diverged-"
 
-// keepDiverged sets the folder of a replica aside that has another past than the others.
+// keepDiverged renames the folder of a replica that has diverged from the others.
 func (h *Host) keepDiverged(id uint32) error {
 	dir := h.dir(id)
 	why, err := shard.Diverged(dir)
@@ -79,15 +78,15 @@ func (h *Host) keepDiverged(id uint32) error {
 	}
 	aside := fmt.Sprint(dir, divergedMark, time.Now().Unix())
 	if err := os.Rename(dir, aside); err != nil {
-		return fmt.Errorf("set aside the folder of shard %d: %w", id, err)
+		return fmt.Errorf("rename the folder of shard %d: %w", id, err)
 	}
-	h.cfg.Logger.Error("a replica that is made anew has another past than the others: its folder is kept, as rows "+
-		"that were acknowledged may be only there; its segments are Parquet files; delete it when it is not needed",
+	h.cfg.Logger.Error("a replica that is to be rebuilt has diverged from the others: its folder is kept, since rows "+
+		"that were acknowledged may be only there; its segments are Parquet files; delete it when you do not need it",
 		"shard", id, "folder", aside, "reason", why)
 	return nil
 }
 
-// sweep deletes what an earlier process did not finish to delete.
+// sweep deletes folders that an earlier process did not finish deleting.
 func (h *Host) sweep() {
 	entries, err := os.ReadDir(h.cfg.Dir)
 	if err != nil {
@@ -104,8 +103,8 @@ func (h *Host) sweep() {
 	}
 }
 
-// count looks for folders of shards that are not placed here. They are left alone: the
-// metadata may be the one that is wrong.
+// count looks for folders of shards that are not placed here. They are left alone: the metadata may
+// be the wrong ones.
 func (h *Host) count(known map[uint32]bool) {
 	entries, err := os.ReadDir(h.cfg.Dir)
 	if err != nil {
@@ -113,7 +112,8 @@ func (h *Host) count(known map[uint32]bool) {
 	}
 	var unknown []uint32
 	for _, e := range entries {
-		// Folders that were set aside are called ID.incarnation-N or ID.diverged-SECONDS.
+		// Folders of other incarnations are called ID.incarnation-N, diverged ones
+		// ID.diverged-SECONDS.
 		name, _, _ := strings.Cut(e.Name(), ".incarnation-")
 		name, _, _ = strings.Cut(name, divergedMark)
 		if id, err := strconv.ParseUint(name, 10, 32); err == nil && (!known[uint32(id)] || name != e.Name()) &&
@@ -127,13 +127,13 @@ func (h *Host) count(known map[uint32]bool) {
 	h.unknown = unknown
 	h.mu.Unlock()
 	if len(unknown) > before {
-		h.cfg.Logger.Warn("folders of shards that the cluster does not place on this node are left alone",
+		h.cfg.Logger.Warn("left folders of shards alone that the cluster does not place on this node",
 			"dir", h.cfg.Dir, "shards", unknown)
 	}
 }
 
-// Left lists the shards that have a folder here and that the cluster does not use: it
-// places the shard elsewhere, or made it anew. They are ascending.
+// Left lists, ascending, the shards that have a folder here but that the cluster does not use: it
+// placed the shard elsewhere, or created it again.
 func (h *Host) Left() []uint32 {
 	h.mu.RLock()
 	defer h.mu.RUnlock()

@@ -8,9 +8,9 @@ import (
 	"cordwood/shard"
 )
 
-// tellTables informs a shard that is led here of its tables that changed or are gone; what fails
-// is tried again at the next change. A table that the metadata neither has nor has dropped is left
-// alone: what is not known must not be removed.
+// tellTables informs a shard that is led here of its changed and dropped tables; a failure is
+// retried at the next change. A table that the metadata neither have nor have dropped is left
+// alone: an unknown table must not be removed.
 func (h *Host) tellTables(ctx context.Context, s *shard.Shard) {
 	var changed []*schemapb.Table
 	dropped := h.cfg.Catalog.DroppedTables()

@@ -1,15 +1,15 @@
 // Package marks keeps the marks of a data folder, by which older copies of it are recognised: a
-// machine that was set back to a snapshot, a folder that was copied back, or copied and started
-// twice.
+// machine that was set back to a snapshot, a folder that was copied back, or a copy that was
+// started beside the original.
 //
 // A folder gets a new mark when it is opened, and every few minutes while it is used: a number that
-// grows, and a tag drawn at random. The mark is on disk before anybody hears of it. The metadata
-// keep the newest mark of each node, and take a new one only from a folder that knows that. A
-// folder therefore also keeps the marks since the one that it knows to be kept: it may never have
-// learned which of them the metadata took.
+// grows, and a random tag. The mark is on disk before any other node sees it. The metadata keep the
+// newest mark of each node, and accept a new one only from a folder that has the previous one. A
+// folder therefore also keeps all marks since the last one that it knows to be registered: it may
+// never have learned which of them the metadata accepted.
 //
-// Life cycle: Open, then Draw; Current says what to register, and Registered that it was. All
-// methods may be called concurrently. The file is described in FORMAT.md.
+// Life cycle: Open, then Draw; Current returns what to register, and Registered records that it
+// was. All methods may be called concurrently. FORMAT.md describes the file.
 package marks
 
 import (
@@ -32,11 +32,11 @@ import (
 // FileName is the name of the file in a data folder.
 const FileName = "MARKS"
 
-// maxKept is how many marks a folder keeps. A folder that is opened more often than that without
-// being registered continues with the last one.
+// maxKept is the maximum number of marks that a folder keeps. A folder that is opened more often
+// without being registered reuses its last mark.
 const maxKept = 64
 
-// Folder is the marks of a data folder.
+// Folder has the marks of a data folder.
 type Folder struct {
 	path string
 
@@ -44,12 +44,12 @@ type Folder struct {
 	list list
 }
 
-// list is what the file holds.
+// list is the content of the file.
 type list struct {
-	// marks are the last mark that is known to be registered and all later ones, oldest first. A folder of a
-	// version without marks has none.
+	// marks are the last mark that is known to be registered and all later ones, oldest first. A
+	// folder of a version without marks has none.
 	marks []*metapb.FolderMark
-	// readmit is set when the operator wants the folder although it is older than it was.
+	// readmit is set when the operator readmits the folder although it is out of date.
 	readmit bool
 }
 
@@ -69,7 +69,7 @@ func Open(dir string) (*Folder, error) {
 	return f, nil
 }
 
-// Draw gives the folder a new mark.
+// Draw adds a new mark.
 func (f *Folder) Draw() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -83,8 +83,8 @@ func (f *Folder) Draw() error {
 	return f.save(list{append(slices.Clone(f.list.marks), next), f.list.readmit})
 }
 
-// Current returns the newest mark and those before it that the metadata may have instead, oldest
-// first. A folder has one once Draw was called.
+// Current returns the newest mark and the earlier marks that the metadata may have instead, oldest
+// first. Draw must have been called before.
 func (f *Folder) Current() (mark *metapb.FolderMark, earlier []*metapb.FolderMark) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -95,7 +95,7 @@ func (f *Folder) Current() (mark *metapb.FolderMark, earlier []*metapb.FolderMar
 	return f.list.marks[n-1], slices.Clone(f.list.marks[:n-1])
 }
 
-// Registered notes that the metadata have a mark, so that those before it are not needed.
+// Registered records that the metadata have a mark. Earlier marks are dropped.
 func (f *Folder) Registered(mark *metapb.FolderMark) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -106,8 +106,8 @@ func (f *Folder) Registered(mark *metapb.FolderMark) error {
 	return f.save(list{slices.Clone(f.list.marks[at:]), f.list.readmit})
 }
 
-// Readmit reports whether the operator wants the folder although it is older than the cluster
-// knows it.
+// Readmit reports whether the operator readmits the folder although it is older than the cluster's
+// record of it.
 func (f *Folder) Readmit() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -124,7 +124,7 @@ func (f *Folder) SetReadmit(want bool) error {
 	return f.save(list{f.list.marks, want})
 }
 
-// save puts the list on disk. Only then it is the one in memory.
+// save puts the list on disk. Only then does it replace the list in memory.
 func (f *Folder) save(l list) error {
 	if err := vfs.Publish(vfs.OS, f.path, l.encode()); err != nil {
 		return fmt.Errorf("write the marks of the data folder %s: %w", f.path, err)
@@ -133,7 +133,7 @@ func (f *Folder) save(l list) error {
 	return nil
 }
 
-// The words of the file.
+// The keywords of the file.
 const (
 	head        = "cordwood marks 1\n"
 	readmitLine = "readmit\n"
@@ -152,15 +152,16 @@ func (l list) encode() []byte {
 
 func sum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
-// errDamaged is why a file is not read, and what to do.
-var errDamaged = errors.New("the file is damaged: delete it; the cluster then refuses the folder, and says what to do")
+// errDamaged is the error for a file that cannot be decoded.
+var errDamaged = errors.New("the file is damaged: delete it; the cluster then refuses the folder and reports what " +
+	"to do")
 
 // decode reads a file that encode made.
 func decode(b []byte) (list, error) {
 	rest, ok := bytes.CutPrefix(b, []byte(head))
 	if !ok {
 		if bytes.HasPrefix(b, []byte("cordwood marks ")) {
-			return list{}, errors.New("a newer version of this program wrote the file: start that one")
+			return list{}, errors.New("a newer version of this program wrote the file: start that version")
 		}
 		return list{}, errDamaged
 	}
@@ -182,7 +183,7 @@ func decode(b []byte) (list, error) {
 		case string(line)+"\n" == readmitLine:
 			l.readmit = true
 		default:
-			if !bytes.Equal(b, l.encode()) { // the checksum, and that there is nothing else
+			if !bytes.Equal(b, l.encode()) { // compares the checksum, and that nothing else follows
 				return list{}, errDamaged
 			}
 			return l, nil

@@ -1,19 +1,20 @@
 // Package reach finds out whether other nodes can reach this one.
 //
-// A node whose port admits no connection, but whose own connections work, looks well to raft: its
-// heartbeats go out, and the answers come back on the connections that it opened itself. So
-// it leads on, and no router reaches what it leads. Only the others know, and their answer has to
-// come back the same way: each second a Monitor asks some of them, over this node's own
-// connections, to reach it at the port where they look for it. If most of the nodes that answer
-// cannot, and they reach each other, then it is this node's port that is shut, and what it leads
-// is to be handed on.
+// A node whose port admits no connection, but whose own connections work, looks healthy to raft: it
+// sends heartbeats, and the answers return on the connections that it opened itself. So it keeps
+// leading, although no router reaches the shards that it leads. Only the other nodes can notice
+// that, and their answer has to return over the same connections: each second a Monitor asks some
+// of them, over this node's own connections, to connect to this node's port at the address that
+// they have for it. If most of the nodes that answer cannot, and they reach each other, this node's
+// port is blocked, and its leaderships should be transferred.
 //
-// Nothing follows from one bad round, nor from what a node says that reaches few others: that
-// one may be cut off itself. A node that stood still while it waited for answers drops them.
-// One that hears the others try is slow rather than shut off, and has more patience.
+// One bad round has no effect, nor does the answer of a node that itself reaches few others: that
+// node may be cut off. A node that was suspended while it waited for answers drops them. A node
+// that receives some of the connection attempts is probably slow rather than blocked, and waits for
+// more rounds.
 //
-// A Monitor is made with New and works while Run does; it also is the service that the others
-// ask. All methods may be called concurrently.
+// New makes a Monitor, which works while Run does; it also is the service that the other nodes ask.
+// All methods may be called concurrently.
 package reach
 
 import (
@@ -35,56 +36,56 @@ import (
 // Node is another node of the cluster.
 type Node struct {
 	ID string
-	// Router means that clients come to it: it has to reach the leader.
+	// Router means that clients use it: it has to reach the leader.
 	Router bool
 }
 
-// Config is what a Monitor works with. Nodes, Ask, Try and HandOn are required.
+// Config configures a Monitor. Nodes, Ask, Try and HandOn are required.
 type Config struct {
 	// Nodes lists the other nodes.
 	Nodes func() []Node
 	// Ask asks a node whether it reaches this one.
 	Ask func(ctx context.Context, id string) (*metapb.ReachResponse, error)
-	// Try tries to reach a node; the error says why that does not work. ErrUnknown: nothing
-	// can be said.
+	// Try tries to reach a node; the error is the reason of a failure. ErrUnknown means that the
+	// result is unknown.
 	Try func(ctx context.Context, id string) error
-	// HandOn is called once after each round in which others cannot reach this node, and not
-	// again before it has returned: what is led here is to be led elsewhere, but not by the nodes in
-	// avoid, which no node reaches either.
+	// HandOn is called after each round in which others cannot reach this node, but not while an
+	// earlier call runs. It should transfer this node's leaderships, but not to the nodes in avoid,
+	// which no node reaches either.
 	HandOn func(ctx context.Context, avoid []string)
-	// Alone, if not nil, is called with true when no other node has answered for some rounds,
-	// and with false when one does again.
+	// Alone, if not nil, is called with true when no other node has answered for some rounds, and
+	// with false when one answers again.
 	Alone func(alone bool)
-	// Logger takes a line when others cannot reach this node, when none answers it, and when
-	// that is over. The default value discards them.
+	// Logger receives a line when others cannot reach this node, when none answers it, and when
+	// that ends. The default value discards them.
 	Logger *slog.Logger
 
-	// Every is the time from one round to the next. The default value is 1 s.
+	// Every is the interval between rounds. The default value is 1 s.
 	Every time.Duration
-	// Patience is how long an answer may take. The default value is 1500 ms; the
-	// node that is asked uses 1 s.
+	// Patience is the time limit for an answer. The default value is 1500 ms; the node that is
+	// asked uses 1 s.
 	Patience time.Duration
 }
 
-// maxAsked is how many nodes are asked in a round: all in most clusters, in others a random
-// choice, different each time.
+// maxAsked is the maximum number of nodes that are asked in a round: all in most clusters, in
+// larger ones a random choice, different each time.
 const maxAsked = 8
 
-// What rounds count for until others are said not to reach this node: two bad ones in a row,
-// or five if it hears them try.
+// The scores of rounds, and the limit from which others count as unable to reach this node: two
+// consecutive bad rounds, or five if this node receives their connection attempts.
 const (
 	pointsDeaf  = 5
 	pointsSlow  = 2
 	pointsShut  = 10
-	lateAnswers = 500 * time.Millisecond // beyond Patience: this process stood still
+	lateAnswers = 500 * time.Millisecond // beyond Patience: this process was suspended
 )
 
-// silentRounds is how often in a row a node has not answered until it is named as silent, and
-// how many rounds without an answer of anybody make this node alone.
+// silentRounds is the number of consecutive rounds without an answer after which a node is reported
+// as silent, and after which, if no node answers, this node counts as alone.
 const silentRounds = 5
 
-// Fault is a node that answers this one and cannot reach it, or, Silent, one that does not
-// answer.
+// Fault is a node that answers this one and cannot reach it, or, if Silent is set, one that does
+// not answer.
 type Fault struct {
 	Node, Reason string
 	Silent       bool
@@ -95,21 +96,21 @@ type Monitor struct {
 	metapb.UnimplementedPeerServer
 	cfg Config
 
-	trying chan struct{} // bounds the nodes that are tried at a time
+	trying chan struct{} // limits the number of nodes that are tried at a time
 
 	mu sync.Mutex // guards the fields below
 	// asked and answered are the nodes of the last round.
 	asked, answered map[string]bool
 	heard           map[string]time.Time // when a node last tried to reach this one
 	faults          map[string]*fault
-	silent          map[string]*fault // did not answer, whether they can reach this node or not
+	silent          map[string]*fault // nodes that did not answer, whether or not they can reach this node
 	points          int
-	lonely          int // rounds in a row in which no node answered
+	lonely          int // consecutive rounds in which no node answered
 	shut            bool
 	avoid           []string
 }
 
-// fault is what a node said, and in how many rounds in a row.
+// fault is a node's reason, and the number of consecutive rounds with it.
 type fault struct {
 	reason string
 	rounds int
@@ -141,7 +142,7 @@ func New(cfg Config) *Monitor {
 func (m *Monitor) Run(ctx context.Context) error {
 	var handing sync.WaitGroup
 	defer handing.Wait()
-	defer m.note(nil, nil) // a node that stops says nothing of others
+	defer m.note(nil, nil) // a stopping node reports nothing about others
 	free := make(chan struct{}, 1)
 	free <- struct{}{}
 	for {
@@ -154,7 +155,7 @@ func (m *Monitor) Run(ctx context.Context) error {
 					m.cfg.HandOn(ctx, avoid)
 					free <- struct{}{}
 				})
-			default: // still at it
+			default: // the last call is still running
 			}
 		}
 		t := time.NewTimer(max(m.cfg.Every-time.Since(begin), m.cfg.Every/10))
@@ -167,14 +168,14 @@ func (m *Monitor) Run(ctx context.Context) error {
 	}
 }
 
-// answer is what a node said; nil resp: it has no opinion, or did not answer.
+// answer is the answer of a node; resp is nil if it has no result, or did not answer.
 type answer struct {
 	node     Node
 	answered bool
 	resp     *metapb.ReachResponse
 }
 
-// round asks some nodes, and draws its conclusions.
+// round asks some nodes and evaluates the answers.
 func (m *Monitor) round(ctx context.Context) {
 	nodes := slices.Clone(m.cfg.Nodes())
 	rand.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
@@ -190,7 +191,7 @@ func (m *Monitor) round(ctx context.Context) {
 			switch code := status.Code(err); {
 			case err == nil:
 				a.answered, a.resp = true, resp
-			case code == codes.Unimplemented, code == codes.ResourceExhausted: // an older program, or a busy one
+			case code == codes.Unimplemented, code == codes.ResourceExhausted: // an older program, or a busy node
 				a.answered = true
 			}
 			answers[i] = a
@@ -212,7 +213,7 @@ func (m *Monitor) round(ctx context.Context) {
 	m.count(len(asked), len(answered))
 }
 
-// count finds out whether this node is alone.
+// count determines whether this node is alone.
 func (m *Monitor) count(asked, answered int) {
 	m.mu.Lock()
 	before := m.lonely >= silentRounds
@@ -227,7 +228,7 @@ func (m *Monitor) count(asked, answered int) {
 		return
 	}
 	if alone {
-		m.cfg.Logger.Warn("no other node answers this one: look at its network")
+		m.cfg.Logger.Warn("no other node answers this one: check its network")
 	} else {
 		m.cfg.Logger.Info("other nodes answer this one again")
 	}
@@ -242,7 +243,7 @@ func (m *Monitor) note(asked, answered map[string]bool) {
 	m.asked, m.answered = asked, answered
 }
 
-// judge draws the conclusions of a round. nodes are all the others.
+// judge evaluates the answers of a round. nodes lists all other nodes.
 func (m *Monitor) judge(began time.Time, nodes []Node, answers []answer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -282,11 +283,11 @@ func (m *Monitor) judge(began time.Time, nodes []Node, answers []answer) {
 	m.score(all, routers, slow)
 }
 
-// score adds points for a round, and takes this node as one that others cannot reach once it has enough. slow
-// reports whether a node that cannot reach it was heard of during the round.
+// score adds points for a round; once there are enough, others count as unable to reach this node.
+// slow reports whether a node that cannot reach this one was heard from during the round.
 func (m *Monitor) score(all, routers tally, slow bool) {
 	switch {
-	case all.votes == 0: // nothing was learned
+	case all.votes == 0: // no information
 	case !all.most() && !routers.most():
 		m.points = 0
 		if m.shut {
@@ -300,13 +301,13 @@ func (m *Monitor) score(all, routers tally, slow bool) {
 	}
 	if m.points >= pointsShut && !m.shut {
 		m.shut = true
-		m.cfg.Logger.Warn("other nodes cannot reach this one at its port, although it reaches them: what it leads is "+
-			"handed on; let connections to that port in, and see that --advertise-addr is where others find it",
+		m.cfg.Logger.Warn("other nodes cannot reach this one at its port, although it reaches them: its leaderships are "+
+			"transferred; allow connections to that port, and check that --advertise-addr is reachable from other nodes",
 			"error", fmt.Sprintf("%d of %d that were asked: %s", all.cannot, all.votes, strings.Join(m.reasonsLocked(), "; ")))
 	}
 }
 
-// hear notes whether a node answered.
+// hear records whether a node answered.
 func (m *Monitor) hear(a answer) {
 	if a.answered {
 		delete(m.silent, a.node.ID)
@@ -331,10 +332,11 @@ func (t *tally) add(cannot bool) {
 	}
 }
 
-// most reports whether most cannot.
+// most reports whether a majority cannot.
 func (t *tally) most() bool { return 2*t.cannot > t.votes }
 
-// forget drops what was said by nodes that are gone, or long ago: not all are asked each time.
+// forget drops answers of nodes that were removed, and old ones: not all nodes are asked in each
+// round.
 func (m *Monitor) forget(nodes []Node) {
 	known := map[string]bool{}
 	for _, n := range nodes {
@@ -360,17 +362,18 @@ func (m *Monitor) state() (avoid []string, shut bool) {
 	return slices.Clone(m.avoid), m.shut
 }
 
-// Unreachable reports whether this node should lead nothing, because too many nodes cannot reach it.
+// Unreachable reports whether this node should lead nothing, because too many nodes cannot reach
+// it.
 func (m *Monitor) Unreachable() bool {
 	_, shut := m.state()
 	return shut
 }
 
-// maxFaults is how many nodes Faults names.
+// maxFaults is the maximum number of nodes in Faults.
 const maxFaults = 16
 
-// Faults lists nodes that said, twice in a row, that they cannot reach this one, and silent nodes,
-// by id.
+// Faults lists, by id, nodes that reported twice in a row that they cannot reach this one, and
+// silent nodes.
 func (m *Monitor) Faults() []Fault {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -31,7 +31,7 @@ type world struct {
 	avoided  map[string][]string
 }
 
-// newWorld has one node for each word; those that begin with r are routers.
+// newWorld has one node for each word; those that start with r are routers.
 func newWorld(words string) *world {
 	w := &world{
 		monitors: map[string]*Monitor{}, cut: map[[2]string]bool{}, dead: map[string]bool{}, old: map[string]bool{},

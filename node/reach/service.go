@@ -12,14 +12,14 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// tryFor is how long a node is tried that wants to know whether it can be reached.
+// tryFor is the time limit for trying to reach a node that asks whether it can be reached.
 const tryFor = time.Second
 
-// maxReason bounds the reason in an answer, in bytes.
+// maxReason is the maximum length of the reason in an answer, in bytes.
 const maxReason = 300
 
-// ErrUnknown is the error of Config.Try when nothing can be said of a node.
-var ErrUnknown = errors.New("where the node is is not known here")
+// ErrUnknown is the error of Config.Try when the result is unknown.
+var ErrUnknown = errors.New("the address of the node is not known here")
 
 // Reach tries to reach the node that asks.
 func (m *Monitor) Reach(ctx context.Context, req *metapb.ReachRequest) (*metapb.ReachResponse, error) {
@@ -27,7 +27,7 @@ func (m *Monitor) Reach(ctx context.Context, req *metapb.ReachRequest) (*metapb.
 	case m.trying <- struct{}{}:
 		defer func() { <-m.trying }()
 	default:
-		return nil, status.Error(codes.ResourceExhausted, "too many nodes are tried already")
+		return nil, status.Error(codes.ResourceExhausted, "too many other requests are running")
 	}
 	try, cancel := context.WithTimeout(ctx, tryFor)
 	err := m.cfg.Try(try, req.NodeId)
@@ -46,23 +46,23 @@ func (m *Monitor) Reach(ctx context.Context, req *metapb.ReachRequest) (*metapb.
 	return resp, nil
 }
 
-// Echo notes that another node reached this one.
+// Echo records that another node reached this one.
 func (m *Monitor) Echo(_ context.Context, req *metapb.EchoRequest) (*metapb.EchoResponse, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.asked[req.NodeId] { // else anybody could have it remember whatever
+	if m.asked[req.NodeId] { // otherwise any caller could fill the memory
 		m.heard[req.NodeId] = time.Now()
 	}
 	return &metapb.EchoResponse{}, nil
 }
 
-// connected reports whether this node reached most of the others but one when it last asked
-// them. Without others there is nothing that would speak against it.
+// connected reports whether this node reached most of the other nodes, without but, in its last
+// round. It returns true if there are no others.
 func (m *Monitor) connected(but string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.asked == nil {
-		return false // it has not asked yet
+		return false // it has not had a round yet
 	}
 	asked, answered := 0, 0
 	for id := range m.asked {

@@ -16,13 +16,13 @@ import (
 type action string
 
 const (
-	goOn     action = "recover" // alone, with this copy
-	setAside action = "retire"  // set the member of the metadata group aside: it was recovered elsewhere
-	leave    action = "leave"   // as it is
-	cannot   action = "cannot"  // be recovered from this copy
+	goOn     action = "recover" // continue alone, with this copy
+	setAside action = "retire"  // retire the member of the metadata group: the group was recovered elsewhere
+	leave    action = "leave"   // leave it as it is
+	cannot   action = "cannot"  // the copy cannot be used
 )
 
-// step is the part of a plan that is about one group.
+// step is the part of a plan for one group.
 type step struct {
 	group   string
 	id      uint32 // of the shard
@@ -30,17 +30,17 @@ type step struct {
 	action  action
 	why     string
 	mine    *copyOf
-	better  bool // another copy has more: that is why this one is left
+	better  bool // another copy has more entries, so this one is left
 }
 
-// recoverAll recovers every group that the folder has a member of and that needs it: the
-// shards first and the metadata last, so that a node that is started after half of it still
-// waits for the others.
+// recoverAll recovers every group that the folder has a member of and that needs it: the shards
+// first and the metadata last, so that a node that is started after a partial run still waits for
+// the others.
 func recoverAll(cfg Config, data *node.Offline, p *printer) error {
 	others, err := openAll(cfg.Compare, data)
 	defer func() {
 		for _, o := range others {
-			_ = o.Close() // only unlocks it
+			_ = o.Close() // this only unlocks it
 		}
 	}()
 	if err != nil {
@@ -67,7 +67,8 @@ func recoverAll(cfg Config, data *node.Offline, p *printer) error {
 	if slices.ContainsFunc(plan, func(s step) bool { return s.action == goOn }) {
 		p.line("WARNING: these groups continue with the copies in this folder alone. Rows and changes that were " +
 			"acknowledged and are only on the lost nodes are lost.")
-		p.line("Start the other nodes instead if their disks are left: with a majority of its members a group loses nothing.")
+		p.line("Start the other nodes instead if their disks still exist: with a majority of its members a group loses " +
+			"nothing.")
 	}
 	if p.err != nil {
 		return p.err
@@ -95,7 +96,7 @@ func openAll(dirs []string, data *node.Offline) ([]*node.Offline, error) {
 	return out, nil
 }
 
-// planAll says what is to be done with each group.
+// planAll decides what to do with each group.
 func planAll(data *node.Offline, others []*node.Offline) ([]step, error) {
 	var plan []step
 	for _, id := range slices.Sorted(slices.Values(data.Shards)) {
@@ -112,7 +113,7 @@ func planAll(data *node.Offline, others []*node.Offline) ([]step, error) {
 	return plan, nil
 }
 
-// planStep decides about one group.
+// planStep decides what to do with one group.
 func planStep(s step, data *node.Offline, others []*node.Offline) step {
 	var err error
 	s.mine, err = look(data, s.id, s.isShard)
@@ -133,12 +134,12 @@ func planStep(s step, data *node.Offline, others []*node.Offline) step {
 		c, err := look(o, s.id, s.isShard)
 		switch {
 		case err != nil:
-			continue // it has none, or a damaged one
+			continue // it has no copy, or a damaged one
 		case !s.isShard && slices.Equal(c.Voters, []string{o.NodeID}):
-			s.action, s.why = setAside, "it was recovered in "+o.Path+": this member is set aside"
+			s.action, s.why = setAside, "it was recovered in "+o.Path+": this member is retired"
 			return s
 		case s.isShard && c.incarnation > s.mine.incarnation:
-			s.action, s.why = leave, "it was recovered in "+o.Path+": this replica is set aside when the node starts"
+			s.action, s.why = leave, "it was recovered in "+o.Path+": the node renames this replica's folder when it starts"
 			return s
 		case c.newer(s.mine):
 			s.action, s.better = leave, true
@@ -158,7 +159,7 @@ func (s *step) others() []string {
 	return slices.DeleteFunc(slices.Clone(s.mine.Voters), func(id string) bool { return id == s.mine.node })
 }
 
-// answersTCP reports whether a process takes connections at an address.
+// answersTCP reports whether a process accepts connections at an address.
 func answersTCP(addr string) bool {
 	c, err := net.DialTimeout("tcp", addr, 2*time.Second)
 	if err == nil {
@@ -167,8 +168,8 @@ func answersTCP(addr string) bool {
 	return err == nil
 }
 
-// stillThere refuses a plan while another voter of one of its groups answers: with it the group
-// may have a majority, or it may have the better copy.
+// stillThere refuses a plan while another voter of one of its groups answers: with that voter the
+// group may have a majority, or the voter may have the better copy.
 func stillThere(cfg Config, plan []step) error {
 	answers := cfg.Answers
 	if answers == nil {
@@ -211,7 +212,7 @@ func stillThere(cfg Config, plan []step) error {
 		if s.action != goOn {
 			continue
 		}
-		n := 1 // this node
+		n := 1 // counts this node
 		for _, id := range s.others() {
 			if slices.Contains(there, id) {
 				n++
@@ -224,11 +225,11 @@ func stillThere(cfg Config, plan []step) error {
 		}
 	}
 	return fmt.Errorf("nothing was changed: something answers for %s, which may have the newer copy. Stop it, and "+
-		"name its folder with --compare. If a new node with an empty folder runs there, give --others-are-gone", who)
+		"give its folder with --compare. If a new node with an empty folder runs there, give --others-are-gone", who)
 }
 
-// carryOut does what the plan says, in its order. What was done stays done if a later step
-// fails: the command can be run again.
+// carryOut executes the plan in its order. If a step fails, the earlier steps stay done: the
+// command can be repeated.
 func carryOut(plan []step, data *node.Offline, p *printer) error {
 	for _, s := range plan {
 		var err error
@@ -241,16 +242,17 @@ func carryOut(plan []step, data *node.Offline, p *printer) error {
 			err = retireMember(data, p)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w; run the same command again when that is mended", s.group, err)
+			return fmt.Errorf("%s: %w; run the same command again when that is repaired", s.group, err)
 		}
 	}
 	p.line("Next:")
-	p.line("  1. On each other node whose folder is left, before it is started: cordwood recover --group all " +
+	p.line("  1. On each other node whose folder still exists, before it is started: cordwood recover --group all " +
 		"--data-dir FOLDER --compare COPY-OF-THIS-FOLDER --accept-data-loss")
 	p.line("  2. Start this node, and the nodes of step 1. 'cordwood cluster status' shows what is missing.")
 	p.line("  3. Start new nodes with empty folders in the places of the lost ones, with the same --node-name and " +
-		"address: the cluster makes the missing replicas on them and forgets the lost nodes. Nodes that stay away " +
-		"are forgotten by 'cordwood node remove NODE'.")
+		"address: the cluster creates the missing replicas on them and removes the lost nodes. Remove nodes that do not " +
+		"return " +
+		"with 'cordwood node remove NODE'.")
 	return errors.Join(p.err, failures(plan))
 }
 

@@ -1,9 +1,8 @@
-// Package recovery makes one data folder's replica of a shard, or its member of the
-// metadata group, continue alone after most of the others were lost. It works on
-// folders of servers that do not run.
+// Package recovery makes one data folder's replica of a shard, or its member of the metadata group,
+// continue alone after most of the others were lost. It works on folders of stopped servers.
 //
-// It cannot know what the lost ones had: it says what it sees, and does nothing unless the caller
-// accepts that data is lost.
+// It cannot know which rows the lost members had: it prints what it finds, and does nothing unless
+// the caller accepts that data is lost.
 package recovery
 
 import (
@@ -25,40 +24,40 @@ import (
 	"cordwood/shard/replica/raftlog"
 )
 
-// Config says what to recover. DataDir and Group are required.
+// Config selects what to recover. DataDir and Group are required.
 type Config struct {
 	DataDir string
-	// Group is "meta", or "shard/" and the number of a shard; "all" for every group that the
-	// folder has a member of; or "node", for a data folder that the cluster refuses because it is
-	// older than it knows it.
+	// Group is "meta", or "shard/" and the number of a shard; "all" for every group that the folder
+	// has a member of; or "node", for a data folder that the cluster refuses because it is older
+	// than the cluster's record of it.
 	Group string
-	// Compare are data folders of other members, as far as they are there.
+	// Compare lists the available data folders of other members.
 	Compare []string
-	// Accept has it done; else it is only said what would be.
+	// Accept makes Run change the folder; otherwise it only prints what it would do.
 	Accept bool
-	// Retire, for the metadata group, sets the member in DataDir aside instead.
+	// Retire, for the metadata group, retires the member in DataDir instead.
 	Retire bool
-	// OthersGone, for all groups, goes on although something answers at the address of another
+	// OthersGone, for all groups, continues although a process answers at the address of another
 	// member.
 	OthersGone bool
-	// Answers reports whether a process listens at the address of a node. The default tries to
-	// connect.
+	// Answers reports whether a process listens at the address of a node. The default value tries
+	// to connect.
 	Answers func(addr string) bool
 }
 
-// ErrNotAccepted is returned when something could be done and Config.Accept is not set.
+// ErrNotAccepted is returned when something could be done but Config.Accept is not set.
 var ErrNotAccepted = errors.New("nothing was changed: give --accept-data-loss to do it")
 
-// copyOf is what one folder has of the group.
+// copyOf is a folder's copy of the group.
 type copyOf struct {
 	folder, node string
 	replica.Copy
 	incarnation uint32
-	unfinished  bool              // a recovery of the shard was cut short
-	addrs       map[string]string // of nodes, as the folder knew them last
+	unfinished  bool              // a recovery of the shard was interrupted
+	addrs       map[string]string // of nodes, the last ones that the folder has
 }
 
-// nodes are nodes for people: their ids, with the addresses that they had last.
+// nodes returns nodes for display: their ids, with their last addresses.
 func (c *copyOf) nodes(ids []string) string {
 	if len(ids) == 0 {
 		return "none"
@@ -86,7 +85,7 @@ func (c *copyOf) String() string {
 	return s
 }
 
-// newer reports whether c may have what d has not.
+// newer reports whether c may have entries that d lacks.
 func (c *copyOf) newer(d *copyOf) bool {
 	if c.incarnation != d.incarnation {
 		return c.incarnation > d.incarnation
@@ -94,8 +93,7 @@ func (c *copyOf) newer(d *copyOf) bool {
 	return c.LastTerm > d.LastTerm || c.LastTerm == d.LastTerm && c.LastIndex > d.LastIndex
 }
 
-// Run writes to w what the folder has and what would be lost, and then, if that is accepted, does
-// it.
+// Run prints to w what the folder has and what would be lost, and then does it if Accept is set.
 func Run(cfg Config, w io.Writer) error {
 	id, isShard, err := parseGroup(cfg.Group)
 	if err != nil {
@@ -108,7 +106,7 @@ func Run(cfg Config, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = data.Close() }() // only unlocks it
+	defer func() { _ = data.Close() }() // this only unlocks it
 	p := &printer{w: w}
 	switch cfg.Group {
 	case groupNode:
@@ -146,41 +144,42 @@ func Run(cfg Config, w io.Writer) error {
 	return recoverOnlyMeta(data, p)
 }
 
-// checkFlags returns an error if flags are given that the group does not take.
+// checkFlags returns an error for flags that the group does not support.
 func (cfg *Config) checkFlags() error {
 	switch {
 	case cfg.Group == groupNode && (cfg.Retire || len(cfg.Compare) > 0):
 		return errors.New("recover: --retire and --compare are not for --group node")
 	case cfg.Group == groupAll && cfg.Retire:
-		return errors.New("recover: --retire is for --group meta; --group all sets the member aside by itself where " +
-			"a folder of --compare has the metadata that were recovered")
+		return errors.New("recover: --retire is for --group meta; --group all retires the member by itself if " +
+			"a folder of --compare has the recovered metadata")
 	case cfg.Group != groupAll && cfg.OthersGone:
-		return errors.New("recover: --others-are-gone is for --group all, which alone looks for other members that run")
+		return errors.New("recover: --others-are-gone is for --group all, the only group that looks for running members")
 	}
 	return nil
 }
 
-// recoverOneShard recovers a shard, and says what to do then.
+// recoverOneShard recovers a shard, and prints the next steps.
 func recoverOneShard(data *node.Offline, id uint32, mine *copyOf, p *printer) error {
 	if err := recoverShard(data, id, p); err != nil {
 		return err
 	}
-	p.line("Start the node: it tells the metadata, and the cluster makes the missing replicas anew. Replicas of "+
-		"incarnation %d are set aside where they turn up again.", mine.incarnation)
+	p.line("Start the node: it reports to the metadata, and the cluster creates the missing replicas. Nodes rename the "+
+		"folders "+
+		"of replicas of incarnation %d when they return.", mine.incarnation)
 	return p.err
 }
 
-// recoverOnlyMeta recovers the metadata alone, and says what to do then.
+// recoverOnlyMeta recovers the metadata alone, and prints the next steps.
 func recoverOnlyMeta(data *node.Offline, p *printer) error {
 	if err := recoverMeta(data, p); err != nil {
 		return err
 	}
 	p.line("Before any other node that was a member is started again, run on it:")
 	p.line("  cordwood recover --group meta --retire --accept-data-loss --data-dir FOLDER")
-	p.line("Else those could continue as a metadata group of their own. Then start this node first.")
+	p.line("Otherwise those could continue as a metadata group of their own. Then start this node first.")
 	p.line("Members whose folders are lost stay listed as down. One that is started with an empty folder at the " +
-		"address, and with the name, of a former one takes its place: the cluster forgets that a minute later. " +
-		"Others are forgotten by 'cordwood node remove NODE'.")
+		"address, and with the name, of a former one takes its place: the cluster removes the former one a minute later. " +
+		"Remove others with 'cordwood node remove NODE'.")
 	return p.err
 }
 
@@ -216,7 +215,7 @@ func shardDir(data *node.Offline, id uint32) string {
 	return filepath.Join(data.Path, "shards", strconv.FormatUint(uint64(id), 10))
 }
 
-// CheckGroup says what is wrong with a Config.Group; nil: nothing.
+// CheckGroup returns an error unless a Config.Group is valid.
 func CheckGroup(group string) error {
 	_, _, err := parseGroup(group)
 	return err
@@ -234,7 +233,7 @@ func parseGroup(group string) (id uint32, isShard bool, err error) {
 	return uint32(n), true, nil
 }
 
-// look reads what a folder has of the group.
+// look reads a folder's copy of the group.
 func look(data *node.Offline, id uint32, isShard bool) (*copyOf, error) {
 	c := &copyOf{folder: data.Path, node: data.NodeID, addrs: registry.Kept(filepath.Join(data.Path, "PEERS"))}
 	if !isShard {
@@ -248,7 +247,7 @@ func look(data *node.Offline, id uint32, isShard bool) (*copyOf, error) {
 	return c, err
 }
 
-// compare describes what another folder has, and reports whether that may be more.
+// compare describes the copy of another folder, and reports whether it may have more entries.
 func compare(
 	p *printer, dir string, data *node.Offline, mine *copyOf, id uint32, isShard bool,
 ) (newer bool, err error) {
@@ -270,7 +269,7 @@ func compare(
 	return c.newer(mine), nil
 }
 
-// warn says what is lost.
+// warn prints what is lost.
 func warn(p *printer, cfg Config, mine *copyOf, best bool) {
 	var others []string
 	for _, v := range mine.Voters {
@@ -281,10 +280,11 @@ func warn(p *printer, cfg Config, mine *copyOf, best bool) {
 	if len(others) == 0 && slices.Contains(mine.Voters, mine.node) {
 		p.line("NOTE: node %s is the only voter already: it needs no other node, start it instead.", mine.node)
 	}
-	p.line("WARNING: the group continues with this copy alone. What was acknowledged and is only on other voters is "+
+	p.line("WARNING: the group continues with this copy alone. Rows that were acknowledged and are only on other "+
+		"voters are "+
 		"lost: %s. Entries of this log that were never acknowledged take effect.", mine.nodes(others))
 	if !best {
-		p.line("WARNING: another folder that was given has more than this one: recover that one instead.")
+		p.line("WARNING: another given folder has more than this one: recover that one instead.")
 	}
 	if len(cfg.Compare) < len(others) {
 		p.line("NOTE: %d of %d other voters were compared; --compare FOLDER looks at more of them.", len(cfg.Compare),
@@ -293,24 +293,25 @@ func warn(p *printer, cfg Config, mine *copyOf, best bool) {
 	p.line("Try to start enough of the other nodes first: with a majority of the voters nothing is lost.")
 }
 
-// The values of Config.Group beside those of shards: the metadata group, every group that the
-// folder has a member of, and the folder itself.
+// The values of Config.Group other than shards: the metadata group, every group that the folder has
+// a member of, and the folder itself.
 const (
 	groupMeta = "meta"
 	groupAll  = "all"
 	groupNode = "node"
 )
 
-// readmit lets a data folder in that is older than the cluster knows it.
+// readmit readmits a data folder that is older than the cluster's record of it.
 func readmit(cfg Config, data *node.Offline, p *printer) error {
 	f, err := marks.Open(data.Path)
 	if err != nil {
 		return err
 	}
 	p.line("data folder %s of node %s, cluster %s", data.Path, data.NodeID, data.ClusterID)
-	p.line("WARNING: the node continues with this folder, although the cluster may know a newer one: start that one " +
-		"instead if it is left. Of shards that have no other replica, everything is lost that is newer than this " +
-		"folder. Replicas that exist elsewhere are rebuilt from there; an empty folder serves them as well.")
+	p.line("WARNING: the node continues with this folder, although the cluster may have seen a newer one: start that " +
+		"one " +
+		"instead if it still exists. Of shards that have no other replica, everything newer than this folder is lost. " +
+		"Replicas that exist elsewhere are rebuilt from there; an empty folder serves them as well.")
 	if data.Meta {
 		p.line("NOTE: the node is a member of the metadata group. Start it only while the other members are up: " +
 			"until it has caught up with them, its vote could let one lead that lacks commands.")
@@ -324,25 +325,25 @@ func readmit(cfg Config, data *node.Offline, p *printer) error {
 	if err := f.SetReadmit(true); err != nil {
 		return err
 	}
-	p.line("done: start the node. The folder of a node that was removed is not let in.")
+	p.line("done: start the node. The folder of a removed node is still refused.")
 	return p.err
 }
 
-// retire sets a member of the metadata group aside.
+// retire retires a member of the metadata group.
 func retire(cfg Config, data *node.Offline, isShard bool, p *printer) error {
 	if isShard {
-		return errors.New("--retire is for the metadata group: replicas of a shard that was recovered are set aside " +
-			"by the server itself")
+		return errors.New("--retire is for the metadata group: the server itself renames the folders of replicas " +
+			"of a recovered shard")
 	}
-	p.line("WARNING: this node's member of the metadata group is set aside; the node comes back without it, and the " +
-		"group that was recovered may make it a member again.")
+	p.line("WARNING: this node's member of the metadata group is retired; the node starts without it, and the " +
+		"recovered group may make it a member again.")
 	if !cfg.Accept {
 		return errors.Join(p.err, ErrNotAccepted)
 	}
 	return retireMember(data, p)
 }
 
-// retireMember sets the member of the metadata group in a folder aside.
+// retireMember retires the member of the metadata group in a folder.
 func retireMember(data *node.Offline, p *printer) error {
 	aside, err := data.RetireMeta(time.Now())
 	if err != nil {

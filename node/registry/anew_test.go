@@ -113,7 +113,7 @@ func TestDialAnew(t *testing.T) {
 	if again, err := r.Dial("a"); err != nil || again != kept {
 		t.Errorf("Dial returns another connection than before: %v", err)
 	}
-	if _, _, err := r.DialAnew("nobody"); err == nil || !strings.Contains(err.Error(), "nothing is known") {
+	if _, _, err := r.DialAnew("nobody"); err == nil || !strings.Contains(err.Error(), "it is not known") {
 		t.Errorf("an unknown node: %v", err)
 	}
 }

@@ -7,12 +7,12 @@ import (
 	"os"
 )
 
-// fileVersion is the version of the file of addresses. A newer one is not read: the addresses
-// are learned again.
+// fileVersion is the version of the file of addresses. A newer one is ignored: the addresses are
+// learned again.
 const fileVersion = 1
 
-// kept is the content of the file. It only helps to find the others sooner, or without
-// seeds: it may be lost or out of date at any time.
+// kept is the content of the file. It only helps to find the others sooner, or without seeds: it
+// may be lost or out of date at any time.
 type kept struct {
 	Version int        `json:"version"`
 	Nodes   []keptNode `json:"nodes"`
@@ -24,8 +24,8 @@ type keptNode struct {
 	Roles []string `json:"roles,omitempty"`
 }
 
-// Kept returns where nodes were last, by id, as the file of a node that does not run has it. It is
-// empty if there is no such file, or it cannot be read.
+// Kept returns the last addresses of nodes, by id, from the file of a node that does not run. It is
+// empty if the file does not exist, or cannot be read.
 func Kept(file string) map[string]string {
 	out := map[string]string{}
 	var k kept
@@ -51,7 +51,7 @@ func (r *Registry) load() {
 		err = json.Unmarshal(data, &k)
 	}
 	if err != nil || k.Version != fileVersion {
-		r.cfg.Logger.Warn("the addresses that were kept of other nodes are not used", "file", r.cfg.File,
+		r.cfg.Logger.Warn("the stored addresses of other nodes cannot be used", "file", r.cfg.File,
 			"version", k.Version, "error", err)
 		return
 	}
@@ -64,8 +64,8 @@ func (r *Registry) load() {
 	}
 }
 
-// save keeps the addresses, except addresses of removed nodes and of nodes known only from calls. They are a help,
-// not a promise: nothing is synced.
+// save stores the addresses, except addresses of removed nodes and of nodes known only from calls.
+// It does not sync: the file may be lost.
 func (r *Registry) save() {
 	if r.cfg.File == "" {
 		return
@@ -84,6 +84,6 @@ func (r *Registry) save() {
 		err = os.Rename(r.cfg.File+".tmp", r.cfg.File)
 	}
 	if err != nil {
-		r.cfg.Logger.Warn("the addresses of other nodes are not kept", "file", r.cfg.File, "error", err)
+		r.cfg.Logger.Warn("cannot store the addresses of other nodes", "file", r.cfg.File, "error", err)
 	}
 }

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// After a dial that failed a node is not dialed for a moment, which doubles with each failure:
-// many ask for it at a time, each group of raft and each request, and each of them would dial.
-// A caller that asks meanwhile gets the error of the last dial. The moment is short, so that a node that
-// is back is reached at once, and ends when the node is heard of.
+// After a failed dial a node is not dialed for a pause, which doubles with each failure: each raft
+// group and each request would dial otherwise. A caller meanwhile receives the error of the last
+// dial. The pause is short, so that a node that is back is reached at once, and ends when the node
+// is heard from.
 const (
 	firstPause = 50 * time.Millisecond
 	mostPause  = 400 * time.Millisecond
 )
 
-// absence is the time in which a node could not be reached.
+// absence is the state of a node that could not be reached.
 type absence struct {
 	err   error // of the last dial
 	pause time.Duration
@@ -26,12 +26,12 @@ func (r *Registry) away(id string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e := r.nodes[id]; e != nil && time.Now().Before(e.absence.until) {
-		return fmt.Errorf("%w (a moment ago; it is tried again)", e.absence.err)
+		return fmt.Errorf("%w (a moment ago; it is retried)", e.absence.err)
 	}
 	return nil
 }
 
-// missed notes that a node could not be reached, and reached that it was.
+// missed records that a node could not be reached, reached that it could.
 func (r *Registry) missed(id string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -39,7 +39,7 @@ func (r *Registry) missed(id string, err error) {
 	if e == nil {
 		return
 	}
-	if time.Now().Before(e.absence.until) { // others dialed at the same time
+	if time.Now().Before(e.absence.until) { // several callers dialed at the same time
 		return
 	}
 	e.absence.err = err

@@ -1,10 +1,9 @@
-// Package registry knows where the nodes of a cluster are, by their ids, and keeps the
-// connections to them.
+// Package registry has the addresses of the nodes of a cluster, by id, and the connections to them.
 //
-// What it knows comes from three sides: the metadata (Learn), nodes that answered or made a call
-// (Seen), and the file that it keeps for the next start. An address is looked up anew at every
-// dial, the newest information first, and the other end must prove to be the node that was meant;
-// so a node may change its address at any time, and another may get the one that it had.
+// It learns addresses from the metadata (Learn), from nodes that answered or called (Seen), and
+// from the file that it keeps for the next start. Every dial looks the address up again, the newest
+// information first, and the other side must prove that it is the intended node; so a node may
+// change its address at any time, and another may take over its old one.
 //
 // Life cycle: New, Close. All methods may be called concurrently.
 package registry
@@ -30,57 +29,57 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// Config is what a Registry works with. NodeID, Local and Member are required.
+// Config configures a Registry. NodeID, Local and Member are required.
 type Config struct {
-	// NodeID is this node, which is reached by Local, and by LocalTail for tails.
+	// NodeID is this node, which is called through Local, and through LocalTail for tails.
 	NodeID           string
 	Local, LocalTail grpc.ClientConnInterface
-	// Member is what this node says in greetings; it belongs to a cluster when the first
-	// dial happens.
+	// Member returns this node's description for greetings; the node belongs to a cluster before
+	// the first dial.
 	Member func() rpcport.Member
 	Dialer rpcport.Dialer
-	// File keeps the addresses for the next start; empty: they are not kept.
+	// File keeps the addresses for the next start; empty if they are not kept.
 	File string
 	// Options are the options of every connection for calls, TailOptions of connections for tails.
 	Options, TailOptions []grpc.DialOption
 	Logger               *slog.Logger
 	// Now is the clock. The default value is time.Now.
 	Now func() time.Time
-	// DialTimeout bounds one attempt to connect to one address. The default value is 1 s.
+	// DialTimeout limits one attempt to connect to one address. The default value is 1 s.
 	DialTimeout time.Duration
 }
 
-// Registry is where the other nodes are.
+// Registry has the addresses of the other nodes.
 type Registry struct {
 	cfg Config
 
-	saving sync.Mutex // one writes the file at a time
+	saving sync.Mutex // held while the file is written
 
 	mu     sync.Mutex // guards the fields below
 	nodes  map[string]*entry
-	toldBy map[string]int // by host: how many of nodes are known by its calls alone
+	toldBy map[string]int // by host: the number of nodes that are known only from its calls
 	told   int            // the sum of toldBy
-	saved  time.Time      // when the file was last written for what a caller told
-	// removed are nodes that the metadata listed once and lists no more. They, or others, may
-	// still tell of them.
+	saved  time.Time      // when the file was last written for a node known from calls
+	// removed has nodes that the metadata listed once and no longer list. They, or others, may
+	// still report them.
 	removed map[string]bool
 	closed  bool
 }
 
-// entry is what is known of a node.
+// entry is the information about a node.
 type entry struct {
-	node *metapb.Node // as the metadata has it; nil if it does not
-	// addrs are where it may be, what was learned last first.
+	node *metapb.Node // from the metadata; nil if they do not list it
+	// addrs are its possible addresses, the newest first.
 	addrs []string
 	roles []string
-	conns [2]*grpc.ClientConn // for calls, and for tails
-	plain bool                // it was last called without TLS
-	told  string              // the host by whose calls alone it is known; empty: by more than that
-	heard time.Time           // when it was last heard of, if it is not listed
+	conns [2]*grpc.ClientConn // one for calls, one for tails
+	plain bool                // the last call used no TLS
+	told  string              // the host, if the node is known only from calls of that host; else empty
+	heard time.Time           // when it was last heard from, if it is not listed
 	absence
 }
 
-// maxAddrs is how many addresses of a node are remembered.
+// maxAddrs is the maximum number of addresses of a node that are remembered.
 const maxAddrs = 4
 
 // The kinds of connections.
@@ -89,7 +88,7 @@ const (
 	forTails
 )
 
-// New returns a registry with the content of File, if there is one.
+// New returns a registry with the content of File, if it exists.
 func New(cfg Config) *Registry {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -115,7 +114,7 @@ func (r *Registry) entry(id string) *entry {
 	return e
 }
 
-// put notes an address as the newest; the caller holds mu. It reports whether the address is new.
+// put adds an address as the newest; the caller holds mu. It reports whether the address is new.
 func (r *Registry) put(e *entry, addr string) bool {
 	if addr == "" || len(e.addrs) > 0 && e.addrs[0] == addr {
 		return false
@@ -125,14 +124,14 @@ func (r *Registry) put(e *entry, addr string) bool {
 	if len(e.addrs) > maxAddrs {
 		last := e.addrs[maxAddrs:]
 		e.addrs = e.addrs[:maxAddrs]
-		if e.node != nil && slices.Contains(last, e.node.RpcAddr) { // no caller can remove that one
+		if e.node != nil && slices.Contains(last, e.node.RpcAddr) { // callers must not remove this one
 			e.addrs[maxAddrs-1] = e.node.RpcAddr
 		}
 	}
 	return true
 }
 
-// add notes an address as the least likely one; the caller holds mu.
+// add adds an address as the oldest; the caller holds mu.
 func (r *Registry) add(e *entry, addr string) bool {
 	if addr == "" || len(e.addrs) >= maxAddrs || slices.Contains(e.addrs, addr) {
 		return false
@@ -141,8 +140,8 @@ func (r *Registry) add(e *entry, addr string) bool {
 	return true
 }
 
-// Learn takes over the nodes that the metadata has. An address counts as new only when
-// the metadata's own changes: what was seen since is newer.
+// Learn takes over the nodes of the metadata. An address counts as new only when it changed in the
+// metadata: other observations since then are newer.
 func (r *Registry) Learn(nodes []*metapb.Node) {
 	r.mu.Lock()
 	changed := false
@@ -152,7 +151,7 @@ func (r *Registry) Learn(nodes []*metapb.Node) {
 		delete(r.removed, n.Id)
 		e := r.entry(n.Id)
 		switch {
-		case e.node == nil && len(e.addrs) > 0: // may be from before the node moved
+		case e.node == nil && len(e.addrs) > 0: // the address may be from before the node moved
 			changed = r.add(e, n.RpcAddr) || changed
 		case e.node == nil || e.node.RpcAddr != n.RpcAddr:
 			changed = r.put(e, n.RpcAddr) || changed
@@ -177,13 +176,13 @@ func (r *Registry) Learn(nodes []*metapb.Node) {
 		}
 	}
 	r.mu.Unlock()
-	_ = closeAll(gone) // they have nothing to lose
+	_ = closeAll(gone) // closing them loses nothing
 	if changed {
 		r.save()
 	}
 }
 
-// Seen notes that a node was found at an address just now.
+// Seen records that a node was just found at an address.
 func (r *Registry) Seen(id, addr string, roles []string) {
 	if id == "" || id == r.cfg.NodeID {
 		return
@@ -192,19 +191,19 @@ func (r *Registry) Seen(id, addr string, roles []string) {
 	e := r.entry(id)
 	r.confirm(e)
 	e.heard = r.cfg.Now()
-	e.absence = absence{} // it is there
+	e.absence = absence{} // it is up
 	changed := r.put(e, addr)
 	if e.node == nil && len(roles) > 0 && !slices.Equal(e.roles, roles) {
 		e.roles, changed = roles, true
 	}
 	r.mu.Unlock()
 	if changed {
-		r.cfg.Logger.Debug("a node was found", "node", id, "addr", addr)
+		r.cfg.Logger.Debug("found a node", "node", id, "addr", addr)
 		r.save()
 	}
 }
 
-// Heard notes what another node says of third ones: worth less than anything known.
+// Heard records another node's information about third ones. It ranks below all other information.
 func (r *Registry) Heard(nodes []*metapb.Node) {
 	r.mu.Lock()
 	changed := false
@@ -227,7 +226,7 @@ func (r *Registry) Heard(nodes []*metapb.Node) {
 	}
 }
 
-// Known lists the nodes that have an address, by id, with that where they were last.
+// Known lists the nodes that have an address, by id, with their newest address.
 func (r *Registry) Known() []*metapb.Node { return r.known(func(string, *entry) bool { return true }) }
 
 func (r *Registry) known(which func(string, *entry) bool) []*metapb.Node {
@@ -243,7 +242,7 @@ func (r *Registry) known(which func(string, *entry) bool) []*metapb.Node {
 	return out
 }
 
-// WithRole lists the other nodes that have a role, by id, but none that was removed from the cluster.
+// WithRole lists the other nodes that have a role, by id, except those removed from the cluster.
 func (r *Registry) WithRole(role string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -257,7 +256,7 @@ func (r *Registry) WithRole(role string) []string {
 	return out
 }
 
-// Addrs lists where a node may be, the likeliest first.
+// Addrs lists the possible addresses of a node, the newest first.
 func (r *Registry) Addrs(id string) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -268,13 +267,13 @@ func (r *Registry) Addrs(id string) []string {
 	return slices.Clone(e.addrs)
 }
 
-// DialRaft connects to the port of a node; raft greets it.
+// DialRaft connects to the port of a node; raft sends the greeting.
 func (r *Registry) DialRaft(ctx context.Context, id string) (net.Conn, error) {
 	return r.dial(ctx, id, nil)
 }
 
-// dial tries the addresses of a node one after another, but not again at once after all failed.
-// ready, if not nil, must accept the connection.
+// dial tries the addresses of a node one after another. After all have failed, it fails for a pause
+// without trying. ready, if not nil, must accept the connection.
 func (r *Registry) dial(
 	ctx context.Context, id string, ready func(context.Context, net.Conn) error, protocols ...string,
 ) (net.Conn, error) {
@@ -298,7 +297,7 @@ func (r *Registry) dial(
 		}
 	}
 	err := fmt.Errorf("node %s: %w", id, errors.Join(faults...))
-	if ctx.Err() == nil { // else the caller had no time
+	if ctx.Err() == nil { // otherwise the caller's context ended
 		r.missed(id, err)
 	}
 	return nil, err
@@ -323,7 +322,7 @@ func (r *Registry) try(
 	return conn, nil
 }
 
-// notePlain notes whether the newest connection to a node is one without TLS.
+// notePlain records whether the newest connection to a node is without TLS.
 func (r *Registry) notePlain(id string, plain bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -332,7 +331,7 @@ func (r *Registry) notePlain(id string, plain bool) {
 	}
 }
 
-// Plain lists the nodes that were last called without TLS, by id.
+// Plain lists, by id, the nodes whose last connection was without TLS.
 func (r *Registry) Plain() (out []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -345,8 +344,8 @@ func (r *Registry) Plain() (out []string) {
 	return out
 }
 
-// Dial returns the connection for calls to a node. It does not block: a node that cannot
-// be reached is seen by the calls.
+// Dial returns the connection for calls to a node. It does not block: calls return the error if the
+// node cannot be reached.
 func (r *Registry) Dial(id string) (grpc.ClientConnInterface, error) {
 	if id == r.cfg.NodeID {
 		return r.cfg.Local, nil
@@ -362,8 +361,8 @@ func (r *Registry) DialTail(id string) (grpc.ClientConnInterface, error) {
 	return r.conn(id, forTails, r.cfg.TailOptions)
 }
 
-// DialAnew returns a connection for calls to a node that shares nothing with the one of
-// Dial, which may be dead without anybody having noticed. closeConn is never nil.
+// DialAnew returns a separate connection for calls to a node. The connection of Dial may be dead
+// without anyone having noticed. closeConn is never nil.
 func (r *Registry) DialAnew(id string) (conn grpc.ClientConnInterface, closeConn func(), err error) {
 	if id == r.cfg.NodeID {
 		return r.cfg.Local, func() {}, nil
@@ -378,11 +377,11 @@ func (r *Registry) DialAnew(id string) (conn grpc.ClientConnInterface, closeConn
 	if err != nil {
 		return nil, func() {}, err
 	}
-	return c, func() { _ = c.Close() }, nil // its calls are over
+	return c, func() { _ = c.Close() }, nil // its calls have ended
 }
 
-// Knock opens a connection for calls to a node, and closes it: the error says why that is
-// not possible. It shares nothing with the connections that are kept.
+// Knock opens a connection for calls to a node, and closes it. Its error is the reason why that
+// failed. It does not use the kept connections.
 func (r *Registry) Knock(ctx context.Context, id string) error {
 	conn, err := r.dial(ctx, id, r.greeting(id), "h2")
 	if err != nil {
@@ -391,7 +390,7 @@ func (r *Registry) Knock(ctx context.Context, id string) error {
 	return conn.Close()
 }
 
-// greeting greets the node that was dialed.
+// greeting greets the dialed node.
 func (r *Registry) greeting(id string) func(context.Context, net.Conn) error {
 	return func(ctx context.Context, conn net.Conn) error { return rpcport.Greet(ctx, conn, r.cfg.Member(), id) }
 }
@@ -413,14 +412,14 @@ func (r *Registry) conn(id string, kind int, options []grpc.DialOption) (grpc.Cl
 	return e.conns[kind], nil
 }
 
-// reachable returns what is known of a node, which is to be dialed; the caller holds mu.
+// reachable returns the entry of a node to dial; the caller holds mu.
 func (r *Registry) reachable(id string) (*entry, error) {
 	e := r.nodes[id]
 	switch {
 	case r.closed:
 		return nil, errs.New(errs.ShardUnreachable, "node %s cannot be reached: this node is stopping", id)
 	case e == nil:
-		return nil, errs.New(errs.ShardUnreachable, "node %s cannot be reached: nothing is known of it", id)
+		return nil, errs.New(errs.ShardUnreachable, "node %s cannot be reached: it is not known", id)
 	}
 	return e, nil
 }
@@ -431,7 +430,7 @@ func (r *Registry) newConn(id string, options []grpc.DialOption) (*grpc.ClientCo
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			return r.dial(ctx, id, r.greeting(id), "h2")
 		}),
-		// TLS is part of the dial.
+		// The dialer does TLS.
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.Config{
@@ -439,7 +438,7 @@ func (r *Registry) newConn(id string, options []grpc.DialOption) (*grpc.ClientCo
 			},
 			MinConnectTimeout: 2 * time.Second,
 		}),
-		// A node that stands still is noticed although its connection lives.
+		// Notices a suspended node although its connection is open.
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{
 			Time: 10 * time.Second, Timeout: 5 * time.Second, PermitWithoutStream: true,
 		}),

@@ -7,29 +7,29 @@ import (
 	"google.golang.org/grpc"
 )
 
-// This file is about nodes that the metadata does not list. Without a secret of the cluster
-// any program that reaches the port between nodes can claim to be a node at some address, so
-// what is noted of such nodes is bounded. A node that is one asks its seeds again and again,
-// and is listed soon.
+// This file handles nodes that the metadata do not list. Without a cluster secret, any program that
+// reaches the port between nodes can claim to be a node at some address, so the number of such
+// nodes is limited. A real node asks its seeds periodically, and is listed soon.
 const (
-	// maxTold is how many nodes are noted that are only known from calls, their own or others', and
-	// maxToldBy how many of them from calls of one host.
+	// maxTold is the maximum number of remembered nodes that are known only from calls, of their
+	// own or of others, and maxToldBy the maximum number from calls of one host.
 	maxTold   = 1024
 	maxToldBy = 64
-	// unlistedFor is how long a node is remembered that is not heard of and not listed.
+	// unlistedFor is the time for which an unlisted node is remembered after it was last heard
+	// from.
 	unlistedFor = 15 * time.Minute
-	// maxRemoved is how many removed nodes are remembered.
+	// maxRemoved is the maximum number of removed nodes that are remembered.
 	maxRemoved = 1024
-	// toldSaves is the pause between two writes of the file for nodes known from calls.
+	// toldSaves is the minimum interval between two writes of the file for nodes known from calls.
 	toldSaves = time.Second
 )
 
-// byOthers is noted as the host of nodes that other nodes named; if there is no room left for
-// them, they are not noted.
+// byOthers is recorded as the host of nodes that other nodes reported. If there is no room for
+// them, they are not recorded.
 const byOthers = "others"
 
-// Told notes that a node called from a host, and says that it is reached at an address. Host
-// is empty if the caller has proved to be the node.
+// Told records that a node called from a host, and claims an address. Host is empty if the caller
+// has proved that it is the node.
 func (r *Registry) Told(host, id, addr string, roles []string) {
 	if id == "" || id == r.cfg.NodeID {
 		return
@@ -40,7 +40,7 @@ func (r *Registry) Told(host, id, addr string, roles []string) {
 	}
 	r.mu.Lock()
 	e, gone := r.toldEntry(host, id)
-	e.absence = absence{} // it may be there
+	e.absence = absence{} // it may be up again
 	changed := r.put(e, addr)
 	if e.node == nil && len(roles) > 0 && !slices.Equal(e.roles, roles) {
 		e.roles, changed = slices.Clone(roles), true
@@ -51,15 +51,15 @@ func (r *Registry) Told(host, id, addr string, roles []string) {
 		r.saved = now
 	}
 	r.mu.Unlock()
-	_ = closeAll(gone) // they are of no node of the cluster
+	_ = closeAll(gone) // they belong to no node of the cluster
 	if changed {
 		r.save()
 	}
 }
 
-// toldEntry returns the entry of a node that a host names. If there are too many, another one is
-// removed: the oldest of the host, or of the host that named the most. The caller holds mu, and
-// closes the connections that are returned. The entry may be nil for byOthers.
+// toldEntry returns the entry of a node that a host reports. If there are too many, it removes the
+// oldest one of the host, or of the host with the most. The caller holds mu, and closes the
+// returned connections. The entry may be nil for byOthers.
 func (r *Registry) toldEntry(host, id string) (*entry, []*grpc.ClientConn) {
 	now := r.cfg.Now()
 	if e := r.nodes[id]; e != nil {
@@ -88,7 +88,7 @@ func (r *Registry) toldEntry(host, id string) (*entry, []*grpc.ClientConn) {
 	return e, gone
 }
 
-// dropOldest forgets the node that a host named longest ago; the caller holds mu.
+// dropOldest removes the oldest node that a host reported; the caller holds mu.
 func (r *Registry) dropOldest(host string) []*grpc.ClientConn {
 	oldest := ""
 	for id, e := range r.nodes {
@@ -99,7 +99,7 @@ func (r *Registry) dropOldest(host string) []*grpc.ClientConn {
 	return r.drop(oldest)
 }
 
-// drop forgets a node; the caller holds mu, and closes what is returned.
+// drop removes a node; the caller holds mu, and closes the returned connections.
 func (r *Registry) drop(id string) []*grpc.ClientConn {
 	e := r.nodes[id]
 	if e == nil {
@@ -110,7 +110,7 @@ func (r *Registry) drop(id string) []*grpc.ClientConn {
 	return e.conns[:]
 }
 
-// confirm notes that a node is known from more than calls; the caller holds mu.
+// confirm records that a node is known from more than calls; the caller holds mu.
 func (r *Registry) confirm(e *entry) {
 	if e.told == "" {
 		return
@@ -122,11 +122,11 @@ func (r *Registry) confirm(e *entry) {
 	e.told = ""
 }
 
-// noteRemoved notes that a node was removed from the cluster; the caller holds mu.
+// noteRemoved records that a node was removed from the cluster; the caller holds mu.
 func (r *Registry) noteRemoved(id string) {
 	if len(r.removed) >= maxRemoved {
 		for other := range r.removed {
-			delete(r.removed, other) // any: one that is forgotten is only called in vain
+			delete(r.removed, other) // any one: a forgotten one only costs a failed call
 			break
 		}
 	}

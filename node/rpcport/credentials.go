@@ -13,31 +13,31 @@ import (
 	"cordwood/node/secret"
 )
 
-// Credentials are how nodes prove to each other that they belong to the cluster. *secret.Source
-// and Files are.
+// Credentials are how nodes prove to each other that they belong to the cluster. *secret.Source and
+// Files implement it.
 type Credentials interface {
-	// Server returns the configuration for connections that others open. protocols are those
-	// offered by ALPN.
+	// Server returns the TLS configuration for incoming connections. protocols are offered by ALPN.
 	Server(protocols ...string) *tls.Config
-	// Client returns the TLS settings for a connection to a node. host is the host of its address, or
-	// the name by which that was found, and node its id, or empty if any node of the cluster will do.
+	// Client returns the TLS configuration for a connection to a node. host is the host of its
+	// address, or the name that resolved to it; node is its id, or empty if any node of the cluster
+	// is accepted.
 	Client(host, node string, protocols ...string) *tls.Config
-	// Node is the id that the other side has proved to have; empty if certificates name none.
+	// Node returns the authenticated id of the other side; empty if certificates contain no ids.
 	Node(tls.ConnectionState) string
-	// Trusts returns nil if the certificate of a connection is still good.
+	// Trusts returns nil if the certificate of a connection is still valid.
 	Trusts(tls.ConnectionState) error
 }
 
-// Files are credentials in files: any certificate of the authority is a node of the cluster.
+// Files are credentials in files: any certificate of the authority is accepted as a node of the
+// cluster.
 type Files struct {
 	*certs.Source
-	// ServerName, if not empty, is what the certificates of all nodes must be for, wherever they
-	// are reached: for nodes whose addresses no certificate can name.
+	// ServerName, if not empty, is the name that the certificates of all nodes must be for,
+	// whatever their addresses: it is for nodes whose addresses cannot be in certificates.
 	ServerName string
 }
 
-// Client implements Credentials: the other side's certificate must be for host, or for
-// ServerName.
+// Client implements Credentials: the other side's certificate must be for host, or for ServerName.
 func (f Files) Client(host, _ string, protocols ...string) *tls.Config {
 	return f.Source.Client(cmp.Or(f.ServerName, host), protocols...)
 }
@@ -48,19 +48,19 @@ func (f Files) Node(tls.ConnectionState) string { return "" }
 // Trusts returns nil: a certificate is checked only once, in the handshake.
 func (f Files) Trusts(tls.ConnectionState) error { return nil }
 
-// Warnings about connections between nodes that do not prove themselves to each other.
+// Warnings about connections between nodes that do not authenticate each other.
 const (
 	adviceSecret = "give both nodes a copy of the cluster's secret: --cluster-secret-file"
 
-	reasonPlain = "this cluster lets in only nodes that prove to belong to it, and the node that called does not: " +
+	reasonPlain = "this cluster accepts only nodes that prove that they belong to it, and the calling node does not: " +
 		"give it a copy of the cluster's secret (--cluster-secret-file), " +
 		"or certificates (--rpc-tls-cert, --rpc-tls-key, --rpc-tls-ca) if this cluster uses those"
-	reasonTLS = "it begins with TLS, and this node has neither a secret of the cluster nor certificates: " +
+	reasonTLS = "it starts with TLS, and this node has neither the cluster's secret nor certificates: " +
 		adviceSecret + ", or both certificates"
 )
 
 // Unproven is the error of a connection on which one node did not prove to the other that it
-// belongs to the cluster. It says what to do.
+// belongs to the cluster. Its text includes advice.
 type Unproven struct {
 	Reason string
 	Err    error // the cause; may be nil
@@ -71,8 +71,8 @@ func (e *Unproven) Error() string { return e.Reason }
 // Unwrap returns the cause.
 func (e *Unproven) Unwrap() error { return e.Err }
 
-// explain puts the failure of a TLS handshake in words for people. called means that this node
-// opened the connection.
+// explain makes the failure of a TLS handshake readable. called means that this node opened the
+// connection.
 func explain(err error, credentials Credentials, called bool) error {
 	_, bySecret := credentials.(*secret.Source)
 	switch text := err.Error(); {
@@ -81,42 +81,42 @@ func explain(err error, credentials Credentials, called bool) error {
 	case errors.Is(err, secret.ErrOtherNode):
 		return err
 	case bySecret && strings.Contains(text, "remote error: tls: "):
-		// The text of an alert says no more.
+		// The text of an alert has no more detail.
 		return &Unproven{"the other side does not accept the certificate of this node; the secret of the cluster " +
 			"differs, or clocks do: " + adviceSecret, err}
 	case bySecret && strings.Contains(text, "didn't provide a certificate"):
-		return &Unproven{"the node that called shows no certificate; " + adviceSecret, err}
+		return &Unproven{"the calling node shows no certificate; " + adviceSecret, err}
 	case called && answersHTTP(err):
 		return errors.New("an HTTP server answers there, perhaps the port of a node for clients (--http-addr): " +
 			"give the address of its port for nodes (--rpc-addr)")
 	case called && isNoTLS(err):
-		return &Unproven{"the other side does not speak TLS: it has no secret of the cluster and no certificate, or " +
+		return &Unproven{"the other side does not speak TLS: it has neither the cluster's secret nor a certificate, or " +
 			"is an older version; " + adviceSecret, err}
 	}
 	return err
 }
 
-// answersHTTP reports whether the other side answered a handshake as servers for HTTP do.
+// answersHTTP reports whether the other side answered a handshake like an HTTP server.
 func answersHTTP(err error) bool {
 	header := tls.RecordHeaderError{}
 	return errors.As(err, &header) && string(header.RecordHeader[:]) == "HTTP/"
 }
 
-// isNoTLS reports whether a handshake failed as it does with a side that does not know TLS.
+// isNoTLS reports whether a handshake failed because the other side does not use TLS.
 func isNoTLS(err error) bool {
 	header := tls.RecordHeaderError{}
 	return errors.As(err, &header) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// nodeAddr is the address of a connection whose other side has proved to be a node.
+// nodeAddr is the address of a connection whose other side has authenticated as a node.
 type nodeAddr struct {
 	net.Addr
 	node string
 }
 
-// NodeOf returns the id that the other side of a connection with this address has proved to have;
-// empty if it has not.
+// NodeOf returns the authenticated node id of the other side of a connection with this address;
+// empty if there is none.
 func NodeOf(addr net.Addr) string {
 	a, _ := addr.(nodeAddr)
 	return a.node

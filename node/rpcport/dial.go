@@ -12,27 +12,26 @@ import (
 type Dialer struct {
 	// Credentials, if not nil, are this node's credentials.
 	Credentials Credentials
-	// Insecure lets a node be called without TLS if TLS fails: while a
-	// cluster changes from the one to the other.
+	// Insecure allows calls without TLS after TLS failed, while a cluster changes to TLS or back.
 	Insecure bool
-	// Logger takes calls without TLS that Insecure allowed. The default value discards.
+	// Logger logs calls without TLS that Insecure allowed. The default value discards them.
 	Logger *slog.Logger
 }
 
 // Target is a node to connect to.
 type Target struct {
-	// Addr is where it is, HOST:PORT.
+	// Addr is its HOST:PORT.
 	Addr string
-	// Name is the name by which the address was found, if it was. Certificates in files must be
-	// for that; without it they must be for the address's host.
+	// Name is the name that resolved to the address, if there was one. Certificates in files must
+	// be for this name; without it they must be for the address's host.
 	Name string
-	// Node is its id, which a certificate by the cluster's secret must be for; empty: any node
-	// of the cluster will do.
+	// Node is its id, which a certificate by the cluster's secret must be for; empty if any node of
+	// the cluster is accepted.
 	Node string
 }
 
-// Dial connects to a node. protocols are what is offered by ALPN. The error is an *Unproven if
-// the nodes did not prove themselves to each other.
+// Dial connects to a node. protocols are offered by ALPN. The error is an *Unproven if the nodes
+// did not authenticate each other.
 func (d Dialer) Dial(ctx context.Context, t Target, protocols ...string) (net.Conn, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", t.Addr)
 	if err != nil || d.Credentials == nil {
@@ -53,7 +52,7 @@ func (d Dialer) Dial(ctx context.Context, t Target, protocols ...string) (net.Co
 	return plain, nil
 }
 
-// secure makes TLS of a connection, which it closes if that fails.
+// secure runs the TLS handshake on a connection, and closes it if that fails.
 func (d Dialer) secure(ctx context.Context, conn net.Conn, t Target, protocols []string) (net.Conn, error) {
 	name := t.Name
 	if name == "" {
@@ -72,14 +71,14 @@ func (d Dialer) secure(ctx context.Context, conn net.Conn, t Target, protocols [
 	return secure, nil
 }
 
-// IsPlain reports whether neither side has proved anything on a connection that Dial returned.
+// IsPlain reports whether a connection of Dial has no TLS.
 func IsPlain(conn net.Conn) bool {
 	_, secure := conn.(*tls.Conn)
 	return !secure
 }
 
-// Proven returns the id that the other side of a connection that Dial returned has proved to have;
-// empty if it has not.
+// Proven returns the authenticated id of the other side of a connection of Dial; empty if there is
+// none.
 func (d Dialer) Proven(conn net.Conn) string {
 	if secure, ok := conn.(*tls.Conn); ok && d.Credentials != nil {
 		return d.Credentials.Node(secure.ConnectionState())

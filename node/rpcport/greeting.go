@@ -17,18 +17,17 @@ const (
 	magicHTTP2 = "PRI "
 )
 
-// Member is what a node says of itself in greetings.
+// Member is a node's description of itself in greetings.
 type Member struct {
 	ClusterID, NodeID string
-	// Lowest and Highest are the protocol versions that it speaks.
+	// Lowest and Highest are the protocol versions that it supports.
 	Lowest, Highest uint16
 }
 
-// ErrRefused is the error of a connection that the other node does not want; see
-// handshake.ErrRefused.
+// ErrRefused is the error of a connection that the other node refuses; see handshake.ErrRefused.
 var ErrRefused = handshake.ErrRefused
 
-// greeting is what the side that opens a connection for calls says first.
+// greeting is the first message of the side that opens a connection for calls.
 type greeting struct {
 	Member
 	to string
@@ -41,7 +40,7 @@ func (g *greeting) append(b []byte) []byte {
 	return handshake.AppendNames(b, g.ClusterID, g.NodeID, g.to)
 }
 
-// readGreeting reads what follows the magic.
+// readGreeting reads the greeting after the magic.
 func readGreeting(r io.Reader) (*greeting, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -56,12 +55,12 @@ func readGreeting(r io.Reader) (*greeting, error) {
 	return g, nil
 }
 
-// judge chooses the protocol version, or 0 and the reason why there is none. proven is the id that
-// the other side has proved to have; empty if it has not.
+// judge chooses the protocol version, or returns 0 and the reason of a refusal. proven is the
+// authenticated id of the other side; empty if there is none.
 func (m *Member) judge(g *greeting, proven string) (version uint16, reason string) {
 	switch {
 	case proven != "" && g.NodeID != proven:
-		reason = fmt.Sprintf("it says that it is node %s, and its certificate is for node %s", g.NodeID, proven)
+		reason = fmt.Sprintf("it claims to be node %s, but its certificate is for node %s", g.NodeID, proven)
 	case m == nil:
 		reason = "this node belongs to no cluster yet, or is still starting"
 	case g.ClusterID != m.ClusterID:
@@ -69,7 +68,7 @@ func (m *Member) judge(g *greeting, proven string) (version uint16, reason strin
 	case g.to != m.NodeID:
 		reason = fmt.Sprintf("node %s was dialed, this is node %s: the address is out of date", g.to, m.NodeID)
 	case g.Lowest > m.Highest || g.Highest < m.Lowest:
-		reason = fmt.Sprintf("node %s speaks protocol versions %d to %d, this node %d to %d: upgrade the older one",
+		reason = fmt.Sprintf("node %s supports protocol versions %d to %d, this node %d to %d: upgrade the older one",
 			g.NodeID, g.Lowest, g.Highest, m.Lowest, m.Highest)
 	default:
 		return min(g.Highest, m.Highest), ""
@@ -77,8 +76,8 @@ func (m *Member) judge(g *greeting, proven string) (version uint16, reason strin
 	return 0, reason[:min(len(reason), handshake.MaxReason)]
 }
 
-// Greet opens a connection for calls to the node of that id, which must be the one that
-// answers, and of the same cluster. The error wraps ErrRefused if it does not want to.
+// Greet opens a connection for calls to the node with that id. The answering node must have this id
+// and belong to the same cluster. The error wraps ErrRefused if it refuses.
 func Greet(ctx context.Context, conn net.Conn, me Member, node string) error {
 	if len(me.ClusterID) > handshake.MaxName || len(me.NodeID) > handshake.MaxName || len(node) > handshake.MaxName {
 		return fmt.Errorf("greet node %s: an id is longer than %d bytes", node, handshake.MaxName)

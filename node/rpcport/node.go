@@ -7,15 +7,14 @@ import (
 	"cordwood/proto/handshake"
 )
 
-// Bounds of what a node says of itself.
+// Limits of a node's description of itself.
 const (
-	maxAddr  = 261 // a name of DNS, and a port
+	maxAddr  = 261 // a DNS name and a port
 	maxRoles = 8
 	maxRole  = 32
 )
 
-// CheckNode refuses what cannot be the id, the address (which may be empty) and the roles of a
-// node.
+// CheckNode refuses an invalid id, address (which may be empty) or role of a node.
 func CheckNode(id, addr string, roles []string) error {
 	plain := func(s string) bool {
 		for i := range len(s) {
@@ -27,9 +26,9 @@ func CheckNode(id, addr string, roles []string) error {
 	}
 	switch {
 	case id == "" || len(id) > handshake.MaxName || !plain(id):
-		return fmt.Errorf("its id %.40q is none: want 1 to %d ASCII characters", id, handshake.MaxName)
+		return fmt.Errorf("its id %.40q is not valid: want 1 to %d ASCII characters", id, handshake.MaxName)
 	case len(addr) > maxAddr || !plain(addr):
-		return fmt.Errorf("its address %.40q is none: want HOST:PORT of at most %d ASCII characters", addr, maxAddr)
+		return fmt.Errorf("its address %.40q is not valid: want HOST:PORT of at most %d ASCII characters", addr, maxAddr)
 	case len(roles) > maxRoles:
 		return fmt.Errorf("it has %d roles: at most %d are possible", len(roles), maxRoles)
 	}
@@ -40,7 +39,7 @@ func CheckNode(id, addr string, roles []string) error {
 	}
 	for _, role := range roles {
 		if len(role) > maxRole || !plain(role) {
-			return fmt.Errorf("its role %.40q is none: want at most %d ASCII characters", role, maxRole)
+			return fmt.Errorf("its role %.40q is not valid: want at most %d ASCII characters", role, maxRole)
 		}
 	}
 	return nil

@@ -1,13 +1,12 @@
 // Package rpcport is the one port between nodes. Peers prove by mutual TLS that they belong to the
-// cluster. By their first bytes the package distinguishes raft's connections, calls of nodes of
-// the cluster, and calls of nodes that belong to no cluster yet, and hands each to its server.
+// cluster. By their first bytes the package distinguishes raft connections, calls of nodes of the
+// cluster, and calls of nodes that belong to no cluster yet, and passes each to its server.
 //
-// Life cycle: Listen opens the port; nodes of no cluster are served from then on. Join lets the
-// nodes of the cluster in, once this node belongs to one. Close ends everything that was
-// not handed on; connections that were belong to their takers. All may be called
-// concurrently.
+// Life cycle: Listen opens the port; nodes without a cluster are served from then on. Join admits
+// the nodes of the cluster, once this node belongs to one. Close ends every connection that was not
+// passed to a server; the servers own the others. All functions may be called concurrently.
 //
-// FORMAT.md beside this file is what goes over the wire.
+// FORMAT.md beside this file describes the bytes on the wire.
 package rpcport
 
 import (
@@ -27,24 +26,25 @@ import (
 	"cordwood/proto/handshake"
 )
 
-// Config says what Listen opens. Addr is required.
+// Config configures Listen. Addr is required.
 type Config struct {
 	// Addr is HOST:PORT.
 	Addr string
-	// Credentials, if not nil, are this node's credentials; only nodes with such credentials get in.
+	// Credentials, if not nil, are this node's credentials; only nodes with matching credentials
+	// are admitted.
 	Credentials Credentials
 	// Insecure also admits connections without TLS, while a cluster changes to TLS or back.
 	Insecure bool
-	// Logger takes refused connections. The default value discards.
+	// Logger logs refused connections. The default value discards them.
 	Logger *slog.Logger
-	// Timeout is how long a connection may take to send its first bytes, including the TLS handshake.
+	// Timeout is the time limit for the first bytes of a connection, including the TLS handshake.
 	// The default value is 5 s.
 	Timeout time.Duration
 }
 
-// maxUndecided is how many connections may be in their handshake or before their first bytes. With
-// one more the oldest is closed: a node takes milliseconds, so the oldest is the least likely
-// one.
+// maxUndecided is the maximum number of connections that may be in their handshake or before their
+// first bytes. One more closes the oldest: a node takes milliseconds, so the oldest is the least
+// likely to be one.
 const maxUndecided = 256
 
 // Port is an open port.
@@ -59,13 +59,13 @@ type Port struct {
 	mu     sync.Mutex // guards the fields below
 	member *Member
 	raft   func(conn net.Conn, node string)
-	// undecided are the connections that were not handed on yet, with their numbers in the
-	// order in which they came; proven are connections that were handed on, and have shown a certificate.
+	// undecided has the connections that were not passed on yet, numbered in the order in which
+	// they came; proven has connections that were passed on and have shown a certificate.
 	undecided map[net.Conn]uint64
 	proven    map[*proven]struct{}
 	last      uint64
 	closed    bool
-	// unlogged counts the connections that were refused since told, without a line in the log.
+	// unlogged counts the connections refused since the last log line.
 	unlogged int
 	told     time.Time
 }
@@ -94,28 +94,28 @@ func Listen(cfg Config) (*Port, error) {
 	return p, nil
 }
 
-// Addr returns where the port listens.
+// Addr returns the address that the port listens on.
 func (p *Port) Addr() net.Addr { return p.listener.Addr() }
 
-// Strangers yields the connections of calls that began without a greeting. To close it
-// ends Accept, not the port.
+// Strangers returns the listener of calls that start without a greeting. Closing it ends Accept,
+// not the port.
 func (p *Port) Strangers() net.Listener { return p.strangers }
 
-// Calls yields the connections of calls of nodes of the cluster, from Join on. To close
-// it ends Accept, not the port.
+// Calls returns the listener of calls of nodes of the cluster, which come after Join. Closing it
+// ends Accept, not the port.
 func (p *Port) Calls() net.Listener { return p.calls }
 
-// Join lets nodes of the cluster in, as me. raft is given their raft connections, each
-// on a goroutine of its own, and closes them. node is the id that the other side has proved to
-// have; empty if it has not.
+// Join admits nodes of the cluster; me describes this node. raft receives their raft connections,
+// each on its own goroutine, and closes them. node is the authenticated id of the other side; empty
+// if there is none.
 func (p *Port) Join(me Member, raft func(conn net.Conn, node string)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.member, p.raft = &me, raft
 }
 
-// Close closes the port and all connections that were not handed on, and waits for the
-// goroutines, raft's included: what serves it must have been closed before.
+// Close closes the port and all connections that were not passed on, and waits for the goroutines,
+// including those of raft: the servers must have been closed before.
 func (p *Port) Close() error {
 	p.mu.Lock()
 	p.closed = true
@@ -124,7 +124,7 @@ func (p *Port) Close() error {
 	}
 	p.mu.Unlock()
 	err := p.listener.Close()
-	_ = p.strangers.Close() // never fails
+	_ = p.strangers.Close() // it never fails
 	_ = p.calls.Close()
 	p.serving.Wait()
 	if errors.Is(err, net.ErrClosed) {
@@ -144,8 +144,8 @@ func (p *Port) accept() {
 			if closed {
 				return
 			}
-			// As when there are no file descriptors left: it passes.
-			p.cfg.Logger.Warn("a connection of another node could not be taken", "error", err)
+			// A lack of file descriptors, for example, is temporary.
+			p.cfg.Logger.Warn("cannot accept a connection of another node", "error", err)
 			time.Sleep(50 * time.Millisecond)
 			continue
 		}
@@ -161,7 +161,7 @@ func (p *Port) accept() {
 	}
 }
 
-// keep notes a connection whose first bytes have not come. It returns false once the port is closed.
+// keep records a connection before its first bytes. It returns false once the port is closed.
 func (p *Port) keep(conn net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -180,8 +180,8 @@ func (p *Port) keep(conn net.Conn) bool {
 	return true
 }
 
-// decided forgets a connection whose first bytes have come. It returns false if it was closed to make
-// room for others.
+// decided forgets a connection after its first bytes. It returns false if the connection was closed
+// to make room for others.
 func (p *Port) decided(conn net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -190,11 +190,11 @@ func (p *Port) decided(conn net.Conn) bool {
 	return kept
 }
 
-// serve finds out what a connection is, and hands it on.
+// serve determines the kind of a connection, and passes it on.
 func (p *Port) serve(raw net.Conn) {
 	conn, take, err := p.sort(raw)
 	if !p.decided(raw) {
-		err = fmt.Errorf("%d connections have not told yet what they are: the oldest of them is closed", maxUndecided)
+		err = fmt.Errorf("%d connections have not sent their first bytes yet: the oldest of them is closed", maxUndecided)
 	}
 	if err != nil {
 		if conn != nil {
@@ -207,13 +207,13 @@ func (p *Port) serve(raw net.Conn) {
 	take(conn)
 }
 
-// refusedEvery is how often refused connections get a line in the log, at most: a refused peer
-// tries again and again.
+// refusedEvery is the minimum interval between log lines about refused connections: a refused peer
+// retries.
 const refusedEvery = 5 * time.Second
 
 func (p *Port) refused(conn net.Conn, err error) {
 	if errors.Is(err, io.EOF) {
-		return // probes connect and leave
+		return // probes connect and disconnect
 	}
 	p.mu.Lock()
 	p.unlogged++
@@ -228,7 +228,7 @@ func (p *Port) refused(conn net.Conn, err error) {
 	}
 }
 
-// sort finds out what a connection is, and which handler takes it.
+// sort determines the kind of a connection, and the handler for it.
 func (p *Port) sort(raw net.Conn) (conn net.Conn, take func(net.Conn), err error) {
 	if err := raw.SetDeadline(time.Now().Add(p.cfg.Timeout)); err != nil {
 		return nil, nil, err
@@ -267,11 +267,11 @@ func (p *Port) sort(raw net.Conn) (conn net.Conn, take func(net.Conn), err error
 	return &begun{conn, []byte(head)}, take, raw.SetDeadline(time.Time{})
 }
 
-// recordHandshake is the byte that TLS begins with.
+// recordHandshake is the first byte of a TLS connection.
 const recordHandshake = 0x16
 
-// prove has the other side of a connection prove that it belongs to the cluster. head is what it
-// says first, and node the id that it has proved to have, if any.
+// prove authenticates the other side of a connection. head is its first message, and node its
+// authenticated id, if any.
 func (p *Port) prove(raw net.Conn) (conn net.Conn, head, node string, err error) {
 	begin, err := readHead(raw)
 	if err != nil {
@@ -291,7 +291,7 @@ func (p *Port) prove(raw net.Conn) (conn net.Conn, head, node string, err error)
 	}
 	node = p.cfg.Credentials.Node(secure.ConnectionState())
 	conn = p.watch(secure, node)
-	// The secret may have changed since the handshake, before Recheck knew of the connection.
+	// The secret may have changed since the handshake, before Recheck had the connection.
 	if err := p.cfg.Credentials.Trusts(secure.ConnectionState()); err != nil {
 		return conn, "", node, err
 	}
@@ -312,7 +312,7 @@ type proven struct {
 	addr nodeAddr
 }
 
-// watch keeps a connection, so that it ends when its certificate is not good any more.
+// watch records a connection, so that Recheck can close it when its certificate is no longer valid.
 func (p *Port) watch(secure *tls.Conn, node string) *proven {
 	c := &proven{secure, p, nodeAddr{secure.RemoteAddr(), node}}
 	p.mu.Lock()
@@ -321,10 +321,9 @@ func (p *Port) watch(secure *tls.Conn, node string) *proven {
 	return c
 }
 
-// RemoteAddr implements net.Conn, with the id of the node.
+// RemoteAddr returns the address with the id of the node.
 func (c *proven) RemoteAddr() net.Addr { return c.addr }
 
-// Close implements net.Conn.
 func (c *proven) Close() error {
 	c.port.mu.Lock()
 	delete(c.port.proven, c)
@@ -332,8 +331,8 @@ func (c *proven) Close() error {
 	return c.Conn.Close()
 }
 
-// Recheck closes the connections whose certificates are not good any more, as after a change of
-// the cluster's secret. Nodes connect again.
+// Recheck closes the connections whose certificates are no longer valid, for example after a change
+// of the cluster's secret. Nodes connect again.
 func (p *Port) Recheck() {
 	p.mu.Lock()
 	all := slices.Collect(maps.Keys(p.proven))
@@ -341,12 +340,12 @@ func (p *Port) Recheck() {
 	for _, c := range all {
 		if err := p.cfg.Credentials.Trusts(c.ConnectionState()); err != nil {
 			p.cfg.Logger.Warn("closed a connection of another node", "from", c.addr.String(), "node", c.addr.node, "error", err)
-			_ = c.Close() // its reader sees the end
+			_ = c.Close() // its reader gets the error
 		}
 	}
 }
 
-// begun is a connection whose first bytes were read already.
+// begun is a connection whose first bytes have been read.
 type begun struct {
 	net.Conn
 	head []byte
@@ -381,7 +380,6 @@ func (h *handover) give(conn net.Conn) {
 	}
 }
 
-// Accept implements net.Listener.
 func (h *handover) Accept() (net.Conn, error) {
 	select {
 	case c := <-h.conns:
@@ -391,11 +389,9 @@ func (h *handover) Accept() (net.Conn, error) {
 	}
 }
 
-// Close implements net.Listener.
 func (h *handover) Close() error {
 	h.once.Do(func() { close(h.quit) })
 	return nil
 }
 
-// Addr implements net.Listener.
 func (h *handover) Addr() net.Addr { return h.addr }

@@ -15,18 +15,18 @@ import (
 	"cordwood/proto/handshake"
 )
 
-// Bounds of what is read of a connection that is refused.
+// Limits of what is read from a refused connection.
 const (
 	maxRefused  = 64 << 10
 	lingerTime  = time.Second
 	maxPreamble = 16 << 10
 )
 
-// grpcUnauthenticated is the status of a call by a peer that has not proved its identity.
+// grpcUnauthenticated is the status of a call by a peer that has not authenticated.
 const grpcUnauthenticated = "16"
 
-// tellPlain sends a peer without TLS, in the form that it expects, the reason why it is refused. head
-// is what it has sent first.
+// tellPlain sends a peer without TLS the reason why it is refused, in the protocol that the peer
+// uses. head is its first message.
 func tellPlain(conn net.Conn, head string) error {
 	switch head {
 	case magicRaft, magicCalls:
@@ -41,11 +41,11 @@ func tellPlain(conn net.Conn, head string) error {
 		return notANode(conn, head)
 	}
 	linger(conn)
-	return errors.New("it came without TLS: " + reasonPlain)
+	return errors.New("it uses no TLS: " + reasonPlain)
 }
 
-// linger lets the other side read what was written: to close a connection with bytes that
-// was not read throws away what is under way to the other side.
+// linger lets the other side read the answer: closing a connection with unread bytes discards data
+// in flight to the other side.
 func linger(conn net.Conn) {
 	half, ok := conn.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil || conn.SetReadDeadline(time.Now().Add(lingerTime)) != nil {
@@ -54,8 +54,8 @@ func linger(conn net.Conn) {
 	_, _ = io.CopyN(io.Discard, conn, maxRefused) // until the other side closes
 }
 
-// refuseCall answers the first gRPC call of a connection with a status. It is the least of HTTP/2
-// that does so: a peer that has not proved anything gets no server, and takes no memory of one.
+// refuseCall answers the first gRPC call of a connection with a status, with a minimal HTTP/2
+// exchange: an unauthenticated peer gets no server, and no memory for one.
 func refuseCall(conn io.ReadWriter, reason string) error {
 	in := &io.LimitedReader{R: conn, N: maxRefused}
 	preface := make([]byte, len(http2.ClientPreface))
@@ -63,7 +63,7 @@ func refuseCall(conn io.ReadWriter, reason string) error {
 		return err
 	}
 	if string(preface) != http2.ClientPreface {
-		return fmt.Errorf("it begins with %q: not a connection of a node", preface)
+		return fmt.Errorf("it starts with %q: not a connection of a node", preface)
 	}
 	frames := http2.NewFramer(conn, in)
 	frames.SetMaxReadFrameSize(maxPreamble)
@@ -95,7 +95,7 @@ func refuseCall(conn io.ReadWriter, reason string) error {
 					return err
 				}
 			}
-			// First, so that no other call is begun on this connection.
+			// Sent first, so that no other call is started on this connection.
 			if err := frames.WriteGoAway(f.StreamID, http2.ErrCodeNo, nil); err != nil {
 				return err
 			}

@@ -1,8 +1,8 @@
 // Package sdnotify reports the state of the process to systemd: that it is ready, what it does,
-// that it is alive, and that it stops. Without systemd everything here does nothing.
+// that it is alive, and that it stops. Without systemd all functions do nothing.
 //
-// The protocol is a datagram with lines NAME=VALUE to the socket that the environment
-// variable NOTIFY_SOCKET names.
+// The protocol is a datagram with lines NAME=VALUE to the socket in the environment variable
+// NOTIFY_SOCKET.
 package sdnotify
 
 import (
@@ -15,25 +15,25 @@ import (
 	"time"
 )
 
-// Notifier is the connection to systemd. A nil Notifier may be used, and says nothing. Its
-// methods may be called concurrently, do not block for long, and have no errors: there is
-// nothing that a process could do about them.
+// Notifier is the connection to systemd. A nil Notifier may be used and does nothing. Its methods
+// may be called concurrently, do not block for long, and return no errors: a process could do
+// nothing about them.
 type Notifier struct {
 	conn *net.UnixConn
 	stop chan struct{}
-	done chan struct{} // closed when nothing is sent any more by itself
+	done chan struct{} // closed when no watchdog messages are sent any more
 	once sync.Once
 
 	mu   sync.Mutex // guards said
-	said string     // the status that was sent last
+	said string     // the last status that was sent
 }
 
-// writeTimeout bounds one message: systemd may be busy, and its queue full.
+// writeTimeout limits one message: systemd may be busy, and its queue full.
 const writeTimeout = time.Second
 
-// Open connects to the socket that the environment names, and begins to send signs of life
-// if a watchdog waits for them. It returns nil without error if there is no socket. The
-// variables are taken out of the environment, as they are not meant for child processes.
+// Open connects to the socket in the environment, and starts sending watchdog messages if systemd
+// expects them. It returns nil without error if there is no socket. It removes the variables from
+// the environment, since they are not meant for child processes.
 func Open() (*Notifier, error) {
 	name := os.Getenv("NOTIFY_SOCKET")
 	if name == "" {
@@ -41,7 +41,7 @@ func Open() (*Notifier, error) {
 	}
 	every, err := watchdog(os.Getenv("WATCHDOG_USEC"), os.Getenv("WATCHDOG_PID"), os.Getpid())
 	for _, v := range []string{"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"} {
-		_ = os.Unsetenv(v) // fails only for names that are not valid
+		_ = os.Unsetenv(v) // it fails only for invalid names
 	}
 	if err != nil {
 		return nil, err
@@ -59,8 +59,8 @@ func Open() (*Notifier, error) {
 	return n, nil
 }
 
-// watchdog returns how often a sign of life is to be sent: twice in the time after which systemd
-// ends the process. 0: never, if no watchdog is set or it watches another process.
+// watchdog returns the interval of watchdog messages: half of the time after which systemd ends the
+// process. It returns 0 if no watchdog is set or it is for another process.
 func watchdog(usec, pid string, self int) (time.Duration, error) {
 	if usec == "" || pid != "" && pid != strconv.Itoa(self) {
 		return 0, nil
@@ -72,7 +72,7 @@ func watchdog(usec, pid string, self int) (time.Duration, error) {
 	return time.Duration(n) * time.Microsecond / 2, nil
 }
 
-// live sends signs of life. They say that the process is scheduled and not stopped, no more:
+// live sends watchdog messages. They only mean that the process is scheduled and not stopped, since
 // a restart helps against nothing else.
 func (n *Notifier) live(every time.Duration) {
 	defer close(n.done)
@@ -88,13 +88,13 @@ func (n *Notifier) live(every time.Duration) {
 	}
 }
 
-// Ready means that the start of the service has ended. More than once is as good as once.
+// Ready reports that the start of the service has ended. It may be called again.
 func (n *Notifier) Ready() { n.send("READY=1") }
 
-// Stopping means that the service ends.
+// Stopping reports that the service ends.
 func (n *Notifier) Stopping() { n.send("STOPPING=1") }
 
-// Status sets the line of `systemctl status` that says what the process does.
+// Status sets the status line of `systemctl status`.
 func (n *Notifier) Status(text string) {
 	if n == nil {
 		return
@@ -118,7 +118,7 @@ func (n *Notifier) send(text string) {
 	}
 }
 
-// Close ends the signs of life and the connection.
+// Close ends the watchdog messages and the connection.
 func (n *Notifier) Close() {
 	if n == nil {
 		return

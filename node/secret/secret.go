@@ -1,17 +1,16 @@
-// Package secret has the nodes of a cluster prove themselves to each other by a secret that all
-// of them know.
+// Package secret authenticates the nodes of a cluster to each other by a secret that all of them
+// have.
 //
 // From the secret each node derives the same authority, an Ed25519 key, by HKDF. With it a node
-// signs a certificate for its own id, whose key is random and never leaves the process, and by
-// it a node checks the certificates of others: mutual TLS 1.3, without files of certificates
-// and without the secret ever going over the wire.
+// signs a certificate for its own id, with a random key that never leaves the process, and checks
+// the certificates of others: mutual TLS 1.3, without certificate files and without the secret ever
+// being sent.
 //
-// A file holds the secret, in one line. While it has two lines, the first one signs and both
-// are accepted, so that a cluster changes its secret without a stop.
+// A file holds the secret, in one line. While it has two lines, the first one signs and both are
+// accepted, so that a cluster can change its secret without a stop.
 //
-// A Source is opened once; the configurations that it gives may be used for as long as the
-// process lives. Run reads the file again when it changes. All methods may be called
-// concurrently.
+// A Source is opened once; the configurations that it returns may be used as long as the process
+// lives. Run reads the file again when it changes. All methods may be called concurrently.
 package secret
 
 import (
@@ -32,34 +31,35 @@ import (
 	"time"
 )
 
-// FileName is the name of the secret that a node makes in its data folder.
+// FileName is the name of the secret's file that a node creates in its data folder.
 const FileName = "cluster-secret"
 
-// Bounds of a secret, in bytes, and of the file that holds it.
+// Limits of a secret, in bytes, and of its file.
 const (
 	MinBytes = 32
 	MaxBytes = 1024
 	maxFile  = 4 << 10
 )
 
-// minDistinct is how many different bytes a secret has at least: a random one has more, and
-// what stands in examples often fewer.
+// minDistinct is the minimum number of different bytes in a secret: a random one has more, and an
+// example from a document often fewer.
 const minDistinct = 8
 
-// derivation names what is derived. Part of the format: all nodes must derive the same.
+// derivation is the HKDF info of the authority. Part of the format: all nodes must derive the same
+// key.
 const derivation = "cordwood cluster authority, version 1"
 
-// Secret is what a file holds: the authority that signs, and perhaps a second one that is
+// Secret is the content of a file: the authority that signs, and perhaps a second one that is
 // accepted.
 type Secret struct{ authorities []*authority }
 
-// authority is what a line of the file amounts to.
+// authority is the signing key derived from a line of the file.
 type authority struct {
 	key  ed25519.PrivateKey
 	root *x509.Certificate
 }
 
-// Read reads a file. Its error says what is wrong and how to make a good one.
+// Read reads a file. Its error includes how to make a valid one.
 func Read(file string) (*Secret, error) {
 	text, err := readFile(file)
 	if err != nil {
@@ -86,7 +86,7 @@ func readFile(file string) ([]byte, error) {
 
 const howToMake = "make one with: cordwood new-secret FILE"
 
-// Parse understands the text of a file: one line or two, white space around them aside.
+// Parse parses the text of a file: one line or two, ignoring white space around them.
 func Parse(text []byte) (*Secret, error) {
 	if len(text) > maxFile {
 		return nil, fmt.Errorf("it has more than %d bytes: %s", maxFile, howToMake)
@@ -137,8 +137,7 @@ func checkLine(line []byte) error {
 	return nil
 }
 
-// derive makes the authority of a line. It is the same wherever and whenever it is made, except
-// for parts that are not compared.
+// derive makes the authority of a line. Its keys are the same on every node and at every time.
 func derive(line []byte) (*authority, error) {
 	seed, err := hkdf.Key(sha256.New, line, nil, derivation, ed25519.SeedSize)
 	if err != nil {
@@ -147,7 +146,7 @@ func derive(line []byte) (*authority, error) {
 	key := ed25519.NewKeyFromSeed(seed)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "cordwood cluster"},
-		// It is sent nowhere, and becomes invalid only with the secret.
+		// It is never sent, and becomes invalid only with the secret.
 		NotBefore: time.Unix(0, 0), NotAfter: time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
@@ -166,7 +165,7 @@ func derive(line []byte) (*authority, error) {
 func (a *authority) derive(purpose string) []byte {
 	key, err := hkdf.Key(sha256.New, a.key.Seed(), nil, purpose, sha256.Size)
 	if err != nil {
-		panic(err) // only a longer key makes it fail
+		panic(err) // it fails only for a longer key
 	}
 	return key
 }
@@ -177,7 +176,7 @@ func ReadableByAll(file string) bool {
 	return err == nil && info.Mode().Perm()&0o004 != 0
 }
 
-// Make writes a new secret to a file that only its owner may read. It is on disk when Make
+// Make writes a new secret to a file that only its owner may read. The file is on disk when Make
 // returns.
 func Make(file string) error {
 	random := make([]byte, 32)

@@ -16,44 +16,44 @@ import (
 	"time"
 )
 
-// A certificate is valid for 24 hours and made anew after half of that. Nodes whose clocks
-// differ by up to clockLeeway accept each other's: a clock that runs in the wrong time zone
-// must not cut a node off. What a longer life of a certificate is worth to a thief is little:
-// its key is in memory only, where the secret is, too.
+// A certificate is valid for 24 hours and renewed after half of that. Nodes with clocks that differ
+// by up to clockLeeway accept each other's: a clock in the wrong time zone must not cut a node off.
+// A longer life of a certificate is worth little to a thief: its key is only in memory, like the
+// secret.
 const (
 	validity    = 24 * time.Hour
 	renewAfter  = validity / 2
 	clockLeeway = 24 * time.Hour
 )
 
-// lookEvery is how often Run looks at the file.
+// lookEvery is the interval at which Run checks the file.
 const lookEvery = time.Second
 
 // ErrDiffers is the error of a certificate that no secret of this node has signed.
 var ErrDiffers = errors.New("the secret of the cluster differs")
 
-// ErrOtherNode is the error of a certificate for another node than was meant.
+// ErrOtherNode is the error of a certificate for another node than the intended one.
 var ErrOtherNode = errors.New("it is another node")
 
-// Config is what a Source works with. File and Node are required.
+// Config configures a Source. File and Node are required.
 type Config struct {
-	// File holds the secret.
+	// File contains the secret.
 	File string
-	// Node is the id that certificates of this node are for.
+	// Node is the id in this node's certificates.
 	Node   string
 	Logger *slog.Logger
 	// Now is the clock. The default value is time.Now.
 	Now func() time.Time
 }
 
-// Source proves this node to others, and others to it, by the secret in a file.
+// Source authenticates this node to others, and others to it, by the secret in a file.
 type Source struct {
 	cfg Config
 
 	mu     sync.Mutex // guards the fields below
-	text   []byte     // of the file, as it was read
+	text   []byte     // the content of the file
 	secret *Secret
-	failed string // why the file could not be read again; empty: it could
+	failed string // the reason why the file could not be read again; empty if it could
 	cert   *tls.Certificate
 	made   time.Time // when cert was made
 	onNews []func()
@@ -74,17 +74,17 @@ func Open(cfg Config) (*Source, error) {
 	return s, nil
 }
 
-// File returns where the secret is.
+// File returns the path of the secret's file.
 func (s *Source) File() string { return s.cfg.File }
 
-// OnChange has f called after each change of the secret.
+// OnChange sets a function that is called after each change of the secret.
 func (s *Source) OnChange(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.onNews = append(s.onNews, f)
 }
 
-// Reload reads the file again. While that is at fault, the secret before stays in use.
+// Reload reads the file again. While the file is invalid, the previous secret stays in use.
 func (s *Source) Reload() error {
 	text, err := readFile(s.cfg.File)
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *Source) Reload() error {
 	if first {
 		return nil
 	}
-	s.cfg.Logger.Info("secret of the cluster read again", "file", s.cfg.File, "count", len(secret.authorities))
+	s.cfg.Logger.Info("read a changed secret of the cluster", "file", s.cfg.File, "count", len(secret.authorities))
 	for _, f := range news {
 		f()
 	}
@@ -140,11 +140,11 @@ func (s *Source) look() {
 	s.failed = text
 	s.mu.Unlock()
 	if news {
-		s.cfg.Logger.Error("the changed secret of the cluster cannot be used; the one before it stays in use", "error", err)
+		s.cfg.Logger.Error("the changed secret of the cluster cannot be used; the previous one stays in use", "error", err)
 	}
 }
 
-// certificate returns the certificate of this node as it is now.
+// certificate returns the current certificate of this node.
 func (s *Source) certificate() (*tls.Certificate, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,40 +188,40 @@ func (a *authority) sign(node string, now time.Time) (*tls.Certificate, error) {
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, nil
 }
 
-// Server returns the configuration of a port: only those get in that show a certificate of the
-// same secret. protocols are those offered by ALPN.
+// Server returns the configuration of a port: it admits only clients with a certificate of the same
+// secret. protocols are offered by ALPN.
 func (s *Source) Server(protocols ...string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: protocols,
 		GetCertificate:         func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.certificate() },
-		ClientAuth:             tls.RequireAnyClientCert, // and Trusts looks at it
+		ClientAuth:             tls.RequireAnyClientCert, // Trusts checks it
 		VerifyConnection:       s.Trusts,
 		SessionTicketsDisabled: true, // a session must not outlive the secret
 	}
 }
 
-// Client returns the configuration for one connection to a node; an empty one is any node of
-// the cluster.
+// Client returns the configuration for one connection to a node; empty means any node of the
+// cluster.
 func (s *Source) Client(_, node string, protocols ...string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, NextProtos: protocols,
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return s.certificate() },
-		// Certificates are for ids, and the secret's authority signs them: VerifyConnection
-		// checks both.
+		// Certificates are for ids, and the secret's authority signs them: VerifyConnection checks
+		// both.
 		InsecureSkipVerify: true,
 		VerifyConnection: func(c tls.ConnectionState) error {
 			if err := s.Trusts(c); err != nil {
 				return err
 			}
 			if got := s.Node(c); node != "" && got != node {
-				return fmt.Errorf("%w, %s, and node %s was meant: the address is out of date", ErrOtherNode, got, node)
+				return fmt.Errorf("%w, %s, instead of node %s: the address is out of date", ErrOtherNode, got, node)
 			}
 			return nil
 		},
 	}
 }
 
-// Node returns the id that the other side of a connection has proved to have.
+// Node returns the authenticated id of the other side of a connection.
 func (s *Source) Node(c tls.ConnectionState) string {
 	if len(c.PeerCertificates) == 0 {
 		return ""
@@ -229,8 +229,8 @@ func (s *Source) Node(c tls.ConnectionState) string {
 	return c.PeerCertificates[0].Subject.CommonName
 }
 
-// Trusts returns nil if the other side of a connection shows a certificate of the secret, as it
-// is now. The error wraps ErrDiffers if it is of another one.
+// Trusts returns nil if the other side of a connection has a certificate of the current secret. The
+// error wraps ErrDiffers if it is of another one.
 func (s *Source) Trusts(c tls.ConnectionState) error {
 	if len(c.PeerCertificates) == 0 {
 		return fmt.Errorf("%w: it shows no certificate", ErrDiffers)
@@ -243,12 +243,12 @@ func (s *Source) Trusts(c tls.ConnectionState) error {
 		return ErrDiffers
 	}
 	if leaf.Subject.CommonName == "" {
-		return errors.New("its certificate names no node")
+		return errors.New("its certificate contains no node id")
 	}
 	now := s.cfg.Now()
 	if off := max(leaf.NotBefore.Sub(now), now.Sub(leaf.NotAfter)); off > clockLeeway {
 		return fmt.Errorf("the clocks differ: the certificate of node %s is for %s to %s, and here it is %s: set the "+
-			"wrong clock right",
+			"wrong clock",
 			leaf.Subject.CommonName, leaf.NotBefore.UTC().Format(time.DateTime),
 			leaf.NotAfter.UTC().Format(time.DateTime), now.UTC().Format(time.DateTime))
 	}
@@ -264,8 +264,8 @@ func signed(leaf *x509.Certificate, authorities []*authority) bool {
 	return false
 }
 
-// Keys returns keys for a purpose that every node derives alike from the secret: the first is to be used, and while the
-// secret is changed the second is accepted beside it.
+// Keys returns keys for a purpose that every node derives from the secret in the same way. The
+// first is to be used; the second, which exists while the secret is changed, is also accepted.
 func (s *Source) Keys(purpose string) [][]byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -226,7 +226,7 @@ func TestSecretOfRunningCluster(t *testing.T) {
 		}
 		for _, n := range c.Nodes {
 			Eventually(t, Generous(30*time.Second), func() error {
-				if strings.Count(n.Log(), "secret of the cluster read again") <= i {
+				if strings.Count(n.Log(), "read a changed secret of the cluster") <= i {
 					return fmt.Errorf("%s has not read the secret again", n.Name)
 				}
 				return nil

@@ -17,8 +17,8 @@ import (
 // dir keeps objects as files below a directory.
 type dir struct{ root string }
 
-// tempDir is the folder, in the repository, of files that are being written. What a
-// broken-off backup leaves there is removed by the next one that finds it old.
+// tempDir is the folder, in the repository, of files that are being written. Files that an
+// interrupted backup leaves there are removed by a later backup once they are old.
 const tempDir = "tmp"
 
 const (
@@ -51,12 +51,12 @@ func (d *dir) Create(context.Context) (Upload, error) {
 
 type dirUpload struct {
 	d *dir
-	f *os.File // nil once it is committed or given up
+	f *os.File // nil after Commit or Abort
 }
 
 func (u *dirUpload) Write(p []byte) (int, error) { return u.f.Write(p) }
 
-// Commit syncs the file, renames it, and syncs the folders that lead to its name.
+// Commit syncs the file, renames it, and syncs the folders of its path.
 func (u *dirUpload) Commit(_ context.Context, name string) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -87,11 +87,11 @@ func (u *dirUpload) Abort() {
 		return
 	}
 	u.f.Close()
-	_ = os.Remove(u.f.Name()) // what stays is removed as too old one day
+	_ = os.Remove(u.f.Name()) // a file that stays is removed later as too old
 	u.f = nil
 }
 
-// makeFolders makes a folder and those above it, and returns the parents of new ones.
+// makeFolders makes a folder and its parents, and returns the parents of new folders.
 func (d *dir) makeFolders(folder string) (parents []string, err error) {
 	for at := folder; ; at = filepath.Dir(at) {
 		if _, err := os.Stat(at); err == nil || at == filepath.Dir(at) {
@@ -128,7 +128,7 @@ func (d *dir) List(ctx context.Context, prefix string, f func(Object) error) err
 	}
 	return filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // it was not there, or went meanwhile
+			return nil // it did not exist, or was removed meanwhile
 		}
 		if err != nil || e.IsDir() {
 			return errors.Join(err, ctx.Err())
@@ -159,7 +159,7 @@ func (d *dir) Remove(_ context.Context, name string) error {
 	if err := os.Remove(d.file(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	// Folders that are empty now go too; others refuse.
+	// Also remove folders that are empty now; Remove fails for the others.
 	for folder := filepath.Dir(d.file(name)); folder != filepath.Clean(d.root); folder = filepath.Dir(folder) {
 		if os.Remove(folder) != nil {
 			break

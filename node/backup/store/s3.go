@@ -19,29 +19,28 @@ import (
 	"github.com/minio/minio-go/v7/pkg/s3utils"
 )
 
-// S3Config says how a bucket is reached. What is empty is taken from the environment
-// as other tools do: AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL, AWS_REGION or
-// AWS_DEFAULT_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, the
-// files of ~/.aws, and the role of the machine.
+// S3Config describes how to reach a bucket. Empty fields are taken from the environment as by other
+// tools: AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL, AWS_REGION or AWS_DEFAULT_REGION,
+// AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, the files of ~/.aws, and the role of
+// the machine.
 type S3Config struct {
-	// Endpoint is the URL of the service; https unless it says http. The default value
-	// is Amazon's.
+	// Endpoint is the URL of the service; without a scheme it is https. The default value is
+	// Amazon's.
 	Endpoint string
 	Region   string
-	// PathStyle puts the bucket into the path rather than the host name. The default
-	// value is to do so unless the endpoint is Amazon's.
+	// PathStyle puts the bucket into the path rather than the host name. The default value is true
+	// unless the endpoint is Amazon's.
 	PathStyle bool
-	// CAFile holds the certificates that are trusted besides the system's.
+	// CAFile contains the certificates that are trusted besides the system's.
 	CAFile string
-	// Transport, if not nil, carries the requests. Tests set it.
+	// Transport, if not nil, sends the requests. Tests set it.
 	Transport http.RoundTripper
-	// Stall is how long a transfer may stand still before it is tried again. The
-	// default value is a minute.
+	// Stall is the time without a transferred byte after which a transfer is retried. The default
+	// value is a minute.
 	Stall time.Duration
-	// Tries is how often a request is sent in all. The default value is 6.
+	// Tries is the number of times that a request is sent in total. The default value is 6.
 	Tries int
-	// Pause is how long to wait before the second try; it doubles each time. The default
-	// value is 200 ms.
+	// Pause is the delay before the second try; it doubles each time. The default value is 200 ms.
 	Pause time.Duration
 }
 
@@ -97,7 +96,7 @@ func openS3(bucket, prefix string, cfg Config) (Store, error) {
 	}
 	region := firstOf(c.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"))
 	if region == "" && lookup == minio.BucketLookupPath {
-		region = "us-east-1" // what others take any region for; asking for it needs a permission
+		region = "us-east-1" // services that ignore the region accept this one; asking for the region needs a permission
 	}
 	client, err := minio.New(host, &minio.Options{
 		Creds: credentials.NewChainCredentials([]credentials.Provider{
@@ -106,7 +105,7 @@ func openS3(bucket, prefix string, cfg Config) (Store, error) {
 		}),
 		Secure: secure, Region: region,
 		BucketLookup: lookup, Transport: stallGuard{transport, stall},
-		// We try again ourselves: whole objects, with pauses that end with the context.
+		// This package retries itself: whole objects, with pauses that end with the context.
 		MaxRetries: 1,
 	})
 	if err != nil {
@@ -124,7 +123,7 @@ func firstOf(values ...string) string {
 	return ""
 }
 
-// splitEndpoint cuts an endpoint into host and whether it is TLS.
+// splitEndpoint splits an endpoint into its host and whether to use TLS.
 func splitEndpoint(endpoint string) (host string, secure bool, err error) {
 	scheme, host, found := strings.Cut(endpoint, "://")
 	if !found {
@@ -153,7 +152,7 @@ func newTransport(secure bool, caFile string) (*http.Transport, error) {
 	}
 	pool, err := x509.SystemCertPool()
 	if err != nil {
-		pool = x509.NewCertPool() // a system without certificates: only the file counts
+		pool = x509.NewCertPool() // a system without certificates: trust only those of the file
 	}
 	if !pool.AppendCertsFromPEM(pem) {
 		return nil, fmt.Errorf("read the certificates of the S3 endpoint: %s holds none in PEM form", caFile)
@@ -166,7 +165,7 @@ func (s *s3) Location() string { return "s3://" + s.bucket + "/" + strings.TrimS
 
 func (s *s3) Path(string) (string, bool) { return "", false }
 
-// fail names the object, and says what to do about the usual mistakes.
+// fail adds the object to an error, and advice for the usual mistakes.
 func (s *s3) fail(doing, name string, err error) error {
 	if err == nil {
 		return nil
@@ -180,22 +179,22 @@ func (s *s3) fail(doing, name string, err error) error {
 	case minio.NoSuchKey:
 		return fmt.Errorf("%s: %w", at, ErrNotFound)
 	case minio.NoSuchBucket:
-		return fmt.Errorf("%s %s: there is no bucket %q: make it first, or check --s3-endpoint and --s3-region: %w",
+		return fmt.Errorf("%s %s: there is no bucket %q: create it first, or check --s3-endpoint and --s3-region: %w",
 			doing, at, s.bucket, err)
 	case minio.AccessDenied, "InvalidAccessKeyId", "SignatureDoesNotMatch":
-		return fmt.Errorf("%s %s: %w: check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and what they allow", doing, at, err)
+		return fmt.Errorf("%s %s: %w: check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and their permissions", doing, at, err)
 	}
 	return fmt.Errorf("%s %s: %w", doing, at, err)
 }
 
-// again reports whether a request that failed may do better.
+// again reports whether a failed request may succeed if it is repeated.
 func again(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, ErrNotFound) {
 		return false
 	}
 	resp := minio.ToErrorResponse(err)
 	switch {
-	case resp.StatusCode == 0: // no answer at all
+	case resp.StatusCode == 0: // no answer
 		return true
 	case resp.StatusCode >= 500, resp.StatusCode == http.StatusTooManyRequests,
 		resp.StatusCode == http.StatusRequestTimeout:
@@ -209,7 +208,7 @@ func again(err error) bool {
 	return false
 }
 
-// retry calls f until it succeeds, may not be tried again, or was tried often enough.
+// retry calls f until it succeeds, fails for good, or has been tried often enough.
 func (s *s3) retry(ctx context.Context, f func() error) error {
 	pause := s.pause
 	for try := 1; ; try++ {
@@ -228,8 +227,8 @@ func (s *s3) retry(ctx context.Context, f func() error) error {
 	}
 }
 
-// Create writes to a file on this machine: only a file whose size is known can be sent
-// again as a whole.
+// Create writes to a file on this machine: an upload can be repeated only if its content is kept
+// and its size is known.
 func (s *s3) Create(context.Context) (Upload, error) {
 	f, err := os.CreateTemp(s.tempDir, "cordwood-backup-*")
 	if err != nil {
@@ -240,12 +239,12 @@ func (s *s3) Create(context.Context) (Upload, error) {
 
 type s3Upload struct {
 	s *s3
-	f *os.File // nil once it is committed or given up
+	f *os.File // nil after Commit or Abort
 }
 
 func (u *s3Upload) Write(p []byte) (int, error) { return u.f.Write(p) }
 
-// Commit sends the file and then asks what has arrived: an object of another size is
+// Commit sends the file and then checks the size of the stored object: an object of another size is
 // removed and sent again.
 func (u *s3Upload) Commit(ctx context.Context, name string) error {
 	if err := checkName(name); err != nil {
@@ -264,15 +263,15 @@ func (u *s3Upload) Commit(ctx context.Context, name string) error {
 			break
 		}
 		if err := u.s.Remove(ctx, name); err != nil || try == u.s.tries {
-			return errors.Join(fmt.Errorf("write s3://%s/%s%s: %d bytes were sent and %d are there", u.s.bucket,
+			return errors.Join(fmt.Errorf("write s3://%s/%s%s: %d bytes were sent, but %d were stored", u.s.bucket,
 				u.s.prefix, name, size, arrived), err)
 		}
 	}
-	u.Abort() // the file here has done its work
+	u.Abort() // the local file is no longer needed
 	return nil
 }
 
-// send sends the file and returns the size of what has arrived.
+// send sends the file and returns the size of the stored object.
 func (u *s3Upload) send(ctx context.Context, key string, size int64) (arrived int64, err error) {
 	err = u.s.retry(ctx, func() error {
 		_, err := u.s.client.PutObject(ctx, u.s.bucket, key, io.NewSectionReader(u.f, 0, size), size, minio.PutObjectOptions{
@@ -289,7 +288,7 @@ func (u *s3Upload) send(ctx context.Context, key string, size int64) (arrived in
 		return err
 	})
 	if minio.ToErrorResponse(err).Code == minio.NoSuchKey {
-		return -1, nil // it was taken and is not there
+		return -1, nil // it was accepted but does not exist
 	}
 	return arrived, err
 }
@@ -299,7 +298,7 @@ func (u *s3Upload) Abort() {
 		return
 	}
 	u.f.Close()
-	_ = os.Remove(u.f.Name()) // in a folder of temporary files
+	_ = os.Remove(u.f.Name()) // it is in a folder of temporary files
 	u.f = nil
 }
 
@@ -318,7 +317,7 @@ func (s *s3) Open(ctx context.Context, name string, offset int64) (io.ReadCloser
 		b, _, _, err := (&minio.Core{Client: s.client}).GetObject(ctx, s.bucket, s.prefix+name, opts)
 		body = b
 		if minio.ToErrorResponse(err).StatusCode == http.StatusRequestedRangeNotSatisfiable {
-			body, err = io.NopCloser(strings.NewReader("")), nil // from the end on there is nothing
+			body, err = io.NopCloser(strings.NewReader("")), nil // an offset at the end: no more bytes
 		}
 		return err
 	})
@@ -341,7 +340,7 @@ func (s *s3) List(ctx context.Context, prefix string, f func(Object) error) erro
 				return info.Err
 			}
 			if strings.HasSuffix(info.Key, "/") {
-				continue // a folder that another program shows as an object
+				continue // a folder that another program stores as an object
 			}
 			objects = append(objects, Object{
 				Name: strings.TrimPrefix(info.Key, s.prefix), Size: info.Size, Modified: info.LastModified,

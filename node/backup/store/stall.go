@@ -10,14 +10,13 @@ import (
 	"time"
 )
 
-// stallGuard breaks off requests whose bytes stand still, in either direction. Time in
-// which no answer is awaited does not count.
+// stallGuard aborts requests that transfer no byte for a while, in either direction. Only time in
+// which the connection is waited for counts.
 type stallGuard struct {
 	next  http.RoundTripper
 	after time.Duration
 }
 
-// RoundTrip sends a request.
 func (g stallGuard) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
 	w := &watch{after: g.after, cancel: cancel}
@@ -36,7 +35,7 @@ func (g stallGuard) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// watch is a timer that every byte sets anew.
+// watch is a timer that every byte resets.
 type watch struct {
 	after  time.Duration
 	cancel context.CancelFunc
@@ -65,18 +64,18 @@ func (w *watch) pause() {
 	w.timer.Stop()
 }
 
-// explain is err, or what brought it about. It is not context.Canceled then, because no caller
-// cancelled it.
+// explain returns the cause of err if the guard aborted the request. It must not be
+// context.Canceled then, because no caller cancelled it.
 func (w *watch) explain(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err == nil || !w.stalled {
 		return err
 	}
-	return fmt.Errorf("no byte came or went for %s", w.after)
+	return fmt.Errorf("no byte was transferred for %s", w.after)
 }
 
-// sent is the body of a request: the time between two reads of it is the connection's.
+// sent is the body of a request: between two reads of it the connection is busy.
 type sent struct {
 	io.ReadCloser
 	w *watch
@@ -87,7 +86,7 @@ func (b sent) Read(p []byte) (int, error) {
 	return b.ReadCloser.Read(p)
 }
 
-// received is the body of an answer: the time within a read of it is the connection's.
+// received is the body of an answer: during a read of it the connection is busy.
 type received struct {
 	io.ReadCloser
 	w *watch

@@ -1,8 +1,8 @@
-// Package store keeps the objects of a backup repository: in a directory, or under a
-// prefix of a bucket that speaks S3.
+// Package store keeps the objects of a backup repository: in a directory, or under a prefix of an
+// S3 bucket.
 //
-// An object has a name with slashes, never changes, and is there as a whole or not at
-// all. What objects mean is package backup's business.
+// An object has a name with slashes and never changes; it exists as a whole or not at all. Package
+// backup defines the content of objects.
 //
 // A Store may be used concurrently. It has no goroutines of its own.
 package store
@@ -21,67 +21,66 @@ import (
 // ErrNotFound is returned for an object that does not exist.
 var ErrNotFound = errors.New("it does not exist")
 
-// Object describes an object of a listing.
+// Object is an entry of a listing.
 type Object struct {
 	Name     string
 	Size     int64
 	Modified time.Time
 }
 
-// Store is where the objects are.
+// Store is a place for objects.
 type Store interface {
-	// Create begins a new object. It gets its name when it is committed.
+	// Create starts a new object. It gets its name when it is committed.
 	Create(ctx context.Context) (Upload, error)
-	// Open reads an object from an offset on. Not all errors come at once: a read may
-	// fail in the middle.
+	// Open reads an object from an offset on. Some errors come only from a later read.
 	Open(ctx context.Context, name string, offset int64) (io.ReadCloser, error)
-	// List calls f with every object whose name begins with prefix, in no order, until
-	// f fails. A directory that does not exist is empty.
+	// List calls f with every object whose name begins with prefix, in any order, until f fails. A
+	// directory that does not exist is empty.
 	List(ctx context.Context, prefix string, f func(Object) error) error
-	// Remove removes an object; one that does not exist is not an error.
+	// Remove removes an object. It is not an error if the object does not exist.
 	Remove(ctx context.Context, name string) error
-	// Path is the file that an object is, if it is one on this machine.
+	// Path returns the path of an object that is a file on this machine; else ok is false.
 	Path(name string) (file string, ok bool)
-	// Location names the repository for people, without credentials.
+	// Location returns the location of the repository for display, without credentials.
 	Location() string
 }
 
 // Upload is an object that is being written. It belongs to one goroutine.
 type Upload interface {
 	io.Writer
-	// Commit gives the object its name. When it returns nil the object is durable and
-	// can be read. It replaces an object of that name.
+	// Commit gives the object its name. When it returns nil, the object is durable and can be read.
+	// It replaces an object with that name.
 	Commit(ctx context.Context, name string) error
 	// Abort discards the object. After Commit it does nothing.
 	Abort()
 }
 
-// Config says how a repository is reached.
+// Config describes how to reach a repository.
 type Config struct {
 	S3 S3Config
-	// TempDir has files until they are uploaded, and fetched files. The
-	// default value is os.TempDir.
+	// TempDir is the folder for files until they are uploaded, and for fetched files. The default
+	// value is os.TempDir.
 	TempDir string
 }
 
-// Open returns the store at a location: a directory, or s3://BUCKET/PREFIX. It makes
-// nothing and connects to nothing.
+// Open returns the store at a location: a directory, or s3://BUCKET/PREFIX. It does not connect,
+// and creates no files.
 func Open(location string, cfg Config) (Store, error) {
 	scheme, rest, found := strings.Cut(location, "://")
 	switch {
 	case location == "":
-		return nil, errors.New("no repository is given: name a directory or s3://BUCKET/PREFIX")
+		return nil, errors.New("no repository is given: give a directory or s3://BUCKET/PREFIX")
 	case !found:
 		return &dir{root: location}, nil
 	case scheme == "file":
 		return &dir{root: rest}, nil
 	case scheme != "s3":
-		return nil, fmt.Errorf("repository %s: %q is not known; name a directory or s3://BUCKET/PREFIX",
+		return nil, fmt.Errorf("repository %s: unknown scheme %q; give a directory or s3://BUCKET/PREFIX",
 			redact(location), scheme)
 	}
 	bucket, prefix, _ := strings.Cut(rest, "/")
 	if bucket == "" || strings.ContainsAny(bucket, "@:?#") {
-		return nil, fmt.Errorf("repository %s: want s3://BUCKET/PREFIX; credentials and endpoint are given by flags "+
+		return nil, fmt.Errorf("repository %s: want s3://BUCKET/PREFIX; give credentials and endpoint by flags "+
 			"or the environment", redact(location))
 	}
 	if prefix = strings.Trim(path.Clean("/"+prefix), "/"); prefix != "" {
@@ -90,7 +89,7 @@ func Open(location string, cfg Config) (Store, error) {
 	return openS3(bucket, prefix, cfg)
 }
 
-// redact returns a location without what could be a password.
+// redact returns a location without parts that may be a password.
 func redact(location string) string {
 	u, err := url.Parse(location)
 	if err != nil {
@@ -103,7 +102,7 @@ func redact(location string) string {
 func checkName(name string) error {
 	if name == "" || path.Clean(name) != name || strings.HasPrefix(name, "/") || strings.HasPrefix(name, "../") ||
 		name == ".." || strings.ContainsAny(name, "\\\x00") {
-		return fmt.Errorf("%q is not a name of an object", name)
+		return fmt.Errorf("%q is not a valid name of an object", name)
 	}
 	return nil
 }

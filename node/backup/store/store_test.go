@@ -270,7 +270,7 @@ func TestS3StallWithinAnAnswer(t *testing.T) {
 	}
 	got, err := read(t, st, "o", 0)
 	if err == nil || len(got) != 500 || errors.Is(err, context.Canceled) ||
-		!strings.Contains(err.Error(), "no byte came") {
+		!strings.Contains(err.Error(), "no byte was transferred") {
 		t.Errorf("%d bytes, %v; want 500 and an error that says why", len(got), err)
 	}
 }

@@ -1,4 +1,4 @@
-// Package storetest lends tests a server of S3 that others wrote.
+// Package storetest starts an independent S3 server for tests.
 package storetest
 
 import (
@@ -13,11 +13,12 @@ import (
 	"time"
 )
 
-// gatewayModule is a server of S3 from the module proxy. It stays out of go.mod.
+// gatewayModule is an S3 server from the module proxy. It stays out of go.mod.
 const gatewayModule = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 
-// gateway returns the server's program: $VERSITYGW_BIN, or one that was installed into the
-// cache of this user. Without either, and without the module proxy, the test is skipped.
+// gateway returns the path of the server's program: $VERSITYGW_BIN, or one that it installs into
+// this user's cache. If neither is possible, for example without the module proxy, it skips the
+// test.
 func gateway(t *testing.T) string {
 	t.Helper()
 	if bin := os.Getenv("VERSITYGW_BIN"); bin != "" {
@@ -41,7 +42,7 @@ func gateway(t *testing.T) string {
 	install.Env = append(os.Environ(), "GOBIN="+dir, "GOFLAGS=-mod=mod")
 	install.Dir = t.TempDir() // outside of any module
 	if out, err := install.CombinedOutput(); err != nil {
-		t.Skipf("versitygw cannot be had: %v: %s", err, out)
+		t.Skipf("versitygw cannot be installed: %v: %s", err, out)
 	}
 	return bin
 }
@@ -52,8 +53,8 @@ const (
 	SecretKey = "canary-secret"
 )
 
-// Serve starts a server of S3 with an empty bucket, for the time of the test, and puts its
-// credentials into the environment. The test is skipped where there can be no such server.
+// Serve starts an S3 server with an empty bucket for the duration of the test, and puts its
+// credentials into the environment. It skips the test if no such server can run.
 func Serve(t *testing.T) (endpoint, bucket string) {
 	t.Helper()
 	bin, root := gateway(t), t.TempDir()
@@ -74,7 +75,7 @@ func Serve(t *testing.T) (endpoint, bucket string) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	t.Cleanup(func() {
-		_ = cmd.Process.Kill() // it may have ended by itself
+		_ = cmd.Process.Kill() // it may have ended already
 		t.Logf("the server ended: %v", <-ended)
 	})
 	for deadline := time.Now().Add(20 * time.Second); ; {
