@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5/pgproto3"
 )
 
 // TestCopyOut writes rows in each format.
@@ -29,6 +30,25 @@ func TestCopyOut(t *testing.T) {
 		hex.EncodeToString([]byte(out.String())) != hex.EncodeToString([]byte(binaryHead))+
 			"0002000000080000000000000001"+"00000005726f772031"+"ffff" {
 		t.Errorf("%x %v", out.String(), err)
+	}
+}
+
+// TestCopyOutBinary sends the head in one message with the first row or with the end, which psycopg 3 relies on.
+func TestCopyOutBinary(t *testing.T) {
+	r := start(t).raw(t)
+	for sql, want := range map[string]int{
+		"COPY (SELECT 1) TO STDOUT (FORMAT binary)": 2, "COPY (SELECT 0) TO STDOUT (FORMAT binary)": 1,
+	} {
+		r.send(t, &pgproto3.Query{String: sql})
+		got := 0
+		for _, m := range r.until(t, "ReadyForQuery") {
+			if m == "CopyData" {
+				got++
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %d messages with data, want %d", sql, got, want)
+		}
 	}
 }
 

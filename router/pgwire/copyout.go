@@ -31,8 +31,9 @@ func (o *copyOut) send(c *conn) error {
 	}
 	cur.formats = []value.Format{o.f.code()}
 	c.out.Send(&pgproto3.CopyOutResponse{OverallFormat: byte(o.f.code()), ColumnFormatCodes: codes})
+	head := ""
 	if o.f.name == "binary" {
-		c.out.Send(&pgproto3.CopyData{Data: []byte(binaryHead)})
+		head = binaryHead // in one message with the first row, or the end, where psycopg expects it
 	}
 	if o.f.header && o.f.name != "binary" {
 		c.out.Send(&pgproto3.CopyData{Data: o.head()})
@@ -43,13 +44,14 @@ func (o *copyOut) send(c *conn) error {
 	for cur.next() {
 		at := c.out.Begin('d')
 		var dst []byte
-		dst, err = o.appendRow(c.out.Buffer())
+		dst, err = o.appendRow(append(c.out.Buffer(), head...))
 		c.out.Replace(dst)
 		if err != nil {
 			c.out.Drop(at)
 			break
 		}
 		c.out.End(at)
+		head = ""
 		if c.out.Err() != nil {
 			err = errGone
 			break
@@ -65,7 +67,7 @@ func (o *copyOut) send(c *conn) error {
 	}
 	c.setCurrent(nil)
 	if o.f.name == "binary" {
-		c.out.Send(&pgproto3.CopyData{Data: []byte{0xff, 0xff}})
+		c.out.Send(&pgproto3.CopyData{Data: append([]byte(head), 0xff, 0xff)})
 	}
 	c.out.Send(&pgproto3.CopyDone{})
 	c.tellPartial(cur)

@@ -16,6 +16,7 @@ import (
 
 	"cordwood/proto/errs"
 	"cordwood/router/pgwire/value"
+	"cordwood/router/query/statement"
 )
 
 // Error is an error as PostgreSQL's protocol has it.
@@ -169,15 +170,16 @@ func asError(err, cause error) *Error {
 var (
 	enginePlace = regexp.MustCompile(` \(position (\d+)\)`)
 	parserPlace = regexp.MustCompile(`syntax error at line (\d+), column (\d+)`)
+	noTable     = regexp.MustCompile(`^table (?:.*\.)?"?([^".]+)"? does not exist`)
 )
 
 // placeOf returns the byte offset in a statement that an error names, or -1, and takes it out of the text.
-func (e *Error) placeOf(statement string) int {
-	for _, text := range []*string{&e.Text, &e.Hint} {
-		if m := enginePlace.FindStringSubmatchIndex(*text); m != nil {
-			n, err := strconv.Atoi((*text)[m[2]:m[3]])
-			*text = (*text)[:m[0]] + (*text)[m[1]:]
-			if err == nil && n >= 0 && n <= len(statement) {
+func (e *Error) placeOf(text string) int {
+	for _, said := range []*string{&e.Text, &e.Hint} {
+		if m := enginePlace.FindStringSubmatchIndex(*said); m != nil {
+			n, err := strconv.Atoi((*said)[m[2]:m[3]])
+			*said = (*said)[:m[0]] + (*said)[m[1]:]
+			if err == nil && n >= 0 && n <= len(text) {
 				return n
 			}
 		}
@@ -185,7 +187,33 @@ func (e *Error) placeOf(statement string) int {
 	if m := parserPlace.FindStringSubmatch(e.Text); m != nil {
 		line, _ := strconv.Atoi(m[1])
 		column, _ := strconv.Atoi(m[2])
-		return offsetOf(statement, line, column)
+		return offsetOf(text, line, column)
+	}
+	if m := noTable.FindStringSubmatch(e.Text); m != nil {
+		return placeOfTable(text, m[1])
+	}
+	return -1
+}
+
+// beforeTable are the words in front of a table.
+var beforeTable = map[string]bool{
+	"FROM": true, "JOIN": true, "INTO": true, "TABLE": true, "UPDATE": true, "DESCRIBE": true, "DESC": true, ",": true,
+	"(": true,
+}
+
+// placeOfTable returns the byte offset of the first place where a statement names a table, or -1.
+func placeOfTable(text, name string) int {
+	toks := statement.Tokens(text)
+	for i, t := range toks {
+		if t.Kind != statement.TokenWord && t.Kind != statement.TokenName || !strings.EqualFold(t.Value, name) {
+			continue
+		}
+		for i > 1 && toks[i-1].Value == "." {
+			i -= 2
+		}
+		if i > 0 && beforeTable[strings.ToUpper(toks[i-1].Value)] {
+			return toks[i].From
+		}
 	}
 	return -1
 }

@@ -321,4 +321,13 @@ func TestBind(t *testing.T) {
 	if d := cmp.Diff([][]string{want}, f.service.rows()); d != "" {
 		t.Error(d)
 	}
+	// Where a client writes values into the text, they have no types.
+	const untyped = `INSERT INTO logs (ts, host, n, b) VALUES ('9999-12-31', '\x00', 7, '\x00ff')`
+	if _, _, err := exec(t, c, untyped); err != nil {
+		t.Fatal(err)
+	}
+	want = []string{"'9999-12-31'", `'\x00'`, "7", "x'00ff'"}
+	if d := cmp.Diff(want, f.service.rows()[1]); d != "" {
+		t.Error(d)
+	}
 }

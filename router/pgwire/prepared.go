@@ -188,6 +188,11 @@ func markedAs(text string) int {
 // describeQuery asks the engine, which prepares the statement over tables without rows.
 func (c *conn) describeQuery(p *prepared) error {
 	text := rewrite.AnyOfParameter(p.cmd.text, p.places)
+	for i, oid := range rewrite.Documents(p.cmd.text, p.places, len(p.params)) {
+		if oid != 0 && p.params[i] == nil {
+			p.params[i] = value.ByOID(oid)
+		}
+	}
 	d, err := c.describe(p, text.Text)
 	if err != nil {
 		return c.placed(err, p.cmd, p.cmd.text)
@@ -285,6 +290,48 @@ func (c *conn) describeInsert(p *prepared, st *statement.Insert) error {
 				p.params[n-1] = storedType(col.Type)
 			}
 		}
+	}
+	return nil
+}
+
+// readBytes reads texts that begin with \x, where they are values of binary columns, as PostgreSQL does.
+func (c *conn) readBytes(st *statement.Insert) error {
+	var t *schema.Table
+	for _, row := range st.Values {
+		for i, v := range row {
+			if v.Kind != statement.Text || !strings.HasPrefix(v.Text, `\x`) {
+				continue
+			}
+			if t == nil {
+				ctx, end := c.caller(context.Background(), func(error) {})
+				found, err := c.srv.cfg.Service.Table(ctx, orElse(st.Name.Database, c.session.schema()), st.Name.Table)
+				end()
+				if err != nil {
+					return nil // the INSERT itself tells it
+				}
+				t = found
+			}
+			col := columnAt(t, st.Columns, i)
+			if col == nil || col.Type != schema.Binary {
+				continue
+			}
+			stored, err := value.Store(value.Bytea, value.FormatText, []byte(v.Text))
+			if err != nil {
+				return asError(err, nil)
+			}
+			row[i] = statement.Literal{Kind: statement.Bytes, Text: stored.Text}
+		}
+	}
+	return nil
+}
+
+// columnAt returns the column of the i-th value of an INSERT into the named columns, or all if there are none.
+func columnAt(t *schema.Table, names []string, i int) *schema.Column {
+	switch {
+	case len(names) == 0 && i < len(t.Columns):
+		return &t.Columns[i]
+	case i < len(names):
+		return t.Column(names[i])
 	}
 	return nil
 }

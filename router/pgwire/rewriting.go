@@ -94,6 +94,8 @@ var catalogColumns = func() map[string]*value.Type {
 			m[col.Name] = typ
 		}
 	}
+	// asyncpg makes a list of the types of composite types, and reads its elements as OIDs.
+	m["attrtypoids"] = value.ArrayOf(value.OID)
 	return m
 }()
 

@@ -50,6 +50,19 @@ func TestSimple(t *testing.T) {
 	}
 }
 
+// TestPositionOfTable finds the place of a table that does not exist.
+func TestPositionOfTable(t *testing.T) {
+	for text, want := range map[string]int{
+		"SELECT missing FROM missing": 20, `SELECT 1 FROM a JOIN shop."missing" m ON true`: 21, "TABLE missing": 6,
+		"SELECT missing": -1,
+	} {
+		e := failure("42P01", "table shop.missing does not exist, did you mean \"miss\"?")
+		if got := e.placeOf(text); got != want {
+			t.Errorf("%s: %d, want %d", text, got, want)
+		}
+	}
+}
+
 // TestPosition tells where in the client's text a mistake is, in characters.
 func TestPosition(t *testing.T) {
 	c := start(t).connect(t, "")

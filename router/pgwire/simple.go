@@ -153,6 +153,11 @@ func (c *conn) runParsed(cmd *command, st statement.Statement) (*outcome, error)
 		}
 		c.session.stored = true
 	}
+	if insert, ok := st.(*statement.Insert); ok {
+		if err := c.readBytes(insert); err != nil {
+			return nil, err
+		}
+	}
 	req := c.request()
 	req.Statements, req.Texts = []statement.Statement{st}, []string{cmd.text}
 	x := c.execute(req)

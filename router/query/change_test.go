@@ -409,6 +409,8 @@ func TestValueOf(t *testing.T) {
 		{"'-inf'", schema.Float64, value{f: math.Inf(-1)}},
 		{"9007199254740992", schema.Float64, value{f: 1 << 53}},
 		{"9007199254740993.0", schema.Float64, value{f: 1 << 53}},
+		{strconv.FormatFloat(math.MaxFloat64, 'f', -1, 64), schema.Float64, value{f: math.MaxFloat64}},
+		{"'t'", schema.Boolean, value{i: 1}},
 		{"0.000e-400", schema.Float64, value{}},
 		{"'1e-300'", schema.Float64, value{f: 1e-300}},
 		{"18446744073709551616", schema.Float64, value{f: 1 << 64}},

@@ -86,9 +86,9 @@ func mismatch(l statement.Literal, t schema.Type, hint string) error {
 
 func boolValue(l statement.Literal) (value, error) {
 	switch strings.ToLower(l.Text) {
-	case "true", "1":
+	case "true", "t", "1":
 		return value{i: 1}, nil
-	case "false", "0":
+	case "false", "f", "0":
 		return value{i: 0}, nil
 	}
 	return value{}, mismatch(l, schema.Boolean, "; write TRUE or FALSE")
@@ -147,8 +147,11 @@ func floatValue(l statement.Literal, t schema.Type) (value, error) {
 	if err != nil {
 		return value{}, mismatch(l, t, "; write a number")
 	}
-	// A number with digits only is meant exactly, for example an id. A fraction or an exponent shows that it is not.
-	if n, ok := new(big.Int).SetString(strings.TrimSpace(l.Text), 10); ok && !math.IsInf(f, 0) {
+	// A number with digits only is meant exactly, for example an id. A fraction or an exponent shows that it is not, and
+	// so do the digits that programs write for this float.
+	text := strings.TrimSpace(l.Text)
+	exact := math.IsInf(f, 0) || text == strconv.FormatFloat(f, 'f', -1, bits)
+	if n, ok := new(big.Int).SetString(text, 10); ok && !exact {
 		if g, _ := new(big.Float).SetFloat64(f).Int(nil); g.Cmp(n) != 0 {
 			return value{}, mismatch(l, t, fmt.Sprintf(", which would make it %s; write %s.0 if it may be rounded", g, n))
 		}

@@ -39,7 +39,8 @@ type castType struct {
 // readType reads the type that begins n tokens ahead.
 func (r *rewriter) readType(n int) (t castType, ok bool) {
 	from := n
-	for (r.at(n).word("pg_catalog") || r.at(n).word("information_schema")) && r.at(n+1).sym(".") {
+	for r.at(n).isName() && (r.at(n).val == "pg_catalog" || r.at(n).word("pg_catalog") ||
+		r.at(n).word("information_schema")) && r.at(n+1).sym(".") {
 		n += 2
 	}
 	head := r.at(n)
@@ -175,8 +176,7 @@ func (r *rewriter) castCall() bool {
 // write writes a cast of an operand.
 func (r *rewriter) write(operand []tok, t castType, at tok) {
 	text := ""
-	literal := len(operand) == 1 && operand[0].kind == statement.TokenText &&
-		!strings.HasPrefix(operand[0].val, "$cordwood parameter ") // which only stands in for a value
+	literal := len(operand) == 1 && operand[0].kind == statement.TokenText && !isMarker(operand[0].val)
 	if literal {
 		text = operand[0].val
 	}
@@ -196,9 +196,12 @@ func (r *rewriter) write(operand []tok, t castType, at tok) {
 		return
 	case literal && (t.name == "timestamptz" || t.name == "timestamp") && !t.array:
 		if moment, err := value.MomentLiteral(text); err == nil {
-			r.raw(first, moment)
+			r.moment(first, moment)
 			return
 		}
+	case len(operand) == 1 && isMoment(first) && (t.name == "timestamptz" || t.name == "timestamp") && !t.array:
+		r.moment(first, first.text)
+		return
 	case literal && t.array:
 		if list, ok := listLiteral(text); ok {
 			r.raw(first, "CAST("+list+" AS "+t.text+")")
@@ -220,6 +223,9 @@ func (r *rewriter) pushCast(t castType, at int) {
 	r.push(tok{kind: statement.TokenSymbol, text: "::", val: "::", at: at})
 	r.push(tok{kind: made, text: t.text, val: t.text, at: at})
 }
+
+// isMarker reports whether a text only stands in for the value of a parameter.
+func isMarker(text string) bool { return strings.HasPrefix(text, "$cordwood parameter ") }
 
 func isParameter(operand []tok) bool { return len(operand) == 2 && operand[0].sym("$") }
 
@@ -385,21 +391,6 @@ func (r *rewriter) literal() bool {
 	return false
 }
 
-// typedMoment rewrites TIMESTAMPTZ '…' and TIMESTAMP WITH TIME ZONE '…'.
-func (r *rewriter) typedMoment() bool {
-	t, ok := r.readType(0)
-	if !ok || t.array || r.at(t.size).kind != statement.TokenText {
-		return false
-	}
-	literal, err := value.MomentLiteral(r.at(t.size).val)
-	if err != nil || t.name != "timestamptz" {
-		return false
-	}
-	r.raw(r.at(0), literal)
-	r.i += t.size + 1
-	return true
-}
-
 // quantified rewrites x = ANY(list) and x <> ALL(list), which the engine cannot have in outer joins.
 func (r *rewriter) quantified() bool {
 	if !r.at(1).sym("(") {
@@ -432,10 +423,16 @@ func (r *rewriter) quantified() bool {
 	if len(inner) == 1 && inner[0].kind == statement.TokenText {
 		list, _ = listLiteral(inner[0].val)
 	}
-	if list == "" {
+	var call string
+	switch {
+	case list != "" && list != "[]" && !strings.HasPrefix(list, "[["): // texts, which IN reads as values of x's type
+		call = "(" + text + " IN (" + list[1:len(list)-1] + "))"
+	case list == "":
 		list = joined(r.all(inner))
+		fallthrough
+	default:
+		call = "list_contains(" + list + ", " + text + ")"
 	}
-	call := "list_contains(" + list + ", " + text + ")"
 	if not {
 		call = "(NOT " + call + ")"
 	}

@@ -110,6 +110,7 @@ func init() { // not in the declaration, because some rewrite others
 		"jsonb_extract_path_text":            renamed("json_extract_path_text"),
 		"to_jsonb":                           renamed("to_json"),
 		"btrim":                              renamed("trim"),
+		"generate_series":                    elementNumbers,
 		"time_bucket":                        timeBucket,
 		"to_char":                            toChar,
 		"to_timestamp":                       toTimestamp,
@@ -224,6 +225,9 @@ func (r *rewriter) arguments(from, end int) (args []string) {
 // literalOf returns the text of a literal.
 func literalOf(arg string) (string, bool) {
 	list := statement.Tokens(arg)
+	if len(list) > 0 && isMarker(list[0].Value) {
+		return "", false
+	}
 	if len(list) == 1 && list[0].Kind == statement.TokenText {
 		return list[0].Value, true
 	}
@@ -267,12 +271,29 @@ func currentSetting(r *rewriter, args []string) (string, bool) {
 	return b.String() + " END", true
 }
 
+// elementNumbers rewrites generate_series(array_lower(list, 1), array_upper(list, 1)) as a value, which has a row for
+// each element. Its arguments are rewritten already.
+func elementNumbers(r *rewriter, args []string) (string, bool) {
+	if len(args) != 2 || r.inFrom() {
+		return "", false
+	}
+	if lower := strings.TrimSpace(args[0]); lower != "1" && !strings.HasPrefix(lower, "CASE WHEN len(") {
+		return "", false
+	}
+	list, found := strings.CutPrefix(strings.TrimSpace(args[1]), "nullif(len(")
+	list, found2 := strings.CutSuffix(list, "), 0)")
+	return "generate_subscripts(" + list + ", 1)", found && found2
+}
+
 func setConfig(r *rewriter, args []string) (string, bool) {
 	if len(args) != 3 {
 		return "", false
 	}
 	name, ok := literalOf(args[0])
 	val, ok2 := literalOf(args[1])
+	if list := statement.Tokens(args[1]); ok && len(list) > 0 && (list[0].Value == "$" || isMarker(list[0].Value)) {
+		return "CAST(" + args[1] + " AS VARCHAR)", true // the statement is described, and nothing is set
+	}
 	if !ok || !ok2 {
 		return "", false
 	}

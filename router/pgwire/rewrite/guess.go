@@ -3,6 +3,8 @@ package rewrite
 import (
 	"strings"
 
+	"cordwood/router/pgwire/value"
+	"cordwood/router/query/pgcatalog"
 	"cordwood/router/query/statement"
 )
 
@@ -80,6 +82,9 @@ func beside(toks []statement.Token, i int) uint32 {
 		return toks[k]
 	}
 	before, after := at(i-1), at(i+2)
+	if oid := castBehind(toks, i+2); oid != 0 && value.ByOID(oid) != nil {
+		return oid
+	}
 	if before.Kind == statement.TokenWord {
 		switch strings.ToUpper(before.Value) {
 		case "NOT", "WHERE", "AND", "OR", "HAVING", "WHEN":
@@ -112,4 +117,45 @@ func numberType(t statement.Token) uint32 {
 		return oidInt4
 	}
 	return oidText
+}
+
+// Documents returns the OIDs of json, jsonb and oid for the parameters 1 to n that are cast to them, or to lists of
+// them, and otherwise 0. The engine takes these types for texts and numbers.
+func Documents(text string, places []Place, n int) []uint32 {
+	out := make([]uint32, n)
+	toks := statement.Tokens(text)
+	next := 0
+	for i := 0; i < len(toks) && next < len(places); i++ {
+		if toks[i].From != places[next].From {
+			continue
+		}
+		at := places[next].Number - 1
+		next++
+		switch oid := castBehind(toks, i+2); {
+		case at >= n:
+		case oid == value.JSON.OID, oid == value.JSONB.OID, oid == value.OID.OID, oid == value.OID.Array:
+			out[at] = oid
+		}
+	}
+	return out
+}
+
+// castBehind returns the OID of the type of a cast whose :: or AS is token i; 0: there is none, or it has none.
+func castBehind(toks []statement.Token, i int) uint32 {
+	if i+1 >= len(toks) || toks[i].Value != "::" && !strings.EqualFold(toks[i].Value, "AS") {
+		return 0
+	}
+	i++
+	if i+2 < len(toks) && strings.EqualFold(toks[i].Value, pgcatalog.Database) {
+		i += 2
+	}
+	name := strings.ToLower(toks[i].Value)
+	t := value.ByOID(uint32(pgcatalog.TypeByName(name)))
+	switch {
+	case t == nil, strings.HasPrefix(name, "reg"): // the value of those is a name
+		return 0
+	case i+1 < len(toks) && toks[i+1].Value == "[":
+		return t.Array
+	}
+	return t.OID
 }

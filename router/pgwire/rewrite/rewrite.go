@@ -236,10 +236,27 @@ func (r *rewriter) rule() bool {
 		return r.cast()
 	case t.kind == statement.TokenText:
 		return r.literal()
+	case t.sym("[") && vectors[strings.ToLower(r.last().val)]:
+		return r.subscript()
 	case t.kind == statement.TokenWord && !r.last().sym("."):
 		return r.words()
 	}
 	return false
+}
+
+// vectors are columns whose elements PostgreSQL counts from 0.
+var vectors = map[string]bool{"indkey": true, "indclass": true, "indcollation": true, "indoption": true}
+
+// subscript rewrites the number of an element that is counted from 0.
+func (r *rewriter) subscript() bool {
+	end := r.closing(0)
+	if end < 2 {
+		return false
+	}
+	inner := r.all(r.in[r.i+1 : r.i+end])
+	r.raw(r.at(0), "[("+joined(inner)+") + 1]")
+	r.i += end + 1
+	return true
 }
 
 // words applies the rules that begin with a word.
@@ -262,7 +279,7 @@ func (r *rewriter) words() bool {
 		if r.at(1).sym(".") && r.at(2).isName() {
 			return r.information()
 		}
-	case "TIMESTAMPTZ", "TIMESTAMP":
+	case "TIMESTAMPTZ", "TIMESTAMP", "TIMESTAMP_NS":
 		return r.typedMoment()
 	}
 	if r.at(1).sym("(") {

@@ -38,7 +38,7 @@ func TestRules(t *testing.T) {
 		"SELECT version()": "SELECT 'PostgreSQL 15.0 (cordwood 1) " +
 			"on x86_64-pc-linux-gnu'",
 		"SELECT pg_catalog.current_database(), current_user, t.current_user": "SELECT 'mydb', 'ann', t.current_user",
-		"SELECT a = ANY('{1,2}')": "SELECT list_contains(['1','2'], a)",
+		"SELECT a = ANY('{1,2}')": "SELECT (a IN ('1','2'))",
 		"SELECT a = ANY(b.c), a <> ALL(ARRAY[1])": "SELECT list_contains(b.c, a), (NOT " +
 			"list_contains(ARRAY[1], a))",
 		"SELECT a = ANY(SELECT 1)":                     "SELECT a = ANY(SELECT 1)",
@@ -64,6 +64,24 @@ func TestRules(t *testing.T) {
 		"SELECT 1 -- '{1}'::int[]":               "SELECT 1",
 		"INSERT INTO t VALUES ('2026-01-05 10:00:00+02'::timestamptz, '\\x00'::bytea, 't'::bool, 1::int)": "INSERT INTO t " +
 			"VALUES ('2026-01-05 08:00:00', x'00', 'true', 1)",
+		// Moments that are compared have no type.
+		"SELECT us < '2026-01-05 10:00:00+02'::timestamptz": "SELECT us < '2026-01-05 08:00:00'",
+		"SELECT us BETWEEN TIMESTAMP_NS '2026-01-05' AND TIMESTAMPTZ '9999-12-31'": "SELECT us BETWEEN " +
+			"'2026-01-05 00:00:00' AND '9999-12-31 00:00:00'",
+		"SELECT us IN (TIMESTAMPTZ '2026-01-05', '2026-01-06'::timestamptz)": "SELECT us IN ('2026-01-05 00:00:00', " +
+			"'2026-01-06 00:00:00')",
+		"SELECT '9999-12-31'::timestamptz >= us": "SELECT '9999-12-31 00:00:00' >= us",
+		"SELECT TIMESTAMP_NS '2026-01-05'::timestamptz, CAST(TIMESTAMP_NS '2026-01-05' AS timestamptz)": "SELECT " +
+			"TIMESTAMP_NS '2026-01-05', TIMESTAMP_NS '2026-01-05'",
+		"SELECT ts < TIMESTAMPTZ '2026-01-05' + INTERVAL '1 day'": "SELECT ts < TIMESTAMP_NS '2026-01-05 00:00:00' + " +
+			"INTERVAL '1 day'",
+		"SELECT f(a => TIMESTAMPTZ '2026-01-05'), '9999-12-31'::timestamptz": "SELECT f(a => TIMESTAMP_NS " +
+			"'2026-01-05 00:00:00'), TIMESTAMP '9999-12-31 00:00:00'",
+		"SELECT i.indkey[ia.attnum-1], conkey[1]": "SELECT i.indkey[(ia.attnum-1) + 1], conkey[1]",
+		"SELECT generate_series(array_lower(conkey, 1), array_upper(conkey, 1))": "SELECT " +
+			"generate_subscripts((conkey), 1)",
+		"SELECT set_config('jit', $1, false)":                    "SELECT CAST($1 AS VARCHAR)",
+		`SELECT x::"pg_catalog"."int4"`:                          "SELECT x::INTEGER",
 		"INSERT INTO t VALUES (TIMESTAMP '2026-01-05 10:00:00')": "INSERT INTO t VALUES ('2026-01-05 10:00:00')",
 		"SELECT '$cordwood parameter 1$'::regproc::text": "SELECT coalesce((SELECT any_value(cordwood_t.proname) FROM " +
 			"pg_catalog.pg_proc AS cordwood_t WHERE cordwood_t.oid = TRY_CAST('$cordwood parameter 1$' AS BIGINT)), " +
@@ -134,7 +152,8 @@ func TestItems(t *testing.T) {
 func TestGuess(t *testing.T) {
 	for in, want := range map[string]uint32{
 		"SELECT $1 + 1": 23, "SELECT 1.5 * $1": 701, "SELECT host || $1": 25, "SELECT 1 LIMIT $1": 20,
-		"SELECT 1 WHERE $1": 16, "SELECT $1": 25,
+		"SELECT 1 WHERE $1": 16, "SELECT $1": 25, `SELECT f($1::"pg_catalog"."int4"::text)`: 23, "SELECT $1::oid[]": 1028,
+		"SELECT CAST($1 AS uuid)": 2950, "SELECT $1::regclass": 25,
 	} {
 		places, _, err := Places(in)
 		if err != nil {
@@ -148,6 +167,15 @@ func TestGuess(t *testing.T) {
 	places, most, err := Places(in)
 	if got := Guess(in, places, most); err != nil || !slices.Equal(got, []uint32{20, 25}) {
 		t.Errorf("%s: %d %v", in, got, err)
+	}
+}
+
+// TestDocuments says which parameters are of types that the engine takes for others.
+func TestDocuments(t *testing.T) {
+	const in = "SELECT $1::json, $2::jsonb, CAST($3 AS pg_catalog.json), $4::oid[], $5::text, $1"
+	places, most, err := Places(in)
+	if got := Documents(in, places, most); err != nil || !slices.Equal(got, []uint32{114, 3802, 114, 1028, 0}) {
+		t.Errorf("%d %v", got, err)
 	}
 }
 

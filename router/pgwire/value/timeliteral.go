@@ -123,15 +123,29 @@ func MomentLiteral(s string) (string, error) {
 	return momentLiteral(day*86400-seconds, nanos), nil
 }
 
-// momentLiteral returns the literal of a moment, given as seconds since 1970 and further nanoseconds.
+// The moments that the engine has, in seconds: 290309 BC to 294247 AD.
+const (
+	firstSecond = -9223372022400
+	lastSecond  = 9223372036854
+)
+
+// momentLiteral returns the literal of a moment, given as seconds since 1970 and further nanoseconds. Beyond what
+// nanoseconds hold it has microseconds.
 func momentLiteral(seconds, nanos int64) string {
 	seconds += nanos / int64(time.Second)
 	nanos %= int64(time.Second)
 	switch {
-	case seconds < firstNanoSecond:
+	case seconds < firstSecond:
 		return "TIMESTAMP '-infinity'"
-	case seconds > lastNanoSecond:
+	case seconds >= lastSecond:
 		return "TIMESTAMP 'infinity'"
+	case seconds < firstNanoSecond || seconds > lastNanoSecond:
+		day := floorDiv(seconds, 86400)
+		text, before := appendDay(nil, day)
+		if before {
+			text = append(text, " (BC)"...)
+		}
+		return "TIMESTAMP " + quote(string(appendClock(append(text, ' '), (seconds-day*86400)*1e6+nanos/1000)))
 	}
 	text := time.Unix(seconds, nanos).UTC().Format("2006-01-02 15:04:05.999999999")
 	return "TIMESTAMP_NS " + quote(text)

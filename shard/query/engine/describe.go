@@ -105,10 +105,15 @@ func (d *describer) describe() ([]duck.Column, error) {
 	if err := d.infer(); err != nil {
 		return nil, err
 	}
+	// DuckDB takes a || NULL for a number, and so values are not null at first. It may calculate with them, which null
+	// allows.
+	if columns, err := d.columnsWith("CAST('' AS VARCHAR)", standIn); err == nil {
+		return columns, nil
+	}
 	// A parameter of unknown type is mostly a text. DuckDB has no '5' + 1, however.
-	columns, err := d.columnsWith("CAST(NULL AS VARCHAR)")
+	columns, err := d.columnsWith("CAST(NULL AS VARCHAR)", nullOf)
 	if sql.IsBinding(err) {
-		if columns, err := d.columnsWith("NULL"); err == nil {
+		if columns, err := d.columnsWith("NULL", nullOf); err == nil {
 			return columns, nil
 		}
 	}
@@ -142,15 +147,35 @@ func (d *describer) infer() error {
 	return nil
 }
 
-// columnsWith returns the columns of the answer, with nulls in the places of parameters.
-func (d *describer) columnsWith(unknown string) ([]duck.Column, error) {
+// columnsWith returns the columns of the answer, with values in the places of parameters: known makes that of a type.
+func (d *describer) columnsWith(unknown string, known func(typ string) string) ([]duck.Column, error) {
 	d.times, d.ran, d.rows = d.marker.Edits(d.st.SQL, func(n int) string {
 		if t := d.types[n-1]; t != "" {
-			return "CAST(NULL AS " + t + ")"
+			return known(t)
 		}
 		return unknown
 	}), false, 0
 	return d.columns()
+}
+
+func nullOf(typ string) string { return "CAST(NULL AS " + typ + ")" }
+
+// standIn returns a value of a type; null if the type has none that is valid everywhere.
+func standIn(typ string) string {
+	text := ""
+	switch base, _, _ := strings.Cut(typ, "("); {
+	case strings.HasSuffix(typ, "]"):
+		return nullOf(typ)
+	case typ == "VARCHAR" || typ == "BLOB":
+	case strings.HasSuffix(base, "INT") || strings.HasSuffix(base, "INTEGER") || base == "DECIMAL" || base == "DOUBLE" ||
+		base == "FLOAT" || base == "BOOLEAN":
+		text = "1"
+	case strings.HasPrefix(base, "TIMESTAMP") || base == "DATE":
+		text = "2000-01-01"
+	default:
+		return nullOf(typ)
+	}
+	return "CAST('" + text + "' AS " + typ + ")"
 }
 
 // nameOf returns the name of a column as it is written in the client's text.

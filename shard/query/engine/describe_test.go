@@ -47,6 +47,8 @@ func TestDescribeParameters(t *testing.T) {
 		{"SELECT '$1', \"host\" /* $2 */ FROM logs -- $3", nil, "'$1' VARCHAR, host VARCHAR <- "},
 		{"SELECT $$ $1 $$ AS a, $1::INT AS b", nil, "a VARCHAR, b INTEGER <- INTEGER"},
 		{"SELECT host FROM logs WHERE path ~ $1", nil, "host VARCHAR <- "},
+		{"SELECT host || $1 AS x FROM logs", []string{"VARCHAR"}, "x VARCHAR <- VARCHAR"},
+		{"SELECT 'a' || replace($1::INTEGER::VARCHAR, 'a', '') AS x", []string{"INTEGER"}, "x VARCHAR <- INTEGER"},
 		{"EXPLAIN SELECT n FROM logs WHERE n = $1", nil, "explain_key VARCHAR, explain_value VARCHAR <- "},
 		{
 			"SELECT a.host FROM logs a JOIN logs b ON a.n = b.n WHERE b.bytes BETWEEN $1 AND $2", nil,

@@ -1,0 +1,84 @@
+package rewrite
+
+import (
+	"slices"
+	"strings"
+
+	"cordwood/router/pgwire/value"
+	"cordwood/router/query/statement"
+)
+
+// typedMoment rewrites TIMESTAMPTZ '…' and TIMESTAMP WITH TIME ZONE '…', and what values of parameters are written as.
+func (r *rewriter) typedMoment() bool {
+	t, ok := r.readType(0)
+	if !ok || t.array || r.at(t.size).kind != statement.TokenText || isMarker(r.at(t.size).val) {
+		return false
+	}
+	first, text := r.at(0), r.at(t.size).val
+	literal, err := value.MomentLiteral(text)
+	if err != nil {
+		return false
+	}
+	r.i += t.size + 1
+	if t.name != "timestamptz" && !r.compared() {
+		literal = strings.ToUpper(first.text) + " " + quote(text)
+	}
+	r.moment(first, literal)
+	return true
+}
+
+// moment writes the literal of a moment in the place of tokens that were taken. Where it is compared, it is written
+// without its type: the engine then reads it in the unit of the other side, and compares columns of seconds to
+// microseconds with the whole range of times. With nanoseconds, it would have to convert all rows to nanoseconds.
+func (r *rewriter) moment(first tok, literal string) {
+	if _, text, ok := strings.Cut(literal, " "); ok && r.compared() {
+		literal = text
+	}
+	r.raw(first, literal)
+}
+
+// isMoment reports whether a token is what moment wrote with a type.
+func isMoment(t tok) bool {
+	return t.kind == made && (strings.HasPrefix(t.text, "TIMESTAMP_NS '") || strings.HasPrefix(t.text, "TIMESTAMP '"))
+}
+
+// compared reports whether an operand between what was written last and what comes next is compared as it is.
+func (r *rewriter) compared() bool {
+	next, last := r.at(0), r.last()
+	compares := next.sym("=") || next.sym("<") || next.sym(">") || next.sym("!")
+	switch {
+	case next.kind == statement.TokenSymbol && !compares && !next.sym(")") && !next.sym(",") && !next.sym(";"),
+		next.word("AT"), next.sym("=") && r.at(1).sym(">"):
+		return false // it is a part of an expression, or the name of an argument
+	case last.sym("<"), last.sym(">") && !r.isArrow(), last.sym("="), last.word("BETWEEN"):
+		return true
+	case last.word("AND"):
+		n := len(r.out)
+		return n > 2 && r.out[n-3].word("BETWEEN") && isLiteral(r.out[n-2])
+	case last.sym("("), last.sym(","):
+		return r.inList()
+	}
+	return compares && last.kind != statement.TokenSymbol
+}
+
+// isArrow reports whether > is the end of =>, -> or ->>.
+func (r *rewriter) isArrow() bool {
+	n := len(r.out)
+	return n > 1 && (r.out[n-2].sym("=") || r.out[n-2].sym("-") || r.out[n-2].sym(">"))
+}
+
+// inList reports whether what was written last are the first of the literals of x IN (…).
+func (r *rewriter) inList() bool {
+	i := len(r.out) - 1
+	for i > 0 && !r.out[i].sym("(") {
+		if !isLiteral(r.out[i]) && !r.out[i].sym(",") {
+			return false
+		}
+		i--
+	}
+	return i > 0 && r.out[i-1].word("IN")
+}
+
+func isLiteral(t tok) bool {
+	return slices.Contains([]statement.TokenKind{statement.TokenText, statement.TokenNumber, made}, t.kind)
+}
