@@ -33,6 +33,9 @@ type server struct {
 	log   string
 	// The addresses of the ports: calls is that of OTLP by gRPC.
 	users, rpc, elasticsearch, loki, splunk, otlp, calls, datadog, syslog, gelf, forward string
+	// url is that of the port of users, which web asks.
+	url string
+	web *http.Client
 }
 
 // start starts a server with further flags, which ends with the test. Without CORDWOOD_BIN the test is skipped.
@@ -57,6 +60,7 @@ func prepare(t testing.TB) *server {
 	s.rpc = ip + ":4001"
 	s.users, s.loki, s.splunk, s.otlp, s.calls = ip+":4000", ip+":3100", ip+":8088", ip+":4318", ip+":4317"
 	s.elasticsearch, s.datadog = ip+":9200", ip+":8282"
+	s.url, s.web = "http://"+s.users, http.DefaultClient
 	s.syslog, s.gelf, s.forward = ip+":5514", ip+":12201", ip+":24224"
 	s.args = []string{
 		"serve", "--data-dir", filepath.Join(t.TempDir(), "data"), "--shards", "1", "--http-addr", s.users,
@@ -106,7 +110,7 @@ func (s *server) run() {
 			s.t.Fatalf("the server ended: %s\n%s", cmd.ProcessState, said)
 		case <-ticker.C:
 		}
-		resp, err := http.Get("http://" + s.users + "/ready")
+		resp, err := s.web.Get(s.url + "/ready")
 		if err == nil {
 			_ = resp.Body.Close()
 			if resp.StatusCode == http.StatusOK {
@@ -131,7 +135,7 @@ func (s *server) end(by os.Signal) {
 
 // query returns the first row of a statement, as texts.
 func (s *server) query(sql string) ([]string, error) {
-	resp, err := http.PostForm("http://"+s.users+"/v1/sql?format=csv", url.Values{"sql": {sql}})
+	resp, err := s.web.PostForm(s.url+"/v1/sql?format=csv", url.Values{"sql": {sql}})
 	if err != nil {
 		return nil, err
 	}
