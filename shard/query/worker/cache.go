@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"strconv"
 	"sync"
 
 	"cordwood/proto/lru"
@@ -10,35 +11,59 @@ import (
 const (
 	// cachedStatements is how many statements are cached.
 	cachedStatements = 256
-	// cachedBytes is the maximum length of a cached statement.
-	cachedBytes = 8 << 10
+	// cachedBytes is the maximum length of the key of a cached statement.
+	cachedBytes = 16 << 10
 )
 
-// cache caches the analyses of recently used statements: what a statement refers to depends only on
-// its text and the database.
-type cache struct {
+// cache caches what the child found out about recently used statements, so that it is not asked again. What a statement
+// refers to, and how it is split, depends only on the parts of the key. A cache is safe for concurrent use.
+type cache[V any] struct {
 	mu   sync.Mutex // guards kept
-	kept *lru.Cache[statementKey, *query.Analysis]
+	kept *lru.Cache[string, *V]
 }
 
-type statementKey struct{ sql, database string }
-
-func newCache(most int) *cache {
-	return &cache{kept: lru.New[statementKey, *query.Analysis](int64(most))}
+func newCache[V any](most int) *cache[V] {
+	return &cache[V]{kept: lru.New[string, *V](int64(most))}
 }
 
-func (c *cache) get(sql, database string) *query.Analysis {
+// get returns what is known about a statement, or nil. It must not be changed.
+func (c *cache[V]) get(key string) *V {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	a, _ := c.kept.Get(statementKey{sql, database})
-	return a
+	v, _ := c.kept.Get(key)
+	return v
 }
 
-func (c *cache) put(sql, database string, a *query.Analysis) {
-	if len(sql)+len(database) > cachedBytes {
+func (c *cache[V]) put(key string, v *V) {
+	if len(key) > cachedBytes {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.kept.Put(statementKey{sql, database}, a, 1)
+	c.kept.Put(key, v, 1)
+}
+
+// statementKey is the key of a statement. Its texts are preceded by their lengths, so that different lists of texts make
+// different keys.
+func statementKey(texts ...string) string {
+	n := 0
+	for _, s := range texts {
+		n += len(s) + 8
+	}
+	b := make([]byte, 0, n)
+	for _, s := range texts {
+		b = append(append(strconv.AppendInt(b, int64(len(s)), 10), ' '), s...)
+	}
+	return string(b)
+}
+
+// splitKey is the key of a statement that is split for several nodes. The version of a table changes with its columns.
+func splitKey(req *query.Request) string {
+	texts := []string{req.SQL, req.Database, req.Timezone, strconv.FormatUint(req.Limit, 10)}
+	for i := range req.Tables {
+		t := &req.Tables[i]
+		texts = append(texts, t.Database, t.Name, strconv.FormatUint(t.Schema.ID, 10),
+			strconv.FormatUint(uint64(t.Schema.Version), 10))
+	}
+	return statementKey(texts...)
 }

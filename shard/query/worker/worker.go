@@ -18,12 +18,13 @@ import (
 
 // Worker runs queries in a child process. See the package comment.
 type Worker struct {
-	cfg     Config
-	log     *slog.Logger
-	queries *turns.Gate
-	parses  *turns.Gate
-	cache   *cache
-	metrics *metrics
+	cfg      Config
+	log      *slog.Logger
+	queries  *turns.Gate
+	parses   *turns.Gate
+	analyses *cache[query.Analysis]
+	splits   *cache[query.Split]
+	metrics  *metrics
 	// suspects are statements that ran when processes ended.
 	suspects *suspects
 	// offenders are users whose queries ran when processes ended.
@@ -59,7 +60,8 @@ func Open(cfg Config) (*Worker, error) {
 	}
 	cfg = cfg.withDefaults()
 	w := &Worker{
-		cfg: cfg, log: cfg.Logger, cache: newCache(cachedStatements), alive: map[*process]struct{}{}, suspects: newSuspects(),
+		cfg: cfg, log: cfg.Logger, analyses: newCache[query.Analysis](cachedStatements),
+		splits: newCache[query.Split](cachedStatements), alive: map[*process]struct{}{}, suspects: newSuspects(),
 		queries: newGate(cfg), parses: newGate(cfg), freed: make(chan struct{}),
 	}
 	for i := range w.apart {
@@ -108,7 +110,8 @@ func enter(ctx context.Context, g *turns.Gate) (leave func(), err error) {
 // Analyze reports what a statement refers to, without running it. The result may be shared, so it
 // must not be changed.
 func (w *Worker) Analyze(ctx context.Context, sql, database string) (*query.Analysis, error) {
-	if a := w.cache.get(sql, database); a != nil {
+	key := statementKey(sql, database)
+	if a := w.analyses.get(key); a != nil {
 		return a, nil
 	}
 	leave, err := enter(ctx, w.parses)
@@ -125,7 +128,7 @@ func (w *Worker) Analyze(ctx context.Context, sql, database string) (*query.Anal
 	}); err != nil {
 		return nil, err
 	}
-	w.cache.put(sql, database, &a)
+	w.analyses.put(key, &a)
 	return &a, nil
 }
 
@@ -146,6 +149,10 @@ func (w *Worker) Needs(ctx context.Context, req *query.Request) ([]query.Need, e
 
 // Split splits a statement for several nodes, as engine.Engine does. The tables need no rows.
 func (w *Worker) Split(ctx context.Context, req *query.Request) (*query.Split, error) {
+	key := splitKey(req)
+	if kept := w.splits.get(key); kept != nil {
+		return kept.At(time.Now()), nil
+	}
 	leave, err := enter(ctx, w.parses)
 	if err != nil {
 		return nil, err
@@ -155,7 +162,11 @@ func (w *Worker) Split(ctx context.Context, req *query.Request) (*query.Split, e
 	if err := w.call(&exchange{ctx: ctx, leave: leave, query: req, split: &split}); err != nil {
 		return nil, err
 	}
-	return &split, nil
+	if !split.Lasting {
+		return &split, nil
+	}
+	w.splits.put(key, &split)
+	return split.At(time.Now()), nil
 }
 
 // Describe returns the columns of an answer, as engine.Engine does. The tables need no rows.

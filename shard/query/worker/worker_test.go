@@ -80,6 +80,60 @@ func TestAnalyze(t *testing.T) {
 	}
 }
 
+// TestSplitsAreKept checks that the child is asked once for a statement, and again after its table has changed, for
+// another limit, database and time zone, and after an error; and that a caller may change what it gets.
+func TestSplitsAreKept(t *testing.T) {
+	w := openWorker(t)
+	req := func(change func(*query.Request)) *query.Request {
+		r := &query.Request{SQL: "SELECT count(*) FROM logs WHERE ts < now()", Database: "public", Tables: []query.Table{
+			logTable(),
+		}}
+		own := *r.Tables[0].Schema
+		r.Tables[0].Schema = &own
+		if change != nil {
+			change(r)
+		}
+		return r
+	}
+	// Each different request is a new entry.
+	for i, change := range []func(*query.Request){
+		nil,
+		func(r *query.Request) { r.Limit = 5 },
+		func(r *query.Request) { r.Timezone = "Europe/Berlin" },
+		func(r *query.Request) { r.Tables[0].Schema.Version++ },
+		func(r *query.Request) { r.Tables[0].Schema.ID++ },
+	} {
+		if w.splits.get(splitKey(req(change))) != nil {
+			t.Errorf("request %d is known before it was asked", i)
+		}
+		first, err := w.Split(deadline(t), req(change))
+		if err != nil || first.Reason != "" {
+			t.Fatalf("request %d: %v %+v", i, err, first)
+		}
+		if w.splits.get(splitKey(req(change))) == nil {
+			t.Errorf("request %d is not kept", i)
+		}
+		first.Reason, first.Moment = "what a caller writes is not kept", "x"
+		again, err := w.Split(deadline(t), req(change))
+		if err != nil || again.Reason != "" || again.Worker == first.Worker || again.Final != first.Final {
+			t.Errorf("request %d again: %v, %+v and before %+v", i, err, again, first)
+		}
+	}
+	wrong := req(func(r *query.Request) { r.SQL = "SELECT nothing FROM logs" })
+	for range 2 {
+		_, err := w.Split(deadline(t), wrong)
+		wantError(t, err, errs.ColumnNotFound)
+	}
+	if w.splits.get(splitKey(wrong)) != nil {
+		t.Error("an error is kept")
+	}
+	// A statement that depends on the present day does not last.
+	day := req(func(r *query.Request) { r.SQL = "SELECT count(*) FROM logs WHERE ts < today()" })
+	if _, err := w.Split(deadline(t), day); err != nil || w.splits.get(splitKey(day)) != nil {
+		t.Errorf("a statement with today() is kept, or %v", err)
+	}
+}
+
 // TestErrors checks that the engine's errors arrive unchanged.
 func TestErrors(t *testing.T) {
 	w := openWorker(t)

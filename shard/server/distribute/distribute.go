@@ -46,7 +46,6 @@ type Nodes struct {
 	// those in shared, too many values were on several nodes. Those in unproven ask for the largest
 	// groups, and needed all groups of the nodes.
 	large, shared, unproven *recent
-	splits                  *splits
 	// partials is the size of the partial results that queries hold, in bytes.
 	partials atomic.Int64
 	metrics  *queryMetrics
@@ -55,7 +54,7 @@ type Nodes struct {
 // New returns Nodes with the given Config.
 func New(cfg Config) *Nodes {
 	return &Nodes{
-		cfg: cfg, large: newRecent(), shared: newRecent(), unproven: newRecent(), splits: newSplits(),
+		cfg: cfg, large: newRecent(), shared: newRecent(), unproven: newRecent(),
 		metrics: newQueryMetrics(cfg.Registerer),
 	}
 }

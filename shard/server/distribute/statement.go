@@ -73,7 +73,9 @@ func (n *Nodes) TakeApart(ctx context.Context, req *shardpb.QueryRequest, id str
 	begin := time.Now()
 	d := &Statement{nodes: n, req: req, id: id, progress: progress}
 	var err error
-	d.split, err = n.split(ctx, req)
+	d.split, err = n.cfg.Engine.Split(ctx, &query.Request{
+		SQL: req.Sql, Database: req.Database, Tables: BareTables(req.Tables...), Limit: req.Limit, Timezone: req.Timezone,
+	})
 	d.planned = time.Since(begin)
 	span.End(err)
 	if err != nil {
