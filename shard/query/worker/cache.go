@@ -15,8 +15,9 @@ const (
 	cachedBytes = 16 << 10
 )
 
-// cache caches what the child found out about recently used statements, so that it is not asked again. What a statement
-// refers to, and how it is split, depends only on the parts of the key. A cache is safe for concurrent use.
+// cache caches what the child found out about recently used statements, so that it is not asked again. What a
+// statement refers to, and how it is split, depends only on the parts of the key. A cache is safe for
+// concurrent use.
 type cache[V any] struct {
 	mu   sync.Mutex // guards kept
 	kept *lru.Cache[string, *V]
@@ -43,8 +44,8 @@ func (c *cache[V]) put(key string, v *V) {
 	c.kept.Put(key, v, 1)
 }
 
-// statementKey is the key of a statement. Its texts are preceded by their lengths, so that different lists of texts make
-// different keys.
+// statementKey is the key of a statement. Its texts are preceded by their lengths, so that different lists of
+// texts make different keys.
 func statementKey(texts ...string) string {
 	n := 0
 	for _, s := range texts {
@@ -57,7 +58,8 @@ func statementKey(texts ...string) string {
 	return string(b)
 }
 
-// splitKey is the key of a statement that is split for several nodes. The version of a table changes with its columns.
+// splitKey is the key of a statement that is split for several nodes. The version of a table changes with its
+// columns.
 func splitKey(req *query.Request) string {
 	texts := []string{req.SQL, req.Database, req.Timezone, strconv.FormatUint(req.Limit, 10)}
 	for i := range req.Tables {
