@@ -110,7 +110,7 @@ func (r *rewriter) cast() bool {
 	switch {
 	case t.isReg():
 		operand = r.operand()
-	case last.kind == statement.TokenText:
+	case last.kind == statement.TokenText, isMoment(last):
 		operand = r.out[len(r.out)-1:]
 	default: // nothing has to be known of it
 		if t.name == "timestamptz" && isParameter(r.out[max(0, len(r.out)-2):]) {

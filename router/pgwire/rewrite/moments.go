@@ -67,16 +67,10 @@ func (r *rewriter) isArrow() bool {
 	return n > 1 && (r.out[n-2].sym("=") || r.out[n-2].sym("-") || r.out[n-2].sym(">"))
 }
 
-// inList reports whether what was written last are the first of the literals of x IN (…).
+// inList reports whether what comes next is an element of x IN (…).
 func (r *rewriter) inList() bool {
-	i := len(r.out) - 1
-	for i > 0 && !r.out[i].sym("(") {
-		if !isLiteral(r.out[i]) && !r.out[i].sym(",") {
-			return false
-		}
-		i--
-	}
-	return i > 0 && r.out[i-1].word("IN")
+	up := r.here().up
+	return up > 0 && r.out[up-1].word("IN")
 }
 
 func isLiteral(t tok) bool {
