@@ -2,6 +2,7 @@ package pgwire
 
 import (
 	"errors"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -120,18 +121,32 @@ func (c *conn) refine(text string, columns []column) {
 			item = items[len(items)-after]
 		}
 		columns[i].refine(item, strings.Contains(text, "pg_"))
+		if item.Null && columns[i].typ.OID == value.Int4.OID && !setOperation.MatchString(text) {
+			columns[i].typ = value.Text // the engine takes it for an integer
+		}
 	}
 }
 
+// setOperation matches what gives a column the type of another SELECT.
+var setOperation = regexp.MustCompile(`(?i)\b(UNION|EXCEPT|INTERSECT)\b`)
+
 // refine gives a column the name and the type of an expression of the select list.
 func (col *column) refine(item rewrite.Item, catalog bool) {
-	if item.Name != "" {
+	// A column keeps the name with which it was made, in whatever case it is asked for.
+	if item.Name != "" && (item.Column != item.Name || !strings.EqualFold(item.Name, col.name)) {
 		col.name = item.Name
 	}
 	if item.Local && col.typ.OID == value.TimestampTZ.OID {
 		col.typ = value.Timestamp
 	}
-	known := catalogColumns[col.name]
+	if item.Name == "oid" && col.typ.OID == value.Int8.OID {
+		col.typ = value.OID
+	}
+	column := item.Column
+	if item.Name == "" { // of a star
+		column = col.name
+	}
+	known := catalogColumns[column]
 	if !catalog || known == nil {
 		return
 	}

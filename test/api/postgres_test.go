@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"cordwood/test/cluster"
 )
@@ -45,57 +43,21 @@ func TestRecordedStatements(t *testing.T) {
 	t.Parallel()
 	c := postgres(t)
 	pc := c.PgConn()
-	run := func(sql string) ([]*pgconn.Result, error) { return pc.Exec(t.Context(), sql).ReadAll() }
-	if _, err := run("CREATE TABLE logs (ts TIMESTAMP(9) TIME INDEX, host TEXT, status BIGINT, took DOUBLE, " +
-		"message TEXT, " +
-		"extra JSON) WITH (append_mode='true'); CREATE TABLE k (ts TIMESTAMP(9) TIME INDEX, id BIGINT DEFAULT 5, v TEXT, " +
-		"PRIMARY KEY (id)) WITH (comment='a table')"); err != nil {
+	if _, err := pc.Exec(t.Context(), recordedTables).ReadAll(); err != nil {
 		t.Fatal(err)
 	}
 	oid := func(name string) string {
-		r, err := run("SELECT '" + name + "'::regclass::oid")
+		a, err := lastAnswer(t.Context(), pc, "SELECT '"+name+"'::regclass::oid", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return string(r[0].Rows[0][0])
+		return string(a.rows[0][0])
 	}
 	replace := strings.NewReplacer("16384", oid("logs"), "16389", oid("k"))
-	text, err := os.ReadFile("testdata/postgres/statements.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var got strings.Builder
-	for entry := range strings.SplitSeq(string(text[strings.Index(string(text), "-- @"):]), "\n;;\n") {
-		m := statementHead.FindStringSubmatch(entry)
-		if m == nil {
-			continue
-		}
-		sql := replace.Replace(entry[len(m[0]):])
-		if strings.HasPrefix(sql, "DECLARE") {
-			sql = "BEGIN;" + sql // as the client does
-		}
-		if strings.HasPrefix(sql, "CLOSE") {
-			sql += ";COMMIT"
-		}
-		var last *pgconn.Result
-		if m[3] != "" {
-			var values []string
-			if err := json.Unmarshal([]byte(m[3]), &values); err != nil {
-				t.Fatal(err)
-			}
-			params := make([][]byte, len(values))
-			for i, v := range values {
-				params[i] = []byte(v)
-			}
-			last = pc.ExecParams(t.Context(), sql, params, nil, nil, nil).Read()
-			err = last.Err
-		} else {
-			var results []*pgconn.Result
-			if results, err = run(sql); len(results) > 0 {
-				last = results[len(results)-1]
-			}
-		}
-		fmt.Fprintf(&got, "@%s %s: %s\n", m[1], m[2], shape(last, err))
+	for _, s := range recordedStatements(t) {
+		last, err := lastAnswer(t.Context(), pc, replace.Replace(s.sql), s.params)
+		fmt.Fprintf(&got, "@%s %s: %s\n", s.number, s.client, shape(last, err))
 	}
 	const golden = "testdata/postgres/shapes.txt"
 	if *updateShapes {
@@ -113,19 +75,16 @@ func TestRecordedStatements(t *testing.T) {
 }
 
 // shape says what an answer looks like.
-func shape(r *pgconn.Result, err error) string {
+func shape(r pgAnswer, err error) string {
 	if err != nil {
 		return "error: " + err.Error()
 	}
-	if r == nil {
-		return "nothing"
-	}
 	var columns []string
-	for _, f := range r.FieldDescriptions {
+	for _, f := range r.fields {
 		columns = append(columns, fmt.Sprintf("%s:%d", f.Name, f.DataTypeOID))
 	}
 	rows := "no rows"
-	if len(r.Rows) > 0 {
+	if len(r.rows) > 0 {
 		rows = "rows"
 	}
 	return strings.TrimSpace(rows + " " + strings.Join(columns, " "))

@@ -180,6 +180,9 @@ func (r *rewriter) call(n int) bool {
 		return true
 	}
 	f := functions[name]
+	if name == "generate_series" && r.inList() {
+		f = rowsOf
+	}
 	if f == nil {
 		return false
 	}
@@ -198,6 +201,17 @@ func (r *rewriter) call(n int) bool {
 	r.raw(r.at(0), out)
 	r.i += end + 1
 	return true
+}
+
+// inList reports whether an expression of a select list begins here.
+func (r *rewriter) inList() bool {
+	w := r.here()
+	return r.last().word("SELECT") || r.last().word("DISTINCT") || r.last().sym(",") && w.list
+}
+
+// rowsOf makes a row of each element: the engine's function makes a list.
+func rowsOf(_ *rewriter, args []string) (string, bool) {
+	return "unnest(generate_series(" + strings.Join(args, ", ") + "))", true
 }
 
 // arguments returns the arguments between two places, rewritten.

@@ -12,6 +12,8 @@ type Item struct {
 	Name string
 	// Column is the name of the column that the expression is, and nothing else.
 	Column string
+	// Null says that the value is always null.
+	Null bool
 	// Star says that it stands for any number of columns.
 	Star bool
 	// Local says that the value is a time without a zone.
@@ -106,25 +108,44 @@ func itemOf(toks []tok, deep int) Item {
 			(before.isName() && !isOperatorWord(before) || before.kind == statement.TokenText ||
 				before.kind == statement.TokenNumber) || before.sym(")") || before.sym("]") {
 			if !strings.EqualFold(toks[n-1].val, "END") && !isOperatorWord(toks[n-1]) {
-				item.Name = toks[n-1].val
+				item.Name = folded(toks[n-1])
 				toks = toks[:n-1]
 				if len(toks) > 1 && before.word("AS") {
 					toks = toks[:len(toks)-1]
 				}
-				item.Local = isLocal(toks)
+				item.Local, item.Null = isLocal(toks), isNull(toks)
+				_, item.Column, _ = figure(toks, deep)
 				return item
 			}
 		}
 	}
-	item.Local = isLocal(toks)
+	item.Local, item.Null = isLocal(toks), isNull(toks)
 	if len(toks) > 0 && toks[len(toks)-1].sym("*") && (len(toks) == 1 || toks[len(toks)-2].sym(".")) ||
 		toks[0].sym("*") {
 		item.Star = true
 		return item
 	}
-	item.Name, item.Column = figure(toks, deep)
+	item.Name, item.Column, _ = figure(toks, deep)
 	return item
 }
+
+// folded returns a name as PostgreSQL does: in lower case, unless it is in quotes.
+func folded(t tok) string {
+	if t.kind == statement.TokenWord {
+		return strings.ToLower(t.val)
+	}
+	return t.val
+}
+
+// isNull reports whether an expression is NULL.
+func isNull(toks []tok) bool { return len(toks) == 1 && toks[0].word("NULL") }
+
+// The strengths of names, by which PostgreSQL chooses between that of an expression and that of what is in it.
+const (
+	unnamed = iota
+	weak    // of a type, or of CASE
+	strong  // of a column or a function
+)
 
 // isOperatorWord reports whether a word may stand between operands.
 func isOperatorWord(t tok) bool {
@@ -153,64 +174,111 @@ func isLocal(toks []tok) bool {
 	return len(toks) > 3 && toks[0].word("timezone") && toks[1].sym("(")
 }
 
-// figure returns the name of an expression without an alias, and the column that it is.
-func figure(toks []tok, deep int) (name, column string) {
-	const unknown = "?column?"
+// unknown is what PostgreSQL calls a column without a name.
+const unknown = "?column?"
+
+// figure returns the name of an expression without an alias, the column that it is, and how strong the name is.
+func figure(toks []tok, deep int) (name, column string, strength int) {
 	n := len(toks)
-	if deep++; deep > maxFigured {
-		return unknown, ""
+	if deep++; deep > maxFigured || n == 0 {
+		return unknown, "", unnamed
 	}
 	if castAt := lastCast(toks); castAt >= 0 {
-		inner, _ := figure(toks[:castAt], deep)
-		if inner != unknown && inner != "" {
-			return inner, ""
+		if inner, _, s := figure(toks[:castAt], deep); s == strong {
+			return inner, "", strong
 		}
-		return castName(toks[castAt+1:]), ""
-	}
-	if n == 0 {
-		return unknown, ""
+		return castName(toks[castAt+1:]), "", weak
 	}
 	if toks[0].isName() {
-		k := 1
-		for k+1 < n && toks[k].sym(".") && toks[k+1].isName() {
-			k += 2
-		}
-		switch {
-		case k == n:
-			return wordName(toks, k)
-		case toks[k].sym("(") && closes(toks, k) == n-1, toks[k].sym("(") && overAt(toks, closes(toks, k)+1):
-			return callName(toks[k-1]), ""
-		case toks[k].sym("[") && toks[0].word("ARRAY"):
-			return "array", ""
-		}
-		if toks[0].word("CASE") && toks[n-1].word("END") {
-			return "case", ""
+		if name, column, strength := figureWord(toks, deep); strength != unnamed {
+			return name, column, strength
 		}
 	}
 	if toks[0].sym("(") && closes(toks, 0) == n-1 {
 		if n > 2 && (toks[1].word("SELECT") || toks[1].word("WITH")) {
 			if items := itemsOf(toks[1:n-1], deep); len(items) == 1 && items[0].Name != "" {
-				return items[0].Name, ""
+				return items[0].Name, "", strong
 			}
-			return unknown, ""
+			return unknown, "", unnamed
 		}
 		return figure(toks[1:n-1], deep)
 	}
-	return unknown, ""
+	return unknown, "", unnamed
+}
+
+// figureWord is figure for an expression that begins with a word.
+func figureWord(toks []tok, deep int) (name, column string, strength int) {
+	n, k := len(toks), 1
+	for k+1 < n && toks[k].sym(".") && toks[k+1].isName() {
+		k += 2
+	}
+	switch {
+	case k == n:
+		return wordName(toks, k)
+	case toks[k].sym("(") && closes(toks, k) == n-1, toks[k].sym("(") && overAt(toks, closes(toks, k)+1):
+		if name := callName(toks[k-1]); name != "" {
+			return name, "", strong
+		}
+		return figureCast(toks[k+1:n-1], deep)
+	case toks[k].sym("[") && toks[0].word("ARRAY"):
+		return "array", "", strong
+	case toks[0].word("CASE") && toks[n-1].word("END"):
+		if at := elseAt(toks); at > 0 {
+			if inner, _, s := figure(toks[at+1:n-1], deep); s == strong {
+				return inner, "", strong
+			}
+		}
+		return "case", "", weak
+	}
+	return unknown, "", unnamed
+}
+
+// figureCast names what is in the brackets of CAST.
+func figureCast(toks []tok, deep int) (name, column string, strength int) {
+	for i := len(toks) - 1; i > 0; i-- {
+		switch t := toks[i]; {
+		case t.match < 0:
+			i += t.match
+		case t.word("AS"):
+			if inner, _, s := figure(toks[:i], deep); s == strong {
+				return inner, "", strong
+			}
+			return castName(toks[i+1:]), "", weak
+		}
+	}
+	return unknown, "", unnamed
+}
+
+// elseAt returns where the ELSE of a CASE stands; -1: it has none.
+func elseAt(toks []tok) int {
+	cases := 0
+	for i := len(toks) - 1; i >= 0; i-- {
+		switch t := toks[i]; {
+		case t.match < 0:
+			i += t.match
+		case t.word("END"):
+			cases++
+		case t.word("CASE"):
+			cases--
+		case t.word("ELSE") && cases == 1:
+			return i
+		}
+	}
+	return -1
 }
 
 // wordName names a column, or a word that is none.
-func wordName(toks []tok, k int) (name, column string) {
+func wordName(toks []tok, k int) (name, column string, strength int) {
 	last := toks[k-1]
 	if k == 1 && last.kind == statement.TokenWord {
 		switch strings.ToLower(last.val) {
 		case "true", "false":
-			return "bool", ""
+			return "bool", "", weak
 		case "null":
-			return "?column?", ""
+			return unknown, "", unnamed
 		}
 	}
-	return last.val, last.val
+	return last.val, last.val, strong
 }
 
 // callName names a call for its function.
@@ -240,6 +308,9 @@ func closes(toks []tok, i int) int {
 
 // lastCast returns the index of the :: that the expression ends in; -1: it does not end in one.
 func lastCast(toks []tok) int {
+	if len(toks) > 0 && toks[len(toks)-1].word("END") {
+		return -1 // of a CASE
+	}
 	for i := len(toks) - 1; i > 0; i-- {
 		switch t := toks[i]; {
 		case t.match < 0:

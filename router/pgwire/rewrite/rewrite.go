@@ -262,6 +262,12 @@ func (r *rewriter) subscript() bool {
 // words applies the rules that begin with a word.
 func (r *rewriter) words() bool {
 	t := r.at(0)
+	if r.last().word("AS") && !r.at(1).sym("(") && folded(t) != t.text {
+		t.text = folded(t) // an alias
+		r.push(t)
+		r.i++
+		return true
+	}
 	switch strings.ToUpper(t.val) {
 	case "COLLATE":
 		return r.collate()

@@ -9,6 +9,8 @@ type where struct {
 	up int
 	// tables says that tables of FROM stand here, and selected that a SELECT stands before it in the same brackets.
 	tables, selected bool
+	// list says that this is a select list.
+	list bool
 	// outer is where a bracket that opens stands, for the one that closes it.
 	outer *where
 }
@@ -48,11 +50,11 @@ func (r *rewriter) push(t tok) {
 func (w *where) word(t tok) {
 	switch {
 	case t.word("FROM"), t.word("JOIN"):
-		w.tables = true
+		w.tables, w.list = true, false
 	case t.word("SELECT"):
-		w.tables, w.selected = false, true
+		w.tables, w.selected, w.list = false, true, true
 	case t.word("WHERE"), t.word("BY"), t.word("ON"), t.word("HAVING"), t.word("VALUES"):
-		w.tables = false
+		w.tables, w.list = false, false
 	}
 }
 
