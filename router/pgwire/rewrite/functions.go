@@ -180,7 +180,7 @@ func (r *rewriter) call(n int) bool {
 		return true
 	}
 	f := functions[name]
-	if name == "generate_series" && r.inList() {
+	if name == "generate_series" && r.inSelectList() {
 		f = rowsOf
 	}
 	if f == nil {
@@ -203,8 +203,8 @@ func (r *rewriter) call(n int) bool {
 	return true
 }
 
-// inList reports whether an expression of a select list begins here.
-func (r *rewriter) inList() bool {
+// inSelectList reports whether an expression of a select list begins here.
+func (r *rewriter) inSelectList() bool {
 	w := r.here()
 	return r.last().word("SELECT") || r.last().word("DISTINCT") || r.last().sym(",") && w.list
 }
