@@ -83,8 +83,7 @@ func (g *gathered) add(typ schema.Type, views []*column.View, runs []run) {
 		default:
 			g.entries(v, r, nulls)
 			if g.tooMany() {
-				g.giveUp()
-				g.room(plainBytes(views, runs[i+1:]))
+				g.giveUp(plainBytes(views, runs[i+1:]))
 			}
 		}
 	}
@@ -296,8 +295,13 @@ func grow[T any](s []T, n, all int) []T {
 
 // room makes room for n bytes. The capacity grows by the size of existing texts, never by an
 // estimate of later rows, because one of the first texts may be a million times as long as all
-// others.
-func (g *gathered) room(n int) { g.Data = slices.Grow(g.Data, n) }
+// others. A sixteenth more is allocated, because the texts of the next row group have about the
+// same size, and new memory costs a page fault for every 4 KiB.
+func (g *gathered) room(n int) {
+	if n += len(g.Data); n > cap(g.Data) {
+		g.Data = append(make([]byte, 0, n+n/16), g.Data...)
+	}
+}
 
 // entries adds byte strings by their codes in a dictionary.
 func (g *gathered) entries(v *column.View, r run, nulls bool) {
@@ -406,8 +410,9 @@ func (g *gathered) tooMany() bool {
 	return entries*10 > n*7
 }
 
-// giveUp converts the dictionary to plain byte strings, and keeps later byte strings plain.
-func (g *gathered) giveUp() {
+// giveUp converts the dictionary to plain byte strings, and keeps later byte strings plain. It makes
+// room for more bytes, which follow.
+func (g *gathered) giveUp(more int) {
 	values := g.Values
 	g.plain = true
 	g.Dict, g.Codes = false, g.Codes[:0]
@@ -416,7 +421,7 @@ func (g *gathered) giveUp() {
 	for _, c := range values.Codes {
 		size += len(values.Entry(int(c)))
 	}
-	g.room(size)
+	g.room(size + more)
 	g.Ends = grow(g.Ends, 0, g.all)[:0]
 	for _, c := range values.Codes {
 		g.Data = append(g.Data, values.Entry(int(c))...)
@@ -427,7 +432,7 @@ func (g *gathered) giveUp() {
 // finish ends the row group. It drops a dictionary that saves nothing.
 func (g *gathered) finish() {
 	if !g.plain && (len(g.Codes) == 0 || len(g.Ends)*2 > len(g.Codes)) {
-		g.giveUp()
+		g.giveUp(0)
 	}
 	if len(g.Valid) == 0 {
 		g.Valid = nil
