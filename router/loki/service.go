@@ -46,6 +46,8 @@ const (
 	MaxVolumes = 5000
 	// MaxNames bounds the values of a label, and the label sets of a request for series.
 	MaxNames = 10000
+	// maxPoints bounds the steps of all series of a query together.
+	maxPoints = 2_000_000
 	// maxSQL bounds a statement, in bytes.
 	maxSQL = 256 << 10
 )

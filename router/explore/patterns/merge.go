@@ -23,6 +23,33 @@ type tree[T any] struct {
 	all    []*pattern[T]
 }
 
+// Merger merges masks into patterns. It is not safe for concurrent use.
+type Merger struct{ tree tree[*Merged] }
+
+// Merged is a pattern of some masks.
+type Merged struct {
+	of     *pattern[*Merged]
+	number int
+}
+
+// Number distinguishes the pattern from others of its Merger.
+func (m *Merged) Number() int { return m.number }
+
+// Text returns the pattern, with Hole in place of the words that differ.
+func (m *Merged) Text() string { return m.of.text() }
+
+// Add returns the pattern of a mask, to which it makes the mask belong; nil: there are too many like it.
+func (m *Merger) Add(mask string) *Merged {
+	p := m.tree.add(mask)
+	if p == nil {
+		return nil
+	}
+	if p.of == nil {
+		p.of = &Merged{p, len(m.tree.all)}
+	}
+	return p.of
+}
+
 // pattern is masks that were merged.
 type pattern[T any] struct {
 	words []string

@@ -192,8 +192,8 @@ func (f *finder) count(ctx context.Context) error {
 	return nil
 }
 
-// mask returns SQL of the mask of a text.
-func mask(column string) string {
+// Mask returns the SQL of the mask of a text.
+func Mask(column string) string {
 	return "regexp_replace(left(" + column + ", " + fmt.Sprint(textChars) + "), " + schema.QuoteLiteral(masked) + ", " +
 		schema.QuoteLiteral(Hole) + ", 'g')"
 }
@@ -201,7 +201,7 @@ func mask(column string) string {
 func (f *finder) countTable(ctx context.Context, t *scope.Table) error {
 	column, at := scope.Ident(f.req.Field), scope.Ident(t.Def.TimeIndex().Name)
 	columns := []string{
-		mask(column), "count(*)", "min(" + at + ")", "max(" + at + ")", "max_by(" + column + ", " + at + ")",
+		Mask(column), "count(*)", "min(" + at + ")", "max(" + at + ")", "max_by(" + column + ", " + at + ")",
 	}
 	if l := t.Columns.Roles().Level; l != nil {
 		for _, name := range levels {
@@ -369,7 +369,7 @@ func (f *finder) countBefore(ctx context.Context, a *Answer) error {
 		if t.Def.Column(f.req.Field) == nil {
 			continue
 		}
-		sql := "SELECT " + mask(scope.Ident(f.req.Field)) + ", count(*) FROM " + t.From() +
+		sql := "SELECT " + Mask(scope.Ident(f.req.Field)) + ", count(*) FROM " + t.From() +
 			f.scope.Where(t, scope.Ident(f.req.Field)+" IS NOT NULL", sampled[t.Def.ID]) + " GROUP BY 1 ORDER BY 2 DESC LIMIT " +
 			fmt.Sprint(maxMasks)
 		err := f.scope.Run(ctx, sql, func(rec arrow.RecordBatch) error {

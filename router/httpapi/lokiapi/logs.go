@@ -22,9 +22,12 @@ func queryRange(ctx context.Context, c *call) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if m, ok := q.(logql.Metric); ok {
+		return c.matrix(ctx, m, span)
+	}
 	log, ok := q.(*logql.Log)
 	if !ok {
-		return nil, errs.New(errs.Unsupported, "metrics are not supported yet: query lines, such as {app=\"web\"}")
+		return nil, errs.New(errs.Internal, "a query of type %T has no answer", q)
 	}
 	if err := log.RequireMatcher(); err != nil {
 		return nil, err
@@ -80,8 +83,8 @@ func (c *call) selection() (*logql.Log, loki.Span, error) {
 // maxSelectors bounds the selectors of a request for series.
 const maxSelectors = 16
 
-// series answers series.
-func series(ctx context.Context, c *call) ([]byte, error) {
+// seriesOf answers series.
+func seriesOf(ctx context.Context, c *call) ([]byte, error) {
 	texts := append(c.params.All("match[]"), c.params.All("match")...)
 	if len(texts) > maxSelectors {
 		return nil, errs.New(errs.InvalidArguments, "match[] is given %d times, and at most %d are allowed", len(texts),

@@ -194,17 +194,25 @@ func at(text []byte, steps []logql.PathStep) string {
 // Pair is a key of a line of logfmt with its value.
 type Pair struct{ Key, Value string }
 
-// LogfmtPairs returns the pairs of a line of logfmt. Of keys that are repeated, the first counts.
+// LogfmtPairs returns the pairs of a line of logfmt. Of the values of a key, the first one without quotes that is not
+// empty counts, or else the first one in quotes.
 func LogfmtPairs(line string) []Pair {
 	var out []Pair
-	seen := map[string]bool{}
+	at, bare := map[string]int{}, map[string]bool{}
 	for i := 0; i < len(line); {
 		if i == 0 || space(line[i-1]) {
-			key, value, n := pairAt(line[i:])
+			key, value, quoted, n := pairAt(line[i:])
 			if n > 0 {
-				if !seen[key] && len(out) < maxFields {
-					seen[key] = true
+				k, seen := at[key]
+				switch {
+				case !seen && len(out) < maxFields:
+					at[key] = len(out)
 					out = append(out, Pair{key, value})
+					bare[key] = !quoted && value != ""
+				case seen && !bare[key] && !quoted && value != "":
+					out[k].Value, bare[key] = value, true
+				case seen && !bare[key] && quoted && out[k].Value == "":
+					out[k].Value = value
 				}
 				i += n
 				continue
@@ -224,23 +232,23 @@ func LogfmtPairs(line string) []Pair {
 }
 
 // pairAt reads a pair at the start of s, and returns its length; 0: there is none.
-func pairAt(s string) (key, value string, n int) {
+func pairAt(s string) (key, value string, quoted bool, n int) {
 	k := 0
 	for k < len(s) && !space(s[k]) && s[k] != '=' && s[k] != '"' {
 		k++
 	}
 	if k == 0 || k >= len(s) || s[k] != '=' {
-		return "", "", 0
+		return "", "", false, 0
 	}
 	rest := s[k+1:]
 	if n := quotedLength(rest); n > 0 {
-		return s[:k], unquote(rest[:n]), k + 1 + n
+		return s[:k], escapes.Replace(rest[1 : n-1]), true, k + 1 + n
 	}
 	v := 0
 	for v < len(rest) && !space(rest[v]) && rest[v] != '"' {
 		v++
 	}
-	return s[:k], rest[:v], k + 1 + v
+	return s[:k], rest[:v], false, k + 1 + v
 }
 
 // quotedLength returns the length of a text in quotes at the start of s; 0: there is none.
@@ -259,14 +267,8 @@ func quotedLength(s string) int {
 	return 0
 }
 
-// unquote resolves the escapes of a text in quotes, if they are those of JSON.
-func unquote(quoted string) string {
-	var s string
-	if strings.Contains(quoted, `\`) && json.Unmarshal([]byte(quoted), &s) == nil {
-		return s
-	}
-	return quoted[1 : len(quoted)-1]
-}
+// escapes are the escapes in quotes.
+var escapes = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\n`, "\n", `\t`, "\t")
 
 func space(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' }
 

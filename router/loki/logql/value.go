@@ -2,6 +2,7 @@ package logql
 
 import (
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -89,15 +90,23 @@ func ParseNumber(s string) (float64, bool) {
 	return v, err == nil
 }
 
+// The durations of labels, as expressions that match the whole text: nanoseconds or microseconds, and sums of larger
+// units.
+const (
+	SmallDuration = `[0-9]+(?:\.[0-9]+)?(?:ns|us|µs|μs)`
+	LargeDuration = `(?:[0-9]+(?:\.[0-9]+)?(?:ms|s|m|h|d|w))+`
+)
+
+var durationText = regexp.MustCompile("^(?:" + SmallDuration + "|" + LargeDuration + ")$")
+
 // ParseAs converts the text of a label to a number. It returns false if the text is none.
 func ParseAs(s string, as Kind) (float64, bool) {
 	switch as {
 	case Duration:
-		negative := strings.HasPrefix(s, "-")
-		nanos, ok := durationNanos(strings.TrimPrefix(s, "-"))
-		if negative {
-			nanos = -nanos
+		if !durationText.MatchString(s) {
+			return 0, false
 		}
+		nanos, ok := durationNanos(s)
 		return nanos / 1e9, ok
 	case Bytes:
 		return ParseSize(s)

@@ -30,42 +30,12 @@ func numberOf(text string, as logql.Kind) string {
 	return "CASE WHEN regexp_full_match(" + text + ", '[-+0-9.eE]+') THEN try_cast(" + text + " AS DOUBLE) END"
 }
 
-// durationUnits are the units of durations in seconds, as expressions. The common ones come first.
-var durationUnits = []struct{ name, seconds string }{
-	{"ms", "0.001"},
-	{"s", "1"},
-	{"(?:us|µs|μs)", "0.000001"},
-	{"ns", "0.000000001"},
-	{"m", "60"},
-	{"h", "3600"},
-	{"d", "86400"},
-	{"w", "604800"},
-	{"y", "31536000"},
-}
-
-// durationOf returns the SQL seconds of a text such as 12ms or 1h30m. Texts of one unit are the usual ones.
+// durationOf returns the SQL seconds of a text such as 12ms or 1h30m. Intervals of the engine have microseconds.
 func durationOf(text string) string {
-	var whole, sum strings.Builder
-	names := make([]string, 0, len(durationUnits))
-	for i, u := range durationUnits {
-		names = append(names, u.name)
-		part := func(re string) string {
-			return "try_cast(regexp_extract(" + text + ", " + quote(re) + ", 1) AS DOUBLE)"
-		}
-		if i < 3 {
-			re := `([0-9.]+)` + u.name
-			fmt.Fprintf(&whole, " WHEN regexp_full_match(%s, %s) THEN %s * %s", text, quote(re), part(`^([0-9.]+)`), u.seconds)
-		}
-		if i > 0 {
-			sum.WriteString(" + ")
-		}
-		fmt.Fprintf(&sum, "CASE WHEN regexp_matches(%s, %s) THEN %s * %s ELSE 0 END", text,
-			quote(`[0-9.]`+u.name+`(?:[0-9.]|$)`), part(`([0-9.]+)`+u.name+`(?:[0-9.]|$)`), u.seconds)
-	}
-	all := `-?(?:[0-9.]+(?:` + strings.Join(names, "|") + `))+`
-	return fmt.Sprintf("CASE%s WHEN regexp_full_match(%s, %s) THEN "+
-		"(CASE WHEN starts_with(%s, '-') THEN -1 ELSE 1 END) * (%s) END",
-		whole.String(), text, quote(all), text, sum.String())
+	return "CASE WHEN regexp_full_match(" + text + ", " + quote(logql.SmallDuration) + ") THEN try_cast(regexp_extract(" +
+		text + ", '^[0-9.]+') AS DOUBLE) * CASE WHEN suffix(" + text + ", 'ns') THEN 0.000000001 ELSE 0.000001 END " +
+		"WHEN regexp_full_match(" + text + ", " + quote(logql.LargeDuration) + ") THEN epoch(try_cast(" + text +
+		" AS INTERVAL)) END"
 }
 
 // sizeOf returns the SQL bytes of a text such as 10KB.

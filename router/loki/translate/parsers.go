@@ -159,14 +159,18 @@ func (q *Query) logfmt(s *logql.Logfmt) {
 // outside matches the start of a line of logfmt up to a key, without stopping in a value in quotes.
 const outside = `(?s)^(?:[^"]|"(?:[^"\\]|\\.)*")*?(?:^|\s)`
 
-// logfmtValue returns the SQL text of the value of a key in a line of logfmt: of its first occurrence.
+// logfmtValue returns the SQL text of the value of a key in a line of logfmt: the first one without quotes that is not
+// empty, or else the first one in quotes.
 func logfmtValue(line, key string) string {
-	value := "regexp_extract(" + line + ", " + quote(outside+regexp.QuoteMeta(key)+`=("(?:[^"\\]|\\.)*"|[^"\s]*)`) + ", 1)"
-	// The value in quotes is a JSON string, as far as its escapes are.
-	text := "json_extract_string(" + value + ", '$')"
-	return "CASE WHEN NOT starts_with(" + value + `, '"') THEN ` + value +
-		" WHEN contains(" + value + `, '\') AND json_valid(` + value + ") THEN " + text +
-		" ELSE substr(" + value + ", 2, length(" + value + ") - 2) END"
+	head := outside + regexp.QuoteMeta(key) + "="
+	plain := "regexp_extract(" + line + ", " + quote(head+`([^"\s]+)`) + ", 1)"
+	quoted := "regexp_extract(" + line + ", " + quote(head+`"((?:[^"\\]|\\.)*)"`) + ", 1)"
+	for _, e := range [][2]string{
+		{`'\\'`, "chr(1)"}, {`'\"'`, `'"'`}, {`'\n'`, "chr(10)"}, {`'\t'`, "chr(9)"}, {"chr(1)", `'\'`},
+	} {
+		quoted = "replace(" + quoted + ", " + e[0] + ", " + e[1] + ")"
+	}
+	return "coalesce(nullif(" + plain + ", ''), " + quoted + ")"
 }
 
 func (q *Query) regexp(s *logql.Regexp) {

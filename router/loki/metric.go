@@ -1,0 +1,307 @@
+package loki
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"cordwood/proto/errs"
+	"cordwood/router/loki/logql"
+	"cordwood/router/loki/series"
+	"cordwood/router/loki/translate"
+	"cordwood/router/query/format"
+)
+
+// Metric computes a metric for each step. The result is numbers or series, at most MaxSeries of them.
+func (r *Reader) Metric(ctx context.Context, m logql.Metric, steps translate.Steps) (series.Value, error) {
+	if steps.N > MaxSteps {
+		return series.Value{}, errs.New(errs.InvalidArguments, "exceeded maximum resolution of 11,000 points per time "+
+			"series. Try increasing the value of the step parameter")
+	}
+	e := &evaluator{r: r, ctx: ctx, steps: steps}
+	v, err := e.eval(m)
+	if err != nil {
+		return v, err
+	}
+	sort, sorted := m.(*logql.Sort)
+	v.Series = series.Sorted(v.Series)
+	if sorted && steps.N == 1 {
+		v.Series = series.SortByValue(v.Series, sort.Desc)
+	}
+	if len(v.Series) > MaxSeries {
+		return v, tooManySeries(MaxSeries)
+	}
+	r.stats.Entries += int64(len(v.Series))
+	return v, nil
+}
+
+func tooManySeries(most int) error {
+	return errs.New(errs.InvalidArguments, "maximum number of series (%d) reached for a single query; consider reducing "+
+		"query cardinality by adding more specific stream selectors, reducing the time range, or aggregating results with "+
+		"functions like sum(), count() or topk()", most)
+}
+
+// evaluator computes the metrics of one request.
+type evaluator struct {
+	r     *Reader
+	ctx   context.Context //nolint:containedctx // it lives as long as the request
+	steps translate.Steps
+	// points is how many numbers the request has so far.
+	points int
+}
+
+func (e *evaluator) eval(m logql.Metric) (series.Value, error) {
+	switch m := m.(type) {
+	case *logql.Number:
+		return series.Constant(m.Value, e.steps.N), nil
+	case *logql.Constant:
+		s := series.New(map[string]string{}, e.steps.N)
+		for i := range s.Values {
+			s.Set(i, m.Value)
+		}
+		return series.Value{Series: []*series.Series{s}}, nil
+	case *logql.Range:
+		return e.rangeOf(m, nil)
+	case *logql.Vector:
+		return e.vector(m)
+	case *logql.Sort:
+		return e.eval(m.Of)
+	case *logql.LabelReplace:
+		v, err := e.eval(m.Of)
+		if err != nil {
+			return v, err
+		}
+		out, ok := series.Replace(m, v.Series)
+		if !ok {
+			return v, errs.New(errs.InvalidArguments, "label_replace makes two series with the same labels")
+		}
+		return series.Value{Series: out}, nil
+	case *logql.Binary:
+		l, err := e.eval(m.L)
+		if err != nil {
+			return l, err
+		}
+		r, err := e.eval(m.R)
+		if err != nil {
+			return r, err
+		}
+		return series.Binary(m, l, r, e.steps.N)
+	}
+	return series.Value{}, errs.New(errs.Internal, "a metric of type %T has no rule", m)
+}
+
+// additive are the aggregations over series that a statement does at once, with the ranges that they fit.
+var additive = map[string][]string{
+	"sum": {"count_over_time", "rate", "bytes_over_time", "bytes_rate", "sum_over_time"},
+	"min": {"min_over_time"},
+	"max": {"max_over_time"},
+}
+
+func (e *evaluator) vector(v *logql.Vector) (series.Value, error) {
+	if of, ok := v.Of.(*logql.Range); ok && slices.Contains(additive[v.Op], of.Op) && of.Grouping == nil {
+		g := v.Grouping
+		if g == nil {
+			g = &logql.Grouping{}
+		}
+		return e.rangeOf(of, g)
+	}
+	in, err := e.eval(v.Of)
+	if err != nil {
+		return in, err
+	}
+	return series.Value{Series: series.Aggregate(v, in.Series, e.steps.N)}, nil
+}
+
+// rangeOf computes an aggregation over a range.
+func (e *evaluator) rangeOf(r *logql.Range, g *logql.Grouping) (series.Value, error) {
+	if err := r.Log.RequireMatcher(); err != nil {
+		return series.Value{}, err
+	}
+	tables, err := e.r.tables(e.ctx, r.Log.Matchers)
+	if err != nil {
+		return series.Value{}, err
+	}
+	if r.Op == "quantile_over_time" {
+		if err := e.checkQuantile(r, tables); err != nil {
+			return series.Value{}, err
+		}
+	}
+	groups := map[string]*group{}
+	for _, t := range tables {
+		if err := e.read(r, g, t, groups); err != nil {
+			return series.Value{}, err
+		}
+	}
+	out := make([]*series.Series, 0, len(groups))
+	for _, of := range groups {
+		out = append(out, of.series(r, e.steps.N))
+	}
+	if r.Op == "absent_over_time" {
+		out = []*series.Series{absent(r, out, e.steps.N)}
+	}
+	return series.Value{Series: out}, nil
+}
+
+// maxJoined bounds how often the rows of a quantile are counted.
+const maxJoined = 50_000_000
+
+// checkQuantile refuses quantiles that would take too long, and those of several tables, which cannot be put together.
+func (e *evaluator) checkQuantile(r *logql.Range, tables []*translate.Table) error {
+	if len(tables) > 1 {
+		return errs.New(errs.InvalidArguments,
+			"quantile_over_time reads one table, and the selector reads %d: name one with "+
+				"table=%q", len(tables), tables[0].Def.Name)
+	}
+	times := int64(r.Range) / max(e.steps.Step, 1)
+	if e.steps.N == 1 || times <= 1 || len(tables) == 0 {
+		return nil
+	}
+	count := &logql.Range{Op: "count_over_time", Log: r.Log, Range: r.Range, Offset: r.Offset}
+	whole := translate.Steps{Start: e.steps.Last(), Step: 1, N: 1}
+	count.Range += moment(e.steps.Last()).Sub(moment(e.steps.Start))
+	other := &evaluator{r: e.r, ctx: e.ctx, steps: whole}
+	v, err := other.rangeOf(count, &logql.Grouping{})
+	if err != nil || len(v.Series) == 0 {
+		return err
+	}
+	if rows := v.Series[0].Values[0]; rows*float64(times) > maxJoined {
+		return errs.New(errs.InvalidArguments, "quantile_over_time over %.0f entries with a range of %d steps counts each "+
+			"entry %d times, and at most %d are possible together: use a longer step or a shorter range", rows, times, times,
+			maxJoined)
+	}
+	return nil
+}
+
+// group is the numbers of a set of labels.
+type group struct {
+	labels map[string]string
+	parts  []part
+}
+
+// read runs the statement for a table and adds its numbers to groups.
+func (e *evaluator) read(r *logql.Range, g *logql.Grouping, t *translate.Table, groups map[string]*group) error {
+	s, err := t.Samples(r, g, e.steps)
+	if err != nil {
+		return err
+	}
+	return e.r.run(e.ctx, s.SQL, func(rec arrow.RecordBatch) error {
+		read, err := newReading(s, rec)
+		if err != nil {
+			return err
+		}
+		for row := range int(rec.NumRows()) {
+			labels, p := read.row(row)
+			if p.bad > 0 {
+				return errs.New(errs.InvalidArguments,
+					"pipeline error: 'SampleExtractionErr': %.0f values of the label %s are not "+
+						"numbers. To skip them, add | __error__=\"\" after unwrap", p.bad, r.Unwrap.Name)
+			}
+			key := Key(labels)
+			if groups[key] == nil {
+				if len(groups) > maxPoints/e.steps.N {
+					return tooManySeries(maxPoints / e.steps.N)
+				}
+				groups[key] = &group{labels: labels}
+			}
+			if e.points++; e.points > maxPoints {
+				return errs.New(errs.InvalidArguments, "the query has more than %d numbers: use a longer step, a shorter time, or "+
+					"fewer labels", maxPoints)
+			}
+			groups[key].parts = append(groups[key].parts, p)
+		}
+		return nil
+	})
+}
+
+// reading reads the rows of a statement.
+type reading struct {
+	s       *translate.Samples
+	labels  []func(int) string
+	numbers []func(int) float64
+	whole   []*array.Int64
+}
+
+func newReading(s *translate.Samples, rec arrow.RecordBatch) (*reading, error) {
+	r := &reading{s: s}
+	n := len(s.Names)
+	for i := range n {
+		column := rec.Column(i)
+		read := format.Text(column)
+		r.labels = append(r.labels, func(row int) string {
+			if read == nil || format.IsNull(column, row) {
+				return ""
+			}
+			return read(row)
+		})
+	}
+	for i := n; i < int(rec.NumCols()); i++ {
+		switch column := rec.Column(i).(type) {
+		case *array.Int64:
+			r.whole = append(r.whole, column)
+			r.numbers = append(r.numbers, func(row int) float64 { return float64(column.Value(row)) })
+		case *array.Float64:
+			r.whole = append(r.whole, nil)
+			r.numbers = append(r.numbers, func(row int) float64 {
+				if column.IsNull(row) {
+					return math.NaN()
+				}
+				return column.Value(row)
+			})
+		default:
+			return nil, errs.New(errs.Internal, "read numbers: column %d has type %s", i, column.DataType())
+		}
+	}
+	return r, nil
+}
+
+// row returns the labels and numbers of a row.
+func (r *reading) row(row int) (map[string]string, part) {
+	labels := map[string]string{}
+	for i, name := range r.s.Names {
+		if v := r.labels[i](row); v != "" {
+			labels[name] = string([]byte(v)) // the batch is valid for a short time
+		}
+	}
+	p := part{first: int(r.whole[0].Value(row)), last: int(r.whole[1].Value(row))}
+	for i, name := range r.s.Columns {
+		v := r.numbers[i+2](row)
+		switch name {
+		case "n":
+			p.n = v
+		case "sum":
+			p.sum = v
+		case "value":
+			p.value = v
+		case "mean":
+			p.mean = v
+		case "variance":
+			p.m2 = v
+		case "at":
+			p.at = r.whole[i+2].Value(row)
+		case "bad":
+			p.bad = v
+		}
+	}
+	p.m2 *= p.n
+	return labels, p
+}
+
+// absent returns the series of absent_over_time: 1 at the steps at which there is no entry.
+func absent(r *logql.Range, in []*series.Series, steps int) *series.Series {
+	labels := map[string]string{}
+	for _, m := range r.Log.Matchers {
+		if m.Op == "=" && m.Value != "" {
+			labels[m.Name] = m.Value
+		}
+	}
+	out := series.New(labels, steps)
+	for i := range steps {
+		if !slices.ContainsFunc(in, func(s *series.Series) bool { return s.Has[i] }) {
+			out.Set(i, 1)
+		}
+	}
+	return out
+}

@@ -1,0 +1,282 @@
+package series
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"cordwood/proto/errs"
+	"cordwood/router/loki/logql"
+)
+
+// Value is a number for each step, or series.
+type Value struct {
+	// Scalar are the numbers; nil: the value is Series.
+	Scalar []float64
+	Series []*Series
+}
+
+// Constant returns the same number for each step.
+func Constant(v float64, steps int) Value {
+	out := make([]float64, steps)
+	for i := range out {
+		out[i] = v
+	}
+	return Value{Scalar: out}
+}
+
+// Binary applies a binary operator.
+func Binary(b *logql.Binary, l, r Value, steps int) (Value, error) {
+	switch {
+	case l.Scalar != nil && r.Scalar != nil:
+		out := make([]float64, steps)
+		for i := range out {
+			v, keep := apply(b.Op, l.Scalar[i], r.Scalar[i])
+			if comparison(b.Op) {
+				v = truth(keep)
+			}
+			out[i] = v
+		}
+		return Value{Scalar: out}, nil
+	case r.Scalar != nil:
+		return Value{Series: withScalar(b, l.Series, func(i int, v float64) (float64, float64) { return v, r.Scalar[i] })},
+			nil
+	case l.Scalar != nil:
+		return Value{Series: withScalar(b, r.Series, func(i int, v float64) (x, y float64) { return l.Scalar[i], v })}, nil
+	}
+	switch b.Op {
+	case "and", "or", "unless":
+		return Value{Series: sets(b, l.Series, r.Series, steps)}, nil
+	}
+	out, err := match(b, l.Series, r.Series, steps)
+	return Value{Series: out}, err
+}
+
+func comparison(op string) bool {
+	switch op {
+	case "==", "!=", ">", ">=", "<", "<=":
+		return true
+	}
+	return false
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// apply returns the result of an operator. For comparisons, keep is the result, and the number is that of the left.
+func apply(op string, x, y float64) (v float64, keep bool) {
+	switch op {
+	case "+":
+		return x + y, true
+	case "-":
+		return x - y, true
+	case "*":
+		return x * y, true
+	case "/":
+		return x / y, true
+	case "%":
+		return math.Mod(x, y), true
+	case "^":
+		return math.Pow(x, y), true
+	case "==":
+		return x, x == y
+	case "!=":
+		return x, x != y
+	case ">":
+		return x, x > y
+	case ">=":
+		return x, x >= y
+	case "<":
+		return x, x < y
+	}
+	return x, x <= y
+}
+
+// withScalar applies an operator to the numbers of series and a number. sides returns the left and the right one.
+func withScalar(b *logql.Binary, in []*Series, sides func(step int, v float64) (x, y float64)) []*Series {
+	out := make([]*Series, 0, len(in))
+	for _, s := range in {
+		to := New(s.Labels, len(s.Values))
+		for i, v := range s.Values {
+			if !s.Has[i] {
+				continue
+			}
+			x, y := sides(i, v)
+			result, keep := apply(b.Op, x, y)
+			switch {
+			case !comparison(b.Op):
+				to.Set(i, result)
+			case b.Bool:
+				to.Set(i, truth(keep))
+			case keep:
+				to.Set(i, v)
+			}
+		}
+		out = append(out, to)
+	}
+	return out
+}
+
+// signature returns the labels by which series of both sides belong together.
+func signature(labels map[string]string, m *logql.Matching) map[string]string {
+	if m == nil {
+		return labels
+	}
+	return Only(labels, m.Names, !m.On)
+}
+
+// sets applies and, or, unless.
+func sets(b *logql.Binary, l, r []*Series, steps int) []*Series {
+	has := func(list []*Series) map[string][]bool {
+		out := map[string][]bool{}
+		for _, s := range list {
+			key := Key(signature(s.Labels, b.Matching))
+			at := out[key]
+			if at == nil {
+				at = make([]bool, steps)
+				out[key] = at
+			}
+			for i, ok := range s.Has {
+				at[i] = at[i] || ok
+			}
+		}
+		return out
+	}
+	keep := func(in []*Series, others map[string][]bool, wanted bool) []*Series {
+		var out []*Series
+		for _, s := range in {
+			other := others[Key(signature(s.Labels, b.Matching))]
+			to := New(s.Labels, steps)
+			for i, ok := range s.Has {
+				if ok && (other != nil && other[i]) == wanted {
+					to.Set(i, s.Values[i])
+				}
+			}
+			out = append(out, to)
+		}
+		return out
+	}
+	switch b.Op {
+	case "and":
+		return keep(l, has(r), true)
+	case "unless":
+		return keep(l, has(r), false)
+	}
+	return combine(append(slices.Clone(l), keep(r, has(l), false)...), steps)
+}
+
+// combine joins series with the same labels. They have numbers at different steps.
+func combine(in []*Series, steps int) []*Series {
+	byKey := map[string]*Series{}
+	var out []*Series
+	for _, s := range in {
+		key := Key(s.Labels)
+		to := byKey[key]
+		if to == nil {
+			to = New(s.Labels, steps)
+			byKey[key], out = to, append(out, to)
+		}
+		for i, ok := range s.Has {
+			if ok && !to.Has[i] {
+				to.Set(i, s.Values[i])
+			}
+		}
+	}
+	return out
+}
+
+// match applies an operator to pairs of series.
+func match(b *logql.Binary, l, r []*Series, steps int) ([]*Series, error) {
+	swapped := b.Matching != nil && b.Matching.Group == "group_right"
+	many, one := l, r
+	if swapped {
+		many, one = r, l
+	}
+	ones := map[string][]*Series{}
+	for _, s := range one {
+		key := Key(signature(s.Labels, b.Matching))
+		ones[key] = append(ones[key], s)
+	}
+	grouped := b.Matching != nil && b.Matching.Group != ""
+	taken := map[string][]bool{}
+	byLabels := map[string]*Series{}
+	for _, s := range many {
+		key := Key(signature(s.Labels, b.Matching))
+		if taken[key] == nil {
+			taken[key] = make([]bool, steps)
+		}
+		for i, ok := range s.Has {
+			partner, err := only(ones[key], i)
+			switch {
+			case err != nil:
+				return nil, err
+			case !ok || partner == nil:
+				continue
+			case taken[key][i] && !grouped:
+				return nil, errs.New(errs.InvalidArguments, "multiple matches for labels: many-to-one matching must be explicit "+
+					"(group_left/group_right)")
+			}
+			taken[key][i] = true
+			x, y := s.Values[i], partner.Values[i]
+			if swapped {
+				x, y = y, x
+			}
+			v, keep := apply(b.Op, x, y)
+			if comparison(b.Op) && b.Bool {
+				v, keep = truth(keep), true
+			}
+			if keep {
+				put(byLabels, resultLabels(b.Matching, s, partner), steps).Set(i, v)
+			}
+		}
+	}
+	return slices.Collect(maps.Values(byLabels)), nil
+}
+
+// put returns the series with some labels.
+func put(to map[string]*Series, labels map[string]string, steps int) *Series {
+	key := Key(labels)
+	if to[key] == nil {
+		to[key] = New(labels, steps)
+	}
+	return to[key]
+}
+
+// only returns the series that has a number at a step; nil: there is none.
+func only(list []*Series, step int) (*Series, error) {
+	var found *Series
+	for _, s := range list {
+		if !s.Has[step] {
+			continue
+		}
+		if found != nil {
+			return nil, errs.New(errs.InvalidArguments, "found duplicate series on one side of the operator: many-to-many "+
+				"matching is not allowed; matching labels must be unique on one side")
+		}
+		found = s
+	}
+	return found, nil
+}
+
+// resultLabels returns the labels of the result for a pair of series.
+func resultLabels(m *logql.Matching, many, one *Series) map[string]string {
+	switch {
+	case m == nil:
+		return many.Labels
+	case m.Group == "":
+		return Only(many.Labels, m.Names, !m.On)
+	}
+	out := maps.Clone(many.Labels)
+	for _, name := range m.Include {
+		if v := one.Labels[name]; v != "" {
+			out[name] = v
+		} else {
+			delete(out, name)
+		}
+	}
+	return out
+}

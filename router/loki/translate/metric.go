@@ -1,0 +1,255 @@
+package translate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/router/explore/scope"
+	"cordwood/router/loki/logql"
+)
+
+// Steps are the moments for which a metric is computed, in nanoseconds since 1970.
+type Steps struct {
+	Start, Step int64
+	N           int
+}
+
+// Last returns the last moment.
+func (s Steps) Last() int64 { return s.Start + int64(s.N-1)*s.Step }
+
+// Names returns the labels by which the numbers of a range are grouped in the statement for a table. g is the grouping
+// of the aggregation above it that the statement does at once; nil: there is none.
+func (t *Table) Names(r *logql.Range, q *Query, g *logql.Grouping) ([]string, error) {
+	if g == nil {
+		g = r.Grouping
+	}
+	switch {
+	case g != nil && !g.Without:
+		return g.Names, nil
+	case g == nil && r.Op == "absent_over_time":
+		return nil, nil
+	}
+	names, err := t.allNames(r, q)
+	if err != nil || g == nil {
+		return names, err
+	}
+	return slices.DeleteFunc(names, func(n string) bool { return slices.Contains(g.Names, n) }), nil
+}
+
+// allNames returns the labels that the entries of a range have: the indexed ones, and those that the query names.
+func (t *Table) allNames(r *logql.Range, q *Query) ([]string, error) {
+	names, ok := q.Kept()
+	if !ok {
+		if q.Parses() {
+			return nil, errs.New(errs.InvalidArguments, "%s(…) after a parser has the labels that it finds, whose names are "+
+				"not known in advance: name the labels that count, as in sum by (label) (%s(…)), or keep them by | keep label",
+				r.Op, r.Op)
+		}
+		names = t.LabelNames()
+	}
+	used := map[string]bool{}
+	for _, n := range names {
+		used[n] = true
+	}
+	for _, s := range r.Log.Stages {
+		usedBy(s, used)
+	}
+	delete(used, ErrorLabel)
+	delete(used, "__error_details__")
+	if r.Unwrap != nil {
+		delete(used, r.Unwrap.Name)
+	}
+	return slices.Sorted(maps.Keys(used)), nil
+}
+
+// usedBy adds the labels that a stage names.
+func usedBy(s logql.Stage, used map[string]bool) {
+	extracts := func(list []logql.Extract) {
+		for _, e := range list {
+			used[e.Name] = true
+		}
+	}
+	switch s := s.(type) {
+	case *logql.LabelFilter:
+		usedByCondition(s.Cond, used)
+	case *logql.JSON:
+		extracts(s.List)
+	case *logql.Logfmt:
+		extracts(s.List)
+	case *logql.LabelFormat:
+		for _, set := range s.Sets {
+			used[set.Name] = true
+		}
+	case *logql.Regexp:
+		for _, n := range s.Re.SubexpNames() {
+			used[n] = n != ""
+		}
+		delete(used, "")
+	case *logql.Pattern:
+		for _, p := range s.Parts {
+			if p.Name != "" && p.Name != "_" {
+				used[p.Name] = true
+			}
+		}
+	}
+}
+
+func usedByCondition(c logql.Cond, used map[string]bool) {
+	switch c := c.(type) {
+	case *logql.And:
+		usedByCondition(c.A, used)
+		usedByCondition(c.B, used)
+	case *logql.Or:
+		usedByCondition(c.A, used)
+		usedByCondition(c.B, used)
+	case *logql.Text:
+		used[c.Name] = true
+	case *logql.Compare:
+		used[c.Name] = true
+	}
+}
+
+// Samples is the SQL that computes a range for a table.
+type Samples struct {
+	// SQL returns rows with the labels of Names as texts, then the first and the last step that a row counts for, as
+	// BIGINT, and then what Columns says.
+	SQL   string
+	Names []string
+	// Columns are, in order, some of n, sum, value, mean, variance, at and bad: the number of entries, the sum, the
+	// smallest, largest, first or last number or the quantile, the mean, the variance, the time of value, and the number
+	// of entries whose number is none.
+	Columns []string
+	// Each says that there is a row for each step, whose numbers are complete. Otherwise the rows of all steps that a row
+	// counts for have to be put together.
+	Each bool
+}
+
+// parts are the columns of each kind of aggregation.
+func parts(r *logql.Range, value, line, at string) (columns, sql []string) {
+	add := func(name, expression string) {
+		columns, sql = append(columns, name), append(sql, expression)
+	}
+	if r.Unwrap == nil {
+		add("n", "CAST(count(*) AS BIGINT)")
+		if r.Op == "bytes_over_time" || r.Op == "bytes_rate" {
+			add("sum", "CAST(sum(strlen("+line+")) AS DOUBLE)")
+		}
+		return columns, sql
+	}
+	double := func(expression string) string { return "CAST(" + expression + " AS DOUBLE)" }
+	add("n", "CAST(count("+value+") AS BIGINT)")
+	add("bad", "CAST(count(*) - count("+value+") AS BIGINT)")
+	switch r.Op {
+	case "sum_over_time", "avg_over_time", "rate":
+		add("sum", double("sum("+value+")"))
+	case "min_over_time":
+		add("value", double("min("+value+")"))
+	case "max_over_time":
+		add("value", double("max("+value+")"))
+	case "stddev_over_time", "stdvar_over_time":
+		add("mean", double("avg("+value+")"))
+		add("variance", double("var_pop("+value+")"))
+	case "first_over_time":
+		add("value", double("arg_min("+value+", "+at+")"))
+		add("at", "CAST(min("+at+") AS BIGINT)")
+	case "last_over_time":
+		add("value", double("arg_max("+value+", "+at+")"))
+		add("at", "CAST(max("+at+") AS BIGINT)")
+	case "quantile_over_time":
+		add("value", double("quantile_cont("+value+", "+float(r.Param)+")"))
+	}
+	return columns, sql
+}
+
+// Samples translates a range for a table. g is the grouping that the statement does at once; nil: none.
+func (t *Table) Samples(r *logql.Range, g *logql.Grouping, steps Steps) (*Samples, error) {
+	q, err := t.Compile(r.Log)
+	if err != nil {
+		return nil, err
+	}
+	value := ""
+	if r.Unwrap != nil {
+		if value, err = q.Unwrap(r.Unwrap); err != nil {
+			return nil, err
+		}
+	}
+	s := &Samples{}
+	if s.Names, err = t.Names(r, q, g); err != nil {
+		return nil, err
+	}
+	var inner, ordinals []string
+	for i, name := range s.Names {
+		sql, err := q.Label(name)
+		if err != nil {
+			return nil, err
+		}
+		inner = append(inner, sql+" AS g"+strconv.Itoa(i))
+		ordinals = append(ordinals, strconv.Itoa(i+1))
+	}
+	nanos := "epoch_ns(" + t.Time() + ")"
+	first, last := bounds(r, steps, nanos)
+	conditions := append(t.rangeOf(r, steps), q.Where()...)
+	if int64(r.Range) < steps.Step && steps.N > 1 {
+		conditions = append(conditions, first+" <= "+last)
+	}
+	n := len(s.Names)
+	ordinals = append(ordinals, strconv.Itoa(n+1), strconv.Itoa(n+2))
+	where := scope.WhereAll(conditions...)
+	if s.Each = r.Op == "quantile_over_time"; s.Each && steps.N > 1 && int64(r.Range) > steps.Step {
+		s.SQL, s.Columns = overlapping(r, inner, ordinals, []string{
+			value + " AS v", nanos + " AS at", first + " AS f", last + " AS l",
+		}, t.From()+where, steps.N)
+		return s, nil
+	}
+	columns, sql := parts(r, value, q.Line(), nanos)
+	s.Columns = columns
+	list := slices.Concat(inner, []string{first + " AS f", last + " AS l"}, sql)
+	s.SQL = "SELECT " + strings.Join(list, ", ") + " FROM " + t.From() + where +
+		" GROUP BY " + strings.Join(ordinals, ", ")
+	return s, nil
+}
+
+// overlapping returns SQL that counts each row for each of its steps.
+func overlapping(r *logql.Range, labels, ordinals, more []string, from string, n int) (sql string, columns []string) {
+	var outer []string
+	for i := range labels {
+		outer = append(outer, "g"+strconv.Itoa(i))
+	}
+	columns, computed := parts(r, "v", "", "at")
+	outer = append(append(outer, "s.k", "s.k"), computed...)
+	inner := slices.Concat(labels, more)
+	return fmt.Sprintf("SELECT %s FROM (SELECT %s FROM %s) AS x JOIN range(0, %d) AS s(k) ON s.k >= x.f AND s.k <= x.l "+
+		"GROUP BY %s", strings.Join(outer, ", "), strings.Join(inner, ", "), from, n, strings.Join(ordinals, ", ")), columns
+}
+
+// bounds returns the SQL numbers of the first and the last step whose window has the time of a row. The window of a
+// step ends at the step, and its end is in it.
+func bounds(r *logql.Range, steps Steps, nanos string) (first, last string) {
+	if steps.N == 1 {
+		return "CAST(0 AS BIGINT)", "CAST(0 AS BIGINT)"
+	}
+	number := func(v int64) string { return strconv.FormatInt(v, 10) }
+	// In integers: a division of integers by / is a DOUBLE and loses nanoseconds.
+	ceil := func(add int64) string {
+		return "(" + nanos + " - " + number(steps.Start-int64(r.Offset)) + " + " + number(add) + ") // " + number(steps.Step)
+	}
+	first = ceil(steps.Step - 1)
+	if int64(r.Range) == steps.Step {
+		return first, first
+	}
+	return "greatest(0, " + first + ")", "least(" + number(int64(steps.N-1)) + ", " + ceil(int64(r.Range)-1) + ")"
+}
+
+// rangeOf returns the conditions for the times that count for a step.
+func (t *Table) rangeOf(r *logql.Range, steps Steps) []string {
+	at := func(nanos int64) time.Time { return time.Unix(0, 0).UTC().Add(time.Duration(nanos)).Add(-r.Offset) }
+	times := scope.Table{Def: t.Def}
+	return []string{
+		times.Compare(">", at(steps.Start).Add(-r.Range)), times.Compare("<=", at(steps.Last())),
+	}
+}
