@@ -12,9 +12,8 @@ import (
 
 var length = flag.Duration("for", time.Minute, "how long to ask; at least one round is asked to its end")
 
-// TestAnswers asks random statements about random tables for a minute, round by round, with
-// another seed each time. CORDWOOD_SEED has the first round repeated of which a failure names
-// the seed.
+// TestAnswers runs random statements on random tables for a minute, in rounds, with another seed
+// each time. CORDWOOD_SEED repeats the round with the given seed, which a failure reports.
 func TestAnswers(t *testing.T) {
 	seed := rand.Uint64() >> 32
 	if text := os.Getenv("CORDWOOD_SEED"); text != "" {
@@ -42,7 +41,7 @@ func TestAnswers(t *testing.T) {
 		seed++
 	}
 	t.Logf("%+v", sum)
-	// Statements that nobody can answer compare nothing.
+	// Statements that fail in both forms compare nothing.
 	if sum.answered*2 < sum.asked || sum.withRows*4 < sum.asked {
 		t.Errorf("too few statements are of use: %+v", sum)
 	}

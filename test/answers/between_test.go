@@ -10,7 +10,8 @@ import (
 	"cordwood/router/write"
 )
 
-// TestChangedMeanwhile changes a column after a request's records became rows and before these are written.
+// TestChangedMeanwhile changes a column after a request's records became rows and before these are
+// written.
 func TestChangedMeanwhile(t *testing.T) {
 	c := newCluster(t, 1, 1<<20)
 	for i, tt := range []struct{ typ, record, change, want string }{
@@ -22,7 +23,7 @@ func TestChangedMeanwhile(t *testing.T) {
 		{"FLOAT", `{"ts":2,"n":2.5}`, "MODIFY COLUMN n DOUBLE", "1; 2.5"},
 		{"FLOAT", `{"ts":2,"n":0.1}`, "MODIFY COLUMN n DOUBLE", "1; 0.1"},
 		{"BIGINT", `{"ts":2,"n":2}`, "MODIFY COLUMN n SET SKIPPING INDEX", "1; 2"},
-		// The name belongs to a new column then.
+		// The name then belongs to a new column.
 		{"BIGINT", `{"ts":2,"n":2}`, "RENAME COLUMN n TO m", "NULL; 2"},
 		{"BIGINT", `{"ts":2,"n":2.5}`, "RENAME COLUMN n TO m", "NULL; 2.5"},
 		{"BIGINT", `{"ts":2,"n":2}`, "DROP COLUMN n", "NULL; 2"},
@@ -38,7 +39,7 @@ func TestChangedMeanwhile(t *testing.T) {
 			changed = true
 		}
 		if err := c.sendLine(name, tt.record, change); err != nil {
-			// Whoever ingests runs the pipeline again then, on the table as it is now.
+			// The caller then runs the pipeline again, with the table's present columns.
 			if !errors.Is(err, write.ErrSchemaChanged) {
 				t.Errorf("%s, %s: %v does not say that another run may help", tt.typ, tt.change, err)
 			}
@@ -52,7 +53,8 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 }
 
-// sendLine ingests a record, and calls between after it became a row and before that is written.
+// sendLine ingests a record. It calls between after the record became a row and before the row is
+// written.
 func (c *cluster) sendLine(table, record string, between func()) error {
 	c.t.Helper()
 	run, err := pipeline.NewIdentity(&pipeline.Request{

@@ -1,11 +1,11 @@
-// Package answers asks random statements twice, once as they are and once in a form that the
-// planner and the fast paths do not look into, and compares the answers; and it compares the
-// rows of tables with a model of them.
+// Package answers runs random statements twice, once unchanged and once in a form that the planner
+// and the fast paths cannot analyse, and compares the answers. It also compares the rows of tables
+// with a model of them.
 //
-// Everything from the SQL service of a router down to the files is real and in this process, so
-// that a round is a function of its seed, except the moments at which compactions run. Segments
-// are small, because most mistakes of pruning show only where a part lies wholly on the wrong
-// side of a bound.
+// All parts from the SQL service of a router to the files are real and in this process, so that a
+// round depends only on its seed, except the times at which compactions run. Segments are small,
+// because most mistakes of pruning appear only where a part lies completely on the wrong side of a
+// bound.
 package answers
 
 import (
@@ -40,10 +40,10 @@ import (
 	"cordwood/shard/store"
 )
 
-// groups is how many shards a cluster has.
+// groups is the number of shards of a cluster.
 const groups = 4
 
-// cluster is a metadata group, the shards of one node or two, and a router.
+// cluster is a metadata group, the shards of one or two nodes, and a router.
 type cluster struct {
 	t      testing.TB
 	ctx    context.Context
@@ -52,12 +52,12 @@ type cluster struct {
 	sql    *query.Service
 	shards []*shard.Shard
 	conns  map[string]*grpc.ClientConn
-	// metrics are those of the shard servers of the nodes.
+	// metrics holds the metrics of the nodes' shard servers.
 	metrics []*prometheus.Registry
 }
 
-// newCluster starts a cluster. Tables whose rows in memory have less than share bytes share
-// their segments with others.
+// newCluster starts a cluster. Tables whose rows in memory have less than share bytes share their
+// segments with others.
 func newCluster(t testing.TB, nodes int, share int64) *cluster {
 	t.Helper()
 	c := &cluster{t: t, conns: map[string]*grpc.ClientConn{}}
@@ -96,7 +96,7 @@ func newCluster(t testing.TB, nodes int, share int64) *cluster {
 	return c
 }
 
-// serve has a server answer on a connection in memory.
+// serve starts a server on an in-memory connection.
 func (c *cluster) serve(name string, server *grpc.Server) *grpc.ClientConn {
 	c.t.Helper()
 	listener := bufconn.Listen(1 << 20)
@@ -113,7 +113,7 @@ func (c *cluster) serve(name string, server *grpc.Server) *grpc.ClientConn {
 	return conn
 }
 
-// openMeta makes a cluster of one member of the metadata group, and a client of it.
+// openMeta creates a metadata group with one member, and a client of it.
 func (c *cluster) openMeta(dir string) {
 	c.t.Helper()
 	m, err := meta.Open(meta.Config{Dir: dir, NodeID: "n1"})
@@ -148,7 +148,7 @@ func (c *cluster) openMeta(dir string) {
 	}
 }
 
-// openNode opens shards with an engine of their own.
+// openNode opens shards with a separate engine.
 func (c *cluster) openNode(node, dir string, ids []uint32, share int64, client *shardclient.Client) {
 	c.t.Helper()
 	open := map[uint32]*shard.Shard{}
@@ -209,7 +209,7 @@ func (c *cluster) openNode(node, dir string, ids []uint32, share int64, client *
 	c.conns[node], c.shards = c.serve(node, rpc), append(c.shards, all...)
 }
 
-// flush has all shards write what is in memory to segments.
+// flush makes all shards write their rows in memory to segments.
 func (c *cluster) flush() {
 	c.t.Helper()
 	for _, s := range c.shards {
@@ -219,7 +219,7 @@ func (c *cluster) flush() {
 	}
 }
 
-// compact has all shards merge segments, if that is worth it.
+// compact makes all shards merge segments, if that is worthwhile.
 func (c *cluster) compact() {
 	c.t.Helper()
 	for _, s := range c.shards {
@@ -261,7 +261,7 @@ func (c *cluster) ask(sql string) (out *answer, err error) {
 	return out, err
 }
 
-// must runs a statement that cannot fail.
+// must runs a statement that must succeed.
 func (c *cluster) must(sql string) *answer {
 	c.t.Helper()
 	a, err := c.ask(sql)

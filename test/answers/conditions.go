@@ -11,20 +11,20 @@ import (
 	"cordwood/proto/schema"
 )
 
-// scope is a table as a statement refers to it. alias qualifies its columns; empty: it stands
-// alone, and needs none.
+// scope is a table as a statement refers to it. alias qualifies its columns; it is empty if the
+// table is the only one.
 type scope struct {
 	*table
 	alias string
 }
 
-// grammar makes statements.
+// grammar generates statements.
 type grammar struct {
 	*rand.Rand
 	tables []*table
-	// narrow is a table that has no other column than its time index.
+	// narrow is a table whose only column is its time index.
 	narrow *table
-	// deep is how many queries are around what is being made.
+	// deep is the number of enclosing queries.
 	deep int
 }
 
@@ -48,7 +48,7 @@ func (g *grammar) column(s scope, name string) string {
 	return name
 }
 
-// condition makes a condition on the rows of one table.
+// condition returns a condition on the rows of one table.
 func (g *grammar) condition(s scope, depth int) string {
 	if depth > 0 {
 		switch g.IntN(7) {
@@ -89,7 +89,7 @@ func (g *grammar) condition(s scope, depth int) string {
 	return g.comparison(col, func() string { return g.literal(f) })
 }
 
-// comparison compares an expression with literals.
+// comparison returns a comparison of an expression with literals.
 func (g *grammar) comparison(expr string, literal func() string) string {
 	op := one(g, "=", "=", "<>", "!=", "<", "<=", ">", ">=", "IS DISTINCT FROM", "IS NOT DISTINCT FROM")
 	switch g.IntN(12) {
@@ -147,7 +147,7 @@ func (g *grammar) literal(f *field) string {
 
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
 
-// textCondition searches in a text.
+// textCondition returns a condition that searches a text.
 func (g *grammar) textCondition(f *field, col string) string {
 	word := one(g, words...)
 	if v, ok := f.values(g.Rand).(string); ok && g.IntN(2) == 0 {
@@ -184,7 +184,7 @@ func (g *grammar) textCondition(f *field, col string) string {
 		"NOT timeout", "conn AND NOT (reset OR full)", "a_b", "nosuch", "über x", `"c:\\x"`)) + ")"
 }
 
-// moment returns a moment near a row of the table: of the time index, or of a column.
+// moment returns a time near a row of the table, in the unit of the time index or of a column.
 func (g *grammar) moment(s scope, f *field) int64 {
 	unit, ts := s.unit, int64(0)
 	if len(s.rows) > 0 {
@@ -209,7 +209,7 @@ func (g *grammar) moment(s scope, f *field) int64 {
 	return ts
 }
 
-// momentLiteral returns a constant for a moment, in one of many types.
+// momentLiteral returns a constant for a time, in one of many types.
 func (g *grammar) momentLiteral(ts int64, unit schema.Type) string {
 	if g.IntN(25) == 0 {
 		return one(g, "NULL", "'infinity'::TIMESTAMP", "'-infinity'::TIMESTAMP", "'epoch'::TIMESTAMP", "'infinity'",
@@ -247,7 +247,7 @@ func (g *grammar) momentLiteral(ts int64, unit schema.Type) string {
 	return "TIMESTAMP " + quote(text) + " AT TIME ZONE 'UTC'"
 }
 
-// momentText returns a moment as text.
+// momentText returns a time as text.
 func (g *grammar) momentText(at time.Time) string {
 	layout := one(g, "2006-01-02", "2006-01-02", "2006-01-02 15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04:05",
 		"2006-01-02 15:04", "2006-01-02 15:04:05.999", "2006-01-02 15:04:05.999999",
@@ -277,7 +277,8 @@ func (g *grammar) interval() string {
 		"INTERVAL 1.5 SECOND", "to_hours(-2)", "INTERVAL '1 week'")
 }
 
-// timeExpression returns an expression of the time index, and what makes constants to compare it with.
+// timeExpression returns an expression of the time index, and a function that returns constants to
+// compare it with.
 func (g *grammar) timeExpression(s scope) (expr string, literal func() string) {
 	ts := g.column(s, "ts")
 	literal = func() string { return g.momentLiteral(g.moment(s, nil), s.unit) }
@@ -333,7 +334,7 @@ func (g *grammar) timeCondition(s scope) string {
 	return g.comparison(expr, literal)
 }
 
-// subquery returns a condition that another query decides on.
+// subquery returns a condition with another query.
 func (g *grammar) subquery(s scope) string {
 	g.deep++
 	defer func() { g.deep-- }()
@@ -349,7 +350,7 @@ func (g *grammar) subquery(s scope) string {
 		wrap(g.condition(other, 0)) + ")"
 }
 
-// Statements are made with marks around what is written in two ways.
+// Generated statements contain marks around the parts that differ in the two forms.
 const (
 	beginCondition, endCondition = "\x01", "\x02"
 	beginTable, endTable         = "\x03", "\x04"
@@ -366,13 +367,13 @@ func from(s scope) string {
 	return beginTable + s.name + endTable + " AS " + alias
 }
 
-// asIs returns the statement without its marks: the one that a client would write.
+// asIs returns the statement without its marks, as a client would write it.
 func asIs(marked string) string {
 	return strings.NewReplacer(beginCondition, "", endCondition, "", beginTable, "", endTable, "").Replace(marked)
 }
 
-// opaque returns the statement in a form from which no planner concludes anything: conditions within
-// CASE, and tables within queries of all of their rows that read them twice.
+// opaque returns the statement in a form that no planner can analyse: conditions are inside CASE,
+// and tables inside queries that read all their rows twice.
 func opaque(marked string) string {
 	var b strings.Builder
 	for rest := marked; rest != ""; {
@@ -391,8 +392,8 @@ func opaque(marked string) string {
 			b.WriteString(") THEN true ELSE false END")
 		case beginTable:
 			name, after, _ := strings.Cut(rest, endTable)
-			// The second SELECT has no rows. What counts rows by the bounds of their times, or by codes,
-			// does so for statements with one reference to one table only.
+			// The second SELECT returns no rows. The fast counts, by bounds of times or by codes,
+			// handle only statements with one reference to one table.
 			b.WriteString("(SELECT * FROM " + name + " UNION ALL SELECT * FROM " + name +
 				" WHERE CASE WHEN true THEN false END)")
 			if !strings.HasPrefix(after, " AS ") {
@@ -404,7 +405,7 @@ func opaque(marked string) string {
 	return b.String()
 }
 
-// named lists the names of some columns of a table, qualified as they must be.
+// named returns the names of some columns of a table, qualified if necessary.
 func (g *grammar) named(s scope, keep func(*field) bool) []string {
 	var out []string
 	for _, f := range s.fields {

@@ -5,9 +5,10 @@ import (
 	"testing"
 )
 
-// TestDialect asks what the engine alone would read otherwise: arrows beside other operators, names in backticks,
-// integers for times and texts of times in a zone. All go from the text to the answer by every layer, from rows in
-// memory and from segments, of columns that were renamed and widened.
+// TestDialect runs statements that the engine alone would interpret differently: arrows together
+// with other operators, names in backticks, integers as times, and texts of times in a zone. Each
+// statement passes through every layer, for rows in memory and in segments, and for columns that
+// were renamed and widened.
 func TestDialect(t *testing.T) {
 	for nodes := 1; nodes <= 2; nodes++ {
 		c := newCluster(t, nodes, 1<<10)
@@ -30,7 +31,7 @@ func TestDialect(t *testing.T) {
 			c.askAll(dialect)
 			c.flush()
 		}
-		// A table whose columns changed is described as it is now, by each of the ways to ask.
+		// Every statement that describes a table shows its present columns.
 		const columns = "SELECT column_name, data_type FROM information_schema.columns WHERE table_name = 'd' AND " +
 			"column_name IN ('kk', 'c`d', 'num', 'old', 'k', 'a b') ORDER BY ordinal_position"
 		c.askAll([][2]string{{columns, "kk Float64; c`d String; num Int64; old String"}})
@@ -46,7 +47,7 @@ func TestDialect(t *testing.T) {
 	}
 }
 
-// dialect is statements with their answers.
+// dialect contains statements with their answers.
 var dialect = [][2]string{
 	// Arrows bind more tightly than comparisons, AND, OR, IN, LIKE, BETWEEN, IS and ||.
 	{"SELECT id FROM d WHERE j->>'a' = 'x' AND id > 1", "3"},
@@ -74,7 +75,7 @@ var dialect = [][2]string{
 	{"SELECT id FROM d WHERE 3600000 < ts", "3"},
 	{"SELECT count(*) FROM d WHERE d.ts >= 3600000 AND at < 7200", "1"},
 	{"SELECT id FROM d WHERE ts > -1 ORDER BY ts DESC LIMIT 1", "3"},
-	// Texts of times are of the zone, unless they name one.
+	// A text without a zone is a time in the session's zone.
 	{"SET TIME ZONE 'Europe/Berlin'; SELECT id FROM d WHERE ts = '1970-01-01 02:00:00'", "2"},
 	{"SET TIME ZONE '+02:00'; SELECT id FROM d WHERE at >= '1970-01-01 03:30:00'", "3"},
 	{"SET TIME ZONE '+02:00'; SELECT id FROM d WHERE `ts` = '1970-01-01 01:00:00Z'", "2"},

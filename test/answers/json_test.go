@@ -34,13 +34,13 @@ func corpus(t *testing.T) (out []string) {
 	return out
 }
 
-// TestJSONColumns: whatever INSERT takes for a JSON column, as a value or as a default, the engine
-// can read.
+// TestJSONColumns checks that the engine can read every value that INSERT accepts for a JSON
+// column, also as a default.
 func TestJSONColumns(t *testing.T) {
 	c := newCluster(t, 1, 1<<20)
 	c.must("CREATE TABLE j (ts TIMESTAMP TIME INDEX, j JSON) WITH ('append_mode'='true')")
 	texts := corpus(t)
-	r := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // a test's choices
+	r := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // choices of a test
 	for n := len(texts); len(texts) < 600; {
 		text := []byte(texts[r.IntN(n)])
 		for range 1 + r.IntN(3) {

@@ -15,7 +15,7 @@ import (
 	"cordwood/router/pipeline"
 )
 
-// mode is how a table treats rows of one identity.
+// mode is how a table merges rows of one identity.
 type mode string
 
 const (
@@ -29,30 +29,30 @@ type field struct {
 	name string
 	typ  schema.Type
 	tag  bool
-	// shown is what rows show that are older than the column; nil: null.
+	// shown is the value of rows that are older than the column; nil is null.
 	shown any
 	// notNull columns have a value in every new row.
 	notNull bool
-	// missing is what rows get that are written without a value; nil: null.
+	// missing is the value of rows that are written without one; nil is null.
 	missing any
-	index   string // its kind; empty: none
-	// wide columns ever got an integer beyond ±2^53.
+	index   string // the kind of its index; empty if it has none
+	// wide means that the column has ever had an integer beyond ±2^53.
 	wide bool
-	// halves columns have floats whose sums are exact.
+	// halves means that the column has floats whose sums are exact.
 	halves bool
-	// values makes a value; nil is null.
+	// values returns a random value; nil is null.
 	values func(r *rand.Rand) any
 }
 
-// record is a row of the model. A value is an int64, a float64 or a string; a missing one
-// is null.
+// record is a row of the model. A value is an int64, a float64 or a string; a missing value is
+// null.
 type record struct {
 	ts      int64
 	cells   map[*field]any
 	deleted bool
 }
 
-// table is a table with its model: every row that was acknowledged, in order.
+// table is a table with its model: every acknowledged row, in order.
 type table struct {
 	name   string
 	mode   mode
@@ -61,9 +61,9 @@ type table struct {
 	fields []*field
 	rows   []*record
 	nextID int64
-	clock  int64 // about where the next rows lie
+	clock  int64 // the approximate time of the next rows
 	large  bool
-	added  int // columns so far
+	added  int // the number of columns that were added so far
 }
 
 func (t *table) field(name string) *field {
@@ -75,7 +75,7 @@ func (t *table) field(name string) *field {
 	return nil
 }
 
-// identity returns what tells rows of a table that merges apart.
+// identity returns the identity of a row, for a table that merges rows.
 func (t *table) identity(r *record) string {
 	s := strconv.FormatInt(r.ts, 10)
 	for _, f := range t.fields {
@@ -164,8 +164,8 @@ func cell(f *field, v any) string {
 	panic(fmt.Sprintf("a value of type %T", v))
 }
 
-// floatText returns a number without the sign of zero, which tells nothing: which of 0 and -0 a
-// group or an extreme shows is not defined.
+// floatText returns a number without the sign of zero, because it is not defined whether a group or
+// an extreme shows 0 or -0.
 func floatText(v float64) string {
 	if v == 0 {
 		v = 0
@@ -197,7 +197,7 @@ func cellText(a arrow.Array, row int) string {
 	return a.ValueStr(row)
 }
 
-// create makes the table.
+// create creates the table.
 func (c *cluster) create(t *table, partitions int) {
 	var columns []string
 	var tags []string
@@ -228,7 +228,7 @@ func (f *field) sql() string {
 	return f.name + " " + f.typ.SQL() + " " + f.index + " INDEX"
 }
 
-// write stores rows by the router's write path.
+// write stores rows through the router's write path.
 func (c *cluster) write(t *table, rows []*record) {
 	c.t.Helper()
 	def, ok := c.meta.Table(schema.DefaultDatabase, t.name)
@@ -267,7 +267,7 @@ func (c *cluster) write(t *table, rows []*record) {
 	t.take(rows)
 }
 
-// take has the model know rows that are stored.
+// take adds stored rows to the model.
 func (t *table) take(rows []*record) {
 	for _, r := range rows {
 		for f, v := range r.cells {
@@ -277,7 +277,7 @@ func (t *table) take(rows []*record) {
 	t.rows = append(t.rows, rows...)
 }
 
-// some makes n rows, most of them about in the order of time.
+// some returns n random rows, most of them roughly in the order of time.
 func (t *table) some(r *rand.Rand, n int) []*record {
 	out := make([]*record, n)
 	for i := range out {
@@ -319,7 +319,7 @@ func (c *cluster) check(t *table) {
 	c.t.Errorf("%s: %s\n%s", t.name, sql, difference(want, got))
 }
 
-// difference shows the first lines that only one of two sorted lists has.
+// difference returns the first lines that only one of two sorted lists has.
 func difference(want, got []string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "want %d rows, got %d", len(want), len(got))

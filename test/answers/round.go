@@ -15,19 +15,19 @@ import (
 const (
 	steps             = 16 // changes of tables
 	statementsPerStep = 16
-	// maxDifferences is how many are shown before a round ends.
+	// maxDifferences is the number of differences after which a round ends.
 	maxDifferences = 5
 )
 
-// tally counts what became of statements.
+// tally counts statements by their results.
 type tally struct {
 	asked, answered, withRows, refused int
-	// oneSided are statements of which only one form was refused. Which rows meet an expression
-	// that fails is not defined, so that this is no difference.
+	// oneSided counts statements of which only one form failed. It is not defined which rows an
+	// expression that fails is evaluated on, so this does not count as a difference.
 	oneSided int
 }
 
-// round is one cluster with tables that a seed chose.
+// round is one cluster with tables that depend on a seed.
 type round struct {
 	*cluster
 	*grammar
@@ -35,9 +35,9 @@ type round struct {
 	different int
 }
 
-// newRound makes the tables of a seed.
+// newRound creates the tables of a seed.
 func newRound(t testing.TB, seed uint64) *round {
-	r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test's choices
+	r := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // choices of a test
 	nodes := 1 + r.IntN(2)
 	w := &round{cluster: newCluster(t, nodes, []int64{1 << 10, 16 << 10, 1 << 20}[r.IntN(3)]), grammar: &grammar{Rand: r}}
 	for i := range 7 {
@@ -68,7 +68,7 @@ func newRound(t testing.TB, seed uint64) *round {
 	return w
 }
 
-// fill writes the first rows: of one table so many that row groups and pages matter.
+// fill writes the first rows. One table gets so many that it has several row groups and pages.
 func (w *round) fill() {
 	for _, t := range append(w.tables[:len(w.tables):len(w.tables)], w.narrow) {
 		if t.large && w.IntN(2) == 0 {
@@ -90,7 +90,8 @@ func (w *round) fill() {
 	}
 }
 
-// run changes the tables and asks, until there are too many differences or stop says so.
+// run changes the tables and runs statements, until there are too many differences or stop returns
+// true.
 func (w *round) run(stop func() bool) {
 	w.fill()
 	for _, t := range w.tables {
@@ -151,12 +152,12 @@ func (w *round) change(t *table) {
 	}
 }
 
-// free returns the columns that a table could have and lacks.
+// free returns the columns that a table could have but lacks.
 func (w *round) free(t *table) []*field {
 	return slices.DeleteFunc(fields(w.Rand, 0), func(f *field) bool { return t.field(f.name) != nil })
 }
 
-// addColumn adds a column, some of the name of one that was dropped or renamed.
+// addColumn adds a column, sometimes with the name of a dropped or renamed one.
 func (w *round) addColumn(t *table) {
 	free := w.free(t)
 	if len(free) == 0 || w.IntN(2) == 0 {
@@ -173,7 +174,7 @@ func (w *round) addColumn(t *table) {
 	w.add(t, free[w.IntN(len(free))])
 }
 
-// add adds a column, perhaps with a default.
+// add adds a column, sometimes with a default.
 func (w *round) add(t *table, f *field) {
 	sql := "ALTER TABLE " + t.name + " ADD COLUMN " + f.sql()
 	literal, shown := "", any(nil)
@@ -202,7 +203,7 @@ func (w *round) add(t *table, f *field) {
 	t.fields = append(t.fields, f)
 }
 
-// dropColumn drops a field that statements do not name by themselves.
+// dropColumn drops a field that statements do not use by themselves.
 func (w *round) dropColumn(t *table) {
 	var some []*field
 	for _, f := range t.fields {
@@ -218,8 +219,8 @@ func (w *round) dropColumn(t *table) {
 	t.fields = slices.DeleteFunc(t.fields, func(o *field) bool { return o == f })
 }
 
-// deleteRows deletes by a condition on the key, and has the model lose the rows that meet it
-// by the answer to a SELECT that no planner looks into.
+// deleteRows deletes by a condition on the key. The model loses the rows that an opaque SELECT with
+// this condition returns.
 func (w *round) deleteRows(t *table) {
 	if t.mode == appends {
 		return
@@ -264,7 +265,7 @@ func (w *round) deleteRows(t *table) {
 	}
 }
 
-// compare asks a statement in both forms.
+// compare runs a statement in both forms.
 func (w *round) compare(marked string, o order) {
 	w.asked++
 	plain, sql := opaque(marked), asIs(marked)

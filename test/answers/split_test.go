@@ -12,17 +12,18 @@ import (
 	"cordwood/proto/schema"
 )
 
-// halved are tables whose rows lie on two nodes, and tables with the same rows in one shard. Statements name the
-// former, in braces.
+// halved holds tables whose rows are on two nodes, and tables with the same rows in one shard.
+// Statements contain the names of the former in braces.
 type halved struct {
 	*cluster
 	*grammar
 	names []string
 }
 
-// newHalved makes a table that appends, {a}, and one that merges rows by two tags, {m}. Each has four shards.
+// newHalved creates a table in append mode, {a}, and one that merges rows by two tags, {m}. Each
+// has four shards.
 func newHalved(t *testing.T, seed uint64, rows int) *halved {
-	r := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test's choices
+	r := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // choices of a test
 	h := &halved{cluster: newCluster(t, 2, []int64{1 << 10, 1 << 20}[r.IntN(2)]), grammar: &grammar{Rand: r, deep: 1}}
 	for i, name := range []string{"a", "m"} {
 		tab := &table{
@@ -48,8 +49,8 @@ func newHalved(t *testing.T, seed uint64, rows int) *halved {
 	return h
 }
 
-// askBoth compares the answers of both nodes and of one. It returns which counters grew: what became of the
-// statement; nothing if it is wrong.
+// askBoth compares the answer of both nodes with the answer of one. It returns which counters grew,
+// which shows how the statement ran, or "" if the answers differ.
 func (h *halved) askBoth(sql string, o order) (became string) {
 	h.t.Helper()
 	one := strings.NewReplacer("{", "", "}", "_one").Replace(sql)
@@ -76,7 +77,7 @@ func (h *halved) askBoth(sql string, o order) (became string) {
 	return became
 }
 
-// counters returns the metrics of the queries of all nodes, added up, by name and label.
+// counters returns the sums of the query metrics of all nodes, by name and label.
 func (c *cluster) counters() map[string]float64 {
 	c.t.Helper()
 	out := map[string]float64{}
@@ -98,7 +99,8 @@ func (c *cluster) counters() map[string]float64 {
 	return out
 }
 
-// alike is same, but that doubles may differ in their last digits: sums of doubles do from run to run.
+// alike does what same does, but accepts doubles that differ in their last digits, because sums of
+// doubles do from run to run.
 func alike(want, got *answer, o order) bool {
 	if same(want, got, o) {
 		return true
@@ -121,7 +123,7 @@ func alikeCells(a, b string) bool {
 		math.Abs(x-y) <= 1e-9*max(math.Abs(x), math.Abs(y))
 }
 
-// became lists statements with what has to become of them.
+// became lists statements with the expected change of the counters.
 var became = []struct{ kind, sql string }{
 	{"split_total aggregate", "SELECT count(*) FROM {a}"},
 	{"split_total aggregate", "SELECT host, count(*) FROM {a} GROUP BY host"},
@@ -163,8 +165,8 @@ var became = []struct{ kind, sql string }{
 	{"hauled_total names", "SELECT count(*), upper(svc) AS host FROM {a} GROUP BY svc, host"},
 }
 
-// TestWhatIsSplit asks statements of each kind, and looks at the counters: what should be split is, what is not has
-// the right reason, and the answers are those of one node.
+// TestWhatIsSplit runs statements of each kind, and checks the counters: statements that should be
+// split are, others have the correct reason, and the answers equal those of one node.
 func TestWhatIsSplit(t *testing.T) {
 	h := newHalved(t, 1, 1200)
 	for _, s := range became {
@@ -174,7 +176,8 @@ func TestWhatIsSplit(t *testing.T) {
 	}
 }
 
-// TestSplitAnswers compares random statements over rows on two nodes with one node.
+// TestSplitAnswers compares the answers to random statements over rows on two nodes with the
+// answers of one node.
 func TestSplitAnswers(t *testing.T) {
 	seed := rand.Uint64() >> 32
 	if testing.Short() {
@@ -204,7 +207,7 @@ func TestSplitAnswers(t *testing.T) {
 	}
 }
 
-// grouped makes a statement with groups or without.
+// grouped returns a statement with or without groups.
 func (g *grammar) grouped(s scope, name string) (sql string, o order) {
 	var groups, items []string
 	for range g.IntN(3) {
@@ -242,10 +245,10 @@ func (g *grammar) grouped(s scope, name string) (sql string, o order) {
 	return sql + g.limit(), ordered
 }
 
-// key makes an expression to group by.
+// key returns an expression to group by.
 func (g *grammar) key(s scope) string {
 	f := s.fields[g.IntN(len(s.fields))]
-	if f.typ.IsFloat() { // which of 0 and -0 a group shows is not defined
+	if f.typ.IsFloat() { // it is not defined whether a group shows 0 or -0
 		return g.column(s, "host")
 	}
 	col := g.column(s, f.name)
@@ -254,7 +257,8 @@ func (g *grammar) key(s scope) string {
 		"CASE WHEN x.ok THEN 'yes' ELSE x.host END", "coalesce(x.svc, '-')", "x.j->>'a'", "left(x.req, 3)")
 }
 
-// aggregate makes an aggregate of a column whose sums are exact, or that is only compared.
+// aggregate returns an aggregate of a column whose sums are exact, or one that only compares
+// values.
 func (g *grammar) aggregate(s scope) string {
 	f := s.fields[g.IntN(len(s.fields))]
 	col, small := g.column(s, f.name), g.column(s, one(g, "i8", "u8", "i16", "u16"))

@@ -8,22 +8,22 @@ import (
 	"cordwood/proto/schema"
 )
 
-// order is what a statement says about the order of its rows.
+// order is how the order of a statement's rows is defined.
 type order int
 
 const (
 	unordered order = iota
 	ordered
-	// byTime: rows of one time may come in any order, and which of the last one's come, too. The
-	// time is the first column.
+	// byTime means that rows are ordered by time, the first column. Rows of one time may be in any
+	// order, and a limit may keep any of the last time.
 	byTime
 )
 
-// statement makes a statement with marks.
+// statement returns a statement with marks.
 func (g *grammar) statement() (marked string, o order) {
 	s := scope{table: one(g, g.tables...)}
 	if first := g.tables[0]; first.large && g.IntN(3) == 0 {
-		s.table = first // the newest rows of small tables are not looked for
+		s.table = first // the search for the newest rows ignores small tables
 	}
 	if g.IntN(4) == 0 {
 		s.alias = one(g, "x", "log", "T")
@@ -61,7 +61,7 @@ func (g *grammar) statement() (marked string, o order) {
 	return g.other(s)
 }
 
-// timesOnly reads a table of times, mostly without naming the column.
+// timesOnly reads a table of times, mostly without using the column.
 func (g *grammar) timesOnly() (string, order) {
 	s := scope{table: g.narrow}
 	tail := from(s)
@@ -80,7 +80,7 @@ func (g *grammar) timesOnly() (string, order) {
 	return g.byTime(s), ordered
 }
 
-// where returns the rest of a statement from its table on.
+// where returns the part of a statement from its table on.
 func (g *grammar) where(s scope) string {
 	if g.IntN(10) == 0 {
 		return from(s)
@@ -188,7 +188,7 @@ func (g *grammar) byTime(s scope) string {
 	return sql
 }
 
-// byValue groups by a column and adds up what does not depend on the order of rows.
+// byValue groups by a column and adds up values whose sum does not depend on the order of rows.
 func (g *grammar) byValue(s scope) string {
 	f := s.fields[g.IntN(len(s.fields))]
 	col := g.column(s, f.name)
@@ -255,7 +255,7 @@ func (g *grammar) join() (string, order) {
 	case "SEMI JOIN", "ANTI JOIN":
 		list = "count(*), sum(a.id)"
 	case "ASOF JOIN", "ASOF LEFT JOIN":
-		// Which of several rows of one time is the nearest is not defined.
+		// It is not defined which of several rows of one time is the nearest.
 		list, on = "count(*), sum(a.id), count(b.ts)", " ON a.svc = b.svc AND a.ts >= b.ts"
 	case "CROSS JOIN":
 		on, where = "", " WHERE a.req = b.req AND "+wrap(g.condition(one(g, a, b), 1))
@@ -267,7 +267,7 @@ func (g *grammar) join() (string, order) {
 	return "SELECT " + list + " FROM " + from(a) + " " + kind + " " + from(b) + on + where, unordered
 }
 
-// columnsOf names columns by patterns.
+// columnsOf returns a statement that selects columns by patterns.
 func (g *grammar) columnsOf(s scope) (string, order) {
 	list := one(g, "COLUMNS('^(id|i.*)$')", "COLUMNS('(id)') AS 'x_\\1'", "-epoch_ns(COLUMNS('(ts)')) AS '\\1', id",
 		"COLUMNS(c -> c LIKE 'i%')", "* EXCLUDE (host)", "* REPLACE (-id AS id)", "* RENAME (id AS nr)",
@@ -286,7 +286,7 @@ func (g *grammar) columnsOf(s scope) (string, order) {
 	return "SELECT " + list + " FROM " + g.where(s) + tail + g.limit(), ordered
 }
 
-// aliases hides columns behind names of the list.
+// aliases returns a statement whose aliases hide columns.
 func (g *grammar) aliases(s scope) (string, order) {
 	switch g.IntN(8) {
 	case 0:
@@ -340,7 +340,7 @@ func (g *grammar) other(s scope) (string, order) {
 	return "SELECT DISTINCT ON (svc) svc, id FROM " + g.where(s) + " ORDER BY svc, ts DESC, id DESC", ordered
 }
 
-// same reports whether two answers say the same as far as the statement defines it.
+// same reports whether two answers are equal as far as the statement defines them.
 func same(a, b *answer, o order) bool {
 	if a.columns != b.columns || len(a.rows) != len(b.rows) {
 		return false
@@ -361,7 +361,7 @@ func same(a, b *answer, o order) bool {
 			if r[0] != a.rows[k][0] {
 				return false
 			}
-			if r[0] != last && r[0] != first { // the first may be cut by an OFFSET
+			if r[0] != last && r[0] != first { // an OFFSET may cut the first time
 				kept[i] = append(kept[i], r)
 			}
 		}

@@ -10,7 +10,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// when says about which moments the rows of a table lie.
+// when is the range of times of a table's rows.
 type when int
 
 const (
@@ -19,10 +19,10 @@ const (
 	ends               // also the first and the last moments of the unit
 )
 
-// recentStart is in the evening, so that the rows are of two days.
+// recentStart is in the evening, so that the rows belong to two days.
 const recentStart = 1_700_000_000
 
-// next returns the time of the next row, and about where the one after it lies.
+// next returns the time of the next row, and the approximate time of the one after it.
 func (w when) next(r *rand.Rand, unit schema.Type, clock int64) (ts, then int64) {
 	per := unit.UnitsPerSecond()
 	start := int64(recentStart) * per
@@ -57,7 +57,7 @@ var words = []string{
 	`c:\x`, "it's", "x", "42", "2023-11-15",
 }
 
-// pick returns one of some values, or null in one of five cases.
+// pick returns a function that returns one of the values, or null in one of five cases.
 func pick[T any](values ...T) func(*rand.Rand) any {
 	return func(r *rand.Rand) any {
 		if r.IntN(5) == 0 {
@@ -116,7 +116,7 @@ func moments(unit schema.Type) func(*rand.Rand) any {
 	}
 }
 
-// fields makes the columns of a table beside its time index.
+// fields returns the columns of a table except its time index.
 func fields(r *rand.Rand, tags int) []*field {
 	out := []*field{
 		{name: "host", typ: schema.String, values: pick("a", "b", "c", "h1", "h1 ", "", "A", "%", "ä")},
@@ -144,7 +144,7 @@ func fields(r *rand.Rand, tags int) []*field {
 		{name: "j", typ: schema.JSON, values: pick(`{"a":1}`, `{"a":"x","b":[1,2]}`, `[]`, `"text"`, `null`, `1.5`)},
 	}
 	for _, f := range out {
-		// Some columns of 64 bits have integers that a Float64 holds.
+		// Some columns of 64 bits have only integers that a Float64 can hold.
 		if (f.name == "i64" || f.name == "u64") && r.IntN(2) == 0 {
 			f.values = pick[int64](0, 1, 5, 42, 300, 1<<31, 1<<53-1, 1<<53)
 		}
@@ -161,7 +161,7 @@ func fields(r *rand.Rand, tags int) []*field {
 	return out
 }
 
-// clockTime returns the moment of a time of the unit, if a text can have it.
+// clockTime returns the time for a value in a unit, if it can be written as text.
 func clockTime(ts int64, unit schema.Type) (time.Time, bool) {
 	per := unit.UnitsPerSecond()
 	sec, rest := ts/per, ts%per

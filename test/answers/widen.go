@@ -13,16 +13,16 @@ import (
 	"cordwood/router/pipeline"
 )
 
-// Changes of columns that keep their rows: names, types and indexes.
+// This file changes columns that keep their rows: their names, types and indexes.
 
-// kept are the columns that statements name by themselves.
+// kept lists the columns that statements use by themselves.
 var kept = []string{"host", "svc", "id", "req", "i8", "i16", "i32", "ok", "j", "msg"}
 
-// rename renames a column, often to a name that another column had before, and often gives the former
+// rename renames a column, often to the former name of another column, and often gives its former
 // name to a new column at once.
 func (w *round) rename(t *table) {
 	f := t.fields[w.IntN(len(t.fields))]
-	if f.name == "id" { // the one by which rows are ordered
+	if f.name == "id" { // rows are ordered by this column
 		w.renameTime(t)
 		return
 	}
@@ -69,7 +69,7 @@ func (w *round) renameTime(t *table) {
 	w.must("ALTER TABLE " + t.name + " RENAME COLUMN moment TO ts")
 }
 
-// index gives a column an index or takes the one that it has.
+// index gives a column an index, or removes its index.
 func (w *round) index(t *table) {
 	f := t.fields[w.IntN(len(t.fields))]
 	alter := "ALTER TABLE " + t.name + " MODIFY COLUMN " + f.name
@@ -85,7 +85,7 @@ func (w *round) index(t *table) {
 	w.must(alter + " SET " + f.index + " INDEX")
 }
 
-// modify gives a column another type, where that is a wider one, and tries others.
+// modify changes the type of a column to a wider one, and tries other types, which must fail.
 func (w *round) modify(t *table) {
 	f, ok := w.numeric(t)
 	if !ok {
@@ -145,13 +145,13 @@ func (w *round) numeric(t *table) (*field, bool) {
 	return some[w.IntN(len(some))], true
 }
 
-// blurred reports whether a Float64 would not hold a value of the column.
+// blurred reports whether a Float64 cannot hold a value of the column exactly.
 func (f *field) blurred(v any) bool {
 	n, ok := v.(int64)
 	return ok && f.typ.IsInteger() && !f.typ.Exact(n)
 }
 
-// retype has a column be of a wider type in the model.
+// retype changes a column to a wider type in the model.
 func (t *table) retype(r *rand.Rand, f *field, to schema.Type) {
 	if to == f.typ {
 		return
@@ -183,7 +183,7 @@ func (t *table) retype(r *rand.Rand, f *field, to schema.Type) {
 	f.typ = to
 }
 
-// orElse is values with another one for null.
+// orElse returns values with null replaced by instead.
 func orElse(values func(*rand.Rand) any, instead any) func(*rand.Rand) any {
 	return func(r *rand.Rand) any {
 		if v := values(r); v != nil {
@@ -193,9 +193,9 @@ func orElse(values func(*rand.Rand) any, instead any) func(*rand.Rand) any {
 	}
 }
 
-// ingest sends records as JSON, with integers and fractions for a column of numbers. A column of integers
-// becomes Float64 with the first fraction, unless it ever had an integer beyond ±2^53; nothing is stored of a
-// request that would round one.
+// ingest sends records as JSON, with integers and fractions for a column of numbers. A column of
+// integers becomes Float64 with the first fraction, unless it ever had an integer beyond ±2^53. In
+// that case the request must store nothing.
 func (w *round) ingest(t *table) {
 	f, ok := w.numeric(t)
 	if !ok || f.tag || f.typ == schema.Float32 {
@@ -227,8 +227,8 @@ func (w *round) ingest(t *table) {
 	t.take(rows)
 }
 
-// renumber gives rows other values of column f, and of other columns only what they have without one. It
-// reports whether the values have a fraction, and whether an integer is beyond ±2^53.
+// renumber gives rows other values of column f, and the values that missing ones get in other
+// columns. It reports whether the values have a fraction, and whether an integer is beyond ±2^53.
 func (w *round) renumber(t *table, f *field, rows []*record) (fraction, wide bool) {
 	fractions, wides := w.IntN(3) > 0, f.typ.IsInteger() && w.IntN(4) == 0 || w.IntN(12) == 0
 	for _, row := range rows {
@@ -253,8 +253,8 @@ func (w *round) renumber(t *table, f *field, rows []*record) (fraction, wide boo
 	return fraction, wide
 }
 
-// send ingests rows as JSON by the pipeline that takes types from the data. Columns that have their default are
-// left out.
+// send ingests rows as JSON with the pipeline that derives types from the data. Columns that have
+// their default are left out.
 func (c *cluster) send(t *table, rows []*record) error {
 	run, err := pipeline.NewIdentity(&pipeline.Request{
 		Database: schema.DefaultDatabase, Table: t.name, Catalog: c.meta, AutoCreate: true,
@@ -277,7 +277,7 @@ func (c *cluster) send(t *table, rows []*record) error {
 	return err
 }
 
-// json returns a row as a record of JSON.
+// json returns a row as a JSON record.
 func (r *record) json(t *table) string {
 	parts := []string{`"ts":` + strconv.FormatInt(r.ts, 10)}
 	for _, f := range t.fields {

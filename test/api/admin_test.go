@@ -8,7 +8,7 @@ import (
 	"cordwood/test/cluster"
 )
 
-// administration are requests to the port of the administrator.
+// administration returns requests to the administrator's port.
 func administration() []sent {
 	get := func(path string) request { return request{method: "GET", path: path, user: "-"} }
 	with := func(method, path, body string) request {
@@ -45,8 +45,8 @@ func administration() []sent {
 	}
 }
 
-// TestAdminOpenAPI holds the port of the administrator against its description, as
-// TestOpenAPI does with the one for users.
+// TestAdminOpenAPI compares the administrator's port with its description, as TestOpenAPI does for
+// the port for users.
 func TestAdminOpenAPI(t *testing.T) {
 	t.Parallel()
 	registerDecoders()

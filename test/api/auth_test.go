@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// TestAuthMatrix sends every operation that is described, as every kind of user. Nobody and
-// wrong passwords are 401, users without the permission 403, and others get further. The
-// description is held against the table of routes by tests of router/httpapi, so a new
-// route comes here by itself.
+// TestAuthMatrix sends every described operation as every kind of user. Requests without a user or
+// with a wrong password get 401, users without the permission 403, and others another status. Tests
+// of router/httpapi compare the description with the table of routes, so a new route is included
+// automatically.
 func TestAuthMatrix(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--metrics-open=false")
@@ -39,7 +39,7 @@ func TestAuthMatrix(t *testing.T) {
 				t.Errorf("%s %s: permission %q is none", method, path, permission)
 				continue
 			}
-			// Requests that change nothing: they name nothing that there is.
+			// The requests change nothing, because the named objects do not exist.
 			at := strings.NewReplacer("{name}", "none", "{id}", "1000").Replace(path)
 			for _, user := range []string{"-", "wrong", "ingest", "query", "admin"} {
 				n++
@@ -54,7 +54,7 @@ func TestAuthMatrix(t *testing.T) {
 				a := s.send(t, request{method: method, path: at, user: user})
 				what := fmt.Sprintf("%s %s as %s", method, at, user)
 				if a.status == http.StatusTooManyRequests && user == "wrong" && want != 0 && guessed >= 10 {
-					continue // guessing is slowed, for this user from this address
+					continue // guessing is slowed down for this user from this address
 				}
 				if user == "wrong" && a.status == want {
 					guessed++
@@ -74,7 +74,7 @@ func TestAuthMatrix(t *testing.T) {
 	if n < 200 {
 		t.Errorf("only %d requests were sent", n)
 	}
-	// The same header under its other name, which goes first.
+	// The same header under its other name, which takes precedence.
 	if a := s.send(t, request{
 		method: "GET", path: "/v1/pipelines", user: "-", header: []string{"x-svc-auth", credentials("query")},
 	}); a.status != 200 {
@@ -85,7 +85,7 @@ func TestAuthMatrix(t *testing.T) {
 	}); a.status != 401 {
 		t.Errorf("a wrong x-svc-auth beside a good Authorization: %d", a.status)
 	}
-	// What SQL may do is up to the statement.
+	// The statement determines which permission SQL needs.
 	for user, want := range map[string][2]int{"query": {200, 403}, "ingest": {403, 403}, "admin": {200, 200}} {
 		for i, statement := range []string{"SELECT+1", "CREATE+DATABASE+IF+NOT+EXISTS+shop"} {
 			if a := s.send(t, request{method: "POST", path: "/v1/sql?sql=" + statement, user: user}); a.status != want[i] {

@@ -7,8 +7,8 @@ import (
 	"cordwood/test/cluster"
 )
 
-// TestBrowsers asks a server without users as pages of other sites do, over loopback, on all
-// of its ports.
+// TestBrowsers sends requests to a server without users as pages of other sites do, over loopback,
+// to all of its ports.
 func TestBrowsers(t *testing.T) {
 	t.Parallel()
 	admin, v1 := cluster.FreeAddr(t), cluster.FreeAddr(t)
@@ -51,7 +51,7 @@ func TestBrowsers(t *testing.T) {
 			t.Errorf("a probe without Host at %s: %+v", port, answers)
 		}
 	}
-	// Pages of the origin that is named may use the port for users, and no other.
+	// Pages of the configured origin may use the port for users, and no other.
 	for port, path := range ports {
 		at := &server{Node: &cluster.Node{HTTP: port}}
 		a := at.send(t, request{

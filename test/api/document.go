@@ -1,5 +1,5 @@
-// Package api holds the description of the HTTP API against a real server: every operation
-// is asked, well and badly, and requests and answers must be as /v1/openapi.json says.
+// Package api compares the description of the HTTP API with a real server: it sends valid and
+// invalid requests to every operation, and requests and answers must match /v1/openapi.json.
 package api
 
 import (
@@ -23,10 +23,10 @@ import (
 	"cordwood/test/cluster"
 )
 
-// users are those of the server; the names say what they may do.
+// users are the users of the server; the names show their permissions.
 const users = "static_user_provider:cmd:admin=a,ingest:wo=i,query:ro=q"
 
-// credentials are values of the header Authorization, by who sends them; "" is nobody.
+// credentials returns the value of the header Authorization for a user; "" sends none.
 func credentials(who string) string {
 	password := map[string]string{"admin": "a", "ingest": "i", "query": "q", "wrong": "x"}[who]
 	if who == "wrong" {
@@ -38,14 +38,14 @@ func credentials(who string) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(who+":"+password))
 }
 
-// server is a server with its own description of itself.
+// server is a server with its description.
 type server struct {
 	*cluster.Node
 	doc    *openapi3.T
 	router routers.Router
 }
 
-// registerDecoders has bodies that the validator has no decoder for taken as text.
+// registerDecoders makes the validator treat bodies without a decoder as text.
 var registerDecoders = sync.OnceFunc(func() {
 	for _, kind := range []string{
 		"application/x-ndjson", "application/sql", "text/yaml", "application/yaml", "application/x-yaml", "text/csv",
@@ -65,7 +65,7 @@ func start(t *testing.T, args ...string) *server {
 	return s
 }
 
-// describe reads the server's description of itself.
+// describe reads the server's description.
 func (s *server) describe(t *testing.T, path string) {
 	t.Helper()
 	a := s.send(t, request{method: "GET", path: path})
@@ -81,11 +81,11 @@ func (s *server) describe(t *testing.T, path string) {
 	}
 }
 
-// request is what is sent.
+// request is a request to send.
 type request struct {
 	method, path, body string
-	header             []string // names and values in turn
-	user               string   // default admin; "-" is nobody
+	header             []string // alternating names and values
+	user               string   // the default is admin; "-" sends none
 }
 
 func (r request) make(base string) (*http.Request, error) {
@@ -109,7 +109,7 @@ func (r request) make(base string) (*http.Request, error) {
 	return out, nil
 }
 
-// answer is what came back.
+// answer is the answer to a request.
 type answer struct {
 	status int
 	header http.Header
@@ -137,13 +137,13 @@ func (s *server) send(t *testing.T, r request) answer {
 	return answer{resp.StatusCode, resp.Header, body}
 }
 
-// described finds the operation of a request, and what there is to say about it.
+// described finds the operation of a request, and the input for its validation.
 func (s *server) described(r request) (*openapi3filter.RequestValidationInput, error) {
 	req, err := r.make("")
 	if err != nil {
 		return nil, err
 	}
-	// As a server sees it.
+	// The request as a server receives it.
 	seen := httptest.NewRequest(r.method, r.path, req.Body)
 	seen.Header = req.Header
 	route, vars, err := s.router.FindRoute(seen)
@@ -164,14 +164,14 @@ func (s *server) described(r request) (*openapi3filter.RequestValidationInput, e
 	}, nil
 }
 
-// ownHeaders are the headers of answers that the API makes, and that must be described.
+// ownHeader reports whether the API sets a header of answers, which must then be described.
 func ownHeader(name string) bool {
 	name = strings.ToLower(name)
 	return strings.HasPrefix(name, "x-svc-") || strings.HasPrefix(name, "x-ingest-") || name == "retry-after" ||
 		name == "upgrade"
 }
 
-// checkAnswer holds an answer against the description.
+// checkAnswer compares an answer with the description.
 func checkAnswer(in *openapi3filter.RequestValidationInput, a answer) error {
 	response := in.Route.Operation.Responses.Status(a.status)
 	if response == nil {
@@ -191,7 +191,7 @@ func checkAnswer(in *openapi3filter.RequestValidationInput, a answer) error {
 		return fmt.Errorf("status %d: the JSON does not end with one line end: %q", a.status, a.body[max(0, len(a.body)-20):])
 	}
 	options := *in.Options
-	// Only a request for logs whose time was up is answered without the body of errors.
+	// Only the request for logs is answered without an error body when its time is up.
 	options.ExcludeResponseBody = a.status == http.StatusRequestTimeout && len(a.body) == 0 &&
 		strings.HasPrefix(in.Route.Operation.OperationID, "ingest")
 	return openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// hostileNames are names that have led programs to other files.
+// hostileNames are names that have made programs access other files.
 var hostileNames = []string{
 	"..", "../../../etc/passwd", "..%2f..%2f..%2fetc%2fpasswd", "%2e%2e%2f%2e%2e%2fpwned", "%252e%252e%252fpwned",
 	"..%5c..%5cpwned",
@@ -25,15 +25,15 @@ var hostileNames = []string{
 	"$%7Bpwned%7D", "%60pwned%60",
 }
 
-// TestHostileNames uses them wherever the API takes a name. No answer is an error of the
-// server, each has the shape of answers, and no file of that name comes to be.
+// TestHostileNames uses these names wherever the API takes a name. No answer is a server error,
+// each has the form of the API's answers, and no file of that name is created.
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	folder := filepath.Dir(s.Dir)
 	rows := request{method: "POST", body: `[{"a":1}]`, header: []string{"Content-Type", asJSON}}
 	yaml := request{method: "POST", body: pipelineText, header: []string{"Content-Type", "application/x-yaml"}}
-	ask := request{method: "GET", header: []string{"x-svc-timeout", "300ms"}} // a tail would not end
+	ask := request{method: "GET", header: []string{"x-svc-timeout", "300ms"}} // the timeout ends tails
 	for _, name := range hostileNames {
 		for _, c := range []struct {
 			request
@@ -57,20 +57,20 @@ func TestHostileNames(t *testing.T) {
 			r := c.request
 			r.path = c.path
 			status, header, body := s.raw(t, r)
-			// A machine with much to do may need more than the time of ask.
+			// A busy machine may exceed the timeout.
 			if status >= 500 && status != http.StatusGatewayTimeout || status == 0 || strings.Contains(body, "root:") {
 				t.Errorf("%s %s: %d %.300s", r.method, r.path, status, body)
 			}
 			if header.Get("X-Injected") != "" {
 				t.Errorf("%s %s: a header of the client's came back", r.method, r.path)
 			}
-			// Of what is not HTTP, the library says so by itself.
+			// The HTTP library itself answers malformed requests.
 			if status >= 400 && header.Get("X-Svc-Err-Code") != "" {
 				checkShape(t, r.method+" "+r.path, body)
 			}
 		}
 	}
-	// What was written by names lies in files now.
+	// Stopping the server writes its data to files.
 	s.Stop()
 	err := filepath.WalkDir(folder, func(at string, d fs.DirEntry, err error) error {
 		if name := d.Name(); err == nil && (strings.Contains(strings.ToLower(name), "pwned") || name == "CON" ||
@@ -102,7 +102,7 @@ func checkShape(t *testing.T, what, body string) {
 	}
 }
 
-// raw sends a request whose path stays as it is, which no client does.
+// raw sends a request whose path is not normalized, unlike any client.
 func (s *server) raw(t *testing.T, r request) (int, http.Header, string) {
 	t.Helper()
 	head := r.method + " " + r.path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: " +
@@ -117,7 +117,7 @@ func (s *server) raw(t *testing.T, r request) (int, http.Header, string) {
 	return answers[0].status, answers[0].header, string(answers[0].body)
 }
 
-// talk sends bytes over a connection of its own and returns the answers until it ends.
+// talk sends bytes over a separate connection and returns the answers until it ends.
 func (s *server) talk(t *testing.T, text, method string) []answer {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.HTTP, "http://"))
@@ -153,8 +153,8 @@ func (s *server) talk(t *testing.T, text, method string) []answer {
 	}
 }
 
-// TestSmuggling sends requests whose end may be seen at two places, and line ends where
-// they do not belong. There is one answer for what there is one request of.
+// TestSmuggling sends requests whose end is ambiguous, and with line ends in wrong places. Each
+// request must get exactly one answer.
 func TestSmuggling(t *testing.T) {
 	t.Parallel()
 	s := start(t)
@@ -183,7 +183,7 @@ func TestSmuggling(t *testing.T) {
 		{"a zero byte in a header", "GET /health HTTP/1.1\r\nHost: x\r\nX-A: b\x00c\r\n\r\n", 400},
 		{"too long a header", "GET /health HTTP/1.1\r\nHost: x\r\nX-A: " + strings.Repeat("b", 80_000) + "\r\n\r\n", 431},
 		{"no HTTP", "GET /\r\n\r\n", 400},
-		// The chunks count, never the length: what a server of chunks must do.
+		// The chunks take precedence over the length, as the standard requires.
 		{"a length beside chunks", "POST /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 4\r\n" +
 			"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n" + inner, 200},
 		{
@@ -210,8 +210,8 @@ func TestSmuggling(t *testing.T) {
 	}
 }
 
-// TestMethods sends every method to every path that is described: what a path does not
-// have is 405 and says what it has, in the shape of errors.
+// TestMethods sends every method to every described path. A method that a path lacks gets 405 with
+// the list of methods, in the form of an error.
 func TestMethods(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--http-cors-allowed-origins", "https://x.example")
@@ -251,7 +251,7 @@ func TestMethods(t *testing.T) {
 			checkShape(t, path, body)
 		}
 	}
-	// A browser asks before it sends, without a user.
+	// A browser sends a preflight request without a user.
 	a := s.send(t, request{method: "OPTIONS", path: "/v1/ingest", user: "-", header: []string{
 		"Origin", "https://x.example", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers",
 		"authorization,content-type",

@@ -16,11 +16,11 @@ import (
 
 const asJSON = "application/json"
 
-// sent is a request with the status that it is answered with.
+// sent is a request with the expected status.
 type sent struct {
 	request
 	status int
-	// wrong says that the description tells already that the request is no good.
+	// wrong means that the request does not match the description.
 	wrong bool
 }
 
@@ -31,7 +31,7 @@ transform:
   - {field: m, type: string}
 `
 
-// ingestion are requests to a path that stores logs.
+// ingestion returns requests to a path that stores logs.
 func ingestion(path string) []sent {
 	to := path + "?table=logs&pipeline_name=svc_identity"
 	post := func(path, kind, body string, header ...string) request {
@@ -70,7 +70,7 @@ func ingestion(path string) []sent {
 	}
 }
 
-// management are requests to the paths of pipelines, below prefix.
+// management returns requests to the paths of pipelines, below prefix.
 func management(prefix, name, dryRun string) []sent {
 	at := prefix + "/" + name
 	yaml := []string{"Content-Type", "application/x-yaml"}
@@ -131,7 +131,7 @@ func management(prefix, name, dryRun string) []sent {
 	}
 }
 
-// everything are requests to every operation, in order.
+// everything returns requests to every operation, in order.
 func everything() []sent {
 	out := slices.Concat(
 		ingestion("/v1/ingest"), ingestion("/v1/events/logs"),
@@ -280,7 +280,8 @@ func everything() []sent {
 	return out
 }
 
-// forPages are requests for editors of pipelines, rejected records, and values that users save for a page.
+// forPages returns requests for editors of pipelines, rejected records, and values that users save
+// for a page.
 func forPages() []sent {
 	var out []sent
 	add := func(method, path, body string, status int, wrong bool, header ...string) {
@@ -310,8 +311,8 @@ func forPages() []sent {
 	return out
 }
 
-// TestOpenAPI sends them, and holds requests and answers against the description. Every
-// operation has to come, and to have gone well and badly.
+// TestOpenAPI sends these requests, and compares requests and answers with the description. Every
+// operation must get a valid and an invalid request.
 func TestOpenAPI(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--http-body-limit", "1MiB")
@@ -346,8 +347,8 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
-// checker returns what sends a request, and holds it and its answer against the description.
-// It notes in good and bad which operations were asked so.
+// checker returns a function that sends a request, and compares the request and its answer with the
+// description. It records in good and bad which operations succeeded and failed.
 func (s *server) checker(t *testing.T, good, bad map[string]bool) func(sent) answer {
 	return func(c sent) answer {
 		t.Helper()
@@ -361,7 +362,7 @@ func (s *server) checker(t *testing.T, good, bad map[string]bool) func(sent) ans
 		if (err != nil) != c.wrong {
 			t.Errorf("%s: by the description the request is wrong: %v", name, err)
 		}
-		// The validation has read the body.
+		// The validation has consumed the body.
 		if in, err = s.described(c.request); err != nil {
 			t.Fatal(err)
 		}
@@ -380,7 +381,7 @@ func (s *server) checker(t *testing.T, good, bad map[string]bool) func(sent) ans
 	}
 }
 
-// checkRow asks for a row that there is, and for those around it.
+// checkRow requests an existing row, and the rows around it.
 func (s *server) checkRow(t *testing.T, check func(sent) answer) {
 	t.Helper()
 	post := func(what, body string) answer {
@@ -399,7 +400,7 @@ func (s *server) checkRow(t *testing.T, check func(sent) answer) {
 	post("context", place)
 }
 
-// checkOperation asks for an operation that there is, and has it end.
+// checkOperation requests an existing operation, and cancels it.
 func (s *server) checkOperation(t *testing.T, check func(sent) answer) {
 	t.Helper()
 	a := check(sent{request: request{method: "GET", path: "/v1/cluster/operations"}, status: 200})
@@ -415,7 +416,7 @@ func (s *server) checkOperation(t *testing.T, check func(sent) answer) {
 	at := "/v1/cluster/operations/" + list.Operations[0].ID.String()
 	check(sent{request: request{method: "GET", path: at}, status: 200})
 	check(sent{request: request{method: "HEAD", path: at}, status: 200})
-	// One that has ended is not cancelled; both are described.
+	// An operation that has ended is not cancelled; both answers are described.
 	in, err := s.described(request{method: "DELETE", path: at})
 	if err != nil {
 		t.Fatal(err)

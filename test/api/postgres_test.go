@@ -18,7 +18,7 @@ import (
 
 var updateShapes = flag.Bool("update-shapes", false, "write testdata/postgres/shapes.txt anew")
 
-// postgres starts a server with a port for clients of PostgreSQL, and connects to it.
+// postgres starts a server with a port for PostgreSQL clients, and connects to it.
 func postgres(t *testing.T) *pgx.Conn {
 	t.Helper()
 	addr := cluster.FreeAddr(t)
@@ -36,9 +36,8 @@ func postgres(t *testing.T) *pgx.Conn {
 
 var statementHead = regexp.MustCompile(`^-- @(\d+) ([^\n]*?)(?: \| (\[.*\]))?\n`)
 
-// TestRecordedStatements sends what clients of PostgreSQL send on their own, and compares the names and types of
-// columns,
-// and whether there are rows, with what is expected.
+// TestRecordedStatements sends statements that PostgreSQL clients send by themselves, and compares
+// the names and types of columns, and whether there are rows, with the expected ones.
 func TestRecordedStatements(t *testing.T) {
 	t.Parallel()
 	c := postgres(t)
@@ -74,7 +73,7 @@ func TestRecordedStatements(t *testing.T) {
 	}
 }
 
-// shape says what an answer looks like.
+// shape describes the form of an answer.
 func shape(r pgAnswer, err error) string {
 	if err != nil {
 		return "error: " + err.Error()
@@ -90,7 +89,7 @@ func shape(r pgAnswer, err error) string {
 	return strings.TrimSpace(rows + " " + strings.Join(columns, " "))
 }
 
-// TestPostgresTypes writes rows by each way, and reads them again.
+// TestPostgresTypes writes rows with each method, and reads them back.
 func TestPostgresTypes(t *testing.T) {
 	t.Parallel()
 	c := postgres(t)

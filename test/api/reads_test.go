@@ -10,7 +10,7 @@ import (
 	"cordwood/test/cluster"
 )
 
-// changing are statements and parameters that would change something.
+// changing lists statements and parameters that would change something.
 var changing = []string{
 	"", "sql=DROP+TABLE+kept", "sql=CREATE+DATABASE+made", "sql=SELECT+1;TRUNCATE+TABLE+kept",
 	"sql=INSERT+INTO+kept(a)+VALUES(2)",
@@ -18,10 +18,10 @@ var changing = []string{
 	"_method=DELETE",
 }
 
-// TestReadsChangeNothing sends GET and HEAD, as a user that may do everything, to every path of
-// the ports for users and administrators, with parameters and bodies by which other methods
-// change something: tables, rows, pipelines, operations, the level of the log and whether the
-// node is ready stay as they are.
+// TestReadsChangeNothing sends GET and HEAD, as a user with all permissions, to every path of the
+// ports for users and administrators, with parameters and bodies by which other methods change
+// something. Tables, rows, pipelines, operations, the log level and the node's readiness must not
+// change.
 func TestReadsChangeNothing(t *testing.T) {
 	t.Parallel()
 	addr := cluster.FreeAddr(t)
@@ -47,7 +47,7 @@ func TestReadsChangeNothing(t *testing.T) {
 	for _, port := range []*server{s, admin} {
 		for path := range port.doc.Paths.Map() {
 			if strings.HasPrefix(path, "/debug/pprof/") && path != "/debug/pprof/" {
-				continue // takes its time
+				continue // takes a long time
 			}
 			at := strings.NewReplacer("{name}", "kept", "{id}", "1").Replace(path)
 			for _, method := range []string{"GET", "HEAD"} {
@@ -77,7 +77,7 @@ func TestReadsChangeNothing(t *testing.T) {
 
 var volatile = regexp.MustCompile(`"execution_time_ms":\d+`)
 
-// state returns what requests can change, as text.
+// state returns all that requests can change, as text.
 func (s *server) state(t *testing.T, admin *server) string {
 	t.Helper()
 	var out strings.Builder

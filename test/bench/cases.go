@@ -13,7 +13,7 @@ import (
 //go:embed pipelines/*.yaml
 var pipelines embed.FS
 
-// A workload is one line of the table.
+// workload is one line of the table.
 type workload struct {
 	name     string
 	set      string // data set
@@ -21,14 +21,14 @@ type workload struct {
 	conns    int
 	batch    int
 	gzip     bool
-	// hints are options of the table, timeIndex is the field of its times; empty: none.
+	// hints are options of the table, timeIndex is the field of its times; empty means none.
 	hints, timeIndex string
-	// rows, if not 0, bounds the rows sent.
+	// rows, if not 0, limits the number of rows that are sent.
 	rows int
-	// target is the figure to reach, in rows per CPU-second; replicated is the figure of three nodes
-	// with three replicas, over all of them, 0 if there is none.
+	// target is the goal in rows per CPU-second. replicated is the goal for three nodes with three
+	// replicas, in total; 0 means none.
 	target, replicated int
-	// limits means that latency, memory and disk have figures to reach too.
+	// limits means that there are goals for latency, memory and disk too.
 	limits bool
 }
 
@@ -48,14 +48,14 @@ var cases = []workload{
 const header = `| work | rows/CPU-s | to reach | p50 ms | p99 ms | peak MB | written/raw | disk/raw |
 |---|---|---|---|---|---|---|---|`
 
-// bench is what all cases have in common.
+// bench is the configuration of all cases.
 type bench struct {
 	bin, data, dir string
 	serveFlags     string
 	profiles       string
 	rows, runs     int
 	nodes          int
-	replicas       int // of each row; 0: as many as there are nodes
+	replicas       int // of each row; 0: one on each node
 	settle         time.Duration
 	queries, keep  bool
 	only           *regexp.Regexp
@@ -92,7 +92,7 @@ func (b *bench) run(c workload) error {
 	return nil
 }
 
-// once measures one run on fresh servers.
+// once measures one run on new servers.
 func (b *bench) once(c workload, bodies []body, queries bool) (r result, err error) {
 	dir := filepath.Join(b.dir, fmt.Sprintf("%s-%d", c.name, time.Now().UnixNano()))
 	g, err := b.startGroup(dir)
@@ -104,7 +104,7 @@ func (b *bench) once(c workload, bodies []body, queries bool) (r result, err err
 			err = cerr
 		}
 		if err == nil && !b.keep {
-			err = os.RemoveAll(dir) // the next one wants the space
+			err = os.RemoveAll(dir) // the next run needs the space
 		}
 	}()
 	if c.pipeline != "svc_identity" {

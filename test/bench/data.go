@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The data sets; the names of their files.
+// The data sets, by the names of their files.
 const (
 	setNginx  = "nginx.ndjson"
 	setApp    = "app.ndjson"
@@ -19,8 +19,8 @@ const (
 // start is the time of the first row; the rows are a few milliseconds apart.
 var start = time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC)
 
-// dataSet returns the file of a data set, made if it is not there. The same number of
-// rows gives the same bytes on every machine.
+// dataSet returns the file of a data set, and creates it if it is missing. The same number of rows
+// gives the same bytes on every machine.
 func dataSet(dir, set string, rows int) (string, error) {
 	file := filepath.Join(dir, fmt.Sprintf("%d-%s", rows, set))
 	if _, err := os.Stat(file); err == nil {
@@ -56,7 +56,7 @@ func dataSet(dir, set string, rows int) (string, error) {
 	return file, os.Rename(f.Name(), file)
 }
 
-// generator draws rows; its state is what they have in common.
+// generator generates rows; its state is what the rows have in common.
 type generator struct {
 	r      *rand.Rand
 	now    time.Time

@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// kinds are the events of an application: each has fields of its own, drawn when
-// the event is.
+// kinds are the events of an application. Each has its own fields, with random values.
 var kinds = []struct {
 	logger, level string
 	message       func(g *generator) string
@@ -89,7 +88,7 @@ var kinds = []struct {
 
 func say(text string) func(*generator) string { return func(*generator) string { return text } }
 
-// trace returns a stack trace, with its line ends escaped.
+// trace returns a stack trace with escaped line ends.
 func trace(g *generator) string {
 	var b strings.Builder
 	b.WriteString("Refused: card declined")
@@ -99,7 +98,7 @@ func trace(g *generator) string {
 	return b.String()
 }
 
-// event returns a row of an application in Kubernetes, nested two deep.
+// event returns a row of an application in Kubernetes, with two levels of nesting.
 func (g *generator) event(b []byte) []byte {
 	k := &kinds[g.r.IntN(len(kinds))]
 	pod := g.pods[g.r.IntN(len(g.pods))]

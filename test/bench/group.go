@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// group is the servers of a run: one by itself, or a cluster all of whose shards and
-// metadata have a replica on each.
+// group is the servers of a run: a single one, or a cluster in which each server has a replica of
+// all shards and of the metadata.
 type group []*server
 
 // startGroup starts the servers of a run on dir and waits until they are ready.
@@ -74,7 +74,7 @@ func (b *bench) addrs(dir string) ([]string, error) {
 	return addrs, os.WriteFile(file, []byte(strings.Join(addrs, " ")), 0o644)
 }
 
-// close ends all servers at once, as an operator would.
+// close stops all servers at once, as an operator would.
 func (g group) close() error {
 	faults := make([]error, len(g))
 	var wg sync.WaitGroup
@@ -85,7 +85,7 @@ func (g group) close() error {
 	return errors.Join(faults...)
 }
 
-// use returns what all servers have used so far.
+// use returns the resources that all servers have used so far.
 func (g group) use() (use, error) {
 	var sum use
 	for _, s := range g {
@@ -100,7 +100,7 @@ func (g group) use() (use, error) {
 	return sum, nil
 }
 
-// profile takes a CPU profile of each server; the function that it returns waits for them.
+// profile takes a CPU profile of each server. The returned function waits for the profiles.
 func (g group) profile(dir, name string) (wait func() error) {
 	var waits []func() error
 	for i, s := range g {
@@ -119,8 +119,8 @@ func (g group) profile(dir, name string) (wait func() error) {
 	}
 }
 
-// settle waits at least so long, then until the servers used less than 4 % of a core
-// each for two seconds on end, and completes the result.
+// settle waits at least for least, then until each server has used less than 4 % of a core for two
+// seconds, and completes the result.
 func (g group) settle(least time.Duration, r *result) error {
 	begin := time.Now()
 	last, err := g.use()

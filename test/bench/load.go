@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// body is a request, made before the clock starts.
+// body is a request that is prepared before the clock starts.
 type body struct {
 	data      []byte
 	rows, raw int
 }
 
-// readBodies cuts a data set, one row a line, into requests.
+// readBodies divides a data set, one row a line, into requests.
 func readBodies(file string, c workload) ([]body, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -59,7 +59,7 @@ func readBodies(file string, c workload) ([]body, error) {
 	return out, nil
 }
 
-// result is what a run cost.
+// result is the cost of a run.
 type result struct {
 	rows, raw        int64
 	p50, p99         time.Duration
@@ -73,8 +73,8 @@ type result struct {
 
 func (r *result) rowsPerCPU() float64 { return float64(r.rows) / r.cpu.Seconds() }
 
-// load sends all bodies over c.conns connections, each with one request under way; they
-// are spread over the servers.
+// load sends all bodies over c.conns connections, each with one request at a time, distributed over
+// the servers.
 func (g group) load(c workload, bodies []body) (r result, err error) {
 	contentType := "application/x-ndjson"
 	if c.set == setAccess {

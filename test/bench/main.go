@@ -78,7 +78,7 @@ func run() (err error) {
 	} else {
 		defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
 	}
-	// A break stops the server of the moment, through the case that owns it.
+	// An interrupt stops the running server; the case that started it does this.
 	b.stop = make(chan os.Signal, 1)
 	signal.Notify(b.stop, os.Interrupt, syscall.SIGTERM)
 

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// The sets are what the figures were measured with: the same rows give the same bytes.
+// TestDataSetsAreRepeatable checks that the same rows give the same bytes, so that figures are
+// comparable.
 func TestDataSetsAreRepeatable(t *testing.T) {
 	for _, set := range []string{setNginx, setApp, setAccess} {
 		var texts [2][]byte
@@ -36,7 +37,7 @@ func TestDataSetsAreRepeatable(t *testing.T) {
 	}
 }
 
-// Bodies hold every row once, whatever the last line ends with.
+// TestBodies checks that bodies contain every row once, with any end of the last line.
 func TestBodies(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "rows")
 	if err := os.WriteFile(file, []byte("a\nb\nc\nd\ne"), 0o600); err != nil {

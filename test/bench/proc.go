@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// use is what a process and its children have used so far, as /proc tells it.
+// use is the resources that a process and its children have used so far, according to /proc.
 type use struct {
 	cpu     time.Duration
 	peakRSS int64 // bytes; the sum of the processes' own peaks
 	written int64 // bytes sent to block devices
 }
 
-// readUse reads the use of a process and of its living children.
+// readUse reads the resources used by a process and its running children.
 func readUse(pid int) (use, error) {
 	var u use
 	if err := u.add(pid); err != nil {
@@ -34,7 +34,7 @@ func readUse(pid int) (use, error) {
 		}
 		for _, field := range strings.Fields(string(list)) {
 			if child, err := strconv.Atoi(field); err == nil {
-				_ = u.add(child) // gone meanwhile: its CPU is lost to us
+				_ = u.add(child) // the child has ended, and its CPU is not counted
 			}
 		}
 	}
@@ -46,7 +46,7 @@ func (u *use) add(pid int) error {
 	if err != nil {
 		return err
 	}
-	// Fields 14 and 15 of proc(5), user and system time; field 2 may hold spaces.
+	// Fields 14 and 15 of proc(5) are user and system time; field 2 may contain spaces.
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	if len(fields) < 13 {
 		return fmt.Errorf("/proc/%d/stat: %d fields after the name", pid, len(fields))
@@ -63,7 +63,7 @@ func (u *use) add(pid int) error {
 	return nil
 }
 
-// procField returns the number behind a name, 0 if there is none.
+// procField returns the number of a field, or 0 if there is none.
 func procField(file, name string) int64 {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -84,7 +84,7 @@ func procField(file, name string) int64 {
 func diskUse(dir string) (bytes int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
-			return nil // removed while we walk
+			return nil // removed during the walk
 		}
 		if info, err := d.Info(); err == nil {
 			bytes += info.Size()

@@ -13,7 +13,7 @@ import (
 // question is a query that is timed over the rows of nginx-json.
 type question struct {
 	name, sql string
-	// What is to be reached over 2M rows: milliseconds of CPU, or of waiting.
+	// cpu and wait are the goals for 2M rows, in milliseconds of CPU and of elapsed time.
 	cpu, wait float64
 }
 
@@ -94,7 +94,7 @@ func (s *server) ask(sql string) ([]byte, error) {
 	return text, err
 }
 
-// value is the only value of a query's only row.
+// value returns the only value of a query's only row.
 func (s *server) value(sql string) (string, error) {
 	text, err := s.ask(sql)
 	return strings.Trim(strings.TrimSpace(string(text)), `"`), err

@@ -16,18 +16,18 @@ import (
 	"time"
 )
 
-// server is a cordwood that this program started.
+// server is a cordwood process that this program started.
 type server struct {
 	cmd   *exec.Cmd
 	dir   string
 	url   string
-	admin string // URL of the port of the administrator
+	admin string // URL of the administrator's port
 	stop  <-chan os.Signal
 	done  chan error
 	log   bytes.Buffer
 }
 
-// errStopped is what a break of the user ends a run with.
+// errStopped is the error of a run that the user interrupted.
 var errStopped = errors.New("stopped")
 
 // start starts a server on dir.
@@ -71,7 +71,7 @@ func (s *server) await() error {
 	}
 }
 
-// ended returns the error of a server that was not asked to end.
+// ended returns the error of a server that ended by itself.
 func (s *server) ended(err error) error {
 	return fmt.Errorf("the server ended by itself (%w): %s", cmp.Or(err, errors.New("exit status 0")), s.log.String())
 }
@@ -91,7 +91,7 @@ func freeAddrs(n int) ([]string, error) {
 
 func (s *server) pid() int { return s.cmd.Process.Pid }
 
-// close ends the server as an operator would.
+// close stops the server as an operator would.
 func (s *server) close() error {
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return fmt.Errorf("stop the server: %w", err)
@@ -103,14 +103,13 @@ func (s *server) close() error {
 		}
 		return nil
 	case <-time.After(60 * time.Second):
-		err := s.cmd.Process.Signal(syscall.SIGQUIT) // it says where it is
+		err := s.cmd.Process.Signal(syscall.SIGQUIT) // prints the stacks of its goroutines
 		return errors.Join(fmt.Errorf("the server does not stop after 60 s: %w: %s",
 			cmp.Or(<-s.done, errors.New("exit status 0")), s.log.String()), err)
 	}
 }
 
-// profile takes a CPU profile of the next seconds into a file; the function that it
-// returns waits for it.
+// profile takes a CPU profile of the next seconds into a file. The returned function waits for it.
 func (s *server) profile(file string) (wait func() error) {
 	done := make(chan error, 1)
 	go func() {

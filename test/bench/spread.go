@@ -11,13 +11,15 @@ import (
 	"time"
 )
 
-// spreadPartitions is over how many shards the table of a comparison is spread.
+// spreadPartitions is the number of shards of the table of a comparison.
 const spreadPartitions = 6
 
-// comparison is a statement that is asked of one node, and of three nodes that have its rows together.
+// comparison is a statement that is run on one node, and on three nodes that have its rows
+// together.
 type comparison struct {
 	name, sql string
-	// bytes is the most that may travel between the nodes, ratio the most CPU of all nodes in relation to one.
+	// bytes is the maximum number of bytes between the nodes, ratio the maximum CPU of all nodes
+	// relative to one.
 	bytes int64
 	ratio float64
 }
@@ -55,7 +57,7 @@ const spreadHeader = `
 | statement | one node: p50 ms, CPU ms | three nodes: p50 ms, CPU ms | CPU ratio | to reach | partial bytes | to reach |
 |---|---|---|---|---|---|---|`
 
-// runSpread compares three nodes, over which a table is spread, with one node that has the same rows.
+// runSpread compares three nodes with a spread table with one node that has the same rows.
 func (b *bench) runSpread() error {
 	c := workload{name: "spread", set: setNginx, pipeline: "svc_identity", conns: 6, batch: 5000}
 	c.timeIndex = "time;rfc3339"
@@ -76,7 +78,7 @@ func (b *bench) runSpread() error {
 		if err != nil {
 			return err
 		}
-		defer g.close() //nolint:errcheck // what was measured is printed by then
+		defer g.close() //nolint:errcheck // the results have been printed by then
 		c.hints = ""
 		if nodes > 1 {
 			c.hints = fmt.Sprint("partitions=", spreadPartitions)
@@ -109,15 +111,15 @@ func (b *bench) runSpread() error {
 	return nil
 }
 
-// Each statement is asked leastRuns times, and as often again as fits into runTime, but mostRuns times at most: CPU is
-// counted in ticks of 10 ms.
+// Each statement is run leastRuns times, and then as often as fits into runTime, but at most
+// mostRuns times: CPU is counted in ticks of 10 ms.
 const (
 	leastRuns = 7
 	mostRuns  = 200
 	runTime   = time.Second
 )
 
-// measure asks both and returns the line of the table.
+// measure runs the statement on both and returns the line of the table.
 func (q *comparison) measure(one, several group) (string, error) {
 	var waits, cpus [2]time.Duration
 	var answers [2]string
@@ -143,7 +145,7 @@ func (q *comparison) measure(one, several group) (string, error) {
 			}
 			took = append(took, time.Since(begin))
 			lines := strings.Split(string(text), "\n")
-			slices.Sort(lines) // rows of one time come in any order
+			slices.Sort(lines) // rows of one time may be in any order
 			answers[i] = strings.Join(lines, "\n")
 		}
 		after, err := g.use()
@@ -172,7 +174,7 @@ func (q *comparison) measure(one, several group) (string, error) {
 		ms(cpus[0]), ms(waits[1]), ms(cpus[1]), ratio, q.ratio, bytes, q.bytes), nil
 }
 
-// counter adds up a metric of all servers.
+// counter returns the sum of a metric of all servers.
 func (g group) counter(name string) (sum int64, err error) {
 	for _, s := range g {
 		resp, err := http.Get(s.url + "/metrics")

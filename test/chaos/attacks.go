@@ -15,9 +15,9 @@ import (
 	"cordwood/test/cluster"
 )
 
-// Attacker is an untrusted client of one server. It has the passwords of a user that may
-// only read and of one that may only ingest, and gives up on each request after Patience,
-// as a client does that vanishes.
+// Attacker is an untrusted client of one server. It has the passwords of a user that may only read
+// and of one that may only ingest, and abandons each request after Patience, like a client that
+// disappears.
 type Attacker struct {
 	Node           *cluster.Node
 	Reader, Writer *url.Userinfo
@@ -26,14 +26,14 @@ type Attacker struct {
 	Client *http.Client
 }
 
-// Attack is one thing that an attacker sends. The server may answer it with whatever it
-// likes, but must neither end, nor lose a row, nor stop to serve others.
+// Attack is one kind of attack. The server may answer it in any way, but must neither end, nor lose
+// a row, nor stop serving other clients.
 type Attack struct {
 	Name string
 	Run  func(ctx context.Context, a *Attacker)
 }
 
-// Attacks returns the attacks that once ended or blocked a server, and variations of them.
+// Attacks returns attacks that once ended or blocked a server, and variations of them.
 func Attacks() []Attack {
 	query := func(name, sql string) Attack {
 		return Attack{"query: " + name, func(ctx context.Context, a *Attacker) { a.Query(ctx, sql) }}
@@ -107,7 +107,7 @@ func Attacks() []Attack {
 	}
 }
 
-// Query asks as the user that may read.
+// Query runs a query as the user that may read.
 func (a *Attacker) Query(ctx context.Context, sql string) {
 	a.send(ctx, a.Reader, http.MethodPost, "/v1/sql", strings.NewReader("sql="+url.QueryEscape(sql)), "Content-Type",
 		"application/x-www-form-urlencoded")
@@ -127,7 +127,7 @@ func (a *Attacker) Ingest(ctx context.Context, contentType, encoding string, bod
 		"Content-Type", contentType, "Content-Encoding", encoding)
 }
 
-// send sends a request and reads its answer. What comes of it is the server's affair.
+// send sends a request and reads its answer, which does not matter.
 func (a *Attacker) send(
 	ctx context.Context, user *url.Userinfo, method, path string, body io.Reader, header ...string,
 ) {
@@ -135,7 +135,7 @@ func (a *Attacker) send(
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, a.Node.HTTP+path, body)
 	if err != nil {
-		panic(err) // of what this file put together
+		panic(err) // this file built the request
 	}
 	for i := 0; i+1 < len(header); i += 2 {
 		if header[i+1] != "" {
@@ -152,7 +152,8 @@ func (a *Attacker) send(
 	_, _ = io.Copy(io.Discard, resp.Body)
 }
 
-// longBeforeShort returns a line of 1.5 MB and 60,000 short ones, whose average is not a guide.
+// longBeforeShort returns a line of 1.5 MB and 60,000 short ones, whose average length is
+// misleading.
 func longBeforeShort() []byte {
 	var b bytes.Buffer
 	b.WriteString(`{"m":"` + strings.Repeat("x", 1_500_000) + "\"}\n")
@@ -162,7 +163,7 @@ func longBeforeShort() []byte {
 	return b.Bytes()
 }
 
-// squeezed is gzip of a text n times.
+// squeezed returns n times a text, compressed by gzip.
 func squeezed(text string, n int) []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
@@ -201,8 +202,8 @@ func brokenUpload(ctx context.Context, a *Attacker) {
 	}
 }
 
-// dial opens a connection and sends a head as the user that may ingest. It returns nil if
-// the server takes no more connections.
+// dial opens a connection and sends the head of a request as the user that may ingest. It returns
+// nil if the server accepts no more connections.
 func (a *Attacker) dial(ctx context.Context, first, rest string) net.Conn {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", strings.TrimPrefix(a.Node.HTTP, "http://"))
@@ -215,12 +216,12 @@ func (a *Attacker) dial(ctx context.Context, first, rest string) net.Conn {
 	}
 	password, _ := a.Writer.Password()
 	req.SetBasicAuth(a.Writer.Username(), password)
-	// a server may have hung up
+	// The server may have closed the connection.
 	_, _ = io.WriteString(conn, first+"Host: "+req.Host+"\r\nAuthorization: "+req.Header.Get("Authorization")+"\r\n"+rest)
 	return conn
 }
 
-// manyTails holds as many tails as the server lets one user have.
+// manyTails opens as many tails as the server allows one user.
 func manyTails(ctx context.Context, a *Attacker) {
 	ctx, cancel := context.WithTimeout(ctx, a.Patience)
 	defer cancel()

@@ -11,23 +11,23 @@ import (
 	"cordwood/test/cluster"
 )
 
-// rowID is a row of the load: who wrote it, and its number.
+// rowID identifies a row of the load by its writer and its number.
 type rowID struct {
 	writer string
 	row    int64
 }
 
-// Stored is what a cluster has of the tables of a load: how often it has each row.
+// Stored is the content of the tables of a load: how often each row is stored.
 type Stored struct {
-	// tables holds the rows of each.
+	// tables holds the rows of each table.
 	tables map[int]map[rowID]int
-	// strange are rows that no client sent.
+	// strange lists rows that no client sent.
 	strange []string
 	rows    int
 }
 
-// ReadAll reads all tables of the load through a node. ok reports whether a table that is not
-// there may be missing.
+// ReadAll reads all tables of the load through a node. A table that does not exist may be missing
+// if none of its rows was acknowledged.
 func (l *Load) ReadAll(n *cluster.Node) (*Stored, error) {
 	s := &Stored{tables: map[int]map[rowID]int{}}
 	for i := range l.opt.Tables {
@@ -43,7 +43,7 @@ func (l *Load) ReadAll(n *cluster.Node) (*Stored, error) {
 	return s, nil
 }
 
-// add takes over rows of the i-th table.
+// add adds the rows of the i-th table.
 func (s *Stored) add(i int, rows [][]any) {
 	if s.tables[i] == nil {
 		s.tables[i] = map[rowID]int{}
@@ -61,19 +61,20 @@ func (s *Stored) add(i int, rows [][]any) {
 	}
 }
 
-// wrote reports whether anything of a table was acknowledged.
+// wrote reports whether any row of a table was acknowledged.
 func (l *Load) wrote(i int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.ContainsFunc(l.requests, func(r *request) bool { return r.acked && (l.opt.Spread || r.at == i) })
 }
 
-// Compare lists what is wrong with what a cluster has, given what the writers were told:
+// Compare lists the differences between the content of a cluster and the answers that the writers
+// got:
 //
-//   - a row that was acknowledged is there; once, if its writer sent it once or with a key,
-//     else at most as often as an answer left open whether it was stored;
-//   - a row that was not is there at most as often as that, with a key at most once: so not
-//     at all if every answer said that nothing was stored;
+//   - an acknowledged row is stored; once, if its writer sent it once or with a key, and otherwise
+//     at most as often as an answer left open whether it was stored;
+//   - any other row is stored at most as often as an answer left that open, and with a key at most
+//     once: so not at all if every answer excluded it;
 //   - every row is one that was sent, in the table that it was sent to.
 func (l *Load) Compare(s *Stored) (wrong []string) {
 	l.mu.Lock()
@@ -117,8 +118,8 @@ func (l *Load) Compare(s *Stored) (wrong []string) {
 	return wrong
 }
 
-// Check fails the test unless the cluster, as each of the nodes shows it, has what it
-// must. The load must have been stopped.
+// Check fails the test unless the cluster has the expected rows, read through each of the nodes.
+// The load must have been stopped.
 func (l *Load) Check(t testing.TB, nodes ...*cluster.Node) {
 	t.Helper()
 	for _, n := range nodes {
@@ -142,7 +143,7 @@ func (l *Load) Check(t testing.TB, nodes ...*cluster.Node) {
 	}
 }
 
-// checkRead fails the test unless what is read, as soon as it can be, is what must be there.
+// checkRead reads, as soon as that is possible, and fails the test unless the rows are as expected.
 func (l *Load) checkRead(t testing.TB, how string, read func() (*Stored, error)) {
 	t.Helper()
 	var s *Stored

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestCheckerCatches has the checker look at tables in which one thing is wrong.
+// TestCheckerCatches checks that tables with one fault are reported.
 func TestCheckerCatches(t *testing.T) {
 	fresh := func() (*Load, map[int][][]any) {
 		l := &Load{opt: Options{Tables: 2}}

@@ -15,10 +15,10 @@ import (
 	"cordwood/test/fault"
 )
 
-// TestDamage damages files of one replica of three at a time, of all kinds, while rows are
-// written: a byte is changed, or a file cut. Whatever it was, the damaged node or its replica
-// is found and says why, no query lacks a row or has a wrong one, and within a minute the
-// replica is rebuilt from the others.
+// TestDamage damages files of one replica of three at a time, of all kinds, while rows are written:
+// a byte is changed, or a file is cut. In every case the damaged node or replica must be found,
+// with the reason, no query may lack a row or return a wrong one, and within a minute the replica
+// must be rebuilt from the others.
 func TestDamage(t *testing.T) {
 	together(t)
 	for _, part := range []struct {
@@ -37,8 +37,8 @@ func TestDamage(t *testing.T) {
 
 func damageOften(t *testing.T, kinds []string, wanted int) {
 	r := dice(t)
-	// So few rows that all of them can be read again and again, in so many files that each
-	// kind is there.
+	// There are few rows, so that all of them can be read repeatedly, in so many files that each
+	// kind exists.
 	c, l := start(t, cluster.Spec{All: 3, Shards: 1, Args: []string{"--shard-flush-age", "1s", "--scrub-interval", "5s"}},
 		Options{Keyed: 3, Once: 1, Pause: 300 * time.Millisecond})
 	d := &damages{t: t, c: c, l: l, r: r, how: map[string]int{}}
@@ -59,7 +59,7 @@ func damageOften(t *testing.T, kinds []string, wanted int) {
 	end(t, c, l, 3)
 }
 
-// damages are those of one cluster.
+// damages runs the damages of one cluster.
 type damages struct {
 	t   *testing.T
 	c   *cluster.Cluster
@@ -75,8 +75,8 @@ func (d *damages) count() (n int) {
 	return n
 }
 
-// one damages one file of any node, and says what found it; nothing, if the byte means
-// nothing.
+// one damages one file of any node, and returns what found the damage, or "" if the byte has no
+// meaning.
 func (d *damages) one(kind string) string {
 	d.t.Helper()
 	n := d.c.Nodes[d.r.IntN(3)]
@@ -103,7 +103,7 @@ func (d *damages) one(kind string) string {
 	d.l.Fault("%s", what)
 	begin := time.Now()
 	if err := n.TryStart(20 * time.Second); err != nil {
-		// Without its metadata, or its name, a node is nothing: it does not start, and says so.
+		// Without its metadata or its identity a node does not start, and reports that.
 		if !fault.SaysWhy(err) {
 			d.t.Errorf("%s: the node does not start and does not say why: %v", what, err)
 		}
@@ -133,7 +133,7 @@ func (d *damages) one(kind string) string {
 	return "its node, and it was made anew"
 }
 
-// rebuilt returns how many replicas were made anew.
+// rebuilt returns the number of replicas that were rebuilt.
 func (d *damages) rebuilt() (done int) {
 	d.t.Helper()
 	cluster.Eventually(d.t, 30*time.Second, func() error {
@@ -154,7 +154,7 @@ func (d *damages) rebuilt() (done int) {
 	return done
 }
 
-// sound waits a minute for the cluster to say that all is well, and for more.
+// sound waits up to a minute until the cluster reports no problem and more returns nil.
 func (d *damages) sound(what string, more func() error) {
 	d.t.Helper()
 	cluster.Eventually(d.t, time.Minute, func() error {
@@ -169,7 +169,7 @@ func (d *damages) sound(what string, more func() error) {
 			return err
 		}
 		for _, p := range status.Problems {
-			// which the disk of this machine may be
+			// The disk of this machine may be filling up.
 			if p.Severity != "info" && !strings.HasPrefix(p.Text, "disks are filling up") {
 				return fmt.Errorf("%s: the cluster says: %s", what, p.Text)
 			}
@@ -181,8 +181,8 @@ func (d *damages) sound(what string, more func() error) {
 	})
 }
 
-// right reads all tables through every node while rows come: what was acknowledged before
-// is there, and nothing is there that nobody sent.
+// right reads all tables through every node while rows are written: all rows acknowledged before
+// must be there, and no row that was not sent.
 func (d *damages) right() {
 	d.t.Helper()
 	for _, n := range d.c.Nodes {
@@ -204,8 +204,8 @@ func (d *damages) right() {
 	d.l.AwaitAcked(d.t, 100)
 }
 
-// ackedRows returns the rows that were acknowledged so far, with their tables, of writers
-// whose rows are there once.
+// ackedRows returns the rows that were acknowledged so far, with their tables, of writers whose
+// rows are stored once.
 func (l *Load) ackedRows() map[rowID]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -221,7 +221,7 @@ func (l *Load) ackedRows() map[rowID]int {
 	return out
 }
 
-// ask reads a page of any node that answers.
+// ask reads a page from any node that answers.
 func ask(c *cluster.Cluster, path string, into any) (err error) {
 	for _, n := range c.Routers {
 		if !n.Running() {

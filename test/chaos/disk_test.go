@@ -12,8 +12,8 @@ import (
 	"cordwood/test/fault"
 )
 
-// TestFailedDisk (T10) has every fsync of a node that leads shards fail. It ends at once, others
-// lead its shards, and all is written again within 5 s.
+// TestFailedDisk (T10) makes every fsync of a node that leads shards fail. The node must end at
+// once, others must lead its shards, and all tables must be writable again within 5 s.
 func TestFailedDisk(t *testing.T) {
 	if !long() {
 		t.Skip("it needs strace: CORDWOOD_CHAOS=1")
@@ -43,9 +43,9 @@ func TestFailedDisk(t *testing.T) {
 	l.Report(t, 0, 5*time.Second)
 }
 
-// TestFullDisks (T9) fills the disk of a node that leads shards, then those of all nodes. The first
-// costs no request: others lead its shards within 15 s. Without any disk with room rows are
-// refused with 503 and a time to come back, and 15 s after there is room they are taken.
+// TestFullDisks (T9) fills the disk of a node that leads shards, then the disks of all nodes. The
+// first costs no request: others lead its shards within 15 s. Without any disk with room, rows are
+// refused with 503 and a time to try again, and 15 s after there is room they are accepted.
 func TestFullDisks(t *testing.T) {
 	if !long() {
 		t.Skip("it fills disks: CORDWOOD_CHAOS=1")
@@ -58,7 +58,7 @@ func TestFullDisks(t *testing.T) {
 		disks[n] = fault.NewDisk(t, "ext4", 96)
 		n.Keep(filepath.Join(disks[n].Dir, "data"))
 	}
-	t.Cleanup(c.Kill) // before the disks go
+	t.Cleanup(c.Kill) // before the disks are removed
 	c.Start()
 	l := Start(Options{Routers: c.Routers, Keyed: 4, Again: 2, Once: 2})
 	l.Warm(t)
@@ -114,7 +114,7 @@ func TestFullDisks(t *testing.T) {
 	l.Report(t, 0, 0)
 }
 
-// fill takes all of a disk but the last few blocks.
+// fill fills a disk except for the last few blocks.
 func fill(t *testing.T, disk *fault.Disk) {
 	t.Helper()
 	f, err := os.Create(filepath.Join(disk.Dir, "filler"))

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// validity is what must have been acknowledged before the first fault, for a run to count.
+// The minimum load before the first fault for a run to count.
 const (
 	validRows = 1000
 	validRate = 100 // a second
@@ -27,15 +27,15 @@ func (l *Load) Warm(t testing.TB) {
 	}
 }
 
-// Fault notes that something is broken now.
+// Fault records the start of a fault.
 func (l *Load) Fault(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.faults = append(l.faults, breakage{time.Now(), fmt.Sprintf(format, args...)})
 }
 
-// Gaps returns the longest waits of any writer that each fault fell into or came before, up to
-// the next fault; sorted.
+// Gaps returns, for each fault, the longest wait of any writer between it and the next fault,
+// sorted.
 func (l *Load) Gaps() []time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,8 +57,8 @@ func (l *Load) Gaps() []time.Duration {
 	return out
 }
 
-// Report logs what was seen, and in the long form fails the test if writes stopped for
-// longer than allowed; 0: no matter.
+// Report logs the measured times. In the long form it fails the test if writes stopped for longer
+// than most; 0 means no limit.
 func (l *Load) Report(t testing.TB, p99, most time.Duration) {
 	t.Helper()
 	gaps := l.Gaps()

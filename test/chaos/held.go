@@ -19,8 +19,9 @@ import (
 	"cordwood/test/cluster"
 )
 
-// checkHeld looks at what each node itself holds: a query shows what leaders hold. Every node
-// must have a replica of every shard, and they must be at one index, as checkReplicas sees to.
+// checkHeld checks the rows that each node holds itself, because a query shows only the rows of
+// leaders. Every node must have a replica of every shard at the same index, as checkReplicas
+// ensures.
 func checkHeld(t testing.TB, c *cluster.Cluster, l *Load) {
 	t.Helper()
 	for _, n := range c.Shards {
@@ -30,8 +31,8 @@ func checkHeld(t testing.TB, c *cluster.Cluster, l *Load) {
 	}
 }
 
-// readHeld reads all tables of the load from the replicas of one node, the leader them. To
-// have it lead them instead would not do: the cluster spreads leaders again within a second.
+// readHeld reads all tables of the load from the replicas of one node, without making the node the
+// leader. Leadership would not help, because the cluster distributes leaders again within a second.
 func (l *Load) readHeld(n *cluster.Node, tables map[string]*schemapb.Table) (*Stored, error) {
 	s := &Stored{tables: map[int]map[rowID]int{}}
 	for i := range l.opt.Tables {
@@ -62,7 +63,7 @@ func scan(n *cluster.Node, shard uint32, table *schemapb.Table) (rows [][]any, e
 		if err != nil {
 			return err
 		}
-		var data bytes.Buffer // whole: the reader of Arrow takes a broken stream for one that ends
+		var data bytes.Buffer // the whole answer: the reader of Arrow treats a broken stream as a complete one
 		for {
 			m, err := in.Recv()
 			if errors.Is(err, io.EOF) {

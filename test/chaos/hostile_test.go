@@ -16,7 +16,7 @@ import (
 	"cordwood/test/cluster"
 )
 
-// memoryOfHostile is what the server of TestHostile and its query process may use, in bytes.
+// memoryOfHostile is the maximum memory of TestHostile's server and its query process, in bytes.
 const memoryOfHostile = 2 << 30
 
 // asUser sends every request as one user.
@@ -32,9 +32,9 @@ func (u asUser) RoundTrip(r *http.Request) (*http.Response, error) {
 	return u.next.RoundTrip(r)
 }
 
-// TestHostile (T33) has untrusted users send a server with 2 GiB of memory all attacks at a
-// time, again and again, while honest users write and ask. The server must not end, the honest
-// users are served, and every acknowledged row is there, after kill -9 too.
+// TestHostile (T33) lets untrusted users run all attacks at the same time, repeatedly, on a server
+// with 2 GiB of memory, while honest users write and query. The server must not end, the honest
+// users must be served, and every acknowledged row must be there, also after kill -9.
 func TestHostile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")
@@ -101,10 +101,10 @@ type hostile struct {
 
 	answered, failed atomic.Int64 // honest queries
 	mu               sync.Mutex
-	failures         map[string]int // how often, by text
+	failures         map[string]int // by text
 }
 
-// attack has several attackers begin all attacks, in turn, for a while.
+// attack makes several attackers run all attacks, in turn, for a while.
 func (h *hostile) attack(length time.Duration) {
 	h.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), length)
@@ -139,7 +139,8 @@ func (h *hostile) attack(length time.Duration) {
 	}
 }
 
-// ask asks an honest question. An answer that says when to come again is obeyed, as clients do, a few times.
+// ask runs an honest query. It repeats the query a few times when the answer asks for that, as
+// clients do.
 func (h *hostile) ask() error {
 	var err error
 	for range 5 {
@@ -159,12 +160,12 @@ func pauseFor(ctx context.Context, d time.Duration) {
 	}
 }
 
-// limited has a node run in a cgroup.
+// limited runs a node in a cgroup.
 func limited(t *testing.T, n *cluster.Node, group string) {
 	t.Helper()
 	script := filepath.Join(t.TempDir(), "cordwood")
 	text := fmt.Sprintf("#!/bin/sh\necho $$ > %s/cgroup.procs && exec %s \"$@\"\n", group, cluster.Binary(t))
-	if err := os.WriteFile(script, []byte(text), 0o700); err != nil { //nolint:gosec // it is run
+	if err := os.WriteFile(script, []byte(text), 0o700); err != nil { //nolint:gosec // it is executed
 		t.Fatal(err)
 	}
 	n.Use(script)

@@ -10,9 +10,9 @@ import (
 	"cordwood/test/cluster"
 )
 
-// TestHotTable (T27) writes more to a table with partitions=auto than one shard should take of it. It gets one
-// partition after the other, up to the number of shards, while rows are written, and no request
-// fails for that.
+// TestHotTable (T27) writes more to a table with partitions=auto than one shard should take. The
+// table must get one partition after the other, up to the number of shards, while rows are written,
+// and no request may fail because of that.
 func TestHotTable(t *testing.T) {
 	together(t)
 	shards := 2

@@ -14,20 +14,20 @@ import (
 	"cordwood/test/cluster"
 )
 
-// inserter is a person or a script that stores rows by 'cordwood sql'.
+// inserter is a user or a script that stores rows with 'cordwood sql'.
 type inserter struct {
 	binary  string
 	servers string
 	name    string
-	// insists: it runs a command that failed again, under the same key, until it succeeds.
-	// The others let it be: they do not know whether its rows are stored.
+	// insists means that it repeats a failed command, with the same key, until it succeeds. Other
+	// inserters do not repeat it: they do not know whether the rows are stored.
 	insists bool
 
 	acked map[int]bool // by the number of the statement
 	sent  int
 }
 
-// insertRows is how many rows a statement has.
+// insertRows is the number of rows of a statement.
 const insertRows = 5
 
 // insertStatement returns the nth statement of a writer.
@@ -39,8 +39,8 @@ func insertStatement(name string, n int) string {
 	return "INSERT INTO inserted (w, s) VALUES " + strings.Join(rows, ", ")
 }
 
-// run writes until stop is closed. Who insists is done when the last statement is stored, or
-// the time of ctx is over.
+// run writes until stop is closed. An inserter that insists ends when its last statement is stored,
+// or when ctx ends.
 func (w *inserter) run(ctx context.Context, stop <-chan struct{}, acked *atomic.Int64) {
 	for ; !closed(stop); w.sent++ {
 		args := []string{"sql", insertStatement(w.name, w.sent), "--server", w.servers, "--timeout", "20s"}
@@ -60,8 +60,8 @@ func (w *inserter) run(ctx context.Context, stop <-chan struct{}, acked *atomic.
 	}
 }
 
-// check compares what a node has of the writer's rows: those of a command that succeeded are
-// there once, the others at most once.
+// check compares the stored rows of the writer: the rows of a successful command are stored once,
+// others at most once.
 func (w *inserter) check(n *cluster.Node) error {
 	rows, err := n.Query("SELECT s, count(*) FROM inserted WHERE w = '" + w.name + "' GROUP BY s")
 	if err != nil {
@@ -86,9 +86,9 @@ func (w *inserter) check(n *cluster.Node) error {
 	return errors.Join(wrong[:min(len(wrong), 5)]...)
 }
 
-// TestInsertByCommand stores rows by the command line, which tries again by itself, while
-// nodes are killed, shards change their leaders and the table is moved and spread: each row
-// is there once.
+// TestInsertByCommand stores rows with the command line, which retries by itself, while nodes are
+// killed, shards change their leaders and the table is moved and spread. Each row must be stored
+// once.
 func TestInsertByCommand(t *testing.T) {
 	together(t)
 	r := dice(t)
@@ -102,7 +102,8 @@ func TestInsertByCommand(t *testing.T) {
 	var wg sync.WaitGroup
 	var writers []*inserter
 	for i := range 4 {
-		// Each has another node first, and continues to the next one when it is killed.
+		// Each inserter starts with another node, and continues with the next one when its node is
+		// killed.
 		var servers []string
 		for j := range c.Nodes {
 			servers = append(servers, c.Nodes[(i+j)%len(c.Nodes)].HTTP)

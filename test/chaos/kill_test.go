@@ -30,7 +30,7 @@ func TestKillOne(t *testing.T) {
 	l.Report(t, 3*time.Second, 10*time.Second)
 }
 
-// TestKillAll kills all nodes at once: what was acknowledged is on disk.
+// TestKillAll kills all nodes at once. All acknowledged rows must be on disk.
 func TestKillAll(t *testing.T) {
 	together(t)
 	r := dice(t)
@@ -55,9 +55,9 @@ func TestKillAll(t *testing.T) {
 	l.Report(t, 0, 0)
 }
 
-// TestWipedNode takes away the disk of a node. It comes back as a new one; the old one is
-// given up by the operator, its replicas are made anew, and it is a member of the metadata
-// group again if the old one was.
+// TestWipedNode removes the disk of a node. The node returns as a new one. The operator gives up
+// the old one, its replicas are rebuilt, and the new node becomes a member of the metadata group if
+// the old one was.
 func TestWipedNode(t *testing.T) {
 	together(t)
 	t.Run("replicas only", func(t *testing.T) { wipe(t, cluster.Spec{Meta: 1, Shard: 3, Router: 1}) })

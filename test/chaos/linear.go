@@ -16,9 +16,9 @@ import (
 	"cordwood/test/linear"
 )
 
-// register is a table of one shard, and clients who write rows to it one by one and read all of it through
-// any router, to see whether it is linearizable: whether each read has what was acknowledged before it
-// began, none has less than one before, and every row is there once.
+// register is a table of one shard, with clients that write rows one by one and read all of them
+// through any router, to check linearizability: each read must have all rows that were acknowledged
+// before it began, none may have fewer than an earlier one, and every row must be stored once.
 type register struct {
 	routers []*cluster.Node
 	client  *http.Client
@@ -26,17 +26,17 @@ type register struct {
 	stop    chan struct{}
 	clients sync.WaitGroup
 
-	mu    sync.Mutex // guards what is below
+	mu    sync.Mutex // guards the fields below
 	rows  map[rowID]*sent
 	acked int
 	reads []answered
-	// stale are reads of any replica that may lag behind.
+	// stale holds reads of any replica, which may lag behind.
 	stale   []answered
 	answers map[string]int // of reads
-	wrong   []string       // answers that no good request gets
+	wrong   []string       // answers that no valid request may get
 }
 
-// sent is what became of a row; acked is Never if that is unknown.
+// sent is the fate of a row; acked is Never if it is unknown.
 type sent struct {
 	begun, acked time.Duration
 	refused      bool
@@ -50,15 +50,15 @@ type answered struct {
 
 const (
 	registerTable = "register"
-	// maxStaleness is how old what any replica shows may be, and deposedFor how long one that was
-	// deposed may go on before it notices: docs/sql.md.
+	// maxStaleness is the maximum age of the state that any replica may show, and deposedFor how
+	// long a deposed leader may continue before it notices: see docs/sql.md.
 	maxStaleness = 2 * time.Second
 	deposedFor   = 2 * time.Second
-	// noAnswer is how long clients wait.
+	// noAnswer is how long clients wait for an answer.
 	noAnswer = 15 * time.Second
 )
 
-// newRegister has writers and readers work through the routers until check.
+// newRegister starts writers and readers that use the routers until check.
 func newRegister(t testing.TB, routers []*cluster.Node, writers, readers int) *register {
 	t.Helper()
 	g := &register{
@@ -66,7 +66,7 @@ func newRegister(t testing.TB, routers []*cluster.Node, writers, readers int) *r
 		began: time.Now(), stop: make(chan struct{}), rows: map[rowID]*sent{}, answers: map[string]int{},
 	}
 	t.Cleanup(func() {
-		if !closed(g.stop) { // the test ended before it did
+		if !closed(g.stop) { // the test ended before the register did
 			close(g.stop)
 			g.clients.Wait()
 		}
@@ -99,10 +99,10 @@ func newRegister(t testing.TB, routers []*cluster.Node, writers, readers int) *r
 	return g
 }
 
-// now returns how long the register has been used.
+// now returns the time since the start.
 func (g *register) now() time.Duration { return time.Since(g.began) }
 
-// write sends a row once, notes what became of it, and reports whether it was acknowledged.
+// write sends a row once, records the result, and reports whether it was acknowledged.
 func (g *register) write(writer string, row int64, to *cluster.Node) bool {
 	s := &sent{begun: g.now(), acked: linear.Never}
 	defer func() {
@@ -116,7 +116,7 @@ func (g *register) write(writer string, row int64, to *cluster.Node) bool {
 	req, err := http.NewRequest(http.MethodPost, to.HTTP+"/v1/ingest?pipeline_name=svc_identity&table="+registerTable,
 		strings.NewReader(fmt.Sprintf(`{"w":%q,"s":%d}`, writer, row)))
 	if err != nil {
-		panic(err) // of what this file put together
+		panic(err) // this file built the request
 	}
 	req.Header.Set("Content-Type", "application/x-ndjson")
 	resp, err := g.client.Do(req)
@@ -170,7 +170,7 @@ func (g *register) read(from *cluster.Node, lagging bool) {
 		case http.StatusServiceUnavailable, http.StatusTooManyRequests, http.StatusRequestTimeout, http.StatusGatewayTimeout:
 		default:
 			if lagging && strings.Contains(string(text), "does not exist") {
-				return // of tables a node says what it knows then
+				return // a node answers from its own copy of the metadata then
 			}
 			g.wrong = append(g.wrong, fmt.Sprintf("a read through %s at %s: %d %s", from.Name, a.begun, resp.StatusCode, text))
 		}
@@ -190,7 +190,7 @@ func (g *register) read(from *cluster.Node, lagging bool) {
 		number, err1 := s.Int64()
 		n, err2 := count.Int64()
 		if err1 != nil || err2 != nil {
-			number = -1 // which nobody sent
+			number = -1 // a row that was not sent
 		}
 		a.rows[rowID{w, number}] += int(n)
 	}
@@ -228,8 +228,8 @@ func (g *register) progress(t testing.TB) {
 	})
 }
 
-// check ends the clients and fails the test unless all that they were told is linearizable. Every router is
-// read once more, so that no acknowledged row is lost in the end.
+// check stops the clients and fails the test unless all their answers are linearizable. Every
+// router is read once more, so that no acknowledged row is lost at the end.
 func (g *register) check(t testing.TB) {
 	t.Helper()
 	close(g.stop)

@@ -12,9 +12,9 @@ import (
 	"cordwood/test/cluster"
 )
 
-// TestLinearizable has clients write single rows and read all of them through every node, while the
-// leader of the shard and that of the metadata are stopped and continue, the network is cut, and disks are set back.
-// What each was told must be what one table could have said.
+// TestLinearizable lets clients write single rows and read all of them through every node, while
+// the leaders of the shard and of the metadata are stopped and continued, the network is cut, and
+// disks are set back. The answers must be possible answers of a single table.
 func TestLinearizable(t *testing.T) {
 	t.Run("stopped", func(t *testing.T) {
 		together(t)
@@ -81,7 +81,7 @@ func TestLinearizable(t *testing.T) {
 			}
 			t.Logf("%s is cut off", leader.Name)
 			pairs(n.cut, ways...)
-			if i%2 == 1 { // and its process stands still while others take over
+			if i%2 == 1 { // its process is stopped while others take over
 				leader.Pause()
 				<-time.After(3 * time.Second)
 				leader.Continue()
@@ -95,8 +95,8 @@ func TestLinearizable(t *testing.T) {
 	})
 }
 
-// apart gives the nodes monotonic clocks that differ by days, where that is possible: what one
-// says must mean nothing to another.
+// apart gives the nodes monotonic clocks that differ by days, if that is possible, because a node
+// must not depend on another node's clock.
 func apart(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	command := func(ahead int) []string { return []string{"unshare", "--time", "--monotonic", fmt.Sprint(ahead)} }
@@ -109,9 +109,10 @@ func apart(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// TestSetBack replaces a node's folder by an earlier copy while the other nodes work: nothing that was acknowledged
-// is lost, no read shows less than before, and all replicas agree in the end. A cluster that knows that the folder is
-// an earlier copy refuses it; then the node comes back with an empty folder.
+// TestSetBack replaces a node's folder with an earlier copy while the other nodes work. No
+// acknowledged row may be lost, no read may show less than before, and all replicas must agree in
+// the end. A cluster that knows that the folder is an earlier copy refuses it; then the node comes
+// back with an empty folder.
 func TestSetBack(t *testing.T) {
 	together(t)
 	c, l := start(t, cluster.Spec{All: 3}, mixed)
@@ -130,7 +131,7 @@ func TestSetBack(t *testing.T) {
 		n.Kill()
 		shardLeader(t, c, 1)
 		shardLeader(t, c, 2)
-		l.AwaitAcked(t, 500) // by the others alone, so that each has all
+		l.AwaitAcked(t, 500) // by the others alone, so that each has all rows
 		g.progress(t)
 		old, err := n.Identity()
 		if err := errors.Join(err, os.RemoveAll(n.Dir), os.Rename(kept, n.Dir)); err != nil {

@@ -1,10 +1,10 @@
-// Package chaos breaks clusters of real processes while clients write to them, and then
-// compares what the cluster has with what the clients were told.
+// Package chaos breaks clusters of real processes while clients write to them, and then compares
+// the content of the cluster with the answers that the clients got.
 //
-// A Load is the clients: each writes requests of its own through several routers and notes
-// what became of every row. Check reads all tables and holds them against the notes. The
-// tests are in two forms: a short one, which asserts what the cluster holds and never how
-// long anything took, and, with CORDWOOD_CHAOS=1, a long one, which asserts times too.
+// A Load is the clients: each writes its own requests through several routers and records the
+// result of every row. Check reads all tables and compares them with the records. The tests have
+// two forms: a short one, which checks the content and never the duration of anything, and, with
+// CORDWOOD_CHAOS=1, a long one, which checks times too.
 package chaos
 
 import (
@@ -20,41 +20,41 @@ import (
 	"cordwood/test/cluster"
 )
 
-// Manner is what a writer does about a request that was not acknowledged.
+// Manner is how a writer continues after a request that was not acknowledged.
 type Manner int
 
 const (
-	// Keyed sends the same body with the same Idempotency-Key until it is acknowledged.
+	// Keyed repeats the same body with the same Idempotency-Key until it is acknowledged.
 	Keyed Manner = iota
-	// Again sends the same body until it is acknowledged, without a key.
+	// Again repeats the same body until it is acknowledged, without a key.
 	Again
-	// Once lets it be.
+	// Once does not repeat the request.
 	Once
 )
 
 func (m Manner) String() string { return [...]string{"keyed", "again", "once"}[m] }
 
-// Options say what a Load does.
+// Options configures a Load.
 type Options struct {
-	// Routers take the requests; a writer continues to the next one when one fails.
+	// Routers receive the requests; a writer continues with the next one when one fails.
 	Routers []*cluster.Node
-	// Writers of each manner.
+	// The number of writers of each manner.
 	Keyed, Again, Once int
-	// Tables are written to in turn; 0: 4.
+	// Tables is the number of tables, which are written in turn; 0 means 4.
 	Tables int
-	// Rows in a request; 0: 20.
+	// Rows is the number of rows in a request; 0 means 20.
 	Rows int
-	// Spread has each request hold rows of all tables.
+	// Spread makes each request contain rows of all tables.
 	Spread bool
-	// Pause is between two requests of a writer; 0: 50 ms.
+	// Pause is the pause between two requests of a writer; 0 means 50 ms.
 	Pause time.Duration
-	// Timeout is how long a client waits for an answer; 0: 15 s.
+	// Timeout is how long a client waits for an answer; 0 means 15 s.
 	Timeout time.Duration
-	// Transport carries the requests; nil: one that keeps connections.
+	// Transport sends the requests; nil means one that keeps connections.
 	Transport http.RoundTripper
 }
 
-// Load is writers, and what they were told.
+// Load is a set of writers, and the answers that they got.
 type Load struct {
 	opt    Options
 	client *http.Client
@@ -69,11 +69,11 @@ type Load struct {
 	faults   []breakage
 	gaps     []gap
 	began    time.Time
-	// rude are answers that no client should ever get.
+	// rude lists answers that no client should ever get.
 	rude []string
 }
 
-// request is rows of one writer that were sent together, and perhaps again.
+// request is rows of one writer that are sent together, possibly more than once.
 type request struct {
 	writer string
 	manner Manner
@@ -82,11 +82,11 @@ type request struct {
 	at     int // of Load.table
 	key    string
 	acked  bool
-	// maybe counts the sendings that may have stored rows.
+	// maybe counts the attempts that may have stored rows.
 	maybe int
 }
 
-// gap is how long a writer waited for an acknowledgement, from the one before.
+// gap is the time that a writer waited for an acknowledgement since the previous one.
 type gap struct {
 	from, to time.Time
 	writer   string
@@ -97,7 +97,7 @@ type breakage struct {
 	what string
 }
 
-// Start has writers write until Stop.
+// Start starts writers that write until Stop.
 func Start(opt Options) *Load {
 	for _, d := range []struct {
 		field *int
@@ -135,11 +135,11 @@ func Start(opt Options) *Load {
 	return l
 }
 
-// patience is how long, after everything was mended, a writer that must get through tries.
+// patience is how long a writer that must succeed keeps trying after all faults were repaired.
 const patience = 2 * time.Minute
 
-// Stop ends the writers. Those that send again until they get an answer have two minutes for
-// what is under way: everything must be mended by now.
+// Stop ends the writers. Writers that repeat requests have two minutes for the requests in flight,
+// so all faults must have been repaired.
 func (l *Load) Stop() {
 	close(l.stop)
 	time.AfterFunc(patience, func() { close(l.healed) })
@@ -147,7 +147,7 @@ func (l *Load) Stop() {
 	l.client.CloseIdleConnections()
 }
 
-// Acked returns how many rows were acknowledged.
+// Acked returns the number of acknowledged rows.
 func (l *Load) Acked() int { return int(l.acked.Load()) }
 
 // AwaitAcked waits until the given number of further rows is acknowledged.
@@ -162,7 +162,7 @@ func (l *Load) AwaitAcked(t testing.TB, more int) {
 	})
 }
 
-// Answers counts the answers by status; "none" had none.
+// Answers counts the answers by status; "none" counts requests without an answer.
 func (l *Load) Answers() map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -173,8 +173,8 @@ func (l *Load) Answers() map[string]int {
 	return out
 }
 
-// WantAnswers fails the test unless every request was answered 200. A router tries for ten
-// seconds, so a 503, and no answer, tell how long something took: the short form, on a machine whose
+// WantAnswers fails the test unless every request was answered with 200. A router retries for ten
+// seconds, so a 503 or a missing answer depends on times. The short form, on a machine whose
 // processes may wait longer than that, allows one in twenty.
 func (l *Load) WantAnswers(t testing.TB, during string) {
 	t.Helper()
@@ -195,7 +195,7 @@ func (l *Load) WantAnswers(t testing.TB, during string) {
 	}
 }
 
-// table returns the table of a row: the number of the request counts, or of the row.
+// table returns the table of a row, which depends on the number of the request, or of the row.
 func (l *Load) table(r *request, row int) int {
 	if l.opt.Spread {
 		return row % l.opt.Tables
@@ -206,7 +206,7 @@ func (l *Load) table(r *request, row int) int {
 // TableName returns the name of the i-th table.
 func TableName(i int) string { return fmt.Sprintf("load_%d", i) }
 
-// payload returns what a row must hold: anything else is not what was sent.
+// payload returns the expected content of a row.
 func payload(writer string, row int) string {
 	sum := uint64(14695981039346656037)
 	for _, b := range []byte(fmt.Sprintf("%s/%d", writer, row)) {
@@ -227,7 +227,7 @@ func (l *Load) body(r *request) string {
 	return b.String()
 }
 
-// write is the life of one writer.
+// write runs one writer.
 func (l *Load) write(name string, manner Manner, router int) {
 	last := time.Now()
 	for i := 0; !closed(l.stop); i++ {
@@ -246,7 +246,7 @@ func (l *Load) write(name string, manner Manner, router int) {
 			if done || manner == Once || closed(l.healed) {
 				break
 			}
-			<-time.After(100 * time.Millisecond) // a client that is refused does not hammer
+			<-time.After(100 * time.Millisecond) // a client that is refused waits
 		}
 		if r.acked {
 			l.mu.Lock()
@@ -279,7 +279,7 @@ func (l *Load) send(r *request, to *cluster.Node) (done bool) {
 	req, err := http.NewRequest(http.MethodPost, to.HTTP+"/v1/ingest?pipeline_name=svc_identity&table="+table,
 		strings.NewReader(l.body(r)))
 	if err != nil {
-		panic(err) // of what this file put together
+		panic(err) // this file built the request
 	}
 	req.Header.Set("Content-Type", "application/x-ndjson")
 	if r.key != "" {
@@ -322,8 +322,8 @@ func (l *Load) send(r *request, to *cluster.Node) (done bool) {
 	return false
 }
 
-// mayHaveStored reports whether rows may be stored whose request got an answer other than 200. What the manual
-// promises to have stored nothing must have stored nothing.
+// mayHaveStored reports whether rows may be stored whose request got an answer other than 200. It
+// returns false for answers that, according to the manual, store nothing.
 func mayHaveStored(resp *http.Response, text []byte) bool {
 	return resp.StatusCode == http.StatusRequestTimeout || resp.Header.Get("X-Ingest-Partial") != "" ||
 		strings.Contains(string(text), "unknown") || resp.StatusCode == http.StatusInternalServerError

@@ -10,7 +10,7 @@ import (
 	"cordwood/test/cluster"
 )
 
-// trouble kills the leader of the metadata group now and then, until stop is called.
+// trouble kills the leader of the metadata group from time to time, until stop is called.
 func trouble(t *testing.T, c *cluster.Cluster, l *Load, r *rand.Rand, rest time.Duration) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -42,8 +42,8 @@ func trouble(t *testing.T, c *cluster.Cluster, l *Load, r *rand.Rand, rest time.
 	}
 }
 
-// TestReplicaMoves moves replicas between nodes, and breaks off some moves, while rows are
-// written, and while the metadata group loses its leader.
+// TestReplicaMoves moves replicas between nodes, and cancels some moves, while rows are written,
+// and while the metadata group loses its leader.
 func TestReplicaMoves(t *testing.T) {
 	together(t)
 	r := dice(t)
@@ -86,8 +86,8 @@ func TestReplicaMoves(t *testing.T) {
 	l.Report(t, 0, 0)
 }
 
-// TestTableMoves moves tables from shard to shard, some with their rows, and spreads one over all, while rows are
-// written, and while the metadata group loses its leader.
+// TestTableMoves moves tables between shards, some with their rows, and spreads one over all, while
+// rows are written, and while the metadata group loses its leader.
 func TestTableMoves(t *testing.T) {
 	together(t)
 	r := dice(t)
@@ -118,8 +118,8 @@ func TestTableMoves(t *testing.T) {
 	l.Report(t, 500*time.Millisecond, 3*time.Second)
 }
 
-// TestScale adds nodes under load, then empties and removes nodes until as many are left as
-// there were.
+// TestScale adds nodes under load, then empties and removes nodes until the original number is
+// left.
 func TestScale(t *testing.T) {
 	together(t)
 	c, l := start(t, cluster.Spec{Meta: 1, Shard: 3, Router: 2, Shards: 2}, mixed)

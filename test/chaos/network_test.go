@@ -13,8 +13,8 @@ import (
 	"cordwood/test/cluster"
 )
 
-// network has each node in a network namespace of its own, joined by a bridge, on which
-// this process is too: it reaches all nodes, whatever they are cut off from.
+// network gives each node a separate network namespace, joined by a bridge. This process is on the
+// bridge too: it reaches all nodes, whatever they are cut off from.
 type network struct {
 	t     *testing.T
 	nodes []*cluster.Node
@@ -33,8 +33,8 @@ func (n *network) ip(args ...string) error {
 	return nil
 }
 
-// newNetwork makes namespaces for the nodes of a cluster. The test is skipped where that is
-// not possible.
+// newNetwork creates namespaces for the nodes of a cluster. It skips the test if that is not
+// possible.
 func newNetwork(t *testing.T, c *cluster.Cluster) *network {
 	t.Helper()
 	if !long() {
@@ -52,11 +52,11 @@ func newNetwork(t *testing.T, c *cluster.Cluster) *network {
 	clean := func() {
 		c.Kill()
 		for i := range n.nodes {
-			_ = n.ip("netns", "del", n.name(i)) // perhaps it was not made
+			_ = n.ip("netns", "del", n.name(i)) // it may not exist
 		}
 		_ = n.ip("link", "del", bridge)
 	}
-	clean() // of a run that was killed
+	clean() // from a run that was killed
 	t.Cleanup(clean)
 	steps := [][]string{
 		{"link", "add", bridge, "type", "bridge"},
@@ -86,7 +86,7 @@ func newNetwork(t *testing.T, c *cluster.Cluster) *network {
 	return n
 }
 
-// alone waits until no other run on this machine has networks of the same addresses: its
+// alone waits until no other run on this machine has networks with the same addresses, because its
 // clients would talk to these nodes.
 func alone(t *testing.T) {
 	t.Helper()
@@ -100,8 +100,8 @@ func alone(t *testing.T) {
 	}
 }
 
-// wide adds to each namespace a second network, wan0, which the nodes use among themselves: all
-// its packets go through a Switch. The i-th node is its port i.
+// wide adds to each namespace a second network, wan0, which the nodes use among themselves. All its
+// packets go through a Switch. The i-th node is its port i.
 func (n *network) wide(c *cluster.Cluster) *Switch {
 	n.t.Helper()
 	var names []string
@@ -130,7 +130,7 @@ func (n *network) wide(c *cluster.Cluster) *Switch {
 	return s
 }
 
-// cut has packets from one node to another go nowhere; heal takes that back.
+// cut drops packets from one node to another; heal reverts that.
 func (n *network) cut(from, to int)  { n.route("add", from, to) }
 func (n *network) heal(from, to int) { n.route("del", from, to) }
 
@@ -149,9 +149,9 @@ func pairs(f func(from, to int), list ...[2]int) {
 	}
 }
 
-// TestCutOff cuts the network between nodes in several ways: the leader is alone, it hears
-// nobody, nobody hears it, two nodes see each other only through the third, and a
-// connection comes and goes.
+// TestCutOff cuts the network between nodes in several ways: the leader is isolated, the leader
+// receives nothing, no node receives anything from the leader, two nodes reach each other only
+// through the third, and a connection comes and goes.
 func TestCutOff(t *testing.T) {
 	c := cluster.NewCluster(t, cluster.Spec{All: 3})
 	n := newNetwork(t, c)
@@ -218,8 +218,8 @@ func TestCutOff(t *testing.T) {
 	l.Report(t, 0, 0)
 }
 
-// minority waits until a node that is alone says that it can take no rows, and until the
-// others take them.
+// minority waits until an isolated node reports that it can take no rows, and until the others take
+// them.
 func (n *network) minority(l *Load, alone *cluster.Node) {
 	n.t.Helper()
 	begin := time.Now()

@@ -10,21 +10,22 @@ import (
 	"cordwood/test/cluster"
 )
 
-// noiseBytes is what a row of noise holds at least, however it is compressed.
+// noiseBytes is the minimum size of a row of noise after any compression.
 const noiseBytes = 3000
 
-// Noise is one writer of rows that cannot be compressed: they fill lines, logs and segments.
+// Noise writes rows that cannot be compressed, to fill lines, logs and segments.
 type Noise struct {
 	Router *cluster.Node
 	Table  string
-	// Pause is between two requests of 100 rows.
+	// Pause is the pause between two requests of 100 rows.
 	Pause time.Duration
 
-	// Rows that were acknowledged, and the bytes in them.
+	// Rows and Bytes count the acknowledged rows and their bytes.
 	Rows, Bytes int64
 }
 
-// Write writes rows in hundreds, until all are written or stop is closed. It ends with the first error.
+// Write writes rows in hundreds, until all are written or stop is closed. It ends with the first
+// error.
 func (n *Noise) Write(rows int64, stop <-chan struct{}) error {
 	random := rand.NewChaCha8([32]byte{byte(rows)})
 	noise := make([]byte, noiseBytes)
@@ -47,7 +48,7 @@ func (n *Noise) Write(rows int64, stop <-chan struct{}) error {
 	return nil
 }
 
-// Check returns an error unless every row is there once.
+// Check returns an error unless every row is stored once.
 func (n *Noise) Check(from *cluster.Node) error {
 	rows, err := from.Query("SELECT count(*), count(DISTINCT n), min(n), max(n) FROM " + n.Table)
 	if err != nil {

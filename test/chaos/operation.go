@@ -11,7 +11,7 @@ import (
 	"cordwood/test/cluster"
 )
 
-// operation asks for an operation of the cluster.
+// operation is a request for an operation of the cluster.
 type operation struct {
 	Kind     string   `json:"kind"`
 	Shard    uint32   `json:"shard,omitempty"`
@@ -20,13 +20,13 @@ type operation struct {
 	From     string   `json:"from,omitempty"`
 	To       string   `json:"to,omitempty"`
 	ToShards []uint32 `json:"to_shards,omitempty"`
-	// WithRows takes the rows of a table-move or a table-partition along.
+	// WithRows makes a table-move or a table-partition include the rows.
 	WithRows bool `json:"with_rows,omitempty"`
-	// Partitions are those of a table-partition.
+	// Partitions is the number of shards of a table-partition.
 	Partitions int `json:"partitions,omitempty"`
 }
 
-// progress is how far an operation is.
+// progress is the progress of an operation.
 type progress struct {
 	ID      uint64 `json:"id"`
 	Kind    string `json:"kind"`
@@ -36,8 +36,7 @@ type progress struct {
 	Reason  string `json:"reason"`
 }
 
-// begin begins an operation; what the cluster cannot do now for lack of a leader is asked
-// for again.
+// begin starts an operation. It repeats requests that fail for lack of a leader.
 func begin(t testing.TB, n *cluster.Node, op operation) *progress {
 	t.Helper()
 	text, err := json.Marshal(op)
@@ -59,7 +58,7 @@ func begin(t testing.TB, n *cluster.Node, op operation) *progress {
 	return out.Operation
 }
 
-// await waits until an operation has ended, and says how.
+// await waits until an operation has ended, and returns its last progress.
 func await(t testing.TB, n *cluster.Node, op *progress) *progress {
 	t.Helper()
 	if op == nil {
@@ -86,7 +85,7 @@ func await(t testing.TB, n *cluster.Node, op *progress) *progress {
 	return last
 }
 
-// run carries an operation out, and fails the test unless it is done at the end.
+// run runs an operation, and fails the test unless it ends as done.
 func run(t testing.TB, n *cluster.Node, op operation) {
 	t.Helper()
 	if p := await(t, n, begin(t, n, op)); p != nil && p.State != "done" {
@@ -94,7 +93,7 @@ func run(t testing.TB, n *cluster.Node, op operation) {
 	}
 }
 
-// cancel has an operation end where it can; it may have ended already.
+// cancel cancels an operation, which may have ended already.
 func cancel(t testing.TB, n *cluster.Node, op *progress) {
 	t.Helper()
 	cluster.Eventually(t, time.Minute, func() error {

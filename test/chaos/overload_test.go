@@ -20,14 +20,13 @@ import (
 	"cordwood/test/cluster"
 )
 
-// memoryOfOverload is what the server of TestOverload may use, in bytes.
+// memoryOfOverload is the maximum memory of TestOverload's server, in bytes.
 const memoryOfOverload = 1 << 30
 
-// TestOverload (T24) sends a server with 1 GiB ten times the requests that it can take at a
-// time, again at once when they are refused. It must continue at 70 % of what it takes before and
-// after that, refuse the rest with a time to come back, stay within 90 % of its memory, lose
-// nothing, and be back within 10 s when the load is over. The program that sends shares the
-// machine with it.
+// TestOverload (T24) sends a server with 1 GiB ten times as many requests as it can take at a time,
+// and repeats refused ones at once. The server must continue at 70 % of its usual rate, refuse the
+// rest with a time to try again, stay within 90 % of its memory, lose nothing, and be back to
+// normal within 10 s after the load. The sending program runs on the same machine.
 func TestOverload(t *testing.T) {
 	if !long() {
 		t.Skip("it takes minutes and a cgroup: CORDWOOD_CHAOS=1")
@@ -49,7 +48,7 @@ func TestOverload(t *testing.T) {
 		back = max(back, o.phase("after it", 8, 2*time.Second))
 	}
 	after := o.phase("long after it", 8, 20*time.Second)
-	best := (before + after) / 2 // what else the machine does changes meanwhile
+	best := (before + after) / 2 // other load on the machine may change during the test
 	if under < 0.7*best {
 		t.Errorf("%.0f rows a second under overload, %.0f before and after: %.0f %%, want 70", under, best, 100*under/best)
 	}
@@ -77,11 +76,11 @@ func TestOverload(t *testing.T) {
 	}
 }
 
-// overload is the load of the test.
+// overload is the state of the test.
 type overload struct {
 	t      *testing.T
 	node   *cluster.Node
-	bodies [][]byte // of overloadRows rows each; the last half of ten times as many
+	bodies [][]byte // bodies of overloadRows rows each; the last half have ten times as many
 
 	acked, unknown atomic.Int64 // rows
 	client         *http.Client
@@ -95,7 +94,7 @@ type overload struct {
 
 const overloadRows = 1000
 
-// digits are what differs between texts of one kind.
+// digits matches the parts that differ between texts of one kind.
 var digits = regexp.MustCompile(`[0-9.]+`)
 
 func overloadBodies(r *rand.Rand) (bodies [][]byte) {
@@ -118,9 +117,9 @@ func overloadBodies(r *rand.Rand) (bodies [][]byte) {
 	return bodies
 }
 
-// phase has so many senders send for a time, half of them large requests, and returns the rows
-// a second that were acknowledged. It does not wait for the last answers: what comes later
-// counts where it comes.
+// phase runs senders for a time, half of them with large requests, and returns the acknowledged
+// rows a second. It does not wait for the last answers: an answer counts in the phase in which it
+// arrives.
 func (o *overload) phase(name string, senders int, length time.Duration) float64 {
 	begin, before, cpu, own := time.Now(), o.acked.Load(), o.cpu(), ownCPU()
 	for i := range senders {
@@ -153,7 +152,7 @@ func (o *overload) send(body []byte, rows int64) {
 		o.acked.Add(rows)
 		return
 	}
-	o.unknown.Add(rows) // a request that was cut off may have been stored
+	o.unknown.Add(rows) // an interrupted request may have been stored
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 300))
 	if err != nil {
 		o.t.Errorf("the answer of status %d was cut off: %v", resp.StatusCode, err)
@@ -168,7 +167,7 @@ func (o *overload) send(body []byte, rows int64) {
 	}
 }
 
-// watch notes how much memory the server and its children have, until done is closed.
+// watch records the memory of the server and its children, until done is closed.
 func (o *overload) watch() {
 	o.done, o.refused = make(chan struct{}), map[string]int{}
 	o.watching.Go(func() {
@@ -177,7 +176,7 @@ func (o *overload) watch() {
 			for _, pid := range o.pids() {
 				status, err := os.ReadFile(filepath.Join("/proc", pid, "status"))
 				if err != nil {
-					continue // it has ended
+					continue // the process has ended
 				}
 				for line := range strings.Lines(string(status)) {
 					if f := strings.Fields(line); len(f) > 1 && f[0] == "VmRSS:" {
@@ -234,8 +233,8 @@ func ownCPU() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// memoryGroup makes a cgroup with a limit of memory in bytes, and returns its folder. It is
-// removed after the nodes that are made later have ended.
+// memoryGroup creates a cgroup with a memory limit in bytes, and returns its folder. It is removed
+// when the nodes that are created later have ended.
 func memoryGroup(t *testing.T, limit int) string {
 	t.Helper()
 	for _, kind := range []struct{ under, limit string }{

@@ -37,7 +37,7 @@ func newAuthority(t testing.TB, name string) *authority {
 	return a
 }
 
-// sign makes a certificate and its key, the second in PEM form too.
+// sign creates a certificate and its key, and returns the certificate in PEM form too.
 func (a *authority) sign(name string, ca bool) (cert *x509.Certificate, key *ecdsa.PrivateKey, certPEM, keyPEM []byte) {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -71,7 +71,7 @@ func (a *authority) sign(name string, ca bool) (cert *x509.Certificate, key *ecd
 		pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: raw})
 }
 
-// replace puts a file in the place of another one, as tools that renew certificates do.
+// replace replaces a file by rename, as tools that renew certificates do.
 func (a *authority) replace(path string, data []byte) {
 	a.t.Helper()
 	if err := os.WriteFile(path+".new", data, 0o600); err != nil {
@@ -82,7 +82,7 @@ func (a *authority) replace(path string, data []byte) {
 	}
 }
 
-// issue writes NAME.pem and NAME.key, the key first: for a moment they do not match.
+// issue writes NAME.pem and NAME.key, the key first, so that for a moment they do not match.
 func (a *authority) issue(dir, name, common string) {
 	a.t.Helper()
 	_, _, cert, key := a.sign(common, false)
@@ -90,7 +90,7 @@ func (a *authority) issue(dir, name, common string) {
 	a.replace(filepath.Join(dir, name+".pem"), cert)
 }
 
-// shown returns the name in the certificate that a port shows.
+// shown returns the name in the certificate of a port.
 func shown(addr string) (string, error) {
 	unverified := &tls.Config{InsecureSkipVerify: true} // only the name in the certificate matters
 	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: 5 * time.Second}, "tcp", addr, unverified)
@@ -101,10 +101,10 @@ func shown(addr string) (string, error) {
 	return conn.ConnectionState().PeerCertificates[0].Subject.CommonName, nil
 }
 
-// TestRenewedCertificates renews the certificates for users and for nodes again and again
-// while rows come, each over a connection of its own, and at last the authority that signs
-// them: no request fails, no node is restarted for it, and a node that is restarted later
-// is let in by the new authority, and nobody by the old one.
+// TestRenewedCertificates renews the certificates for users and for nodes repeatedly while rows are
+// written, each over a new connection, and finally the authority that signs them. No request may
+// fail, no node is restarted for this, and a node that is restarted later must be accepted with a
+// certificate of the new authority, and refused with one of the old authority.
 func TestRenewedCertificates(t *testing.T) {
 	together(t)
 	first, second := newAuthority(t, "first authority"), newAuthority(t, "second authority")
@@ -160,7 +160,7 @@ func TestRenewedCertificates(t *testing.T) {
 	for round := range last {
 		renew(first, round+1)
 	}
-	// Both authorities count until every node shows a certificate of the new one.
+	// Both authorities are trusted until every node has a certificate of the new one.
 	first.replace(at("ca.pem"), slices.Concat(first.pem, second.pem))
 	l.AwaitAcked(t, 200)
 	renew(second, last+1)
@@ -191,7 +191,7 @@ func TestRenewedCertificates(t *testing.T) {
 	l.Report(t, 0, 0)
 }
 
-// visit comes to a port for nodes with a certificate, and returns an error if it is refused.
+// visit connects to a port for nodes with a certificate, and returns an error if it is refused.
 func visit(addr string, roots *x509.CertPool, cert tls.Certificate) error {
 	conn, err := tls.DialWithDialer(&net.Dialer{Timeout: 5 * time.Second}, "tcp", addr, &tls.Config{
 		RootCAs: roots, Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS12,
@@ -200,7 +200,7 @@ func visit(addr string, roots *x509.CertPool, cert tls.Certificate) error {
 		return err
 	}
 	defer conn.Close()
-	// With TLS 1.3 the certificate is refused after the handshake; who is let in is waited for.
+	// With TLS 1.3 the certificate is refused after the handshake, so wait for the refusal.
 	if err := conn.SetDeadline(time.Now().Add(2 * time.Second)); err != nil {
 		return err
 	}

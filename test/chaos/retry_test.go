@@ -16,8 +16,8 @@ import (
 	"cordwood/test/cluster"
 )
 
-// lossyProxy is a proxy in front of two routers. It loses answers, and passes some requests to both
-// of them at the same time.
+// lossyProxy starts a proxy in front of two routers. It loses answers, and passes some requests to
+// both routers at the same time.
 func lossyProxy(t *testing.T, seed uint64, first, second *cluster.Node) *cluster.Node {
 	var count atomic.Uint64
 	client := &http.Client{Timeout: 20 * time.Second}
@@ -34,7 +34,7 @@ func lossyProxy(t *testing.T, seed uint64, first, second *cluster.Node) *cluster
 		if err != nil {
 			panic(http.ErrAbortHandler)
 		}
-		choice := rand.New(rand.NewPCG(seed, count.Add(1))).IntN(10) //nolint:gosec // a test's choices
+		choice := rand.New(rand.NewPCG(seed, count.Add(1))).IntN(10) //nolint:gosec // choices of a test
 		if choice < 3 {
 			go func() {
 				if resp, err := forward(second, r, body); err == nil {
@@ -57,8 +57,8 @@ func lossyProxy(t *testing.T, seed uint64, first, second *cluster.Node) *cluster
 	return &cluster.Node{Name: "a proxy before " + first.Name, HTTP: s.URL}
 }
 
-// TestKeyedRetries loses answers between routers and clients, delivers requests twice at
-// the same time, and kills routers while they serve: with a key every row is there once.
+// TestKeyedRetries loses answers between routers and clients, delivers requests twice at the same
+// time, and kills routers during requests. Every row with a key must be stored once.
 func TestKeyedRetries(t *testing.T) {
 	together(t)
 	r := dice(t)
@@ -84,8 +84,8 @@ func TestKeyedRetries(t *testing.T) {
 	l.Report(t, 0, 0)
 }
 
-// TestShardDown takes away one of three shards, of which each has one replica: the tables
-// of the others continue, and requests for several tables are answered with what was stored.
+// TestShardDown stops one of three shards, each with one replica. The tables of the others must
+// continue, and requests for several tables must be answered with what was stored.
 func TestShardDown(t *testing.T) {
 	together(t)
 	c := cluster.NewCluster(t, cluster.Spec{Meta: 1, Shard: 3, Router: 2, Replication: 1, Shards: 3})
@@ -158,7 +158,7 @@ func TestShardDown(t *testing.T) {
 	})
 	l.Stop()
 	for i := range rows {
-		// The one without a key, if its shard was there, and the one with a key, once.
+		// The row without a key, if its shard was running, and the row with a key, once.
 		want := 1
 		if place[TableName(i)] != lost {
 			want = 2
@@ -172,7 +172,7 @@ func TestShardDown(t *testing.T) {
 	l.Report(t, 0, 0)
 }
 
-// post sends rows to a table, or to several.
+// post sends rows to one or more tables.
 func post(n *cluster.Node, table, body, key string) (*cluster.Answer, error) {
 	header := []string{"Content-Type", "application/x-ndjson"}
 	if key != "" {

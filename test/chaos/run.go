@@ -13,15 +13,15 @@ import (
 // long reports whether this is the long form of the tests.
 func long() bool { return os.Getenv("CORDWOOD_CHAOS") != "" }
 
-// together lets a test run beside others, in the short form: they mostly wait.
+// together lets a test run in parallel with others, in the short form, because they mostly wait.
 func together(t *testing.T) {
 	if !long() {
 		t.Parallel()
 	}
 }
 
-// rounds returns how often a fault is brought about: in the short form and in the long one, in
-// which $CORDWOOD_CHAOS_ROUNDS changes it.
+// rounds returns the number of times that a fault is caused, in the short form and in the long one.
+// $CORDWOOD_CHAOS_ROUNDS overrides the latter.
 func rounds(short, chaos int) int {
 	if !long() {
 		return short
@@ -32,19 +32,19 @@ func rounds(short, chaos int) int {
 	return chaos
 }
 
-// dice makes a test's choices, from a seed that is logged.
+// dice returns the source of a test's choices, with a seed that is logged.
 func dice(t testing.TB) *rand.Rand {
-	seed := uint64(time.Now().UnixNano()) //nolint:gosec // any number will do
+	seed := uint64(time.Now().UnixNano()) //nolint:gosec // any number is suitable
 	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test's choices
+	return rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // choices of a test
 }
 
-// pause waits for a random time between two bounds.
+// pause waits for a random time between two limits.
 func pause(r *rand.Rand, from, to time.Duration) {
 	<-time.After(from + time.Duration(r.Int64N(int64(to-from))))
 }
 
-// start starts a cluster and a load on it that is heavy enough.
+// start starts a cluster and a sufficient load on it.
 func start(t testing.TB, spec cluster.Spec, opt Options) (*cluster.Cluster, *Load) {
 	t.Helper()
 	c := cluster.NewCluster(t, spec)
@@ -54,7 +54,7 @@ func start(t testing.TB, spec cluster.Spec, opt Options) (*cluster.Cluster, *Loa
 	}
 	l := Start(opt)
 	t.Cleanup(func() {
-		if !closed(l.stop) { // the test ended before it did
+		if !closed(l.stop) { // the test ended before the load did
 			close(l.healed)
 			close(l.stop)
 			l.wg.Wait()
@@ -67,8 +67,8 @@ func start(t testing.TB, spec cluster.Spec, opt Options) (*cluster.Cluster, *Loa
 // mixed is a load of writers of all manners.
 var mixed = Options{Keyed: 4, Again: 2, Once: 2}
 
-// end stops the load and checks all: what every router shows, the replicas, and where the
-// tables have been.
+// end stops the load and checks the rows through every router, the replicas, and the placement
+// history of the tables.
 func end(t testing.TB, c *cluster.Cluster, l *Load, replicas int) {
 	t.Helper()
 	l.Stop()

@@ -10,9 +10,9 @@ import (
 	"cordwood/test/cluster"
 )
 
-// TestSchemaRaces has many clients make the same tables and columns at once through
-// several routers, with types that contradict each other: one table is made for each
-// name, with the same columns wherever one looks, and every acknowledged value is there.
+// TestSchemaRaces lets many clients create the same tables and columns at the same time through
+// several routers, with contradicting types. One table must be created for each name, with the same
+// columns on every node, and every acknowledged value must be there.
 func TestSchemaRaces(t *testing.T) {
 	together(t)
 	const writers = 8
@@ -26,7 +26,7 @@ func TestSchemaRaces(t *testing.T) {
 	for w := range writers {
 		wg.Go(func() {
 			for i := range tableCount * columns {
-				// Every writer has an order of its own, close to those of others.
+				// Each writer uses its own order, close to the order of the others.
 				table, column := fmt.Sprintf("race_%d", i%tableCount), fmt.Sprintf("c%d", (i/tableCount+w/4)%columns)
 				value := `1`
 				if w%3 == 0 {

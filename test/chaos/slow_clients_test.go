@@ -14,9 +14,9 @@ import (
 	"cordwood/test/cluster"
 )
 
-// TestSlowClients (T25) has 2,000 clients begin requests and send a byte a second, half of them
-// in the head and half in the body. Others are answered as before, in twice the time at most, and
-// the server takes 64 MiB more at most.
+// TestSlowClients (T25) lets 2,000 clients begin requests and send a byte a second, half of them in
+// the head and half in the body. Others must be answered in at most twice the usual time, and the
+// server must take at most 64 MiB more memory.
 func TestSlowClients(t *testing.T) {
 	if !long() {
 		t.Skip("it opens thousands of connections: CORDWOOD_CHAOS=1")
@@ -24,7 +24,7 @@ func TestSlowClients(t *testing.T) {
 	n := cluster.New(t, "--log-level", "warn")
 	n.Start()
 	tables := []string{"a", "b", "c", "d"}
-	probe(n, tables, after(3*time.Second)) // tables and buffers are made
+	probe(n, tables, after(3*time.Second)) // creates tables and buffers
 	before, memory := probe(n, tables, after(15*time.Second)), resident(t, n)
 	const clients = 2000
 	stop := make(chan struct{})
@@ -46,7 +46,7 @@ func TestSlowClients(t *testing.T) {
 				text += "X-Header: "
 			}
 			if _, err := conn.Write([]byte(text)); err != nil {
-				return // refused, which is an answer too
+				return // a refusal is an answer too
 			}
 			mu.Lock()
 			open++
@@ -59,7 +59,7 @@ func TestSlowClients(t *testing.T) {
 					return
 				case <-tick.C:
 					if _, err := conn.Write([]byte("x")); err != nil {
-						return // cut off
+						return // the connection was closed
 					}
 				}
 			}

@@ -12,9 +12,9 @@ import (
 	"cordwood/test/fault"
 )
 
-// TestStalledDisk (T11) has the fsyncs of a node that leads shards take 30 s. Other nodes lead its
-// shards within 15 s, and writes to shards that other nodes led take at most twice as long
-// as before. The node ends itself, and is started again.
+// TestStalledDisk (T11) makes the fsyncs of a node that leads shards take 30 s. Other nodes must
+// lead its shards within 15 s, and writes to shards of other nodes may take at most twice as long
+// as before. The node must end itself; then it is started again.
 func TestStalledDisk(t *testing.T) {
 	if !long() {
 		t.Skip("it takes a minute, and strace: CORDWOOD_CHAOS=1")
@@ -36,7 +36,7 @@ func stall(t *testing.T, c *cluster.Cluster, l *Load) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Which tables are on shards that another node leads.
+	// Find the tables on shards that another node leads.
 	leads := map[uint32]bool{}
 	for _, x := range anyStatus(t, c).Nodes {
 		for _, r := range x.Report.GetReplicas() {
@@ -116,7 +116,7 @@ func after(d time.Duration) <-chan struct{} {
 	return done
 }
 
-// latencies are how long writes took, sorted.
+// latencies holds the durations of writes, sorted.
 type latencies struct {
 	took   []time.Duration
 	failed int
@@ -135,8 +135,8 @@ func (l latencies) String() string {
 		l.at(99).Round(100*time.Microsecond), l.at(100).Round(100*time.Microsecond))
 }
 
-// probe writes one row at a time to each of some tables, which have other columns than those
-// of a load too, until stop is closed.
+// probe writes one row at a time to each of some tables, whose columns differ from those of a load,
+// until stop is closed.
 func probe(router *cluster.Node, tables []string, stop <-chan struct{}) (out latencies) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup

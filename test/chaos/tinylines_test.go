@@ -15,9 +15,10 @@ import (
 	"cordwood/test/cluster"
 )
 
-// TestTinyLines (T34) sends a server without any setting, in a cgroup of 2 GiB, three bodies of
-// 60 MB at a time whose lines are one letter: a few kilobytes each, and gigabytes of rows. The
-// server may refuse them with 413, 429 or 503; it continues, in three quarters of the memory.
+// TestTinyLines (T34) sends a server with default settings, in a cgroup of 2 GiB, three bodies of
+// 60 MB at a time whose lines are one letter: a few compressed kilobytes each, and gigabytes of
+// rows. The server may refuse them with 413, 429 or 503. It must continue, with three quarters of
+// the memory.
 func TestTinyLines(t *testing.T) {
 	if !long() {
 		t.Skip("it takes a cgroup: CORDWOOD_CHAOS=1")

@@ -13,16 +13,16 @@ import (
 	"cordwood/test/cluster"
 )
 
-// lostByCut is what one cut may cost of a transfer, in bytes: what is on the line, and what
-// has come and was not written yet.
+// lostByCut is the maximum cost of one cut of a transfer, in bytes: the data in flight, and
+// received data that was not written yet.
 const lostByCut = 2 << 20
 
-// TestTransferCut (T18) has a node get the rows of a shard over a line of 20 Mbit/s that is cut, and
-// kills the node, at random points, again and again. The transfer goes on each time where it
-// was, and comes to its end.
+// TestTransferCut (T18) makes a node fetch the rows of a shard over a line of 20 Mbit/s, and cuts
+// the line and kills the node at random points, repeatedly. The transfer must continue each time
+// where it was interrupted, and complete.
 func TestTransferCut(t *testing.T) {
 	r := dice(t)
-	// A shard of one replica keeps no log for others: all rows come as files.
+	// A shard with one replica keeps no log for others, so all rows arrive as files.
 	c := cluster.NewCluster(t, cluster.Spec{
 		Meta: 1, Shard: 2, Router: 1, Shards: 1, Replication: 1, Args: []string{"--shard-flush-age", "10s"},
 	})
@@ -69,7 +69,7 @@ func TestTransferCut(t *testing.T) {
 	op := begin(t, c.Routers[0], operation{Kind: "shard-move", Shard: 1, From: old.NodeID, To: id.NodeID})
 	cuts := rounds(3, 20)
 	for i := range cuts {
-		// Some of the file each time: all cuts fall into the transfer.
+		// Wait for a part of the file each time, so that all cuts fall into the transfer.
 		next := came() + noise.Bytes/int64(2*cuts) + r.Int64N(noise.Bytes/int64(2*cuts))
 		cluster.Eventually(t, 2*time.Minute, func() error {
 			if have := came(); have < next {
@@ -116,11 +116,11 @@ func TestTransferCut(t *testing.T) {
 	l.Report(t, 0, 0)
 }
 
-// segments returns how many bytes of segments are in the folder of a node.
+// segments returns the number of bytes of segments in the folder of a node.
 func segments(t testing.TB, n *cluster.Node) (sum int64) {
 	t.Helper()
 	if err := filepath.WalkDir(n.Dir, func(path string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) { // a file that was removed meanwhile
+		if errors.Is(err, fs.ErrNotExist) { // the file was removed meanwhile
 			return nil
 		}
 		if err != nil || !strings.HasSuffix(path, ".parquet") {

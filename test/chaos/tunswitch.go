@@ -14,18 +14,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Line is what packages from one port of a Switch to another go through. The zero value
-// is a line that takes no time and loses nothing.
+// Line describes a line for packets from one port of a Switch to another. The zero value takes no
+// time and loses nothing.
 type Line struct {
-	// Delay is how long a packet takes, give or take Jitter. Packets stay in order.
+	// Delay is the time that a packet takes, plus or minus Jitter. Packets stay in order.
 	Delay, Jitter time.Duration
-	// Loss is the part of packets that get lost, 0 to 1.
+	// Loss is the fraction of packets that are lost, 0 to 1.
 	Loss float64
-	// Bits is how many bits a second go through; 0: any number.
+	// Bits is the number of bits a second; 0 means no limit.
 	Bits int64
-	// Queue is how many bytes wait at most; more are dropped. 0: 256 KiB.
+	// Queue is the maximum number of waiting bytes; further packets are dropped. 0 means 256 KiB.
 	Queue int64
-	// Cut has no packet get through.
+	// Cut drops all packets.
 	Cut bool
 }
 
@@ -35,8 +35,8 @@ const (
 	packetsAhead = 16384 // of a line
 )
 
-// Switch carries IP packets between TUN devices, each in a network namespace of its own:
-// what a process there sends goes through a Line, as packets do on a wide network.
+// Switch carries IP packets between TUN devices, each in a separate network namespace: packets of a
+// process there go through a Line, as on a wide area network.
 type Switch struct {
 	ports []*port
 	wg    sync.WaitGroup
@@ -49,13 +49,13 @@ type port struct {
 	sent []atomic.Int64
 }
 
-// wire is the way from one port to another.
+// wire connects one port to another.
 type wire struct {
 	mu      sync.Mutex
 	line    Line
 	free    time.Time // when the last packet has been sent, at Line.Bits
-	last    time.Time // when it arrives: packets do not overtake
-	waiting int64     // bytes that were not sent
+	last    time.Time // when it arrives; packets do not overtake each other
+	waiting int64     // bytes that were not sent yet
 	packets chan packet
 }
 
@@ -64,8 +64,8 @@ type packet struct {
 	at   time.Time
 }
 
-// NewSwitch takes over a TUN device of that name in each namespace, which must have been
-// made, as by ip tuntap, and carries what is for the address of another one. Close ends it.
+// NewSwitch opens an existing TUN device in each namespace, and carries packets to the addresses of
+// the others. Close ends it.
 func NewSwitch(device string, namespaces []string, addresses [][4]byte) (*Switch, error) {
 	s := &Switch{}
 	for i, ns := range namespaces {
@@ -93,7 +93,7 @@ func NewSwitch(device string, namespaces []string, addresses [][4]byte) (*Switch
 	return s, nil
 }
 
-// Close ends the switch; its devices are down then.
+// Close ends the switch. Its devices are then down.
 func (s *Switch) Close() {
 	for _, p := range s.ports {
 		p.dev.Close()
@@ -126,10 +126,10 @@ func (s *Switch) Around(at int, line Line) {
 	}
 }
 
-// Sent returns how many bytes have gone from one port to another, except those that were lost.
+// Sent returns the number of bytes that went from one port to another, except lost ones.
 func (s *Switch) Sent(from, to int) int64 { return s.ports[from].sent[to].Load() }
 
-// read takes packets from a port, and puts each on its way.
+// read reads packets from a port, and sends each to its wire.
 func (s *Switch) read(p *port) {
 	defer func() {
 		for _, w := range p.to {
@@ -143,10 +143,10 @@ func (s *Switch) read(p *port) {
 	for {
 		n, err := p.dev.Read(buf)
 		if err != nil {
-			return // it was closed
+			return // the device was closed
 		}
 		if n < 20 || buf[0]>>4 != 4 {
-			continue // IPv6 of the kernel itself
+			continue // IPv6 packets of the kernel
 		}
 		to := binary.BigEndian.Uint32(buf[16:20])
 		for i, other := range s.ports {
@@ -158,7 +158,7 @@ func (s *Switch) read(p *port) {
 	}
 }
 
-// send puts a packet on the wire. It is false if the packet was lost.
+// send puts a packet on the wire. It returns false if the packet was lost.
 func (w *wire) send(data []byte, random *rand.Rand) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -195,7 +195,7 @@ func (w *wire) send(data []byte, random *rand.Rand) bool {
 	}
 }
 
-// carry brings the packets of a wire to their end.
+// carry delivers the packets of a wire.
 func (w *wire) carry(to *os.File) {
 	for p := range w.packets {
 		if d := time.Until(p.at); d > 0 {
@@ -209,12 +209,12 @@ func (w *wire) carry(to *os.File) {
 			continue
 		}
 		if _, err := to.Write(p.data); errors.Is(err, os.ErrClosed) {
-			continue // the rest goes nowhere
+			continue // the other packets are dropped
 		}
 	}
 }
 
-// openTun opens a TUN device in a network namespace. The file works whoever uses it.
+// openTun opens a TUN device in a network namespace. The file can be used from any namespace.
 func openTun(namespace, name string) (*os.File, error) {
 	type result struct {
 		dev *os.File
@@ -222,7 +222,8 @@ func openTun(namespace, name string) (*os.File, error) {
 	}
 	done := make(chan result)
 	go func() {
-		// The thread is not given back: it ends with this goroutine, in whatever namespace it is.
+		// The thread is not unlocked: it ends with this goroutine, because its namespace has
+		// changed.
 		runtime.LockOSThread()
 		dev, err := func() (*os.File, error) {
 			ns, err := os.Open("/run/netns/" + namespace)

@@ -9,9 +9,9 @@ import (
 	"cordwood/test/cluster"
 )
 
-// TestPortShut shuts the port of the node that leads a shard, then of the one that leads the
-// metadata, for everybody else, while the node's own connections work: others take over, and
-// the cluster says what is wrong until the port is open again.
+// TestPortShut blocks the port of the node that leads a shard, then of the one that leads the
+// metadata, for all other nodes, while the node's own connections work. Others must take over, and
+// the cluster must report the problem until the port is open again.
 func TestPortShut(t *testing.T) {
 	together(t)
 	c := cluster.NewCluster(t, cluster.Spec{All: 3})
@@ -40,7 +40,7 @@ func TestPortShut(t *testing.T) {
 			t.Logf("%s, which led %s, leads nothing after %s", x.Name, what, time.Since(begin).Round(time.Millisecond))
 			l.AwaitAcked(t, 500)
 			cluster.Eventually(t, 30*time.Second, func() error {
-				for _, n := range c.Nodes { // that one as well: its own connections work
+				for _, n := range c.Nodes { // including the blocked node, whose own connections work
 					if text := problems(n); !strings.Contains(text, x.Name+": its port") {
 						return fmt.Errorf("%s says nothing of the port of %s: %s", n.Name, x.Name, text)
 					}
@@ -62,8 +62,8 @@ func TestPortShut(t *testing.T) {
 	l.Report(t, 0, 6*time.Second)
 }
 
-// leadsNothing tells by the reports of nodes what one still leads. It asks the others: calls to
-// that one are not answered.
+// leadsNothing returns an error while a node leads anything, according to the reports of nodes. It
+// asks the other nodes, because calls to this one are not answered.
 func leadsNothing(c *cluster.Cluster, x *cluster.Node) error {
 	others := &cluster.Cluster{}
 	for _, n := range c.Metas {
@@ -91,7 +91,7 @@ func leadsNothing(c *cluster.Cluster, x *cluster.Node) error {
 	return nil
 }
 
-// problems returns what a node says that is wrong with the cluster.
+// problems returns the problems of the cluster that a node reports.
 func problems(n *cluster.Node) string {
 	a, err := n.Do("GET", "/v1/cluster", nil)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"cordwood/test/cluster"
 )
 
-// older returns the program as it was some commits ago: $CORDWOOD_OLD_BIN, or one built from the
-// commit $CORDWOOD_OLD_REV, the one before this if there is none given.
+// older returns an older version of the program: $CORDWOOD_OLD_BIN, or one built from the commit
+// $CORDWOOD_OLD_REV, by default the previous commit.
 func older(t *testing.T) string {
 	t.Helper()
 	if bin := os.Getenv("CORDWOOD_OLD_BIN"); bin != "" {
@@ -42,7 +42,7 @@ func build(t *testing.T, at, rev string) string {
 		t.Skipf("the repository has no commit %s, as a shallow clone: git fetch --deepen=1, or set CORDWOOD_OLD_BIN", rev)
 	}
 	dir := t.TempDir()
-	// Not a work tree of git's, which would stay listed in the repository.
+	// A git work tree would stay listed in the repository.
 	archive := filepath.Join(dir, "source.tar")
 	source := filepath.Join(dir, "source")
 	if err := os.Mkdir(source, 0o755); err != nil {
@@ -52,7 +52,7 @@ func build(t *testing.T, at, rev string) string {
 	for _, args := range [][]string{
 		{"git", "-C", at, "archive", "-o", archive, rev},
 		{"tar", "-xf", archive, "-C", source},
-		// This is the Makefile's command: packages that have not changed come from the build cache.
+		// This is the Makefile's command, so unchanged packages come from the build cache.
 		{"go", "build", "-C", source, "-trimpath", "-ldflags", "-s -w", "-o", bin, "./cmd/cordwood"},
 	} {
 		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
@@ -63,15 +63,15 @@ func build(t *testing.T, at, rev string) string {
 	return bin
 }
 
-// TestRollingUpgrade runs a cluster of nodes of two versions, and brings one node after the
-// other to the newer one while rows are written, with a step back in between.
+// TestRollingUpgrade runs a cluster of nodes of two versions, and upgrades one node after another
+// while rows are written, with a downgrade in between.
 func TestRollingUpgrade(t *testing.T) {
 	together(t)
 	upgrade(t, older(t))
 }
 
-// TestUpgradeOfProtocol is TestRollingUpgrade from the last commit that spoke the protocol
-// version before this one: what is new in this one must not be said until all nodes know it.
+// TestUpgradeOfProtocol does what TestRollingUpgrade does, from the last commit with the previous
+// protocol version. New messages of this version must not be sent until all nodes know it.
 func TestUpgradeOfProtocol(t *testing.T) {
 	if !long() {
 		t.Skip("it builds an old version: CORDWOOD_CHAOS=1")
@@ -109,7 +109,7 @@ func upgrade(t *testing.T, old string) {
 	change(c.Nodes[0], now, "upgrade")
 	change(c.Nodes[1], now, "upgrade")
 	change(c.Nodes[0], old, "step back")
-	for _, n := range c.Nodes { // of two versions, and each leads once
+	for _, n := range c.Nodes { // nodes of both versions, each of which leads once
 		l.Fault("restart of %s", n.Name)
 		n.Stop()
 		n.Start()

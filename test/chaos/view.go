@@ -19,7 +19,7 @@ import (
 	"cordwood/test/cluster"
 )
 
-// status asks the leader of the metadata group, which it looks for.
+// status finds the leader of the metadata group and requests its status.
 func status(c *cluster.Cluster) (*metapb.StatusResponse, error) {
 	err := errors.New("no node runs")
 	for _, n := range c.Metas {
@@ -44,7 +44,7 @@ func call(n *cluster.Node, f func(ctx context.Context, m metapb.MetaClient) erro
 	})
 }
 
-// calls calls services of one node, as another node does, for so long at most.
+// calls calls services of one node, as another node does, with a time limit.
 func calls(
 	n *cluster.Node, limit time.Duration, f func(ctx context.Context, conn grpc.ClientConnInterface) error,
 ) error {
@@ -72,13 +72,13 @@ func calls(
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close() }() // of a call that was made
+	defer func() { _ = conn.Close() }() // the call has been made
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	return f(ctx, conn)
 }
 
-// node returns the node with an id; nil if there is none.
+// node returns the node with an id, or nil.
 func node(c *cluster.Cluster, id string) *cluster.Node {
 	for _, n := range c.Nodes {
 		if x, err := n.Identity(); err == nil && x.NodeID == id {
@@ -105,7 +105,7 @@ func metaLeader(t testing.TB, c *cluster.Cluster) *cluster.Node {
 	return leader
 }
 
-// shardLeader returns the node that leads a shard, by its own report.
+// shardLeader returns the node that leads a shard, according to the node's own report.
 func shardLeader(t testing.TB, c *cluster.Cluster, shard uint32) *cluster.Node {
 	t.Helper()
 	var leader *cluster.Node
@@ -129,7 +129,7 @@ func shardLeader(t testing.TB, c *cluster.Cluster, shard uint32) *cluster.Node {
 	return leader
 }
 
-// anyStatus waits until the metadata group has a leader, and asks it.
+// anyStatus waits until the metadata group has a leader, and requests its status.
 func anyStatus(t testing.TB, c *cluster.Cluster) (out *metapb.StatusResponse) {
 	t.Helper()
 	cluster.Eventually(t, 30*time.Second, func() (err error) {
@@ -139,7 +139,7 @@ func anyStatus(t testing.TB, c *cluster.Cluster) (out *metapb.StatusResponse) {
 	return out
 }
 
-// tables returns what the metadata group has of all tables.
+// tables returns all tables of the metadata group.
 func tables(t testing.TB, c *cluster.Cluster) (out []*schemapb.Table) {
 	t.Helper()
 	cluster.Eventually(t, 30*time.Second, func() error {
@@ -157,7 +157,7 @@ func tables(t testing.TB, c *cluster.Cluster) (out []*schemapb.Table) {
 	return out
 }
 
-// byName is tables by their names.
+// byName returns the tables by their names.
 func byName(t testing.TB, c *cluster.Cluster) map[string]*schemapb.Table {
 	t.Helper()
 	out := map[string]*schemapb.Table{}
@@ -167,7 +167,7 @@ func byName(t testing.TB, c *cluster.Cluster) map[string]*schemapb.Table {
 	return out
 }
 
-// tablesOf returns what a member of the metadata group has of all tables.
+// tablesOf returns all tables that a member of the metadata group knows.
 func tablesOf(n *cluster.Node) (out []*schemapb.Table, err error) {
 	err = call(n, func(ctx context.Context, m metapb.MetaClient) error {
 		stream, err := m.Watch(ctx, &metapb.WatchRequest{})
@@ -188,8 +188,8 @@ func tablesOf(n *cluster.Node) (out []*schemapb.Table, err error) {
 	return out, err
 }
 
-// checkReplicas waits until all replicas of every shard have applied the same entry of the
-// log, which is the leader's last one, and none is missing. The load must have ended.
+// checkReplicas waits until all replicas of every shard have applied the leader's last entry, and
+// none is missing. The load must have ended.
 func checkReplicas(t testing.TB, c *cluster.Cluster, replicas int) {
 	t.Helper()
 	cluster.Eventually(t, time.Minute, func() error {
@@ -199,7 +199,7 @@ func checkReplicas(t testing.TB, c *cluster.Cluster, replicas int) {
 		}
 		for _, shard := range s.Shards {
 			var seen []string
-			applied, last := map[uint64]bool{}, map[uint64]bool{} // not every entry is one to apply
+			applied, last := map[uint64]bool{}, map[uint64]bool{} // some entries are not applied
 			for _, n := range s.Nodes {
 				for _, r := range n.Report.GetReplicas() {
 					if r.ShardId != shard.Id || !slices.Contains(shard.Replicas, n.Node.Id) {
@@ -219,8 +219,8 @@ func checkReplicas(t testing.TB, c *cluster.Cluster, replicas int) {
 	})
 }
 
-// checkPlacement looks at the history of where each table's rows went: epochs follow one
-// another, without a gap except handoffs, and each names shards that exist, none twice.
+// checkPlacement checks the placement history of each table: epochs must be consecutive, except for
+// handoffs, and each must contain existing shards, none twice.
 func checkPlacement(t testing.TB, c *cluster.Cluster) {
 	t.Helper()
 	s := anyStatus(t, c)
@@ -260,9 +260,9 @@ func placementFaults(table *schemapb.Table, shards []*metapb.Shard) (wrong []str
 	return wrong
 }
 
-// follows reports whether a table's epoch may be the next one after another. Each handoff takes
-// two, in the first of which the table was closed, and leaves the second: one that was given
-// up, where the rows were, and one that came to its end, where they went.
+// follows reports whether p can be the next epoch of a table after before. Each handoff takes two
+// epochs. In the first the table was closed. The second remains: with the former shards if the
+// handoff was given up, and with the new ones if it was finished.
 func follows(before, p *schemapb.Placement) bool {
 	gap := int64(p.Epoch) - int64(before.Epoch)
 	switch {

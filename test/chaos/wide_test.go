@@ -12,7 +12,8 @@ import (
 
 var termLine = regexp.MustCompile(`(?m)^cordwood_raft_term\{group="([^"]+)"\} (\S+)$`)
 
-// terms returns the terms of all groups: one rises when a leader is elected, or somebody tries to be.
+// terms returns the terms of all groups. A term rises when a leader is elected, or a member stands
+// for election.
 func terms(t testing.TB, c *cluster.Cluster) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -31,16 +32,16 @@ func terms(t testing.TB, c *cluster.Cluster) map[string]string {
 	return out
 }
 
-// rate returns how many rows a second are acknowledged in a time.
+// rate returns the number of rows a second that are acknowledged during length.
 func (l *Load) rate(length time.Duration) float64 {
 	from, begin := l.Acked(), time.Now()
 	<-time.After(length)
 	return float64(l.Acked()-from) / time.Since(begin).Seconds()
 }
 
-// TestWide (T7) has the nodes be 50±20 ms from one another, each way, and 2 % of the packets get
-// lost. Nothing is lost or doubled, after the first minute no group elects a leader, and writers
-// get half of what the way there and back allows them.
+// TestWide (T7) puts the nodes 50±20 ms apart, in each direction, with 2 % packet loss. No row may
+// be lost or doubled, after the first minute no group may elect a leader, and writers must reach
+// half of the rate that the round trips allow.
 func TestWide(t *testing.T) {
 	c := cluster.NewCluster(t, cluster.Spec{All: 3})
 	s := newNetwork(t, c).wide(c)
@@ -58,7 +59,7 @@ func TestWide(t *testing.T) {
 	if after := terms(t, c); !maps.Equal(before, after) {
 		t.Errorf("leaders were elected: the terms were %v, and are %v", before, after)
 	}
-	// A request goes to the leader, and from there to the other replicas.
+	// A request goes to the leader, and from the leader to the other replicas.
 	const writers, rows, trips = 8, 20, 2 * 100 * time.Millisecond
 	near := writers * rows / clean // seconds between two requests of a writer
 	allowed := writers * rows / (near + trips.Seconds())
@@ -72,9 +73,9 @@ func TestWide(t *testing.T) {
 	l.Report(t, 0, 0)
 }
 
-// TestSlowLine (T8) writes more than the line between the leader and another replica carries,
-// 10 Mbit/s. That keeps no heartbeat: no group elects a leader. When the line is as fast as the
-// others again the replica catches up.
+// TestSlowLine (T8) writes more than the line between the leader and another replica can carry, 10
+// Mbit/s. This must not delay heartbeats, so no group elects a leader. When the line is as fast as
+// the others again, the replica must catch up.
 func TestSlowLine(t *testing.T) {
 	c := cluster.NewCluster(t, cluster.Spec{All: 3, Args: []string{"--shard-flush-bytes", "8MiB"}})
 	s := newNetwork(t, c).wide(c)
@@ -122,7 +123,7 @@ func TestSlowLine(t *testing.T) {
 	l.Report(t, 0, 0)
 }
 
-// TestSwitch: the switch delays, loses, narrows and cuts, as its lines say.
+// TestSwitch checks that the switch delays, loses, limits and drops packets as its lines require.
 func TestSwitch(t *testing.T) {
 	now := time.Now()
 	for _, test := range []struct {

@@ -8,14 +8,13 @@ import (
 	"time"
 )
 
-// mergingTables are tables whose rows came to merge in another way, and the options with
-// which they are made.
+// mergingTables are tables whose merge mode changed, with the options with which they are created.
 var mergingTables = map[string]string{
 	"row": "", "fields": ", merge_mode='last_non_null'", "unheard": "", "twice": "", "back": "", "memory": "",
 }
 
-// mergingSource makes a cluster with such tables, and backs it up again and again; last is
-// the backup that is as the cluster is.
+// mergingSource creates a cluster with these tables, and backs it up repeatedly; last is the backup
+// that has the cluster's present state.
 func mergingSource(t *testing.T) (source *Node, repository string, last made) {
 	t.Helper()
 	source = New(t, "--shards", "2")
@@ -65,7 +64,7 @@ func mergingSource(t *testing.T) (source *Node, repository string, last made) {
 	return source, repository, last
 }
 
-// sameMerging compares all that is seen of these tables on two clusters.
+// sameMerging compares the content of these tables on two clusters.
 func sameMerging(t *testing.T, what string, source, target *Node) {
 	t.Helper()
 	for name := range mergingTables {
@@ -78,9 +77,9 @@ func sameMerging(t *testing.T, what string, source, target *Node) {
 	}
 }
 
-// TestRestoreKeepsMerging restores tables whose rows came to merge in another way: what
-// was replaced or deleted before stays so, and what was kept stays kept, whether the
-// shard had heard of the change when the backup was made or not.
+// TestRestoreKeepsMerging restores tables whose merge mode changed: rows that were replaced or
+// deleted before must stay so, and rows that were kept must stay, whether the shard had received
+// the change at the time of the backup or not.
 func TestRestoreKeepsMerging(t *testing.T) {
 	t.Parallel()
 	source, repository, last := mergingSource(t)
@@ -94,7 +93,7 @@ func TestRestoreKeepsMerging(t *testing.T) {
 	target.Start()
 	sameMerging(t, "restored and started again", source, target)
 
-	// The backup of what was restored is as good.
+	// A backup of the restored tables gives the same result.
 	again := filepath.Join(t.TempDir(), "again")
 	backUp(t, target, again)
 	target = New(t, "--shards", "1")
@@ -103,8 +102,8 @@ func TestRestoreKeepsMerging(t *testing.T) {
 	sameMerging(t, "restored twice", source, target)
 }
 
-// TestRestoreOfMergingGoesOn kills restores of such tables at growing distances from their
-// beginning, so in every era of some of them; those that follow end with the same tables.
+// TestRestoreOfMergingGoesOn kills restores of such tables at growing times after their start, and
+// so in every era of some tables. The following restores must end with the same tables.
 func TestRestoreOfMergingGoesOn(t *testing.T) {
 	t.Parallel()
 	source, repository, last := mergingSource(t)

@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// replaced is a server with the tables t and u, and a repository with a backup of them; after
-// the backup t got one row more.
+// replaced is a server with the tables t and u, and a repository with a backup of them. After the
+// backup t got another row.
 type replaced struct {
 	*Node
 	repository string
@@ -35,7 +35,7 @@ func newReplaced(t *testing.T) *replaced {
 	for _, table := range []string{"t", "u"} {
 		var body bytes.Buffer
 		for seq := range replacedRows {
-			text := make([]byte, 50) // which no compression makes shorter
+			text := make([]byte, 50) // random text, which cannot be compressed
 			for i := range text {
 				text[i] = byte(random.Uint32())
 			}
@@ -70,7 +70,7 @@ func (r *replaced) count(t *testing.T, table string) int64 {
 	return number(t, r.Rows(t, "SELECT count(*) FROM "+table)[0][0])
 }
 
-// aside names the table that a restore fills beside table; "" if there is none.
+// aside returns the name of the table that a restore fills in place of table, or "".
 func (r *replaced) aside(table string) string {
 	rows, err := r.Query("SHOW TABLES")
 	if err != nil {
@@ -85,8 +85,8 @@ func (r *replaced) aside(table string) string {
 	return ""
 }
 
-// TestReplaceOfDamagedBackup restores over tables from backups that lack something: the tables
-// stay as they are.
+// TestReplaceOfDamagedBackup restores over tables from incomplete backups. The tables must not
+// change.
 func TestReplaceOfDamagedBackup(t *testing.T) {
 	t.Parallel()
 	r := newReplaced(t)
@@ -136,8 +136,8 @@ func TestReplaceOfDamagedBackup(t *testing.T) {
 	}
 }
 
-// TestReplaceIsOneStep kills a restore that replaces tables, and reads the tables all the time: they have their former
-// rows, then those of the backup, and never others.
+// TestReplaceIsOneStep kills a restore that replaces tables, and reads the tables all the time:
+// they must have their former rows, then the rows of the backup, and never others.
 func TestReplaceIsOneStep(t *testing.T) {
 	t.Parallel()
 	r := newReplaced(t)
@@ -169,7 +169,8 @@ func TestReplaceIsOneStep(t *testing.T) {
 		t.Errorf("after a restore that was killed t has %d rows, want %d", n, replacedRows+1)
 	}
 
-	// Another backup replaces the tables while somebody reads them. What the first has left goes.
+	// Another backup replaces the tables while they are read. The remains of the first restore are
+	// removed.
 	backUp(t, r.Node, r.repository)
 	if err := r.Ingest("t", []byte(`{"seq":-3,"text":"after the second backup"}`)); err != nil {
 		t.Fatal(err)
@@ -208,8 +209,8 @@ func TestReplaceIsOneStep(t *testing.T) {
 	}
 }
 
-// TestReplaceFailsAtTheEnd empties a table while it is restored: the step that would replace it
-// is refused, and the next run takes it.
+// TestReplaceFailsAtTheEnd empties a table while it is restored: the step that would replace the
+// table must be refused, and the next run must succeed.
 func TestReplaceFailsAtTheEnd(t *testing.T) {
 	t.Parallel()
 	r := newReplaced(t)
@@ -241,7 +242,7 @@ func TestReplaceFailsAtTheEnd(t *testing.T) {
 	if n := r.count(t, "t"); n != replacedRows {
 		t.Errorf("t has %d rows, want %d", n, replacedRows)
 	}
-	// Without rows: the table is there, empty, and takes rows.
+	// Without rows, the table exists, is empty, and accepts rows.
 	mustCommand(t, r.restore("--table", "u", "--metadata-only")...)
 	if n := r.count(t, "u"); n != 0 {
 		t.Errorf("u has %d rows, want none", n)

@@ -8,8 +8,8 @@ import (
 	"cordwood/node/backup/store/storetest"
 )
 
-// TestBackupToBucket takes a server's rows to a bucket and into another server, with the
-// commands and their flags alone.
+// TestBackupToBucket backs up a server's rows to a bucket and restores them into another server,
+// only with the commands and their flags.
 func TestBackupToBucket(t *testing.T) {
 	endpoint, bucket := storetest.Serve(t)
 	repository := "s3://" + bucket + "/some/where"
@@ -61,7 +61,7 @@ func TestBackupToBucket(t *testing.T) {
 		t.Errorf("verified after pruning:\n%s", out)
 	}
 
-	// What goes wrong is said in a line that does not tell secrets.
+	// Failures are reported in one line without secrets.
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "wrong-canary")
 	_, err := command(t, with("backup", "list", repository)...)
 	if err == nil || strings.Contains(err.Error(), "canary") || strings.Count(strings.TrimSpace(err.Error()), "\n") > 0 {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// command runs the program with arguments and returns what it printed.
+// command runs the program with arguments and returns its output.
 func command(t testing.TB, args ...string) (stdout string, err error) {
 	t.Helper()
 	cmd := exec.Command(Binary(t), args...)
@@ -36,7 +36,7 @@ func mustCommand(t testing.TB, args ...string) string {
 	return out
 }
 
-// made is what 'cordwood backup --json' prints.
+// made is the output of 'cordwood backup --json'.
 type made struct {
 	ID          string `json:"id"`
 	Rows        int64  `json:"rows"`
@@ -54,16 +54,16 @@ func backUp(t testing.TB, n *Node, repository string, more ...string) made {
 	return m
 }
 
-// TestBackupUnderLoad backs a server up while it is written to, and restores into one
-// with another number of shards: every row that was acknowledged before the backup
-// started is there, once, as it was.
+// TestBackupUnderLoad backs up a server while it is written to, and restores into one with another
+// number of shards: every row that was acknowledged before the backup started must be there, once
+// and unchanged.
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
 	source := New(t, "--shards", "4", "--shard-flush-bytes", "1MiB")
 	source.Start()
 	repository := filepath.Join(t.TempDir(), "repository")
 
-	// Rows (writer, seq) with a text that follows from both.
+	// Rows (writer, seq) with a text that depends on both.
 	var acked [3]atomic.Int64
 	var stop atomic.Bool
 	var writers sync.WaitGroup
@@ -131,7 +131,7 @@ func number(t testing.TB, v any) int64 {
 	return n
 }
 
-// until waits for something that comes true by itself.
+// until waits until ok returns true.
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(5 * time.Millisecond) {
@@ -141,8 +141,8 @@ func until(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// TestRestoreKeepsEverything compares what SQL shows of two servers, one restored from
-// the other.
+// TestRestoreKeepsEverything compares the results of SQL on two servers, one restored from the
+// other.
 func TestRestoreKeepsEverything(t *testing.T) {
 	t.Parallel()
 	source := New(t, "--shards", "3")
@@ -169,7 +169,7 @@ func TestRestoreKeepsEverything(t *testing.T) {
 	} {
 		source.Rows(t, sql)
 	}
-	// Files of several ages, so that it matters in which order they are restored.
+	// Files of several ages, so that the order in which they are restored matters.
 	repository := filepath.Join(t.TempDir(), "repository")
 	for _, round := range []string{
 		"INSERT INTO %s VALUES (1, 'x', 'old', 'old'), (1, 'y', 'old', NULL), (1, 'z', 'gone', 'gone')",
@@ -243,8 +243,8 @@ func TestRestoreKeepsEverything(t *testing.T) {
 		t.Errorf("pipelines:\n source %s\n target %s", want, got)
 	}
 
-	// A second restore finds all complete; other tables are in its way only if it is to
-	// begin anew.
+	// A second restore finds all tables complete. Other tables are an obstacle only for a restore
+	// from the beginning.
 	if out := mustCommand(t, "restore", repository, "--server", target.HTTP); !strings.Contains(out,
 		"7 tables were complete") {
 		t.Errorf("second restore: %s", out)
@@ -259,7 +259,7 @@ func TestRestoreKeepsEverything(t *testing.T) {
 	if want, got := target.Rows(t, sql), source.Rows(t, sql); fmt.Sprint(want) != fmt.Sprint(got) {
 		t.Errorf("replaced table: %v, want %v", got, want)
 	}
-	// What was restored is a table as any other.
+	// A restored table is an ordinary table.
 	target.Rows(t, "INSERT INTO web.t (ts, host, f) VALUES (5, 'n', 3)")
 	target.Stop()
 	target.Start()
@@ -268,8 +268,8 @@ func TestRestoreKeepsEverything(t *testing.T) {
 	}
 }
 
-// TestRestoreGoesOn kills restores in the middle; the next one begins incomplete tables
-// anew.
+// TestRestoreGoesOn kills restores before they end. The next one must restore incomplete tables
+// from the beginning.
 func TestRestoreGoesOn(t *testing.T) {
 	t.Parallel()
 	source := New(t, "--shards", "2", "--shard-flush-bytes", "1MiB")
@@ -321,7 +321,7 @@ func TestRestoreGoesOn(t *testing.T) {
 	}
 }
 
-// TestBackupPermissions asks for backups as users who may not.
+// TestBackupPermissions requests backups as users without the permission.
 func TestBackupPermissions(t *testing.T) {
 	t.Parallel()
 	users := filepath.Join(t.TempDir(), "users")

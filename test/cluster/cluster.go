@@ -1,6 +1,6 @@
-// Package cluster starts real cordwood processes for tests, on free loopback
-// ports and temporary folders, and talks to them as a client would. A process
-// that a test started is gone when the test ends.
+// Package cluster starts real cordwood processes for tests, on free loopback ports and in temporary
+// folders, and sends requests to them as a client would. A process that a test started has ended
+// when the test ends.
 package cluster
 
 import (
@@ -23,38 +23,39 @@ import (
 	"time"
 )
 
-// Node is one server process and the folder that it keeps its data in. Start, Launch,
-// Kill and Stop of one node must not be called concurrently; the rest may.
+// Node is one server process and its data folder. Start, Launch, Kill and Stop of one node must not
+// be called concurrently; the other methods may.
 type Node struct {
-	Name string // of --node-name; empty outside of a Cluster
+	Name string // the value of --node-name; empty outside of a Cluster
 	Dir  string
 	HTTP string // http://127.0.0.1:PORT; https with --tls-cert
 	RPC  string
-	// Client sends what Do sends; nil: http.DefaultClient.
+	// Client sends the requests of Do; nil means http.DefaultClient.
 	Client *http.Client
-	// Admin is the port of the administrator, http://127.0.0.1:PORT; of nodes of a Cluster.
+	// Admin is the URL of the administrator's port, such as http://127.0.0.1:PORT, for nodes of a
+	// Cluster.
 	Admin string
 
 	cluster *Cluster // nil outside of one
-	between string   // where other nodes reach it, if not at RPC
+	between string   // the address for other nodes, if it is not RPC
 
 	t    testing.TB
 	args []string
 	bin  string
-	wrap []string // what runs bin
+	wrap []string // the command that runs bin
 	log  *logBuffer
 	cmd  *exec.Cmd
 	done chan struct{} // closed when the process has ended
 	err  error         // how it ended; read after done
 }
 
-// New prepares a node with the given further flags of `cordwood serve`.
+// New prepares a node with additional flags of `cordwood serve`.
 func New(t testing.TB, args ...string) *Node {
 	t.Helper()
 	return NewAt(t, filepath.Join(t.TempDir(), "data"), args...)
 }
 
-// NewAt is New with a data folder of the caller's choice.
+// NewAt does what New does, with the given data folder.
 func NewAt(t testing.TB, dir string, args ...string) *Node {
 	t.Helper()
 	n := &Node{
@@ -77,7 +78,7 @@ func NewAt(t testing.TB, dir string, args ...string) *Node {
 	return n
 }
 
-// Start starts the process and waits until it is ready. It says how long that took.
+// Start starts the process and waits until it is ready. It returns the time that this took.
 func (n *Node) Start() time.Duration {
 	n.t.Helper()
 	begin := time.Now()
@@ -87,8 +88,8 @@ func (n *Node) Start() time.Duration {
 	return time.Since(begin)
 }
 
-// TryStart starts the process and waits until it is ready. An error says that it ended
-// before, or that it was not ready in time.
+// TryStart starts the process and waits until it is ready. It returns an error if the process
+// ended, or was not ready in time.
 func (n *Node) TryStart(limit time.Duration) error {
 	n.t.Helper()
 	if err := n.launch(); err != nil {
@@ -97,7 +98,7 @@ func (n *Node) TryStart(limit time.Duration) error {
 	return n.AwaitReady(limit)
 }
 
-// Launch starts the process and does not wait for it.
+// Launch starts the process and does not wait until it is ready.
 func (n *Node) Launch() {
 	n.t.Helper()
 	if err := n.launch(); err != nil {
@@ -122,9 +123,9 @@ func (n *Node) launch() error {
 	return nil
 }
 
-// AwaitReady waits until the node says that it is ready.
+// AwaitReady waits until the node reports that it is ready.
 func (n *Node) AwaitReady(limit time.Duration) error {
-	// A node with TLS is asked without a look at its certificate: tests look at that.
+	// The certificate of a node with TLS is not verified here; other tests do that.
 	unverified := &tls.Config{InsecureSkipVerify: true} // the server is a process of this test
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{TLSClientConfig: unverified}}
 	defer client.CloseIdleConnections()
@@ -152,8 +153,7 @@ func (n *Node) AwaitReady(limit time.Duration) error {
 	}
 }
 
-// dump ends the processes of the node's cluster, and has them log what every goroutine
-// waits for.
+// dump ends the processes of the node's cluster, and makes them log the state of every goroutine.
 func (n *Node) dump() {
 	all := []*Node{n}
 	if n.cluster != nil {
@@ -167,10 +167,10 @@ func (n *Node) dump() {
 	}
 }
 
-// Pause stops the process where it is, as SIGSTOP does; Continue lets it continue.
+// Pause suspends the process, as SIGSTOP does; Continue resumes it.
 func (n *Node) Pause() { n.signal(syscall.SIGSTOP) }
 
-// Continue ends Pause.
+// Continue resumes a process that Pause suspended.
 func (n *Node) Continue() { n.signal(syscall.SIGCONT) }
 
 func (n *Node) signal(s syscall.Signal) {
@@ -196,8 +196,8 @@ func (n *Node) Running() bool {
 	}
 }
 
-// Ended waits for the process to end by itself and returns its exit status; -1 if a
-// signal ended it, or it did not end in time.
+// Ended waits for the process to end by itself and returns its exit status, or -1 if a signal ended
+// it, or if it did not end in time.
 func (n *Node) Ended(limit time.Duration) int {
 	select {
 	case <-n.done:
@@ -214,7 +214,7 @@ func (n *Node) Kill() {
 	if n.cmd == nil {
 		return
 	}
-	// It may have ended by itself.
+	// The process may have ended by itself.
 	_ = n.cmd.Process.Kill()
 	<-n.done
 	n.cmd = nil
@@ -241,17 +241,17 @@ func (n *Node) awaitStop() {
 	}
 }
 
-// Log returns what the process has written so far.
+// Log returns the output of the process so far.
 func (n *Node) Log() string { return n.log.String() }
 
-// Answer is what the server answered to one request.
+// Answer is the server's answer to one request.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// Do sends one request to a path of the node. header holds names and values in turn.
+// Do sends one request to a path of the node. header contains alternating names and values.
 func (n *Node) Do(method, path string, body io.Reader, header ...string) (*Answer, error) {
 	req, err := http.NewRequest(method, n.HTTP+path, body)
 	if err != nil {
@@ -290,8 +290,8 @@ func (n *Node) Ingest(table string, body []byte) error {
 	return nil
 }
 
-// ask posts SQL, again for a minute while the answer is that the process for queries, which
-// had ten seconds to start, has not: on a loaded machine that is not a failure.
+// ask posts SQL. It repeats the request for up to a minute while the query process has not started
+// within its ten seconds, because on a loaded machine that is not a failure.
 func (n *Node) ask(path, contentType, body string) (*Answer, error) {
 	for deadline := time.Now().Add(time.Minute); ; {
 		a, err := n.Do("POST", path, strings.NewReader(body), "Content-Type", contentType)
@@ -330,7 +330,7 @@ func (n *Node) Query(sql string) ([][]any, error) {
 	return out.Output[0].Records.Rows, nil
 }
 
-// Rows is Query that fails the test on an error.
+// Rows does what Query does, and fails the test on an error.
 func (n *Node) Rows(t testing.TB, sql string) [][]any {
 	t.Helper()
 	rows, err := n.Query(sql)
@@ -346,7 +346,7 @@ var build struct {
 	err  error
 }
 
-// Binary returns the program under test: $CORDWOOD_BIN, or one built for this run.
+// Binary returns the path of the program under test: $CORDWOOD_BIN, or one built for this run.
 func Binary(t testing.TB) string {
 	t.Helper()
 	if bin := os.Getenv("CORDWOOD_BIN"); bin != "" {
@@ -370,7 +370,7 @@ func Binary(t testing.TB) string {
 	return build.path
 }
 
-// logBuffer keeps the end of what a process writes.
+// logBuffer keeps the end of a process's output.
 type logBuffer struct {
 	mu  sync.Mutex
 	buf []byte

@@ -46,8 +46,8 @@ func flip(path string, at int64) error {
 }
 
 // TestDamagedReplica damages files of one replica of three: of followers that are stopped
-// meanwhile, and of the leader while it runs. No query has a wrong answer, on whatever
-// node, and each time the replica is rebuilt from the others and has all rows.
+// meanwhile, and of the leader while it runs. No query may have a wrong answer, on any node, and
+// each time the replica must be rebuilt from the others with all rows.
 func TestDamagedReplica(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3, Shards: 1, Args: []string{"--shard-flush-age", "1s"}})
@@ -100,7 +100,7 @@ func TestDamagedReplica(t *testing.T) {
 		}
 		Eventually(t, 30*time.Second, func() error { return c.Nodes[0].Ingest("t", []byte(b.String())) })
 	}
-	// right asks every node: an answer has all rows, or there is none for the moment.
+	// right queries every node: an answer must have all rows, or be an error for the moment.
 	right := func() error {
 		for _, n := range c.Nodes {
 			got, err := n.Query("SELECT count(*), count(DISTINCT i), min(i), max(i), count(text) FROM t")
@@ -142,7 +142,7 @@ func TestDamagedReplica(t *testing.T) {
 			}
 			ill := 0
 			for _, p := range status.Problems {
-				// which the disk of this machine may be
+				// The disk of this machine may be filling up.
 				if p.Severity != "info" && !strings.HasPrefix(p.Text, "disks are filling up") {
 					ill++
 				}
@@ -199,7 +199,7 @@ func TestDamagedReplica(t *testing.T) {
 		repaired(d.name+" of a follower", n)
 	}
 
-	// The leader finds what is damaged when it is asked for the rows.
+	// The leader finds the damage when it reads the rows.
 	n := leader()
 	Eventually(t, 30*time.Second, func() error {
 		path, size, err := largestSegment(n)
@@ -210,7 +210,7 @@ func TestDamagedReplica(t *testing.T) {
 	})
 	repaired("a segment of the leader", n)
 
-	// Each replica leads once with what it has now.
+	// Each replica leads once with its present files.
 	for range c.Nodes {
 		l := leader()
 		l.Stop()

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestDemo does what a new user does: runs the demo, pastes the commands that it shows into
-// a shell, and ends it with Ctrl-C.
+// TestDemo does what a new user does: it runs the demo, pastes the commands that it shows into a
+// shell, and ends it with Ctrl-C.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"bash", "curl", "go"} {
@@ -62,7 +62,7 @@ func TestDemo(t *testing.T) {
 		t.Fatalf("the demo shows no commands: %v\n%s%s", cmd.Wait(), shown, problems.String())
 	}
 	shell := exec.Command("bash", "-ec", strings.ReplaceAll(script.String(), "curl ", "curl -sS --fail-with-body "))
-	shell.Stdin = strings.NewReader("SELECT 40 + 2 AS typed;") // into the prompt, the last command
+	shell.Stdin = strings.NewReader("SELECT 40 + 2 AS typed;") // for the last command, which reads statements
 	out, err := shell.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), `"affectedrows":2`) ||
 		!strings.Contains(string(out), "| warn  |") || !strings.Contains(string(out), "| hits |") ||

@@ -8,14 +8,14 @@ import (
 	"testing"
 )
 
-// TestDoctorAsksTheServerOfTheFolder: the server that uses a data folder is asked, and not one at the address of the
-// settings, which is the usual one here.
+// TestDoctorAsksTheServerOfTheFolder checks that doctor asks the server that uses a data folder,
+// and not the server at the configured address, which is the default one here.
 func TestDoctorAsksTheServerOfTheFolder(t *testing.T) {
 	t.Parallel()
 	n := New(t)
 	n.Start()
 	cmd := exec.Command(n.bin, "doctor", "--json", "--data-dir", n.Dir)
-	cmd.Env = append(os.Environ(), "CORDWOOD_SERVER=http://127.0.0.1:9") // it need not be the one of the folder
+	cmd.Env = append(os.Environ(), "CORDWOOD_SERVER=http://127.0.0.1:9") // it need not be the server of the folder
 	out, err := cmd.Output()
 	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
@@ -39,8 +39,7 @@ func TestDoctorAsksTheServerOfTheFolder(t *testing.T) {
 	wantSound(t, n)
 }
 
-// wantSound has the doctor read the data folder of a node that does not run: it explains
-// every file.
+// wantSound runs doctor on the data folder of a stopped node: it must explain every file.
 func wantSound(t *testing.T, n *Node) {
 	t.Helper()
 	out, err := exec.Command(n.bin, "doctor", "--json", "--data-dir", n.Dir).Output()
@@ -55,7 +54,7 @@ func wantSound(t *testing.T, n *Node) {
 		t.Fatalf("node %s: doctor: %v\n%s", n.Name, err, out)
 	}
 	for _, f := range report.Findings {
-		if f.Part == "data" && f.Severity != "note" { // the machine is not this test's
+		if f.Part == "data" && f.Severity != "note" { // the test does not depend on the machine
 			t.Errorf("node %s: doctor: %+v", n.Name, f)
 		}
 	}

@@ -8,13 +8,14 @@ import (
 	"time"
 )
 
-// TestLostShardIsDropped gives up the only replica of a shard, whose node is gone: its table can be
-// written and read again, without its earlier rows. They do not come back when the node does.
+// TestLostShardIsDropped gives up the only replica of a shard, whose node is lost. Its table must
+// become writable and readable again, without its earlier rows, which must not come back when the
+// node does.
 func TestLostShardIsDropped(t *testing.T) {
 	c := NewCluster(t, Spec{All: 3, Replication: 1, Shards: 3})
 	c.Start()
 	first, lost := c.Nodes[0], c.Nodes[2]
-	// One table a shard: one of them lies on the node that goes.
+	// One table for each shard, so that one of them is on the node that is lost.
 	table, shard := "", 0
 	for i := range 3 {
 		name := fmt.Sprintf("t%d", i)

@@ -12,7 +12,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// TestCompressedBodies sends bodies in every encoding, whole, cut off and too large.
+// TestCompressedBodies sends bodies in every encoding: complete, truncated and too large.
 func TestCompressedBodies(t *testing.T) {
 	t.Parallel()
 	n := New(t, "--http-body-limit", "1MiB")

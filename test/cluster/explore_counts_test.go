@@ -12,7 +12,7 @@ func TestExploreCounts(t *testing.T) {
 	t.Parallel()
 	n := New(t)
 	n.Start()
-	r := rand.New(rand.NewPCG(5, 6)) //nolint:gosec // a test's choices
+	r := rand.New(rand.NewPCG(5, 6)) //nolint:gosec // choices of a test
 	run(t, n, searchTable)
 	run(t, n, searchRows(r, 1000))
 	day := map[string]any{"tables": []string{"app"}, "from": "2026-01-05T00:00:00Z", "to": "2026-01-06T00:00:00Z"}
@@ -118,7 +118,8 @@ func TestExploreCounts(t *testing.T) {
 	}
 }
 
-// TestExplorePatterns finds each row by the search text of one pattern, and the row of each example by its id.
+// TestExplorePatterns finds each row by the search text of one pattern, and the row of each example
+// by its id.
 func TestExplorePatterns(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -189,7 +190,8 @@ func checkPatterns(t *testing.T, n *Node, field string) {
 	explore(t, n, "patterns", with(scope, "field", "n"), 400, &refused)
 }
 
-// TestExploreCompare compares errors with the rest: the field that they have in common comes first, with all rows.
+// TestExploreCompare compares errors with the other rows: the field that the errors have in common
+// must come first, with all rows.
 func TestExploreCompare(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -243,7 +245,7 @@ func TestExploreCompare(t *testing.T) {
 			t.Errorf("%s (%s): score %v, %d and %d rows", f.Name, f.Kind, f.Score, a, b)
 		}
 	}
-	// A set is like itself.
+	// A set must not differ from itself.
 	explore(t, n, "compare", map[string]any{"a": all, "b": all}, 200, &got)
 	if len(got.Fields) != 0 || got.A != got.B || got.A.Rows != 400 || len(got.Same) == 0 {
 		t.Errorf("a set differs from itself: %+v", got)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestExploreAliases compares a table whose columns have short names, as statements may give to what they select, with
-// one of other names: all counts are the same.
+// TestExploreAliases compares a table whose column names are also used as aliases by the statements
+// with a table with other names: all counts must be equal.
 func TestExploreAliases(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -60,7 +60,7 @@ type aliasRequest struct {
 	request    func(scope map[string]any, prefix string) map[string]any
 }
 
-// aliasRequests are requests about columns, of which each has a name with a prefix.
+// aliasRequests returns requests about columns whose names have a prefix.
 func aliasRequests(names []string) []aliasRequest {
 	out := []aliasRequest{
 		{"hits by level", "hits", func(s map[string]any, _ string) map[string]any { return with(s, "by", "level") }},
@@ -97,7 +97,8 @@ func aliasRequests(names []string) []aliasRequest {
 	return out
 }
 
-// TestExploreTwice names a field twice: by one name that is refused, by two names both have the counts.
+// TestExploreTwice requests a field twice: by the same name, which is refused, and by two names,
+// which both get the counts.
 func TestExploreTwice(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -125,8 +126,9 @@ func TestExploreTwice(t *testing.T) {
 	}
 }
 
-// TestExploreTableField searches tables of which one has a column _table, and whose time indexes differ: the field
-// _table is the name of the table, and the SQL of the search runs, the newest rows of all tables first.
+// TestExploreTableField searches tables of which one has a column _table, and whose time indexes
+// differ: the field _table must be the name of the table, and the SQL of the search must return the
+// newest rows of all tables first.
 func TestExploreTableField(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -164,7 +166,8 @@ func TestExploreTableField(t *testing.T) {
 	}
 }
 
-// TestExploreLongStatement asks about so many tables with so many words that the statement is too long.
+// TestExploreLongStatement requests so many tables with so many words that the statement is too
+// long.
 func TestExploreLongStatement(t *testing.T) {
 	t.Parallel()
 	n := New(t)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// explored is the parts of answers of /v1/explore that tests look at.
+// explored is the part of answers of /v1/explore that tests check.
 type explored struct {
 	Code  int
 	Error string
@@ -28,7 +28,8 @@ type exploredRow struct {
 
 func (r *exploredRow) key() string { return r.Table + " " + r.ID }
 
-// explore asks an endpoint of /v1/explore, and decodes what it answers with the wanted status.
+// explore sends a request to an endpoint of /v1/explore, and decodes the answer, which must have
+// the given status.
 func explore(t *testing.T, n *Node, what string, req map[string]any, status int, to any) {
 	t.Helper()
 	body, err := json.Marshal(req)
@@ -56,7 +57,7 @@ func with(req map[string]any, more ...any) map[string]any {
 	return out
 }
 
-// insertRows stores rows of which many share a time, and some are equal in all.
+// insertRows stores rows of which many have the same time, and some are equal.
 func insertRows(t *testing.T, n *Node, table string, r *rand.Rand, rows int) {
 	t.Helper()
 	var b strings.Builder
@@ -94,13 +95,13 @@ func pages(t *testing.T, n *Node, req map[string]any, between func()) []explored
 	}
 }
 
-// TestExploreRows reads tables page by page, in both orders, while rows are added: every row that existed comes once,
-// those of many with the same time too, in one order.
+// TestExploreRows reads tables page by page, in both orders, while rows are added. Every row that
+// existed must be returned once, also rows with a common time, in one order.
 func TestExploreRows(t *testing.T) {
 	t.Parallel()
 	n := New(t)
 	n.Start()
-	r := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // a test's choices
+	r := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // choices of a test
 	for _, table := range []string{"app_a", "app_b"} {
 		run(t, n, "CREATE TABLE "+table+" (ts TIMESTAMP(0) TIME INDEX, level STRING, n BIGINT)")
 		insertRows(t, n, table, r, 600)
@@ -114,7 +115,7 @@ func TestExploreRows(t *testing.T) {
 		for _, order := range []string{"newest", "oldest"} {
 			for _, tables := range [][]string{{"app_a"}, {"app_a", "app_b"}} {
 				if limit == 1 && (order == "oldest" || len(tables) == 2) {
-					continue // many requests, and nothing new
+					continue // that would take many requests and test nothing new
 				}
 				checkPages(t, n, r, with(scope, "tables", tables, "limit", limit, "order", order))
 			}
@@ -156,7 +157,8 @@ func checkPages(t *testing.T, n *Node, r *rand.Rand, req map[string]any) {
 	}
 }
 
-// checkAt begins pages at a row, in either direction, and finds each row by its id, also those that others equal.
+// checkAt starts pages at a row, in either direction, and finds each row by its id, also rows that
+// are equal.
 func checkAt(t *testing.T, n *Node, scope map[string]any) {
 	t.Helper()
 	scope = with(scope, "tables", []string{"app_a"})
@@ -190,7 +192,7 @@ func checkAt(t *testing.T, n *Node, scope map[string]any) {
 	explore(t, n, "row", map[string]any{"table": "app_a", "id": "1767607200000000000-0123456789abcdef"}, 404, &gone)
 }
 
-// checkTail has a tail send rows in the form of pages, with the same ids.
+// checkTail checks that a tail sends rows in the form of pages, with the same ids.
 func checkTail(t *testing.T, n *Node, rows []exploredRow) {
 	t.Helper()
 	a, err := n.Do("GET", "/v1/tail?table=app_a&shape=row&max_value_bytes=2&since=100000h", nil, "x-svc-timeout", "2s")
@@ -233,7 +235,7 @@ func checkCursors(t *testing.T, n *Node, scope map[string]any) {
 	} {
 		explore(t, n, "rows", with(with(scope, "cursor", *a.Next, "limit", 5), more...), 400, &refused)
 	}
-	// The range of the first page stays that of all, whatever is sent with a cursor.
+	// The range of the first page applies to all pages, whatever range is sent with a cursor.
 	var next explored
 	explore(t, n, "rows", with(scope, "cursor", *a.Next, "from", "-1h", "to", nil), 200, &next)
 	if len(next.Rows) != 200 || *next.Range.From != "2026-01-05T00:00:00Z" {
@@ -241,7 +243,8 @@ func checkCursors(t *testing.T, n *Node, scope map[string]any) {
 	}
 }
 
-// TestExploreContext asks for the rows around a row: of the same source, from old to new, and further ones.
+// TestExploreContext requests the rows around a row: from the same source, from old to new, and
+// more of them.
 func TestExploreContext(t *testing.T) {
 	t.Parallel()
 	n := New(t)

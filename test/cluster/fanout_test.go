@@ -11,9 +11,10 @@ import (
 	"time"
 )
 
-// TestLostLeader kills the nodes of a cluster of three replicas one after the other while
-// requests with keys come through the two others. Nobody gets an error, writes go on
-// within seconds, every acknowledged row is there once, also if every request is sent again.
+// TestLostLeader kills the nodes of a cluster with three replicas one after the other while
+// requests with keys are sent through the two others. No request may fail, writes must continue
+// within seconds, and every acknowledged row must be stored once, also if every request is
+// repeated.
 func TestLostLeader(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3})
@@ -26,7 +27,7 @@ func TestLostLeader(t *testing.T) {
 		return n.Do("POST", "/v1/ingest?table="+table+"&pipeline_name=svc_identity", &body,
 			"Content-Type", "application/x-ndjson", "Idempotency-Key", fmt.Sprint("request ", i))
 	}
-	tables := []string{"a", "b"} // they lie in different shards
+	tables := []string{"a", "b"} // in different shards
 	for i, table := range tables {
 		if a, err := send(c.Nodes[0], table, i, 1); err != nil || a.Status != 200 {
 			t.Fatal(a, err)
@@ -107,7 +108,7 @@ func TestLostLeader(t *testing.T) {
 		victim.Start()
 		c.AwaitReady(60 * time.Second)
 	}
-	// All of it again: nothing is new.
+	// Repeat all requests: no new row may be stored.
 	for i := range next {
 		if a, err := send(c.Nodes[i%3], tables[i%2], i, 1); err != nil || a.Status != 200 {
 			t.Fatal(i, a, err)
@@ -123,8 +124,8 @@ func TestLostLeader(t *testing.T) {
 	}
 }
 
-// TestQueryOverNodes reads tables that lie on three nodes in one statement, through each
-// node; when one is gone, what it has is missing with a word or an error, and the rest is there.
+// TestQueryOverNodes reads tables on three nodes in one statement, through each node. If one node
+// is down, its rows must be missing with a text or an error, and the other rows must be there.
 func TestQueryOverNodes(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3, Replication: 1, Shards: 3})
@@ -157,7 +158,7 @@ func TestQueryOverNodes(t *testing.T) {
 		start := time.Now()
 		if rows, err := c.Nodes[0].Query("SELECT count(*) FROM " + table); err == nil && fmt.Sprint(rows) == "[[300]]" {
 			there++
-			if took := time.Since(start); took > 7*time.Second { // one that is waited for takes 8 s
+			if took := time.Since(start); took > 7*time.Second { // waiting for a node takes 8 s
 				t.Errorf("a table of a node that lives took %s", took)
 			}
 		} else if err != nil && strings.Contains(err.Error(), "5003") {

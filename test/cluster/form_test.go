@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// waitsFor waits until the node says that it waits for something, by a part of the text.
+// waitsFor waits until the node reports that it waits for something, by a part of the text.
 func waitsFor(t *testing.T, n *Node, what string) {
 	t.Helper()
 	Eventually(t, 20*time.Second, func() error {
@@ -24,8 +24,8 @@ func waitsFor(t *testing.T, n *Node, what string) {
 	})
 }
 
-// TestFound starts three empty nodes in orders of all kinds: one cluster is founded, and
-// only when all have come.
+// TestFound starts three empty nodes in all kinds of orders: one cluster must be founded, and only
+// when all nodes are running.
 func TestFound(t *testing.T) {
 	t.Parallel()
 	for _, order := range [][]int{{0, 1, 2}, {2, 0, 1}} {
@@ -42,8 +42,8 @@ func TestFound(t *testing.T) {
 	}
 }
 
-// TestFoundKilled founds clusters while nodes are killed at any moment: there is one
-// cluster id whatever happened. CORDWOOD_CHAOS=1 does it a hundred times.
+// TestFoundKilled founds clusters while nodes are killed at random times: there must be one cluster
+// id in every case. CORDWOOD_CHAOS=1 repeats it a hundred times.
 func TestFoundKilled(t *testing.T) {
 	t.Parallel()
 	rounds := 2
@@ -52,7 +52,7 @@ func TestFoundKilled(t *testing.T) {
 	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test's choices
+	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // choices of a test
 	for round := range rounds {
 		t.Run(fmt.Sprint("round ", round), func(t *testing.T) {
 			c := NewCluster(t, Spec{All: 3, Replication: 1})

@@ -18,7 +18,7 @@ type Gate struct {
 	conns map[net.Conn]struct{}
 }
 
-// Behind puts a gate before the node's port. Seed must follow.
+// Behind puts a gate in front of the node's port. Seed must follow.
 func (n *Node) Behind() *Gate {
 	n.t.Helper()
 	l, err := net.Listen("tcp", freeAddr(n.t))
@@ -36,15 +36,15 @@ func (n *Node) Behind() *Gate {
 	return g
 }
 
-// Shut lets nothing in any more: of connections that there are what comes is lost, and new ones
-// are not answered. What the node says on the former still goes out.
+// Shut blocks incoming data: data on existing connections is lost, and new connections are not
+// answered. Data that the node sends on existing connections still passes.
 func (g *Gate) Shut() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.shut = true
 }
 
-// Open ends Shut. Connections from before are closed: what was lost on them stays lost.
+// Open ends Shut. Connections from before are closed, because data was lost on them.
 func (g *Gate) Open() {
 	g.mu.Lock()
 	g.shut = false
@@ -82,7 +82,7 @@ func (g *Gate) run() {
 			return
 		}
 		if g.isShut() {
-			g.keep(in) // it is neither answered nor refused
+			g.keep(in) // the connection is neither answered nor refused
 			continue
 		}
 		out, err := net.Dial("tcp", g.to)
@@ -92,14 +92,14 @@ func (g *Gate) run() {
 		}
 		g.keep(in, out)
 		go func() {
-			_, _ = io.Copy(in, out) // what the node answers
+			_, _ = io.Copy(in, out) // the node's answers
 			in.Close()
 		}()
 		go g.let(out, in)
 	}
 }
 
-// let passes on what others say to the node, unless the gate is shut.
+// let passes on data from other nodes, unless the gate is shut.
 func (g *Gate) let(node, other net.Conn) {
 	defer node.Close()
 	buf := make([]byte, 32<<10)

@@ -12,23 +12,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// post is one request to /v1/ingest and what must come of it.
+// post is one request to /v1/ingest and the expected result.
 type post struct {
 	name   string
-	query  string // besides table and pipeline_name=svc_identity
+	query  string // in addition to table and pipeline_name=svc_identity
 	ctype  string // default application/json
 	header []string
 	body   string
 
 	status int // default 200
-	code   int // of an error
+	code   int // the error code
 	text   string
-	rows   int    // affected; 0: no output at all
+	rows   int    // the number of affected rows; 0: no output at all
 	sql    string // T stands for the table; default: every column but svc_timestamp
 	want   string // its rows as JSON
 }
 
-// TestIngest goes through the rules of the ingestion endpoint against a real server.
+// TestIngest checks the rules of the ingestion endpoint on a real server.
 func TestIngest(t *testing.T) {
 	t.Parallel()
 	n := New(t, "--http-body-limit", "1MiB")
@@ -202,7 +202,7 @@ func check(t *testing.T, n *Node, table string, p post) {
 		if answer.Error == "" || !strings.Contains(answer.Error, p.text) {
 			t.Errorf("error %q, want one with %q", answer.Error, p.text)
 		}
-		// Nothing was written, and no table made.
+		// No row may be written, and no table created.
 		if rows, err := n.Query("SELECT count(*) FROM information_schema.tables WHERE table_name = '" + table +
 			"'"); err != nil || fmt.Sprint(rows) != "[[0]]" {
 			t.Errorf("after the error the table exists: %v, %v", rows, err)
@@ -243,7 +243,7 @@ func decode(t *testing.T, s string) (v any) {
 	return normal(v)
 }
 
-// normal makes numbers that are equal look equal: 1.0 and 1, 9.2e18 and its digits.
+// normal converts equal numbers to equal values: 1.0 and 1, 9.2e18 and its digits.
 func normal(v any) any {
 	switch v := v.(type) {
 	case []any:

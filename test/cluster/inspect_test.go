@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestInspect prints every kind of file that a server leaves behind.
+// TestInspect prints every kind of file that a server writes.
 func TestInspect(t *testing.T) {
 	t.Parallel()
 	n := New(t, "--shards", "1")

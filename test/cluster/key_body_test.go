@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestKeyWithAnotherBody sends another body under a key that was used: it is refused with 422,
-// whatever it has in common with the first, and what was stored stays as it is.
+// TestKeyWithAnotherBody sends another body with a key that was used. It must be refused with 422,
+// however similar it is to the first body, and the stored rows must not change.
 func TestKeyWithAnotherBody(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -41,8 +41,8 @@ func TestKeyWithAnotherBody(t *testing.T) {
 	}
 }
 
-// TestKeyWithOtherParameters sends a body again under its key with parameters by which other rows are made of it: it is
-// refused with 422, and not answered as a repetition.
+// TestKeyWithOtherParameters repeats a body and its key with parameters that change the rows. It
+// must be refused with 422, and not answered as a repetition.
 func TestKeyWithOtherParameters(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -77,8 +77,8 @@ func TestKeyWithOtherParameters(t *testing.T) {
 	}
 }
 
-// TestKeyOfInserts sends INSERTs again under their keys: rows are stored once, in tables of
-// several shards too, and another text under a key is refused.
+// TestKeyOfInserts repeats INSERTs with their keys: rows must be stored once, also in tables of
+// several shards, and another text with the same key must be refused.
 func TestKeyOfInserts(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -102,7 +102,7 @@ func TestKeyOfInserts(t *testing.T) {
 		if table == "merged" {
 			column = "host"
 		}
-		// The time is the server's, and differs in each repetition.
+		// The server sets the time, which differs in each repetition.
 		texts = append(texts,
 			fmt.Sprintf("INSERT INTO %s (%s) VALUES (1), (2), (3); INSERT INTO %s (%s) VALUES (1), (2), (3)", table,
 				column, table, column))
@@ -118,7 +118,7 @@ func TestKeyOfInserts(t *testing.T) {
 			t.Errorf("%s: another text under the key: %d %s, want 422", table, a.Status, a.Body)
 		}
 	}
-	// These rows are several batches, for several shards.
+	// These rows are several batches for several shards.
 	wide := "INSERT INTO spread (a) VALUES (0)" + strings.Repeat(", (7)", 99_999)
 	for range 2 {
 		if a := send("wide", wide); a.Status != 200 {

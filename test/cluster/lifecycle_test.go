@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestRestart finds tables and rows again after a clean stop and after a kill, and
-// can start within the promised two seconds.
+// TestRestart finds tables and rows after a clean stop and after a kill, and checks that a start
+// takes at most the promised two seconds.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -44,7 +44,7 @@ func TestRestart(t *testing.T) {
 			t.Errorf("after end %d there are %s rows, want %d", round, got, rows)
 		}
 	}
-	// Other tests run beside this one: that takes time from a start, and never gives any.
+	// Tests that run in parallel can only make a start slower.
 	if fastest > Generous(2*time.Second) {
 		t.Errorf("of six starts the fastest took %s, want at most 2 s on a machine with nothing else to do", fastest)
 	}
@@ -74,7 +74,7 @@ func TestReadYourWrites(t *testing.T) {
 	}
 }
 
-// TestOneProcess keeps a second process out of a data folder.
+// TestOneProcess checks that a second process cannot use a data folder.
 func TestOneProcess(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -86,7 +86,7 @@ func TestOneProcess(t *testing.T) {
 	}
 }
 
-// TestUsers checks the three modes, and that SIGHUP brings new users.
+// TestUsers checks the three modes, and that SIGHUP loads new users.
 func TestUsers(t *testing.T) {
 	t.Parallel()
 	users := filepath.Join(t.TempDir(), "users")
@@ -153,8 +153,8 @@ func (n *Node) as(t *testing.T, user, password, method, path, body string) int {
 	return resp.StatusCode
 }
 
-// TestWrongUse checks that wrong settings end the program with status 2 and a
-// message that names them.
+// TestWrongUse checks that wrong settings end the program with status 2 and a message that contains
+// them.
 func TestWrongUse(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "c.yaml")
@@ -183,7 +183,7 @@ func TestWrongUse(t *testing.T) {
 	}
 }
 
-// TestPages reads what operators look at.
+// TestPages reads the pages for operators.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	n := New(t)

@@ -34,8 +34,9 @@ func oneLog(text string) *collector.ExportLogsServiceRequest {
 	}
 }
 
-// TestListeners: every protocol has ports of its own with the paths of the original, and records go where the address
-// says. They end before the node does, and are there again after a restart.
+// TestListeners checks that every protocol has separate ports with its original paths, and that the
+// address determines the table of records. The ports must close before the node ends, and open
+// again after a restart.
 func TestListeners(t *testing.T) {
 	t.Parallel()
 	loki, other, splunk, otlp, calls := freeAddr(t), freeAddr(t), freeAddr(t), freeAddr(t), freeAddr(t)
@@ -101,7 +102,7 @@ func TestListeners(t *testing.T) {
 	}
 }
 
-// TestListenersOfUsers: ports of their own have the TLS and the users of the user port.
+// TestListenersOfUsers checks that separate ports have the TLS and the users of the user port.
 func TestListenersOfUsers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -114,7 +115,7 @@ func TestListenersOfUsers(t *testing.T) {
 	n := New(t, "--shards", "1", "--tls-cert", cert, "--tls-key", key, "--user-file", users, "--otlp-grpc-addr", calls,
 		"--loki-addr", loki)
 	n.Start()
-	unverified := &tls.Config{InsecureSkipVerify: true} // only who may write matters
+	unverified := &tls.Config{InsecureSkipVerify: true} // the test is about permissions only
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: unverified}}
 	defer client.CloseIdleConnections()
 	resp, err := client.Post("https://"+loki+"/loki/api/v1/push", "application/json", strings.NewReader("{}"))

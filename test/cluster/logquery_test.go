@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestLogQuery: every condition and expression of a structured query is one that the engine runs, on columns of any
-// type.
+// TestLogQuery checks that the engine runs every condition and expression of structured queries, on
+// columns of any type.
 func TestLogQuery(t *testing.T) {
 	t.Parallel()
 	n := New(t, "--shards", "1")

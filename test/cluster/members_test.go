@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// ingest writes rows i = from to to-1 into a table, one a request.
+// ingest writes the rows from to to-1 into a table, one a request.
 func ingest(n *Node, table string, from, to int) error {
 	for i := from; i < to; i++ {
 		if err := n.Ingest(table, []byte(fmt.Sprintf(`{"i":%d}`, i))); err != nil {
@@ -20,8 +20,8 @@ func ingest(n *Node, table string, from, to int) error {
 	return nil
 }
 
-// ingestKeyed writes row i into a table, and sends it again while the answer is 503: where
-// processes wait for the CPU, an election takes longer than a router tries.
+// ingestKeyed writes row i into a table, and repeats the request while the answer is 503, because
+// on a loaded machine an election may take longer than a router retries.
 func ingestKeyed(n *Node, table string, i int) error {
 	for deadline := time.Now().Add(Generous(30 * time.Second)); ; {
 		a, err := n.Do("POST", "/v1/ingest?pipeline_name=svc_identity&table="+table,
@@ -39,7 +39,7 @@ func ingestKeyed(n *Node, table string, i int) error {
 	}
 }
 
-// wantRows checks that a table holds the rows 0 to count-1, each once, as seen by n.
+// wantRows checks that a table has the rows 0 to count-1, each once, read through n.
 func wantRows(n *Node, table string, count int) error {
 	rows, err := n.Query("SELECT count(*), count(DISTINCT i), min(i), max(i) FROM " + table)
 	if err != nil {
@@ -51,8 +51,8 @@ func wantRows(n *Node, table string, count int) error {
 	return nil
 }
 
-// TestThreeNodes has one cluster live through what nodes go through: restarts of all,
-// other addresses of all at once, and visitors from other clusters.
+// TestThreeNodes restarts all nodes of a cluster, changes all their addresses at once, and sends it
+// requests of nodes from other clusters.
 func TestThreeNodes(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3})
@@ -94,14 +94,14 @@ func TestThreeNodes(t *testing.T) {
 	c.Start()
 	check("with other addresses")
 
-	// One node moves, and the others are not told.
+	// One node gets another address, and the others are not notified.
 	c.Nodes[0].Stop()
 	c.Nodes[0].Move()
 	c.Nodes[0].Start()
 	check("with another address of one")
 
 	t.Run("another cluster's node", func(t *testing.T) {
-		foreign := New(t, "--rpc-insecure") // without a secret, as this cluster
+		foreign := New(t, "--rpc-insecure") // without a secret, like this cluster
 		foreign.Start()
 		foreign.Stop()
 		foreign.set("--seeds", c.Nodes[0].RPC)
@@ -138,8 +138,8 @@ func TestThreeNodes(t *testing.T) {
 	}
 }
 
-// TestNodeKilled kills one of three nodes while rows are written through the others: all
-// are taken, and no row is lost or there twice, also when it has come back.
+// TestNodeKilled kills one of three nodes while rows are written through the others: all rows must
+// be accepted, and no row may be lost or stored twice, also after the node's return.
 func TestNodeKilled(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3})
@@ -168,7 +168,7 @@ func TestNodeKilled(t *testing.T) {
 	}
 	Eventually(t, 20*time.Second, func() error { return c.Nodes[0].reached("w0", 20) })
 	c.Nodes[2].Kill()
-	<-time.After(4 * time.Second) // the longest gap is longer than an election
+	<-time.After(4 * time.Second) // longer than the longest election
 	close(stop)
 	wg.Wait()
 	for w := range writers {
@@ -203,8 +203,8 @@ func (n *Node) reached(table string, count int) error {
 	return err
 }
 
-// TestRoles has each role in processes of its own, with TLS between them: users are served
-// by routers, which keep nothing, and by nobody else.
+// TestRoles runs each role in separate processes, with TLS between them: only routers serve users,
+// and they store nothing.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	cert, key := selfSigned(t, t.TempDir(), "nodes")
@@ -242,7 +242,7 @@ func TestRoles(t *testing.T) {
 	plain.Kill()
 
 	c.Routers[0].Kill()
-	if err := os.RemoveAll(c.Routers[0].Dir); err != nil { // it may lose everything
+	if err := os.RemoveAll(c.Routers[0].Dir); err != nil { // a router may lose all its files
 		t.Fatal(err)
 	}
 	c.Routers[0].Start()
@@ -255,8 +255,9 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// TestRouterAlone: a router that no other node answers tells load balancers so, and is back
-// when one does. The node with the rows stays ready, whatever it reaches.
+// TestRouterAlone checks that a router which no other node answers reports that to load balancers,
+// and is ready again when a node answers. The node with the rows must stay ready, whatever it
+// reaches.
 func TestRouterAlone(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 1, Router: 1})

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// highWater returns the most memory that the server's process had since forgetHighWater.
+// highWater returns the maximum memory of the server's process since forgetHighWater.
 func highWater(t *testing.T, n *Node) int64 {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", n.Pid()))
@@ -32,9 +32,9 @@ func highWater(t *testing.T, n *Node) int64 {
 	return 0
 }
 
-// TestSmallRowsDoNotTakeTheMemory sends bodies of tens of megabytes, a few kilobytes
-// compressed, whose rows are as small as rows can be. The server keeps near its limits,
-// stores each body wholly or not at all, and says why.
+// TestSmallRowsDoNotTakeTheMemory sends bodies of tens of megabytes, a few kilobytes compressed,
+// with the smallest possible rows. The server must stay near its limits, store each body completely
+// or not at all, and report the reason.
 func TestSmallRowsDoNotTakeTheMemory(t *testing.T) {
 	const limit = 64 << 20
 	n := New(t, "--http-inflight-limit", "64MiB", "--shard-memory", "64MiB", "--log-level", "warn")
@@ -77,7 +77,7 @@ func TestSmallRowsDoNotTakeTheMemory(t *testing.T) {
 	for i, b := range []struct {
 		ctype, head, one, tail string
 		count                  int
-		at                     int // how many at once
+		at                     int // the number of simultaneous requests
 	}{
 		{"text/plain", "", "x\n", "", 1_000_000, 1},
 		{"text/plain", "", "x\n", "", 30_000_000, 1},
@@ -109,7 +109,7 @@ func TestSmallRowsDoNotTakeTheMemory(t *testing.T) {
 		}
 		wg.Wait()
 		t.Logf("body %d: at most %d MiB, idle %d", i, highWater(t, n)>>20, idle>>20)
-		// The rest is the collector's: memory that is free and not given back yet.
+		// The rest is for the garbage collector: free memory that is not returned yet.
 		if most := highWater(t, n); most > idle+limit+(64<<20)+(256<<20) {
 			t.Errorf("body %d: the server had %d MiB, and %d when it was idle", i, most>>20, idle>>20)
 		}

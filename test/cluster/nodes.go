@@ -16,25 +16,25 @@ import (
 	"cordwood/node/secret"
 )
 
-// Spec says what a Cluster consists of.
+// Spec describes a Cluster.
 type Spec struct {
-	// All is the number of nodes with every role; Meta, Shard and Router of those that
-	// have one role only.
+	// All is the number of nodes with every role; Meta, Shard and Router are the numbers of nodes
+	// with only that role.
 	All, Meta, Shard, Router int
-	// Replication is the number of replicas of a shard; 0: 3 if there are as many nodes for them, else 1.
+	// Replication is the number of replicas of a shard; 0 means 3 if there are enough nodes,
+	// otherwise 1.
 	Replication int
-	// Shards is their number; 0: 2.
+	// Shards is the number of shards; 0 means 2.
 	Shards int
-	// Expect is the number of founders; 0: 3 if there are as many nodes with the role
-	// meta, else 1.
+	// Expect is the number of founders; 0 means 3 if enough nodes have the role meta, otherwise 1.
 	Expect int
-	// Args are further flags of all nodes.
+	// Args are additional flags of all nodes.
 	Args []string
 }
 
-// Cluster is several nodes that are to become one cluster.
+// Cluster is several nodes that will form one cluster.
 type Cluster struct {
-	// Nodes are all of them: those with every role, then meta, shard, router.
+	// Nodes are all nodes: first those with every role, then meta, shard, router.
 	Nodes []*Node
 	// Metas, Shards and Routers are the nodes with that role.
 	Metas, Shards, Routers []*Node
@@ -44,8 +44,8 @@ type Cluster struct {
 	dir  string
 }
 
-// NewCluster prepares the nodes of a cluster, and starts none. With -short it skips the
-// test: those of several processes wait for elections, and for nodes to be missed.
+// NewCluster prepares the nodes of a cluster, and starts none. With -short it skips the test,
+// because tests with several processes wait for elections and timeouts.
 func NewCluster(t testing.TB, spec Spec) *Cluster {
 	t.Helper()
 	if testing.Short() {
@@ -96,7 +96,7 @@ func (c *Cluster) add(roles string) *Node {
 	return n
 }
 
-// Add prepares one more node of those roles, with the nodes of the role meta as seeds.
+// Add prepares one more node with the given roles, and with the nodes of the role meta as seeds.
 func (c *Cluster) Add(roles string) *Node {
 	n := c.add(roles)
 	n.set("--seeds", c.seeds())
@@ -115,35 +115,35 @@ func (c *Cluster) seeds() string {
 	return strings.Join(seeds, ",")
 }
 
-// Seed gives all nodes the addresses that those with the role meta have now.
+// Seed gives all nodes the present addresses of the nodes with the role meta.
 func (c *Cluster) Seed() {
 	for _, n := range c.Nodes {
 		n.set("--seeds", c.seeds())
 	}
 }
 
-// Move gives a node that does not run another address for other nodes; they learn it
-// from the node itself, or from Seed.
+// Move gives a stopped node another address for other nodes. They learn it from the node itself, or
+// from Seed.
 func (n *Node) Move() {
 	n.RPC = freeAddr(n.t)
 	n.set("--rpc-addr", n.RPC)
 }
 
-// Use has the node run another program, from its next start on.
+// Use makes the node run another program, from its next start on.
 func (n *Node) Use(bin string) { n.bin = bin }
 
-// By has the program be run by a command, from its next start on, which must become that program.
+// By makes a command run the program, from its next start on. The command must become that program.
 func (n *Node) By(command ...string) { n.wrap = command }
 
-// Keep has a node that was not started keep its data in another folder.
+// Keep gives a node that was not started another data folder.
 func (n *Node) Keep(dir string) {
 	n.Dir = dir
 	n.set("--data-dir", dir)
 }
 
-// Within has a node of a Cluster listen on another host of this machine, at ports that are
-// free there, and be run by a command, as one that enters a network namespace. Seed must
-// follow. Other machines could reach it there, so that the cluster has a secret.
+// Within makes a node of a Cluster listen on another host of this machine, at ports that are free
+// there. A command runs it, such as one that enters a network namespace. Seed must follow. Other
+// machines could reach the node, so the cluster has a secret.
 func (n *Node) Within(host string, command ...string) {
 	n.cluster.Secret()
 	n.HTTP, n.RPC, n.Admin, n.wrap = "http://"+host+":4000", host+":4001", "http://"+host+":4002", command
@@ -152,16 +152,16 @@ func (n *Node) Within(host string, command ...string) {
 	n.set("--admin-addr", host+":4002")
 }
 
-// Between has other nodes reach a node that is Within a host at another address of that host
-// than this process does. Seed must follow.
+// Between makes other nodes reach a node that is Within a host at another address of that host.
+// Seed must follow.
 func (n *Node) Between(host string) {
 	n.between = host + ":4001"
 	n.set("--rpc-addr", "0.0.0.0:4001")
 	n.set("--advertise-addr", n.between)
 }
 
-// Secret gives all nodes the secret of the cluster, from their next start on, and returns the
-// file that holds it.
+// Secret gives all nodes the secret of the cluster, from their next start on, and returns the file
+// with the secret.
 func (c *Cluster) Secret() string {
 	c.t.Helper()
 	file := filepath.Join(c.dir, secret.FileName)
@@ -179,7 +179,7 @@ func (c *Cluster) Secret() string {
 
 const secretFlag = "--cluster-secret-file"
 
-// Dialer opens connections to the node as another node does, which is called by that id.
+// Dialer opens connections to the node as another node with the given id.
 func (n *Node) Dialer(id string) (rpcport.Dialer, error) {
 	file := filepath.Join(n.Dir, secret.FileName)
 	if i := slices.Index(n.args, secretFlag); i >= 0 {
@@ -209,7 +209,7 @@ func (c *Cluster) Start() {
 	c.AwaitReady(time.Minute)
 }
 
-// AwaitReady waits until all nodes that run are ready.
+// AwaitReady waits until all running nodes are ready.
 func (c *Cluster) AwaitReady(limit time.Duration) {
 	c.t.Helper()
 	failures := make([]error, len(c.Nodes))
@@ -227,7 +227,7 @@ func (c *Cluster) AwaitReady(limit time.Duration) {
 	}
 }
 
-// Stop asks all nodes that run to end, at once, and waits for them.
+// Stop stops all running nodes at once, and waits for them.
 func (c *Cluster) Stop() {
 	c.t.Helper()
 	var running []*Node
@@ -251,7 +251,7 @@ func (c *Cluster) Kill() {
 	wg.Wait()
 }
 
-// Identity is what the file IDENTITY of a node says.
+// Identity is the content of a node's file IDENTITY.
 type Identity struct {
 	NodeID    string `json:"node_id"`
 	ClusterID string `json:"cluster_id"`
@@ -268,7 +268,8 @@ func (n *Node) Identity() (id Identity, err error) {
 	return id, json.Unmarshal(data, &id)
 }
 
-// ClusterID returns the one cluster that all nodes belong to; the test fails if they do not.
+// ClusterID returns the id of the cluster to which all nodes belong. The test fails if there are
+// several.
 func (c *Cluster) ClusterID() string {
 	c.t.Helper()
 	first := ""
@@ -287,13 +288,13 @@ func (c *Cluster) ClusterID() string {
 	return first
 }
 
-// Generous returns how long to wait for what takes d at most on a machine that has nothing else to do:
-// three times as long, if that is not more than two minutes. Where a test waits for something that
-// must happen, the limit only bounds a failure.
+// Generous returns how long to wait for an action that takes at most d on an idle machine: three
+// times as long, if that is not more than two minutes. If the action must happen, the limit matters
+// only for a failure.
 func Generous(d time.Duration) time.Duration { return max(d, min(3*d, 2*time.Minute)) }
 
-// Eventually waits until check returns nil, and fails the test with its last error if
-// that takes longer than limit, generously.
+// Eventually waits until check returns nil, and fails the test with its last error if that takes
+// longer than Generous(limit).
 func Eventually(t testing.TB, limit time.Duration, check func() error) {
 	t.Helper()
 	limit = Generous(limit)

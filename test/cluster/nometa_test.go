@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestRestartWithoutMajority has a router and a shard node start again while most voters of the
-// metadata group are away: rows of tables that exist are written and read, each once, and what
-// needs the metadata is refused at once, with what is missing.
+// TestRestartWithoutMajority restarts a router and a shard node while most voters of the metadata
+// group are down: rows of existing tables must be written and read, each once, and requests that
+// need the metadata must be refused at once, with the reason.
 func TestRestartWithoutMajority(t *testing.T) {
 	c := NewCluster(t, Spec{Meta: 3, Shard: 1, Router: 1})
 	c.Start()
@@ -17,7 +17,7 @@ func TestRestartWithoutMajority(t *testing.T) {
 	if err := ingest(router, "t", 0, 10); err != nil {
 		t.Fatal(err)
 	}
-	// The table was made by a majority, which the member that is left need not belong to.
+	// A majority created the table, and the remaining member need not belong to it.
 	const applied = `cordwood_raft_applied_index{group="meta"}`
 	made := c.Metas[1].metric(t, applied)
 	made = max(made, c.Metas[2].metric(t, applied))
@@ -44,7 +44,8 @@ func TestRestartWithoutMajority(t *testing.T) {
 	if err := wantRows(router, "t", 20); err != nil {
 		t.Error(err)
 	}
-	// The copy of the metadata tells nothing of the leader: somebody has to have asked for a while.
+	// The copy of the metadata does not contain the leader, so requests must have failed for a
+	// while.
 	var err error
 	for deadline := time.Now().Add(Generous(30 * time.Second)); time.Now().Before(deadline); {
 		if err = router.Ingest("new", []byte(`{"i":1}`)); err == nil ||

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// copyFolder copies the data folder of a node that does not run.
+// copyFolder copies the data folder of a stopped node.
 func copyFolder(t *testing.T, n *Node) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "copy")
@@ -19,8 +19,8 @@ func copyFolder(t *testing.T, n *Node) string {
 	return to
 }
 
-// putBack puts a copy in the place of the data folder of a node that does not run, and returns
-// where the folder is now.
+// putBack replaces the data folder of a stopped node with a copy, and returns the new path of the
+// folder.
 func putBack(t *testing.T, n *Node, folder string) (aside string) {
 	t.Helper()
 	aside = filepath.Join(t.TempDir(), "aside")
@@ -32,7 +32,7 @@ func putBack(t *testing.T, n *Node, folder string) (aside string) {
 	return aside
 }
 
-// refused starts a node and waits until it has ended with words.
+// refused starts a node and waits until it has ended with a text that contains words.
 func refused(t *testing.T, n *Node, words ...string) {
 	t.Helper()
 	n.Launch()
@@ -46,9 +46,9 @@ func refused(t *testing.T, n *Node, words ...string) {
 	}
 }
 
-// TestFolderOfBefore puts an older copy of a node's data folder back: the node is refused in plain
-// words, however often it is started, and also while the metadata have no leader; the others lose
-// nothing, and both ways out work.
+// TestFolderOfBefore replaces a node's data folder with an older copy. The node must be refused
+// with a clear text, however often it is started, also while the metadata have no leader. The
+// others must lose nothing, and both solutions must work.
 func TestFolderOfBefore(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3})
@@ -64,7 +64,7 @@ func TestFolderOfBefore(t *testing.T) {
 	last.Stop()
 	old := copyFolder(t, last)
 	last.Start()
-	// Acknowledged by two of three, of which one forgets it.
+	// Two of three nodes acknowledge the row, and one of these loses it.
 	b.Stop()
 	for i := 5; i < 10; i++ {
 		if err := ingestKeyed(a, "t", i); err != nil {
@@ -120,8 +120,8 @@ func TestFolderOfBefore(t *testing.T) {
 	}
 }
 
-// TestClonedFolder starts a copy of a node's data folder beside the node: the copy is refused while
-// the node answers, and the node ends if it is the copy that continues.
+// TestClonedFolder starts a copy of a node's data folder while the node runs: the copy must be
+// refused while the node answers, and the node must end if the copy has continued.
 func TestClonedFolder(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3})
@@ -134,11 +134,11 @@ func TestClonedFolder(t *testing.T) {
 	c.Nodes = c.Nodes[:3]
 	clone.set("--seeds", c.seeds())
 	clone.Keep(copied)
-	// The seed list has the node itself, so the copy asks it.
+	// The seed list contains the node itself, so the copy asks it.
 	refused(t, clone, "one of the data folders is a copy of the other")
 
-	// The node stands still, as a paused machine does. The earlier copy is refused anyway, and a present copy takes
-	// the node's place.
+	// The node is suspended, like a paused machine. The earlier copy must be refused nevertheless,
+	// and a present copy must take the node's place.
 	last.Pause()
 	refused(t, clone, "is older than the cluster knows it")
 	clone.Keep(copyFolder(t, last))
@@ -159,8 +159,8 @@ func TestClonedFolder(t *testing.T) {
 	}
 }
 
-// TestOldFolderLetIn lets an older copy of a data folder in: what is only there continues as it was,
-// and what others have too is rebuilt from them.
+// TestOldFolderLetIn accepts an older copy of a data folder: shards that are only there must
+// continue, and shards with other replicas must be rebuilt from those.
 func TestOldFolderLetIn(t *testing.T) {
 	t.Parallel()
 	for _, replication := range []int{1, 3} {
@@ -209,7 +209,7 @@ func TestOldFolderLetIn(t *testing.T) {
 			}
 		}
 		last.Stop()
-		last.Start() // it is let in once, and is the newest copy from then on
+		last.Start() // it is accepted once, and is the newest copy from then on
 		c.Kill()
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// TestOperationsUnderLoad moves shards and tables, empties a node and lets a dead one go,
-// while requests with keys come, and kills the leader of the metadata in the midst of it.
-// Each operation ends done, and every acknowledged row is there once.
+// TestOperationsUnderLoad moves shards and tables, empties a node and removes a dead one, while
+// requests with keys are sent, and kills the leader of the metadata in the middle. Each operation
+// must end as done, and every acknowledged row must be stored once.
 func TestOperationsUnderLoad(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3, Shard: 1, Replication: 3, Shards: 2})
@@ -30,7 +30,7 @@ func TestOperationsUnderLoad(t *testing.T) {
 			if err == nil && a.Status == 200 {
 				return true
 			}
-			// A key makes trying again safe; only refusals for the moment are tried.
+			// A key makes a repetition safe. Only temporary refusals are repeated.
 			if err == nil && a.Status != 503 && a.Status != 429 {
 				t.Errorf("row %d: %v", i, a)
 				return false
@@ -142,13 +142,13 @@ func TestOperationsUnderLoad(t *testing.T) {
 	}
 	if !has {
 		id := start(fmt.Sprintf(`{"kind":"shard-move","shard":%d,"from":%q,"to":%q}`, shard, name(c.Nodes[1]), name(extra)))
-		// Whoever leads the metadata, one of these is killed and comes back.
+		// Whichever node leads the metadata, one of these is killed and restarted.
 		c.Nodes[2].Kill()
 		c.Nodes[2].Start()
 		end(id)
 	}
 	end(start(fmt.Sprintf(`{"kind":"table-move","table":"public.app","to_shards":[%d]}`, spare)))
-	// It goes back with all its rows, while a node that may send or take them is killed.
+	// The table moves back with all its rows, while a node that may send or receive them is killed.
 	id := start(fmt.Sprintf(`{"kind":"table-move","table":"public.app","to_shards":[%d],"with_rows":true}`, shard))
 	c.Nodes[1].Kill()
 	c.Nodes[1].Start()

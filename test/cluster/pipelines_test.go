@@ -161,7 +161,7 @@ func TestIngestThroughPipelines(t *testing.T) {
 		`[[1700000000,null,"10.0.0.9","hello there"],[1700000001,200,"10.0.0.9","ok"]]`)
 	sameRows(t, n, `SELECT code FROM "px_10.0.0.8"`, `[[404]]`)
 
-	// The newest version is used at once, an older one if it is named.
+	// The newest version is used at once, or an older one if it is specified.
 	old := upload(t, n, "cut", "processors: [{date: {field: t}}, {select: {fields: [t, a]}}]\n")
 	ingest("table=cut&pipeline_name=cut", "application/json", `{"t":"2024-01-01T00:00:00","a":1,"b":2}`)
 	upload(t, n, "cut", "processors: [{date: {field: t}}, {select: {fields: [t, b]}}]\n")
@@ -188,7 +188,7 @@ dispatcher:
 		t.Error(text)
 	}
 
-	// The statement that a pipeline's ddl gives makes the table that it writes to.
+	// The statement in a pipeline's ddl creates the table that it writes to.
 	upload(t, n, "made", `
 transform:
   - {field: t, type: "epoch, ms", index: timestamp}
@@ -211,13 +211,13 @@ transform:
 		t.Errorf("%+v, %v", ddl, err)
 	}
 
-	// A dry run leaves nothing behind.
+	// A dry run stores nothing.
 	must(t, n, "POST", "/v1/pipelines/_dryrun?trace=true&table=dry",
 		`{"pipeline_name":"px","data_type":"text/plain","data":"h 1700000000 1 x"}`, "Content-Type", "application/json")
 	sameRows(t, n, `SELECT count(*) FROM information_schema.tables WHERE table_name LIKE 'dry%'`, `[[0]]`)
 }
 
-// TestRejectsAndReplay keeps records that fail, mends the pipeline and sends them again.
+// TestRejectsAndReplay keeps records that fail, repairs the pipeline and sends them again.
 func TestRejectsAndReplay(t *testing.T) {
 	t.Parallel()
 	n := New(t, "--on-reject", "store")
@@ -295,8 +295,9 @@ func TestRejectsAndReplay(t *testing.T) {
 	sameRows(t, n, kept, want)
 }
 
-// TestReplaysAtOnce has several replays at the same time, while records are rejected, and some
-// of them killed: every record is stored once. One that fails again is not stored in part.
+// TestReplaysAtOnce runs several replays at the same time, while records are rejected, and kills
+// some of them: every record must be stored once. A record that fails again must not be stored in
+// part.
 func TestReplaysAtOnce(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -352,7 +353,7 @@ func TestReplaysAtOnce(t *testing.T) {
 	sameRows(t, n, "SELECT v FROM rp ORDER BY v", "[[1],[2],[40],[50],[60]]")
 }
 
-// manyRows is a pipeline that makes a row of each item.
+// manyRows is a pipeline that creates a row for each item.
 const manyRows = `processors:
 - vrl:
     source: |
@@ -382,7 +383,7 @@ func cliStatus(t *testing.T, n *Node, status int, stdin string, args ...string) 
 	return out.String()
 }
 
-// TestPipelineCommands uses the program as people do.
+// TestPipelineCommands uses the commands as users do.
 func TestPipelineCommands(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -429,7 +430,7 @@ func TestPipelineCommands(t *testing.T) {
 	}
 }
 
-// TestUploadsRace stores versions of one name from many clients at once.
+// TestUploadsRace stores versions of one name from many clients at the same time.
 func TestUploadsRace(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -478,8 +479,8 @@ func TestUploadsRace(t *testing.T) {
 		`[[40,40,40]]`)
 }
 
-// TestNewVersionIsUsedAtOnce uploads while others ingest: no request that begins after an
-// upload was answered uses an older version.
+// TestNewVersionIsUsedAtOnce uploads while others ingest: no request that begins after the answer
+// to an upload may use an older version.
 func TestNewVersionIsUsedAtOnce(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -492,7 +493,7 @@ func TestNewVersionIsUsedAtOnce(t *testing.T) {
 			fmt.Sprintf(`{"t":"2024-01-01T00:00:%02d","c%d":1,"old":1}`, i, i), "Content-Type", "application/json")
 		took = append(took, time.Since(begin))
 	}
-	// A version that had to be waited for would be so each time.
+	// A systematic delay would affect every version.
 	if slices.Sort(took); took[len(took)/2] > Generous(time.Second) {
 		t.Errorf("half of the first requests after an upload took longer than %s", took[len(took)/2])
 	}

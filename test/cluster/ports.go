@@ -11,16 +11,16 @@ import (
 	"testing"
 )
 
-// Ports for servers lie below those that the system gives to clients: one of those might
-// be taken while the server that had it is down. For the same reason every process that
-// runs tests has a block of ports of its own, by a lock on a file that lasts as long as it.
+// Ports of servers are below those that the system gives to clients: one of those might be taken
+// while its server is down. For the same reason every process that runs tests has its own block of
+// ports. A lock on a file, which lasts as long as the process, protects the block.
 const (
 	firstPort     = 12_000
 	portsInABlock = 1_000
 	blocks        = 19
 )
 
-// ports are those of this process.
+// ports is the state of this process's block.
 var ports struct {
 	sync.Mutex
 	lock  *os.File // held until the process ends
@@ -35,7 +35,7 @@ func FreeAddr(t testing.TB) string {
 	return freeAddr(t)
 }
 
-// freeAddr returns a loopback address that nobody listens on now, and that no other test has
+// freeAddr returns a loopback address on which no process listens now, and that no other test uses
 // until this one ends.
 func freeAddr(t testing.TB) string {
 	t.Helper()
@@ -55,7 +55,7 @@ func freeAddr(t testing.TB) string {
 		addr := fmt.Sprintf("127.0.0.1:%d", port)
 		l, err := net.Listen("tcp", addr)
 		if err != nil {
-			continue // somebody else's
+			continue // used by another process
 		}
 		l.Close()
 		ports.taken[port] = true
@@ -75,7 +75,7 @@ func takeBlock() error {
 	for i := range blocks {
 		name := filepath.Join(os.TempDir(), fmt.Sprintf("cordwood-test-ports-%d.lock", i))
 		f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
-		if errors.Is(err, os.ErrPermission) { // another user's
+		if errors.Is(err, os.ErrPermission) { // the file belongs to another user
 			continue
 		}
 		if err != nil {

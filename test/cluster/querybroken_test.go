@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// wantNoFiles waits until no node has temporary files of queries. Those of a process that was replaced go with it. The
-// engine may keep an empty file that it could not write to.
+// wantNoFiles waits until no node has temporary files of queries. Files of a replaced process must
+// be removed with it. The engine may keep an empty file that it could not write to.
 func (s *spread) wantNoFiles(t *testing.T) {
 	t.Helper()
 	Eventually(t, 10*time.Second, func() error {
 		for _, n := range s.Nodes {
 			err := filepath.WalkDir(filepath.Join(n.Dir, "tmp"), func(path string, e fs.DirEntry, err error) error {
 				if err != nil || e.IsDir() {
-					return nil //nolint:nilerr // it has just been removed
+					return nil //nolint:nilerr // the file has just been removed
 				}
 				if info, err := e.Info(); err == nil && info.Size() > 0 {
 					return fmt.Errorf("%s is left", path)
@@ -36,7 +36,8 @@ func (s *spread) wantNoFiles(t *testing.T) {
 	})
 }
 
-// wantError wants a statement to fail through a node with status 503 and a text that says what is given.
+// wantError checks that a statement fails through a node with status 503 and a text that contains
+// says.
 func wantError(t *testing.T, a *Answer, code int, says ...string) {
 	t.Helper()
 	if a.Status != http.StatusServiceUnavailable || a.Header.Get("x-svc-err-code") != strconv.Itoa(code) {
@@ -49,15 +50,16 @@ func wantError(t *testing.T, a *Answer, code int, says ...string) {
 	}
 }
 
-// TestQueryProcessLostOverNodes kills the query process of a node while statements of all kinds wait for it, on a node
-// that has a part and on the one that makes the answer. The statements fail and name the node, and work at once again.
+// TestQueryProcessLostOverNodes kills the query process of a node while statements of all kinds
+// wait for it, on a node that runs a part and on the coordinating node. The statements must fail
+// with the name of the node, and succeed when repeated at once.
 func TestQueryProcessLostOverNodes(t *testing.T) {
 	t.Parallel()
 	s := newSpread(t, 1, 360_000, "--query-threads", "1", "--query-max-concurrent", "64",
 		"--query-max-kills-per-user", "50")
 	ids := idsFrom(s.rows)
 	for i, victim := range s.Nodes {
-		user := s.Nodes[(i+1)%len(s.Nodes)] // what lists queries needs its query process
+		user := s.Nodes[(i+1)%len(s.Nodes)] // listing queries on a node needs its query process
 		answers := s.during(t, user, victim, func() {
 			for _, pid := range victim.workers() {
 				if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
@@ -88,8 +90,9 @@ func TestQueryProcessLostOverNodes(t *testing.T) {
 	s.wantNoFiles(t)
 }
 
-// TestMemoryOverNodes has statements need more memory than one of three nodes has, for its part or for the last step.
-// They fail and name the node, nothing is left of them, and the node answers others at once.
+// TestMemoryOverNodes runs statements that need more memory than one of three nodes has, for its
+// part or for the last step. They must fail with the name of the node, leave nothing behind, and
+// the node must answer other statements at once.
 func TestMemoryOverNodes(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3, Replication: 1, Shards: 6, Args: []string{"--query-threads", "1"}})
@@ -125,8 +128,9 @@ func TestMemoryOverNodes(t *testing.T) {
 	s.wantNoFiles(t)
 }
 
-// TestSpillDiskFullOverNodes lets the disk with the temporary files of queries be full. Statements that need them fail
-// and name the node, nothing is left of them, others work, and so do these when there is room.
+// TestSpillDiskFullOverNodes fills the disk with the temporary files of queries. Statements that
+// need such files must fail with the name of the node and leave nothing behind. Other statements
+// must succeed, and so must these when there is room.
 func TestSpillDiskFullOverNodes(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -185,7 +189,7 @@ func TestSpillDiskFullOverNodes(t *testing.T) {
 	}
 	unmount()
 	s.renewProcesses(t)
-	Eventually(t, 10*time.Second, func() error { // the first statement may meet a process that was killed
+	Eventually(t, 10*time.Second, func() error { // the first statement may use a process that was killed
 		rows, err := s.Nodes[0].Query(fetched)
 		if err == nil && fmt.Sprint(rows) != fmt.Sprintf("[[%d]]", s.rows) {
 			t.Errorf("with room: %v", rows)
@@ -194,7 +198,8 @@ func TestSpillDiskFullOverNodes(t *testing.T) {
 	})
 }
 
-// renewProcesses ends the query processes of all nodes: the next ones make their folders anew.
+// renewProcesses ends the query processes of all nodes, so that the next ones create their folders
+// again.
 func (s *spread) renewProcesses(t *testing.T) {
 	t.Helper()
 	for _, n := range s.Nodes {

@@ -20,24 +20,24 @@ var (
 	faultRounds = flag.Int("faults.rounds", 1, "rounds of TestAnswersUnderFaults")
 )
 
-// The rows of the table grown: writer w writes the rows k = 0, 1, 2 and so on, at rising times.
+// The rows of the table grown: writer w writes the rows k = 0, 1, 2 and so on, at ascending times.
 const (
 	grownWriters = 4
 	grownBatch   = 300
 )
 
-// grown is a table that several writers append to while its cluster is disturbed.
+// grown is a table to which several writers append while faults occur.
 type grown struct {
 	*Cluster
-	// acked and sent are how many rows of each writer are acknowledged, and how many were sent.
+	// acked and sent are the numbers of acknowledged and of sent rows of each writer.
 	acked, sent [grownWriters]atomic.Int64
-	// away is a node that is not asked for a while.
+	// away is a node that gets no requests for a while.
 	away atomic.Pointer[Node]
 	stop chan struct{}
 	wg   sync.WaitGroup
 }
 
-// one returns a node that is not away.
+// one returns a random node that is not away.
 func (g *grown) one(r *rand.Rand) *Node {
 	for {
 		if n := g.Nodes[r.IntN(len(g.Nodes))]; n != g.away.Load() {
@@ -46,7 +46,8 @@ func (g *grown) one(r *rand.Rand) *Node {
 	}
 }
 
-// write appends rows of one writer until stop is closed. A batch is sent until it is acknowledged.
+// write appends rows of one writer until stop is closed. It repeats a batch until it is
+// acknowledged.
 func (g *grown) write(t *testing.T, w int, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, uint64(w))) //nolint:gosec // it is small
 	for batch := 0; ; batch++ {
@@ -82,10 +83,10 @@ func (g *grown) write(t *testing.T, w int, seed uint64) {
 	}
 }
 
-// bounds are the rows of each writer that an answer has at least and at most.
+// bounds is the minimum and maximum number of rows of each writer in an answer.
 type bounds struct{ least, most [grownWriters]int64 }
 
-// grownStatement is a statement over the table, and what its answer must be.
+// grownStatement is a statement on the table, and the check of its answer.
 type grownStatement struct {
 	sql   string
 	check func(rows [][]any, b *bounds) error
@@ -99,7 +100,7 @@ func numberIn(v any) int64 {
 	return n
 }
 
-// within returns an error unless a number of rows is one that may have been there.
+// within returns an error unless a number of rows is within its bounds.
 func within(what string, n, least, most int64) error {
 	if n < least || n > most {
 		return fmt.Errorf("%s is %d, and must be %d to %d", what, n, least, most)
@@ -123,7 +124,7 @@ func totals(rows [][]any, b *bounds) error {
 	return within("the count", numberIn(rows[0][0]), least, most)
 }
 
-// byWriter checks an answer with a row for each writer: number, rows, least k, greatest k.
+// byWriter checks an answer with a row for each writer: number, rows, smallest k, largest k.
 func byWriter(rows [][]any, b *bounds) error {
 	seen := [grownWriters]bool{}
 	for _, r := range rows {
@@ -150,7 +151,8 @@ func byWriter(rows [][]any, b *bounds) error {
 	return nil
 }
 
-// newestOf checks the newest k of a writer, in falling order without gaps among the acknowledged ones.
+// newestOf checks the newest k of a writer, in descending order without gaps among the acknowledged
+// ones.
 func newestOf(w, limit int64) func(rows [][]any, b *bounds) error {
 	return func(rows [][]any, b *bounds) error {
 		have := map[int64]bool{}
@@ -171,7 +173,7 @@ func newestOf(w, limit int64) func(rows [][]any, b *bounds) error {
 	}
 }
 
-// eachOf checks that an answer has each k of a writer once that meets a condition.
+// eachOf checks that an answer has each k of a writer that meets a condition, once.
 func eachOf(w int64, meets func(k int64) bool) func(rows [][]any, b *bounds) error {
 	return func(rows [][]any, b *bounds) error {
 		have := map[int64]bool{}
@@ -191,7 +193,7 @@ func eachOf(w int64, meets func(k int64) bool) func(rows [][]any, b *bounds) err
 	}
 }
 
-// statement makes a statement.
+// statement returns a random statement.
 func (g *grown) statement(r *rand.Rand) grownStatement {
 	w := r.Int64N(grownWriters)
 	v := r.Int64N(100)
@@ -226,7 +228,7 @@ func (g *grown) statement(r *rand.Rand) grownStatement {
 	}
 }
 
-// ask asks statements until stop is closed, and counts those with an answer.
+// ask runs statements until stop is closed, and counts those with an answer.
 func (g *grown) ask(t *testing.T, seed uint64, answered, partial *atomic.Int64) {
 	r := rand.New(rand.NewPCG(seed, 99))
 	for {
@@ -264,9 +266,10 @@ func (g *grown) ask(t *testing.T, seed uint64, answered, partial *atomic.Int64) 
 	}
 }
 
-// TestAnswersUnderFaults asks statements of all kinds while writers append, nodes are killed and stopped, and the table
-// gets other shards and columns. Each answer that is not partial has all rows that were acknowledged before it was
-// asked for, and none that was not sent. A program that was built with the race detector must not report a race.
+// TestAnswersUnderFaults runs statements of all kinds while writers append, nodes are killed and
+// suspended, and the table gets other shards and columns. Each answer that is not partial must have
+// all rows that were acknowledged before the request, and none that was not sent. A program that
+// was built with the race detector must not report a race.
 func TestAnswersUnderFaults(t *testing.T) {
 	t.Parallel()
 	seed := *faultSeed
@@ -345,10 +348,10 @@ func TestAnswersUnderFaults(t *testing.T) {
 			more(5)
 			alter("ALTER TABLE grown DROP COLUMN " + name)
 		},
-		func(int) { // the query process of a node
+		func(int) { // kills the query process of a node
 			for _, pid := range g.Nodes[r.IntN(len(g.Nodes))].workers() {
 				if p, err := os.FindProcess(pid); err == nil {
-					_ = p.Kill() // it may be gone
+					_ = p.Kill() // the process may have ended
 				}
 			}
 		},

@@ -15,7 +15,7 @@ import (
 
 var highWaterLine = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 
-// mostMemory returns the most memory that a process has had, in bytes; 0 if it is gone.
+// mostMemory returns the maximum memory of a process so far, in bytes; 0 if it has ended.
 func mostMemory(pid int) int64 {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	m := highWaterLine.FindSubmatch(b)
@@ -26,7 +26,7 @@ func mostMemory(pid int) int64 {
 	return kb << 10
 }
 
-// numbered returns n texts, made of a format and the numbers from 0.
+// numbered returns n texts from a format and the numbers from 0.
 func numbered(n int, format string) string {
 	list := make([]string, n)
 	for i := range list {
@@ -35,9 +35,10 @@ func numbered(n int, format string) string {
 	return strings.Join(list, ", ")
 }
 
-// TestHostileSizesOverNodes sends statements whose groups, values, rows or texts are as many as they can be, over three
-// nodes with little memory, and a thousand dashboards at once. Each is answered, or refused with a reason; the memory
-// of servers and query processes stays bounded, and nothing is left of them.
+// TestHostileSizesOverNodes sends statements with the maximum number of groups, values, rows or
+// texts, over three nodes with little memory, and a thousand dashboards at once. Each must be
+// answered, or refused with a reason. The memory of servers and query processes must stay limited,
+// and nothing may be left behind.
 func TestHostileSizesOverNodes(t *testing.T) {
 	t.Parallel()
 	const queryMemory = 128 << 20
@@ -110,7 +111,7 @@ func TestHostileSizesOverNodes(t *testing.T) {
 	s.awaitIdle(t)
 	s.wantNoFiles(t)
 	for _, n := range s.Nodes {
-		// The partial results of a query have 64 MiB, those of all 256 MiB.
+		// The partial results of a query are limited to 64 MiB, those of all queries to 256 MiB.
 		if most := mostMemory(n.Pid()); most > idle[n]+512<<20 {
 			t.Errorf("server %s had %d MiB, and %d before", n.Name, most>>20, idle[n]>>20)
 		}
