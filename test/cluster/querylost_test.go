@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// spreadStatement is a statement over the table spread, with its answer if the table has certain rows.
+// spreadStatement is a statement on the table spread, with its answer for given rows.
 type spreadStatement struct {
 	name, sql string
 	// want returns the rows of the answer, sorted if the statement does not sort them.
 	want func(ids []int) [][]any
-	// unsorted is set if the rows come in any order.
+	// unsorted is set if the rows may be in any order.
 	unsorted bool
 }
 
@@ -50,7 +50,7 @@ func groups(ids []int, of func(id int) string) (out [][]any) {
 
 func hostOf(id int) string { return fmt.Sprint("h", id%7) }
 
-// spreadStatements has a statement of each kind. ids are given in rising order.
+// spreadStatements contains a statement of each kind. ids are in ascending order.
 var spreadStatements = []spreadStatement{
 	{"aggregate", "SELECT count(*), sum(v), min(id), max(id) FROM spread", func(ids []int) [][]any {
 		return [][]any{{len(ids), sum(ids, valueOf), ids[0], ids[len(ids)-1]}}
@@ -125,7 +125,7 @@ func (st *spreadStatement) textRows(rows [][]any) []string {
 	return out
 }
 
-// check returns an error unless rows are the answer if the table has the rows of ids.
+// check returns an error unless rows are the correct answer for a table with the rows of ids.
 func (st *spreadStatement) check(rows [][]any, ids []int) error {
 	got, want := st.textRows(rows), st.textRows(st.want(ids))
 	if !slices.Equal(got, want) {
@@ -164,7 +164,7 @@ func idsFrom(n int) []int {
 	return ids
 }
 
-// missed is the answer to a statement in the midst of which a node was lost.
+// missed is the answer to a statement during which a node was lost.
 type missed struct {
 	statement *spreadStatement
 	partial   bool // a partial answer was allowed
@@ -172,7 +172,7 @@ type missed struct {
 	*Answer
 }
 
-// hold keeps the query processes of a node from working until release.
+// hold suspends the query processes of a node until release.
 func (n *Node) hold(t testing.TB) (release func()) {
 	t.Helper()
 	held := n.workers()
@@ -186,16 +186,16 @@ func (n *Node) hold(t testing.TB) (release func()) {
 	}
 	return func() {
 		for _, pid := range held {
-			_ = syscall.Kill(pid, syscall.SIGCONT) // it may be gone
+			_ = syscall.Kill(pid, syscall.SIGCONT) // the process may have ended
 		}
 	}
 }
 
-// during sends all statements at once through a node, with and without partial answers, has them be in the midst of
-// their work on the victim, calls break, and returns the answers.
+// during sends all statements at once through a node, with and without partial answers. While the
+// victim works on them it calls broken, and then returns the answers.
 func (s *spread) during(t *testing.T, user, victim *Node, broken func()) (out []missed) {
 	t.Helper()
-	for _, st := range spreadStatements { // processes run, and what statements are is known
+	for _, st := range spreadStatements { // starts the processes, and fills the caches of statements
 		user.Rows(t, st.sql)
 	}
 	release := victim.hold(t)
@@ -248,8 +248,9 @@ func (s *spread) during(t *testing.T, user, victim *Node, broken func()) (out []
 	return out
 }
 
-// TestNodeLostDuringQueries kills a node, or stops it, while statements of all kinds wait for it. With three replicas,
-// other nodes answer, with one the statements fail and name a shard, or, if that was asked for, are partial and say so.
+// TestNodeLostDuringQueries kills or suspends a node while statements of all kinds wait for it.
+// With three replicas, other nodes must answer. With one replica, the statements must fail with the
+// id of a shard, or return a partial answer, marked as partial, if that was requested.
 func TestNodeLostDuringQueries(t *testing.T) {
 	t.Parallel()
 	for _, replication := range []int{1, 3} {
@@ -299,8 +300,9 @@ func TestNodeLostDuringQueries(t *testing.T) {
 	}
 }
 
-// checkWhole wants whole answers. If a partial answer was allowed and other statements have found that a shard lacks a
-// leader for longer than usual, it may be partial, but not most of them.
+// checkWhole checks for complete answers. An answer may be partial if that was allowed and other
+// statements have found that a shard lacks a leader for longer than usual, but most must be
+// complete.
 func checkWhole(t *testing.T, answers []missed, ids []int) {
 	t.Helper()
 	partial := 0
@@ -329,7 +331,8 @@ func checkWhole(t *testing.T, answers []missed, ids []int) {
 	}
 }
 
-// checkLost wants errors that name a shard, or the answers over the rows of ids, which say that others are missing.
+// checkLost checks for errors with the id of a shard, or answers over the rows of ids with a text
+// that others are missing.
 func checkLost(t *testing.T, answers []missed, ids []int) {
 	t.Helper()
 	for _, a := range answers {
@@ -351,7 +354,7 @@ func checkLost(t *testing.T, answers []missed, ids []int) {
 	}
 }
 
-// leading returns the node that leads most shards, of those but the given one.
+// leading returns the node that leads the most shards, except the given one.
 func (s *spread) leading(t *testing.T, but *Node) (most *Node) {
 	t.Helper()
 	leads := map[string]int{}
@@ -378,7 +381,7 @@ func (s *spread) leading(t *testing.T, but *Node) (most *Node) {
 	return most
 }
 
-// left returns the ids of the rows that can be read while a node is away, through another node.
+// left returns the ids of the rows that can be read through another node while a node is down.
 func (s *spread) left(t *testing.T, user *Node) (ids []int) {
 	t.Helper()
 	a, err := user.Do("POST", "/v1/sql?allow_partial=true&sql="+url.QueryEscape("SELECT id FROM spread"), nil)
@@ -403,8 +406,9 @@ func (s *spread) left(t *testing.T, user *Node) (ids []int) {
 	return ids
 }
 
-// TestTableReplacedDuringQueries drops a table and makes another one of its name while statements wait for a node, and
-// then kills the node, so that rows are asked for once more. Each answer is that of one of the two tables, or an error.
+// TestTableReplacedDuringQueries drops a table and creates another one with its name while
+// statements wait for a node, and then kills the node, so that the rows are requested again. Each
+// answer must be the answer of one of the two tables, or an error.
 func TestTableReplacedDuringQueries(t *testing.T) {
 	t.Parallel()
 	s := newSpread(t, 3, 240_000, "--query-threads", "1", "--query-max-concurrent", "64")

@@ -14,8 +14,9 @@ import (
 // the engine checks whether it has to stop, takes some 20 ms.
 const slowly = "length(regexp_replace(regexp_replace(left(m, 16), '.', 'abc', 'g'), '.', 'de', 'g'))"
 
-// TestStopOverNodes ends long statements that three nodes work on: the client leaves, time is up, or KILL. All nodes
-// list the statement no longer, and their query processes have worked on for 100 ms at most.
+// TestStopOverNodes ends long statements on three nodes: the client disconnects, the time limit is
+// reached, or KILL. All nodes must remove the statement from their lists, and their query processes
+// may continue for at most 100 ms.
 func TestStopOverNodes(t *testing.T) {
 	t.Parallel()
 	s := newSpread(t, 1, 900_000, "--query-threads", "1")
@@ -25,7 +26,7 @@ func TestStopOverNodes(t *testing.T) {
 		t.Fatalf("rows %s", got)
 	}
 	processes := fmt.Sprint(user.workers(), s.Nodes[1].workers(), s.Nodes[2].workers())
-	// Each ends a statement, and returns what its client got, if anything.
+	// Each function ends a statement, and returns the client's answer, if there is one.
 	ways := map[string]func(t *testing.T, sql string, running func(t *testing.T) string, now func()) *Answer{
 		"client leaves": func(t *testing.T, sql string, running func(*testing.T) string, now func()) *Answer {
 			leave := user.leaving(t, sql)

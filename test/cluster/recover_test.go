@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestRecoverAll loses two of three nodes with their folders. One command makes the third serve
-// everything again, and empty nodes join it in the places of the lost ones.
+// TestRecoverAll loses two of three nodes with their folders. One command must make the third node
+// serve everything again, and empty nodes must join it in place of the lost ones.
 func TestRecoverAll(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3, Shards: 3})
@@ -75,8 +75,8 @@ func TestRecoverAll(t *testing.T) {
 	}
 }
 
-// TestRecoverAllOfTwo has two of three folders left: the better one is recovered, and the other
-// one is told not to continue as a group of its own.
+// TestRecoverAllOfTwo has two of three folders left: the better one is recovered, and the other one
+// must not continue as a separate group.
 func TestRecoverAllOfTwo(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3})
@@ -106,7 +106,7 @@ func TestRecoverAllOfTwo(t *testing.T) {
 	if err != nil || !strings.Contains(told, "meta      retire   it was recovered in "+best.Dir) {
 		t.Fatalf("the other folder's member of the metadata is not set aside: %v\n%s", err, told)
 	}
-	// Each of the two may have the better copy of a shard, so that they wait for each other.
+	// Either node may have the better copy of a shard, so they wait for each other.
 	for _, n := range []*Node{best, other} {
 		n.Launch()
 	}

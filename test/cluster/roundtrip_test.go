@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestRoundTrip sends random records and reads them back: each value is what was sent, to the
-// last digit, or the answer was an error or came with a warning.
+// TestRoundTrip sends random records and reads them back: each value must be exactly the value that
+// was sent, unless the answer was an error or contained a warning.
 func TestRoundTrip(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -55,7 +55,7 @@ func TestRoundTrip(t *testing.T) {
 			}
 		}
 		record += "}"
-		table := fmt.Sprintf("t%d", i%50) // some are there already
+		table := fmt.Sprintf("t%d", i%50) // some of them exist already
 		a, err := n.Do("POST", "/v1/ingest?pipeline_name=svc_identity&table="+table, strings.NewReader(record),
 			"Content-Type", "application/json")
 		if err != nil {
@@ -84,7 +84,7 @@ func TestRoundTrip(t *testing.T) {
 			if inner, ok := v.(map[string]any); ok {
 				k, v = k+".b", inner["b"]
 			}
-			// As text, so that no reader of JSON rounds it.
+			// Read values as text, so that no JSON reader rounds them.
 			names, values = append(names, fmt.Sprintf(`CAST("%s" AS VARCHAR)`, k)), append(values, v)
 		}
 		got := n.Rows(t, fmt.Sprintf(`SELECT %s FROM %s WHERE id = %d`, strings.Join(names, ", "), table, i))
@@ -99,7 +99,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// sameValue compares a value that was sent with the text of one that was stored.
+// sameValue compares a sent value with the text of a stored one.
 func sameValue(sent any, text string) bool {
 	switch v := sent.(type) {
 	case json.Number:
@@ -107,7 +107,7 @@ func sameValue(sent any, text string) bool {
 			if b, ok := new(big.Int).SetString(text, 10); ok {
 				return a.Cmp(b) == 0
 			}
-			f, err := strconv.ParseFloat(text, 64) // one that is the integer exactly
+			f, err := strconv.ParseFloat(text, 64) // a float that equals the integer exactly
 			return err == nil && new(big.Float).SetInt(a).Cmp(big.NewFloat(f)) == 0
 		}
 		a, err := v.Float64()

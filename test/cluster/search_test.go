@@ -16,7 +16,7 @@ const searchTable = `CREATE TABLE app (
 	ts TIMESTAMP(3) TIME INDEX, level STRING, message STRING FULLTEXT INDEX, "error.message" STRING, host STRING,
 	status BIGINT, took DOUBLE, ok BOOLEAN, extra JSON, "Order" STRING, at TIMESTAMP(9), n TINYINT UNSIGNED)`
 
-// searched is the table as searches see it.
+// searched returns the table as searches use it.
 func searched() *schema.Table {
 	t := &schema.Table{Database: "public", Name: "app"}
 	for i, c := range []struct {
@@ -116,14 +116,14 @@ func randomSearch(r *rand.Rand, deep int) string {
 	return searchTerms[r.IntN(len(searchTerms))]
 }
 
-// TestSearches runs random searches: a search and its opposite find each row once, together, and their conditions
-// are never null.
+// TestSearches runs random searches: a search and its negation together must find each row once,
+// and their conditions must never be null.
 func TestSearches(t *testing.T) {
 	t.Parallel()
 	n := New(t)
 	n.Start()
 	run(t, n, searchTable)
-	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test's choices
+	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // choices of a test
 	const rows = 2000
 	for range 2 {
 		run(t, n, searchRows(r, rows/2))
@@ -151,7 +151,7 @@ func TestSearches(t *testing.T) {
 	tailSearch(t, n)
 }
 
-// run carries out a statement that answers without rows.
+// run runs a statement that returns no rows.
 func run(t *testing.T, n *Node, sql string) {
 	t.Helper()
 	a, err := n.ask("/v1/sql", "application/x-www-form-urlencoded", "sql="+url.QueryEscape(sql))
@@ -160,7 +160,7 @@ func run(t *testing.T, n *Node, sql string) {
 	}
 }
 
-// counts returns how many rows meet each condition.
+// counts returns the number of rows that meet each condition.
 func counts(t *testing.T, n *Node, conditions ...string) []int64 {
 	t.Helper()
 	list := make([]string, len(conditions))
@@ -190,7 +190,7 @@ func conditionOf(t *testing.T, text string, columns *search.Columns) string {
 	return sql
 }
 
-// searchFinds compares some searches with conditions that are written by hand.
+// searchFinds compares some searches with equivalent SQL conditions.
 func searchFinds(t *testing.T, n *Node, columns *search.Columns) {
 	t.Helper()
 	for text, want := range map[string]string{

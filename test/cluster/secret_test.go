@@ -28,7 +28,7 @@ import (
 	"cordwood/proto/shardpb"
 )
 
-// says waits until the log of a node has all of the texts.
+// says waits until the log of a node contains all of the texts.
 func says(t *testing.T, n *Node, texts ...string) {
 	t.Helper()
 	Eventually(t, Generous(30*time.Second), func() error {
@@ -41,9 +41,9 @@ func says(t *testing.T, n *Node, texts ...string) {
 	})
 }
 
-// TestStrangerStaysOut: who reaches the port between nodes of a server is not a node of its cluster
-// without its secret, and is with it.
-func TestStrangerStaysOut(t *testing.T) {
+// TestUnauthenticatedPeer checks that a process which reaches the internal port of a server is a
+// node of its cluster only if it has the secret.
+func TestUnauthenticatedPeer(t *testing.T) {
 	t.Parallel()
 	n := New(t, "--shards", "1")
 	n.Start()
@@ -107,8 +107,8 @@ func TestStrangerStaysOut(t *testing.T) {
 	}
 }
 
-// TestUnprotectedAddress: a node that other machines could reach does not start without a proof of
-// who belongs to its cluster, unless it is told to.
+// TestUnprotectedAddress checks that a node which other machines could reach does not start without
+// a way to authenticate nodes, unless a flag allows that.
 func TestUnprotectedAddress(t *testing.T) {
 	t.Parallel()
 	_, port, err := net.SplitHostPort(freeAddr(t))
@@ -134,7 +134,7 @@ func TestUnprotectedAddress(t *testing.T) {
 	}
 }
 
-// problems returns the problems of the state of the cluster.
+// problems returns the problems of the cluster's state.
 func problems(t *testing.T, n *Node) string {
 	t.Helper()
 	a, err := n.Do("GET", "/v1/cluster", nil)
@@ -148,8 +148,8 @@ func problems(t *testing.T, n *Node) string {
 	return string(s.Problems)
 }
 
-// TestSecretOfRunningCluster gives a cluster that runs without a secret one, and then another one,
-// while rows are written: no write fails.
+// TestSecretOfRunningCluster gives a running cluster without a secret one, and then another one,
+// while rows are written. No write may fail.
 func TestSecretOfRunningCluster(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3})
@@ -159,7 +159,7 @@ func TestSecretOfRunningCluster(t *testing.T) {
 	}
 	var writing sync.WaitGroup
 	stop, written := make(chan struct{}), 0
-	defer func() { // also when the test fails
+	defer func() { // also if the test fails
 		select {
 		case <-stop:
 		default:
@@ -208,7 +208,8 @@ func TestSecretOfRunningCluster(t *testing.T) {
 		return nil
 	})
 
-	// Another secret: known, used, and the old one forgotten, without a restart.
+	// Change the secret: the nodes must accept it, use it, and forget the old one, without a
+	// restart.
 	old, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -248,7 +249,7 @@ func TestSecretOfRunningCluster(t *testing.T) {
 	}
 }
 
-// ingestAnywhere writes row i by the first node that runs, as a load balancer would.
+// ingestAnywhere writes row i through the first running node, as a load balancer would.
 func ingestAnywhere(c *Cluster, table string, i int) (err error) {
 	for deadline := time.Now().Add(Generous(30 * time.Second)); time.Now().Before(deadline); {
 		for _, n := range c.Nodes {
@@ -266,7 +267,7 @@ func ingestAnywhere(c *Cluster, table string, i int) (err error) {
 	return err
 }
 
-// notReady says what is wrong with the replicas of a cluster; nil if all is well.
+// notReady describes the problems of a cluster's replicas; nil if there are none.
 func notReady(c *Cluster) error {
 	for _, n := range c.Nodes {
 		a, err := n.Do("GET", "/v1/cluster", nil)
@@ -286,9 +287,9 @@ func notReady(c *Cluster) error {
 	return nil
 }
 
-// TestNothingWithoutProof calls every method of every service of a node, and its raft, as somebody
-// who has proved nothing, has another secret, or says to be another node than has proved: nothing of
-// it is reached.
+// TestNothingWithoutProof calls every method of every service of a node, and its raft, as a peer
+// without a proof, with another secret, or with the proof of another node. Every call must be
+// refused.
 func TestNothingWithoutProof(t *testing.T) {
 	t.Parallel()
 	n := New(t, "--shards", "1")
@@ -319,7 +320,7 @@ func TestNothingWithoutProof(t *testing.T) {
 	}
 	callers := map[string]struct {
 		dialer rpcport.Dialer
-		greet  func(context.Context, net.Conn) error // nil: Discovery's way
+		greet  func(context.Context, net.Conn) error // nil means the greeting of Discovery
 		ok     bool
 	}{
 		"no proof":                           {rpcport.Dialer{}, greet(me), false},
@@ -327,7 +328,7 @@ func TestNothingWithoutProof(t *testing.T) {
 		"another secret":                     {rpcport.Dialer{Credentials: source}, greet(me), false},
 		"another secret, without a greeting": {rpcport.Dialer{Credentials: source}, nil, false},
 		"another node":                       {member, greet(twin), false},
-		"a node":                             {member, greet(me), true}, // or the test would prove nothing
+		"a node":                             {member, greet(me), true}, // a valid peer, so that the refusals of the others mean something
 	}
 	methods := methodsOf(t)
 	for name, c := range callers {
@@ -346,7 +347,7 @@ func TestNothingWithoutProof(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, method)
 			if err == nil {
-				_ = stream.SendMsg(&emptypb.Empty{}) // what became of it is seen by RecvMsg
+				_ = stream.SendMsg(&emptypb.Empty{}) // RecvMsg returns the result
 				_ = stream.CloseSend()
 				err = stream.RecvMsg(&emptypb.Empty{})
 			}
@@ -376,7 +377,7 @@ func TestNothingWithoutProof(t *testing.T) {
 	}
 }
 
-// methodsOf lists all methods that the packages of this program have for calls between nodes.
+// methodsOf lists all methods for calls between nodes in the packages of this program.
 func methodsOf(t *testing.T) (out []string) {
 	t.Helper()
 	protoregistry.GlobalFiles.RangeFiles(func(f protoreflect.FileDescriptor) bool {
@@ -406,7 +407,7 @@ func methodsOf(t *testing.T) (out []string) {
 	return out
 }
 
-// callRaft greets the raft of a node. It returns why that is refused; empty if it is not.
+// callRaft sends a greeting to the raft port of a node. It returns the reason of a refusal, or "".
 func callRaft(ctx context.Context, d rpcport.Dialer, addr, cluster, from, to string) string {
 	conn, err := d.Dial(ctx, rpcport.Target{Addr: addr})
 	if err != nil {

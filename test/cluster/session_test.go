@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// TestSession signs in by a cookie: another router of the cluster accepts it, and another password ends it.
+// TestSession signs in with a cookie: another router of the cluster must accept it, and a change of
+// the password must end it.
 func TestSession(t *testing.T) {
 	t.Parallel()
 	users := filepath.Join(t.TempDir(), "users")
@@ -58,13 +59,13 @@ func TestSession(t *testing.T) {
 	ask("GET", "/v1/sql?sql=SELECT+1", "", 200, cookie)
 	ask("POST", "/v1/sql?sql=CREATE+DATABASE+x", "", 403, cookie)
 	ask("POST", "/v1/sql?sql=SELECT+1", "", 403, cookie, "Sec-Fetch-Site", "cross-site")
-	// The password of a header goes first.
+	// The password in a header takes precedence.
 	ask("GET", "/v1/session", "", 401, cookie, "Authorization", "Basic YW5uOm5v")
 	if out := ask("DELETE", "/v1/session", "", 204, cookie).Header.Get("Set-Cookie"); !strings.Contains(out, "Max-Age=0") {
 		t.Errorf("signing out sets %s", out)
 	}
 	n.Stop()
-	n.Start() // the key is that of the cluster
+	n.Start() // the key belongs to the cluster
 	ask("GET", "/v1/session", "", 200, cookie)
 	if err := os.WriteFile(users, []byte("ann:ro=changed\nbo=other\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -15,19 +15,19 @@ import (
 	"time"
 )
 
-// clusterCalls asks one node of a cluster for operations.
+// clusterCalls requests operations from one node of a cluster.
 type clusterCalls struct {
 	t    *testing.T
 	node *Node
 }
 
-// shownOperation is an operation as the API shows it.
+// shownOperation is an operation in the API's answers.
 type shownOperation struct {
 	ID                  uint64
 	State, Step, Reason string
 }
 
-// start begins an operation. It asks again while no node leads the metadata.
+// start begins an operation. It repeats the request while no node leads the metadata.
 func (c clusterCalls) start(request string) (id uint64) {
 	c.t.Helper()
 	Eventually(c.t, 30*time.Second, func() error {
@@ -60,7 +60,7 @@ func (c clusterCalls) show(id uint64) (op shownOperation, err error) {
 	return op, json.Unmarshal(a.Body, &answer)
 }
 
-// await waits until an operation is as reached says.
+// await waits until reached returns true for an operation.
 func (c clusterCalls) await(id uint64, what string, reached func(shownOperation) bool) {
 	c.t.Helper()
 	Eventually(c.t, 40*time.Second, func() error {
@@ -121,7 +121,7 @@ type rowWriter struct {
 	acked atomic.Int64 // rows 0 to acked-1 are stored
 }
 
-// write sends row i until it is acknowledged. Its key makes that safe.
+// write sends row i until it is acknowledged. Its key makes repetitions safe.
 func (w *rowWriter) write(i int64, stop <-chan struct{}) error {
 	for {
 		a, err := w.node.Do("POST", "/v1/ingest?pipeline_name=svc_identity&table="+w.table,
@@ -158,8 +158,8 @@ func (w *rowWriter) run(t *testing.T, stop <-chan struct{}) {
 	}
 }
 
-// check reads the rows: none is missing that was acknowledged before, and none is there twice. A query
-// may be refused while leaders are elected.
+// check reads the rows: none may be missing that was acknowledged before, and none may be there
+// twice. A query may be refused while leaders are elected.
 func (w *rowWriter) check() (asked bool, err error) {
 	acked := w.acked.Load()
 	rows, err := w.node.Query("SELECT count(*), count(DISTINCT n), count(*) FILTER (n < " + fmt.Sprint(acked) +
@@ -174,16 +174,16 @@ func (w *rowWriter) check() (asked bool, err error) {
 	return true, nil
 }
 
-// TestShardsTakenAway takes two shards away while tables are written with keys and read, and kills the
-// node that coordinates. The shard that has not taken keys goes; the other one is kept by a cancel while
-// it waits for its keys to be forgotten.
-func TestShardsTakenAway(t *testing.T) {
+// TestShardsRetired retires two shards while tables are written with keys and read, and kills the
+// coordinating node. The shard that has not taken keys must be retired; the other one is kept by a
+// cancellation while it waits until its keys are forgotten.
+func TestShardsRetired(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3, Replication: 3, Shards: 3})
 	c.Start()
 	calls := clusterCalls{t, c.Nodes[0]}
 	_, leader := calls.shards()
-	for _, n := range c.Nodes { // the user asks a node that is not killed
+	for _, n := range c.Nodes { // requests go to a node that is not killed
 		if n.Name != leader {
 			calls.node = n
 		}
@@ -191,7 +191,7 @@ func TestShardsTakenAway(t *testing.T) {
 	user := calls.node
 	calls.done(calls.start(`{"kind":"shard-add","count":2}`))
 	const goes, stays = 4, 5
-	// Tables that have rows on the shard that goes and take no keys before they have left it.
+	// Tables that have rows on the retiring shard and take no keys before they have left it.
 	moved := map[string]string{"plain": "[4]", "spread": "[4,1]", "merged": "[4]", "former": "[4]"}
 	if _, err := user.Query("CREATE TABLE merged (n BIGINT, ts TIMESTAMP TIME INDEX, PRIMARY KEY (n)) WITH " +
 		"(append_mode='false')"); err != nil {
@@ -205,7 +205,7 @@ func TestShardsTakenAway(t *testing.T) {
 	}
 	var moves []uint64
 	for table, shards := range moved {
-		if table != "merged" { // a table comes by its first row
+		if table != "merged" { // the first row creates a table
 			if err := user.Ingest(table, []byte(`{"n":0}`)); err != nil {
 				t.Fatal(err)
 			}
@@ -223,7 +223,7 @@ func TestShardsTakenAway(t *testing.T) {
 			}
 			continue
 		}
-		for range 2 { // the second time replaces the rows of the first
+		for range 2 { // the second round replaces the rows of the first
 			if _, err := user.Query("INSERT INTO merged VALUES " + values.String()[2:]); err != nil {
 				t.Fatal(err)
 			}
@@ -259,7 +259,7 @@ func TestShardsTakenAway(t *testing.T) {
 			}
 		})
 	}
-	wg.Go(func() { // and of the tables that leave, which have the same rows throughout
+	wg.Go(func() { // also for the tables that leave, whose rows must not change
 		want := map[string]int{"plain": before + 1, "spread": before + 1, "former": before + 1, "merged": before}
 		for {
 			for table, rows := range want {
@@ -293,7 +293,7 @@ func TestShardsTakenAway(t *testing.T) {
 	})
 	calls.done(leaving)
 
-	// It is gone everywhere, and its number is not used again.
+	// The shard must be gone on every node, and its number must not be used again.
 	for _, n := range c.Nodes {
 		if _, err := os.Stat(filepath.Join(n.Dir, "shards", "4")); err == nil {
 			t.Errorf("node %s still has the folder of the shard", n.Name)
@@ -319,14 +319,14 @@ func TestShardsTakenAway(t *testing.T) {
 		t.Errorf("after a shard was added: %v", states)
 	}
 
-	// Earlier requests that are repeated are not stored again.
+	// Repetitions of earlier requests must not be stored again.
 	busy := keyed[0]
 	for i := range min(busy.acked.Load(), 20) {
 		if err := busy.write(i, nil); err != nil {
 			t.Error(err)
 		}
 	}
-	// A cancel keeps the other shard, which takes tables again.
+	// A cancellation keeps the other shard, which then takes tables again.
 	if a, err := user.Do("DELETE", fmt.Sprint("/v1/cluster/operations/", waiting), nil); err != nil ||
 		a.Status != http.StatusOK {
 		t.Fatalf("cancel: %v %v", a, err)
@@ -352,7 +352,7 @@ func TestShardsTakenAway(t *testing.T) {
 	t.Logf("%d and %d rows written, %d answers checked", keyed[0].acked.Load(), keyed[1].acked.Load(), queries.Load())
 }
 
-// TestLastShardStays refuses to take the only shard away.
+// TestLastShardStays checks that the only shard cannot be retired.
 func TestLastShardStays(t *testing.T) {
 	t.Parallel()
 	n := New(t, "--shards", "1")

@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// sendTo sends a text to an address, as udp://HOST:PORT, and keeps the connection until the test ends.
+// sendTo sends a text to an address such as udp://HOST:PORT, and keeps the connection until the
+// test ends.
 func sendTo(t *testing.T, address, text string, conf *tls.Config) {
 	t.Helper()
 	scheme, addr, _ := strings.Cut(address, "://")
@@ -34,7 +35,7 @@ func sendTo(t *testing.T, address, text string, conf *tls.Config) {
 	}
 }
 
-// awaitAnswer asks a statement until its answer as CSV is want.
+// awaitAnswer runs a statement until its answer as CSV is want.
 func (n *Node) awaitAnswer(t *testing.T, client *http.Client, sql, want string) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -63,8 +64,8 @@ func (n *Node) awaitAnswer(t *testing.T, client *http.Client, sql, want string) 
 	}
 }
 
-// trusting returns a client that shows the certificates, and does not look at that of the server, which is a process of
-// this test.
+// trusting returns a client that presents the certificates. It does not verify the certificate of
+// the server, which is a process of this test.
 func trusting(t *testing.T, certificates ...tls.Certificate) (*http.Client, *tls.Config) {
 	t.Helper()
 	conf := &tls.Config{InsecureSkipVerify: true, Certificates: certificates}
@@ -73,8 +74,8 @@ func trusting(t *testing.T, certificates ...tls.Certificate) (*http.Client, *tls
 	return client, conf
 }
 
-// TestSyslog: messages come by UDP, TCP and TLS, go where the address says, and what was read is stored before the
-// node ends.
+// TestSyslog sends messages over UDP, TCP and TLS. The address must determine their table, and
+// received messages must be stored before the node ends.
 func TestSyslog(t *testing.T) {
 	t.Parallel()
 	cert, key := selfSigned(t, t.TempDir(), "door")
@@ -91,7 +92,7 @@ func TestSyslog(t *testing.T) {
 		n.awaitAnswer(t, client, "SELECT count(*) FROM "+table, want)
 	}
 	n.awaitAnswer(t, client, "SELECT hour(svc_timestamp) FROM syslog WHERE hostname = 'web2'", "10") // 11 in Berlin
-	// These are not waited for.
+	// The test does not wait for these messages.
 	sendTo(t, tcp, strings.Repeat(message, 1000), nil)
 	n.Stop()
 	n.Start()
@@ -100,7 +101,7 @@ func TestSyslog(t *testing.T) {
 	n.awaitAnswer(t, client, "SELECT count(*) FROM packets", "2")
 }
 
-// TestGELF: messages come by UDP, in chunks too, and TCP.
+// TestGELF sends messages over UDP, also in chunks, and over TCP.
 func TestGELF(t *testing.T) {
 	t.Parallel()
 	udp, tcp := "udp://"+freeAddr(t), "tcp://"+freeAddr(t)
@@ -124,7 +125,8 @@ func TestGELF(t *testing.T) {
 	n.awaitAnswer(t, client, sql, "4")
 }
 
-// TestForward: a message of Fluentd's is acknowledged when it is stored. Clients that do not know the key get nowhere.
+// TestForward checks that a Fluentd message is acknowledged when it is stored, and that clients
+// without the key are refused.
 func TestForward(t *testing.T) {
 	t.Parallel()
 	key := filepath.Join(t.TempDir(), "key")
@@ -160,8 +162,8 @@ func TestForward(t *testing.T) {
 	n.awaitAnswer(t, client, "SELECT n, tag FROM web", "7,web.x")
 }
 
-// TestSyslogOfUsers: messages are stored as the user of the token, or as whom the client's certificate is for. One that
-// may not write stores nothing.
+// TestSyslogOfUsers checks that messages are stored as the user of the token, or of the client's
+// certificate, and that a user without the permission stores nothing.
 func TestSyslogOfUsers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -198,7 +200,7 @@ func TestSyslogOfUsers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_, _ = conn.Write([]byte(message)) // it may be closed already
+	_, _ = conn.Write([]byte(message)) // the connection may be closed already
 	if err := conn.SetReadDeadline(time.Now().Add(Generous(20 * time.Second))); err != nil {
 		t.Fatal(err)
 	}

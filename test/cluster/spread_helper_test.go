@@ -11,30 +11,30 @@ import (
 	"time"
 )
 
-// spread is a cluster of three nodes with a table whose rows lie in six shards, some on each node.
+// spread is a cluster of three nodes with a table in six shards, some on each node.
 type spread struct {
 	*Cluster
 	rows int
 }
 
-// spreadTable makes the table spread.
+// spreadTable creates the table spread.
 const spreadTable = "CREATE TABLE spread (ts TIMESTAMP(3) TIME INDEX, id BIGINT, host STRING, v BIGINT, m STRING) " +
 	"WITH (append_mode='true', partitions='6')"
 
-// newSpread starts a cluster with so many rows or some more in the table spread, which has the columns ts, id (from
-// 0), host (seven values), v and m, a text that hardly occurs twice.
+// newSpread starts a cluster with at least rows rows in the table spread, which has the columns ts,
+// id (from 0), host (seven values), v and m, a text that is almost unique.
 func newSpread(t testing.TB, replication, rows int, args ...string) *spread {
 	t.Helper()
 	return fillSpread(t, NewCluster(t, Spec{All: 3, Replication: replication, Shards: 6, Args: args}), rows)
 }
 
-// fillSpread is newSpread with a cluster that was not started.
+// fillSpread does what newSpread does, with a cluster that was not started.
 func fillSpread(t testing.TB, c *Cluster, rows int) *spread {
 	t.Helper()
 	c.Start()
 	s := &spread{c, 0}
 	c.Nodes[0].Rows(t, spreadTable)
-	// Shards are chosen by chance.
+	// Shards are chosen at random.
 	for s.add(t, rows); !s.everywhere(t); s.add(t, spreadBody) {
 		if s.rows > rows+20*spreadBody {
 			t.Fatalf("%d rows do not reach all nodes", s.rows)
@@ -49,7 +49,7 @@ func (s *spread) everywhere(t testing.TB) bool {
 	return !slices.ContainsFunc(s.Nodes, func(n *Node) bool { return s.rowsOn(t, n) == 0 })
 }
 
-// rowsOn returns how many rows the shards have that a node leads.
+// rowsOn returns the number of rows in the shards that a node leads.
 func (s *spread) rowsOn(t testing.TB, n *Node) int64 {
 	t.Helper()
 	id, err := n.Identity()
@@ -61,7 +61,8 @@ func (s *spread) rowsOn(t testing.TB, n *Node) int64 {
 	return numberIn(rows[0][0])
 }
 
-// spreadBody is how many rows one request brings: more than a router sends to one shard before it takes the next.
+// spreadBody is the number of rows of one request: more than a router sends to one shard before it
+// takes the next one.
 const spreadBody = 40_000
 
 // add adds rows to the table spread.
@@ -103,7 +104,7 @@ func spreadTime(id int) int64 { return 1_700_000_000_000 + int64(id)*10 }
 // listed is a query that a node lists as running.
 type listed struct{ id, node, role, phase string }
 
-// listed returns the queries that nodes list, through a node, but for those of svc_private.
+// listed returns the queries that nodes list, through a node, except queries of svc_private.
 func (s *spread) listed(t testing.TB, through *Node) (out []listed) {
 	t.Helper()
 	rows, err := through.Query("SELECT query_id, node_id, role, phase FROM svc_private.queries " +
@@ -117,7 +118,8 @@ func (s *spread) listed(t testing.TB, through *Node) (out []listed) {
 	return out
 }
 
-// awaitParts waits until the given number of nodes run a part of a query, and returns the id of the query.
+// awaitParts waits until the given number of nodes run a part of a query, and returns the id of the
+// query.
 func (s *spread) awaitParts(t testing.TB, through *Node, nodes int) (id string) {
 	t.Helper()
 	Eventually(t, 20*time.Second, func() error {
@@ -137,7 +139,7 @@ func (s *spread) awaitParts(t testing.TB, through *Node, nodes int) (id string) 
 	return id
 }
 
-// ticks returns the time that the query processes of all nodes have used, in ticks of 10 ms.
+// ticks returns the CPU time of the query processes of all nodes, in ticks of 10 ms.
 func (s *spread) ticks() (sum int) {
 	for _, n := range s.Nodes {
 		if n.Running() {
@@ -149,8 +151,8 @@ func (s *spread) ticks() (sum int) {
 	return sum
 }
 
-// awaitWork waits until a query works on so many nodes, and returns its id. 0: on the node that it was sent to, with
-// rows that this node has fetched.
+// awaitWork waits until a query runs on the given number of nodes, and returns its id. 0 means that
+// it runs on the node that received it, with rows that this node has fetched.
 func (s *spread) awaitWork(t testing.TB, through *Node, nodes int) (id string) {
 	t.Helper()
 	if nodes == 0 {
@@ -175,7 +177,7 @@ func (s *spread) awaitWork(t testing.TB, through *Node, nodes int) (id string) {
 	return id
 }
 
-// awaitIdle waits until no node lists a query any more, and no query process works.
+// awaitIdle waits until no node lists a query, and no query process uses CPU.
 func (s *spread) awaitIdle(t *testing.T) {
 	t.Helper()
 	last, since := -1, time.Now()
@@ -191,7 +193,7 @@ func (s *spread) awaitIdle(t *testing.T) {
 				return fmt.Errorf("node %s: %v queries run", n.Name, v)
 			}
 		}
-		// Listing takes a tick now and then.
+		// Listing itself sometimes takes a tick.
 		if now := s.ticks(); now > last+3 {
 			last, since = now, time.Now()
 		}

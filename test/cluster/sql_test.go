@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sql posts one text and returns the answer.
+// sql posts SQL text and returns the answer.
 func (n *Node) sql(t *testing.T, params, sql string) *Answer {
 	t.Helper()
 	a, err := n.ask("/v1/sql?"+params, "application/sql", sql)
@@ -20,8 +20,8 @@ func (n *Node) sql(t *testing.T, params, sql string) *Answer {
 	return a
 }
 
-// TestLongLiterals finds doubles of 17 digits by the digits that they were sent with and are printed with, in every
-// kind of statement that has conditions.
+// TestLongLiterals finds doubles of 17 digits by the digits that they were sent with and are
+// printed with, in every kind of statement that has conditions.
 func TestLongLiterals(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -50,7 +50,7 @@ func TestLongLiterals(t *testing.T) {
 				t.Errorf("%s: %s", condition, body)
 			}
 			if i > 1 {
-				continue // a client has so many tails
+				continue // the limit of a client's tails
 			}
 			lines := n.follow(t, "table=f&since=1000000h&where="+url.QueryEscape(condition))
 			if !lines.Scan() || !strings.Contains(lines.Text(), fmt.Sprintf(`"ts":"1970-01-01T00:00:00.00%dZ"`, 2*i+1)) {
@@ -66,7 +66,7 @@ func TestLongLiterals(t *testing.T) {
 	}
 }
 
-// TestStatements runs statements in order on one server; each must answer as said.
+// TestStatements runs statements in order on one server and checks each answer.
 func TestStatements(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -74,7 +74,7 @@ func TestStatements(t *testing.T) {
 	for _, c := range []struct {
 		sql, params string
 		status      int    // default 200
-		code        int    // of an error
+		code        int    // the error code
 		want        string // rows as JSON; "" for a statement without rows
 	}{
 		{sql: `SELECT 1 AS a, 'x' AS b, 1.5::DOUBLE AS c, NULL AS d, true AS e`, want: `[[1,"x",1.5,null,true]]`},
@@ -173,7 +173,7 @@ func TestStatements(t *testing.T) {
 	}
 }
 
-// TestHostileQueries sends what must never reach the host.
+// TestHostileQueries sends statements that must not access the host.
 func TestHostileQueries(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -210,7 +210,7 @@ func TestHostileQueries(t *testing.T) {
 	}
 }
 
-// TestFormats asks for one result in every format.
+// TestFormats requests one result in every format.
 func TestFormats(t *testing.T) {
 	t.Parallel()
 	n := New(t)

@@ -15,8 +15,8 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// watch asks nodes for the state of the cluster without a pause, and keeps each verdict that differs
-// from the one before.
+// watch requests the state of the cluster from nodes continuously, and records each verdict that
+// differs from the previous one.
 type watch struct {
 	mu    sync.Mutex // guards the fields below
 	node  *Node
@@ -81,7 +81,7 @@ func (w *watch) until(t *testing.T, what string, ok func(clusterapi.Status) bool
 	})
 }
 
-// health returns the verdict except disks, which all nodes share with other programs.
+// health returns the verdict without disks, which all nodes share with other programs.
 func health(s clusterapi.Status) string {
 	if s.Health == "degraded" && !slices.ContainsFunc(s.Problems, func(p clusterapi.Problem) bool {
 		return p.Severity == "warning" && !strings.HasPrefix(p.Text, "disks are")
@@ -91,7 +91,7 @@ func health(s clusterapi.Status) string {
 	return s.Health
 }
 
-// missing returns the nodes that are not heard of.
+// missing returns the nodes that have not reported.
 func missing(s clusterapi.Status) (names []string) {
 	for _, n := range s.Nodes {
 		if n.State == "stopped" || n.State == "down" || n.State == "silent" {
@@ -105,8 +105,9 @@ func isOK(s clusterapi.Status) bool {
 	return health(s) == "ok" && !slices.ContainsFunc(s.Shards, func(sh clusterapi.Shard) bool { return sh.State != "ok" })
 }
 
-// TestStatusThroughChanges asks for the verdict all the time while a node is added, killed, drained and
-// stopped: nothing that existed fails, so it is never broken, and a node that goes counts as missing.
+// TestStatusThroughChanges requests the verdict continuously while a node is added, killed, drained
+// and stopped. Nothing fails, so the state must never be broken, and a stopped node must count as
+// missing.
 func TestStatusThroughChanges(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3})
@@ -174,7 +175,7 @@ func TestStatusThroughChanges(t *testing.T) {
 		s := v.status
 		away := missing(s)
 		if slices.ContainsFunc(away, func(name string) bool { return name != gone[v.phase] }) {
-			continue // a node that runs was not heard of for seconds: the machine has too much to do
+			continue // a running node has not reported for seconds, because the machine is overloaded
 		}
 		if s.Health == "broken" || s.FailureTolerance < 0 {
 			t.Errorf("nothing that existed has failed, and the verdict is:\n%s", w.faces[i])

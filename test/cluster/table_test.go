@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestTableCommands looks after a table by the commands of the program.
+// TestTableCommands manages a table with the commands of the program.
 func TestTableCommands(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -18,7 +18,7 @@ func TestTableCommands(t *testing.T) {
 	}
 	steps := []struct {
 		args    string // separated by |
-		want    string // in what is printed
+		want    string // a part of the output
 		refused bool
 	}{
 		{args: "list", want: "app"},

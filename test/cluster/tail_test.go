@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// follow begins a tail and returns its lines.
+// follow starts a tail and returns its lines.
 func (n *Node) follow(t *testing.T, query string) *bufio.Scanner {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	var resp *http.Response
-	Eventually(t, 20*time.Second, func() error { // the process for queries may take long to start
+	Eventually(t, 20*time.Second, func() error { // the query process may take long to start
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, n.HTTP+"/v1/tail?"+query, nil)
 		if err != nil {
 			return err
@@ -31,7 +31,7 @@ func (n *Node) follow(t *testing.T, query string) *bufio.Scanner {
 		}
 		t.Cleanup(func() { _ = resp.Body.Close() })
 		if resp.StatusCode == http.StatusServiceUnavailable {
-			text, _ := io.ReadAll(resp.Body) // as far as it comes
+			text, _ := io.ReadAll(resp.Body) // as much as arrives
 			return fmt.Errorf("tail %s: status %d: %s", query, resp.StatusCode, text)
 		}
 		return nil
@@ -44,8 +44,8 @@ func (n *Node) follow(t *testing.T, query string) *bufio.Scanner {
 	return lines
 }
 
-// TestTail follows a table from several moments on while rows come in and are flushed:
-// every tail sees every row once, the stored and the new ones.
+// TestTail follows a table from several times on while rows are written and flushed: every tail
+// must return every row once, stored and new ones.
 func TestTail(t *testing.T) {
 	t.Parallel()
 	n := New(t, "--shard-flush-age", "1s")
@@ -68,7 +68,7 @@ func TestTail(t *testing.T) {
 			}
 		})
 	}
-	// One that never reads is in nobody's way.
+	// A tail that is never read must not delay others.
 	stalled, err := net.Dial("tcp", strings.TrimPrefix(n.HTTP, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestTail(t *testing.T) {
 	wg.Wait()
 }
 
-// TestTailEnds: DROP TABLE and the stop of a server end tails at once, with an error.
+// TestTailEnds checks that DROP TABLE and the stop of a server end tails at once, with an error.
 func TestTailEnds(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -138,7 +138,7 @@ func TestTailEnds(t *testing.T) {
 	}
 }
 
-// TestTailCommand follows by the program, across a restart of the server.
+// TestTailCommand follows a table with the command, across a restart of the server.
 func TestTailCommand(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -173,7 +173,7 @@ func TestTailCommand(t *testing.T) {
 	expect("two")
 }
 
-// TestDelete deletes over flushes, compactions and restarts.
+// TestDelete deletes rows across flushes, compactions and restarts.
 func TestDelete(t *testing.T) {
 	t.Parallel()
 	n := New(t, "--shard-flush-age", "1s")

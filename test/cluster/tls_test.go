@@ -24,7 +24,7 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// selfSigned writes a certificate that is its own authority, and its key.
+// selfSigned writes a self-signed certificate and its key.
 func selfSigned(t *testing.T, dir, name string) (cert, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -62,7 +62,7 @@ func selfSigned(t *testing.T, dir, name string) (cert, key string) {
 	return cert, key
 }
 
-// subject returns the name in the certificate that a port shows.
+// subject returns the name in the certificate of a port.
 func subject(addr string) (string, error) {
 	dialer := &tls.Dialer{
 		NetDialer: &net.Dialer{Timeout: 30 * time.Second},
@@ -76,8 +76,8 @@ func subject(addr string) (string, error) {
 	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0].Subject.CommonName, nil
 }
 
-// TestTLS runs both ports with TLS: users see a renewed certificate without a restart,
-// and the port for nodes lets only those in who show a certificate.
+// TestTLS runs both ports with TLS: users must get a renewed certificate without a restart, and the
+// internal port must accept only peers with a certificate.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	userDir, nodeDir := t.TempDir(), t.TempDir()

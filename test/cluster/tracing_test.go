@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// spanCollector is what OTLP spans are sent to.
+// spanCollector receives OTLP spans.
 type spanCollector struct {
 	url string
 
@@ -22,7 +22,7 @@ type spanCollector struct {
 	spans []collected
 }
 
-// collected is a span, and the roles of the process that it comes from.
+// collected is a span, and the roles of the process that sent it.
 type collected struct {
 	*tracepb.Span
 	roles string
@@ -64,7 +64,7 @@ func collectSpans(t *testing.T) *spanCollector {
 	return c
 }
 
-// await waits until a trace has spans of these names, each from a process of that role.
+// await waits until a trace has spans of these names, each from a process with the given role.
 func (c *spanCollector) await(t *testing.T, trace string, want map[string]string) []collected {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -107,8 +107,8 @@ func hex(b []byte) string {
 	return out.String()
 }
 
-// TestTrace follows requests through processes of one role each: a request of a client who
-// traces it is one trace in all of them, and its id is in the answer and in the log.
+// TestTrace follows requests through processes of one role each: a traced request must be one trace
+// in all of them, and its id must be in the answer and in the log.
 func TestTrace(t *testing.T) {
 	spans := collectSpans(t)
 	c := NewCluster(t, Spec{Meta: 1, Shard: 1, Router: 1, Shards: 1, Args: []string{
@@ -179,7 +179,7 @@ func TestTrace(t *testing.T) {
 		t.Error("no line of the router's log names the trace of the failed request")
 	}
 
-	// Of requests that say nothing none is traced, at this ratio.
+	// At this ratio, requests without a trace header are not traced.
 	if a, err := router.Do("POST", "/v1/ingest?db=public&table=t&pipeline_name=svc_identity",
 		strings.NewReader(`[{"a":2}]`), "Content-Type", "application/json"); err != nil ||
 		a.Header.Get("X-Svc-Trace-Id") != "" {

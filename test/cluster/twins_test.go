@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// widenedTables are tables whose column n becomes wider, with its types before and after.
-// Beside each is one called NAME_plain that had the wider type from the beginning.
+// widenedTables are tables whose column n becomes wider, with its types before and after. For each
+// there is a table NAME_plain that has the wider type from the beginning.
 var widenedTables = []struct{ name, narrow, wide, options string }{
 	{"appended", "INT", "DOUBLE", ""},
 	{"larger", "TINYINT", "BIGINT", ""},
@@ -22,7 +22,7 @@ var widenedTables = []struct{ name, narrow, wide, options string }{
 	{"filled", "SMALLINT", "DOUBLE", ", PRIMARY KEY (id)) WITH (append_mode='false', merge_mode='last_non_null'"},
 }
 
-// widenedChecks are statements about such a table, which is %s.
+// widenedChecks are statements on such a table, which is %s.
 var widenedChecks = []string{
 	"SELECT id, n, m FROM %s ORDER BY id, ts, n, m",
 	"SELECT * FROM %s WHERE n = 3 ORDER BY id, ts, n, m",
@@ -36,7 +36,7 @@ var widenedChecks = []string{
 	"SELECT a.id, a.n FROM %[1]s a JOIN %[1]s b ON a.n = b.n AND a.id < b.id ORDER BY ALL",
 }
 
-// widenedTwins makes the tables.
+// widenedTwins creates the tables.
 func widenedTwins(t *testing.T, n *Node) {
 	t.Helper()
 	for _, w := range widenedTables {
@@ -47,7 +47,7 @@ func widenedTwins(t *testing.T, n *Node) {
 	}
 }
 
-// insertTwins inserts rows into the tables; integers only until they are widened.
+// insertTwins inserts rows into the tables; only integers until they are widened.
 func insertTwins(t *testing.T, n *Node, round int, widened bool) {
 	t.Helper()
 	for _, w := range widenedTables {
@@ -72,7 +72,7 @@ func insertTwins(t *testing.T, n *Node, round int, widened bool) {
 	}
 }
 
-// output returns what a node answers to a statement: rows and types, but not the time that it took.
+// output returns a node's answer to a statement: rows and types, without the execution time.
 func (n *Node) output(params, sql string) (string, error) {
 	a, err := n.ask("/v1/sql?"+params, "application/x-www-form-urlencoded", "sql="+url.QueryEscape(sql))
 	if err != nil {
@@ -85,8 +85,8 @@ func (n *Node) output(params, sql string) (string, error) {
 	return string(out.Output), nil
 }
 
-// sameTwins asks a node the same of each table and of its twin, and compares the answers
-// with their types.
+// sameTwins runs the same statements on each table and its twin, and compares the answers with
+// their types.
 func sameTwins(t *testing.T, what string, n *Node, params string) {
 	t.Helper()
 	ask := func(sql string) string {
@@ -115,9 +115,9 @@ func widenTwins(t *testing.T, n *Node) {
 	}
 }
 
-// TestWidened widens columns of a server with rows in files and in memory, and asks, deletes, moves,
-// backs up, restores and inspects: everything is as in tables that had the wider type from the
-// beginning.
+// TestWidened widens columns of a server with rows in files and in memory, and then queries,
+// deletes, moves, backs up, restores and inspects: everything must be as in tables that had the
+// wider type from the beginning.
 func TestWidened(t *testing.T) {
 	t.Parallel()
 	n := New(t, "--shards", "3")
@@ -128,7 +128,7 @@ func TestWidened(t *testing.T) {
 	backUp(t, n, repository) // and so in files
 	insertTwins(t, n, 1, false)
 
-	// The first fraction of a pipeline widens, too, and those who follow see it.
+	// The first fraction in a pipeline widens the column too, and tails receive it.
 	if err := n.Ingest("app", []byte("{\"n\":1}\n{\"n\":2}\n{\"n\":3}")); err != nil {
 		t.Fatal(err)
 	}
@@ -217,8 +217,8 @@ func TestWidened(t *testing.T) {
 	}
 }
 
-// TestWidenedReplicas widens columns while a node is away, which then applies what it missed, the
-// batches of the older definitions and the definition between them, and is asked for its own copy.
+// TestWidenedReplicas widens columns while a node is down. The node must then apply the batches of
+// the older definitions and the definition between them, and answer queries of its own replica.
 func TestWidenedReplicas(t *testing.T) {
 	t.Parallel()
 	c := NewCluster(t, Spec{All: 3, Shards: 1})
@@ -231,7 +231,7 @@ func TestWidenedReplicas(t *testing.T) {
 	away.Kill()
 	insertTwins(t, second, 1, false)
 	widenTwins(t, first)
-	insertTwins(t, second, 2, true) // it may hear of it only now
+	insertTwins(t, second, 2, true) // it may learn of the definition only now
 	sameTwins(t, "one node away", second, "")
 	away.Start()
 	sameTwins(t, "through the node that was away", away, "")
@@ -261,7 +261,7 @@ func TestWidenedReplicas(t *testing.T) {
 	}
 	own("from the copies that caught up")
 
-	// A node that lost its copy gets all of it from the others, with values of both types.
+	// A node that lost its replica fetches it from the others, with values of both types.
 	insertTwins(t, second, 3, true)
 	away.Stop()
 	backUp(t, first, repository)

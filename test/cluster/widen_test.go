@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestNumbersWiden sends integers and fractions of one field as clients do: in one body, in several, and in many
-// at once that race for a new table and for its columns. The rows are the same after a handing over to
-// other shards, a start and a restore.
+// TestNumbersWiden sends integers and fractions of one field as clients do: in one body, in
+// several, and in many at once that race for a new table and for its columns. The rows must be
+// unchanged after a handoff to other shards, a start and a restore.
 func TestNumbersWiden(t *testing.T) {
 	t.Parallel()
 	n := New(t, "--shards", "3")
@@ -42,7 +42,7 @@ func TestNumbersWiden(t *testing.T) {
 	const merged, want = "SELECT k, num FROM m ORDER BY k", `[["a",9.0],["b",2.0],["c",0.5]]`
 	sameRows(t, n, merged, want)
 
-	// Many at once.
+	// Many requests at once.
 	var group sync.WaitGroup
 	for i := range 64 {
 		group.Go(func() {
@@ -70,7 +70,7 @@ func TestNumbersWiden(t *testing.T) {
 	sameRows(t, n, merged, want)
 	sameRows(t, n, sums, `[[64,75.0,75.0]]`)
 
-	// What was never widened keeps that it can be, through a backup too.
+	// A column that was never widened can still be widened, also after a restore.
 	must(t, n, "POST", ingest+"later", `[{"n":1}]`, jsonBody...)
 	must(t, n, "POST", ingest+"wide", `[{"n":9007199254740993}]`, jsonBody...)
 	cli(t, n, "", "backup", "create", repository)

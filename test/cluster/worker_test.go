@@ -19,7 +19,7 @@ import (
 // forever is a query that runs until it is stopped.
 const forever = "SELECT sum(a.range * b.range) FROM range(1000000000) a, range(100000) b"
 
-// workers returns the query workers of the node.
+// workers returns the query processes of the node.
 func (n *Node) workers() []int {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	var pids []int
@@ -28,7 +28,7 @@ func (n *Node) workers() []int {
 		if err != nil {
 			continue
 		}
-		// pid (name) state parent
+		// The format is: pid (name) state parent.
 		_, rest, _ := strings.Cut(string(b), ") ")
 		f := strings.Fields(rest)
 		if len(f) > 1 && f[0] != "Z" && f[1] == strconv.Itoa(n.cmd.Process.Pid) {
@@ -39,7 +39,7 @@ func (n *Node) workers() []int {
 	return pids
 }
 
-// cpu returns the time that a process has used, in ticks of 10 ms.
+// cpu returns the CPU time of a process, in ticks of 10 ms.
 func cpu(pid int) (ticks int) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -82,7 +82,7 @@ func eventually(t *testing.T, what string, f func() bool) {
 	}
 }
 
-// later runs a statement beside the test.
+// later runs a statement concurrently with the test.
 func (n *Node) later(t *testing.T, sql string) <-chan *Answer {
 	c := make(chan *Answer, 1)
 	go func() {
@@ -95,7 +95,7 @@ func (n *Node) later(t *testing.T, sql string) <-chan *Answer {
 	return c
 }
 
-// wantFailure fails the test unless a is an error that can be tried again.
+// wantFailure fails the test unless a is an error that allows a retry.
 func wantFailure(t *testing.T, a *Answer, status, code int, says string) {
 	t.Helper()
 	if a.Status != status || a.Header.Get("x-svc-err-code") != strconv.Itoa(code) ||
@@ -108,7 +108,7 @@ func wantFailure(t *testing.T, a *Answer, status, code int, says string) {
 	}
 }
 
-// TestQueryWorker kills the process that runs queries, under a server that continues.
+// TestQueryWorker kills the query process of a server, which must continue.
 func TestQueryWorker(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -134,14 +134,14 @@ func TestQueryWorker(t *testing.T) {
 		if len(w) != 1 {
 			t.Fatalf("processes %v", w)
 		}
-		// One that has hardly begun would be sent to the next process.
+		// A query that has hardly begun would be sent to the next process.
 		before := cpu(w[0])
 		eventually(t, "the query to work", func() bool { return cpu(w[0]) > before+30 })
 		if err := syscall.Kill(w[0], syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
 		begin := time.Now()
-		// Before the server has seen it, another query would go the same way.
+		// Before the server notices the end, another query would fail in the same way.
 		wantFailure(t, <-answer, 503, 1007, fmt.Sprintf("process %d", w[0]))
 		check()
 		t.Logf("next answer after %v", time.Since(begin))
@@ -158,8 +158,8 @@ func TestQueryWorker(t *testing.T) {
 	}
 }
 
-// TestTempLimit lets a query spill more than it may: it fails with the reason, and others,
-// and the server, continue.
+// TestTempLimit runs a query that exceeds its limit for temporary files: it must fail with the
+// reason, and other queries and the server must continue.
 func TestTempLimit(t *testing.T) {
 	t.Parallel()
 	n := New(t, "--query-memory", "64MiB", "--query-temp-limit", "4MiB", "--query-threads", "1")
@@ -203,7 +203,7 @@ func (n *Node) leaving(t *testing.T, sql string) (leave func()) {
 	return func() { cancel(); <-gone }
 }
 
-// TestStopQueries ends queries by time and by the client going away.
+// TestStopQueries ends queries by their time limit and by a disconnecting client.
 func TestStopQueries(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -233,7 +233,7 @@ func TestTooManyQueries(t *testing.T) {
 	n := New(t, "--query-max-concurrent", "1", "--query-max-waiting", "1", "--query-max-wait", "1m", "--query-timeout",
 		"2m")
 	n.Start()
-	n.Rows(t, "SELECT 1") // its process may take long to start
+	n.Rows(t, "SELECT 1") // the query process may take long to start
 	leave := n.leaving(t, forever)
 	eventually(t, "the query to run", func() bool { return n.metric(t, "cordwood_query_running") == 1 })
 	second := n.later(t, "SELECT 2")
@@ -245,7 +245,7 @@ func TestTooManyQueries(t *testing.T) {
 	}
 }
 
-// TestQueryInProcess has no other process, and the same answers.
+// TestQueryInProcess runs queries without a query process. The answers must be the same.
 func TestQueryInProcess(t *testing.T) {
 	t.Parallel()
 	n := New(t, "--query-in-process")

@@ -1,4 +1,4 @@
-// Package crash ends real servers without warning and looks at what is left.
+// Package crash kills real servers and checks what is left.
 package crash
 
 import (
@@ -12,8 +12,7 @@ import (
 	"cordwood/test/load"
 )
 
-// rounds returns how often something is done: as asked for in the environment, else many
-// times, or a few with -short.
+// rounds returns the number of rounds: the value in the environment, or many, or few with -short.
 func rounds(t *testing.T, many, few int) int {
 	t.Helper()
 	if s := os.Getenv("CORDWOOD_CRASH_ROUNDS"); s != "" {
@@ -35,12 +34,12 @@ func seeded(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 1))
 }
 
-// flags make flushes, compactions and cuts of the log part of what is ended.
+// flags make the server flush, compact and cut the log often, so that it is killed during these.
 var flags = []string{"--shards", "2", "--shard-flush-bytes", "1MiB", "--shard-flush-age", "1s"}
 
-// TestKill kills the server with SIGKILL at random moments under load, starts it
-// again, and finds every acknowledged row once, no row twice, no row that was never
-// sent, and requests that were not acknowledged either whole or not at all.
+// TestKill kills the server with SIGKILL at random times under load and starts it again. Every
+// acknowledged row must be there once, no row twice, no row that was never sent, and requests that
+// were not acknowledged either completely or not at all.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	n := rounds(t, 8, 3)
@@ -55,7 +54,7 @@ func TestKill(t *testing.T) {
 		if l.Acked() == before {
 			t.Fatalf("round %d: nothing was acknowledged", round)
 		}
-		// Every few rounds; the last one is always checked.
+		// Check every few rounds, and always after the last one.
 		if round%5 == 4 || round == n-1 {
 			slowest = max(slowest, node.Start())
 			l.Check(t, node)
@@ -69,8 +68,7 @@ func TestKill(t *testing.T) {
 	t.Logf("%d rounds, %d rows acknowledged, 0 lost, 0 doubled, slowest start %s", n, l.Acked(), slowest)
 }
 
-// loadFor writes until some rows are acknowledged and a random time has passed, and
-// then ends the server.
+// loadFor writes until some rows are acknowledged and a random time has passed, and then calls end.
 func loadFor(node *cluster.Node, l *load.Load, rng *rand.Rand, end func()) {
 	stop, done := make(chan struct{}), make(chan struct{})
 	seed := rng.Uint64()

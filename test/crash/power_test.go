@@ -11,9 +11,9 @@ import (
 	"cordwood/test/load"
 )
 
-// TestPowerCut stops the file system under a loaded server, as a power cut does: what
-// was not synced is gone. On the file system as it recovered every acknowledged row is
-// there once, and the doctor finds nothing damaged.
+// TestPowerCut stops the file system under a loaded server, as a power loss does: data that was not
+// synced is lost. On the recovered file system every acknowledged row must be there once, and
+// doctor must find no damage.
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"ext4", "xfs"} {
@@ -28,8 +28,8 @@ func TestPowerCut(t *testing.T) {
 				slowest = max(slowest, node.Start())
 				l.Prepare(t, node)
 				loadFor(node, l, rng, func() {
-					// A machine without power sends no answers and begins no writes, while a file
-					// system that was shut down can report a sync as done that it was not.
+					// A machine without power sends no answers and begins no writes, but a file
+					// system that was shut down may report a sync as done that was not.
 					l.Cut()
 					if err := syscall.Kill(node.Pid(), syscall.SIGSTOP); err != nil {
 						t.Error(err)

@@ -16,7 +16,7 @@ import (
 	"cordwood/test/cluster"
 )
 
-// pages lists the pages of readers who have a machine and nothing else; those of deploy are for others.
+// pages lists the pages for readers who need only a machine. The pages of deploy need more.
 func pages(t *testing.T) []*page {
 	t.Helper()
 	files, err := filepath.Glob("../../docs/*.md")
@@ -38,7 +38,7 @@ func pages(t *testing.T) []*page {
 	return out
 }
 
-// TestShown finds commands and pipelines that no test runs.
+// TestShown fails for commands and pipelines that no test runs.
 func TestShown(t *testing.T) {
 	for _, p := range pages(t) {
 		for _, fault := range p.check() {
@@ -62,7 +62,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// pageTime bounds a page.
+// pageTime is the time limit of a page.
 const pageTime = 2 * time.Minute
 
 // run runs the blocks of a page in one shell.
@@ -87,7 +87,7 @@ func run(t *testing.T, p *page, bin, ip string) {
 	sh.Dir = dir
 	sh.Env = append(os.Environ(), "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"), "HOME="+dir,
 		"CORDWOOD_HTTP_ADDR="+ip+":4000", "CORDWOOD_RPC_ADDR="+ip+":4001", "CORDWOOD_SERVER=http://"+ip+":4000")
-	// Files, not pipes, which servers in the background would keep open.
+	// Use files, because servers in the background would keep pipes open.
 	var files [2]*os.File
 	for i, name := range []string{"stdout", "stderr"} {
 		f, err := os.Create(filepath.Join(t.TempDir(), name))
@@ -105,14 +105,14 @@ func run(t *testing.T, p *page, bin, ip string) {
 		}
 		return strings.ReplaceAll(string(text), ip, "127.0.0.1")
 	}
-	// Servers that the page starts are of the group, and go with it.
+	// Servers that the page starts belong to the process group, and end with it.
 	sh.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	sh.Cancel = func() error { return syscall.Kill(-sh.Process.Pid, syscall.SIGKILL) }
 	err := sh.Start()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = syscall.Kill(-sh.Process.Pid, syscall.SIGKILL) }() // none may be left
+	defer func() { _ = syscall.Kill(-sh.Process.Pid, syscall.SIGKILL) }() // no process may be left
 	err = sh.Wait()
 	stdout, stderr := printed(files[0]), tailOf(printed(files[1]))
 	outputs := map[string]string{}
@@ -145,10 +145,10 @@ func run(t *testing.T, p *page, bin, ip string) {
 // link is a link to one of our pages, with or without a heading.
 var link = regexp.MustCompile(`\]\(([^)\s:]*?)(#[^)\s]*)?\)`)
 
-// notInHeading are the characters that an anchor leaves out.
+// notInHeading matches the characters that an anchor leaves out.
 var notInHeading = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
 
-// TestLinks follows the links between pages, to their headings.
+// TestLinks checks the links between pages, including their headings.
 func TestLinks(t *testing.T) {
 	anchors := func(file string) map[string]bool {
 		text, err := os.ReadFile(file)
@@ -197,8 +197,8 @@ const mark = "@@block "
 const ready = "for _ in $(seq 600); do curl -sf \"$CORDWOOD_SERVER/ready\" >/dev/null && break; sleep 0.1; done; " +
 	"curl -sf \"$CORDWOOD_SERVER/ready\" >/dev/null\n"
 
-// script returns all commands of a page for bash; some reports whether something is run. here puts the
-// address of the page into a text.
+// script returns all commands of a page for bash; some reports whether there are any. here inserts
+// the address of the page into a text.
 func (p *page) script(here func(string) string) (script string, some bool) {
 	var s strings.Builder
 	s.WriteString("set -euo pipefail\nprintf '" + mark + "start\\n'\n")
@@ -230,7 +230,7 @@ func (p *page) script(here func(string) string) (script string, some bool) {
 	return s.String(), some
 }
 
-// TestMatches holds outputs against what is shown.
+// TestMatches compares outputs with the shown ones.
 func TestMatches(t *testing.T) {
 	for _, c := range []struct {
 		shown, got string
@@ -251,7 +251,7 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// TestParse reads directives, and refuses what would silently not be run.
+// TestParse reads directives, and checks that those which would silently not run are refused.
 func TestParse(t *testing.T) {
 	p, err := parse("p.md",
 		"<!-- test: server --a b -->\n\n<!-- test: file x.yaml -->\n```yaml\na: 1\n```\ntext\n\n  ```sh\n  ls\n  ```\n")

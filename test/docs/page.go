@@ -30,24 +30,24 @@ import (
 // block is one fenced block of a page.
 type block struct {
 	line      int    // of its first line, from 1
-	lang      string // the first word behind the fence
-	info      string // what follows it
+	lang      string // the first word after the fence
+	info      string // the text after it
 	text      string // with a line end, unless empty
-	directive string // the first word behind `test:`, if any
-	argument  string // the rest of it
+	directive string // the first word after `test:`, if any
+	argument  string // the text after it
 }
 
 // page is a parsed page.
 type page struct {
 	name   string
-	server *string // flags of the server that runs from the start; nil: none
+	server *string // flags of the server that runs from the start; nil for none
 	sql    bool    // blocks of SQL are run
 	blocks []block
 }
 
 var directive = regexp.MustCompile(`^<!-- test: (file|output|background|skip|may-fail|server|setup|sql)(?: (.*))? -->$`)
 
-// parse takes a page apart. An error names the line.
+// parse parses a page. An error contains the line number.
 func parse(name, text string) (*page, error) {
 	p := &page{name: name}
 	var open *block
@@ -95,13 +95,13 @@ func parse(name, text string) (*page, error) {
 	return p, nil
 }
 
-// command is how a line begins that is to be run by a reader.
+// command matches the beginning of a line that a reader would run.
 var command = regexp.MustCompile(
 	`^(\$ |sudo |bin/cordwood|cordwood ` +
 		`(serve|ingest|sql|pipeline|vrl|cluster|node|shard|table|tail|backup|restore|doctor|inspect|recover|health|` +
 		`rebalance)\b|curl |make |docker |helm |kubectl |apt |systemctl )`)
 
-// runs reports whether the block is commands or statements that are run.
+// runs reports whether the block contains commands or statements that are run.
 func (p *page) runs(b block) bool { return b.lang == "sh" || b.lang == "sql" && p.sql }
 
 // statement returns a block of SQL as a command.
@@ -114,7 +114,7 @@ func (b *block) statement(text string) string {
 	return run + "\n"
 }
 
-// check reports what of a page is shown and neither run nor excused.
+// check reports commands and pipelines of a page that are neither run nor excused.
 func (p *page) check() []string {
 	var faults []string
 	for _, b := range p.blocks {
@@ -137,10 +137,10 @@ func (p *page) check() []string {
 	return faults
 }
 
-// times are of no consequence for an output.
+// times matches the parts of an output that depend on time.
 var times = regexp.MustCompile(`"execution_time_ms":\d+`)
 
-// matches reports whether an output is what a page shows.
+// matches reports whether an output is as the page shows it.
 func matches(shown, got string) bool {
 	var re strings.Builder
 	re.WriteString(`(?s)^`)

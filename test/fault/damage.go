@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// KindOf names the kind of a file of a data folder, or nothing for files without content.
+// KindOf returns the kind of a file of a data folder, or "" for files without content.
 func KindOf(file string) string {
 	base := filepath.Base(file)
 	for _, k := range []struct{ suffix, kind string }{
@@ -33,12 +33,12 @@ func KindOf(file string) string {
 	return ""
 }
 
-// slack are the kinds that have bytes which mean nothing: free pages, room for more.
+// slack lists the kinds of files with unused bytes, such as free pages.
 var slack = map[string]bool{
 	"metadata state": true, "metadata log": true, "stable store": true, "log": true, "snapshot head": true,
 }
 
-// Slack reports whether files of a kind have bytes that mean nothing.
+// Slack reports whether files of a kind have unused bytes.
 func Slack(kind string) bool { return slack[kind] }
 
 // FilesByKind lists the files of a data folder, relative to it.
@@ -61,7 +61,7 @@ func FilesByKind(t testing.TB, dir string) map[string][]string {
 	return files
 }
 
-// Damage changes a byte of a file, or cuts it, and says what it did.
+// Damage changes a byte of a file, or truncates it, and describes what it did.
 func Damage(t testing.TB, rng *rand.Rand, dir, file string) string {
 	t.Helper()
 	path := filepath.Join(dir, file)
@@ -78,7 +78,7 @@ func Damage(t testing.TB, rng *rand.Rand, dir, file string) string {
 		return fmt.Sprintf("%s cut from %d to %d bytes", file, len(b), to)
 	}
 	at := rng.IntN(used)
-	for slack[KindOf(file)] && b[at] == 0 { // most zeros of such a file mean nothing
+	for slack[KindOf(file)] && b[at] == 0 { // most zeros of such a file are unused
 		at = rng.IntN(used)
 	}
 	was := b[at]
@@ -91,5 +91,5 @@ func Damage(t testing.TB, rng *rand.Rand, dir, file string) string {
 
 var named = regexp.MustCompile(`damaged|corrupt|newer version|lost|missing|belongs|gone|restore|cannot`)
 
-// SaysWhy reports whether the error of a start says what is wrong with the data.
+// SaysWhy reports whether the error of a failed start describes the damage.
 func SaysWhy(err error) bool { return named.MatchString(err.Error()) }

@@ -14,10 +14,10 @@ import (
 	"cordwood/test/load"
 )
 
-// TestDamage damages a sound data folder in one place at a time, over all kinds of
-// files: it changes a byte, or cuts a file. Each is found by the doctor, at the start
-// or by a query, and no query returns other rows than before. A changed byte that
-// nothing finds must be one that means nothing.
+// TestDamage damages an intact data folder in one place at a time, in all kinds of files: it
+// changes a byte, or truncates a file. The damage must be found by doctor, at the start or by a
+// query, and no query may return other rows than before. A changed byte that nothing finds must be
+// an unused one.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	wanted := 18
@@ -78,7 +78,7 @@ func sum(m map[string]int) (n int) {
 	return n
 }
 
-// soundFolder returns the folder of a server that was killed in the middle of a load.
+// soundFolder returns the folder of a server that was killed under load.
 func soundFolder(t *testing.T, rng *rand.Rand) (string, *load.Load) {
 	t.Helper()
 	n, l := cluster.New(t, "--shards", "1", "--shard-flush-bytes", "1MiB", "--shard-flush-age", "1s"), load.New()
@@ -112,7 +112,7 @@ func soundFolder(t *testing.T, rng *rand.Rand) (string, *load.Load) {
 	return n.Dir, l
 }
 
-// outcome starts a server on a damaged folder and says what finds the damage.
+// outcome starts a server on a damaged folder and returns what found the damage.
 func outcome(t *testing.T, n *cluster.Node, l *load.Load, what string) (found string) {
 	t.Helper()
 	doctor := fault.Doctor(t, n.Dir).Result == "damaged"

@@ -14,9 +14,9 @@ import (
 	"cordwood/test/fault"
 )
 
-// TestDeleteWithoutRoom deletes more rows than a disk has room to note, while it is full to
-// its last byte: the answer is 503 with a time to come back, and says how far it came or that
-// this is not known. The server continues, and once there is room the same statement deletes the rest.
+// TestDeleteWithoutRoom deletes more rows than a full disk has room to record. The answer must be
+// 503 with a time to try again, and contain the progress or that it is unknown. The server must
+// continue, and once there is room the same statement must delete the rest.
 func TestDeleteWithoutRoom(t *testing.T) {
 	disk := fault.NewDisk(t, "ext4", 96)
 	n := cluster.NewAt(t, filepath.Join(disk.Dir, "data"), "--shards", "1", "--shard-flush-age", "1s", "--disk-reserve",

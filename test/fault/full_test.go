@@ -16,7 +16,8 @@ import (
 	"cordwood/test/load"
 )
 
-// fill fills a disk except for the given number of bytes, and returns the file that it made for this.
+// fill fills a disk except for the given number of bytes, and returns the file that it wrote for
+// this.
 func fill(t *testing.T, disk *fault.Disk, leave int64) string {
 	t.Helper()
 	name := filepath.Join(disk.Dir, "filler")
@@ -45,10 +46,10 @@ func fill(t *testing.T, disk *fault.Disk, leave int64) string {
 	return name
 }
 
-// TestDiskFull fills a disk of 64 MiB under a loaded server, up to its reserve and
-// then to the last byte. It does not end, refuses rows with 503 and a time to come
-// back before it reads them, answers queries, and takes rows again within 15 s of room
-// coming back. No acknowledged row is lost.
+// TestDiskFull fills a disk of 64 MiB under a loaded server, up to its reserve and then to the last
+// byte. The server must not end. It must refuse rows with 503 and a time to try again before it
+// reads them, answer queries, and take rows again within 15 s after space was freed. No
+// acknowledged row may be lost.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"ext4", "xfs"} {
@@ -59,7 +60,7 @@ func TestDiskFull(t *testing.T) {
 			}
 			size := int64(64)
 			if kind == "xfs" {
-				size = 320 // mkfs.xfs makes none below 300 MiB; the filler takes the rest
+				size = 320 // mkfs.xfs needs at least 300 MiB; the filler takes the rest
 			}
 			disk := fault.NewDisk(t, kind, size)
 			if kind == "xfs" {
@@ -100,7 +101,7 @@ func TestDiskFull(t *testing.T) {
 					!strings.Contains(string(a.Body), "\ncordwood_disk_full 1") {
 					t.Errorf("metrics do not say so: %v", err)
 				}
-				// Queries continue, over all there is, for as long as the disk is full.
+				// Queries must continue, over all rows, as long as the disk is full.
 				for range 10 {
 					if _, err := n.Query(`SELECT count(*) FROM crash_0`); err != nil {
 						t.Errorf("with %d bytes left a query fails: %v", leave, err)
@@ -150,7 +151,7 @@ func grows(t *testing.T, l *load.Load, n *cluster.Node, limit time.Duration) {
 
 func wait(t *testing.T, limit time.Duration, what string, done func() bool) {
 	t.Helper()
-	if os.Getenv("CORDWOOD_CHAOS") == "" { // else the limit is a mark to reach
+	if os.Getenv("CORDWOOD_CHAOS") == "" { // otherwise the limit is a goal
 		limit = cluster.Generous(limit)
 	}
 	for deadline := time.Now().Add(limit); !done(); time.Sleep(20 * time.Millisecond) {
@@ -160,7 +161,7 @@ func wait(t *testing.T, limit time.Duration, what string, done func() bool) {
 	}
 }
 
-// countOf returns how many rows a table has.
+// countOf returns the number of rows of a table.
 func countOf(t *testing.T, n *cluster.Node, table string) string {
 	t.Helper()
 	out, err := n.Query("SELECT count(*) FROM " + table)

@@ -13,14 +13,14 @@ import (
 	"cordwood/test/cluster"
 )
 
-// This file sends rows whose sizes have nothing to do with one another to servers that
-// have little memory: they have to write them to segments, and to do so again after a kill.
+// This file sends rows of very different sizes to servers with little memory, which must write them
+// to segments, and again after a kill.
 
-// hostileMemory is what a server may take. One row group sized by the average of its first
-// rows would be a hundred times as much.
+// hostileMemory is the memory of a server. One row group sized by the average of its first rows
+// would need a hundred times as much.
 const hostileMemory = 1 << 30
 
-// confine bounds the memory of a running server.
+// confine limits the memory of a running server.
 func confine(t *testing.T, n *cluster.Node) {
 	t.Helper()
 	limit := unix.Rlimit{Cur: hostileMemory, Max: hostileMemory}
@@ -29,7 +29,7 @@ func confine(t *testing.T, n *cluster.Node) {
 	}
 }
 
-// hostileBodies are NDJSON bodies, each of which is legal, and how many rows they have.
+// hostileBodies returns valid NDJSON bodies, and their number of rows.
 func hostileBodies() (bodies [][]byte, rows int) {
 	lines := func(n int, line func(i int) string) []byte {
 		var b bytes.Buffer
@@ -45,14 +45,14 @@ func hostileBodies() (bodies [][]byte, rows int) {
 		lines(60_000, short),
 		lines(1, func(int) string { return strings.Repeat("y", 15_000_000) }),
 		lines(1000, short),
-		// Texts that are small in memory only as long as they are in a dictionary.
+		// Texts that are small in memory only in a dictionary.
 		lines(200, func(int) string { return strings.Repeat("a", 40_000) }),
 		lines(200, func(i int) string { return strings.Repeat(fmt.Sprintf("%08d", i), 5000) }),
 	)
 	return bodies, rows
 }
 
-// awaitFlushed waits until a server has no row in memory that is not in a segment.
+// awaitFlushed waits until all rows of a server are in segments.
 func awaitFlushed(t *testing.T, n *cluster.Node) {
 	t.Helper()
 	wait(t, time.Minute, "the rows are in segments", func() bool {
@@ -73,7 +73,7 @@ func awaitFlushed(t *testing.T, n *cluster.Node) {
 	})
 }
 
-// checkCount holds the rows of a table, and their bytes, against what was acknowledged.
+// checkCount compares the rows of a table, and their bytes, with the acknowledged ones.
 func checkCount(t *testing.T, n *cluster.Node, table string, rows int) {
 	t.Helper()
 	out, err := n.Query("SELECT count(*), count(m) FROM " + table)
@@ -85,7 +85,7 @@ func checkCount(t *testing.T, n *cluster.Node, table string, rows int) {
 	}
 }
 
-// TestHostileRows has them flushed, compacted and flushed again by one server.
+// TestHostileRows flushes, compacts and flushes such rows again on one server.
 func TestHostileRows(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it writes hundreds of megabytes")
@@ -107,7 +107,7 @@ func TestHostileRows(t *testing.T) {
 	checkCount(t, n, "hostile", rows)
 	checkCount(t, n, "honest", 1)
 
-	// What is in the log when it is killed is applied and flushed by the next process.
+	// The next process applies and flushes the rows that are only in the log.
 	for _, body := range bodies {
 		if err := n.Ingest("hostile", body); err != nil {
 			t.Fatal(err)
@@ -129,7 +129,7 @@ func TestHostileRows(t *testing.T) {
 	n.Stop()
 }
 
-// TestHostileRowsReplicated has them flushed by all replicas, one of which was killed before.
+// TestHostileRowsReplicated flushes such rows on all replicas, one of which was killed before.
 func TestHostileRowsReplicated(t *testing.T) {
 	c := cluster.NewCluster(t, cluster.Spec{All: 3, Shards: 1, Args: []string{"--shard-flush-age", "1s"}})
 	c.Start()

@@ -1,4 +1,4 @@
-// Package fault breaks the disk under real servers and looks at what they do.
+// Package fault causes disk faults under real servers and checks how they react.
 package fault
 
 import (
@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Need skips the test unless it runs as root and the programs are there.
+// Need skips the test unless it runs as root and the programs exist.
 func Need(t testing.TB, programs ...string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -25,7 +25,7 @@ func Need(t testing.TB, programs ...string) {
 	}
 }
 
-// Disk is a file system of its own, in a file.
+// Disk is a separate file system in a file.
 type Disk struct {
 	Dir   string
 	t     testing.TB
@@ -33,8 +33,8 @@ type Disk struct {
 	kind  string
 }
 
-// NewDisk makes and mounts a file system of a kind (ext4, xfs) and size. The test is
-// skipped where that is not possible.
+// NewDisk creates and mounts a file system of a kind (ext4, xfs) and size. It skips the test if
+// that is not possible.
 func NewDisk(t testing.TB, kind string, mib int64) *Disk {
 	t.Helper()
 	Need(t, "mount", "umount", "losetup", "mkfs."+kind)
@@ -74,7 +74,7 @@ func (d *Disk) Mount() {
 	}
 }
 
-// Unmount unmounts the file system, as soon as nobody uses it.
+// Unmount unmounts the file system as soon as no process uses it.
 func (d *Disk) Unmount() {
 	d.t.Helper()
 	var out []byte
@@ -108,11 +108,11 @@ func isMount(dir string) (bool, error) {
 const (
 	// shutdownIoctl is EXT4_IOC_SHUTDOWN and XFS_IOC_GOINGDOWN.
 	shutdownIoctl = 0x8004587d
-	// noLogFlush makes them drop what is not on disk, including the journal in memory.
+	// noLogFlush makes the file system drop unsynced data, including the journal in memory.
 	noLogFlush = 2
 )
 
-// CutPower stops the file system where it is: what was synced stays, all else is gone.
+// CutPower stops the file system: synced data stays, all other data is lost.
 func (d *Disk) CutPower() error {
 	f, err := os.Open(d.Dir)
 	if err != nil {

@@ -15,22 +15,22 @@ import (
 	"cordwood/test/cluster"
 )
 
-// Report is what `cordwood doctor --json` prints.
+// Report is the output of `cordwood doctor --json`.
 type Report struct {
 	// Result is sound, needs attention or damaged.
 	Result   string
 	Findings []struct{ Severity, Part, File, What string }
 }
 
-// statuses are what the doctor ends with.
+// statuses are the exit statuses of doctor.
 var statuses = map[string]int{"sound": 0, "needs attention": 1, "damaged": 3}
 
-// Doctor runs `cordwood doctor` over a data folder. It does so as a user does: the package
-// of the doctor is linked with the query engine, which tests of processes need not be.
+// Doctor runs `cordwood doctor` on a data folder as a process, because its package is linked with
+// the query engine, which these tests need not be.
 func Doctor(t testing.TB, dir string) Report {
 	t.Helper()
 	cmd := exec.Command(cluster.Binary(t), "doctor", "--json", "--data-dir", dir)
-	// Ports that are free, whoever uses the usual ones.
+	// Use free ports, whatever uses the default ones.
 	cmd.Env = append(os.Environ(), "CORDWOOD_HTTP_ADDR=127.0.0.1:0", "CORDWOOD_RPC_ADDR=127.0.0.1:0")
 	out, err := cmd.Output()
 	exit := (*exec.ExitError)(nil)
@@ -51,8 +51,8 @@ func Doctor(t testing.TB, dir string) Report {
 	return report
 }
 
-// Inject has strace change what system calls of a running process do, until stop is
-// called, as inject=fsync,fdatasync:error=EIO.
+// Inject makes strace change the system calls of a running process, until stop is called, such as
+// inject=fsync,fdatasync:error=EIO.
 func Inject(t testing.TB, pid int, what string) (stop func()) {
 	t.Helper()
 	Need(t, "strace")
@@ -78,11 +78,11 @@ func Inject(t testing.TB, pid int, what string) (stop func()) {
 				break
 			}
 		}
-		for lines.Scan() { // it must not wait for a reader
+		for lines.Scan() { // strace must not wait for a reader
 		}
 	}()
 	stop = func() {
-		_ = cmd.Process.Kill() // it may have ended with the process
+		_ = cmd.Process.Kill() // strace may have ended with the process
 		_ = cmd.Wait()
 	}
 	t.Cleanup(stop)

@@ -15,9 +15,9 @@ import (
 	"cordwood/test/fault"
 )
 
-// TestStatementsOnFullDisk deletes rows and drops a table while the disk is full to its
-// last byte: the server continues, each statement is done or its error says why not, and
-// once there is room both are done and stay done.
+// TestStatementsOnFullDisk deletes rows and drops a table while the disk is full to its last byte.
+// The server must continue, and each statement must succeed or return the reason. Once there is
+// room, both must succeed and stay in effect.
 func TestStatementsOnFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := fault.NewDisk(t, "ext4", 64)
@@ -44,7 +44,7 @@ func TestStatementsOnFullDisk(t *testing.T) {
 	const (
 		thin = "DELETE FROM thinned WHERE id = 'id0'"
 		drop = "DROP TABLE dropped"
-		left = "2571" // 3000 without every seventh, the first among them
+		left = "2571" // 3000 without every seventh row, beginning with the first
 	)
 	for _, sql := range []string{thin, drop} {
 		out, err := n.Query(sql)
@@ -59,7 +59,7 @@ func TestStatementsOnFullDisk(t *testing.T) {
 			t.Fatalf("full: %s: the server has ended", sql)
 		}
 	}
-	// A process for queries that ends now is replaced, although it can have no temporary files.
+	// A query process that ends now must be replaced, although it can have no temporary files.
 	for _, pid := range children(t, n.Pid()) {
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 			t.Error(err)
@@ -100,7 +100,7 @@ func TestStatementsOnFullDisk(t *testing.T) {
 	}
 }
 
-// children returns the processes that a process has started.
+// children returns the child processes of a process.
 func children(t *testing.T, pid int) (list []int) {
 	t.Helper()
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))

@@ -13,9 +13,9 @@ import (
 	"cordwood/test/load"
 )
 
-// TestFailedSync has the kernel fail, or stall, the fsyncs of a loaded server: those of
-// every file, or only the data of one log. It ends at once, or after the deadline, with
-// status 70 and a line at the end that says why, and no acknowledged row is lost.
+// TestFailedSync makes the kernel fail, or delay, the fsyncs of a loaded server: of every file, or
+// only of the data of one log. The server must end at once, or after the deadline, with status 70
+// and the reason in its last line, and no acknowledged row may be lost.
 func TestFailedSync(t *testing.T) {
 	if os.Getenv("CORDWOOD_CHAOS") == "" {
 		t.Parallel()
@@ -51,16 +51,16 @@ func TestFailedSync(t *testing.T) {
 				return strings.Contains(n.Log(), "ending at once") || !n.Running()
 			})
 			took := time.Since(begin)
-			detach() // which ends the call that it delays, or the process could not go
+			detach() // detaching ends the delayed call, so that the process can end
 			if status := n.Ended(cluster.Generous(10 * time.Second)); status != 70 {
 				t.Fatalf("the server ended with status %d, want 70", status)
 			}
 			close(stop)
 			<-done
-			if took > test.limit && os.Getenv("CORDWOOD_CHAOS") != "" { // else other tests run beside this one
+			if took > test.limit && os.Getenv("CORDWOOD_CHAOS") != "" { // otherwise other tests run in parallel
 				t.Errorf("it took %s to end, want at most %s", took, test.limit)
 			}
-			// What another group of the same process logs in that moment may come after it.
+			// Log lines of another group of the same process may follow the last line.
 			lines := strings.Split(strings.TrimSpace(n.Log()), "\n")
 			lines = lines[max(0, len(lines)-4):]
 			if !slices.ContainsFunc(lines, func(line string) bool {

@@ -1,9 +1,9 @@
-// Package linear checks whether what clients were told of a set of rows could have happened one
-// thing after another, each between its call and its answer: whether the set is linearizable.
+// Package linear checks whether the answers that clients of a set of rows got are linearizable:
+// whether the calls could have happened one after another, each between its start and its answer.
 //
-// Clients add rows, each of which has a name of its own, and read the whole set; nothing is ever
-// removed. For such a set the check is exact and takes time that grows with what was read, so that no
-// search among the possible orders is needed: see Check.
+// Clients add rows, each with a unique name, and read the whole set; nothing is ever removed. For
+// such a set the check is exact, and its time grows with the size of the reads, so no search among
+// the possible orders is needed: see Check.
 package linear
 
 import (
@@ -14,21 +14,21 @@ import (
 	"time"
 )
 
-// Never is when something ended that never did.
+// Never is the end time of a call that did not end.
 const Never = time.Duration(math.MaxInt64)
 
-// Set is what the clients of one set did. K names a row. The caller sees to it that its methods are not
-// called concurrently.
+// Set records the calls of the clients of one set. K identifies a row. The caller must serialize
+// calls of its methods.
 type Set[K comparable] struct {
 	adds  map[K]*add
 	reads []read[K]
-	// Apart says that a read is several reads of parts of the set, one after the other. All that is
-	// checked then is that it has only rows that had been sent, and every one that was stored before it
-	// began.
+	// Apart means that a read is several reads of parts of the set, one after the other. Then Check
+	// requires only that it has no row that had not been sent, and every row that was stored before
+	// it began.
 	Apart bool
 }
 
-// add is a row that was sent, perhaps several times.
+// add is a row that was sent, possibly several times.
 type add struct {
 	begun, stored time.Duration
 	refused       bool
@@ -41,8 +41,8 @@ type read[K comparable] struct {
 	rows         map[K]int
 }
 
-// Add notes that a row was sent first at a time, and was acknowledged at another: Never if it is not
-// known whether it was stored.
+// Add records when a row was first sent, and when it was acknowledged: Never if it is not known
+// whether it was stored.
 func (s *Set[K]) Add(row K, begun, acked time.Duration) {
 	if s.adds == nil {
 		s.adds = map[K]*add{}
@@ -50,25 +50,25 @@ func (s *Set[K]) Add(row K, begun, acked time.Duration) {
 	s.adds[row] = &add{begun: begun, stored: acked}
 }
 
-// Refuse notes that a row was refused for certain.
+// Refuse records that a row was definitely refused.
 func (s *Set[K]) Refuse(row K) {
 	s.Add(row, Never, Never)
 	s.adds[row].refused = true
 }
 
-// Read notes what a read answered: how often it has each row. who is for messages. rows belongs to the
-// set afterwards.
+// Read records the answer of a read: how often it has each row. who is for messages. rows belongs
+// to the set afterwards.
 func (s *Set[K]) Read(who string, begun, ended time.Duration, rows map[K]int) {
 	s.reads = append(s.reads, read[K]{who, begun, ended, rows})
 }
 
-// Reads returns how many reads were noted.
+// Reads returns the number of recorded reads.
 func (s *Set[K]) Reads() int { return len(s.reads) }
 
 // maxTold is the maximum number of faults of one kind that are reported.
 const maxTold = 3
 
-// faults collects what is wrong, of each kind a few.
+// faults collects faults, a few of each kind.
 type faults struct {
 	counts map[string]int
 	text   []string
@@ -80,19 +80,20 @@ func (f *faults) bad(kind, format string, args ...any) {
 	}
 }
 
-// Check lists what is wrong; nothing if and only if the history is linearizable and no row is there
-// twice. A row was stored at the latest when it was acknowledged, or when the first read that has it was
-// answered. The history is linearizable if
+// Check lists the faults. The list is empty if and only if the history is linearizable and no row
+// is there twice. A row was stored at the latest when it was acknowledged, or when the first read
+// that has it was answered. The history is linearizable if
 //
 //   - a read has only rows that had been sent when it was answered, and none that was refused;
-//   - it has every row that was stored when it began, and every one that was stored when a row was
-//     sent which it has;
+//   - it has every row that was stored when it began, and every row that was stored when one of its
+//     rows was sent;
 //   - of two reads one has all rows of the other.
 //
-// Each rule is necessary. They suffice: order rows and reads by which read has which row. By the third rule
-// this order has no cycle, and its longest ways are row, read, row and read, row, read. What follows
-// in time is an interval order: in a cycle of both orders all steps in time can be made one, which with
-// one of those ways breaks the first rule or the second.
+// Each rule is necessary. Together they are sufficient: order rows and reads by which read has
+// which row. By the third rule this order has no cycle, and its longest paths are row, read, row
+// and read, row, read. The order in time is an interval order: in a cycle of both orders all steps
+// in time can be combined into one, which together with one of those paths breaks the first or the
+// second rule.
 func (s *Set[K]) Check() []string {
 	f := &faults{counts: map[string]int{}}
 	for _, r := range s.reads {
@@ -102,7 +103,7 @@ func (s *Set[K]) Check() []string {
 			}
 		}
 	}
-	stored := make([]K, 0, len(s.adds)) // by when they were
+	stored := make([]K, 0, len(s.adds)) // ordered by the times at which they were stored
 	for row, a := range s.adds {
 		if a.stored != Never && !a.refused {
 			stored = append(stored, row)
@@ -125,7 +126,7 @@ func (s *Set[K]) Check() []string {
 
 // checkRead checks a read by itself.
 func (s *Set[K]) checkRead(f *faults, r read[K], stored []K) {
-	by, why := r.begun, "the read began" // what was stored before must be there
+	by, why := r.begun, "the read began" // rows that were stored before must be there
 	for row, n := range r.rows {
 		a := s.adds[row]
 		switch {
@@ -173,7 +174,7 @@ func (s *Set[K]) checkOrder(f *faults) {
 	}
 }
 
-// String says which read it is.
+// String identifies the read in messages.
 func (r read[K]) String() string {
 	return fmt.Sprintf("the read %s from %s to %s with %d rows", r.who, r.begun, r.ended, len(r.rows))
 }

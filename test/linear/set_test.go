@@ -23,7 +23,7 @@ func TestCheck(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		make func(s *Set[int])
-		want string // empty: nothing is wrong
+		want string // empty if there is no fault
 	}{
 		{"read while it is written", func(s *Set[int]) {
 			s.Add(1, 0, 10)
@@ -73,7 +73,7 @@ type call struct {
 	mask uint
 }
 
-// model is the set as porcupine knows sets: in a bit each.
+// model is the set in porcupine's form, with a bit for each row.
 var model = porcupine.Model{
 	Init: func() any { return uint(0) },
 	Step: func(state, input, output any) (bool, any) {
@@ -85,8 +85,8 @@ var model = porcupine.Model{
 	},
 }
 
-// TestCheckIsExact compares Check with porcupine, which tries all orders, for small histories by
-// chance: some that happened, and some with an answer changed.
+// TestCheckIsExact compares Check with porcupine, which tries all orders, for small random
+// histories: some that are possible, and some with a changed answer.
 func TestCheckIsExact(t *testing.T) {
 	legal := 0
 	const tries = 4000

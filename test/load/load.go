@@ -1,8 +1,8 @@
-// Package load writes to a real server from several connections, remembers what was
-// acknowledged, and afterwards compares what the server has with that.
+// Package load writes to a real server over several connections, records which rows were
+// acknowledged, and afterwards compares the server's content with the record.
 //
-// Rows go to large tables, to small ones that share segments, and to one that merges
-// rows. A Load may be stopped by anything, and run again on the same data.
+// Rows go to large tables, to small ones that share segments, and to one that merges rows. A Load
+// may be stopped at any time, and run again on the same data.
 package load
 
 import (
@@ -23,7 +23,7 @@ const (
 	writers     = 4
 	smallTables = 8
 	mergeKeys   = 16
-	// RowsPerPost is how many rows one request has.
+	// RowsPerPost is the number of rows of one request.
 	RowsPerPost = 50
 )
 
@@ -33,10 +33,10 @@ type post struct {
 	acked bool
 }
 
-// version is what is known of a key of the merging table.
+// version is the state of a key of the merging table.
 type version struct{ acked, sent int }
 
-// Load is what was sent to one server.
+// Load records what was sent to one server.
 type Load struct {
 	mu     sync.Mutex
 	posts  map[string]*post
@@ -45,29 +45,29 @@ type Load struct {
 	acked  int
 	merges bool
 	cut    bool
-	// Refused counts answers of 503 that name a time to come back.
+	// Refused counts answers of 503 with a time to try again.
 	Refused atomic.Int64
 }
 
 // New returns a Load for a server without data, or for one that only this Load wrote to.
 func New() *Load { return &Load{posts: map[string]*post{}} }
 
-// Cut says that the power goes now: what is acknowledged from here on, until the next
-// Run, comes from a machine that would be dead, and may be there or not.
+// Cut marks the time of the power loss: rows that are acknowledged from now on, until the next Run,
+// come from a machine that would be down, and may be there or not.
 func (l *Load) Cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.cut = true
 }
 
-// Acked returns how many rows were acknowledged.
+// Acked returns the number of acknowledged rows.
 func (l *Load) Acked() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.acked
 }
 
-// Prepare makes the table that merges rows; the others make themselves.
+// Prepare creates the table that merges rows; writes create the others.
 func (l *Load) Prepare(t testing.TB, n *cluster.Node) {
 	t.Helper()
 	if l.merges {
@@ -83,8 +83,8 @@ func (l *Load) Prepare(t testing.TB, n *cluster.Node) {
 	l.merges = true
 }
 
-// Run writes until stop is closed, or the server does not answer. Requests that it
-// refuses are left behind, after a short pause.
+// Run writes until stop is closed, or the server does not answer. It does not repeat refused
+// requests, and pauses after them.
 func (l *Load) Run(n *cluster.Node, seed uint64, stop <-chan struct{}) {
 	l.mu.Lock()
 	l.round++
@@ -116,8 +116,8 @@ func (l *Load) Run(n *cluster.Node, seed uint64, stop <-chan struct{}) {
 	wg.Wait()
 }
 
-// table puts two writers on one table, so that batches of several meet in a log entry,
-// and now and then takes a small one.
+// table assigns two writers to each table, so that batches of several writers are in one log entry,
+// and sometimes returns a small table.
 func (l *Load) table(w int, rng *rand.Rand) string {
 	if rng.IntN(4) == 0 {
 		return "small_" + strconv.Itoa(rng.IntN(smallTables))
@@ -125,7 +125,7 @@ func (l *Load) table(w int, rng *rand.Rand) string {
 	return "crash_" + strconv.Itoa(w/2)
 }
 
-// post sends one request; gone means that the server does not answer any more.
+// post sends one request; gone means that the server no longer answers.
 func (l *Load) post(n *cluster.Node, name, table string, rng *rand.Rand) (gone bool) {
 	p := &post{table: table}
 	l.mu.Lock()
@@ -134,7 +134,7 @@ func (l *Load) post(n *cluster.Node, name, table string, rng *rand.Rand) (gone b
 	a, err := n.Do("POST", "/v1/ingest?pipeline_name=svc_identity&table="+table, strings.NewReader(body(name, rng)),
 		"Content-Type", "application/x-ndjson")
 	if err != nil {
-		return true // whether this one counts is unknown
+		return true // it is unknown whether this request counts
 	}
 	if a.Status != 200 {
 		l.refused(a)
@@ -153,10 +153,10 @@ func (l *Load) refused(a *cluster.Answer) {
 	if a.Status == 503 && a.Header.Get("Retry-After") != "" {
 		l.Refused.Add(1)
 	}
-	time.Sleep(20 * time.Millisecond) // a client that is refused does not hammer
+	time.Sleep(20 * time.Millisecond) // a client that is refused waits
 }
 
-// merge writes the next version of a key. Only one writer does.
+// merge writes the next version of a key. Only one writer does this.
 func (l *Load) merge(n *cluster.Node, key int) (gone bool) {
 	l.mu.Lock()
 	l.keys[key].sent++
@@ -181,7 +181,7 @@ func (l *Load) merge(n *cluster.Node, key int) (gone bool) {
 	return false
 }
 
-// body makes the rows of one request; now and then they carry a column of their own.
+// body returns the rows of one request, sometimes with a new column.
 func body(name string, rng *rand.Rand) string {
 	var b strings.Builder
 	for i := range RowsPerPost {
@@ -199,12 +199,12 @@ func body(name string, rng *rand.Rand) string {
 	return b.String()
 }
 
-// Result is what Compare found.
+// Result is the result of Compare.
 type Result struct{ Lost, Doubled, Unknown int }
 
-// Check compares what the server has with what was acknowledged, and fails the test
-// unless every acknowledged row is there once, and requests that were not
-// acknowledged are there as a whole or not at all.
+// Check compares the server's content with the acknowledged rows, and fails the test unless every
+// acknowledged row is there once, and requests that were not acknowledged are there completely or
+// not at all.
 func (l *Load) Check(t testing.TB, n *cluster.Node) {
 	t.Helper()
 	r, err := l.Compare(n)
@@ -217,7 +217,7 @@ func (l *Load) Check(t testing.TB, n *cluster.Node) {
 	}
 }
 
-// Compare compares what the server has with what was sent. The error is one of a query.
+// Compare compares the server's content with the sent rows. The error is the error of a query.
 func (l *Load) Compare(n *cluster.Node) (r Result, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -260,8 +260,8 @@ func (l *Load) Compare(n *cluster.Node) (r Result, err error) {
 	return l.compareMerged(n, r)
 }
 
-// compareMerged finds one row a key, of a version between the last that was
-// acknowledged and the last that was sent.
+// compareMerged checks that there is one row for each key, of a version between the last
+// acknowledged and the last sent one.
 func (l *Load) compareMerged(n *cluster.Node, r Result) (Result, error) {
 	if !l.merges {
 		return r, nil

@@ -1,5 +1,5 @@
-// Package model_test runs random operations against a shard and against a plain
-// in-memory model of it, and compares what is seen.
+// Package model_test runs random operations against a shard and against a plain in-memory model of
+// it, and compares the visible rows.
 package model_test
 
 import (
@@ -44,15 +44,15 @@ type row struct {
 	a       *int64
 	b       *string
 	deleted bool
-	how     query.Merge // how the table merged when it was written
+	how     query.Merge // the merge mode of the table when the row was written
 }
 
-// table is a table of the model: every row that was acknowledged, in order.
+// table is a table of the model: every acknowledged row, in order.
 type table struct {
 	def  *schemapb.Table
 	rows []row
-	// expired is the latest time before which rows may have expired at some time: they
-	// may be gone although the ttl is longer by now.
+	// expired is the latest time before which rows may have expired at some time: they may be gone
+	// although the ttl is longer now.
 	expired int64
 }
 
@@ -64,7 +64,7 @@ type world struct {
 	tables map[uint64]*table
 	nextID uint64
 	seq    uint64
-	last   []byte // the batch written last, for duplicates
+	last   []byte // the last written batch, for duplicates
 	start  int64  // seconds
 	counts map[string]int
 }
@@ -127,8 +127,8 @@ func TestShard(t *testing.T) {
 	t.Logf("done: %v", w.counts)
 }
 
-// folder is in memory where there is such a folder: a crash of the program, which is all that
-// happens here, loses no bytes of files, and nothing waits for a disk.
+// folder returns a folder in memory if the system has one: only the program crashes here, so no
+// bytes of files are lost, and nothing waits for a disk.
 func folder(t *testing.T) string {
 	dir, err := os.MkdirTemp("/dev/shm", "cordwood-model-")
 	if err != nil {
@@ -145,7 +145,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	}
 	w.cfg = shard.Config{Bootstrap: true, Config: store.Config{
 		ID: 1, Dir: filepath.Join(folder(t), "0"), NodeID: "n", FlushAge: 300 * time.Millisecond,
-		// So small that tables get segments of their own, and are split out.
+		// The sizes are small, so that tables get separate segments and are split.
 		ShareBytes: 6 << 10, SplitBytes: 8 << 10, Compaction: compaction.NewLimiter(0, 0),
 		FailStop: func(err error) { t.Errorf("failed: %v", err) },
 	}}
@@ -183,7 +183,7 @@ func (w *world) create() {
 	}
 	key := schemapb.Semantic_SEMANTIC_TAG
 	if w.nextID%6 == 0 {
-		key = schemapb.Semantic_SEMANTIC_FIELD // it keeps all rows
+		key = schemapb.Semantic_SEMANTIC_FIELD // the table keeps all rows
 	}
 	w.tables[w.nextID] = &table{expired: -1 << 62, def: &schemapb.Table{
 		Id: w.nextID, Database: "d", Name: fmt.Sprint("t", w.nextID), Version: 1, MinWriterVersion: 1, NextColumnId: 5,
@@ -206,8 +206,8 @@ func (w *world) some() *table {
 	return w.tables[ids[w.rng.IntN(len(ids))]]
 }
 
-// time returns a time index of the last three days, on the half hour from the start: no
-// row's is near the end of a ttl. Times come again, so that rows have one identity.
+// time returns a time index of the last three days, on the half hour from the start, so that no row
+// is near the end of a ttl. Times are repeated, so that rows have the same identity.
 func (w *world) time() int64 {
 	return w.start - 1800 - 3600*int64(w.rng.IntN(72)) - int64(w.rng.IntN(3))
 }
@@ -230,7 +230,7 @@ func (w *world) write() {
 	w.send(t, rows)
 }
 
-// delete deletes rows that there are, and some that there are not.
+// delete deletes existing rows and missing ones.
 func (w *world) delete() {
 	t := w.some()
 	if query.MergeOf(schema.FromProto(t.def)) == query.Append {
@@ -273,7 +273,7 @@ func (w *world) put(tables ...*table) {
 	}
 }
 
-// again sends the last batch once more: it is there already.
+// again repeats the last batch, which must not be appended again.
 func (w *world) again() {
 	h, err := column.DecodeHeader(w.last)
 	if err == nil && w.tables[h.TableID] != nil {
@@ -330,7 +330,7 @@ func (w *world) restart() {
 	w.open()
 }
 
-// crash stops without a flush: what is not in segments is in the log.
+// crash stops the shard without a flush: rows that are not in segments are in the log.
 func (w *world) crash() {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -367,7 +367,7 @@ func (t *table) note(now int64) {
 	}
 }
 
-// alterColumns drops a field and adds it anew: the old values are gone.
+// alterColumns drops a field and adds it again: the old values must be gone.
 func (w *world) alterColumns() {
 	t := w.some()
 	at := slices.IndexFunc(t.def.Columns, func(c *schemapb.Column) bool { return c.Name == "a" })
@@ -381,8 +381,7 @@ func (w *world) alterColumns() {
 	w.define(t)
 }
 
-// alterMerging has the rows of a table merge in another way from now on, or not any more:
-// that is for good.
+// alterMerging changes the merge mode of a table permanently.
 func (w *world) alterMerging() {
 	t := w.some()
 	switch how := query.MergeOf(schema.FromProto(t.def)); {
@@ -422,7 +421,7 @@ func (w *world) check(step int) {
 	}
 }
 
-// visible returns what the model shows of a table, as text.
+// visible returns the rows that the model shows of a table, as text.
 func (w *world) visible(t *table) []string {
 	var out []string
 	merged := map[string]*row{}
@@ -463,7 +462,7 @@ func (r *row) String() string {
 	return s
 }
 
-// seen returns what the shard shows of a table.
+// seen returns the rows that the shard shows of a table.
 func (w *world) seen(v *store.View, t *table) []string {
 	def := schema.FromProto(t.def)
 	now, eras, _ := v.Merging(t.def.Id)

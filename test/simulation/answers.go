@@ -9,17 +9,17 @@ import (
 	"cordwood/test/linear"
 )
 
-// answers is what readers were answered, by table, its id and shard. In one shard reads and writes of
-// a table are linearizable, as long as the table has its id: a table that takes its rows along to other
-// shards gets a new id, and its rows are in other sets then. A read of several shards is linearizable in each
-// of them, but asks one after the other: of such a read, whose shard is 0 here, only what holds for any
-// read is required, whichever id the table has.
+// answers holds the answers that readers got, by table, its id and shard. In one shard reads and
+// writes of a table are linearizable as long as the table has its id. A table that moves with its
+// rows to other shards gets a new id, and its rows are then in other sets. A read of several shards
+// is linearizable in each of them, but reads one after the other. Such a read has shard 0 here, and
+// only the rules for any read apply to it, whichever id the table has.
 type answers struct {
 	mu sync.Mutex
 	of map[place][]answer
 }
 
-// place is where rows are. In the place of all rows of a table id and shard are 0.
+// place identifies a set of rows. For all rows of a table, id and shard are 0.
 type place struct {
 	table string
 	id    uint64
@@ -30,8 +30,8 @@ type answer struct {
 	who          string
 	begun, ended time.Duration
 	rows         map[rowID]int
-	// valid says that the table had the same id after the read. A shard deletes its rows of an id that
-	// the table does not have any more.
+	// valid means that the table had the same id after the read. A shard deletes the rows of an id
+	// that the table no longer has.
 	valid bool
 }
 
@@ -43,10 +43,10 @@ func (a *answers) note(at place, what answer) {
 	a.of[at] = append(a.of[at], what)
 }
 
-// checkReads holds what readers were answered against what writers were told. final has the rows that
-// shards have at the end. Nobody knows all rows that a shard had under a former id of a table: there the
-// rows count that any read has. A read that lacks one which no read of the shard has is found in the place
-// of all rows.
+// checkReads compares the answers of readers with the answers of writers. final holds the rows of
+// the shards at the end. The rows that a shard had under a former id of a table are unknown, so the
+// rows of any read count instead. A row that is missing in all reads of the shard is found in the
+// set of all rows.
 func (w *World) checkReads(final map[place]map[rowID]int, bad func(string, ...any)) {
 	w.answers.mu.Lock()
 	defer w.answers.mu.Unlock()
@@ -75,7 +75,7 @@ func (w *World) checkReads(final map[place]map[rowID]int, bad func(string, ...an
 	}
 }
 
-// union returns what any answer of a place has.
+// union returns the rows of all answers of a place.
 func (a *answers) union(at place) map[rowID]int {
 	out := map[rowID]int{}
 	for _, answer := range a.of[at] {
@@ -84,7 +84,7 @@ func (a *answers) union(at place) map[rowID]int {
 	return out
 }
 
-// checkShardReads checks the reads of a shard. have are the rows that it had.
+// checkShardReads checks the reads of a shard. have is the rows that the shard had.
 func (w *World) checkShardReads(at place, t table, have map[rowID]int, bad func(string, ...any)) {
 	var part linear.Set[rowID]
 	for row := range have {

@@ -9,8 +9,8 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// archives keep the committed entries of all groups: replicas cut their logs, and the whole
-// of it says what a shard must hold.
+// archives keeps the committed entries of all groups, because replicas cut their logs, and the
+// complete log defines the expected content of a shard.
 type archives struct {
 	mu     sync.Mutex
 	groups map[string]*archive
@@ -28,7 +28,7 @@ func (a *archives) of(group string) *archive {
 	return a.groups[group]
 }
 
-// conflicts lists entries that two replicas had, both committed, and that are not the same.
+// conflicts lists committed entries that differ between two replicas.
 func (a *archives) conflicts() (out []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -40,8 +40,8 @@ func (a *archives) conflicts() (out []string) {
 	return out
 }
 
-// archive has the entries that replicas of a group have cut from the head of their logs:
-// those were committed.
+// archive holds the entries that replicas of a group have cut from the start of their logs, which
+// were committed.
 type archive struct {
 	group     string
 	mu        sync.Mutex
@@ -61,8 +61,8 @@ func (a *archive) put(e *raft.Log) {
 	}
 }
 
-// upTo returns the entries up to an index, those in the log of a member that has applied it
-// included; false: some were in no log any more.
+// upTo returns the entries up to an index, including those in the log of a member that has applied
+// it. It returns false if some are in no log.
 func (a *archive) upTo(index uint64, member *Log) ([]*raft.Log, bool) {
 	a.mu.Lock()
 	all := maps.Clone(a.entries)

@@ -10,8 +10,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// check compares every replica with the log of its shard, and all of them together with what
-// the writers were told, once nothing happens any more.
+// check compares every replica with the log of its shard, and all of them together with the
+// writers' answers, when all activity has ended.
 func (w *World) check(r *Report) {
 	bad := func(format string, args ...any) { r.Violations = append(r.Violations, fmt.Sprintf(format, args...)) }
 	w.mu.Lock()
@@ -49,7 +49,7 @@ func (w *World) check(r *Report) {
 	w.checkReads(final, bad)
 }
 
-// finalTables returns the tables as they are now.
+// finalTables returns the tables at the end.
 func (w *World) finalTables() (out []*schema.Table, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), maxRecovery)
 	defer cancel()
@@ -63,8 +63,8 @@ func (w *World) finalTables() (out []*schema.Table, err error) {
 	return out, nil
 }
 
-// checkShard compares the replicas of a shard with one another and with its log, and returns
-// their rows by table.
+// checkShard compares the replicas of a shard with each other and with its log, and returns their
+// rows by table.
 func (w *World) checkShard(
 	r *Report, s *metapb.Shard, tables []*schema.Table, bad func(string, ...any),
 ) map[string]map[rowID]int {
@@ -118,8 +118,8 @@ func (w *World) checkShard(
 	return out
 }
 
-// once counts rows of a table that merges them once: how often one is there is left to the
-// compactions of each replica.
+// once counts rows of a merging table once, because the number of copies depends on the compactions
+// of each replica.
 func once(rows map[rowID]int, t table) map[rowID]int {
 	if !t.merges {
 		return rows
@@ -131,7 +131,7 @@ func once(rows map[rowID]int, t table) map[rowID]int {
 	return out
 }
 
-// compare checks that the tables have every row as often as its writer was told.
+// compare checks that the tables have every row as often as its writer's answers require.
 func (w *World) compare(have map[string]map[rowID]int, bad func(string, ...any)) {
 	w.history.mu.Lock()
 	defer w.history.mu.Unlock()
@@ -169,7 +169,7 @@ func (w *World) compare(have map[string]map[rowID]int, bad func(string, ...any))
 	}
 }
 
-// difference says which rows are not there equally often; empty: none.
+// difference describes the rows whose counts differ, or returns "".
 func difference(a, b map[rowID]int) string {
 	var out []string
 	for row := range a {

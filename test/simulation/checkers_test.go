@@ -14,9 +14,9 @@ import (
 	"cordwood/shard/replica/raftlog"
 )
 
-// The checkers themselves: each finds what it is for, made by hand, and nothing else.
+// This file tests the checkers: each must find its kind of fault, and nothing else.
 
-// define returns the table of these tests, in an epoch of some shards.
+// define returns the table of these tests, with a placement.
 func define(version uint32, placement ...*schemapb.Placement) *schemapb.Table {
 	t := table{name: "t1"}
 	columns := t.columns()
@@ -29,7 +29,7 @@ func define(version uint32, placement ...*schemapb.Placement) *schemapb.Table {
 	}
 }
 
-// batch is rows of writer 1, encoded, with the ids that go with the number of the first.
+// batch encodes rows of writer 1, with ids that depend on the number of the first row.
 func batch(t *testing.T, def *schemapb.Table, epoch uint32, first int64, rows int) []byte {
 	t.Helper()
 	of := schema.FromProto(def)
@@ -50,7 +50,7 @@ func TestLedger(t *testing.T) {
 		batch  []byte
 	}{
 		{before, batch(t, before, 1, 0, 2)},
-		{nil, batch(t, before, 1, 0, 2)}, // once more: it changes nothing
+		{nil, batch(t, before, 1, 0, 2)}, // a repetition, which changes nothing
 		{sealed, nil},
 		{nil, batch(t, before, 1, 2, 1)}, // too late
 	} {
@@ -69,7 +69,7 @@ func TestLedger(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		rows map[rowID]int
-		want string // empty: nothing is wrong
+		want string // empty if there is no fault
 	}{
 		{"as it should be", map[rowID]int{{1, 0}: 1, {1, 1}: 1}, ""},
 		{"accepted after the seal", map[rowID]int{{1, 0}: 1, {1, 1}: 1, {1, 2}: 1}, "accepted with epoch 1"},
@@ -158,7 +158,7 @@ func TestMonotonic(t *testing.T) {
 	}
 }
 
-// TestFaultsOfSeeds has the seeds of make test draw every kind of fault.
+// TestFaultsOfSeeds checks that the seeds of make test cause every kind of fault.
 func TestFaultsOfSeeds(t *testing.T) {
 	drawn := map[string]bool{}
 	for seed := uint64(1); seed <= fixedSeeds; seed++ {

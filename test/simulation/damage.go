@@ -13,11 +13,10 @@ import (
 	"cordwood/meta/catalog"
 )
 
-// scrubEvery is how often a node reads its segments through, as package node has it do more
-// slowly.
+// scrubEvery is how often a node verifies its segments; package node does this more slowly.
 const scrubEvery = 20 * time.Second
 
-// scrub reads segments through, so that damage is found before somebody asks for the rows.
+// scrub verifies segments, so that damage is found before the rows are read.
 func (p *process) scrub(ctx context.Context) error {
 	for {
 		select {
@@ -26,14 +25,14 @@ func (p *process) scrub(ctx context.Context) error {
 		case <-time.After(scrubEvery):
 		}
 		for _, s := range p.host.All() {
-			_, _ = s.Verify(nil, func(int) error { return ctx.Err() }) // what was found is in the report
+			_, _ = s.Verify(nil, func(int) error { return ctx.Err() }) // reports contain the damage
 		}
 	}
 }
 
-// flipBit flips a bit on the disk of one node while it is down. The rows are on other nodes,
-// and no other node is damaged in the same run: the damage must be found, and mended by the
-// cluster where a replica has it, by the operator where the metadata have it.
+// flipBit flips a bit on the disk of one node while it is down. The rows are on other nodes, and no
+// other node is damaged in the same run. The damage must be found. The cluster must repair a
+// replica, and the operator the metadata.
 func (w breaker) flipBit() {
 	n := w.anyNode()
 	if w.flipped || !n.Up() {
@@ -70,9 +69,8 @@ func (w breaker) flipBit() {
 		w.begin(n)
 		return
 	}
-	// A member of the metadata is not made anew under its id: the node says what is wrong and
-	// does not start, until the operator has put the file back. A bit that nothing refers to does
-	// no harm.
+	// A member of the metadata is not created again under its id: the node reports the damage and
+	// does not start, until the operator has restored the file. An unused bit is harmless.
 	switch err := n.Start(); {
 	case err == nil && must:
 		w.violation("%s has started, although a bit of %s was flipped", n.ID, what)
@@ -91,7 +89,7 @@ func (w breaker) flipBit() {
 	}
 }
 
-// flipFile flips a bit of a manifest or a segment and returns its name; empty if there is none.
+// flipFile flips a bit of a manifest or a segment and returns its name, or "" if there is none.
 func (w breaker) flipFile(n *Node) string {
 	var files []string
 	for _, f := range n.disk.Files(n.shardDir()) {

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// fault is one way in which a simulation is broken. It mends itself, or is mended at
-// the end.
+// fault is one kind of fault of a simulation. It is repaired by itself, or at the end.
 type fault struct {
 	name string
 	do   func(breaker)
@@ -45,10 +44,10 @@ var faults = []fault{
 	{"metadata's disk", breaker.troubledMeta},
 }
 
-// breaker breaks a world: each of its methods is a fault, or a part of one.
+// breaker causes the faults of a world: each method is a fault, or a part of one.
 type breaker struct{ *World }
 
-// breakSomething does one of the faults that the options allow, by chance.
+// breakSomething causes one of the faults that the options allow, at random.
 func (w breaker) breakSomething() {
 	var may []fault
 	for _, f := range faults {
@@ -72,8 +71,8 @@ func (w *World) anyNode() *Node {
 	return all[w.rng.IntN(len(all))]
 }
 
-// anyLeader returns the node that leads the metadata group or a shard, by chance, and what it
-// leads; nil if nobody does.
+// anyLeader returns a random node that leads the metadata group or a shard, and what it leads; nil
+// if there is none.
 func (w breaker) anyLeader() (*Node, string) {
 	all := w.shards()
 	if k := w.rng.IntN(len(all) + 1); k < len(all) {
@@ -83,8 +82,9 @@ func (w breaker) anyLeader() (*Node, string) {
 	return w.metaLeader(), "the metadata"
 }
 
-// wrongClock sets the clock of a node wrong by up to two years, or by minutes, or right; it may be
-// started again with it. At most half of the nodes have a wrong one: what a majority says is right.
+// wrongClock sets the clock of a node wrong by up to two years, or by minutes, or right. The node
+// may be restarted with it. At most half of the nodes have a wrong clock, because the majority must
+// be right.
 func (w breaker) wrongClock() {
 	n, wrong := w.anyNode(), 0
 	all := w.allNodes()
@@ -109,7 +109,7 @@ func (w breaker) wrongClock() {
 	}
 }
 
-// crashOne has a node crash and come back after a while.
+// crashOne crashes a node, which restarts after a while.
 func (w breaker) crashOne() {
 	n := w.anyNode()
 	w.event("crash %s", n.ID)
@@ -118,7 +118,7 @@ func (w breaker) crashOne() {
 	w.begin(n)
 }
 
-// crashLeader has the leader of a group crash, and come back when another leads.
+// crashLeader crashes the leader of a group, which restarts when another node leads.
 func (w breaker) crashLeader() {
 	n, what := w.anyLeader()
 	if n == nil {
@@ -130,7 +130,8 @@ func (w breaker) crashLeader() {
 	w.begin(n)
 }
 
-// longCrash has a node miss so much that the others' logs no longer reach back to it.
+// longCrash keeps a node down until the logs of the others no longer have the entries that it
+// needs.
 func (w breaker) longCrash() {
 	n := w.anyNode()
 	w.event("crash %s for long", n.ID)
@@ -139,7 +140,7 @@ func (w breaker) longCrash() {
 	w.begin(n)
 }
 
-// begin starts a node; that it cannot is a violation.
+// begin starts a node; a failed start is a violation.
 func (w *World) begin(n *Node) {
 	if n.Up() {
 		return
@@ -175,7 +176,7 @@ func (w breaker) restart() {
 	w.begin(n)
 }
 
-// split cuts the nodes in two.
+// split divides the network into two parts.
 func (w breaker) split() (a, b []string) {
 	ids := w.nodeIDs()
 	k := 1 + w.rng.IntN(len(ids)-1)
@@ -204,7 +205,7 @@ func (w breaker) oneWay() {
 	w.net.Cut(a, b, true)
 }
 
-// bridge leaves one node that reaches two sides which do not reach each other.
+// bridge divides the network so that one node reaches two parts that do not reach each other.
 func (w breaker) bridge() {
 	a, b := w.split()
 	if len(b) < 2 {
@@ -236,8 +237,8 @@ func (w breaker) slowLink() {
 	w.net.Slow(a.ID, b.ID, d)
 }
 
-// slowCopy has a router's copy of the metadata lag behind: its way to one node is slow, by
-// which it may follow the metadata, and those to others are not.
+// slowCopy delays a router's copy of the metadata: its connection to one node, which it may follow,
+// is slow, and the others are not.
 func (w breaker) slowCopy() {
 	r, n := w.routers[w.rng.IntN(len(w.routers))], w.anyNode()
 	d := time.Duration(300+w.rng.IntN(1700)) * time.Millisecond
@@ -245,7 +246,7 @@ func (w breaker) slowCopy() {
 	w.net.Slow(r.id, n.ID, d)
 }
 
-// handOver has a leader hand on what it leads, as before a restart.
+// handOver makes a leader transfer its leaderships, as before a restart.
 func (w breaker) handOver() {
 	n, what := w.anyLeader()
 	if n == nil {
@@ -260,6 +261,6 @@ func (w breaker) handOver() {
 	w.event("%s, which leads %s, hands all that it leads over", n.ID, what)
 	p.host.StepDown(ctx)
 	if p.member != nil {
-		_ = p.member.StepDown(ctx) // nobody may be there to take over
+		_ = p.member.StepDown(ctx) // there may be no successor
 	}
 }

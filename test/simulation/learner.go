@@ -10,11 +10,11 @@ import (
 	"cordwood/shard"
 )
 
-// learnerWait is how long a replica that is moved may take to become a learner.
+// learnerWait is how long a moved replica may take to become a learner.
 const learnerWait = 10 * time.Second
 
-// cutLearner moves a replica and, while the new one learns, cuts the network so that the learner is with
-// the leader, alone, or with some of the other voters.
+// cutLearner moves a replica and, while the new replica catches up, cuts the network so that the
+// learner is with the leader, alone, or with some of the other voters.
 func (w breaker) cutLearner() {
 	all := w.shards()
 	s := all[w.rng.IntN(len(all))]
@@ -44,7 +44,7 @@ func (w breaker) cutLearner() {
 			time.Sleep(late) // the membership may change meanwhile
 		}
 		rest := slices.DeleteFunc(w.nodeIDs(), func(id string) bool { return slices.Contains(side, id) })
-		if with > 0 && w.rng.IntN(2) == 0 { // it continues for longer than it should
+		if with > 0 && w.rng.IntN(2) == 0 { // it leads for longer than it should
 			w.event("the groups of %s are late", n.ID)
 			n.loops.close()
 			go func() {
@@ -59,8 +59,8 @@ func (w breaker) cutLearner() {
 	}
 }
 
-// crashInOperation begins an operation and crashes, somewhere among its steps, the node that carries
-// it out, the one that is to give or take, or all of them.
+// crashInOperation begins an operation and crashes, at a random step, the coordinating node, the
+// source, the target, or all of them.
 func (w breaker) crashInOperation() {
 	if w.rng.IntN(2) == 0 {
 		w.moveTable()
@@ -106,8 +106,8 @@ func (w breaker) crashInOperation() {
 	}
 }
 
-// confirmed asks the other members whether a member still leads, and takes the answers of learners for
-// those of voters: the mutant LearnersConfirm.
+// confirmed asks the other members whether a member still leads, and counts answers of learners
+// like those of voters: the mutant LearnersConfirm.
 func (w *World) confirmed(n *Node, s *shard.Shard, id uint32) bool {
 	said := s.Report()
 	needed := len(said.Voters) / 2

@@ -11,7 +11,7 @@ import (
 	"cordwood/shard/rules"
 )
 
-// contents are the rows of a shard by the id of their table, and how often each is there.
+// contents holds the rows of a shard by the id of their table, and how often each is there.
 type contents map[uint64]map[rowID]int
 
 func (c contents) table(id uint64) map[rowID]int {
@@ -21,17 +21,17 @@ func (c contents) table(id uint64) map[rowID]int {
 	return c[id]
 }
 
-// ledger is what a shard must hold according to its log: a second implementation of the rules of admission, as
-// simple as possible. A batch is appended once, if the shard takes writes of its epoch, and a
-// write as a whole or not at all.
+// ledger computes the expected content of a shard from its log: a second implementation of the
+// rules of admission, as simple as possible. A batch is appended once, if the shard takes writes of
+// its epoch, and a write completely or not at all.
 type ledger struct {
 	shard   uint32
 	tables  map[uint64]*schema.Table
 	dropped map[uint64]bool
 	seen    map[[2]uint64]bool
 	rows    contents
-	// late are the rows that came with an epoch that was sealed before, and why they must
-	// not be there.
+	// late holds the rows that arrived with an epoch that was sealed before, and the reasons why
+	// they must not be there.
 	late map[uint64]map[rowID]string
 }
 
@@ -42,7 +42,7 @@ func newLedger(id uint32) *ledger {
 	}
 }
 
-// replay follows the log of a shard from its beginning.
+// replay applies the log of a shard from its beginning.
 func replay(id uint32, entries []*raft.Log) (*ledger, error) {
 	l := newLedger(id)
 	for _, e := range entries {
@@ -120,8 +120,8 @@ func (l *ledger) refuse(index uint64, b *column.Batch, t *schema.Table) {
 	}
 }
 
-// compare holds what a replica has against the ledger. Of tables that merge rows it does not
-// matter how often one is there.
+// compare compares the rows of a replica with the ledger. For tables that merge rows it ignores how
+// often a row is there.
 func (l *ledger) compare(have contents) (out []string) {
 	for id, t := range l.tables {
 		want, got := l.rows.table(id), have.table(id)

@@ -6,8 +6,8 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// life is a file system as one life of a process sees it: once the process is dead
-// nothing that is left of it can change a file.
+// life is a file system for one life of a process: when the process has crashed, its remaining
+// goroutines cannot change a file.
 type life struct {
 	vfs.FS
 	dead *atomic.Bool

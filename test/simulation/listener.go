@@ -15,7 +15,7 @@ func newServer() *grpc.Server {
 		grpc.MaxSendMsgSize(shardclient.MaxMessageBytes))
 }
 
-// acceptor is a listener that is given its connections.
+// acceptor is a listener that receives its connections from the network.
 type acceptor struct {
 	conns chan net.Conn
 	done  chan struct{}

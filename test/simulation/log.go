@@ -14,16 +14,16 @@ import (
 	"cordwood/shard/replica/raftlog/walfile"
 )
 
-// Log is the disk of one raft group on one node: what was synced survives Crash, by
-// which also every handle that is open goes dead.
+// Log is the disk of one raft group on one node. Synced data survives Crash, which also invalidates
+// every open handle.
 type Log struct {
-	// Lazy has appends answered before they are synced: the fault that a checker of
-	// lost rows must find. What the last Lazy appends stored is lost at a crash.
+	// Lazy makes appends return before they are synced: a fault that a checker of lost rows must
+	// find. The last Lazy appends are lost at a crash.
 	Lazy int
-	// archive gets what is cut from the head; may be nil.
+	// archive receives the entries that are cut from the start; may be nil.
 	archive *archive
-	// trouble is what is wrong with the disk; may be nil. If lies is set an append to a full disk is
-	// answered as if it was stored.
+	// trouble is the faults of the disk; may be nil. If lies is set, an append to a full disk
+	// succeeds without storing anything.
 	trouble *trouble
 	lies    bool
 
@@ -47,7 +47,7 @@ func NewLog() *Log {
 
 var errDead = errors.New("the node has crashed")
 
-// Crash is a power cut.
+// Crash simulates a power loss.
 func (l *Log) Crash() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,8 +58,8 @@ func (l *Log) Crash() {
 	}
 }
 
-// Open returns a handle that lives until the next Crash. It checks all entries, as the logs
-// on real files do; name is for the error.
+// Open returns a handle that is valid until the next Crash. It checks all entries, as the real logs
+// do; name is for the error.
 func (l *Log) Open(name string) (raftlog.Store, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,8 +73,8 @@ func (l *Log) Open(name string) (raftlog.Store, error) {
 	return &LogHandle{log: l, gen: l.gen}, nil
 }
 
-// Flip flips a bit of an entry, both as pick says, which is given the number of choices. No
-// handle may be open. It returns the entry's index, and what mends it; 0 if the log has no data.
+// Flip flips a bit of an entry. pick chooses both; it gets the number of choices. No handle may be
+// open. Flip returns the entry's index and a function that repairs it; 0 if the log has no data.
 func (l *Log) Flip(pick func(n int) int) (index uint64, mend func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,11 +98,11 @@ func (l *Log) Flip(pick func(n int) int) (index uint64, mend func()) {
 	}
 }
 
-// cut removes the entries from lo to hi, one end of the log.
+// cut removes the entries from lo to hi, at one end of the log.
 func (l *Log) cut(lo, hi uint64) {
 	for i := max(lo, l.first); i <= min(hi, l.last); i++ {
-		// A log is emptied as a whole when a snapshot of another member is installed:
-		// then its entries may be others than the committed ones.
+		// When a snapshot of another member is installed, the whole log is removed; then its
+		// entries may differ from the committed ones.
 		if e := l.entries[i]; e != nil && l.archive != nil && lo <= l.first && hi < l.last {
 			l.archive.put(e)
 		}
@@ -119,8 +119,8 @@ func (l *Log) cut(lo, hi uint64) {
 	}
 }
 
-// copy returns what would survive a crash now, and setBack puts it in the place of everything. No handle
-// may be open.
+// copy returns the content that would survive a crash now, and setBack replaces the content with
+// it. No handle may be open.
 func (l *Log) copy() *Log {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -139,13 +139,14 @@ func (l *Log) setBack(to *Log) {
 	l.values, l.numbers = to.values, to.numbers
 }
 
-// LogHandle is a Log that a process has open. It is a raft log and stable store. At some of its errors raft panics;
-// at others it never answers its callers. So the handle of a crashed process, which no other node hears, reports
-// success and changes nothing.
+// LogHandle is a Log that a process has open. It is a raft log and stable store. At some errors
+// raft panics; at others it never answers its callers. So the handle of a crashed process, from
+// which no other node receives anything, reports success and changes nothing.
 type LogHandle struct {
 	log *Log
 	gen int
-	// ghosts are the entries that what is left of a crashed process believes to have stored.
+	// ghosts holds the entries that the remaining goroutines of a crashed process believe to be
+	// stored.
 	ghosts sync.Map
 }
 
@@ -154,7 +155,7 @@ var (
 	_ raft.StableStore = (*LogHandle)(nil)
 )
 
-// use runs do on the log unless the handle is dead.
+// use runs do on the log if the handle is valid.
 func (h *LogHandle) use(do func(l *Log) error) error {
 	h.log.mu.Lock()
 	defer h.log.mu.Unlock()
@@ -164,7 +165,7 @@ func (h *LogHandle) use(do func(l *Log) error) error {
 	return do(h.log)
 }
 
-// Close closes nothing.
+// Close does nothing.
 func (h *LogHandle) Close() error { return nil }
 
 // FirstIndex returns 0 for an empty log.
@@ -181,8 +182,8 @@ func (h *LogHandle) LastIndex() (uint64, error) {
 	return h.log.last, nil
 }
 
-// GetLog reads an entry. Raft panics if it cannot read what it is to apply, so that what is left of a
-// crashed process is given what is there.
+// GetLog reads an entry. Raft panics if it cannot read an entry that it has to apply, so the
+// remaining goroutines of a crashed process can still read.
 func (h *LogHandle) GetLog(index uint64, out *raft.Log) error {
 	if e, ok := h.ghosts.Load(index); ok {
 		*out = *e.(*raft.Log)
@@ -247,8 +248,9 @@ func (h *LogHandle) DeleteRange(lo, hi uint64) error {
 	return err
 }
 
-// set stores a value or a number. Raft panics if it cannot store its term or its vote, so for a crashed process
-// set reports success without storing anything; what raft does then reaches no other node.
+// set stores a value or a number. Raft panics if it cannot store its term or its vote, so for a
+// crashed process set reports success without storing anything. What raft does then reaches no
+// other node.
 func (h *LogHandle) set(do func(l *Log)) error {
 	err := h.log.trouble.write()
 	if err == nil {
@@ -270,7 +272,7 @@ func (h *LogHandle) Get(key []byte) (v []byte, err error) {
 	err = h.use(func(l *Log) error {
 		have, ok := l.values[string(key)]
 		if !ok {
-			return errors.New("not found") // the text that raft looks for
+			return errors.New("not found") // raft searches for this text
 		}
 		v = have
 		return nil

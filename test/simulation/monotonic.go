@@ -11,17 +11,17 @@ import (
 	"cordwood/proto/schema"
 )
 
-// watched is what readers have seen that must never go back, and what they saw wrong.
+// watched records what readers have seen that must never go back, and violations of that.
 type watched struct {
 	mu         sync.Mutex
-	index      map[string]uint64 // by shard and reader: how far a read must be at least
+	index      map[string]uint64 // by shard and reader: the minimum index of a read
 	told       map[string]int    // by kind of fault, which is the format of its text
 	violations []string
 }
 
 func newWatched() *watched { return &watched{index: map[string]uint64{}, told: map[string]int{}} }
 
-// maxTold bounds the messages about one kind of fault.
+// maxTold limits the messages about one kind of fault.
 const maxTold = 20
 
 func (m *watched) bad(format string, args ...any) {
@@ -32,7 +32,7 @@ func (m *watched) bad(format string, args ...any) {
 	}
 }
 
-// read notes how far a read of a shard was. A reader that has seen an index sees it again.
+// read records the index of a read of a shard. A reader must not see a lower index later.
 func (m *watched) read(reader string, shard uint32, node string, index uint64) {
 	key := fmt.Sprint(reader, "/", shard)
 	m.mu.Lock()
@@ -45,8 +45,8 @@ func (m *watched) read(reader string, shard uint32, node string, index uint64) {
 	}
 }
 
-// follow watches a router's copy of the metadata: versions and epochs only grow, and the
-// history of placement only gets longer, by one epoch after another.
+// follow checks a router's copy of the metadata: versions and epochs may only grow, and the history
+// of placement may only get longer, by consecutive epochs.
 func (m *watched) follow(ctx context.Context, r *router) {
 	tables, shards := map[string]*schema.Table{}, map[uint32]*metapb.Shard{}
 	for ctx.Err() == nil {
@@ -73,20 +73,20 @@ func (m *watched) follow(ctx context.Context, r *router) {
 	}
 }
 
-// follows says why a table cannot be what another one became; empty: it can.
+// follows returns the reason why a table cannot follow from an earlier state, or "".
 func follows(before, now *schema.Table) string {
 	switch {
 	case now.ID < before.ID:
 		return fmt.Sprintf("its id goes back from %d to %d", before.ID, now.ID)
 	case now.ID != before.ID && now.OriginID == 0:
-		return "" // another table of that name
+		return "" // another table with that name
 	case now.ID == before.ID && now.Version < before.Version:
 		return fmt.Sprintf("it goes back from version %d to %d", before.Version, now.Version)
 	case now.Writable().Epoch < before.Writable().Epoch:
 		return fmt.Sprintf("it goes back from epoch %d to %d", before.Writable().Epoch, now.Writable().Epoch)
 	}
 	for i := 1; i < len(now.Placement); i++ {
-		// Once rows are handed over, the epoch in which the table was closed is not kept.
+		// When rows were handed over, the epoch in which the table was closed is not kept.
 		if p := now.Placement[i-1]; now.Placement[i].Epoch != p.Epoch+1 && (!p.Handed || now.Placement[i].Epoch <= p.Epoch) {
 			return fmt.Sprintf("epoch %d follows epoch %d", now.Placement[i].Epoch, now.Placement[i-1].Epoch)
 		}
@@ -98,7 +98,7 @@ func follows(before, now *schema.Table) string {
 				continue // the rows were handed over
 			}
 			if len(now.Placement) > 0 && p.Epoch < now.Placement[0].Epoch {
-				continue // long past: it was forgotten
+				continue // it was forgotten after some time
 			}
 			return fmt.Sprintf("epoch %d is gone", p.Epoch)
 		}

@@ -11,24 +11,24 @@ import (
 	"time"
 )
 
-// Network joins the nodes of a simulation by connections in memory, which take time and
-// can be cut. What is sent over a cut way is not lost, as with TCP: it waits until the
-// way is mended or the connection is given up, after giveUp.
+// Network connects the nodes of a simulation in memory. Connections have a delay and can be cut.
+// Data that is sent over a cut connection is not lost, as with TCP: it waits until the network is
+// repaired or the connection is closed, after giveUp.
 type Network struct {
 	mu    sync.Mutex
 	rng   *rand.Rand
 	ports map[string]func(net.Conn) // by "node/port"; nil while the node is down
-	conns map[*conn]string          // the node that an end is on
+	conns map[*conn]string          // the node of each end
 	cut   map[way]bool
 	slow  map[way]time.Duration
-	still map[string]bool // nodes that stand still: what they send and are sent waits
-	// delay and jitter are those of every way.
+	still map[string]bool // suspended nodes: data from and to them waits
+	// delay and jitter apply to every connection.
 	delay, jitter time.Duration
 }
 
 type way struct{ from, to string }
 
-// giveUp is how long a connection outlives a cut, as the system's retransmissions do.
+// giveUp is how long a connection survives a cut, like the system's retransmissions.
 const giveUp = 15 * time.Second
 
 // NewNetwork returns a network without nodes. rng must not be used elsewhere.
@@ -39,7 +39,7 @@ func NewNetwork(rng *rand.Rand, delay, jitter time.Duration) *Network {
 	}
 }
 
-// Listen has serve take the connections to a port of a node, each in a goroutine of its own.
+// Listen makes serve handle the connections to a port of a node, each in a separate goroutine.
 func (n *Network) Listen(node, port string, serve func(net.Conn)) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -66,7 +66,8 @@ func (n *Network) Down(node string) {
 	}
 }
 
-// Cut cuts the ways between each of a and each of b, both or, if oneWay, only from a to b.
+// Cut cuts the network between each of a and each of b, in both directions or, if oneWay, only from
+// a to b.
 func (n *Network) Cut(a, b []string, oneWay bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -80,15 +81,15 @@ func (n *Network) Cut(a, b []string, oneWay bool) {
 	}
 }
 
-// Slow has everything between two nodes take d longer.
+// Slow adds d to the delay between two nodes.
 func (n *Network) Slow(a, b string, d time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.slow[way{a, b}], n.slow[way{b, a}] = d, d
 }
 
-// Freeze has everything that a node sends and is sent wait, without a limit, as what was sent to a
-// process that was stopped does; or lets it continue.
+// Freeze makes all data from and to a node wait, without a limit, like data of a suspended process,
+// or ends that.
 func (n *Network) Freeze(node string, still bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -101,7 +102,7 @@ func (n *Network) isStill(w way) bool {
 	return n.still[w.from] || n.still[w.to]
 }
 
-// Heal mends all ways.
+// Heal repairs the network.
 func (n *Network) Heal() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -125,8 +126,8 @@ func (n *Network) latency(w way) time.Duration {
 	return d
 }
 
-// Dial connects a node to a port of another. To a node that is down it fails at once;
-// over a cut way it waits until ctx ends.
+// Dial connects a node to a port of another. If that node is down it fails at once; if the network
+// is cut it waits until ctx ends.
 func (n *Network) Dial(ctx context.Context, from, to, port string) (net.Conn, error) {
 	for n.isCut(way{from, to}) || n.isCut(way{to, from}) {
 		select {
@@ -160,7 +161,7 @@ type addr string
 func (addr) Network() string  { return "simulation" }
 func (a addr) String() string { return string(a) }
 
-// flowBytes is what may be under way on one direction of a connection.
+// flowBytes is the maximum number of bytes in flight in one direction of a connection.
 const flowBytes = 1 << 20
 
 // flow is one direction of a connection.
@@ -172,7 +173,7 @@ type flow struct {
 	waiting []chunk
 	size    int
 	last    time.Time // when the newest chunk arrives
-	closed  bool      // by the writer: an end of file
+	closed  bool      // by the writer: end of file
 	broken  bool
 	changed chan struct{}
 }
@@ -191,7 +192,7 @@ func (f *flow) wake() {
 	f.changed = make(chan struct{})
 }
 
-// end closes the flow: after what is under way, or, if broken, at once.
+// end closes the flow after the data in flight, or, if broken, at once.
 func (f *flow) end(broken bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -248,7 +249,7 @@ func (c *conn) deadline(write bool) time.Time {
 	return c.read
 }
 
-// wait waits for a change of f, at most until a time or the end's deadline.
+// wait waits for a change of f, until a time or the deadline of this end.
 func (c *conn) wait(f *flow, changed chan struct{}, until time.Time, write bool) error {
 	dl := c.deadline(write)
 	if !dl.IsZero() && !time.Now().Before(dl) {

@@ -23,7 +23,7 @@ const (
 	grpcPort = "grpc"
 )
 
-// cluster is what all nodes are started with.
+// cluster is the common configuration of all nodes.
 type cluster struct {
 	net      *Network
 	log      *slog.Logger
@@ -49,23 +49,23 @@ func (c *cluster) metaNodes() []string {
 type Node struct {
 	ID   string
 	disk *vfs.Mem
-	// dir is for what is on a real disk: raft's snapshots, and the state of the metadata.
+	// dir is for files on a real disk: raft's snapshots, and the state of the metadata.
 	dir     string
 	cluster *cluster
 	log     *slog.Logger
 	made    time.Time
 	// damaged means that bits of the disk were flipped.
 	damaged atomic.Bool
-	// wrong is by how much its clock is off.
+	// wrong is the error of the node's clock.
 	wrong atomic.Int64
-	// shards and metas are the faults of the disk of shards and of the disk of the metadata.
+	// shards and metas are the faults of the disks of the shards and of the metadata.
 	shards, metas trouble
-	// calls and loops are shut while the node stands still: for those who call it, and for raft.
+	// calls and loops are shut while the node is suspended: for calls from others, and for raft.
 	calls, loops gate
 
 	mu       sync.Mutex
 	logs     map[string]*Log // by group
-	created  map[uint32]bool // shards that it has made; a real node keeps them in the file IDENTITY
+	created  map[uint32]bool // the shards that it has created; a real node keeps them in the file IDENTITY
 	hasMeta  bool            // likewise
 	starting bool
 	life     *process // nil while it is down
@@ -81,7 +81,7 @@ func newNode(id, dir string, c *cluster) *Node {
 	return n
 }
 
-// now returns what the clock of the node says, which others may have set; elapsed is how much time has
+// now returns the time of the node's clock, which may be wrong; elapsed is the time that has
 // passed.
 func (n *Node) now() time.Time         { return time.Now().Add(time.Duration(n.wrong.Load())).Round(0) }
 func (n *Node) elapsed() time.Duration { return time.Since(n.made) }
@@ -95,7 +95,7 @@ func (n *Node) process() *process {
 	return n.life
 }
 
-// shard returns the open shard of a group; nil if there is none.
+// shard returns the open shard of a group, or nil.
 func (n *Node) shard(id uint32) *shard.Shard {
 	p := n.process()
 	if p == nil || p.host == nil {
@@ -105,7 +105,7 @@ func (n *Node) shard(id uint32) *shard.Shard {
 	return s
 }
 
-// store returns the disk of the log of a group.
+// store returns the disk of a group's log.
 func (n *Node) store(group string) *Log {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -143,7 +143,7 @@ func (n *Node) gone(id uint32) error {
 	return nil
 }
 
-// groupName returns what the raft group of a shard is called.
+// groupName returns the name of a shard's raft group.
 func groupName(id, incarnation uint32) string { return fmt.Sprintf("shard/%d/%d", id, incarnation) }
 
 // Start starts a process, unless one runs or is being started.
@@ -171,8 +171,8 @@ func (n *Node) Start() error {
 	return nil
 }
 
-// take takes the running process away; nil if there is none. One that stands still continues, as it must
-// to come to its end.
+// take removes and returns the running process, or nil. A suspended process continues, so that it
+// can end.
 func (n *Node) take() *process {
 	n.goOn()
 	n.mu.Lock()
@@ -182,7 +182,7 @@ func (n *Node) take() *process {
 	return p
 }
 
-// Crash is a power cut: what was not synced is lost.
+// Crash simulates a power loss: data that was not synced is lost.
 func (n *Node) Crash() {
 	p := n.take()
 	if p == nil {
@@ -202,13 +202,13 @@ func (n *Node) Crash() {
 	}
 }
 
-// wipe empties the disk of a node that is down, but leaves it its id.
+// wipe empties the disk of a node that is down, except its id.
 func (n *Node) wipe() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.logs, n.created, n.hasMeta = map[string]*Log{}, map[uint32]bool{}, false
 	n.disk.RemoveAll(n.dir)
-	_ = os.RemoveAll(n.dir) // what stays is found
+	_ = os.RemoveAll(n.dir) // remaining files are found
 }
 
 // Stop ends the process as an operator does.

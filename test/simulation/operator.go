@@ -11,9 +11,9 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// What an operator asks of the cluster, by the same calls as the HTTP API.
+// This file contains the requests of an operator, with the same calls as the HTTP API.
 
-// ask begins an operation; that it is refused is not a fault.
+// ask begins an operation; a refusal is not a fault.
 func (w *World) ask(req *clusterapi.Request) {
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
 	defer cancel()
@@ -28,7 +28,7 @@ func (w *World) ask(req *clusterapi.Request) {
 	}
 }
 
-// moveShard replaces a member of a group by a node that has none.
+// moveShard replaces a member of a group with a node that is not a member.
 func (w breaker) moveShard() {
 	all := w.shards()
 	s := all[w.rng.IntN(len(all))]
@@ -42,7 +42,7 @@ func (w breaker) moveShard() {
 	})
 }
 
-// moveTable has other shards take a table's writes, at times with its rows.
+// moveTable moves a table's writes to other shards, sometimes with its rows.
 func (w breaker) moveTable() {
 	t := w.tables[w.rng.IntN(len(w.tables))]
 	all := w.shards()
@@ -58,7 +58,7 @@ func (w breaker) moveTable() {
 	})
 }
 
-// drain empties a node, undrain lets one that was emptied take part again.
+// drain empties a node, undrain lets an emptied node take part again.
 func (w breaker) drain() {
 	w.ask(&clusterapi.Request{Kind: operation.NodeDrain, Node: w.anyNode().ID, ForRestart: w.rng.IntN(3) == 0})
 }
@@ -67,7 +67,7 @@ func (w breaker) undrain() {
 	w.ask(&clusterapi.Request{Kind: "node-undrain", Node: w.anyNode().ID})
 }
 
-// cancel ends an operation that runs.
+// cancel cancels a running operation.
 func (w breaker) cancel() {
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
 	defer cancel()
@@ -86,10 +86,10 @@ func (w breaker) cancel() {
 	w.event("operation %d is cancelled: %v", id, err)
 }
 
-// maxOperation is how long after the end of all faults operations may take to end.
+// maxOperation is how long operations may take after the end of all faults.
 const maxOperation = 10 * time.Minute
 
-// awaitOperations waits until no operation runs and every shard is as it is wanted.
+// awaitOperations waits until no operation runs and every shard has its wanted replicas.
 func (w *World) awaitOperations() {
 	if w.flipped {
 		time.Sleep(scrubEvery + 10*time.Second) // until damage has been found and reported

@@ -8,27 +8,27 @@ import (
 	"time"
 )
 
-// Options say what a run does. They are drawn from the seed; a test may set some.
+// Options describes a run. They depend on the seed; a test may set some of them.
 type Options struct {
 	Seed    uint64
 	Nodes   int
 	Metas   int // how many of the nodes have the role meta
-	Groups  int // shards that the cluster is made with, and tables
+	Groups  int // shards of the cluster at its start, and tables
 	Writers int // for each table
-	// Merging has one more table, which merges rows: its moves take the rows along.
+	// Merging adds a table that merges rows, which moves with its rows.
 	Merging bool
-	// Duration is how long the nodes are broken, in virtual time.
+	// Duration is how long faults occur, in virtual time.
 	Duration time.Duration
-	// Delay and Jitter are those of the network.
+	// Delay and Jitter apply to the network.
 	Delay, Jitter time.Duration
-	// Faults are the names of those that may occur; see faults.
+	// Faults are the names of the faults that may occur; see faults.
 	Faults []string
 	// Pause is the mean time between two faults.
 	Pause time.Duration
 	// Mend repairs the network before each fault.
 	Mend bool
 
-	// Mutant breaks the system on purpose: a checker has to find it.
+	// Mutant is a deliberate fault of the program, which a checker must find.
 	Mutant Mutant
 	Logger *slog.Logger
 }
@@ -39,33 +39,33 @@ type Mutant int
 // The mutants.
 const (
 	Sound Mutant = iota
-	// SkipSync answers appends to the logs of shards before they are synced, SkipMetaSync
-	// those to the log of the metadata.
+	// SkipSync acknowledges appends to the logs of shards before they are synced, SkipMetaSync
+	// appends to the log of the metadata.
 	SkipSync
 	SkipMetaSync
-	// LoseLog has a node come back without its log and files.
+	// LoseLog restarts a node without its log and files.
 	LoseLog
-	// SkipDedup gives a batch another identity when it is sent again.
+	// SkipDedup gives a batch another identity when it is repeated.
 	SkipDedup
-	// AckEarly acknowledges what was only sent.
+	// AckEarly acknowledges rows when they are sent.
 	AckEarly
-	// SkipFence takes it that a batch whose fate is unknown was not stored, and sends it to
-	// the shard where the table is now.
+	// SkipFence treats a batch with an unknown outcome as not stored, and sends it to the shard
+	// where the table is now.
 	SkipFence
-	// StaleRead reads from a replica without asking the leader how far it must be.
+	// StaleRead reads from a replica without asking the leader for the required index.
 	StaleRead
-	// StaleCopy reads metadata from a copy without asking the leader how far it must be.
+	// StaleCopy reads metadata from a copy without asking the leader for the required index.
 	StaleCopy
-	// LeaseRead reads from whoever takes itself for the leader, without asking the other members.
+	// LeaseRead reads from a node that believes to lead, without asking the other members.
 	LeaseRead
-	// LearnersConfirm takes the answers of learners for those of voters, when others are asked
+	// LearnersConfirm counts answers of learners like those of voters when the members are asked
 	// whether one still leads.
 	LearnersConfirm
-	// TrustClock believes what the clock of a node says.
+	// TrustClock trusts the clock of a node.
 	TrustClock
-	// FullLies takes what a full disk did not store for stored.
+	// FullLies treats appends to a full disk as stored.
 	FullLies
-	// SwapEntry has one node take some entries of the leader for the ones before them.
+	// SwapEntry makes one node replace some entries of the leader with the entries before them.
 	SwapEntry
 )
 
@@ -89,9 +89,9 @@ func Draw(seed uint64) Options {
 		Delay:    time.Duration(rng.IntN(20)) * time.Millisecond, Jitter: time.Duration(1+rng.IntN(20)) * time.Millisecond,
 		Pause: time.Duration(2+rng.IntN(12)) * time.Second, Logger: slog.New(slog.DiscardHandler),
 	}
-	// the group has voters in an odd number, and the others learn
+	// The group has an odd number of voters; the other members are learners.
 	o.Metas, o.Merging = 3+rng.IntN(o.Nodes-2), rng.IntN(2) == 0
-	for _, f := range faults { // a swarm: some faults hide others
+	for _, f := range faults { // only some kinds, because some faults hide others
 		if rng.IntN(2) == 0 {
 			o.Faults = append(o.Faults, f.name)
 		}

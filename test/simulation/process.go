@@ -35,8 +35,8 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// process is one life of a node: the parts that package node puts together, without the
-// ports, files and settings.
+// process is one life of a node: the parts that package node connects, without the ports, files and
+// settings.
 type process struct {
 	node   *Node
 	number uint64
@@ -49,10 +49,10 @@ type process struct {
 	host   *host.Host
 	clocks *clocks.Clocks
 
-	ctx    context.Context // of everything that the process does by itself
+	ctx    context.Context // for everything that the process does by itself
 	cancel context.CancelFunc
 	work   sync.WaitGroup
-	over   chan struct{} // closed when nothing of it is left
+	over   chan struct{} // closed when all its goroutines have ended
 
 	mu    sync.Mutex
 	conns map[string]*grpc.ClientConn
@@ -127,7 +127,7 @@ func (p *process) openMeta() error {
 func (p *process) openHost() {
 	n := p.node
 	pool := &memtable.Pool{}
-	// without a file
+	// The clocks use no file.
 	p.clocks, _ = clocks.New(clocks.Config{Meta: p.meta, NodeID: n.ID, Now: n.now, Monotonic: n.elapsed, Logger: n.log})
 	p.host = host.New(host.Config{
 		Dir: n.shardDir(), NodeID: n.ID, Catalog: p.meta, Logger: n.log,
@@ -192,7 +192,7 @@ func (p *process) openHost() {
 	}))
 }
 
-// clock is how a shard knows how much time has passed, and what time it is for most nodes.
+// clock provides a shard with the elapsed time, and with the time of most nodes.
 type clock struct {
 	elapsed func() time.Duration
 	agreed  func(context.Context) (time.Time, error)
@@ -209,14 +209,14 @@ func (p *process) clock() clock {
 	return clock{n.elapsed, p.clocks.Agreed}
 }
 
-// fail is the end of a process that cannot trust its log.
+// fail ends a process that cannot trust its log.
 func (p *process) fail(err error) {
 	if !p.dead.Load() {
 		p.node.cluster.failed(p.node, err)
 	}
 }
 
-// serve lets others in, and begins what the process does by itself.
+// serve accepts connections, and starts the work that the process does by itself.
 func (p *process) serve() {
 	n := p.node
 	go func() { _ = p.server.Serve(p.accept) }() // ends with the process
@@ -234,7 +234,7 @@ func (p *process) run(f func(context.Context) error) {
 	})
 }
 
-// enter makes the cluster if there is none, registers the node and begins its work.
+// enter creates the cluster if there is none, registers the node and starts its work.
 func (p *process) enter(ctx context.Context) error {
 	if p.meta.WaitReady(ctx) != nil {
 		return nil // the process ended
@@ -282,13 +282,13 @@ func (p *process) enter(ctx context.Context) error {
 	return p.host.Run(ctx)
 }
 
-// keep is the ttl of all tables. A run is shorter, so nothing may expire, whatever the clocks say.
+// keep is the ttl of all tables. A run is shorter, so nothing may expire, whatever the clocks show.
 const keep = time.Hour
 
 // replaceAfter is how long a node must be silent until its replicas are replaced.
 const replaceAfter = time.Minute
 
-// propose tries until the command is taken or ctx ends.
+// propose retries until the command is accepted or ctx ends.
 func (p *process) propose(ctx context.Context, cmd *metapb.Command) {
 	for {
 		cmd.TimeUnixNano = p.node.now().UnixNano()
@@ -303,13 +303,13 @@ func (p *process) propose(ctx context.Context, cmd *metapb.Command) {
 	}
 }
 
-// report tells the metadata group how the node is, once a second.
+// report sends the state of the node to the metadata group, once a second.
 func (p *process) report(ctx context.Context) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
 		call, cancel := context.WithTimeout(ctx, 3*time.Second)
-		_, _ = p.meta.Report(call, &metapb.ReportRequest{ // the next one says more
+		_, _ = p.meta.Report(call, &metapb.ReportRequest{ // the next report replaces it
 			NodeId: p.node.ID, Process: p.number, TimeUnixNano: p.node.now().UnixNano(), DiskCapacity: 1 << 40,
 			DiskUsed: 1 << 30,
 			Version:  "simulation", MinProtocol: metapb.MinProtocol, MaxProtocol: metapb.MaxProtocol,
@@ -338,7 +338,7 @@ func (p *process) dial(to string) (grpc.ClientConnInterface, error) {
 	return c, err
 }
 
-// connect opens a connection unless the process is dead.
+// connect opens a connection unless the process has crashed.
 func (p *process) connect(ctx context.Context, to, port string) (net.Conn, error) {
 	if p.dead.Load() {
 		return nil, errDead
@@ -346,7 +346,7 @@ func (p *process) connect(ctx context.Context, to, port string) (net.Conn, error
 	return p.node.cluster.net.Dial(ctx, p.node.ID, to, port)
 }
 
-// dial makes a connection to the services of a node.
+// dial creates a connection to the services of a node.
 func dial(to string, connect func(ctx context.Context, to, port string) (net.Conn, error)) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+to,
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return connect(ctx, to, grpcPort) }),
@@ -355,12 +355,12 @@ func dial(to string, connect func(ctx context.Context, to, port string) (net.Con
 		grpc.WithTransportCredentials(insecure.NewCredentials()))
 }
 
-// stop hands on what the process leads, and closes its shards and its member.
+// stop transfers the leaderships of the process, and closes its shards and its member.
 func (p *process) stop(ctx context.Context) error {
 	handing, cancel := context.WithTimeout(ctx, 8*time.Second)
 	p.host.StepDown(handing)
 	if p.member != nil {
-		_ = p.member.StepDown(handing) // nobody may be there to take over
+		_ = p.member.StepDown(handing) // there may be no successor
 	}
 	cancel()
 	p.cancel()
@@ -375,7 +375,7 @@ func (p *process) stop(ctx context.Context) error {
 	return nil
 }
 
-// end ends the goroutines of a process; what they still try fails.
+// end ends the goroutines of a process; their further calls fail.
 func (p *process) end() {
 	p.cancel()
 	_ = p.accept.Close()
@@ -384,7 +384,7 @@ func (p *process) end() {
 	cancel()
 	var closing sync.WaitGroup
 	if p.host != nil {
-		closing.Go(func() { _ = p.host.Close(dead) }) // a crash has no last words
+		closing.Go(func() { _ = p.host.Close(dead) }) // a crashed process sends nothing
 	}
 	if p.member != nil {
 		closing.Go(func() { _ = p.member.Close() })

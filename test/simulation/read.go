@@ -12,7 +12,7 @@ import (
 	"cordwood/shard"
 )
 
-// maxRecovery is how long after the end of all faults a table may take to be writable.
+// maxRecovery is how long a table may take to be writable after the end of all faults.
 const maxRecovery = time.Minute
 
 // awaitWritable waits until rows of each table have been acknowledged again.
@@ -30,7 +30,7 @@ func (w *World) awaitWritable(since time.Time) (longest time.Duration, stuck []s
 	return time.Since(since), stuck
 }
 
-// ackedCount returns how many they are.
+// ackedCount returns the number of acknowledged rows of a table.
 func (w *World) ackedCount(i int) (n int) {
 	w.history.mu.Lock()
 	defer w.history.mu.Unlock()
@@ -44,8 +44,8 @@ func (w *World) ackedCount(i int) (n int) {
 
 func (w *World) tableOf(writer int64) int { return (int(writer) - 1) / w.opt.Writers }
 
-// readAlong reads a table from any replicas, again and again, as a linearizable reader does. What it
-// was answered is held against what the writers were told when all is over: see answers.
+// readAlong reads a table from random replicas repeatedly, as a linearizable reader does. At the
+// end its answers are compared with those of the writers: see answers.
 func (w *World) readAlong(ctx context.Context, reader string, t table, rng *rand.Rand) {
 	for n := 0; ctx.Err() == nil; n++ {
 		w.readTable(ctx, reader, n, t)
@@ -56,8 +56,9 @@ func (w *World) readAlong(ctx context.Context, reader string, t table, rng *rand
 	}
 }
 
-// readTable reads from the n-th replicas of all shards that have rows of a table, and notes the answers
-// of each shard, and that of all of them if all answered and the rows were not on their way to others.
+// readTable reads from the n-th replicas of all shards that have rows of a table, and records the
+// answer of each shard. If all answered and the rows were not being moved, it records the answer of
+// all too.
 func (w *World) readTable(ctx context.Context, reader string, n int, t table) {
 	r, begun := w.routers[n%len(w.routers)], time.Since(w.start)
 	now, err := r.table(ctx, t.name)
@@ -92,8 +93,8 @@ func (w *World) readTable(ctx context.Context, reader string, n int, t table) {
 	}
 }
 
-// readFresh reads from the n-th replica of a shard what it holds once it has come to the
-// index that the leader gives. Of several that take themselves for the leader any is asked.
+// readFresh reads the rows of the n-th replica of a shard at the index that the leader returns. If
+// several nodes believe to lead, any of them is asked.
 func (w *World) readFresh(
 	ctx context.Context, r *router, id uint32, t *schema.Table, n int, into map[rowID]int,
 ) (from string, index uint64, ok bool) {
@@ -125,15 +126,16 @@ func (w *World) readFresh(
 	}
 	at, err := read(node.disk, s, t, into)
 	if err != nil {
-		return "", 0, false // from a node that has crashed since
+		return "", 0, false // the node has crashed since
 	}
 	return node.ID, at, true
 }
 
-// errNotConfirmed is why a mutant does not read.
+// errNotConfirmed is the error of a mutant that does not read.
 var errNotConfirmed = errors.New("too few members say that it leads")
 
-// barrier asks a leader how far a replica must be to show all that was acknowledged.
+// barrier asks a leader for the index that a replica must have applied to show all acknowledged
+// rows.
 func (w *World) barrier(ctx context.Context, n *Node, id uint32) (uint64, error) {
 	s := n.shard(id)
 	switch {
@@ -149,8 +151,8 @@ func (w *World) barrier(ctx context.Context, n *Node, id uint32) (uint64, error)
 	return s.ReadBarrier(ctx)
 }
 
-// settled waits until a replica has applied everything, and returns its rows of all tables,
-// and how far it is.
+// settled waits until a replica has applied everything, and returns its rows of all tables, and its
+// index.
 func (w *World) settled(id uint32, n *Node, tables []*schema.Table) (contents, uint64, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), maxRecovery)
 	defer cancel()

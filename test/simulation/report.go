@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// Report is what a run found.
+// Report is the result of a run.
 type Report struct {
 	Options Options
-	// Violations are broken promises; there must be none.
+	// Violations lists broken guarantees; there must be none.
 	Violations []string
-	// Stuck are tables that did not take rows within maxRecovery after everything was mended.
+	// Stuck lists tables that took no rows within maxRecovery after everything was repaired.
 	Stuck []string
-	// Recovery is how long the slowest table took until it did.
+	// Recovery is the time until the slowest table took rows.
 	Recovery time.Duration
-	// Acked is how many rows were acknowledged, Longest the longest time in which a
-	// writer got no acknowledgement.
+	// Acked is the number of acknowledged rows, Longest the longest time in which a writer got no
+	// acknowledgement.
 	Acked   int
 	Longest time.Duration
 	Events  []string
-	// Logs is how many shards were compared with the whole of their log.
+	// Logs is the number of shards that were compared with their complete log.
 	Logs int
 
 	schemas *schemaHistory
 }
 
-// Failed reports whether anything was wrong.
+// Failed reports whether there is any fault.
 func (r *Report) Failed() bool { return len(r.Violations) > 0 || len(r.Stuck) > 0 }
 
 func (r *Report) String() string {

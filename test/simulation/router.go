@@ -19,8 +19,8 @@ import (
 	"cordwood/shard/shardclient"
 )
 
-// router is one stateless router: its copy of the metadata, its clients and its write
-// path, and what operators call.
+// router is one stateless router: its copy of the metadata, its clients, its write path, and the
+// operator's calls.
 type router struct {
 	id     string
 	world  *World
@@ -61,7 +61,7 @@ func (w *World) newRouter(i int) (*router, error) {
 	return r, nil
 }
 
-// replicas lists the nodes that hold a shard, as the router knows them.
+// replicas lists the nodes that hold a shard, according to the router's copy.
 func (r *router) replicas(id uint32) []string {
 	for _, s := range r.meta.Shards() {
 		if s.Id == id {
@@ -71,7 +71,7 @@ func (r *router) replicas(id uint32) []string {
 	return nil
 }
 
-// table returns a table as it is now, or nil if there is none.
+// table returns the present state of a table, or nil.
 func (r *router) table(ctx context.Context, name string) (*schema.Table, error) {
 	if r.world.opt.Mutant != StaleCopy {
 		if err := r.meta.Fresh(ctx); err != nil {
@@ -85,7 +85,7 @@ func (r *router) table(ctx context.Context, name string) (*schema.Table, error) 
 // hasty is the mutant SkipFence.
 type hasty struct{ *shardclient.Client }
 
-// Write gives up soon, and says then that nothing was stored.
+// Write gives up soon, and then reports that nothing was stored.
 func (h hasty) Write(
 	ctx context.Context, shard uint32, batches [][]byte, tables func([]uint64) []*schemapb.Table,
 ) (uint64, error) {

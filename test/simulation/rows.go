@@ -19,11 +19,11 @@ import (
 // table is a table of a simulation.
 type table struct {
 	name string
-	// merges: rows of one writer and number are one row.
+	// merges means that rows with the same writer and number are one row.
 	merges bool
 }
 
-// columns returns who wrote a row, and its number.
+// columns returns the columns of a row's writer and number.
 func (t table) columns() []*schemapb.Column {
 	role := schemapb.Semantic_SEMANTIC_FIELD
 	if t.merges {
@@ -46,7 +46,7 @@ func (t table) options() map[string]string {
 	return map[string]string{schema.OptionAppendMode: "true"}
 }
 
-// output is rows as a pipeline yields them.
+// output returns rows as the output of a pipeline.
 func (t table) output(now time.Time, writer, first int64, rows int) *pipeline.Output {
 	b := &column.Builder{}
 	var cols []*column.Col
@@ -65,7 +65,7 @@ func (t table) output(now time.Time, writer, first int64, rows int) *pipeline.Ou
 	}
 }
 
-// read counts how often a replica has each row of a table, and says how far it is.
+// read counts how often a replica has each row of a table, and returns its index.
 func read(fs vfs.FS, s *shard.Shard, t *schema.Table, into map[rowID]int) (index uint64, err error) {
 	v := s.ReadView(t.ID)
 	if v == nil {

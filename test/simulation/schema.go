@@ -19,24 +19,24 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// Clients that change and read the schemas of a few tables, and what they were answered: it
-// must be what tables that do one thing after another could have answered.
+// Clients change and read the schemas of a few tables. Their answers must be possible answers of
+// tables that execute one call after another.
 
-// schemaAsk is what a client asked.
+// schemaAsk is a client's call.
 type schemaAsk struct {
 	table  string
 	kind   string // ensure, drop, read
-	column int    // that is ensured
+	column int    // the column to ensure
 }
 
-// schemaAnswer is what it was answered.
+// schemaAnswer is the answer to a call.
 type schemaAnswer struct {
-	unknown, missing bool // it may have happened; the table was not there
+	unknown, missing bool // unknown: it may have taken effect; missing: the table did not exist
 	id               uint64
 	columns          uint32 // one bit each
 }
 
-// schemaState is a table. id is the highest that was seen.
+// schemaState is a table. id is the highest id that was seen.
 type schemaState struct {
 	exists  bool
 	id      uint64
@@ -45,7 +45,7 @@ type schemaState struct {
 
 const schemaColumns = 12
 
-// stepSchema returns the table after a call; false: it could not have answered so.
+// stepSchema returns the table after a call, or false if the answer is impossible.
 func stepSchema(s schemaState, in schemaAsk, out schemaAnswer) (bool, schemaState) {
 	next := s
 	switch in.kind {
@@ -57,7 +57,7 @@ func stepSchema(s schemaState, in schemaAsk, out schemaAnswer) (bool, schemaStat
 		if out.unknown {
 			return true, next
 		}
-		// The answer may show what was done together with it.
+		// The answer may include columns that were added at the same time.
 		return !out.missing && next.columns&^out.columns == 0 && next.named(s, out.id), next
 	case "drop":
 		next = schemaState{id: s.id}
@@ -69,7 +69,7 @@ func stepSchema(s schemaState, in schemaAsk, out schemaAnswer) (bool, schemaStat
 	return out.columns == s.columns && next.named(s, out.id), next
 }
 
-// named gives the table the id that was seen: a higher one if it was made since before, else
+// named sets the id that was seen: a higher one if the table was created since before, otherwise
 // the same.
 func (s *schemaState) named(before schemaState, id uint64) bool {
 	if before.exists && s.id == id {
@@ -87,7 +87,7 @@ var schemaModel = porcupine.Model{
 	},
 }
 
-// schemaHistory is what all clients asked.
+// schemaHistory records the calls of all clients.
 type schemaHistory struct {
 	start time.Time
 	mu    sync.Mutex
@@ -103,7 +103,7 @@ func (h *schemaHistory) do(client int, in schemaAsk, f func() (schemaAnswer, err
 	case errs.CodeOf(err) == errs.TableNotFound:
 		out = schemaAnswer{missing: true}
 	case in.kind == "read":
-		return // it says nothing
+		return // it has no information
 	default:
 		out, op.Return = schemaAnswer{unknown: true}, math.MaxInt64
 	}
@@ -113,7 +113,7 @@ func (h *schemaHistory) do(client int, in schemaAsk, f func() (schemaAnswer, err
 	h.ops = append(h.ops, op)
 }
 
-// check says which table could not have answered as it did.
+// check lists the tables with an impossible answer.
 func (h *schemaHistory) check() (out []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -136,7 +136,7 @@ func (h *schemaHistory) check() (out []string) {
 	return out
 }
 
-// changeSchemas is a client that works on a few tables until ctx ends.
+// changeSchemas runs a client that works on a few tables until ctx ends.
 func (h *schemaHistory) changeSchemas(ctx context.Context, client int, r *router, rng *rand.Rand) {
 	for ctx.Err() == nil {
 		name := fmt.Sprint("s", 1+rng.IntN(2))
@@ -177,7 +177,7 @@ func answerOf(t *schema.Table) schemaAnswer {
 	return a
 }
 
-// ensure returns the command by which a table gets columns that it lacks.
+// ensure returns the command that adds missing columns to a table.
 func ensure(name string, options map[string]string, columns []*schemapb.Column) *metapb.Command {
 	demand := &metapb.TableDemand{Database: schema.DefaultDatabase, Name: name, Columns: columns, Options: options}
 	return &metapb.Command{Op: &metapb.Command_EnsureSchema{

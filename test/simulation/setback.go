@@ -10,7 +10,7 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// diskCopy is a copy of all that a node has on its disks, made while it was down.
+// diskCopy is a copy of a node's disks, made while the node was down.
 type diskCopy struct {
 	node    *Node
 	made    time.Time
@@ -18,7 +18,7 @@ type diskCopy struct {
 	logs    map[string]*Log
 	created map[uint32]bool
 	hasMeta bool
-	dir     string // with the files that are on a real disk
+	dir     string // the files on a real disk
 }
 
 // copyDisk copies the disk of a node that is down.
@@ -39,7 +39,7 @@ func (n *Node) copyDisk() (*diskCopy, error) {
 	return c, nil
 }
 
-// restoreLogs sets the logs of shards of the node, which is down, back to the copy.
+// restoreLogs sets the shard logs of the node, which is down, back to the copy.
 func (c *diskCopy) restoreLogs() {
 	n := c.node
 	n.mu.Lock()
@@ -51,7 +51,7 @@ func (c *diskCopy) restoreLogs() {
 	}
 }
 
-// restore sets everything on the disk of the node back.
+// restore sets all disks of the node back to the copy.
 func (c *diskCopy) restore() error {
 	n := c.node
 	n.mu.Lock()
@@ -78,13 +78,13 @@ func (c *diskCopy) restore() error {
 	return os.CopyFS(n.dir, os.DirFS(c.dir))
 }
 
-// settle is how long a healthy cluster may take until everything that is acknowledged is on all replicas.
+// settle is how long a healthy cluster may take until all acknowledged rows are on all replicas.
 const settle = 10 * time.Second
 
-// setBack copies the disk of a node, and the next time sets it back to the copy. One disk of several is
-// set back in a run, while all others are well and know what is acknowledged: nothing may be lost by
-// it, nobody may show less than before, and the replicas must agree in the end. The node may end itself, or be
-// made anew.
+// setBack copies the disk of a node, and the next time sets it back to the copy. Only one disk is
+// set back in a run, while all others are intact and have all acknowledged rows. Nothing may be
+// lost, no reader may see less than before, and the replicas must agree in the end. The node may
+// end itself, or be created again.
 func (w breaker) setBack() {
 	if w.flipped {
 		return
@@ -110,7 +110,7 @@ func (w breaker) setBack() {
 	if w.heal(); !w.awaitRest(nil) {
 		return
 	}
-	w.flipped = true // no other disk is harmed
+	w.flipped = true // no other disk is damaged
 	n.damaged.Store(true)
 	n.Crash()
 	w.event("crash %s, whose disk is set back by %s", n.ID, time.Since(c.made).Round(time.Second))
@@ -125,8 +125,9 @@ func (w breaker) setBack() {
 	w.awaitRest(nil)
 }
 
-// awaitRest waits until the metadata and all shards have leaders, and all replicas on other nodes than
-// that one what is acknowledged; nothing else is broken until then. It reports whether they have.
+// awaitRest waits until the metadata and all shards have leaders, and all replicas on the other
+// nodes have all acknowledged rows. No other fault occurs until then. It reports whether it
+// succeeded.
 func (w breaker) awaitRest(without *Node) bool {
 	for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(time.Second) {
 		if why := w.unrest(without); why == "" {
@@ -139,7 +140,7 @@ func (w breaker) awaitRest(without *Node) bool {
 	return false
 }
 
-// unrest says which member is not as far as its leader was just now; empty: all are.
+// unrest describes a member that is behind its leader, or returns "".
 func (w breaker) unrest(without *Node) string {
 	if w.metaLeader() == nil {
 		return "the metadata have no leader"

@@ -24,7 +24,7 @@ var (
 	verbose  = flag.Bool("events", false, "print the events of every run, and the logs of the nodes")
 )
 
-// fixedSeeds is how many seeds are run when none are asked for.
+// fixedSeeds is the number of seeds that run by default.
 const fixedSeeds = 12
 
 func runSeed(t *testing.T, opt Options) (r *Report) {
@@ -53,22 +53,22 @@ func runSeed(t *testing.T, opt Options) (r *Report) {
 			t.Fatalf("%s: %v", opt, err)
 		}
 	})
-	r.Violations = append(r.Violations, r.schemas.check()...) // out of the bubble: it takes real time
+	r.Violations = append(r.Violations, r.schemas.check()...) // outside the bubble, because it takes real time
 	return r
 }
 
 const (
-	// standstill is for how long of real time virtual time may stand still: it passes in
-	// steps of milliseconds of work, so that is long on the busiest machine.
+	// standstill is how long virtual time may stand still in real time. It normally advances after
+	// milliseconds of work, so this is long even on a busy machine.
 	standstill = 4 * time.Minute
-	// endless is how many seconds of virtual time no run takes.
+	// endless is the number of seconds of virtual time that no run reaches.
 	endless = 2 * 3600
 )
 
-// watch ends the process if virtual time stands still, or passes without end, and says which
-// goroutines hold it up: it stands still while one waits for a mutex whose owner waits for
-// time to pass, which a program in real time would survive, but not notice either. How long a
-// run takes in real time says nothing: others may use the machine.
+// watch ends the process if virtual time stands still, or passes without end, and prints the
+// responsible goroutines. Virtual time stands still while a goroutine waits for a mutex whose owner
+// waits for time to pass; with real time this would only cause a delay. The real time of a run is
+// not checked, because other programs may use the machine.
 func watch(opt Options, passed *atomic.Int64) (stop func()) {
 	over := make(chan struct{})
 	go func() {
@@ -94,8 +94,8 @@ func watch(opt Options, passed *atomic.Int64) (stop func()) {
 	return func() { close(over) }
 }
 
-// quit ends the process with the stacks of the goroutines in bubbles, of this run or of another:
-// of those that wait for others in the bubble if waiting is set, else of those that do not.
+// quit ends the process with the stacks of the goroutines in bubbles, of this run or of another: if
+// waiting is set, of those that wait for others in the bubble, and otherwise of the others.
 func quit(why string, waiting bool) {
 	stacks := make([]byte, 64<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]
@@ -109,21 +109,21 @@ func quit(why string, waiting bool) {
 	os.Exit(1)
 }
 
-// newDir returns a folder for what is on real files, in memory if the system has such a
-// place: many small syncs are made.
+// newDir returns a folder for real files, in memory if the system has such a folder, because there
+// are many small syncs.
 func newDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "cordwood-simulation-")
 	if err != nil {
 		return t.TempDir()
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // nobody needs it
+	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // it is no longer needed
 	return dir
 }
 
 // TestSeeds runs seeds: no acknowledged row may be lost or doubled, no read may be stale, the
-// replicas must agree, and every shard must take writes once all is mended. They are always
-// the same, so that a failure comes from the change that is tested; -seeds runs others.
+// replicas must agree, and every shard must take writes once all faults are repaired. The seeds are
+// fixed, so that a failure is caused by the tested change; -seeds runs others.
 func TestSeeds(t *testing.T) {
 	first, n := uint64(1), fixedSeeds
 	switch {
@@ -151,15 +151,14 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// TestMutants breaks the program on purpose, each time in another way, and requires that
-// the checkers find it.
+// TestMutants runs mutants of the program, and requires that the checkers find each of them.
 func TestMutants(t *testing.T) {
 	tests := []struct {
 		name   string
 		mutant Mutant
 		faults []string
 		want   string
-		seed   uint64 // from which on seeds are tried
+		seed   uint64 // the first seed to try
 		pause  time.Duration
 		nodes  int // 0: 3
 	}{
@@ -245,11 +244,11 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// apart is set in the environment of a process that runs one mutant.
+// apart is an environment variable of a process that runs one mutant.
 const apart = "CORDWOOD_SIMULATION_APART"
 
-// runApart runs the test in a process of its own. The mutant loses entries of the log, and raft ends a process
-// that finds an entry gone which it has committed: then the fault was found, too.
+// runApart runs the test in a separate process. The mutant loses entries of the log, and raft ends
+// a process in which a committed entry is missing. In this case the fault was found, too.
 func runApart(t *testing.T) {
 	t.Helper()
 	program, err := os.Executable()
@@ -271,8 +270,8 @@ func runApart(t *testing.T) {
 	}
 }
 
-// TestLostLeader has leaders crash, and be cut off from the other members but not from
-// the writers: writes go on within a few seconds.
+// TestLostLeader crashes leaders, and cuts them off from the other members but not from the
+// writers: writes must continue within a few seconds.
 func TestLostLeader(t *testing.T) {
 	for _, fault := range []string{"crash of a leader", "isolated leader"} {
 		t.Run(fault, func(t *testing.T) {

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// A node that stands still, as one whose process got SIGSTOP, or whose machine was moved, does nothing,
-// and then continues where it was. Goroutines cannot be stopped from outside, so they are held where
-// they would have an effect: what comes and goes over the network waits, and raft's main loop, which notices that
-// nobody has answered for longer than the lease, waits before it draws the conclusion. What
-// happens meanwhile in memory alone nobody can tell from what happens at once afterwards.
+// A suspended node, whose process got SIGSTOP or whose machine was moved, does nothing, and then
+// continues. Goroutines cannot be stopped from outside, so they are held where they would have an
+// effect: data on the network waits, and raft's main loop, which notices that no member has
+// answered for longer than the lease, waits before it reacts. Changes in memory alone cannot be
+// distinguished from changes immediately afterwards.
 
-// gate holds those who come to it while it is shut. The zero value is open.
+// gate holds its callers while it is shut. The zero value is open.
 type gate struct {
 	mu   sync.Mutex
-	shut chan struct{} // closed when it is opened; nil: it is open
+	shut chan struct{} // closed when the gate is opened; nil if it is open
 }
 
 func (g *gate) close() {
@@ -60,8 +60,8 @@ func (g *gate) isShut() bool {
 	return g.shut != nil
 }
 
-// stop has a node stand still. reach lets others reach it again, and goOn lets it continue as well:
-// which of its goroutines is the first to run is not said.
+// stop suspends a node. reach lets others reach it again, and goOn lets it continue as well. The
+// order in which its goroutines continue is random.
 func (n *Node) stop() {
 	n.calls.close()
 	n.loops.close()
@@ -78,11 +78,11 @@ func (n *Node) goOn() {
 	n.loops.open()
 }
 
-// raftLoop is the main loop of a raft group, as stacks name it.
+// raftLoop is the main loop of a raft group in stack traces.
 const raftLoop = "hashicorp/raft.(*Raft).run("
 
-// holding is a handler of log lines which holds raft's main loops while a node stands still: they
-// have something to say before they step down, and before they stand for election.
+// holding is a log handler that holds raft's main loops while a node is suspended, because raft
+// logs a line before it steps down, and before it stands for election.
 type holding struct {
 	slog.Handler
 	loops *gate
@@ -93,7 +93,7 @@ func (h holding) Enabled(ctx context.Context, level slog.Level) bool {
 	if h.loops.isShut() {
 		stack := make([]byte, 16<<10)
 		if stack = stack[:runtime.Stack(stack, false)]; strings.Contains(string(stack), raftLoop) {
-			_ = h.loops.pass(context.Background()) // a process that ends opens it
+			_ = h.loops.pass(context.Background()) // the end of the process opens it
 		}
 	}
 	return h.Handler.Enabled(ctx, level)
@@ -109,8 +109,8 @@ func (h holding) WithGroup(name string) slog.Handler {
 	return holding{h.Handler.WithGroup(name), h.loops}
 }
 
-// standStill has a node, mostly one that leads, stand still, mostly for longer than others wait for a
-// leader. It is reached again before, or when, its groups notice how much time has passed.
+// standStill suspends a node, mostly one that leads, mostly for longer than others wait for a
+// leader. It can be reached again before, or when, its groups notice how much time has passed.
 func (w breaker) standStill() {
 	n, what := w.anyLeader()
 	if n == nil || w.rng.IntN(4) == 0 {

@@ -8,18 +8,18 @@ import (
 	"cordwood/shard/replica/transport"
 )
 
-// swapped is the transport of a member that gets other entries than the leader sent: the
-// mutant SwapEntry.
+// swapped is the transport of a member that receives other entries than the leader sent: the mutant
+// SwapEntry.
 type swapped struct {
 	*transport.Transport
 	rpcs chan raft.RPC
 }
 
-// Consumer returns where the member gets requests of others from.
+// Consumer returns the channel with the requests of other members.
 func (s *swapped) Consumer() <-chan raft.RPC { return s.rpcs }
 
-// swapEntries puts the data of the command before it in the place of that of some commands,
-// until ctx ends.
+// swapEntries replaces the data of some commands with the data of the command before, until ctx
+// ends.
 func swapEntries(ctx context.Context, t *transport.Transport) raft.Transport {
 	s := &swapped{Transport: t, rpcs: make(chan raft.RPC)}
 	go func() {

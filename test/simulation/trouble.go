@@ -10,14 +10,13 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// trouble is what is wrong with the disk of a node, or with that part of it on which the log of the
-// metadata lies.
+// trouble is the faults of a node's disk, or of the part of it with the log of the metadata.
 type trouble struct {
 	full atomic.Bool
-	slow atomic.Int64 // how much longer an append takes, in nanoseconds
+	slow atomic.Int64 // the additional time of an append, in nanoseconds
 }
 
-// write returns what an append to a log has to bear.
+// write applies the faults to an append, and returns its error.
 func (t *trouble) write() error {
 	if t == nil {
 		return nil
@@ -26,7 +25,7 @@ func (t *trouble) write() error {
 	return t.room("write", "log")
 }
 
-// room returns the error of an operation that needs room.
+// room returns the error of an operation that needs disk space.
 func (t *trouble) room(op, path string) error {
 	if t.full.Load() {
 		return &fs.PathError{Op: op, Path: path, Err: syscall.ENOSPC}
@@ -47,7 +46,7 @@ func (t *trouble) hook(op vfs.Op) error {
 	return nil
 }
 
-// space returns what a node says of its disk.
+// space returns the disk space that a node reports.
 func (t *trouble) space() store.Space {
 	if t.full.Load() {
 		return store.SpaceFull
@@ -65,7 +64,7 @@ func (w breaker) fullDisk() {
 	time.Sleep(time.Duration(w.rng.Int64N(int64(d))))
 }
 
-// slowDisk has appends to the logs of a node take long for a while.
+// slowDisk makes appends to the logs of a node slow for a while.
 func (w breaker) slowDisk() {
 	n := w.anyNode()
 	d := 2*time.Second + time.Duration(w.rng.Int64N(int64(40*time.Second)))
@@ -78,7 +77,8 @@ func (w breaker) slowDisk() {
 	time.Sleep(time.Duration(w.rng.Int64N(int64(d))))
 }
 
-// troubledMeta has the disks of some or all of the metadata be full, or slow, and those of shards not.
+// troubledMeta makes the disks of some or all members of the metadata full or slow, but not those
+// of shards.
 func (w breaker) troubledMeta() {
 	all := w.allNodes()
 	if w.rng.IntN(2) == 0 {

@@ -1,11 +1,11 @@
-// Package simulation runs a cluster with virtual time, over a network and disks in memory,
-// breaks it in every way that a seed says, and checks what the clients were told against
-// what the replicas hold.
+// Package simulation runs a cluster with virtual time, over a network and disks in memory, causes
+// the faults that a seed determines, and compares the clients' answers with the content of the
+// replicas.
 //
-// The parts are real, from the routers' write path down to raft and the files, the metadata
-// group and the coordinator included: only time, connections, the file system of shards and
-// the raft logs are simulated. A run is a function of its seed, except for the order in which
-// goroutines run. DESIGN.md says what is real, what is checked, and how to run one seed again.
+// The parts are real, from the routers' write path down to raft and the files, including the
+// metadata group and the coordinator: only time, connections, the file system of shards and the
+// raft logs are simulated. A run depends only on its seed, except for the order in which goroutines
+// run. DESIGN.md describes what is real, what is checked, and how to repeat a seed.
 package simulation
 
 import (
@@ -36,17 +36,17 @@ type World struct {
 	routers []*router
 	start   time.Time
 	flipped bool      // a bit of some disk was flipped
-	copied  *diskCopy // of the disk that is set back; nil: none was copied
+	copied  *diskCopy // of the disk that is set back; nil if none was copied
 
-	mu      sync.Mutex // guards what is below
+	mu      sync.Mutex // guards the fields below
 	nodes   []*Node
 	events  []string
-	failed  []string // what no node may do
+	failed  []string // violations by nodes
 	closing bool
 }
 
-// Run runs a simulation in a synctest bubble and returns what was found wrong. dir is
-// an empty folder.
+// Run runs a simulation in a synctest bubble and returns the faults that it found. dir is an empty
+// folder.
 func Run(opt Options, dir string) (*Report, error) {
 	w := &World{
 		opt: opt, rng: rand.New(rand.NewPCG(opt.Seed, 2)), history: newHistory(), dir: dir,
@@ -91,7 +91,7 @@ func Run(opt Options, dir string) (*Report, error) {
 	return w.run()
 }
 
-// found waits until the cluster has its shards, and makes the tables.
+// found waits until the cluster has its shards, and creates the tables.
 func (w *World) found() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
@@ -121,7 +121,7 @@ func (w *World) event(format string, args ...any) {
 	w.events = append(w.events, text)
 }
 
-// violation notes what no node may do.
+// violation records a broken guarantee.
 func (w *World) violation(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	w.event("BUG: %s", text)
@@ -130,8 +130,8 @@ func (w *World) violation(format string, args ...any) {
 	w.failed = append(w.failed, text)
 }
 
-// nodeFailed is called when a process ends itself, as it does when a disk cannot be trusted.
-// It is started again soon.
+// nodeFailed is called when a process ends itself, as it does when a disk cannot be trusted. It is
+// restarted soon.
 func (w *World) nodeFailed(n *Node, err error) {
 	if errors.Is(err, errDead) {
 		return
@@ -167,7 +167,7 @@ func (w *World) nodeIDs() []string {
 	return ids
 }
 
-// node returns the node with an id; nil if its disk was lost.
+// node returns the node with an id, or nil if its disk was lost.
 func (w *World) node(id string) *Node {
 	all := w.allNodes()
 	if i := slices.IndexFunc(all, func(n *Node) bool { return n.ID == id }); i >= 0 {
@@ -176,7 +176,7 @@ func (w *World) node(id string) *Node {
 	return nil
 }
 
-// leader returns the node that leads a shard, if one does.
+// leader returns the node that leads a shard, or nil.
 func (w *World) leader(id uint32) (*Node, *shard.Shard) {
 	for _, n := range w.allNodes() {
 		if s := n.shard(id); s != nil && s.Leads() {
@@ -186,8 +186,8 @@ func (w *World) leader(id uint32) (*Node, *shard.Shard) {
 	return nil, nil
 }
 
-// leaders returns the nodes that take themselves for the leader of a shard: several, while those that were
-// deposed do not know it.
+// leaders returns the nodes that believe to lead a shard. There are several while deposed leaders
+// have not noticed it.
 func (w *World) leaders(id uint32) (out []*Node) {
 	for _, n := range w.allNodes() {
 		if s := n.shard(id); s != nil && s.Leads() {
@@ -197,8 +197,8 @@ func (w *World) leaders(id uint32) (out []*Node) {
 	return out
 }
 
-// awaitLeader returns the replica that leads a shard, once one does: leadership is handed on now and
-// then, so that leaders are spread over the nodes.
+// awaitLeader waits until a replica leads a shard, and returns it. Leadership is transferred from
+// time to time, so that leaders are distributed over the nodes.
 func (w *World) awaitLeader(id uint32) (*shard.Shard, error) {
 	for begun := time.Now(); time.Since(begun) < maxRecovery; time.Sleep(100 * time.Millisecond) {
 		if _, s := w.leader(id); s != nil {
@@ -208,7 +208,7 @@ func (w *World) awaitLeader(id uint32) (*shard.Shard, error) {
 	return nil, fmt.Errorf("shard %d has had no leader for %s", id, maxRecovery)
 }
 
-// metaLeader returns the node that leads the metadata group; nil if none does.
+// metaLeader returns the node that leads the metadata group, or nil.
 func (w *World) metaLeader() *Node {
 	for _, n := range w.allNodes() {
 		if p := n.process(); p != nil && p.member != nil && p.member.Leads() {
@@ -218,7 +218,7 @@ func (w *World) metaLeader() *Node {
 	return nil
 }
 
-// shards lists the shards, as a router knows them.
+// shards lists the shards, according to a router.
 func (w *World) shards() []*metapb.Shard { return w.routers[0].meta.Shards() }
 
 func (w *World) run() (*Report, error) {
@@ -274,7 +274,7 @@ func (w *World) run() (*Report, error) {
 	return r, nil
 }
 
-// heal mends the network and starts every node.
+// heal repairs the network and starts every node.
 func (w *World) heal() {
 	w.net.Heal()
 	w.event("heal")
@@ -298,5 +298,5 @@ func (w *World) close() {
 		closing.Go(n.Crash)
 	}
 	closing.Wait()
-	time.Sleep(time.Minute) // of virtual time: what was under way gives up
+	time.Sleep(time.Minute) // of virtual time, so that pending calls time out
 }

@@ -12,7 +12,7 @@ import (
 	"cordwood/test/linear"
 )
 
-// fate is what a writer was told of a row.
+// fate is the outcome of a row according to its writer's answer.
 type fate int
 
 const (
@@ -21,16 +21,16 @@ const (
 	refused                 // it must not be there
 )
 
-// rowID is a row: its writer, and the writer's number of it.
+// rowID identifies a row by its writer, and the writer's number for it.
 type rowID struct{ writer, number int64 }
 
-// sending is what became of a row: when it was sent first and, if it is acknowledged, when it was that.
+// sending records when a row was first sent and, if it was acknowledged, when.
 type sending struct {
 	fate
 	begun, ended time.Duration
 }
 
-// into puts a row into a set that is checked.
+// into adds a row to a set that is checked.
 func (s sending) into(set *linear.Set[rowID], row rowID) {
 	switch s.fate {
 	case acked:
@@ -42,12 +42,12 @@ func (s sending) into(set *linear.Set[rowID], row rowID) {
 	}
 }
 
-// History is what the writers were told of all rows.
+// History is the writers' answers for all rows.
 type History struct {
 	mu    sync.Mutex
 	rows  map[rowID]sending
 	acked int
-	// by is how many rows of each writer are acknowledged.
+	// by is the number of acknowledged rows of each writer.
 	by map[int64]int
 	// longest is the longest time between two acknowledgements of one writer.
 	longest time.Duration
@@ -73,9 +73,8 @@ func (h *History) gap(d time.Duration) {
 	h.longest = max(h.longest, d)
 }
 
-// writer is a client that sends rows for one table through the routers, each request
-// through another one. Every second writer gives its requests keys and sends each again
-// until it is stored.
+// writer is a client that sends rows for one table through the routers, each request through
+// another one. Every second writer gives its requests keys and repeats each until it is stored.
 type writer struct {
 	id      int64
 	table   table
@@ -117,9 +116,9 @@ func (w *writer) store(ctx context.Context, n int, first int64, rows int) fate {
 	now, told := time.Now(), refused
 	for try := 0; ; try++ {
 		if try > 0 && w.mutant == SkipDedup {
-			key.Text += "again" // the same rows, as another request
+			key.Text += "again" // the same rows as another request
 		}
-		// What is under way when the simulation ends is finished.
+		// A request in flight is completed when the simulation ends.
 		call, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.timeout)
 		_, err := w.routers[(n+try)%len(w.routers)].writer.WriteKeyed(call, w.table.output(now, w.id, first, rows), key)
 		cancel()

@@ -7,10 +7,10 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// inParentheses returns how DELETE and tails use a condition.
+// inParentheses returns a condition as DELETE and tails use it.
 func inParentheses(cond string) string { return "SELECT ts FROM t WHERE (" + cond + "\n)" }
 
-// parts are what conditions are put together from that get out of their parentheses.
+// parts are the parts of conditions that try to escape from their parentheses.
 var parts = []string{
 	"true", "a = 1", "host = 'x'", "(", ")", "(", ")", "[", "]", ", ", " -- x", " -- x\r", "\n", "\r", "/*", "*/", "'",
 	`"`, "$$", "e'\\'", " AND ", " OR ", "NOT ",
@@ -18,8 +18,8 @@ var parts = []string{
 	";", " AS b", " IN ", " x FOR x IN ", ":", "{", "}", " END", "CASE WHEN ", " THEN ", "j->>'a' = 'x'", "->", "->>",
 }
 
-// TestConditionsAlone: what the engine parses by itself and between the parentheses of a WHERE
-// does not get out of these, whatever our own lexer makes of it.
+// TestConditionsAlone checks that a condition which the engine parses by itself and in the
+// parentheses of a WHERE does not escape from these, whatever our own lexer makes of it.
 func TestConditionsAlone(t *testing.T) {
 	count := engine(t)
 	for _, cond := range []string{
@@ -40,7 +40,7 @@ func TestConditionsAlone(t *testing.T) {
 			t.Errorf("the engine parses %q", statement.Alone(cond))
 		}
 	}
-	r := rand.New(rand.NewPCG(seed(t), 1)) //nolint:gosec // a test's choices
+	r := rand.New(rand.NewPCG(seed(t), 1)) //nolint:gosec // choices of a test
 	both, out := 0, 0
 	for range 60_000 {
 		cond, end := "", ""

@@ -1,4 +1,4 @@
-// Package sql compares what the router takes SQL for with what the engine takes it for.
+// Package sql compares the router's lexer of SQL with the engine's parser.
 package sql
 
 import (
@@ -17,7 +17,7 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// engine returns what counts the statements of a text, 0 if the engine does not parse it.
+// engine returns a function that counts the statements of a text; 0 if the engine cannot parse it.
 func engine(t testing.TB) (count func(text string) int) {
 	t.Helper()
 	var db bindings.Database
@@ -51,14 +51,14 @@ func statements(text string) (n int) {
 	return n
 }
 
-// alike reports whether both sides are given a text as it is: the engine stops at NUL, and does
-// not count a statement that is a single name with letters beyond ASCII. Backticks quote names
-// here, and are replaced before the engine sees them.
+// alike reports whether both sides receive the same text: the engine stops at NUL, and does not
+// count a statement that is a single name with non-ASCII letters. Backticks quote names here, and
+// are replaced before the engine gets the text.
 func alike(text string) bool {
 	return !strings.ContainsFunc(text, func(c rune) bool { return c == 0 || c == '`' || c >= utf8.RuneSelf })
 }
 
-// pieces are what texts of SQL are put together from, where lexers differ.
+// pieces are parts of SQL texts in which lexers differ.
 var pieces = []string{
 	"SELECT 1", "SELECT 'a'", "SELECT e'a'", "SELECT \"a\" FROM (SELECT 1 AS \"a\")", "SELECT $$a$$", "SELECT $x$a$x$",
 	"SELECT 1 AS a$b",
@@ -68,7 +68,7 @@ var pieces = []string{
 	"n", "+", "||", "->", "->>",
 }
 
-// seed returns 1, or what CORDWOOD_SEED says.
+// seed returns the value of CORDWOOD_SEED, or 1.
 func seed(t *testing.T) uint64 {
 	t.Helper()
 	text := os.Getenv("CORDWOOD_SEED")
@@ -82,12 +82,12 @@ func seed(t *testing.T) uint64 {
 	return n
 }
 
-// TestSameStatements: the router and the command line see a statement end where the engine
-// does. Otherwise a part of a text or of a comment would be run as a statement.
+// TestSameStatements checks that the router and the command line see the end of a statement where
+// the engine does. Otherwise a part of a text or of a comment would be run as a statement.
 func TestSameStatements(t *testing.T) {
 	count := engine(t)
-	// The same texts each time: FuzzStatements looks for others.
-	r := rand.New(rand.NewPCG(seed(t), 0)) //nolint:gosec // a test's choices
+	// The texts are the same each time: FuzzStatements searches for others.
+	r := rand.New(rand.NewPCG(seed(t), 0)) //nolint:gosec // choices of a test
 	parsed := 0
 	for range 20_000 {
 		text := "SELECT 1"
@@ -125,7 +125,7 @@ func FuzzStatements(f *testing.F) {
 	})
 }
 
-// TestSameTexts: a text that INSERT stores is the one that SELECT of the same literal shows.
+// TestSameTexts checks that SELECT of a literal returns the text that INSERT stores for it.
 func TestSameTexts(t *testing.T) {
 	db, err := sql.Open("duckdb", "")
 	if err != nil {
@@ -151,7 +151,7 @@ func TestSameTexts(t *testing.T) {
 			t.Errorf("%s is %q (%v), and %q for the engine", literal, got.Text, err, want)
 		}
 	}
-	// What the engine refuses must not be stored.
+	// A literal that the engine refuses must not be stored.
 	for _, literal := range []string{
 		`e'\u0041'`, `e'\U00000041'`, `e'\u'`, `e'\400'`, `e'\xff'`, `e'\000'`, `e'\0'`,
 		`e'\xc3\xa9'`,
