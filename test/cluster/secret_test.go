@@ -328,7 +328,7 @@ func TestNothingWithoutProof(t *testing.T) {
 		"another secret":                     {rpcport.Dialer{Credentials: source}, greet(me), false},
 		"another secret, without a greeting": {rpcport.Dialer{Credentials: source}, nil, false},
 		"another node":                       {member, greet(twin), false},
-		"a node":                             {member, greet(me), true}, // a valid peer, so that the refusals of the others mean something
+		"a node":                             {member, greet(me), true}, // a valid peer: others must not
 	}
 	methods := methodsOf(t)
 	for name, c := range callers {
