@@ -8,8 +8,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// DamagedError returns the answer to a query that needs the rows of a damaged segment: an
-// answer without them would be wrong, and look right.
+// DamagedError returns the error of a query that needs the rows of a damaged segment, because an
+// answer without them would be wrong but look correct.
 func DamagedError(t *Table, s *Segment) error {
 	return errs.New(errs.TableUnavailable,
 		"table %s.%s: %d rows%s are missing: segment %s is damaged (%s); restore the file and start again, ask for another "+
@@ -17,7 +17,7 @@ func DamagedError(t *Table, s *Segment) error {
 		t.Database, t.Name, s.Rows, timesOf(t, s), filepath.Base(s.Path), s.Damaged)
 }
 
-// timesOf says from when to when the rows of a segment are.
+// timesOf returns the range of times of a segment's rows, as text.
 func timesOf(t *Table, s *Segment) string {
 	if t.Schema == nil {
 		return ""

@@ -1,6 +1,6 @@
 // Package query defines the requests that a shard node sends to its query engine: a statement, and
-// everything that it may see. Requests are plain data, so that the engine can be a process of its
-// own.
+// all data that it may read. Requests are plain data, so that the engine can run in a separate
+// process.
 //
 // Package engine runs requests.
 package query
@@ -35,7 +35,7 @@ func ShareOf(ctx context.Context) string {
 	return share
 }
 
-// TableName names a table in a database.
+// TableName is the name of a table and its database.
 type TableName struct {
 	Database, Name string
 }
@@ -43,7 +43,7 @@ type TableName struct {
 // String returns the name as it is written in a statement.
 func (n TableName) String() string { return n.Database + "." + n.Name }
 
-// Analysis is what a statement refers to.
+// Analysis lists what a statement refers to.
 type Analysis struct {
 	// Tables are the tables that it reads, each once, in the order of appearance. Names without a
 	// database get the default database. CTEs are not listed.
@@ -52,7 +52,7 @@ type Analysis struct {
 	Explain bool
 }
 
-// Need is what a statement reads of a table. It may be more than necessary.
+// Need is the part of a table that a statement reads. It may be more than necessary.
 type Need struct {
 	Name TableName
 	// Columns are the names of the columns as the statement sees them. IDs are their ids.
@@ -66,25 +66,25 @@ type Need struct {
 // Column is a column of an answer: its name, and its type as DuckDB writes it.
 type Column struct{ Name, Type string }
 
-// Description is what a statement returns and the parameters that it takes.
+// Description lists the columns that a statement returns and the parameters that it takes.
 type Description struct {
 	Columns []Column
 	// Parameters are the types of $1, $2 and so on. An unknown type is empty.
 	Parameters []string
 }
 
-// Request is one query: a statement and everything that it may see.
+// Request is one query: a statement and all data that it may read.
 type Request struct {
 	// SQL is one SELECT, or an EXPLAIN [ANALYZE] of one.
 	SQL string
 	// Database is used for table names without a database.
 	Database string
-	// Tables has every table of the statement's Analysis; further tables are ignored.
+	// Tables contains every table of the statement's Analysis; other tables are ignored.
 	Tables []Table
 	// Limit is the maximum number of rows in the answer; 0 means no limit.
 	Limit uint64
-	// Timezone applies to texts of times in the statement that name no zone. It is an IANA name or
-	// an offset; empty means UTC. Answers are in UTC.
+	// Timezone applies to texts of times in the statement that contain no zone. It is an IANA name
+	// or an offset; empty means UTC. Answers are in UTC.
 	Timezone string
 	// Partials, if not nil, are the answers of nodes to SQL, each over the node's rows. Tables then
 	// have no rows, and the answer is the answer to Final.
@@ -99,7 +99,7 @@ type Request struct {
 	Note string
 }
 
-// Partials are what several nodes answered to one statement.
+// Partials holds the answers of several nodes to one statement.
 type Partials struct {
 	// Final is the statement of Split that runs over the answers of the nodes.
 	Final string
@@ -111,7 +111,8 @@ type Partials struct {
 	Streams [][]byte
 }
 
-// Table is a table at one point: its segments and the batches not yet in a segment.
+// Table is a table at one index of the log: its segments, and the batches that are not in a segment
+// yet.
 type Table struct {
 	Database, Name string
 	Schema         *schema.Table
@@ -121,10 +122,10 @@ type Table struct {
 	Batches []*column.Batch
 	// ExpiredBefore hides rows whose time index, in its own unit, is less than this.
 	ExpiredBefore *int64
-	// Merge is how rows with the same identity (the tags and the time index) become one row. The
-	// later row wins. Every batch is later than every segment and than earlier batches; a row is
-	// later than the rows before it in its batch; a segment is later than segments with a lower
-	// Order. A segment has at most one row of an identity.
+	// Merge is the rule by which rows with the same identity (the tags and the time index) become
+	// one row. The later row wins. Every batch is later than every segment and than earlier
+	// batches; a row is later than the rows before it in its batch; a segment is later than
+	// segments with a lower Order. A segment has at most one row of an identity.
 	//
 	// Segments and batches may have the hidden column schema.DeletedColumnID, a Boolean. It is not
 	// a column of Schema and no statement may see it.
@@ -144,10 +145,10 @@ const (
 	// LastRow keeps only the latest row, including its nulls. It is hidden if its hidden column is
 	// true.
 	LastRow
-	// LastNonNull joins the rows. If the hidden column of the latest row is true, nothing is seen.
-	// Otherwise each column has its latest value that is not null, among the rows from the latest
-	// row on whose hidden column is not null, or among all rows if there is no such row. A row
-	// whose hidden column is true has no values.
+	// LastNonNull joins the rows. If the hidden column of the latest row is true, no row is
+	// visible. Otherwise each column has its latest value that is not null, among the rows from the
+	// latest row on whose hidden column is not null, or among all rows if there is no such row. A
+	// row whose hidden column is true has no values.
 	LastNonNull
 )
 
@@ -164,13 +165,13 @@ func (m Merge) String() string {
 	return fmt.Sprintf("merge %d", uint8(m))
 }
 
-// Era is a time during which the rows of a table were merged in another way than now. It has the
+// Era is a time during which the rows of a table had another merge mode than now. It has the
 // segments with an order below Before and the first Batches batches, without the segments and
 // batches of earlier eras.
 //
-// The era of a row says how the row affects the rows before it: a row of LastRow replaces all of
-// them, a row of LastNonNull joins them, and a row of Append leaves them alone and is left alone by
-// later rows.
+// The era of a row determines how the row affects the rows before it: a row of LastRow replaces all
+// of them, a row of LastNonNull joins them, and a row of Append leaves them unchanged, and later
+// rows leave it unchanged.
 type Era struct {
 	Before  uint64
 	Batches int
@@ -220,8 +221,8 @@ func MergeOf(t *schema.Table) Merge {
 // Segment is a Parquet file with rows of a table. The file stays until Query returns.
 type Segment struct {
 	Path string
-	// CRC is the CRC-32C of the file. Cached knowledge about an earlier file with the same path but
-	// another CRC is not used.
+	// CRC is the CRC-32C of the file. Cached data of an earlier file with the same path but another
+	// CRC is not used.
 	CRC uint32
 	// Shared means that the file also has rows of other tables. This table's rows have the table's
 	// id in their first column, cordwood_table (a UINT64). Rows are sorted by it, and row groups
@@ -233,12 +234,12 @@ type Segment struct {
 	// Columns are the columns of the table that the file has, and perhaps the hidden one. A column
 	// of the table that is not listed is null in every row.
 	Columns []SegmentColumn
-	// Rows is how many rows of the table the file has.
+	// Rows is the number of the table's rows in the file.
 	Rows int64
 	// MinTime and MaxTime are the bounds of the time index of the table's rows, in its unit.
 	MinTime, MaxTime int64
-	// Damaged, if not empty, is why the file must not be read. The answer lacks its rows, or the
-	// query fails with DamagedError if it needs them.
+	// Damaged, if not empty, is the reason why the file must not be read. The answer lacks its
+	// rows, or the query fails with DamagedError if it needs them.
 	Damaged string
 }
 

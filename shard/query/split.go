@@ -14,89 +14,97 @@ var SplitKinds = []string{"aggregate", "pairs", "project", "top", "limit", "dist
 // SplitCauses are the values of Split.Cause.
 var SplitCauses = []string{
 	"join",      // several tables, or one of them several times
-	"form",      // a clause or a form of the statement that is not split: WITH, UNION, QUALIFY, DISTINCT ON
-	"subquery",  // a query inside of an expression
+	"form",      // a clause or a form of the statement that cannot be split: WITH, UNION, QUALIFY, DISTINCT ON
+	"subquery",  // a query inside an expression
 	"window",    // window functions
-	"volatile",  // functions whose value differs from call to call
-	"function",  // a function, an operator or a literal that is not known
-	"aggregate", // an aggregate that cannot be made of parts
-	"sort",      // all rows are sorted, or by what cannot be sent
+	"volatile",  // functions whose value differs between calls
+	"function",  // an unknown function, operator or literal
+	"aggregate", // an aggregate that cannot be computed from parts
+	"sort",      // all rows are sorted, or the sort key cannot be sent
 	"names",     // ambiguous names
 	"type",      // values that cannot be sent
-	"refused",   // the engine refuses a statement that was made of it
+	"refused",   // the engine refuses a statement of the split
 }
 
-// Split is a statement that was taken apart for several nodes.
+// Split is a statement that was split for several nodes.
 type Split struct {
 	// Table is the only table of the statement.
 	Table TableName
-	// Worker is what each node runs over its rows.
+	// Worker is the statement that each node runs over its rows.
 	Worker string
-	// Final makes the answer of what Worker returns on all nodes; empty: the answers of the nodes, one after the
-	// other, are the answer.
+	// Final computes the answer from the results of Worker on all nodes. If it is empty, the answer
+	// consists of the answers of the nodes, one after the other.
 	Final string
-	// Kind says how it was taken apart: aggregate, pairs, project, top, limit, distinct or rows.
+	// Kind is how the statement was split: aggregate, pairs, project, top, limit, distinct or rows.
 	Kind string
-	// Moment is what stands in Worker and Final in the place of now(): all nodes see one moment. Empty: nothing does.
+	// Moment is the text that replaces now() in Worker and Final, so that all nodes use the same
+	// time. It is empty if now() does not occur.
 	Moment string
-	// Lasting means that the result depends on nothing but the statement and the columns of its table: At returns what
-	// it is at another moment.
+	// Lasting means that the result depends only on the statement and the columns of its table: At
+	// returns it for another time.
 	Lasting bool
 	// Counts means that Worker only returns the number of rows of the table, in a column CountColumn.
 	Counts bool
-	// Combine, if not nil, says how the answer can be made without Final.
+	// Combine, if not nil, describes how to compute the answer without Final.
 	Combine *Combine
-	// Best, if not nil, is a smaller statement for nodes, whose answers may do.
+	// Best, if not nil, is a smaller statement for nodes, whose answers may be sufficient.
 	Best *Best
-	// Hashed, if not nil, says how the answer is made if the partial results of Worker are too large.
+	// Hashed, if not nil, describes how to compute the answer if the partial results of Worker are
+	// too large.
 	Hashed *Hashed
-	// Newest, if not nil, says how the answer can be made without Final.
+	// Newest, if not nil, describes how to compute the answer without Final.
 	Newest *Newest
-	// Explain is what stands in front of the statement: EXPLAIN with its options, or nothing. It is set in any case.
+	// Explain is the beginning of the statement: EXPLAIN with its options, or nothing. It is set in
+	// any case.
 	Explain string
-	// Reason, if not empty, says why the statement cannot be taken apart; the other fields are empty then.
+	// Reason, if not empty, is the reason why the statement cannot be split; the other fields are
+	// then empty.
 	Reason string
-	// Cause is the reason in a word, one of SplitCauses.
+	// Cause is the reason as one word of SplitCauses.
 	Cause string
 }
 
-// Best describes a statement for the groups with the largest counts, taken apart: each node may return only its
-// groups with the largest counts, and the answer is the same if these prove that no other group can be in it.
+// Best describes how to split a statement for the groups with the largest counts: each node may
+// return only its groups with the largest counts, and the answer is the same if these prove that no
+// other group can be in it.
 type Best struct {
-	// Worker returns the Rows groups of a node that have the largest counts, in falling order.
+	// Worker returns the Rows groups of a node with the largest counts, in descending order.
 	Worker string
 	Rows   uint64
-	// The first Groups columns of what nodes return are the groups, Count is the position of the counts.
+	// The first Groups columns of the nodes' results are the groups. Count is the position of the
+	// counts.
 	Groups, Count int
-	// First is how many groups matter.
+	// First is the number of groups in the answer, including its offset.
 	First uint64
 }
 
-// Hashed describes a statement for the number of different values, taken apart so that hashes are sent in the place of
-// the values. Values of different hashes are different: only those are sent whose hashes came several times.
+// Hashed describes how to split a statement for the number of distinct values so that nodes send
+// hashes instead of the values. Values with different hashes differ, so only the values of hashes
+// that several nodes sent are requested.
 type Hashed struct {
-	// Hashes returns the hash of each different value of a node, and Probe once more than it is one of them. A node that
-	// does not send Probe hashes in another way.
+	// Hashes returns the hash of each distinct value of a node, and in addition the hash Probe. A
+	// node that does not send Probe uses another hash function.
 	Hashes string
 	Probe  uint64
-	// Before and After are the text around a list of hashes, in the statement for the different values of a node that
-	// have these.
+	// Before and After are the text around a list of hashes, in the statement for the distinct
+	// values of a node with these hashes.
 	Before, After string
-	// Final makes the answer of one row with the number of values; that is what Worker would return of all rows.
+	// Final computes the answer from one row with the number of values. Worker is the statement
+	// that would return this row for all rows.
 	Worker, Final string
 }
 
-// Newest describes a statement for the first rows by the time index alone, taken apart: each node returns its
-// first Offset + Limit rows, sorted.
+// Newest describes how to split a statement for the first rows by the time index alone: each node
+// returns its first Offset + Limit rows, sorted.
 type Newest struct {
-	// Column is the position of the time index in what nodes return. The first Columns columns are the columns of the
-	// answer.
+	// Column is the position of the time index in the nodes' results. The first Columns columns are
+	// the columns of the answer.
 	Column, Columns int
-	// The answer is Limit rows behind the first Offset ones.
+	// The answer is Limit rows after the first Offset ones.
 	Limit, Offset uint64
 	Descending    bool
-	// Before and After are the text around a literal of a time, in the statement for those rows of a node that are
-	// not behind that time.
+	// Before and After are the text around a literal of a time, in the statement for the rows of a
+	// node up to that time.
 	Before, After string
 }
 
@@ -111,11 +119,11 @@ func (n *Newest) Compare(a, b arrow.Timestamp) int {
 // CountColumn is the name of the column of Split.Worker if Split.Counts.
 const CountColumn = "__a0"
 
-// How says how the values that several nodes or segments have of a group become one.
+// How is how the values of a group from several nodes or segments are combined.
 type How uint8
 
 const (
-	// Apart leaves them as they are; the last step knows how to combine them.
+	// Apart does not combine the values; the final statement does.
 	Apart How = iota
 	// Sum adds the values up. Like Least and Greatest, it skips nulls.
 	Sum
@@ -125,16 +133,19 @@ const (
 	Greatest
 )
 
-// Combine describes a last step that combines values of groups, sorts the groups and returns the first ones.
+// Combine describes a final step that combines values of groups, sorts the groups and returns the
+// first ones.
 type Combine struct {
-	// The first Groups columns of the partials are the groups. How is of the columns behind them, and never Apart.
+	// The first Groups columns of the partials are the groups. How applies to the columns after
+	// them, and is never Apart.
 	Groups int
 	How    []How
 	// Columns are the positions of the columns of the answer in the partials, Names their names.
 	Columns []int
 	Names   []string
 	Orders  []Order
-	// The answer is Limit rows behind the first Offset ones; without Limited all behind these.
+	// The answer is Limit rows after the first Offset ones, or without Limited all rows after
+	// these.
 	Limited       bool
 	Limit, Offset uint64
 }
@@ -145,12 +156,12 @@ type Order struct {
 	Descending, NullsFirst bool
 }
 
-// Moment returns a time as a statement that was taken apart has it in the place of now().
+// Moment returns a time as the text that replaces now() in a split statement.
 func Moment(t time.Time) string {
 	return "CAST('" + t.UTC().Format("2006-01-02 15:04:05.999999") + "' AS TIMESTAMP)"
 }
 
-// At returns the statement as it is at a moment. s stays as it is.
+// At returns the statement for another time. s does not change.
 func (s *Split) At(now time.Time) *Split {
 	out := *s
 	if s.Moment == "" {

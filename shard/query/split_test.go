@@ -8,8 +8,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// TestSplitAt: a statement that was split has another moment in all of its texts, and the one that is kept does not
-// change.
+// TestSplitAt checks that At changes the time in all texts of a split statement, and does not
+// change the cached statement.
 func TestSplitAt(t *testing.T) {
 	t.Parallel()
 	then := Moment(time.Unix(1, 0))

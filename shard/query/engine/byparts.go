@@ -8,8 +8,8 @@ import (
 	"cordwood/shard/query/partial"
 )
 
-// This file splits a statement as for several nodes although all its rows lie on this node. The
-// partial results of the parts are often known already (kept.go).
+// This file splits a statement as for several nodes although all its rows are on this node, because
+// the partial results of the parts are often cached (kept.go).
 
 // answerByParts answers a repeated statement with the kept partial results of its segments.
 func (r *run) answerByParts() (done bool, err error) {
@@ -22,7 +22,7 @@ func (r *run) answerByParts() (done bool, err error) {
 	}
 	st, err := r.worker(s.Worker)
 	if err != nil {
-		return false, nil //nolint:nilerr // the statement itself says what is wrong
+		return false, nil //nolint:nilerr // the statement itself reports the error
 	}
 	request := *r.request
 	request.SQL, request.Part, request.Limit, request.Note = s.Worker, true, 0, ""
@@ -105,12 +105,12 @@ func (r *run) taken() (*query.Split, error) {
 		}
 		s := &run{ctx: r.ctx, engine: r.engine, in: r.in, st: r.st, request: withoutRows(r.request)}
 		out, err := s.split()
-		if h := hauled(err, ""); h != nil {
+		if h := unsplit(err, ""); h != nil {
 			out, err = h, nil
 			out.Lasting = true
 		}
 		if err != nil {
-			return nil, nil //nolint:nilerr // the statement itself says what is wrong
+			return nil, nil //nolint:nilerr // the statement itself reports the error
 		}
 		kept = out
 		if kept.Lasting {
@@ -123,7 +123,7 @@ func (r *run) taken() (*query.Split, error) {
 	return kept.At(time.Now()), nil
 }
 
-// worker returns the checked statement for nodes. It comes from the cache if it was used lately.
+// worker returns the checked statement for nodes. It comes from the cache if it was used recently.
 func (r *run) worker(text string) (*studied, error) {
 	key := r.request.Database + "\x00" + text
 	if st := r.engine.cache.get(key); st != nil {

@@ -105,8 +105,8 @@ func (d *describer) describe() ([]duck.Column, error) {
 	if err := d.infer(); err != nil {
 		return nil, err
 	}
-	// DuckDB takes a || NULL for a number, and so values are not null at first. It may calculate with them, which null
-	// allows.
+	// DuckDB treats a || NULL as a number, so values are not null at first. It may calculate with
+	// them, which null allows.
 	if columns, err := d.columnsWith("CAST('' AS VARCHAR)", standIn); err == nil {
 		return columns, nil
 	}
@@ -147,7 +147,8 @@ func (d *describer) infer() error {
 	return nil
 }
 
-// columnsWith returns the columns of the answer, with values in the places of parameters: known makes that of a type.
+// columnsWith returns the columns of the answer, with values in the places of parameters. known
+// returns the value for a type.
 func (d *describer) columnsWith(unknown string, known func(typ string) string) ([]duck.Column, error) {
 	d.times, d.ran, d.rows = d.marker.Edits(d.st.SQL, func(n int) string {
 		if t := d.types[n-1]; t != "" {

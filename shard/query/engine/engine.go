@@ -105,13 +105,13 @@ type Engine struct {
 	cfg   Config
 	slots chan struct{}
 	cache *cache
-	// splits and shapes are of statements that were taken apart.
+	// splits and shapes cache split statements.
 	splits *kept[query.Split]
 	shapes *kept[partialShape]
-	// settings has the filters of segments, pages the cached pages.
+	// settings contains the filters of segments, pages the cached pages.
 	settings *plan.Settings
 	pages    *segment.PageCache
-	// parts has the partial results of segments; it is nil if none are kept.
+	// parts holds the partial results of segments; it is nil if none are kept.
 	parts *partial.Cache
 	// direct counts the statements that were answered without DuckDB.
 	direct atomic.Int64

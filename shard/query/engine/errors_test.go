@@ -167,7 +167,7 @@ func TestErrorKinds(t *testing.T) {
 	}
 }
 
-// TestCommentAdvice checks that the error names the comment which ends a statement early.
+// TestCommentAdvice checks that the error shows the comment which ends a statement early.
 func TestCommentAdvice(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	for sql, want := range map[string]string{
@@ -184,8 +184,8 @@ func TestCommentAdvice(t *testing.T) {
 	}
 }
 
-// TestMissingColumns checks that the error names similar columns, and says how to quote a text if a
-// text may be meant.
+// TestMissingColumns checks that the error lists similar columns, and explains how to quote a text
+// if a text may be meant.
 func TestMissingColumns(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	columns := cols("ts:TimestampSecond", "message:String")

@@ -14,7 +14,7 @@ import (
 )
 
 // summary returns the row that EXPLAIN shows before DuckDB's plan: one line for each reference to a
-// table says what is read.
+// table with what is read.
 func (r *run) summary() string {
 	if rows, ok := r.readDirectly(); ok {
 		return rows.Summary()

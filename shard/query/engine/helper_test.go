@@ -61,7 +61,7 @@ func openSession(t testing.TB, e *Engine) *duck.Session {
 	return s
 }
 
-// answer is what a query returned, as text.
+// answer is the result of a query, as text.
 type answer struct {
 	schema *arrow.Schema
 	rows   []string // values separated by |
@@ -341,7 +341,7 @@ func plansOf(t testing.TB, e *Engine, sql string, tab query.Table, off ...string
 	return planned
 }
 
-// sourceOf returns what a plan reads.
+// sourceOf returns the source that a plan reads.
 func sourceOf(t testing.TB, p *plan.Plan, whole bool) *plan.Source {
 	t.Helper()
 	s, err := p.Source(t.Context(), whole)

@@ -389,7 +389,7 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// TestLocked checks that DuckDB itself refuses what the check of statements lets through.
+// TestLocked checks that DuckDB itself refuses statements that pass the check.
 func TestLocked(t *testing.T) {
 	dir := t.TempDir()
 	e := openEngine(t, dir)
@@ -419,7 +419,7 @@ func TestLocked(t *testing.T) {
 	}
 }
 
-// TestFunctionList checks that the list names every function of DuckDB, and that every allowed
+// TestFunctionList checks that the list contains every function of DuckDB, and that every allowed
 // function exists. With a new version of DuckDB, its new functions have to be reviewed.
 func TestFunctionList(t *testing.T) {
 	e := openEngine(t, t.TempDir())

@@ -25,7 +25,7 @@ import (
 
 // This file keeps the partial result of a statement for each segment. If the statement is repeated,
 // only new segments, segments across the border of a time condition, and the memtable are read. A
-// statement whose rows all lie on this node is split as for several nodes, and answered in the same
+// statement whose rows are all on this node is split as for several nodes, and answered in the same
 // way (byparts.go).
 
 // maxFound limits the size of the partial results of all segments together, and of the partial
@@ -158,8 +158,9 @@ func (r *run) answerFromKept() (done bool, err error) {
 	return true, r.send(ipc)
 }
 
-// tooMany reports whether the partials of some segments are certainly too large to be kept: the dictionary of a column
-// that the statement groups by shows it. To compute them only to find that out would cost as much as the statement.
+// tooMany reports whether the partials of some segments are certainly too large to be kept,
+// according to the dictionary of a column that the statement groups by. Computing them only to find
+// that out would cost as much as the statement.
 func (r *run) tooMany(k *keptParts, segments []*query.Segment) bool {
 	if !k.onlyTimes {
 		return false // few rows may meet the other conditions
@@ -276,8 +277,8 @@ type asSigned struct{ *array.Uint64 }
 
 func (a asSigned) Value(i int) int64 { return int64(a.Uint64.Value(i)) }
 
-// joinKept returns the kept partial results and those of the rest of the table as one Arrow IPC
-// stream. It returns nil if there is no row.
+// joinKept returns the kept partial results and the partial results of the rest of the table as one
+// Arrow IPC stream. It returns nil if there is no row.
 func (r *run) joinKept(k *keptParts) ([]byte, error) {
 	var list []arrow.RecordBatch
 	for _, s := range k.segments {
@@ -314,8 +315,8 @@ func (r *run) joinKept(k *keptParts) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// restOf returns the partials of what is not kept, as an Arrow IPC stream. If the statement only counts, rows that need
-// not be read are one row with their number.
+// restOf returns the partials of the parts without kept partials, as an Arrow IPC stream. If the
+// statement only counts, rows that need not be read are one row with their number.
 func (r *run) restOf(k *keptParts) ([]byte, error) {
 	rest := limited{most: maxFound}
 	text := k.WeightedText()

@@ -254,7 +254,8 @@ func TestKeptLarge(t *testing.T) {
 	}
 }
 
-// TestKeptEstimate: the dictionary of a column shows that the partials of its groups are too large to be kept.
+// TestKeptEstimate checks that partials are not computed if the dictionary of a column shows that
+// they are too large to be kept.
 func TestKeptEstimate(t *testing.T) {
 	e := openKeeping(t, "/")
 	columns := cols("ts:TimestampMillisecond", "id:String", "path:String", "host:String", "n:Int64")

@@ -8,7 +8,8 @@ import (
 	"cordwood/shard/query"
 )
 
-// A column may be called "at", and positions of errors refer to the client's text.
+// TestColumnAt checks that a column may be called "at", and that positions of errors refer to the
+// client's text.
 func TestColumnAt(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	c := cols("at:TimestampSecond", "a:Int64")
@@ -28,7 +29,8 @@ func TestColumnAt(t *testing.T) {
 	}
 }
 
-// Columns whose names differ only in case are told apart by their exact names.
+// TestColumnsThatDifferInCase checks that columns whose names differ only in case are distinguished
+// by their exact names.
 func TestColumnsThatDifferInCase(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	c := cols("ts:TimestampSecond", "A:Int64", "a:String")

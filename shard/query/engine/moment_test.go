@@ -11,8 +11,9 @@ import (
 	"cordwood/shard/query"
 )
 
-// TestMomentsAtTheBorder compares conditions on times with the engine's own answers, where rows lie at the very moment
-// of the condition and a unit beside it. If the type of the column has the moment, no engine is needed for whole rows.
+// TestMomentsAtTheBorder compares conditions on times with the engine's own answers, for rows at
+// exactly the time of the condition and a unit before and after it. If the type of the column can
+// hold that time, whole rows are answered without the engine.
 func TestMomentsAtTheBorder(t *testing.T) {
 	t.Parallel()
 	e, plain, keeping := openEngine(t, "/"), openEngine(t, "/"), openKeeping(t, "/")
@@ -67,7 +68,7 @@ func TestMomentsAtTheBorder(t *testing.T) {
 	}
 }
 
-// TestFarMomentsAreRead counts rows by day whose last times are beyond what a number of nanoseconds holds.
+// TestFarMomentsAreRead counts rows by day whose last times exceed the range of nanoseconds.
 func TestFarMomentsAreRead(t *testing.T) {
 	t.Parallel()
 	e, plain := openEngine(t, "/"), openEngine(t, "/")

@@ -7,7 +7,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// TestHintsForNewcomers checks that common mistakes of newcomers get an error that says what to
+// TestHintsForNewcomers checks that common mistakes of newcomers get an error that shows what to
 // write instead.
 func TestHintsForNewcomers(t *testing.T) {
 	e := openEngine(t, t.TempDir())

@@ -14,11 +14,11 @@ import (
 	"cordwood/shard/query"
 )
 
-// specialPaths are the reductions and executors that an engine can do without.
+// specialPaths are the reductions and executors that can be switched off.
 var specialPaths = []string{"times", "filters", "pages", "bounds", "codes", "trunc", "direct", "newest"}
 
 // pathStatements are the queries of test/bench, and at least one for each special path. The table
-// in DESIGN.md has what each path gains on them.
+// in DESIGN.md shows the gain of each path on them.
 var pathStatements = []struct{ name, SQL string }{
 	{"count by status", `SELECT status, count(*) FROM logs GROUP BY status ORDER BY 2 DESC`},
 	{"hits per minute", `SELECT date_trunc('minute', ts) AS m, count(*) FROM logs GROUP BY m ORDER BY m`},
@@ -45,8 +45,8 @@ var pathStatements = []struct{ name, SQL string }{
 	{"one second, whole rows", `SELECT * FROM logs WHERE ts >= '2026-01-05 01:00:00' AND ts < '2026-01-05 01:00:01'`},
 }
 
-// webServerLogs returns a table of rows like those of test/bench's nginx-json, as a shard has them after
-// compaction: two segments, and 20,000 rows in memory. It returns the id of one row, too.
+// webServerLogs returns a table of rows like those of test/bench's nginx-json, as a shard has them
+// after compaction: two segments, and 20,000 rows in memory. It also returns the id of one row.
 func webServerLogs(b *testing.B, dir string, rows int) (tab query.Table, id string) {
 	columns := cols("ts:TimestampNanosecond", "host:String", "remote_addr:String", "method:String", "path:String",
 		"protocol:String",
@@ -102,7 +102,7 @@ func webServerLogs(b *testing.B, dir string, rows int) (tab query.Table, id stri
 	return tab, id
 }
 
-// cpuTime returns what the process has used so far.
+// cpuTime returns the CPU time that the process has used so far.
 func cpuTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -143,7 +143,7 @@ func BenchmarkPaths(b *testing.B) {
 						b.Fatal(err)
 					}
 				}
-				ask() // twice: what is read a second time is kept
+				ask() // twice, because data is cached when it is read a second time
 				ask()
 				begin := cpuTime(b)
 				for b.Loop() {

@@ -11,8 +11,8 @@ import (
 
 var positionOf = regexp.MustCompile(`\(position (\d+)\)`)
 
-// TestPositions: the position in an error is that of the mistake in the client's text, whatever was put into the text
-// before the engine saw it. The mistake begins at §.
+// TestPositions checks that the position in an error refers to the mistake in the client's text,
+// whatever was inserted into the text before the engine got it. The mistake begins at §.
 func TestPositions(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	columns := cols("ts:TimestampSecond", "message:String", "n:Int64", "data:Json")

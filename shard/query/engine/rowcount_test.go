@@ -42,7 +42,7 @@ func TestRowCounts(t *testing.T) {
 	for _, c := range []struct {
 		sql  string
 		tab  query.Table
-		tell bool // the parts tell
+		tell bool // the parts determine the number
 	}{
 		{"SELECT count(*) FROM logs", whole, true},
 		{"SELECT count(*) AS c, count(*) FROM logs AS l", whole, true},

@@ -96,7 +96,7 @@ type run struct {
 	emitErr error
 }
 
-// An executor is a way to answer a statement.
+// executor is a method of answering a statement.
 type executor struct {
 	// name switches the executor off, as the name of a reduction does.
 	name string
@@ -198,7 +198,7 @@ func (r *run) bind(f func() error) error {
 		err = f()
 	}
 	if (!r.st.Whole || len(r.Truncs) > 0) && !r.ran && sql.IsBinding(err) {
-		// A name is not a column: run again with all columns, so that DuckDB's message can name
+		// A name is not a column: run again with all columns, so that DuckDB's message can contain
 		// them.
 		r.Truncs = nil
 		if err := r.rewrite(true); err != nil {
@@ -267,7 +267,7 @@ func (r *run) answerNewest() (done bool, err error) {
 	return false, nil
 }
 
-// rewrite replaces the tables in the statement's text by the queries of their rows. If whole is
+// rewrite replaces the tables in the statement's text with the queries of their rows. If whole is
 // set, these have all columns.
 func (r *run) rewrite(whole bool) error {
 	r.release()
@@ -334,7 +334,7 @@ func (r *run) execute() error {
 	return p.Run(r.ctx, answer)
 }
 
-// restoreNames replaces rewritten expressions in column names by what the client wrote.
+// restoreNames replaces rewritten expressions in column names with the client's text.
 func (r *run) restoreNames(names []string) {
 	for i := range names {
 		for _, call := range r.Searches {
@@ -373,7 +373,7 @@ func (r *run) prepare() (*duck.Prepared, error) {
 	return duck.Prepare(r.session, r.text.SQL)
 }
 
-// ownCase replaces the name under which DuckDB knows a column by the column's own name in the
+// ownCase replaces the name under which DuckDB knows a column with the column's own name in the
 // header.
 func (r *run) ownCase(names []string) {
 	for own, exposed := range r.shadowed {

@@ -34,7 +34,7 @@ func (e *Engine) Split(ctx context.Context, req *query.Request) (*query.Split, e
 		return nil, err
 	}
 	if len(st.Tables) != 1 {
-		return hauled(split.SeveralTables(), st.Explain), nil
+		return unsplit(split.SeveralTables(), st.Explain), nil
 	}
 	key := splitKey(st, req)
 	if kept := e.splits.get(key); kept != nil {
@@ -57,7 +57,7 @@ func (e *Engine) Split(ctx context.Context, req *query.Request) (*query.Split, e
 	}
 	out, err := r.split()
 	e.release(in, sql.IsBroken(err))
-	if out := hauled(err, ""); out != nil {
+	if out := unsplit(err, ""); out != nil {
 		out.Lasting = true
 		e.splits.put(key, out)
 		out = out.At(time.Now())
@@ -78,8 +78,9 @@ func (e *Engine) Split(ctx context.Context, req *query.Request) (*query.Split, e
 	return out, nil
 }
 
-// hauled returns why a statement was not split, or nil for other errors.
-func hauled(err error, explain string) *query.Split {
+// unsplit converts the reason why a statement was not split to a Split, or returns nil for other
+// errors.
+func unsplit(err error, explain string) *query.Split {
 	h := (*split.Hauled)(nil)
 	if !errors.As(err, &h) {
 		return nil
@@ -127,7 +128,7 @@ func (r *run) columns() (out []duck.Column, err error) {
 	return out, nil
 }
 
-// split takes the run's statement apart.
+// split splits the run's statement.
 func (r *run) split() (out *query.Split, err error) {
 	defer r.close()
 	if err := r.plan(); err != nil {
@@ -214,8 +215,8 @@ func (r *run) verify(p *split.Plan, want []duck.Column) ([]duck.Column, error) {
 	return have, nil
 }
 
-// hashed returns how the statement is answered by hashes. It returns nil if the statement cannot
-// be, or if the values are not texts: other values are hardly longer than a hash.
+// hashed returns how the statement is answered by hashes. It returns nil if that is not possible,
+// or if the values are not texts, because other values are hardly longer than a hash.
 func (r *run) hashed(p *split.Plan, have, want []duck.Column) (*query.Hashed, error) {
 	h := p.Hashed
 	if h == nil || len(have) != 1 || have[0].Type != "VARCHAR" {
@@ -267,7 +268,7 @@ var groupTypes = map[string]bool{
 	"TIMESTAMP_S": true, "TIMESTAMP_MS": true, "TIMESTAMP_NS": true,
 }
 
-// combineOf returns how the answer is made without the engine, nil if it is not.
+// combineOf returns how the answer is computed without the engine, or nil if that is not possible.
 func combineOf(m *split.Combine, have, want []duck.Column) *query.Combine {
 	if m == nil || len(have) != m.Groups+len(m.How) || len(want) != len(m.Columns) {
 		return nil
@@ -291,7 +292,7 @@ func combineOf(m *split.Combine, have, want []duck.Column) *query.Combine {
 	return out
 }
 
-// refused means that the engine does not take a statement that was made here.
+// refused returns the error for a generated statement that the engine refuses.
 func refused(what string, err error) error {
 	if sql.IsBroken(err) {
 		return err
@@ -369,8 +370,8 @@ func (r *run) parseWorker(worker string) (*studied, error) {
 	return newStudied(st, root), nil
 }
 
-// finish computes the answer of a split statement from the partial results. The request has the
-// statement for nodes and what the nodes answered.
+// finish computes the answer of a split statement from the partial results. The request contains
+// the statement for nodes and the answers of the nodes.
 func (r *run) finish() error {
 	defer r.close()
 	r.request = withoutRows(r.request)

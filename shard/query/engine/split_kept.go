@@ -16,7 +16,7 @@ import (
 
 // This file caches split statements, for when a statement is repeated.
 
-// keptSplits is how many statements are cached, and how many shapes of partial results.
+// keptSplits is the maximum number of cached statements, and of cached shapes of partial results.
 const keptSplits = 256
 
 // kept is a cache that keeps the most recently used entries. It is safe for concurrent use.
@@ -43,11 +43,11 @@ func (k *kept[V]) put(key string, v *V) {
 	k.lru.Put(key, v, 1)
 }
 
-// splitKey is what the result of Split depends on, besides the moment.
+// splitKey returns a key of everything on which the result of Split depends, except the time.
 func splitKey(st *studied, req *query.Request) string {
 	asked := ""
 	if st.asked != nil {
-		asked = "\x00" + st.asked.SQL // the names of columns come from this text
+		asked = "\x00" + st.asked.SQL // the names of columns depend on this text
 	}
 	return asked + fmt.Sprint(req.Limit, "\x00", req.Database, "\x00", tablesKey(req), req.SQL)
 }
@@ -77,7 +77,7 @@ func tablesKey(req *query.Request) string {
 }
 
 // partialShape describes the partial results of a statement: the columns of their table, and the
-// columns that nodes answer with.
+// columns of the nodes' answers.
 type partialShape struct {
 	columns []duck.Column
 	schema  *arrow.Schema

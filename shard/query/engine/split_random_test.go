@@ -200,7 +200,7 @@ func (g statements) rows(where string) (string, bool) {
 // statements and rows.
 func TestSplitRandom(t *testing.T) {
 	e := openEngine(t, t.TempDir())
-	all, combined, hauled := 0, 0, map[string]int{}
+	all, combined, notSplit := 0, 0, map[string]int{}
 	for seed := *splitSeed; seed < *splitSeed+uint64(*splitSeeds); seed++ {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		rows := []int{0, 1, 5, 60, 600}[rng.IntN(5)]
@@ -217,7 +217,7 @@ func TestSplitRandom(t *testing.T) {
 			case err != nil:
 				t.Errorf("seed %d: %s: %v", seed, sql, err)
 			case reason != "":
-				hauled[reason]++
+				notSplit[reason]++
 			default:
 				if diff := same(got, want, sorted); diff != "" {
 					t.Errorf("seed %d, %d rows on %d nodes: %s: %s", seed, rows, len(p.nodes), sql, diff)
@@ -230,7 +230,7 @@ func TestSplitRandom(t *testing.T) {
 		t.Errorf("the last step of %d of %d statements was done without the engine", combined, all)
 	}
 	n := 0
-	for reason, count := range hauled {
+	for reason, count := range notSplit {
 		t.Logf("%5d not split: %s", count, reason)
 		n += count
 	}

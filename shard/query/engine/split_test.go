@@ -88,7 +88,7 @@ func randomRow(rng *rand.Rand) []any {
 }
 
 // splitAnswer runs a statement as a cluster does: the statement for nodes on each node, and the
-// final statement over their answers. If the statement was not split, the reason says why.
+// final statement over their answers. If the statement was not split, it returns the reason.
 func (p *placed) splitAnswer(t *testing.T, e *Engine, sql string) (a *answer, reason string, err error) {
 	t.Helper()
 	bare := query.Table{Database: "public", Name: "logs", Schema: p.all.Schema}
@@ -140,7 +140,7 @@ func (p *placed) splitAnswer(t *testing.T, e *Engine, sql string) (a *answer, re
 	if s.Combine == nil || err != nil {
 		return a, "", err
 	}
-	// The last step without the engine must return the same.
+	// The final step without the engine must return the same answer.
 	stream, ok := partial.Answer(streams, s.Combine, 0)
 	if !ok {
 		return a, "", nil
@@ -200,7 +200,7 @@ func sameRow(a, b string) bool {
 	})
 }
 
-// TestSplitStatements compares the answers of several nodes with those of one.
+// TestSplitStatements compares the answers of several nodes with the answers of one.
 func TestSplitStatements(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	p := place(t, rand.New(rand.NewPCG(1, 2)), 3000, 4)
@@ -285,7 +285,7 @@ func TestSplitStatements(t *testing.T) {
 			}
 		}
 		if reason != "" {
-			t.Logf("%s: hauled: %s", sql, reason)
+			t.Logf("%s: not split: %s", sql, reason)
 			continue
 		}
 		if diff := same(got, want, strings.Contains(sql, "ORDER BY")); diff != "" {

@@ -58,7 +58,8 @@ func (e *Engine) study(ctx context.Context, req *query.Request) (*studied, *quer
 	return &out, zoned, nil
 }
 
-// studied is a checked statement, with what reductions and executors know from its text.
+// studied is a checked statement, with the properties of its text that reductions and executors
+// need.
 type studied struct {
 	*sql.Statement
 	shape  *plan.Shape
@@ -77,7 +78,7 @@ func newStudied(st *sql.Statement, root sql.Node) *studied {
 	}
 }
 
-// parse returns the checked statement, from the cache if it was used lately.
+// parse returns the checked statement, from the cache if it was used recently.
 func (e *Engine) parse(ctx context.Context, text, database string) (*studied, error) {
 	key := database + "\x00" + text
 	if st := e.cache.get(key); st != nil {
@@ -99,7 +100,7 @@ func (e *Engine) parse(ctx context.Context, text, database string) (*studied, er
 	return out, nil
 }
 
-// cache keeps the statements used last. It is safe for concurrent use.
+// cache keeps recently used statements. It is safe for concurrent use.
 type cache struct {
 	mu   sync.Mutex // guards kept
 	kept *lru.Cache[string, *studied]
@@ -128,8 +129,8 @@ func (c *cache) put(key string, st *studied) {
 	c.kept.Put(key, st, 1)
 }
 
-// Needs reports what a statement reads of the request's tables, for a caller that fetches rows from
-// elsewhere: the columns, and a condition that all matching rows meet. It may report more than
+// Needs returns what a statement reads of the request's tables, for a caller that fetches rows from
+// elsewhere: the columns, and a condition that all matching rows meet. It may return more than
 // necessary. It ignores the segments and batches of the request.
 func (e *Engine) Needs(ctx context.Context, req *query.Request) ([]query.Need, error) {
 	st, req, err := e.study(ctx, req)

@@ -172,7 +172,7 @@ var (
 	errHang  = errors.New("the statement did not stop")
 )
 
-// run runs a statement. Its error is errCrash, errHang, or one of the test itself.
+// run runs a statement. Its error is errCrash, errHang, or an error of the test itself.
 func (s *sweeper) run(sql string) (sweepResult, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,11 +13,13 @@ import (
 	"cordwood/shard/query"
 )
 
-// maxAnswered is the most rows of partials of which Answer makes an answer. The engine combines more of them faster.
+// maxAnswered is the maximum number of rows of partials that Answer combines. The engine is faster
+// for more rows.
 const maxAnswered = 200_000
 
-// Answer makes the answer of partials, each an Arrow IPC stream. limit bounds its rows; 0 does not. It returns false
-// if the engine has to do it, which also says what is wrong with a stream.
+// Answer computes the answer from partials, each an Arrow IPC stream. limit is the maximum number
+// of its rows; 0 means no limit. It returns false if the engine has to compute the answer. The
+// engine also reports faults of a stream.
 func Answer(streams [][]byte, m *query.Combine, limit uint64) (stream []byte, ok bool) {
 	rec, err := readAll(streams)
 	if err != nil || rec == nil {
@@ -56,7 +58,7 @@ func Answer(streams [][]byte, m *query.Combine, limit uint64) (stream []byte, ok
 	return out.Bytes(), true
 }
 
-// readAll returns the rows of several streams with the same columns, nil if there are too many.
+// readAll returns the rows of several streams with the same columns, or nil if there are too many.
 func readAll(streams [][]byte) (arrow.RecordBatch, error) {
 	var s *arrow.Schema
 	var list []arrow.RecordBatch
@@ -89,7 +91,7 @@ func readAll(streams [][]byte) (arrow.RecordBatch, error) {
 	return Concat(s, list)
 }
 
-// sortedRows returns the numbers of the rows in an order.
+// sortedRows returns the numbers of the rows in sorted order.
 func sortedRows(rec arrow.RecordBatch, orders []query.Order) []int {
 	rows := make([]int, rec.NumRows())
 	for i := range rows {

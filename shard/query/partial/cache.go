@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// MaxRows is the most rows of partials that are kept for a segment.
+	// MaxRows is the maximum number of rows of partials that are kept for a segment.
 	MaxRows = 4096
-	// MaxBytes is the most bytes of partials that are kept for a segment.
+	// MaxBytes is the maximum number of bytes of partials that are kept for a segment.
 	MaxBytes = 256 << 10
 	// again is the time within which a statement must be repeated for its partials to be kept.
 	again = 10 * time.Minute
-	// keptStatements is how many statements are remembered.
+	// keptStatements is the maximum number of remembered statements.
 	keptStatements = 1024
 	// overhead is an estimate of an entry's bytes without its rows.
 	overhead = 512
@@ -33,7 +33,7 @@ type Key struct {
 
 // Cache keeps partials by statement and segment. It is safe for concurrent use.
 type Cache struct {
-	mu         sync.Mutex // guards what is below
+	mu         sync.Mutex // guards the fields below
 	limit      int64
 	kept       *lru.Cache[Key, arrow.RecordBatch]
 	statements *lru.Cache[string, statement]
@@ -49,7 +49,7 @@ type statement struct {
 
 // Stats counts the uses of a cache since it was created.
 type Stats struct {
-	// Hits and Misses count segments whose partials were asked for.
+	// Hits and Misses count segments whose partials were requested.
 	Hits, Misses int64
 	// Bytes is the size of the cache.
 	Bytes int64
@@ -77,15 +77,15 @@ func (c *Cache) Stats() Stats {
 	return out
 }
 
-// Asked records that a statement is asked now. It reports whether its partials should be kept: it was asked lately,
-// and they are not too large.
+// Asked records that a statement is run now. It reports whether its partials should be kept: it was
+// run recently, and they are not too large.
 func (c *Cache) Asked(sql string, now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known, _ := c.statements.Get(sql)
 	lately := now.Sub(known.seen) < again
 	known.large = known.large && lately
-	if !known.large { // the time of the attempt stays
+	if !known.large { // keep the time of the attempt
 		known.seen = now
 	}
 	c.statements.Put(sql, known, 1)
@@ -99,7 +99,7 @@ func (c *Cache) TooLarge(sql string, now time.Time) {
 	c.statements.Put(sql, statement{seen: now, large: true}, 1)
 }
 
-// IsTooLarge reports whether TooLarge was called for a statement lately.
+// IsTooLarge reports whether TooLarge was called for a statement recently.
 func (c *Cache) IsTooLarge(sql string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// Number returns an Arrow IPC stream of one row, which has a number in each of its columns.
+// Number returns an Arrow IPC stream with one row, which has the number n in each column.
 func Number(n int64, names ...string) ([]byte, error) {
 	b := array.NewInt64Builder(memory.DefaultAllocator)
 	defer b.Release()

@@ -45,8 +45,9 @@ func Concat(schema *arrow.Schema, list []arrow.RecordBatch) (arrow.RecordBatch, 
 	return array.NewRecordBatch(schema, columns, rows), nil
 }
 
-// Merge combines the rows of each group into one row. The first len(columns)-len(how) columns are the groups. If it
-// does not know a type, or if a column is Apart, it returns the rows as they are.
+// Merge combines the rows of each group into one row. The first len(columns)-len(how) columns are
+// the groups. If it does not support a type, or if a column is Apart, it returns the rows
+// unchanged.
 func Merge(rec arrow.RecordBatch, how []query.How) (arrow.RecordBatch, error) {
 	groups := int(rec.NumCols()) - len(how)
 	rows := int(rec.NumRows())
@@ -73,7 +74,8 @@ func Merge(rec arrow.RecordBatch, how []query.How) (arrow.RecordBatch, error) {
 	return array.NewRecordBatch(rec.Schema(), columns, int64(len(first))), nil
 }
 
-// mergeable reports whether Merge can combine all columns: it knows their types, and none is Apart.
+// mergeable reports whether Merge can combine all columns: it supports their types, and none is
+// Apart.
 func mergeable(rec arrow.RecordBatch, how []query.How) bool {
 	groups := int(rec.NumCols()) - len(how)
 	for i, c := range rec.Columns() {
@@ -234,7 +236,8 @@ func copier[T any](b array.Builder, c fixed[T]) func(row int) {
 	return func(row int) { to.Append(c.Value(row)) }
 }
 
-// adder returns a function that appends the value of a row. It knows the same types as keyWriter.
+// adder returns a function that appends the value of a row. It supports the same types as
+// keyWriter.
 func adder(b array.Builder, c arrow.Array) func(row int) {
 	switch c := c.(type) {
 	case *array.Int8:
@@ -354,8 +357,8 @@ func ordered[T cmp.Ordered](c fixed[T]) func(a, b int) bool { return lesser(c, c
 // nanLast orders doubles as the engine does: NaN is the largest value. For cmp.Less it is the smallest.
 func nanLast[T float32 | float64](a, b T) bool { return a < b || a == a && b != b }
 
-// comparer returns a function that reports whether the value of one row is less than the value of another; neither
-// may be null. It knows the same types as keyWriter.
+// comparer returns a function that reports whether the value of one row is less than the value of
+// another; neither may be null. It supports the same types as keyWriter.
 func comparer(c arrow.Array) func(a, b int) bool {
 	switch c := c.(type) {
 	case *array.Int8:

@@ -15,7 +15,7 @@ import (
 	"cordwood/shard/query"
 )
 
-// batchOf makes a batch of the columns of a schema from JSON.
+// batchOf returns a batch of the columns of a schema from JSON.
 func batchOf(t *testing.T, s *arrow.Schema, rows string) arrow.RecordBatch {
 	t.Helper()
 	rec, _, err := array.RecordFromJSON(memory.DefaultAllocator, s, strings.NewReader(rows))
@@ -65,7 +65,7 @@ func TestMerge(t *testing.T) {
 			"a|1|6|-5|x|false", "(null)|1|1|(null)|(null)|(null)", "a|(null)|2|-3|y|(null)",
 		}},
 		{[]query.How{query.Sum, query.Sum, query.Sum, query.Greatest}, rowsOf(rec)},   // no sum of texts
-		{[]query.How{query.Sum, query.Sum, query.Apart, query.Greatest}, rowsOf(rec)}, // left to the last step
+		{[]query.How{query.Sum, query.Sum, query.Apart, query.Greatest}, rowsOf(rec)}, // left to the final statement
 	} {
 		got, err := Merge(rec, c.how)
 		if err != nil || !slices.Equal(rowsOf(got), c.want) {
@@ -113,7 +113,7 @@ func TestMergeNoGroups(t *testing.T) {
 	}
 }
 
-// TestMergeOverflow: a sum of more than 38 digits is an error, as it is of the engine.
+// TestMergeOverflow checks that a sum of more than 38 digits is an error, as in the engine.
 func TestMergeOverflow(t *testing.T) {
 	nines := strings.Repeat("9", 38)
 	rec := batchOf(t, schemaOf(&arrow.Decimal128Type{Precision: 38}), `[{"c0":"`+nines+`"},{"c0":"1"}]`)

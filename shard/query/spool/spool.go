@@ -31,8 +31,8 @@ const (
 	// batchRows and batchBytes are the maximum size of a batch.
 	batchRows  = 16 << 10
 	batchBytes = 2 << 20
-	// keepBytes is how much a spool keeps in memory before it writes a segment. leastBytes is the
-	// same if the spools' memory is used up.
+	// keepBytes is the number of bytes that a spool keeps in memory before it writes a segment.
+	// leastBytes is the limit if the memory of all spools is used up.
 	keepBytes  = 16 << 20
 	leastBytes = 2 << 20
 )
@@ -45,8 +45,9 @@ type Dir struct {
 	next          atomic.Uint64
 }
 
-// Open empties the folder at path and returns its Dir. At most limit bytes may lie there at a time.
-// Spools use about memory bytes besides. The folder is created when it is needed.
+// Open empties the folder at path and returns its Dir. The folder holds at most limit bytes at a
+// time. In addition, the spools use about memory bytes of memory. The folder is created when it is
+// needed.
 func Open(path string, limit, memory int64) (*Dir, error) {
 	if err := os.RemoveAll(path); err != nil {
 		return nil, fmt.Errorf("empty the folder of temporary segments: %w", err)
@@ -250,7 +251,7 @@ func (s *Spool) Rows() (segments []query.Segment, batches []*column.Batch, err e
 	return s.segments, s.batches, nil
 }
 
-// Close removes what the spool keeps.
+// Close removes the rows and files of the spool.
 func (s *Spool) Close() error {
 	var failed []error
 	for _, seg := range s.segments {

@@ -7,35 +7,36 @@ import (
 	"cordwood/proto/column"
 )
 
-// keptViews is how many views of batch columns a generation keeps. A view has about 190 bytes.
+// keptViews is the maximum number of views of batch columns in a generation. A view has about 190
+// bytes.
 const keptViews = 256 << 10
 
-// batchKey is where a batch lies in the shared file, and its header. That does not identify the
-// batch. Memory is reused, and if an idempotency key comes again after it has expired, the new
-// batch has the session and sequence number of the earlier one.
+// batchKey is the position of a batch in the shared file, and its header. That does not identify
+// the batch: memory is reused, and if an idempotency key is used again after it has expired, the
+// new batch has the session and sequence number of the earlier one.
 type batchKey struct {
 	header       column.Header
 	offset, size uint64
 }
 
-// keptBatch is a batch, and a copy of the directory from which its views were made. As long as the
-// directory is the same, the views are valid for the memory's present contents.
+// keptBatch is a batch, and a copy of the directory from which its views were created. As long as
+// the directory is the same, the views are valid for the memory's present contents.
 type keptBatch struct {
 	*column.Batch
 	directory []byte
 }
 
-// batches caches the views of recently used batches: making the views of thousands of small batches
-// takes longer than most queries on them. There are two generations. What is not used while the
-// younger one fills up is dropped with the older one.
+// batches caches the views of recently used batches, because creating the views of thousands of
+// small batches takes longer than most queries on them. There are two generations. A batch that is
+// not used while the younger generation fills up is dropped with the older one.
 type batches struct {
 	mu         sync.Mutex
 	young, old map[batchKey]keptBatch
 	views      int // of the young
 }
 
-// get returns the cached batch for the key. It returns nil if there is none or if another batch now
-// lies at its place. columns is the number of its columns, and mem its memory.
+// get returns the cached batch for the key. It returns nil if there is none or if another batch is
+// now in its place. columns is the number of its columns, and mem its memory.
 func (c *batches) get(key batchKey, columns int, mem []byte) *column.Batch {
 	if c == nil {
 		return nil
@@ -55,7 +56,7 @@ func (c *batches) get(key batchKey, columns int, mem []byte) *column.Batch {
 	return b.Batch
 }
 
-// put caches a batch. Its memory is counted for the key.
+// put caches a batch under the key.
 func (c *batches) put(key batchKey, b *column.Batch) {
 	if c == nil {
 		return

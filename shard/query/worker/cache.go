@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// cachedStatements is how many statements are cached.
+	// cachedStatements is the maximum number of cached statements.
 	cachedStatements = 256
 	// cachedBytes is the maximum length of the key of a cached statement.
 	cachedBytes = 16 << 10
 )
 
-// cache caches what the child found out about recently used statements, so that it is not asked again. What a
-// statement refers to, and how it is split, depends only on the parts of the key. A cache is safe for
-// concurrent use.
+// cache keeps results of the child about recently used statements, so that the child is not asked
+// again. The tables that a statement refers to, and how it is split, depend only on the parts of
+// the key. A cache is safe for concurrent use.
 type cache[V any] struct {
 	mu   sync.Mutex // guards kept
 	kept *lru.Cache[string, *V]
@@ -27,7 +27,7 @@ func newCache[V any](most int) *cache[V] {
 	return &cache[V]{kept: lru.New[string, *V](int64(most))}
 }
 
-// get returns what is known about a statement, or nil. It must not be changed.
+// get returns the cached result for a key, or nil. The result must not be changed.
 func (c *cache[V]) get(key string) *V {
 	c.mu.Lock()
 	defer c.mu.Unlock()

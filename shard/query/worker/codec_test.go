@@ -102,7 +102,7 @@ var sameTables = cmp.Options{
 }
 
 // TestEveryFieldTravels fills every field of the messages, including fields added in the future,
-// and compares what arrives with what was sent.
+// and compares the received message with the sent one.
 func TestEveryFieldTravels(t *testing.T) {
 	req := &query.Request{}
 	(&filler{t: t}).fill(reflect.ValueOf(req).Elem())
@@ -171,8 +171,8 @@ func TestHeaderIsFlat(t *testing.T) {
 	}
 }
 
-// TestBatches checks that recently used batches stay cached, and that reused memory is not taken
-// for the batch that lay there before.
+// TestBatches checks that recently used batches stay cached, and that a cached batch is not used
+// for another batch in the same memory.
 func TestBatches(t *testing.T) {
 	c := &batches{}
 	batch := func(seq uint64, columns int) (batchKey, *column.Batch) {

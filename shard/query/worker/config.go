@@ -106,7 +106,7 @@ func (c Config) withDefaults() Config {
 	c.Idle = cmp.Or(c.Idle, 5*time.Minute)
 	c.StartWait = cmp.Or(c.StartWait, 10*time.Second)
 	if c.Command == nil {
-		// Run the program that is running now, even if its file was replaced.
+		// Run the running program's file, even if it was replaced.
 		c.Command = []string{"/proc/self/exe", Subcommand}
 	}
 	if c.Logger == nil {
@@ -154,7 +154,7 @@ type settings struct {
 	Debug bool
 }
 
-// hardLimit returns how much memory a process may have beyond what it has at its start.
+// hardLimit returns how much memory a process may have in addition to its memory at the start.
 func (c Config) hardLimit() int64 {
 	const stack = 8 << 20 // of each thread, by the usual limit
 	threads := int64(2*c.Concurrency + c.Threads + 8)

@@ -118,7 +118,7 @@ type exchange struct {
 	analysis *query.Analysis
 
 	c *conn
-	// sent is when the request was sent. answered means that something came back.
+	// sent is when the request was sent. answered means that some data was received.
 	sent     time.Time
 	answered bool
 	// blamed means that the process ended while the request ran, and that neither another request
@@ -126,7 +126,7 @@ type exchange struct {
 	blamed bool
 	// emitErr is the error that emit returned.
 	emitErr error
-	// stopped means that the child was told to stop. until is its deadline for stopping.
+	// stopped means that the child was asked to stop. until is its deadline for stopping.
 	stopped bool
 	until   time.Time
 }
@@ -136,7 +136,7 @@ type exchange struct {
 func (x *exchange) run(c *conn) error {
 	x.c = c
 	_ = c.c.SetDeadline(time.Time{})
-	// When the context ends, wake up what waits for the socket.
+	// When the context ends, wake the goroutine that waits for the socket.
 	woken := make(chan struct{})
 	stop := context.AfterFunc(x.ctx, func() {
 		_ = c.c.SetDeadline(time.Unix(1, 0))
@@ -160,8 +160,8 @@ var (
 	errUnsent = errors.New("the request was not sent")
 )
 
-// notBegun is how soon after a request a process must have been killed for the request to be sent
-// again. It is not zero because a killed process lives for a moment.
+// notBegun is the time after a request within which the process must have been killed for the
+// request to be sent again. It is not zero because a killed process lives for a moment.
 const notBegun = 100 * time.Millisecond
 
 func (x *exchange) send() error {

@@ -21,13 +21,13 @@ const (
 // probeSQL needs a parse, a plan and some threads, but little time and memory.
 const probeSQL = "SELECT count(*), max(i::VARCHAR) FROM range(10000) r(i)"
 
-// examine looks at a process after a query of it failed for lack of memory, and has it
-// replaced if others would fail too: what it has given back may stay counted, in pieces that
-// are of no use. It reports whether the process is replaced. The user whose query it was is
-// watched then, and not to blame: what others took may not have come back either.
+// examine checks a process after a query of it failed for lack of memory, and has it replaced if
+// other queries would fail too, because memory that the process has freed may stay counted in
+// unusable pieces. It reports whether the process is replaced. The user of the query is then
+// watched, but not blamed, because the memory of others may not have been freed either.
 //
-// A process that could not write a temporary file is replaced as well: DuckDB takes the place in the file for used
-// then, and the file stays as large as it is.
+// A process that could not write a temporary file is replaced as well: DuckDB then treats the space
+// in the file as used, and the file keeps its size.
 func (w *Worker) examine(p *process, share string, failure error) bool {
 	p.mu.Lock()
 	skip := p.examining || p.leaving || p.err != nil
@@ -80,8 +80,8 @@ func (w *Worker) probe(p *process) error {
 	return err
 }
 
-// exhaust has the process replaced because its memory or its room for temporary files is used up. Its other queries may
-// go on for Config.Drain.
+// exhaust has the process replaced because its memory or its room for temporary files is used up.
+// Its other queries may continue for Config.Drain.
 func (p *process) exhaust(share string, facts ...any) {
 	p.w.replace(p)
 	p.mu.Lock()

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// double runs statements with the engine, and fakes statements that misbehave.
+// double runs statements with the engine, and simulates statements that misbehave.
 type double struct{ runner }
 
 func openDouble(cfg engine.Config) (runner, error) {

@@ -16,7 +16,7 @@ const maxDraining = 2
 // apartNice is added to the niceness of the separate processes.
 const apartNice = 5
 
-// lane is a place for a process that takes queries. The main lane is for everybody. A separate lane
+// lane is a place for a process that takes queries. The main lane is for all users. A separate lane
 // is for one watched user at a time. Worker.mu guards its fields except apart.
 type lane struct {
 	apart bool

@@ -71,7 +71,7 @@ type decoder struct {
 	last map[reflect.Type]reflect.Value
 	// memory is the shared file, or nil if nothing is shared.
 	memory []byte
-	// batches has the cached batches of the shared file; it may be nil.
+	// batches holds the cached batches of the shared file; it may be nil.
 	batches *batches
 	// pending are the batches whose memory follows the message.
 	pending []pendingBatch

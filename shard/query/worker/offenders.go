@@ -11,8 +11,8 @@ import (
 	"cordwood/proto/lru"
 )
 
-// maxOffenders is the maximum number of users in the record of whose queries ran when a process
-// ended.
+// maxOffenders is the maximum number of users in the record of users whose queries ran when a
+// process ended.
 const maxOffenders = 1024
 
 // offenders records the users whose queries ran when a process crashed or had to be killed. If a
@@ -22,14 +22,14 @@ const maxOffenders = 1024
 // It is safe for concurrent use.
 type offenders struct {
 	now func() time.Time
-	// most is how many process ends within window a user may be to blame for. After more, the
-	// user's queries are refused for the time refuse after the last end.
+	// most is the number of process ends within window that a user may be to blame for. After more,
+	// the user's queries are refused for the time refuse after the last end.
 	most           int
 	window, refuse time.Duration
 	log            *slog.Logger
 	refusals       prometheus.Counter
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	byShare *lru.Cache[string, *offender]
 	// newest is the user who asked last. other is the last different user before.
 	newest, other asker

@@ -54,7 +54,7 @@ func (b *lockedBuffer) String() string {
 	return b.buf.String()
 }
 
-// TestAttacker has a user send one statement after another that does not stop. A long query of
+// TestAttacker lets a user send one statement after another that does not stop. A long query of
 // another user, which ran before, must be answered. Its process is replaced once for all of them,
 // and in the end the user is refused.
 func TestAttacker(t *testing.T) {
@@ -126,9 +126,9 @@ func analyze(t testing.TB, w *Worker, share, sql string) error {
 	return err
 }
 
-// TestNobodyKnowsWho ends processes while queries of other users run. These users must never be
+// TestUnknownCause ends processes while queries of other users run. These users must never be
 // blamed. The real cause is found when the queries run in separate processes.
-func TestNobodyKnowsWho(t *testing.T) {
+func TestUnknownCause(t *testing.T) {
 	w := openWorker(t, func(c *Config) { c.MaxKills = 2 })
 	beside := begin(as(t, ann), t, w, "wait")
 	wantError(t, attack(t, w, mallory, "segfault 0"), errs.External)
@@ -149,14 +149,14 @@ func TestNobodyKnowsWho(t *testing.T) {
 	if _, err := ask(as(t, ann), w, "SELECT 1"); err != nil {
 		t.Error(err)
 	}
-	// The user is not known, so nobody can be refused.
+	// The user is not known, so no user can be refused.
 	for range 4 {
 		wantError(t, attack(t, w, "", fmt.Sprint("segfault ", time.Now())), errs.External)
 	}
 	mustAsk(t, w, "SELECT 1")
 }
 
-// TestAlone checks that a user stays in the main process while nobody else uses it, and is still
+// TestAlone checks that a user stays in the main process while no other user uses it, and is still
 // refused after too many ends.
 func TestAlone(t *testing.T) {
 	w := openWorker(t, func(c *Config) { c.MaxKills = 2 })
@@ -201,7 +201,7 @@ func TestNoRoomApart(t *testing.T) {
 		if e := errs.From(err); e.Status() != 503 || e.RetryAfter == 0 {
 			t.Errorf("not to be retried: %+v", e)
 		}
-		// The owner of a lane shares it with nobody.
+		// The owner of a lane does not share it.
 		if _, err := ask(as(t, "user 0"), w, "SELECT 1"); err != nil {
 			t.Error(err)
 		}
@@ -274,7 +274,7 @@ func TestStuckAnalysis(t *testing.T) {
 	eventually(t, "the end of the process", func() bool { return dead(pid) })
 }
 
-// TestShares has a user take all slots that it may take, and checks that another user still gets
+// TestShares lets a user take all slots that it may take, and checks that another user still gets
 // one.
 func TestShares(t *testing.T) {
 	w := openWorker(t, func(c *Config) { c.Concurrency, c.Waiting = 4, 4 })

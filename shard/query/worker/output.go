@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// keptOutput is how many bytes of a process's output are kept besides its log.
+// keptOutput is the number of bytes of a process's output that are kept in addition to its log.
 const keptOutput = 4 << 10
 
 // output receives what a process writes to its standard error: log lines, which go to the server's
@@ -89,7 +89,7 @@ func (o *output) relay(line []byte) bool {
 	return true
 }
 
-// text returns the output besides the log.
+// text returns the output except the log.
 func (o *output) text() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

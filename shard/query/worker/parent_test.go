@@ -73,7 +73,7 @@ func zombie(pid int) bool {
 	return strings.HasPrefix(rest, "Z")
 }
 
-// TestByHand runs the subcommand from a shell, as a curious person might.
+// TestByHand runs the subcommand from a shell, as a curious user might.
 func TestByHand(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {

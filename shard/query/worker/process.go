@@ -33,7 +33,7 @@ const (
 	lostWait = 2 * time.Second
 )
 
-// Why a process ended: values of the reason label of the restarts metric.
+// The reasons for the end of a process: values of the reason label of the restarts metric.
 const (
 	reasonCrash  = "crash"
 	reasonMemory = "memory"
@@ -58,7 +58,7 @@ type process struct {
 	// ended is closed when the process is dead and the Worker has recorded it.
 	ended chan struct{}
 
-	mu sync.Mutex // guards what follows
+	mu sync.Mutex // guards the fields below
 	child
 	usage
 	fate

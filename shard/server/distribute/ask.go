@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// partsAtATime is how many nodes a query asks at a time.
+	// partsAtATime is the maximum number of nodes that a query asks at a time.
 	partsAtATime = 24
 	// maxPartials is the maximum size of the partial results of a query, in bytes. If they are
 	// larger, rows are fetched and stored on disk.
@@ -140,7 +140,7 @@ func (d *Statement) readAnswer(r Reader) (answer []byte, err error) {
 	}
 }
 
-// giveBack reduces the size of the partial results that are held.
+// giveBack subtracts from the size of the held partial results.
 func (d *Statement) giveBack(bytes int) {
 	d.bytes.Add(-int64(bytes))
 	d.nodes.partials.Add(-int64(bytes))

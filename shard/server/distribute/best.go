@@ -15,10 +15,10 @@ import (
 	"cordwood/shard/query/partial"
 )
 
-// If a statement asks for the groups with the largest counts, each node first sends only its groups with the largest
-// counts. The counts that it does not send are no larger than the smallest that it sent. That often proves that no
-// other group can be in the answer, and then a hundredth of the groups was sent. If it does not, the nodes are asked
-// for all groups.
+// If a statement requests the groups with the largest counts, each node first sends only its groups
+// with the largest counts. The counts that it does not send are no larger than the smallest one
+// that it sent. That often proves that no other group can be in the answer, after only a hundredth
+// of the groups was sent. Otherwise the nodes are asked for all groups.
 
 // askBest asks the nodes for their best groups, and for all if these do not prove the answer.
 func (d *Statement) askBest(ctx context.Context) error {
@@ -45,8 +45,8 @@ func (d *Statement) askBest(ctx context.Context) error {
 type sentGroup struct {
 	// count is the sum of the counts that nodes sent.
 	count int64
-	// rest is the most that the nodes that did not send it may have of it: the sum of the bounds of all nodes, less the
-	// bounds of the nodes that sent it.
+	// rest is an upper bound of the group's counts on the nodes that did not send it: the sum of
+	// the bounds of all nodes, minus the bounds of the nodes that sent it.
 	rest int64
 }
 

@@ -63,8 +63,8 @@ func first(groups map[string]int64, n uint64) []string {
 }
 
 // TestBestGroupsProveTheAnswer compares, for random groups on up to five nodes, the answer computed
-// from what the nodes send with the answer from all groups, whenever the former is considered
-// certain.
+// from the groups that the nodes send with the answer from all groups, whenever the former counts
+// as certain.
 func TestBestGroupsProveTheAnswer(t *testing.T) {
 	t.Parallel()
 	const rounds = 5000
@@ -118,8 +118,8 @@ func TestBestGroupsProveTheAnswer(t *testing.T) {
 	}
 }
 
-// TestGroupsThatTextsDoNotTell checks that nothing is proved for groups that are doubles.
-func TestGroupsThatTextsDoNotTell(t *testing.T) {
+// TestGroupsWithoutUniqueTexts checks that nothing is proved for groups that are doubles.
+func TestGroupsWithoutUniqueTexts(t *testing.T) {
 	t.Parallel()
 	schema := arrow.NewSchema([]arrow.Field{
 		{Name: "g", Type: arrow.PrimitiveTypes.Float64}, {Name: "n", Type: arrow.PrimitiveTypes.Int64},

@@ -26,14 +26,14 @@ type Engine interface {
 	Query(ctx context.Context, req *query.Request, emit func(ipc []byte) error) error
 }
 
-// Config has the functions that call other nodes. Engine and Shows are required.
+// Config contains the functions that call other nodes. Engine and Shows are required.
 type Config struct {
 	Engine Engine
 	// Ask runs a part of a query on the node that leads most of its shards. If it is nil, no statement is split.
 	Ask func(ctx context.Context, req *shardpb.QueryRequest) (Reader, error)
 	// Shows reports whether this node can read the rows of a shard.
 	Shows func(shard uint32, anyReplica bool) bool
-	// Name returns the name of a node. If it is nil, texts have the node's id.
+	// Name returns the name of a node. If it is nil, texts contain the node's id.
 	Name func(node string) string
 	// Registerer registers the metrics. If it is nil, they are not registered.
 	Registerer prometheus.Registerer
@@ -61,7 +61,8 @@ func New(cfg Config) *Nodes {
 
 // Answer receives the answer to a query. It is used by one goroutine.
 type Answer interface {
-	// Missing sends what the answer lacks. If it is called, then before Rows.
+	// Missing sends texts about what is missing in the answer. If it is called, it is called before
+	// Rows.
 	Missing(what []string) error
 	// Rows sends bytes of an Arrow IPC stream.
 	Rows(ipc []byte) error

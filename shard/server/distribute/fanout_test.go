@@ -16,8 +16,8 @@ import (
 	"cordwood/shard/query"
 )
 
-// fakeEngine splits every statement as the test says, and records the partial results of the final
-// statement.
+// fakeEngine splits every statement as the test defines, and records the partial results of the
+// final statement.
 type fakeEngine struct {
 	split query.Split
 	last  *query.Request
@@ -89,7 +89,7 @@ func TestFanOut(t *testing.T) {
 				shards := ShardsOf(req.Tables[0])
 				asked = append(asked, shards...)
 				streams := [][]byte{hashStream(t, 1)}
-				if merges { // one of each shard
+				if merges { // one for each shard
 					streams = slices.Repeat(streams, len(shards))
 				}
 				return answerOf{bytes.NewReader(slices.Concat(streams...))}, nil
@@ -185,7 +185,8 @@ func TestHashedAsks(t *testing.T) {
 		if done, err := d.Run(t.Context(), out); !done || err != nil {
 			t.Fatal(done, err)
 		}
-		// Three values of one node each, the one of 50, the two of 60, and the one of 70.
+		// Three values on one node each, the value with hash 50, two values with hash 60, and the
+		// value with hash 70.
 		if d.number != 7 || e.last.SQL != "W2" || e.last.Partials.Final != "F2" {
 			t.Errorf("%d values, last step %+v", d.number, e.last)
 		}

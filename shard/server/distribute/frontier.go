@@ -18,7 +18,7 @@ type frontier struct {
 	newest *query.Newest
 	begun  time.Time
 
-	mu    sync.Mutex // guards what is below
+	mu    sync.Mutex // guards the fields below
 	times []arrow.Timestamp
 	unit  arrow.TimeUnit
 	known chan struct{} // closed once there is a bound
@@ -64,7 +64,7 @@ func (f *frontier) addTimes(s *sorted) {
 	}
 	at := f.times[enough-1].ToTime(f.unit)
 	if year := at.Year(); year < 1 || year > 9999 {
-		return // its text cannot be read back by the engine
+		return // the engine cannot read the text of such a time
 	}
 	f.bound = "'" + at.Format("2006-01-02 15:04:05.999999999") + "'"
 	close(f.known)

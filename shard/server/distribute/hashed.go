@@ -16,11 +16,12 @@ import (
 	"cordwood/shard/query/partial"
 )
 
-// If the distinct values that a statement counts are too large to be sent, the nodes send a hash of each of their
-// distinct values. A hash that arrives once is one value. If a hash arrives several times, either several nodes have
-// the same value, or two values have the same hash. The nodes are then asked for the values with this hash. Rows may be
-// deleted before they answer, so each hash counts as one value at least: the number is that of the moment at which the
-// nodes sent their hashes, but for different values of one hash.
+// If the distinct values that a statement counts are too large to be sent, the nodes send a hash of
+// each of their distinct values. A hash that arrives once is one value. If a hash arrives several
+// times, either several nodes have the same value, or two values have the same hash. The nodes are
+// then asked for the values with this hash. Rows may be deleted before they answer, so each hash
+// counts as at least one value. The result is the number at the time when the nodes sent their
+// hashes, except for different values with the same hash.
 
 // maxRepeated is the maximum number of hashes whose values are requested. If more values are on
 // several nodes, rows are fetched.
@@ -75,7 +76,7 @@ func (d *Statement) askHashes(ctx context.Context) error {
 		}
 		hashes = append(hashes, list...)
 	}
-	number, repeated := tellApart(hashes)
+	number, repeated := splitByCount(hashes)
 	d.sentHashes = len(hashes)
 	if len(repeated) > maxRepeated {
 		d.nodes.shared.add(d.req.Sql)
@@ -179,9 +180,9 @@ func readHashes(stream []byte, probe uint64) (out []uint64, err error) {
 	return slices.Delete(out, at, at+1), nil
 }
 
-// tellApart returns the number of hashes that occur once, and the hashes that occur several times.
-// It changes the order of the list.
-func tellApart(list []uint64) (once int, repeated []uint64) {
+// splitByCount returns the number of hashes that occur once, and the hashes that occur several
+// times. It changes the order of the list.
+func splitByCount(list []uint64) (once int, repeated []uint64) {
 	for _, bucket := range byHead(list) {
 		slices.Sort(bucket)
 		for i := 0; i < len(bucket); {

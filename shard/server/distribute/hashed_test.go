@@ -34,7 +34,7 @@ func TestTellApart(t *testing.T) {
 				want = append(want, h)
 			}
 		}
-		once, repeated := tellApart(list)
+		once, repeated := splitByCount(list)
 		slices.Sort(want)
 		slices.Sort(repeated)
 		if once != ones || !slices.Equal(repeated, want) {
@@ -101,7 +101,7 @@ func BenchmarkTellApart(b *testing.B) {
 		list[i] = rng.Uint64()
 	}
 	for b.Loop() {
-		if once, _ := tellApart(slices.Clone(list)); once != len(list) {
+		if once, _ := splitByCount(slices.Clone(list)); once != len(list) {
 			b.Fatal(once)
 		}
 	}

@@ -53,7 +53,7 @@ const (
 	causeFailed = "failed"
 )
 
-// count counts an answered statement. It leaves out EXPLAIN, which asks for no rows.
+// count counts an answered statement. It leaves out EXPLAIN, which requests no rows.
 func (m *queryMetrics) count(d *Statement, split bool) {
 	switch {
 	case d.split.Explain != "":

@@ -24,7 +24,7 @@ import (
 // merges them.
 const maxMerged = 20_000
 
-// sorted are the rows of a node, sorted by time.
+// sorted holds the rows of a node, sorted by time.
 type sorted struct {
 	schema  *arrow.Schema
 	batches []arrow.RecordBatch

@@ -14,7 +14,7 @@ type Reader interface {
 	Partial() []string
 }
 
-// Tries is how often rows are requested from a node if its stream breaks.
+// Tries is the number of times that rows are requested from a node if its stream breaks.
 const Tries = 3
 
 // Away reports whether rows are missing because a shard cannot be reached, as opposed to an error
@@ -36,15 +36,16 @@ func (b *brokenError) Unwrap() error { return b.error }
 // Broke marks the error of a stream of rows that had begun.
 func Broke(err error) error { return &brokenError{err} }
 
-// Again reports whether the rows should be requested again after an error: their node was lost in the middle, and
-// another one may have them. If no node has begun to answer, all have been asked, for as long as that makes sense.
+// Again reports whether the rows should be requested again after an error: their node was lost
+// while it sent them, and another node may have them. If no node has begun to answer, all have been
+// asked already.
 func Again(err error) bool {
 	b := (*brokenError)(nil)
 	return errors.As(err, &b) && Away(err)
 }
 
 // Remembering keeps the first error of a reader, because the decoder that reads from it returns a
-// less exact one.
+// less exact error.
 type Remembering struct {
 	R   io.Reader
 	Err error

@@ -13,16 +13,17 @@ import (
 	"cordwood/shard/query/partial"
 )
 
-// For EXPLAIN, each node is asked what it reads for its part: its engine knows which segments and row groups are left
-// out, and why.
+// For EXPLAIN, each node is asked what it reads for its part, because only its engine knows which
+// segments and row groups it skips, and why.
 
-// maxReads bounds the answer to such a question, in bytes.
+// maxReads is the maximum size of a node's answer, in bytes.
 const maxReads = 1 << 20
 
 // errReads means that a node answered EXPLAIN with other columns.
 var errReads = errs.New(errs.Internal, "query: a node did not answer EXPLAIN with two columns of text")
 
-// explainParts asks the nodes what they read. A node that does not answer has the reason in its place.
+// explainParts asks the nodes what they read. For a node that does not answer, it stores the
+// reason.
 func (d *Statement) explainParts(ctx context.Context) {
 	var group errgroup.Group
 	group.SetLimit(partsAtATime)
@@ -39,7 +40,7 @@ func (d *Statement) explainParts(ctx context.Context) {
 	_ = group.Wait() // no function fails
 }
 
-// explainPart returns what EXPLAIN of the statement for nodes says of the segments of a node.
+// explainPart returns the part of EXPLAIN of the statement for nodes about the segments of a node.
 func (d *Statement) explainPart(ctx context.Context, p *part) (string, error) {
 	req := d.request(&part{shards: p.shards})
 	req.Sql, req.CountAs, req.Stages = "EXPLAIN "+req.Sql, "", false
@@ -77,7 +78,7 @@ func (d *Statement) explainPart(ctx context.Context, p *part) (string, error) {
 	return strings.Join(reads, "; "), nil
 }
 
-// readsOf returns what EXPLAIN of a node says of segments in one line, without the name of the table.
+// readsOf returns the text of EXPLAIN about segments in one line, without the name of the table.
 func (d *Statement) readsOf(segments string) string {
 	lines := strings.Split(segments, "\n")
 	for i, line := range lines {

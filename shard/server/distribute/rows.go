@@ -13,7 +13,7 @@ import (
 	"cordwood/proto/errs"
 )
 
-// passOn sends the rows of one node after the other.
+// passOn sends the rows of the nodes, one node after the other.
 func (d *Statement) passOn(ctx context.Context) (done bool, err error) {
 	out := &joined{send: d.send}
 	d.progress.Enter(PhaseAsk)
@@ -82,7 +82,7 @@ func (j *joined) add(r io.Reader, limit uint64) error {
 func (j *joined) addStream(src *Remembering, r io.Reader, limit uint64) error {
 	in, err := ipc.NewReader(r)
 	if src.Err != nil {
-		return src.Err // what the IPC reader made of it says less
+		return src.Err // the error of the IPC reader is less exact
 	}
 	if err != nil {
 		return errs.Wrap(errs.Internal, err, "query: read the rows of a node")

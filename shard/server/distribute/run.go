@@ -22,8 +22,8 @@ func (d *Statement) Run(ctx context.Context, out Answer) (done bool, err error) 
 	ctx, span := tracing.Start(ctx, "ask nodes")
 	span.Number("nodes", int64(len(d.parts)))
 	defer func() { span.End(err) }()
-	// An answer says first what is missing. So rows can be sent before all nodes have answered only
-	// if nothing may be missing.
+	// An answer begins with what is missing. So rows can be sent before all nodes have answered
+	// only if nothing may be missing.
 	if d.split.Final == "" && d.split.Explain == "" && !d.req.AllowPartial {
 		return d.passOn(ctx)
 	}
@@ -91,7 +91,7 @@ func (d *Statement) mergeHere() (done bool, err error) {
 	switch n, c := d.split.Newest, d.split.Combine; {
 	case n != nil && n.Limit+n.Offset <= maxMerged:
 		if ipc, err = merge(d.sorted(), n); err != nil {
-			return false, nil //nolint:nilerr // the engine says what is wrong, or fetches
+			return false, nil //nolint:nilerr // the engine reports the error, or the rows are fetched
 		}
 	case c != nil:
 		var ok bool
@@ -117,7 +117,7 @@ func (d *Statement) send(ipc []byte) error {
 	return d.out.Rows(ipc)
 }
 
-// sendMissing sends what the answer lacks, before the rows.
+// sendMissing sends texts about what is missing in the answer, before the rows.
 func (d *Statement) sendMissing() error {
 	if len(d.missing) == 0 {
 		return nil
