@@ -180,9 +180,7 @@ func (r *rewriter) call(n int) bool {
 		return true
 	}
 	f := functions[name]
-	if name == "generate_series" && r.inSelectList() {
-		f = rowsOf
-	}
+	inList := r.inSelectList()
 	if f == nil {
 		return false
 	}
@@ -195,6 +193,9 @@ func (r *rewriter) call(n int) bool {
 		return true // else what holds it would grow
 	}
 	out, ok := f(r, args)
+	if !ok && name == "generate_series" && inList {
+		out, ok = rowsOf(args), true
+	}
 	if !ok {
 		return false
 	}
@@ -210,9 +211,7 @@ func (r *rewriter) inSelectList() bool {
 }
 
 // rowsOf makes a row of each element: the engine's function makes a list.
-func rowsOf(_ *rewriter, args []string) (string, bool) {
-	return "unnest(generate_series(" + strings.Join(args, ", ") + "))", true
-}
+func rowsOf(args []string) string { return "unnest(generate_series(" + strings.Join(args, ", ") + "))" }
 
 // arguments returns the arguments between two places, rewritten.
 func (r *rewriter) arguments(from, end int) (args []string) {
