@@ -437,6 +437,7 @@ func TestValueOf(t *testing.T) {
 		},
 		{"'2024-05-06T07:08:09Z'", schema.TimestampSecond, value{i: 1714979289}},
 		{"TIMESTAMP '2024-05-06 09:08:09+02:00'", schema.TimestampSecond, value{i: 1714979289}},
+		{"'2024-05-06 07:08:09.5+00'", schema.TimestampMillisecond, value{i: 1714979289500}},
 		{"'1969-12-31T23:59:59.9'", schema.TimestampSecond, value{i: -1, changed: pipeline.Changes{Cut: 1}}},
 		{"now()", schema.TimestampNanosecond, value{i: now.UnixNano()}},
 	}

@@ -165,6 +165,7 @@ func floatValue(l statement.Literal, t schema.Type) (value, error) {
 // timeLayouts are the texts of timestamps, after the T has become a space.
 var timeLayouts = []string{
 	"2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999 Z07:00", "2006-01-02 15:04:05.999999999-0700",
+	"2006-01-02 15:04:05.999999999-07", // as PostgreSQL's clients write it
 	"2006-01-02 15:04:05.999999999", "2006-01-02 15:04", time.DateOnly,
 }
 

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// hostile are statements of 256 KiB whose rewriting must take neither quadratic time nor much memory.
+// hostile are statements of 128 KiB whose rewriting must take neither quadratic time nor much memory.
 func hostile() map[string]string {
-	const most = 256 << 10
+	const most = 128 << 10
 	again := func(s string) string { return strings.Repeat(s, most/len(s)) }
 	nested := func(open, middle, end string) string {
 		n := most / (len(open) + len(end))
@@ -70,7 +70,7 @@ func TestHostile(t *testing.T) {
 		for _, p := range pieces {
 			_, _, _ = Places(p.Text)
 		}
-		if took := time.Since(begun); took > 15*time.Second { // half a second on a quiet machine
+		if took := time.Since(begun); took > 10*time.Second { // a tenth of a second on a quiet machine
 			t.Errorf("%s: %v", name, took)
 		}
 		if len(res.Text) > 16<<20 {

@@ -107,7 +107,7 @@ func itemOf(toks []tok, deep int) Item {
 		if before.word("AS") || !before.sym(".") && !before.sym("::") && before.kind != statement.TokenSymbol &&
 			(before.isName() && !isOperatorWord(before) || before.kind == statement.TokenText ||
 				before.kind == statement.TokenNumber) || before.sym(")") || before.sym("]") {
-			if !strings.EqualFold(toks[n-1].val, "END") && !isOperatorWord(toks[n-1]) {
+			if before.word("AS") || !strings.EqualFold(toks[n-1].val, "END") && !isOperatorWord(toks[n-1]) {
 				item.Name = folded(toks[n-1])
 				toks = toks[:n-1]
 				if len(toks) > 1 && before.word("AS") {

@@ -240,6 +240,40 @@ func (r *rewriter) rule() bool {
 		return r.subscript()
 	case t.kind == statement.TokenWord && !r.last().sym("."):
 		return r.words()
+	case t.kind == statement.TokenName && !r.last().sym("."):
+		return r.quotedName()
+	case t.kind == statement.TokenWord:
+		return r.functionColumn()
+	}
+	return false
+}
+
+// quotedName applies the rules for names of tables to names in quotes.
+func (r *rewriter) quotedName() bool {
+	t := r.at(0)
+	schemaOf := r.at(1).sym(".") && r.at(2).isName()
+	switch {
+	case t.val == pgcatalog.Database && schemaOf:
+		return r.qualified()
+	case t.val == schema.InformationDatabase && schemaOf:
+		return r.information()
+	case strings.HasPrefix(t.val, "pg_"):
+		return r.relation(0)
+	}
+	return false
+}
+
+// functionColumn rewrites p.oid = t.typreceive: columns that name functions hold their names.
+func (r *rewriter) functionColumn() bool {
+	t := r.at(0)
+	if !t.word("oid") || !r.at(1).sym("=") || !r.at(2).isName() || !r.at(3).sym(".") || !r.at(4).isName() {
+		return false
+	}
+	switch strings.ToLower(r.at(4).val) {
+	case "typinput", "typoutput", "typreceive", "typsend", "typmodin", "typmodout", "typanalyze":
+		r.raw(t, "proname")
+		r.i++
+		return true
 	}
 	return false
 }

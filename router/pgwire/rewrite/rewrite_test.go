@@ -49,10 +49,14 @@ func TestRules(t *testing.T) {
 		"SELECT time_bucket('60.000s', ts)":            "SELECT time_bucket(INTERVAL '60 seconds', ts)",
 		"SELECT to_char(ts, 'YYYY-MM-DD HH24:MI')":     "SELECT strftime(ts, '%Y-%m-%d %H:%M')",
 		"SELECT * FROM generate_series(1, 3) s":        "SELECT * FROM generate_series(1, 3) AS s(s)",
-		"SELECT 1, generate_series(1, 3)":              "SELECT 1, unnest(generate_series(1, 3))",
-		"SELECT a.B FROM (SELECT NULL AS B) a":         "SELECT a.B FROM (SELECT NULL AS b) a",
-		"SELECT 1 AS \"B\", CAST(a AS INTEGER)":        "SELECT 1 AS \"B\", a::INTEGER",
-		"SELECT * FROM a, unnest(x) AS y":              "SELECT * FROM a, unnest(x) AS y(y)",
+		`SELECT 1 FROM "pg_am" a JOIN "pg_catalog"."pg_am" b ON true`: "SELECT 1 FROM pg_catalog.pg_am a JOIN " +
+			"pg_catalog.pg_am b ON true",
+		"SELECT 1 FROM pg_am p JOIN t ON p.oid = t.typreceive": "SELECT 1 FROM pg_catalog.pg_am p JOIN t ON p.proname = " +
+			"t.typreceive",
+		"SELECT 1, generate_series(1, 3)":       "SELECT 1, unnest(generate_series(1, 3))",
+		"SELECT a.B FROM (SELECT NULL AS B) a":  "SELECT a.B FROM (SELECT NULL AS b) a",
+		"SELECT 1 AS \"B\", CAST(a AS INTEGER)": "SELECT 1 AS \"B\", a::INTEGER",
+		"SELECT * FROM a, unnest(x) AS y":       "SELECT * FROM a, unnest(x) AS y(y)",
 		"SELECT * FROM current_schema()": "SELECT * FROM (SELECT 'public' AS " +
 			"current_schema) AS current_schema",
 		"SELECT * FROM t, string_to_array(x, ',') s": "SELECT * FROM t, (SELECT " +
@@ -129,6 +133,7 @@ func TestItems(t *testing.T) {
 	for in, want := range map[string]string{
 		"SELECT 1, 'a', a, t.b, count(*), max(x) AS m, a + 1, c d":                "?column? ?column? a b count m ?column? d",
 		"SELECT a::text, 1::int, '1'::pg_catalog.numeric, CASE WHEN a THEN 1 END": "a int4 numeric case",
+		"SELECT date_trunc('hour', ts) AS time, a AS in, b AS \"to\"":             "time in to",
 		"SELECT *, a FROM t": "* a",
 		"SELECT 'x'::regtype::oid, a::text::int, 1 AS Up, 2 \"Up\"":                  "oid a up Up",
 		"SELECT CASE WHEN a THEN 1 ELSE b::text END, CAST(1 AS int), CAST(a AS int)": "b int4 a",

@@ -151,7 +151,7 @@ func constraintRows(s *Source, add func(...any)) error {
 	s.each(func(t *schema.Table) {
 		if key := keyOf(t); key != nil {
 			add(indexOID(t)+1<<27, t.Name+"_pkey", s.SchemaOID(t.Database), "p", false, false, true, TableOID(t), 0,
-				indexOID(t), 0, 0, " ", " ", " ", true, 0, true, list(key), nil, nil, nil, nil, nil, nil)
+				indexOID(t), 0, 0, " ", " ", " ", true, 0, true, list(key), nil, nil, nil, nil, nil, nil, nil)
 		}
 	})
 	return nil

@@ -36,7 +36,7 @@ func tables() []*Table {
 		define("pg_constraint", 2606, "oid:o conname:n connamespace:o contype:c condeferrable:b condeferred:b "+
 			"convalidated:b conrelid:o contypid:o conindid:o conparentid:o confrelid:o confupdtype:c confdeltype:c "+
 			"confmatchtype:c conislocal:b coninhcount:i connoinherit:b conkey:s[] confkey:s[] conpfeqop:o[] conppeqop:o[] "+
-			"conffeqop:o[] conexclop:o[] conbin:t", constraintRows),
+			"conffeqop:o[] confdelsetcols:s[] conexclop:o[] conbin:t", constraintRows),
 		define("pg_attrdef", 2604, "oid:o adrelid:o adnum:s adbin:t", attrdefRows),
 		define("pg_description", 2609, "objoid:o classoid:o objsubid:i description:t", descriptionRows),
 		define("pg_type", 1247, "oid:o typname:n typnamespace:o typowner:o typlen:s typbyval:b typtype:c typcategory:c "+

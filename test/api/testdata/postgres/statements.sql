@@ -1,5 +1,6 @@
 -- Statements that clients of PostgreSQL send on their own, as they were recorded with PostgreSQL 15: the number, the
--- client, what it was asked for, and the values of parameters. An entry ends with a line of two semicolons.
+-- client, what it was asked for, and the values of parameters. An entry ends with a line of two semicolons. From @201 on
+-- they are what tools send, with the macros of Grafana filled in, over the same tables.
 
 -- @1 psql 15.18 | \l
 SELECT d.datname as "Name",
@@ -1009,4 +1010,114 @@ where attrelid= '1259'
 	and not attisdropped
 	and attnum > 0
 order by attnum
+;;
+-- @201 Grafana | version
+SELECT current_setting('server_version_num')::int/100 as version
+;;
+-- @202 Grafana | TimescaleDB
+SELECT extversion FROM pg_extension WHERE extname = 'timescaledb'
+;;
+-- @203 Grafana | schemas
+SELECT quote_ident(schema_name) AS "schema" FROM information_schema.schemata WHERE schema_name NOT LIKE 'pg_%' AND schema_name NOT IN ('information_schema')
+;;
+-- @204 Grafana | tables of the path
+select quote_ident(table_name) as "table" from information_schema.tables
+where quote_ident(table_schema) not in ('information_schema', 'pg_catalog', '_timescaledb_cache', '_timescaledb_catalog', '_timescaledb_internal', '_timescaledb_config', 'timescaledb_information', 'timescaledb_experimental')
+and table_type IN ('BASE TABLE', 'VIEW') and
+quote_ident(table_schema) IN (SELECT CASE WHEN trim(s[i]) = '"$user"' THEN user ELSE trim(s[i]) END FROM generate_series(array_lower(string_to_array(current_setting('search_path'),','),1), array_upper(string_to_array(current_setting('search_path'),','),1)) as i, string_to_array(current_setting('search_path'),',') s)
+;;
+-- @205 Grafana | columns of a table
+select quote_ident(column_name) as "column", data_type as "type" from information_schema.columns
+where case when array_length(parse_ident('logs'),1) = 2 then quote_ident(table_schema) = (parse_ident('logs'))[1] and quote_ident(table_name) = (parse_ident('logs'))[2]
+else quote_ident(table_name) = 'logs' and quote_ident(table_schema) IN (SELECT CASE WHEN trim(s[i]) = '"$user"' THEN user ELSE trim(s[i]) END FROM generate_series(array_lower(string_to_array(current_setting('search_path'),','),1), array_upper(string_to_array(current_setting('search_path'),','),1)) as i, string_to_array(current_setting('search_path'),',') s) end
+;;
+-- @206 Grafana | timeFilter and timeGroup
+SELECT floor(extract(epoch from ts)/60)*60 AS "time", avg(took) AS "took", host AS metric FROM logs WHERE ts BETWEEN '2026-01-05T10:00:00Z' AND '2026-01-05T11:00:00Z' GROUP BY 1, host ORDER BY 1
+;;
+-- @207 Grafana | timeEpoch and unixEpochFilter
+SELECT extract(epoch from ts) as "time", status FROM logs WHERE extract(epoch from ts) >= 1767607200 AND extract(epoch from ts) <= 1767610800 ORDER BY 1
+;;
+-- @208 Grafana | date_trunc
+SELECT date_trunc('minute', ts) AS time, count(*) AS n FROM logs WHERE ts >= '2026-01-05T10:00:00Z' AND ts <= '2026-01-05T11:00:00Z' GROUP BY time ORDER BY time
+;;
+-- @209 Grafana | timeFrom and timeTo
+SELECT count(*) FROM logs WHERE ts >= '2026-01-05T10:00:00Z' AND ts < '2026-01-05T11:00:00.123Z'
+;;
+-- @210 Grafana | unixEpochGroup with fill
+SELECT floor((extract(epoch from ts)::bigint)/300)*300 AS time, sum(status) AS value FROM logs GROUP BY 1 ORDER BY 1
+;;
+-- @211 Grafana | variable
+SELECT DISTINCT host FROM logs WHERE host IN ('a','b') ORDER BY 1
+;;
+-- @212 Grafana | ad hoc
+SELECT ts AS "time", message AS "log", host FROM logs WHERE ts BETWEEN '2026-01-05T10:00:00Z' AND '2026-01-05T11:00:00Z' AND message ~* 'err.*' ORDER BY ts DESC LIMIT 100
+;;
+-- @213 Metabase | connect
+SET SESSION CHARACTERISTICS AS TRANSACTION READ WRITE
+;;
+-- @214 Metabase | tables
+SELECT "n"."nspname" AS "schema", "c"."relname" AS "name", CASE "c"."relkind" WHEN 'r' THEN 'TABLE' WHEN 'p' THEN 'PARTITIONED TABLE' WHEN 'v' THEN 'VIEW' WHEN 'f' THEN 'FOREIGN TABLE' WHEN 'm' THEN 'MATERIALIZED VIEW' ELSE NULL END AS "type", "d"."description" AS "description", "stat"."n_live_tup" AS "estimated_row_count" FROM "pg_catalog"."pg_class" AS "c" INNER JOIN "pg_catalog"."pg_namespace" AS "n" ON "c"."relnamespace" = "n"."oid" LEFT JOIN "pg_catalog"."pg_description" AS "d" ON ("c"."oid" = "d"."objoid") AND ("d"."objsubid" = 0) AND ("d"."classoid" = 'pg_class'::regclass) LEFT JOIN "pg_stat_user_tables" AS "stat" ON ("n"."nspname" = "stat"."schemaname") AND ("c"."relname" = "stat"."relname") WHERE ("c"."relnamespace" = "n"."oid") AND ("n"."nspname" !~ '^pg_') AND ("n"."nspname" <> 'information_schema') AND ("c"."relkind" IN ('r', 'p', 'v', 'f', 'm')) ORDER BY "type" ASC, "schema" ASC, "name" ASC
+;;
+-- @215 Metabase | privileges
+with table_privileges as (select NULL as role, t.schemaname as schema, t.objectname as table, pg_catalog.has_any_column_privilege(current_user, '"' || replace(t.schemaname, '"', '""') || '"' || '.' || '"' || replace(t.objectname, '"', '""') || '"', 'update') as update, pg_catalog.has_table_privilege(current_user, '"' || replace(t.schemaname, '"', '""') || '"' || '.' || '"' || replace(t.objectname, '"', '""') || '"', 'delete') as delete from (select schemaname, tablename as objectname from pg_catalog.pg_tables union select schemaname, viewname as objectname from pg_catalog.pg_views union select schemaname, matviewname as objectname from pg_catalog.pg_matviews) t where t.schemaname !~ '^pg_' and t.schemaname <> 'information_schema' and pg_catalog.has_schema_privilege(current_user, t.schemaname, 'usage')) select t.* from table_privileges t
+;;
+-- @216 Metabase | fields
+SELECT c.column_name AS "name", CASE WHEN c.udt_schema IN ('public', 'pg_catalog') THEN FORMAT('%s', c.udt_name) ELSE FORMAT('"%s"."%s"', c.udt_schema, c.udt_name) END AS "database-type", c.ordinal_position - 1 AS "database-position", c.table_schema AS "table-schema", c.table_name AS "table-name", pk.column_name IS NOT NULL AS "pk?", COL_DESCRIPTION(CAST(CAST(FORMAT('%I.%I', CAST(c.table_schema AS TEXT), CAST(c.table_name AS TEXT)) AS REGCLASS) AS OID), c.ordinal_position) AS "field-comment", (c.column_default IS NULL OR LOWER(c.column_default) = 'null') AND (c.is_nullable = 'NO') AND NOT (c.is_identity = 'YES') AS "database-required", ((c.column_default IS NOT NULL AND c.column_default LIKE '%nextval(%') OR c.is_identity <> 'NO') AS "database-is-auto-increment" FROM information_schema.columns AS c LEFT JOIN (SELECT tc.table_schema, tc.table_name, kc.column_name FROM information_schema.table_constraints AS tc INNER JOIN information_schema.key_column_usage AS kc ON tc.constraint_name = kc.constraint_name AND tc.table_schema = kc.table_schema AND tc.table_name = kc.table_name WHERE tc.constraint_type = 'PRIMARY KEY') AS pk ON c.table_schema = pk.table_schema AND c.table_name = pk.table_name AND c.column_name = pk.column_name WHERE c.table_schema !~ '^information_schema|catalog_history|pg_' AND c.table_schema IN ('public') ORDER BY "table-schema", "table-name", "database-position"
+;;
+-- @217 Metabase | foreign keys
+SELECT fk_ns.nspname AS "fk-table-schema", fk_table.relname AS "fk-table-name", fk_column.attname AS "fk-column-name", pk_ns.nspname AS "pk-table-schema", pk_table.relname AS "pk-table-name", pk_column.attname AS "pk-column-name" FROM pg_constraint AS c INNER JOIN pg_class AS fk_table ON c.conrelid = fk_table.oid INNER JOIN pg_namespace AS fk_ns ON c.connamespace = fk_ns.oid INNER JOIN pg_attribute AS fk_column ON c.conrelid = fk_column.attrelid INNER JOIN pg_class AS pk_table ON c.confrelid = pk_table.oid INNER JOIN pg_namespace AS pk_ns ON pk_table.relnamespace = pk_ns.oid INNER JOIN pg_attribute AS pk_column ON c.confrelid = pk_column.attrelid WHERE fk_ns.nspname !~ '^information_schema|catalog_history|pg_' AND c.contype = 'f'::char AND fk_column.attnum = ANY(c.conkey) AND pk_column.attnum = ANY(c.confkey) ORDER BY 1, 2
+;;
+-- @218 Metabase | enums
+SELECT nspname AS schema, typname AS name FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace WHERE t.oid IN (SELECT DISTINCT(enumtypid) FROM pg_enum e)
+;;
+-- @219 Metabase | indexes
+SELECT tmp.table_schema as "table-schema", tmp.table_name as "table-name", trim(both '"' from pg_catalog.pg_get_indexdef(tmp.ci_oid, tmp.pos, false)) AS "field-name" FROM (SELECT n.nspname AS table_schema, ct.relname AS table_name, ci.oid AS ci_oid, (information_schema._pg_expandarray(i.indkey)).n AS pos FROM pg_catalog.pg_class ct JOIN pg_catalog.pg_namespace n ON (ct.relnamespace = n.oid) JOIN pg_catalog.pg_index i ON (ct.oid = i.indrelid) JOIN pg_catalog.pg_class ci ON (ci.oid = i.indexrelid) WHERE pg_catalog.pg_get_expr(i.indpred, i.indrelid) IS NULL AND n.nspname !~ '^information_schema|catalog_history|pg_') tmp WHERE tmp.pos = 1
+;;
+-- @220 Metabase | day of a time
+SELECT CAST("public"."logs"."ts" AS date) AS "ts", COUNT(*) AS "count" FROM "public"."logs" WHERE ("public"."logs"."ts" >= timestamp with time zone '2026-01-05 00:00:00.000Z') AND ("public"."logs"."ts" < timestamp with time zone '2026-02-05 00:00:00.000Z') GROUP BY CAST("public"."logs"."ts" AS date) ORDER BY CAST("public"."logs"."ts" AS date) ASC
+;;
+-- @221 Metabase | month and week
+SELECT DATE_TRUNC('month', "public"."logs"."ts") AS "ts", (CAST(DATE_TRUNC('week', (CAST("source"."ts" AS timestamp) + INTERVAL '1 day')) AS timestamp) + INTERVAL '-1 day') AS "week", SUM("public"."logs"."status") AS "sum" FROM "public"."logs" JOIN "public"."logs" AS "source" ON "source"."host" = "public"."logs"."host" GROUP BY 1, 2 ORDER BY 1 ASC LIMIT 2000
+;;
+-- @222 Metabase | last 30 days
+SELECT COUNT(*) AS "count" FROM "public"."logs" WHERE ("public"."logs"."ts" >= DATE_TRUNC('day', (NOW() + INTERVAL '-30 day'))) AND ("public"."logs"."ts" < DATE_TRUNC('day', NOW()))
+;;
+-- @223 DBeaver | databases
+SELECT db.oid,db.* FROM pg_catalog.pg_database db WHERE datallowconn AND NOT datistemplate
+;;
+-- @224 DBeaver | schemas
+SELECT n.oid,n.*,d.description FROM pg_catalog.pg_namespace n LEFT OUTER JOIN pg_catalog.pg_description d ON d.objoid=n.oid AND d.objsubid=0 AND d.classoid='pg_namespace'::regclass ORDER BY nspname
+;;
+-- @225 DBeaver | types
+SELECT t.oid,t.*,c.relkind,format_type(nullif(t.typbasetype, 0), t.typtypmod) as base_type_name, d.description FROM pg_catalog.pg_type t LEFT OUTER JOIN pg_catalog.pg_type et ON et.oid=t.typelem LEFT OUTER JOIN pg_catalog.pg_class c ON c.oid=t.typrelid LEFT OUTER JOIN pg_catalog.pg_description d ON t.oid=d.objoid WHERE t.typname IS NOT NULL AND (c.relkind IS NULL OR c.relkind = 'c') AND (et.typcategory IS NULL OR et.typcategory <> 'C')
+;;
+-- @226 DBeaver | tables
+SELECT c.oid,c.*,d.description,pg_catalog.pg_get_expr(c.relpartbound, c.oid) as partition_expr, pg_catalog.pg_get_partkeydef(c.oid) as partition_key FROM pg_catalog.pg_class c LEFT OUTER JOIN pg_catalog.pg_description d ON d.objoid=c.oid AND d.objsubid=0 AND d.classoid='pg_class'::regclass WHERE c.relnamespace=2200 AND c.relkind not in ('i','I','c')
+;;
+-- @227 DBeaver | columns
+SELECT c.relname,a.*,pg_catalog.pg_get_expr(ad.adbin, ad.adrelid, true) as def_value,dsc.description,dep.objid FROM pg_catalog.pg_attribute a INNER JOIN pg_catalog.pg_class c ON (a.attrelid=c.oid) LEFT OUTER JOIN pg_catalog.pg_attrdef ad ON (a.attrelid=ad.adrelid AND a.attnum = ad.adnum) LEFT OUTER JOIN pg_catalog.pg_description dsc ON (c.oid=dsc.objoid AND a.attnum = dsc.objsubid) LEFT OUTER JOIN pg_depend dep on dep.refobjid = a.attrelid AND dep.deptype = 'i' and dep.refobjsubid = a.attnum and dep.classid = dep.refclassid WHERE NOT a.attisdropped AND c.relkind not in ('i','I','c') AND c.oid='logs'::regclass ORDER BY a.attnum
+;;
+-- @228 DBeaver | session
+SELECT current_schema(),session_user
+;;
+-- @229 DBeaver | activity
+SELECT sa.* FROM pg_catalog.pg_stat_activity sa
+;;
+-- @230 DBeaver | constraints
+SELECT c.oid,c.*,t.relname as tabrelname,rt.relnamespace as refnamespace,d.description, null as consrc_copy FROM pg_catalog.pg_constraint c INNER JOIN pg_catalog.pg_class t ON t.oid=c.conrelid LEFT OUTER JOIN pg_catalog.pg_class rt ON rt.oid=c.confrelid LEFT OUTER JOIN pg_catalog.pg_description d ON d.objoid=c.oid AND d.objsubid=0 AND d.classoid='pg_constraint'::regclass WHERE c.conrelid='k'::regclass ORDER BY c.oid
+;;
+-- @231 DBeaver | roles
+SELECT a.oid,a.* FROM pg_catalog.pg_roles a ORDER BY a.rolname
+;;
+-- @232 Superset | hour
+SELECT DATE_TRUNC('hour', ts) AS ts, COUNT(*) AS count FROM public.logs WHERE ts >= TO_TIMESTAMP('2026-01-05 00:00:00.000000', 'YYYY-MM-DD HH24:MI:SS.US') AND ts < TO_TIMESTAMP('2026-02-05 00:00:00.000000', 'YYYY-MM-DD HH24:MI:SS.US') GROUP BY DATE_TRUNC('hour', ts) ORDER BY count DESC LIMIT 10000
+;;
+-- @233 Npgsql | types
+SELECT ns.nspname, t.oid, t.typname, t.typtype, t.typnotnull, t.elemtypoid FROM (SELECT typ.oid, typ.typnamespace, typ.typname, typ.typtype, typ.typrelid, typ.typnotnull, typ.relkind, elemtyp.oid AS elemtypoid, elemtyp.typname AS elemtypname, elemcls.relkind AS elemrelkind, CASE WHEN elemproc.proname='array_recv' THEN 'a' ELSE elemtyp.typtype END AS elemtyptype FROM (SELECT typ.oid, typnamespace, typname, typrelid, typnotnull, relkind, typelem AS elemoid, CASE WHEN proc.proname='array_recv' THEN 'a' ELSE typ.typtype END AS typtype, CASE WHEN proc.proname='array_recv' THEN typ.typelem WHEN typ.typtype='r' THEN rngsubtype WHEN typ.typtype='m' THEN (SELECT rngtypid FROM pg_range WHERE rngmultitypid = typ.oid) WHEN typ.typtype='d' THEN typ.typbasetype END AS elemtypoid FROM pg_type AS typ LEFT JOIN pg_class AS cls ON (cls.oid = typ.typrelid) LEFT JOIN pg_proc AS proc ON proc.oid = typ.typreceive LEFT JOIN pg_range ON (pg_range.rngtypid = typ.oid)) AS typ LEFT JOIN pg_type AS elemtyp ON elemtyp.oid = elemtypoid LEFT JOIN pg_class AS elemcls ON (elemcls.oid = elemtyp.typrelid) LEFT JOIN pg_proc AS elemproc ON elemproc.oid = elemtyp.typreceive) AS t JOIN pg_namespace AS ns ON (ns.oid = typnamespace) WHERE (typtype IN ('b', 'r', 'm', 'e', 'd') OR (typtype = 'c' AND relkind='c') OR (typtype = 'p' AND typname IN ('record', 'void')) OR (typtype = 'a' AND (elemtyptype IN ('b', 'r', 'm', 'e', 'd') OR (elemtyptype = 'p' AND elemtypname IN ('record', 'void')) OR (elemtyptype = 'c' AND elemrelkind='c')))) ORDER BY CASE WHEN typtype IN ('b', 'e', 'p') THEN 0 WHEN typtype = 'c' THEN 1 WHEN typtype = 'r' THEN 2 WHEN typtype = 'm' THEN 3 WHEN typtype = 'd' AND elemtyptype <> 'a' THEN 4 WHEN typtype = 'a' THEN 5 WHEN typtype = 'd' AND elemtyptype = 'a' THEN 6 END
+;;
+-- @234 asyncpg | types
+SELECT t.oid, t.typelem AS elemtype, t.typtype AS kind FROM pg_catalog.pg_type AS t WHERE t.oid = 1700
+;;
+-- @235 psycopg 3 | type by name
+SELECT typname AS name, oid, typarray AS array_oid, oid::regtype::text AS regtype, typdelim AS delimiter FROM pg_type t WHERE t.oid = to_regtype('int4') ORDER BY t.oid
 ;;
