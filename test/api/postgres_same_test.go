@@ -258,7 +258,8 @@ func compare(want, got pgAnswer) (differences []string) {
 // of PostgreSQL's catalog are texts.
 func sameType(want, got uint32) bool {
 	texts, lists := []uint32{18, 19, 25, 194, 869, 1043, 2205, 2277}, []uint32{1003, 1034}
-	return want == got || got == 20 && want == 28 || got == 25 && slices.Contains(texts, want) || got == 1009 && slices.Contains(lists, want)
+	return want == got || got == 20 && want == 28 || got == 25 && slices.Contains(texts, want) ||
+		got == 1009 && slices.Contains(lists, want)
 }
 
 // recordedStatement is an entry of testdata/postgres/statements.sql.
