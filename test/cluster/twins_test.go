@@ -107,7 +107,7 @@ func sameTwins(t *testing.T, what string, n *Node, params string) {
 	}
 }
 
-// widenTwins gives n of the tables its wider type.
+// widenTwins changes column n of the tables to its wider type.
 func widenTwins(t *testing.T, n *Node) {
 	t.Helper()
 	for _, w := range widenedTables {

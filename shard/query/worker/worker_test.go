@@ -127,7 +127,7 @@ func TestSplitsAreKept(t *testing.T) {
 	if w.splits.get(splitKey(wrong)) != nil {
 		t.Error("an error is kept")
 	}
-	// A statement that depends on the present day does not last.
+	// If a statement depends on the present day, its split is valid on that day only.
 	day := req(func(r *query.Request) { r.SQL = "SELECT count(*) FROM logs WHERE ts < today()" })
 	if _, err := w.Split(deadline(t), day); err != nil || w.splits.get(splitKey(day)) != nil {
 		t.Errorf("a statement with today() is kept, or %v", err)

@@ -11,11 +11,11 @@ import (
 )
 
 // This file decides which statements are answered without DuckDB: statements for whole rows of one
-// table, such as "the row of this id" and "the newest rows with an error". For these, planning,
-// binding and starting DuckDB would be most of the work. It takes only statements for which
-// DuckDB's answer is known exactly.
+// table, such as "the row with this id" and "the newest rows with an error". For these, planning,
+// binding and starting DuckDB would be most of the work. Statements are accepted only if DuckDB's
+// answer is known exactly.
 
-// Shape is the text of such a statement, taken apart.
+// Shape contains the parts of such a statement's text.
 type Shape struct {
 	ref    int // in statement.tables
 	list   []item
@@ -127,7 +127,7 @@ type Run struct {
 }
 
 // New returns a Run for the statement. It returns nil if the statement is of another kind, or if it
-// is not certain what DuckDB makes of one of its parts.
+// is not certain how DuckDB interprets one of its parts.
 func New(ctx context.Context, shape *Shape, planned *plan.Planned, limit uint64, now time.Time) *Run {
 	if shape == nil || len(planned.Plans) != 1 {
 		return nil
@@ -140,7 +140,7 @@ func New(ctx context.Context, shape *Shape, planned *plan.Planned, limit uint64,
 	d := &Run{ctx: ctx, Shape: shape, Plan: p, request: limit, index: v.Schema.TimeIndex()}
 	alias := p.Ref.CalledAs()
 	for i, c := range v.Columns {
-		// It must be certain which column a name means.
+		// It must be certain which column a name refers to.
 		if _, fills := plan.Fill(&c); fills || v.Names[i] != c.Name || strings.EqualFold(c.Name, alias) {
 			return nil
 		}

@@ -20,7 +20,7 @@ func (d *Run) gather(out *Rows, pl *place, need []int, runs []segment.Run) (*col
 	}
 	b, err := pl.file.filters.Rows(pl.file, pl.group, columns, runs)
 	if err != nil {
-		// The row group is too large or damaged. Let DuckDB read the file and report what is wrong.
+		// The row group is too large or damaged. DuckDB reads the file and reports the error.
 		return nil, false
 	}
 	for i := range b.Cols {
@@ -94,7 +94,7 @@ func (d *Run) fetch(out *Rows) bool {
 	return out.bytes <= maxDirectBytes
 }
 
-// sound reports whether the columns that are needed of a batch can be read.
+// sound reports whether the needed columns of a batch can be read.
 func (d *Run) sound(b *column.Batch) bool {
 	deleted := schema.DeletedColumn()
 	if v := columnOf(b, deleted.ID); v != nil && plan.CheckView(v, deleted.Type, b.Rows) != nil {

@@ -15,7 +15,7 @@ import (
 
 // This file finds and reads the rows of a statement that is answered without DuckDB. It reads the
 // columns of the conditions first, row group by row group, and starts with the newest or the oldest
-// rows if the statement asks for these. Of the other columns it reads only the rows that are in the
+// rows if the statement requests these. Of the other columns it reads only the rows that are in the
 // answer.
 
 const (
@@ -290,7 +290,7 @@ func (d *Run) split(out *Rows, at int) bool {
 }
 
 // look adds the rows of a place that meet the conditions. If only the newest rows or any rows are
-// asked for, only the first end of them are kept.
+// requested, only the first end of them are kept.
 func (d *Run) look(out *Rows, at int, end uint64, newest, first bool) bool {
 	pl := out.places[at]
 	pl.looked = true

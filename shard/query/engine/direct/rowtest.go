@@ -14,8 +14,8 @@ import (
 )
 
 // This file evaluates conditions on rows as DuckDB would. A row matches if the condition is true,
-// not if it is null. If DuckDB's meaning of a condition is not known exactly, there is no test for
-// it.
+// not if it is null. If it is not known exactly how DuckDB evaluates a condition, there is no test
+// for it.
 
 // truth is the value of a condition for a row. AND takes the lesser of two values, OR the greater.
 type truth = uint8

@@ -48,7 +48,7 @@ func (s *Session) Watch(ctx context.Context) (stop func()) {
 	}
 }
 
-// Answer says how the rows of a statement are sent.
+// Answer describes how the rows of a statement are sent.
 type Answer struct {
 	// Limit is the maximum number of rows sent; 0 means all.
 	Limit uint64

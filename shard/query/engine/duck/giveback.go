@@ -8,8 +8,8 @@ import "cordwood/proto/errs"
 import "C"
 
 // AllocatorSettings are environment variables for a process that opens an instance. With them,
-// DuckDB's allocator returns freed memory to the operating system. Without them the memory would
-// keep counting as the process's.
+// DuckDB's allocator returns freed memory to the operating system. Without them, freed memory still
+// counts as memory of the process.
 const AllocatorSettings = "DUCKDB_JE_MALLOC_CONF=retain:false"
 
 // GiveBackAfter returns unused memory to the system after a query that failed for lack of it, or

@@ -30,8 +30,8 @@ const pageRunes = 256
 type runePage [pageRunes]uint32
 
 // letters returns the distinct pages, and for each range of code points the number of its page.
-// Every process with an engine builds this table before its first query. So that this is quick, it
-// visits the ranges that Unicode names, not each of a million code points.
+// Every process with an engine builds this table before its first query. To save time, it visits
+// the ranges that Unicode defines, not each of a million code points.
 func letters() (numbers []uint16, entries []uint32) {
 	all := make([]runePage, (unicode.MaxRune+1)/pageRunes)
 	mark := func(t *unicode.RangeTable, flag uint32) {

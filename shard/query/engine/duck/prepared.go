@@ -16,8 +16,8 @@ type Prepared struct {
 	text    string
 	Names   []string
 	types   []duckdb.LogicalType
-	// sentAsText has the names of the types of columns that are cast to text for the answer, as far as typeName
-	// knows them; nil: no column is.
+	// sentAsText contains the names of the types of columns that are cast to text for the answer,
+	// if typeName knows them. It is nil if no column is cast.
 	sentAsText []string
 }
 

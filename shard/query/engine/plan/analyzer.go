@@ -8,7 +8,7 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// analyzerOf returns how the words of a column are separated: as its fulltext index says, or
+// analyzerOf returns how the words of a column are separated: according to its fulltext index, or
 // without regard to case if it has none.
 func analyzerOf(c *schema.Column) sql.Analyzer {
 	if c == nil || c.Index == nil || c.Index.Kind != schema.FulltextIndex {

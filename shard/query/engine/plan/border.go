@@ -7,13 +7,15 @@ import (
 	"cordwood/shard/segment"
 )
 
-// This file divides a row group whose rows are not alike to the statement, because the border of a time condition or
-// of a bucket lies among their times. Pages whose bounds tell are alike; of the others the times are read.
+// This file divides a row group whose rows are not all the same to the statement, because the
+// border of a time condition or of a bucket lies between their times. If the bounds of a page show
+// that its rows are the same, they are not read; otherwise the times of the page are read.
 
 const (
-	// maxBorderPages is how many pages' times are read of a segment.
+	// maxBorderPages is the maximum number of pages of a segment whose times are read.
 	maxBorderPages = 64
-	// maxPageRuns is how many alike runs the rows of such a page may have: rows are mostly sorted by time.
+	// maxPageRuns is the maximum number of alike runs into which the rows of such a page are
+	// divided. Rows are mostly sorted by time.
 	maxPageRuns = 8
 )
 
@@ -36,8 +38,8 @@ func (b *border) close() {
 	}
 }
 
-// divide returns all rows of a row group as runs that are alike, some of which may not matter; nil if that is not
-// possible. What is wrong with the file shows when the engine reads it.
+// divide returns all rows of a row group as runs that are alike, some of which may not matter. It
+// returns nil if that is not possible. The engine reports a damaged file when it reads it.
 func (b *border) divide(g int) (out []alikeRows) {
 	if b.most--; b.most < 0 {
 		return nil

@@ -15,7 +15,7 @@ import (
 )
 
 // This file answers statements that use only the time, and only coarsely, from the bounds of parts:
-// hits per minute, or rows of last week. If all rows of a part look the same to a statement, DuckDB
+// hits per minute, or rows of last week. If all rows of a part are the same to a statement, DuckDB
 // gets the same number of rows with one constant value instead.
 
 const (
@@ -185,7 +185,7 @@ func (p *Plan) alike(lo, hi int64, timeType schema.Type) bool {
 		return false
 	}
 	if lo == hi {
-		return true // whatever is computed of it
+		return true // whatever is computed from it
 	}
 	times.Hi = Plus(times.Hi, apart)
 	return !slices.ContainsFunc(p.reads, func(r indistinct) bool { return !r(times) })
@@ -263,7 +263,7 @@ type alikeRows struct {
 	pieces []segment.Run
 }
 
-// mattering returns the rows of which some may matter.
+// mattering returns the rows that contain some which may matter.
 func mattering(units []alikeRows) (out []alikeRows) {
 	for _, u := range units {
 		if u.rows > 0 {
@@ -285,7 +285,8 @@ func (p *Plan) meets(lo, hi int64) bool {
 	return p.may == nil || p.may(p.probe(&Part{Min: lo, Max: hi}, false))
 }
 
-// alikeIn returns what of part i of the source is alike: all of it, or row groups, or runs of up to divided row groups.
+// alikeIn returns the rows of part i of the source that are alike: the whole part, or row groups,
+// or runs of at most divided row groups.
 func (p *Plan) alikeIn(s *Source, i int, index *schema.Column, divided int) (out []alikeRows) {
 	part, timeType := &s.Plain[i], index.Type
 	if part.far {

@@ -28,8 +28,8 @@ const (
 	maxCounted = 64
 	// maxCountedBytes is the maximum length of such a text value.
 	maxCountedBytes = 256
-	// maxDivided is how many row groups of a segment are divided, at the borders of conditions. To count the rows of
-	// more of them by runs takes longer than to read them.
+	// maxDivided is the maximum number of row groups of a segment that are divided, at the borders
+	// of conditions. Counting the rows of more of them by runs takes longer than reading them.
 	maxDivided = 2
 )
 
@@ -144,7 +144,7 @@ func knownExpressions(v any, calls *int) bool {
 	return v == nil
 }
 
-// isDouble reports whether a type is one of floating-point numbers.
+// isDouble reports whether a type is a floating-point type.
 func isDouble(v any) bool {
 	kind, _ := v.(sql.Node)
 	id := sql.Text(kind, "id")
@@ -289,8 +289,8 @@ type counting struct {
 	pieces      []segment.Run // nil: all of the row group
 }
 
-// countUnits counts the rows of each unit of a file by the values of a column, in one list for each row group; nil if
-// that is not possible. The error is the error of ctx.
+// countUnits counts the rows of each unit of a file by the values of a column, in one list for each
+// row group. It returns nil if that is not possible. Its only error is the error of ctx.
 func (p *Plan) countUnits(ctx context.Context, path string, filters *segment.Filters, units []alikeRows,
 	c segment.Column,
 ) ([][][]segment.Count, error) {

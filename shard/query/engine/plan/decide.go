@@ -151,8 +151,8 @@ func (p *Plan) Keepable(conditions []Condition, rows int64) (out []*query.Segmen
 	return out
 }
 
-// ManyValues reports whether a segment has more than so many different values of a column, as far as the dictionary of
-// a row group shows. Texts without a dictionary are mostly different.
+// ManyValues reports whether a segment has more than most different values of a column, as far as
+// the dictionary of a row group shows this. Texts without a dictionary are mostly different.
 func (p *Plan) ManyValues(s *query.Segment, name string, most int) bool {
 	at := slices.Index(p.View.Names, name)
 	filters := p.Filters.Get(s)

@@ -21,8 +21,8 @@ const MaxFilterBytes = 64 << 20
 // joined.
 const maxRuns = 8
 
-// FilterCache caches what the footers of recently used segments say of their row groups. It is safe
-// for concurrent use.
+// FilterCache caches the metadata of row groups from the footers of recently used segments. It is
+// safe for concurrent use.
 type FilterCache struct {
 	pages *segment.PageCache // cached pages of the same files; may be nil
 	mu    sync.Mutex         // guards kept
@@ -36,8 +36,8 @@ type fileKey struct {
 	crc  uint32
 }
 
-// NewFilterCache returns a cache of at most limit bytes. pages has the cached pages of the same
-// files.
+// NewFilterCache returns a cache of at most limit bytes. pages contains the cached pages of the
+// same files.
 func NewFilterCache(limit int, pages *segment.PageCache) *FilterCache {
 	return &FilterCache{pages: pages, kept: lru.New[fileKey, *segment.Filters](int64(limit))}
 }

@@ -10,7 +10,7 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// literal is a value with which a condition compares a column for equality.
+// literal is a value that a condition compares with a column for equality.
 type literal struct {
 	// typ is the column's type. own are the value's bytes in this type, in the form that the method
 	// in returns.

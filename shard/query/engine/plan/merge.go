@@ -107,7 +107,7 @@ func (s *Source) merge(b *strings.Builder, lend Lend, parts []Part) error {
 	return nil
 }
 
-// latest returns the columns of a merged row. keys are the columns of the identity. marked says
+// latest returns the columns of a merged row. keys are the columns of the identity. marked means
 // that some rows may be marked deleted.
 func (s *Source) latest(how query.Merge, marked bool) (list, keys []string) {
 	order, deleted := sql.QuoteName(orderName), sql.QuoteName(deletedName)

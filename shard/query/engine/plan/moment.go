@@ -13,12 +13,12 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// This file evaluates constants of a statement as far as planning needs them: it returns bounds
-// that contain the value that DuckDB will compute. A constant that it does not understand has no
-// bounds, and nothing is concluded from it.
+// This file evaluates constants of a statement for planning: it returns bounds that contain the
+// value that DuckDB will compute. If it does not support a constant, the constant has no bounds,
+// and nothing is concluded from it.
 
 // Span is the range from Lo to Hi, both included. Both are in nanoseconds, since 1970 or as a
-// duration. The smallest and the largest number also stand for everything beyond them.
+// duration. The smallest and the largest number also represent everything beyond them.
 type Span struct{ Lo, Hi int64 }
 
 // Always contains every time.
@@ -79,8 +79,8 @@ func Nanoseconds(v int64, t schema.Type) int64 {
 	return v * factor
 }
 
-// Constants evaluates constants at a moment. column reports whether a bare name is a column, and so
-// not a function such as current_date.
+// Constants evaluates constants at a moment. column reports whether a bare name is a column, and
+// therefore not a function such as current_date.
 type Constants struct {
 	Now    time.Time
 	Column func(name string) bool
@@ -202,8 +202,8 @@ func ParseMoment(s string) (Span, bool) {
 	return out, true
 }
 
-// exactMoment returns the moment of a text beside a column, if the column's type has it: the engine casts the text to
-// that type.
+// exactMoment returns the moment of a text that is compared with a column, if the column's type can
+// represent it: the engine casts the text to that type.
 func exactMoment(v any, t schema.Type) (Span, bool) {
 	n, _ := v.(sql.Node)
 	s, ok := sql.TextLiteral(n)
@@ -265,7 +265,7 @@ func (c *Constants) duration(v any) (Span, bool) {
 			}
 		}
 		if !sql.IsWhole(arg) {
-			return Span{}, false // the casts may round it
+			return Span{}, false // the casts may round the value
 		}
 		least, ok := number(arg, unit.Lo)
 		most, fine := number(arg, unit.Hi)

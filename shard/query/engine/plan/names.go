@@ -39,8 +39,8 @@ func ExposedNames(columns []schema.Column) []string {
 
 // ShadowedNames returns the names of columns under which DuckDB knows them, by the columns' own
 // names, for columns whose name differs only in case from an earlier column's name. It leaves out a
-// name that is unambiguous in another table of the statement, since it is not clear which column is
-// meant.
+// name that is unambiguous in another table of the statement, because it is not certain which
+// column the statement refers to.
 func ShadowedNames(tables []*View) map[string]string {
 	var shadowed map[string]string
 	for _, v := range tables {

@@ -29,12 +29,13 @@ const (
 	// MinAttempt is the minimum number of rows of the first attempt. Fewer rows are not faster to
 	// read.
 	MinAttempt = 20_000
-	// MaxKept is how many bytes of an answer are held back until the attempt is known to have found
-	// enough rows.
+	// MaxKept is the maximum size of an answer, in bytes, that is held back until it is known that
+	// the attempt found enough rows.
 	MaxKept = 16 << 20
 )
 
-// findNewest returns what a query for the newest or the oldest rows asks for, or nil if it is another query.
+// findNewest returns what a query for the newest or the oldest rows requests, or nil for another
+// query.
 func findNewest(st *sql.Statement, n sql.Node) *newest {
 	if sql.Text(n, "type") != "SELECT_NODE" {
 		return nil
@@ -68,8 +69,8 @@ func findNewest(st *sql.Statement, n sql.Node) *newest {
 	return out
 }
 
-// modified takes over the ORDER BY or LIMIT of the query. It returns false for other modifiers, and
-// if the order is not by a column.
+// modified reads the ORDER BY or LIMIT of the query. It returns false for other modifiers, and if
+// the order is not by a column.
 func (q *newest) modified(m sql.Node) bool {
 	switch sql.Text(m, "type") {
 	case "ORDER_MODIFIER":
@@ -168,8 +169,8 @@ func (p *Plan) Attempts(limit uint64) []int64 {
 	return out
 }
 
-// Try makes the plan read only the rows from a moment on, or up to it if the oldest rows are asked
-// for.
+// Try makes the plan read only the rows from a moment on, or up to it if the oldest rows are
+// requested.
 func (p *Plan) Try(at int64) {
 	if p.From, p.Until = &at, nil; p.shape.Newest.Oldest {
 		p.From, p.Until = nil, &at

@@ -28,7 +28,7 @@ const (
 	MaxKeyValues = 64
 )
 
-// key says that a column has one of some values in every row that matters.
+// key lists the values of a column: every row that matters has one of them.
 type key struct {
 	column uint32
 	values []*literal
@@ -147,8 +147,7 @@ func (p *Plan) lend(pt *Part, need []int, budget *int) (out []Part, ok bool) {
 	for _, c := range chosen {
 		b, err := f.Rows(l.File, c.Group, columns, c.Runs)
 		if err != nil {
-			// The row group is too large or damaged. Let DuckDB read the file and report what is
-			// wrong.
+			// The row group is too large or damaged. DuckDB reads the file and reports the error.
 			return nil, false
 		}
 		lent := *pt
@@ -236,8 +235,8 @@ func (l *RowFinder) EachGroup(f func(group int) bool) bool {
 	return true
 }
 
-// Find looks up the rows that have a value for which the conditions ask. It uses a column with
-// bloom filters.
+// Find looks up the rows that have a value that the conditions request. It uses a column with bloom
+// filters.
 func (l *RowFinder) Find(columns []segment.Column) (chosen []groupRuns, rows int, ok bool) {
 	if l.Left == nil || len(l.Left) > maxFindGroups {
 		return nil, 0, false

@@ -11,7 +11,7 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// Plan is what is known of one table reference before DuckDB gets the statement.
+// Plan describes what one table reference reads. It is made before DuckDB gets the statement.
 type Plan struct {
 	*Settings
 	St    *sql.Statement
@@ -40,14 +40,15 @@ type Plan struct {
 	// Only, if not nil, are the paths of the segments to read; nothing else is read. Their rows get
 	// a column with the number of their segment (Source.Numbered).
 	Only map[string]bool
-	// Weighted has rows that are only counted read once, with their number in WeightColumn.
+	// Weighted means that rows that are only counted are read as one row with their number in
+	// WeightColumn.
 	Weighted bool
 }
 
 const (
 	// NumberColumn is the name of the column with the number of the segment.
 	NumberColumn = "__segment"
-	// WeightColumn is the name of the column with the number of rows that a row stands for.
+	// WeightColumn is the name of the column with the number of rows that a row represents.
 	WeightColumn = "__weight"
 )
 
@@ -128,7 +129,8 @@ func (p *Plan) probe(pt *Part, identity bool) *probe {
 	}
 }
 
-// Need returns the indexes of the columns that the statement may name, and at least one index.
+// Need returns the indexes of the columns whose names the statement may contain, and at least one
+// index.
 func (p *Plan) Need(whole bool) []int {
 	v := p.View
 	var need []int

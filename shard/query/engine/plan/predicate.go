@@ -9,9 +9,8 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// A predicate reports whether a set of rows may have one that meets a condition, given only what a
-// probe says of the rows. It returns false only if no row can. A nil predicate knows nothing and is
-// always true.
+// A predicate reports whether a set of rows may contain one that meets a condition, given only a
+// probe of the rows. It returns false only if no row can meet it. A nil predicate is always true.
 type predicate func(p *probe) bool
 
 // Opposite maps a comparison to the one that is true when it is false.
@@ -98,7 +97,7 @@ func (p *Scope) timeComparison(kind string, left, right any) predicate {
 	return func(pr *probe) bool { return pr.times.Meets(bounds) }
 }
 
-// TimeBounds returns the ones of the times for which such a comparison can be true.
+// TimeBounds returns the range of times for which such a comparison can be true.
 func (p *Scope) TimeBounds(kind string, left, right any) (bounds Span, ok bool) {
 	at, back, forth, ok := p.compared(left, right)
 	if !ok {

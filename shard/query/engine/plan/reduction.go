@@ -10,12 +10,12 @@ import (
 )
 
 // A reduction reduces what one reference to a table reads. It never changes the answer: DuckDB
-// evaluates the statement's conditions over whatever is left. If a reduction is in doubt or cannot
-// read a file, it leaves everything as it is.
+// evaluates the statement's conditions over the remaining rows. If a reduction is in doubt or
+// cannot read a file, it leaves everything as it is.
 //
 // To add one, write a file with its reduce and explain functions, and put it in a list below.
 type reduction struct {
-	// name switches the reduction off (Settings.Off), and names its row in DESIGN.md's table of gains.
+	// name is the reduction's name in Settings.Off and in DESIGN.md's table of gains.
 	name string
 	// reduce changes the source if the reduction applies. Its only error is the error of ctx.
 	reduce func(ctx context.Context, p *Plan, s *Source) error
@@ -61,7 +61,7 @@ func (p *Plan) Source(ctx context.Context, whole bool) (*Source, error) {
 }
 
 // leaveKept excludes segments whose partial results are known. If Only is set, it excludes all
-// segments and batches that Only does not name.
+// segments and batches that are not in Only.
 func leaveKept(_ context.Context, p *Plan, s *Source) error {
 	if len(p.Kept) == 0 && p.Only == nil {
 		return nil

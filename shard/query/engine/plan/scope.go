@@ -8,7 +8,7 @@ import (
 )
 
 // predicate returns the predicate of a condition, or nil if nothing can be concluded. If negated is
-// set, it is the predicate of the condition's being false.
+// set, it returns the predicate of the negated condition.
 func (p *Scope) predicate(v any, negated bool) predicate {
 	n, _ := v.(sql.Node)
 	kind := sql.Text(n, "type")
@@ -55,7 +55,7 @@ func (p *Scope) predicate(v any, negated bool) predicate {
 	return nil
 }
 
-// probe is what is known of a set of rows: of a file, a row group or a batch.
+// probe describes what is known about a set of rows: of a file, a row group or a batch.
 type probe struct {
 	// times bounds their time index, in nanoseconds.
 	times Span
@@ -73,7 +73,7 @@ type probe struct {
 	bounds func(column uint32) (lo, hi float64, ok bool)
 }
 
-// reasons says which kinds of knowledge a predicate uses.
+// reasons lists which kinds of knowledge a predicate uses.
 type reasons struct{ time, value, tokens, bounds bool }
 
 // Scope turns the conditions of one table into predicates.

@@ -2,7 +2,7 @@ package plan
 
 import "cordwood/shard/query/engine/sql"
 
-// Shape is what reductions know from the text of a statement alone.
+// Shape contains what reductions learn from the text of a statement alone.
 type Shape struct {
 	// Newest is set if it is a query for the newest or the oldest rows, otherwise nil.
 	Newest *newest
@@ -22,7 +22,7 @@ type newest struct {
 	order string // name of the column in ORDER BY
 	rows  uint64 // LIMIT plus OFFSET; 0 means no LIMIT
 	Limit uint64 // LIMIT alone
-	// Oldest means that the oldest rows are asked for, not the newest.
+	// Oldest means that the oldest rows are requested, not the newest.
 	Oldest bool
 }
 

@@ -16,7 +16,7 @@ import (
 // Source is what one reference of a statement reads, after planning.
 type Source struct {
 	*View
-	// need are the indexes of the columns that the statement can name.
+	// need are the indexes of the columns whose names the statement can contain.
 	need []int
 	// plain are parts that are read as they are. Each of merges is a group of parts that may have
 	// several rows of one identity.
@@ -33,7 +33,7 @@ type Source struct {
 	// numbered means that rows get the number of their segment, which is a position in Numbered.
 	// Numbered is filled when the query is written.
 	numbered bool
-	// weighted tells that each row has the number of rows that it stands for, in WeightColumn.
+	// weighted means that each row has, in WeightColumn, the number of rows that it represents.
 	weighted bool
 	Numbered []string // paths
 }

@@ -288,15 +288,15 @@ func (m *merging) cut() string {
 
 const (
 	// bestRows is the minimum number of groups that each node sends if only the groups with the
-	// largest counts are asked for.
+	// largest counts are requested.
 	bestRows = 1000
 	// maxFirst is the maximum number of groups in the answer of such a statement.
 	maxFirst = 200
 )
 
 // largest returns the statement for the groups with the largest counts, or nil if the client's
-// statement does not ask for these. Counts are never negative, so a group that a node does not send
-// has there no larger count than the last group that it sent.
+// statement does not request these. Counts are never negative, so if a node does not send a group,
+// its count there is at most that of the last group that the node sent.
 func (m *merging) largest(worker string) *Best {
 	if !m.limited || m.limit == 0 || m.limit+m.offset > maxFirst || m.having != nil || m.sets != nil || m.pairs != "" ||
 		m.project || len(m.groups) == 0 || len(m.orders) == 0 {

@@ -9,7 +9,7 @@ import (
 
 // This file reads GROUP BY, DISTINCT, ORDER BY and LIMIT.
 
-// readGroups takes over GROUP BY.
+// readGroups reads GROUP BY.
 func (b *block) readGroups(n sql.Node) error {
 	switch sql.Text(n, "aggregate_handling") {
 	case "", "STANDARD_HANDLING":
@@ -67,7 +67,7 @@ func wholeSet(v any, groups int) bool {
 	return len(set) == groups
 }
 
-// modifier takes over DISTINCT, ORDER BY or LIMIT.
+// modifier reads DISTINCT, ORDER BY or LIMIT.
 func (b *block) modifier(m sql.Node) error {
 	switch kind := sql.Text(m, "type"); kind {
 	case "DISTINCT_MODIFIER":
@@ -126,7 +126,7 @@ func direction(o sql.Node) (string, error) {
 	return how, nil
 }
 
-// order takes over an expression of ORDER BY.
+// order reads an expression of ORDER BY.
 func (b *block) order(o sql.Node) error {
 	how, err := direction(o)
 	if err != nil {

@@ -19,7 +19,7 @@ type Combine struct {
 	Limit, Offset uint64
 }
 
-// combined says how the values of an aggregate on several nodes become its value over all rows.
+// combined is how the values of an aggregate on several nodes become its value over all rows.
 var combined = map[string]query.How{
 	"count": query.Sum, "count_star": query.Sum, "sum": query.Sum, "min": query.Least, "max": query.Greatest,
 	"bool_and": query.Least, "bool_or": query.Greatest,
@@ -28,7 +28,8 @@ var combined = map[string]query.How{
 // countStar is the part that counts rows, as text.
 const countStar = "count(*)"
 
-// combine returns how the last step is done without the engine, nil if it does more than combine groups.
+// combine returns how the last step is done without the engine. It returns nil if that step does
+// more than combine groups.
 func (m *merging) combine() *Combine {
 	if m.project || m.pairs != "" || m.sets != nil || m.having != nil || m.ranks || m.best != "" {
 		return nil
@@ -58,8 +59,8 @@ func (m *merging) combine() *Combine {
 	return out
 }
 
-// columnOf returns the column of the partials that an expression of the last step combines, and notes how. It
-// returns false if the expression is more than a group or an aggregate.
+// columnOf returns the column of the partials that an expression of the last step combines, and
+// adds to out how. It returns false if the expression is more than a group or an aggregate.
 func (m *merging) columnOf(n sql.Node, out *Combine) (at int, ok bool) {
 	if g, ok := m.keys[key(n)]; ok {
 		return g, true

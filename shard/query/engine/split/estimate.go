@@ -28,8 +28,8 @@ const (
 	sigmaTerms = 13
 )
 
-// estimate returns an expression for the approximate number of distinct values. It is DuckDB's
-// estimate for the rows of all nodes.
+// estimate returns an expression for the approximate number of distinct values: the number that
+// DuckDB would estimate for the rows of all nodes.
 func (m *merging) estimate(n sql.Node) (string, error) {
 	args := sql.Args(n)
 	if m.sets != nil || len(args) != 1 {

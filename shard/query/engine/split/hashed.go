@@ -6,12 +6,12 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// Hashed has the statements that count distinct values by their hashes, for values that are too
-// large to be sent.
+// Hashed contains the statements that count distinct values by their hashes, for values that are
+// too large to be sent.
 //
 // Values with different hashes are different. Each node sends the hash of each of its distinct
-// values. A hash that only one node sends is one value. For a hash that several nodes send, they
-// send the values too.
+// values. A hash that only one node sends is one value. If several nodes send a hash, they are
+// asked for its values.
 type Hashed struct {
 	// Hashes returns the hash of each distinct value of a node, and Probe. Probe differs between engines that hash in
 	// different ways.
@@ -19,8 +19,8 @@ type Hashed struct {
 	// Before and After are the text around a list of hashes in the statement for the distinct values that have these
 	// hashes, each behind its hash.
 	Before, After string
-	// Final computes the answer from NumberColumn, a column of what Worker describes. The table has
-	// a single row with the number of values.
+	// Final computes the answer from one row with the number of values, in NumberColumn. Worker is
+	// the statement that would return this row for all rows.
 	Worker, Final string
 }
 
@@ -31,8 +31,8 @@ const Probe = "hash('cordwood', 1, CAST(0.5 AS DOUBLE))"
 // numberName is the name of the column with the number of distinct values.
 const numberName = `"__n"`
 
-// hashed returns the statements that count by hashes, or nil if the statement asks for more than
-// numbers of distinct values.
+// hashed returns the statements that count by hashes. It returns nil if the statement requests more
+// than numbers of distinct values.
 func (m *merging) hashed() *Hashed {
 	if m.pairs == "" || len(m.groups) > 0 || len(m.parts) > 0 || m.sets != nil || m.ranks || m.best != "" || m.project {
 		return nil

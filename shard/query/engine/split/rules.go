@@ -198,8 +198,8 @@ func share(name string, arg any) (string, error) {
 	return s, nil
 }
 
-// ranked adds to the partial results how often each value of n's first argument occurs in its
-// group, and at which ranks.
+// ranked adds to the partial results, for each value of n's first argument, how often it occurs in
+// its group, and at which ranks.
 func (m *merging) ranked(name string, n sql.Node) error {
 	if m.sets != nil {
 		return haul(causeAggregate, "%s of grouping sets", name)

@@ -11,27 +11,28 @@ import (
 // SegmentColumn is the name of the column with the number of a row's segment.
 const SegmentColumn = "__segment"
 
-// Segmented describes a statement for nodes that can be run for each segment separately. The
-// results of the segments, one after the other, are the statement's result.
+// Segmented describes a statement for nodes that can run for each segment separately. The results
+// of the segments, one after the other, are the result of the statement.
 type Segmented struct {
 	// Where is its condition, or nil. It uses the names of the table's columns.
 	Where sql.Node
 	// Columns are the groups that are columns, by their names.
 	Columns []string
-	// How says, for each column after the groups, how the values of several segments are combined.
+	// How is how the values of several segments are combined, for each column after the groups.
 	How []query.How
 
 	list, from string
 	groups     int
-	// weighted is list with sums of weights in the place of counts; empty: an aggregate is no count and no extreme.
+	// weighted is list with sums of weights instead of counts. It is empty if an aggregate is
+	// neither a count nor an extreme.
 	weighted string
 }
 
-// WeightColumn is the name of the column with the number of rows that a row stands for.
+// WeightColumn is the name of the column with the number of rows that a row represents.
 const WeightColumn = "__weight"
 
-// partsOf says how the values of an aggregate in several segments are combined. The last step combines those that are
-// Apart.
+// partsOf is how the values of an aggregate in several segments are combined. The last step
+// combines those that are Apart.
 var partsOf = map[string]query.How{
 	"count": query.Sum, "count_star": query.Sum, "count_if": query.Sum, "countif": query.Sum,
 	"sum": query.Sum, "min": query.Least, "max": query.Greatest,
@@ -90,8 +91,8 @@ func FindSegmented(st *Statement) *Segmented {
 	return s
 }
 
-// weigh returns an aggregate over rows that stand for several ones, as text: a count becomes a sum of weights. of is
-// the aggregate as text.
+// weigh returns an aggregate over rows that each represent several rows, as text: a count becomes a
+// sum of weights. of is the aggregate as text.
 func weigh(item sql.Node, of string) (string, bool) {
 	switch sql.LowerASCII(sql.Text(item, "function_name")) {
 	case "min", "max", "bool_and", "bool_or":
@@ -126,8 +127,8 @@ func weigh(item sql.Node, of string) (string, bool) {
 	return "CAST(COALESCE(" + out + ", 0) AS BIGINT)", true
 }
 
-// WeightedText returns the statement over rows that stand for several ones, or "" if it has aggregates that are neither
-// counts nor extremes.
+// WeightedText returns the statement over rows that each represent several rows. It returns "" if
+// the statement has aggregates that are neither counts nor extremes.
 func (s *Segmented) WeightedText() string {
 	if s.weighted == "" {
 		return ""

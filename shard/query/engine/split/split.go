@@ -14,17 +14,17 @@ type Statement struct {
 	// Root is its syntax tree. Positions in the tree refer to SQL.
 	Root sql.Node
 	SQL  string
-	// Database and Table name its only table; Columns are the table's columns.
+	// Database and Table are the names of its only table; Columns are the table's columns.
 	Database, Table string
 	Columns         []string
-	// Time names the time index, which is never null.
+	// Time is the name of the time index, which is never null.
 	Time string
 	// Names are the names of the columns of its answer.
 	Names []string
 	// Limit is the maximum number of rows of the answer, besides the statement's own LIMIT; 0 means
 	// no limit.
 	Limit uint64
-	// Now is what now() returns.
+	// Now is the value of now().
 	Now time.Time
 	// Sets returns the grouping sets of the statement. They are needed because the tree omits empty
 	// sets.
@@ -37,8 +37,8 @@ const Partials = "__partials"
 
 // Plan is a split statement.
 type Plan struct {
-	// Kind names the way of splitting in EXPLAIN: aggregate, pairs, project, top, limit, distinct
-	// or rows.
+	// Kind is the way of splitting that EXPLAIN shows: aggregate, pairs, project, top, limit,
+	// distinct or rows.
 	Kind string
 	// Worker runs over the rows of each node. Its columns are the partial results.
 	Worker string
@@ -47,13 +47,13 @@ type Plan struct {
 	Final string
 	// Best, if not nil, is a smaller Worker whose answers may be sufficient.
 	Best *Best
-	// Combine, if not nil, says how the answer is made of groups without Final.
+	// Combine, if not nil, describes how to combine groups to the answer without Final.
 	Combine *Combine
 	// Counts means that Worker returns only the number of rows.
 	Counts bool
-	// Newest, if not nil, says how the answer is made of sorted rows without Final.
+	// Newest, if not nil, describes how to select the answer from sorted rows without Final.
 	Newest *Newest
-	// Hashed, if not nil, says how to build the answer from hashes.
+	// Hashed, if not nil, describes how to compute the answer from hashes.
 	Hashed *Hashed
 	// UsesNow means that the statements contain the Moment of Now, UsesDay that they contain its
 	// day.
@@ -64,8 +64,8 @@ type Plan struct {
 
 // Newest describes a statement for the first rows by the time index alone.
 type Newest struct {
-	// By names the column of the partial results with the time index. The last Hidden columns of
-	// the partial results are not part of the answer.
+	// By is the column of the partial results with the time index. The last Hidden columns of the
+	// partial results are not part of the answer.
 	By     string
 	Hidden int
 	// The answer is the Limit rows after the first Offset rows.
@@ -81,11 +81,11 @@ type Best struct {
 	// Worker returns only the Rows groups of a node with the largest counts, in descending order.
 	Worker string
 	Rows   uint64
-	// The first Groups columns of the partial results are the groups. Count names the column with
-	// the counts.
+	// The first Groups columns of the partial results are the groups. Count is the column with the
+	// counts.
 	Groups int
 	Count  string
-	// First is how many groups the answer needs: LIMIT plus OFFSET.
+	// First is the number of groups that the answer needs: LIMIT plus OFFSET.
 	First uint64
 }
 
@@ -95,14 +95,14 @@ func (p *Plan) Divides(f func(column string) bool) bool { return slices.Contains
 
 // Hauled is the error for a statement that cannot be split. The router fetches the rows instead.
 type Hauled struct {
-	// Reason is a text for people. Cause is one of a few words, for metrics.
+	// Reason is a text for users. Cause is one of a few words, for metrics.
 	Reason string
 	Cause  Cause
 }
 
 func (h *Hauled) Error() string { return "not split: " + h.Reason }
 
-// Cause says in a word why a statement cannot be split.
+// Cause is the reason why a statement cannot be split, as one word.
 type Cause string
 
 // The causes are values of a metric's label. query.SplitCauses describes them all.
@@ -129,13 +129,13 @@ func SeveralTables() error {
 	return haul(causeJoin, "it reads several tables, or one of them several times")
 }
 
-// SimilarNames is the error for a table with two columns whose names differ only in case, since
-// DuckDB takes them for the same.
+// SimilarNames is the error for a table with two columns whose names differ only in case, because
+// DuckDB considers such names equal.
 func SimilarNames() error {
 	return haul(causeNames, "the table has columns whose names differ only in case")
 }
 
-// Types is the error for values that the nodes cannot send, or whose types would change.
+// Types is the error if nodes cannot send the values, or if the types of the values would change.
 func Types(reason string) error { return haul(causeType, "%s", reason) }
 
 // Refused is the error for a generated statement that DuckDB does not accept.
@@ -230,7 +230,7 @@ func newBlock(st *Statement) (*block, error) {
 	return b, b.read(n)
 }
 
-// read takes over the parts of the SELECT.
+// read reads the parts of the SELECT.
 func (b *block) read(n sql.Node) (err error) {
 	list, _ := n["select_list"].([]any)
 	for _, v := range list {
@@ -283,7 +283,7 @@ func (b *block) clause(v any) (sql.Node, error) {
 	return b.resolve(n)
 }
 
-// star reports whether an item stands for several columns.
+// star reports whether an item represents several columns.
 func (b *block) star() bool {
 	for _, item := range b.items {
 		if sql.HasClass(item, "STAR") {

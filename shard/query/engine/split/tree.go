@@ -30,7 +30,7 @@ func clone(v any) any {
 // ignored are the keys in which two trees with the same meaning may differ.
 var ignored = map[string]bool{"query_location": true}
 
-// key returns a text that is equal for expressions that are written alike, wherever they stand.
+// key returns a text that is equal for expressions with the same text, at any position.
 func key(v any) string {
 	var b strings.Builder
 	writeKey(&b, v, true)
@@ -113,7 +113,7 @@ func replace(v any, f func(n sql.Node) (sql.Node, error)) (any, error) {
 	return v, nil
 }
 
-// expression does what replace does, for one expression.
+// expression calls replace for one expression.
 func expression(n sql.Node, f func(n sql.Node) (sql.Node, error)) (sql.Node, error) {
 	v, err := replace(n, f)
 	if err != nil {

@@ -13,7 +13,7 @@ const maxAliasCopies = 10_000
 // replaces each alias by a copy of its expression, so that x + x AS y, y + y AS z … doubles with
 // each.
 func aliases(query Node) error {
-	sizes := make(map[string]int) // by alias: the number of copies that one use of it makes
+	sizes := make(map[string]int) // by alias: the number of copies for one use of it
 	copies := 0
 	list, _ := query["select_list"].([]any)
 	for _, v := range list {

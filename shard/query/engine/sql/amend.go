@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// This file edits the text of a statement before DuckDB's parser gets it, where the parser would
-// read it differently from what the author means.
+// This file edits the text of a statement before DuckDB parses it, where DuckDB would read it
+// differently from what the author means.
 
 // amend returns sql with names in backticks changed to double quotes and with parentheses around
 // arrows, and the edits. sql must be normalized.

@@ -10,7 +10,7 @@ import (
 	"cordwood/shard/query"
 )
 
-// This file knows the names that other systems use, and what to write here instead.
+// This file contains names that other systems use, and what to write here instead.
 
 // elsewhere maps functions of other systems, in lower case, to what to write here instead.
 var elsewhere = map[string]string{
@@ -74,8 +74,7 @@ func suggestion(name string) string {
 	return nearest.DidYouMean("; ", name, callable)
 }
 
-// missingName matches DuckDB's errors for a qualified name whose first or second part it does not
-// know.
+// missingName matches DuckDB's errors for a qualified name whose first or second part is unknown.
 var missingName = regexp.MustCompile(`^Referenced table ".*" not found|does not have a column named`)
 
 // DottedName returns the end of an error text about a.b if there is a column "a.b". Ingestion

@@ -42,8 +42,8 @@ func IsBinding(err error) bool {
 	return errors.As(err, &e) && strings.EqualFold(e.Kind, "Binder")
 }
 
-// ToClient gives err its code and a text for the author of the statement. r, if not nil, says how
-// the statement was rewritten.
+// ToClient adds a code to err, and a text for the author of the statement. r, if not nil, describes
+// how the statement was rewritten.
 func ToClient(err error, r *Rewritten) error {
 	e := (*EngineError)(nil)
 	if !errors.As(err, &e) {
@@ -114,14 +114,14 @@ func ToClient(err error, r *Rewritten) error {
 // unwritten matches the error of a temporary file that could not be written.
 var unwritten = regexp.MustCompile(`(?s)^Could not write .*duckdb_temp.*": ([^:]*)$`)
 
-// memorySigns are what errors of memory say, of the engine and of the C++ library: some have
-// another kind.
+// memorySigns are parts of messages about a lack of memory, from the engine and from the C++
+// library. Errors with such messages may have another kind.
 var memorySigns = []string{
 	"std::bad_alloc", "bad allocation", "Allocation failure", "allocation failure",
 	"failed to allocate", "could not allocate",
 }
 
-// isOutOfMemory reports whether e is a lack of memory.
+// isOutOfMemory reports whether the cause of e is a lack of memory.
 func isOutOfMemory(e *EngineError) bool {
 	return strings.EqualFold(e.Kind, "out of memory") ||
 		slices.ContainsFunc(memorySigns, func(sign string) bool { return strings.Contains(e.Message, sign) })
@@ -151,8 +151,7 @@ func planCode(e *EngineError) errs.Code {
 
 const numberTypes = `(TINYINT|SMALLINT|INTEGER|BIGINT|INTEGER_LITERAL|HUGEINT|UBIGINT|FLOAT|DOUBLE|DECIMAL\(\d+,\d+\))`
 
-// Errors of DuckDB about comparisons that readers of logs often try, and that do not say what to do
-// instead.
+// Messages of DuckDB about comparisons that users often try. They contain no advice.
 var (
 	numberAsTime = regexp.MustCompile(`^Unimplemented type for cast \(` + numberTypes + ` -> TIMESTAMP|` +
 		`^Cannot (compare|mix) values of type TIMESTAMP\w* and (type )?` + numberTypes + `|` +
@@ -184,7 +183,7 @@ var (
 	searchOf = regexp.MustCompile(`^No function matches .*'cordwood_matches\((.*), [A-Z_]+\)'`)
 )
 
-// advise adds advice to a message that has none.
+// advise adds advice to a message that contains none.
 func advise(msg string) string {
 	switch {
 	case numberAsTime.MatchString(msg):
@@ -252,7 +251,7 @@ func advise(msg string) string {
 	return msg
 }
 
-// outOfRange says which part of a time is out of range when DuckDB refuses the time.
+// outOfRange describes which part of a time is out of range when DuckDB refuses the time.
 func outOfRange(text string) string {
 	switch {
 	case wholeNumber.MatchString(text):

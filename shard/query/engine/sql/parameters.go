@@ -40,7 +40,7 @@ func Parameters(text string) (list []Parameter, most int, err error) {
 		}
 		if end == i+1 || end < len(text) && IsNameByte(text[end]) {
 			i = end
-			continue // this is not a number; the parser reports what is wrong
+			continue // this is not a number; the parser reports the error
 		}
 		n, err := strconv.Atoi(text[i+1 : end])
 		if err != nil || n < 1 || n > MaxParameter {
@@ -65,7 +65,7 @@ func ReplaceParameters(text string, list []Parameter, f func(n int) string) stri
 	return b.String() + text[done:]
 }
 
-// Marker creates literals that replace parameters and can be told from everything else in a text.
+// Marker creates literals that replace parameters and differ from everything else in a text.
 type Marker string
 
 // NewMarker returns a marker whose literals do not occur in the text.

@@ -12,7 +12,7 @@ import (
 //go:embed functions.txt
 var functionsText string
 
-// Verdict says whether a query may call a function.
+// Verdict is whether a query may call a function.
 type Verdict uint8
 
 // The possible verdicts.
@@ -24,7 +24,7 @@ const (
 	deny                   // no call is allowed
 )
 
-// Functions has the verdict on every scalar, aggregate, window and macro function.
+// Functions contains the Verdict for every scalar, aggregate, window and macro function.
 var Functions = parseFunctions(functionsText)
 
 // allowedTableFunctions return rows that depend only on their arguments.
@@ -78,7 +78,7 @@ func (w *walker) call(n Node) error {
 	return errs.New(errs.PlanQuery, "the function %s does not exist%s%s", excerpt(name), suggestion(name), w.place(n))
 }
 
-// place returns the end of a sentence that says where a node is in the client's text.
+// place returns the end of an error text, with the position of a node in the client's text.
 func (w *walker) place(n Node) string {
 	at, known := Position(n)
 	if !known {

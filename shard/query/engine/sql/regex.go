@@ -13,7 +13,7 @@ import (
 func (w *walker) regex(name string, n Node) error {
 	at, ok := Position(n)
 	if !ok {
-		at, ok = w.notAt, w.notAt >= 0 // for !~, DuckDB gives the position to a NOT around it
+		at, ok = w.notAt, w.notAt >= 0 // for !~, DuckDB assigns the position to a NOT around it
 	}
 	if !ok || !strings.HasPrefix(w.st.SQL[at:], "~") && !strings.HasPrefix(w.st.SQL[at:], "!~") {
 		return nil // a call of the function, or SIMILAR TO

@@ -32,7 +32,7 @@ func (st *Statement) Rewrite(sources []string, shadowed map[string]string, more 
 				"the name of table %s at position %d cannot be read; write it as a name, in double quotes if need be", ref.Name,
 				st.clientPosition(ref.at))
 		}
-		r.Edits = append(r.Edits, st.putIn(ref, ends[len(ends)-1], sources[i]))
+		r.Edits = append(r.Edits, st.replaceRef(ref, ends[len(ends)-1], sources[i]))
 	}
 	for _, ref := range st.Columns {
 		if e, ok := ref.rewrite(st); ok {
@@ -64,8 +64,8 @@ func (r *Rewritten) apply() error {
 	return nil
 }
 
-// putIn replaces a reference, which ends at end, by source.
-func (st *Statement) putIn(ref TableRef, end int, source string) Edit {
+// replaceRef replaces a reference, which ends at end, by source.
+func (st *Statement) replaceRef(ref TableRef, end int, source string) Edit {
 	e := Edit{From: ref.at, To: end, Text: "(" + source + ")"}
 	if !ref.aliased {
 		e.Text += " AS " + QuoteName(ref.alias())

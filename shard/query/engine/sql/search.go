@@ -31,7 +31,7 @@ type term struct {
 	of   []*term
 }
 
-// Analyzer is how the words of a column are separated.
+// Analyzer describes how the words of a column are separated.
 type Analyzer struct{ CaseSensitive, Chinese bool }
 
 // program returns the form of t that match.c reads.

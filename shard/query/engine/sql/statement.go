@@ -28,8 +28,8 @@ type Statement struct {
 	comment int
 	// Limited means that the outermost SELECT has a LIMIT or OFFSET.
 	Limited bool
-	// Tables are the references to tables. columns are the references to columns that name a table
-	// or database.
+	// Tables are the references to tables. columns are the references to columns that contain the
+	// name of a table or database.
 	Tables  []TableRef
 	Columns []columnRef
 	// Names are the tables, each listed once.
@@ -47,12 +47,12 @@ type Statement struct {
 	moments []momentUse
 	aliased []Node
 	// Words counts the texts of the syntax tree in lower case, including all names. whole means
-	// that the statement may read columns that it does not name.
+	// that the statement may read columns whose names it does not contain.
 	Words map[string]int
 	Whole bool
 }
 
-// TableRef is a position in the text where a table is named.
+// TableRef is the position of a table's name in the text.
 type TableRef struct {
 	Name query.TableName
 	at   int // position in statement.sql
@@ -67,7 +67,7 @@ type TableRef struct {
 	Conds []condition
 }
 
-// columnRef is a position where a column is named, perhaps with its database and table.
+// columnRef is the position of a column's name, perhaps with its database and table.
 type columnRef struct {
 	Path []string
 	at   int

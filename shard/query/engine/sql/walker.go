@@ -1,21 +1,20 @@
 package sql
 
-// walker checks a syntax tree and collects what it refers to. It refuses every kind of node that it
-// does not know.
+// walker checks a syntax tree and collects its references. It refuses every unknown kind of node.
 type walker struct {
 	st       *Statement
 	database string
-	// growth is the product of the sizes for which the statement asks.
+	// growth is the product of the sizes that the statement requests.
 	growth int64
-	// weight is how many tables have been read so far. A CTE counts for each use, because DuckDB
-	// may copy it.
+	// weight is the number of tables read so far. A CTE counts for each use, because DuckDB may
+	// copy it.
 	weight int
 	// joins counts joins in the same way.
 	joins int
 	// filters counts aggregates with a FILTER, windows counts window functions, cases counts the
 	// WHEN branches.
 	filters, windows, windowTerms, cases int
-	// byName is how many UNION BY NAME surround the current node.
+	// byName is the number of UNION BY NAME around the current node.
 	byName int
 	// stars is the product of the numbers of stars in the column lists of the queries around the
 	// current node. maxStars is its largest value so far.
@@ -39,8 +38,8 @@ type around struct {
 // scope holds the names of the visible CTEs, in lower case.
 type scope struct {
 	name string
-	// weight is how many tables the CTE reads, joins is how many joins it has, and stars is how
-	// often it may repeat their columns.
+	// weight is the number of tables that the CTE reads, joins is the number of its joins, and
+	// stars is how often it may repeat their columns.
 	weight, joins, stars int
 	outer                *scope
 }

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// This file finds in a checked syntax tree what planning needs for each reference to a table: the
-// columns that the statement names, and the conditions that the reference's rows must meet.
+// This file collects from a checked syntax tree what planning needs for each reference to a table:
+// the columns whose names the statement contains, and the conditions that the reference's rows must
+// meet.
 
 // study runs after the walker on the same tree, and adds what the walker does not record.
 func (st *Statement) study(tree any) {
@@ -81,12 +82,12 @@ func (s *studier) query(n Node) {
 		return
 	}
 	leaves := leaves(from, nil)
-	s.tellApart(leaves)
+	s.markAmbiguous(leaves)
 	var conds []Node
 	if where, ok := n["where_clause"].(Node); ok && n["sample"] == nil {
 		conds = append(conds, where)
 	}
-	s.hand(from, conds, len(leaves) == 1)
+	s.assign(from, conds, len(leaves) == 1)
 }
 
 // leaves returns the table references of a tree of joins.
@@ -102,9 +103,9 @@ func leaves(n Node, out []Node) []Node {
 	return out
 }
 
-// tellApart marks references in one FROM to tables with the same name in several databases, since
-// they would get the same alias.
-func (s *studier) tellApart(leaves []Node) {
+// markAmbiguous marks references in one FROM to tables with the same name in several databases,
+// because they would get the same alias.
+func (s *studier) markAmbiguous(leaves []Node) {
 	for _, a := range leaves {
 		i, ok := s.st.Reference(a)
 		if !ok || s.st.Tables[i].aliased {
@@ -129,7 +130,7 @@ func (s *studier) tellApart(leaves []Node) {
 	}
 }
 
-// Reference returns the index in st.tables of the reference that a node of its tree is.
+// Reference returns the index in st.tables of the reference of a node.
 func (st *Statement) Reference(n Node) (int, bool) {
 	if Text(n, "type") != "BASE_TABLE" {
 		return 0, false
@@ -141,14 +142,14 @@ func (st *Statement) Reference(n Node) (int, bool) {
 	return slices.BinarySearchFunc(st.Tables, at, func(ref TableRef, at int) int { return cmp.Compare(ref.at, at) })
 }
 
-// hand assigns the conditions to the tables below n. All of conds are true for the rows of n that
+// assign assigns the conditions to the tables below n. All of conds are true for the rows of n that
 // count.
-func (s *studier) hand(n Node, conds []Node, alone bool) {
+func (s *studier) assign(n Node, conds []Node, alone bool) {
 	if len(conds) == 0 {
 		return
 	}
 	if Text(n, "type") == "JOIN" {
-		s.handJoin(n, conds, alone)
+		s.assignJoin(n, conds, alone)
 		return
 	}
 	i, ok := s.st.Reference(n)
@@ -165,9 +166,9 @@ func (s *studier) hand(n Node, conds []Node, alone bool) {
 	}
 }
 
-// handJoin assigns the conditions to the sides of a join. A side gets them only if the join drops
+// assignJoin assigns the conditions to the sides of a join. A side gets them only if the join drops
 // its rows that do not meet them.
-func (s *studier) handJoin(n Node, conds []Node, alone bool) {
+func (s *studier) assignJoin(n Node, conds []Node, alone bool) {
 	left, _ := n["left"].(Node)
 	right, _ := n["right"].(Node)
 	if left == nil || right == nil {
@@ -183,14 +184,14 @@ func (s *studier) handJoin(n Node, conds []Node, alone bool) {
 	case ref == "ASOF":
 		// In an ASOF join, all conditions decide which row of the right side is nearest.
 		if kind == "INNER" || kind == "LEFT" || kind == "" {
-			s.hand(left, conds, alone)
+			s.assign(left, conds, alone)
 		}
 	case kind == "INNER" || kind == "" && ref == "CROSS":
-		s.hand(left, both, alone)
-		s.hand(right, both, alone)
+		s.assign(left, both, alone)
+		s.assign(right, both, alone)
 	case kind == "LEFT" || kind == "SEMI" || kind == "ANTI":
-		s.hand(left, conds, alone)
+		s.assign(left, conds, alone)
 	case kind == "RIGHT":
-		s.hand(right, conds, alone)
+		s.assign(right, conds, alone)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"cordwood/shard/query"
 )
 
-// DuckDB's sessions are in UTC. The time zone of a request applies to texts of times that name no
-// zone. If such a text is compared with times, it is converted to UTC in the statement before
+// DuckDB's sessions are in UTC. The time zone of a request applies to texts of times that contain
+// no zone. If such a text is compared with times, it is converted to UTC in the statement before
 // anything else reads it. Texts with an offset are converted too: DuckDB respects the offset only
 // for nanoseconds and ignores it for other times.
 
@@ -90,7 +90,8 @@ func (st *Statement) InZone(req *query.Request) (_ *query.Request, edits []Edit,
 	return &out, edits, nil
 }
 
-// MadeOf returns a statement whose text was made of the client's by edits, with positions in the client's text.
+// MadeOf returns a statement whose text was created from the client's text by edits, with positions
+// in the client's text.
 func (st *Statement) MadeOf(client *Statement, edits []Edit) *Statement {
 	out := *st
 	out.client, out.offset = client.client, client.offset
@@ -111,7 +112,7 @@ func inUTC(s string, loc *time.Location) (utc string, offset, ok bool) {
 	if offset = m[2] != ""; offset {
 		var err error
 		if loc, err = zone.Load(m[2]); err != nil {
-			return "", true, false // DuckDB reports what is wrong with the text
+			return "", true, false // DuckDB reports the error in the text
 		}
 	}
 	for _, layout := range timeLayouts {
@@ -122,7 +123,7 @@ func inUTC(s string, loc *time.Location) (utc string, offset, ok bool) {
 	return "", offset, false
 }
 
-// momentTypes determines which expressions are times, as far as names and functions show it.
+// momentTypes determines which expressions are times, as far as names and functions show this.
 type momentTypes struct {
 	st     *Statement
 	tables []query.Table
@@ -206,7 +207,7 @@ func (t *momentTypes) is(v any) certainty {
 	return maybeTime
 }
 
-// column checks everything that has the name: columns of tables, and aliases of expressions.
+// column checks everything with the name: columns of tables, and aliases of expressions.
 func (t *momentTypes) column(name string) certainty {
 	is, found := notTime, false
 	for i := range t.tables {
