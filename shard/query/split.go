@@ -14,7 +14,7 @@ var SplitKinds = []string{"aggregate", "pairs", "project", "top", "limit", "dist
 // SplitCauses are the values of Split.Cause.
 var SplitCauses = []string{
 	"join",      // several tables, or one of them several times
-	"form",      // a clause or a form of the statement that cannot be split: WITH, UNION, QUALIFY, DISTINCT ON
+	"form",      // a clause or a form of the statement that cannot be split: UNION, QUALIFY, DISTINCT ON
 	"subquery",  // a query inside an expression
 	"window",    // window functions
 	"volatile",  // functions whose value differs between calls

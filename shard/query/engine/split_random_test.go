@@ -148,6 +148,45 @@ func (g statements) statement() (sql string, sorted bool) {
 	return sql, sorted
 }
 
+// nested returns a statement whose FROM may be a query.
+func (g statements) nested() (sql string, sorted bool) {
+	if g.IntN(8) == 0 {
+		return g.overGroups(), false
+	}
+	sql, sorted = g.statement()
+	if g.IntN(4) > 0 {
+		return sql, sorted
+	}
+	inner := g.pick(
+		"SELECT * FROM logs", "SELECT * FROM logs WHERE "+g.condition(),
+		"SELECT extra, ts, took, ok, host, path, n, bytes, status FROM logs",
+		// Columns and expressions under the names of other columns.
+		"SELECT bytes AS n, coalesce(n, 0) AS bytes, status + 1 AS status, upper(path) AS host, host AS path, ts, took, ok, "+
+			"extra FROM logs WHERE "+g.condition(),
+		"SELECT * FROM (SELECT * FROM logs WHERE "+g.condition()+") AS w WHERE w.n % 3 <> 1",
+		"SELECT DISTINCT * FROM logs")
+	if g.IntN(2) == 0 {
+		return strings.Replace(sql, "FROM logs", "FROM ("+inner+") AS v", 1), sorted
+	}
+	return "WITH v AS (" + inner + ") " + strings.Replace(sql, "FROM logs", "FROM v", 1), sorted
+}
+
+// overGroups returns a statement over the groups, or the first rows, of another one.
+func (g statements) overGroups() string {
+	inner := "SELECT " + g.group() + " AS g, " + g.aggregate() + " AS a, count(*) AS c FROM logs"
+	if g.IntN(2) == 0 {
+		inner += " WHERE " + g.condition()
+	}
+	inner += " GROUP BY 1" + g.pick("", " HAVING count(*) > 1", " ORDER BY 1 LIMIT 5")
+	outer := g.pick("SELECT count(*), sum(c), max(c) FROM v", "SELECT g, c FROM v WHERE c % 2 = 1", "SELECT * FROM v",
+		"SELECT c, count(*) AS n, min(g) FROM v GROUP BY c ORDER BY c", "SELECT DISTINCT c + 1 AS d FROM v WHERE a IS NOT NULL",
+		"SELECT c % 3 AS k, sum(c) AS s FROM v GROUP BY ALL HAVING sum(c) > 2", "SELECT avg(c) FILTER (WHERE g IS NOT NULL) FROM v")
+	if g.IntN(2) == 0 {
+		return strings.Replace(outer, "FROM v", "FROM ("+inner+") AS v", 1)
+	}
+	return "WITH v AS (" + inner + ") " + outer
+}
+
 func (g statements) groupBy(groups []string) string {
 	switch list := strings.Join(groups, ", "); g.IntN(8) {
 	case 0:
@@ -206,7 +245,7 @@ func TestSplitRandom(t *testing.T) {
 		rows := []int{0, 1, 5, 60, 600}[rng.IntN(5)]
 		p := place(t, rng, rows, 1+rng.IntN(8))
 		for range 25 {
-			sql, sorted := statements{rng}.statement()
+			sql, sorted := statements{rng}.nested()
 			want, err := ask(e, sql, p.all)
 			if err != nil {
 				t.Fatalf("seed %d: %s: one node: %v", seed, sql, err)

@@ -143,21 +143,27 @@ func Refused(what string, err error) error { return haul(causeRefused, "%s is re
 
 // Split splits a statement. Its error is a *Hauled.
 func Split(st *Statement) (*Plan, error) {
-	b, err := newBlock(st)
+	b, err := nestedBlock(st, st.Root, nil)
 	if err != nil {
 		return nil, err
 	}
-	var p *Plan
-	if b.aggregates() {
-		p, err = b.splitAggregates()
-	} else {
-		p, err = b.splitRows()
-	}
+	p, err := b.split()
 	if err != nil {
 		return nil, err
 	}
 	p.UsesNow, p.UsesDay = b.usesNow, b.usesDay
 	return p, nil
+}
+
+// split splits the block.
+func (b *block) split() (*Plan, error) {
+	switch {
+	case b.over != nil:
+		return b.splitOuter()
+	case b.aggregates():
+		return b.splitAggregates()
+	}
+	return b.splitRows()
 }
 
 // block is a SELECT over one table.
@@ -167,6 +173,7 @@ type block struct {
 	aliases map[string]sql.Node
 	alias   string // alias of the table
 	from    string // the table, as text
+	over    *block // the query in FROM, if that is not a table
 
 	items []sql.Node
 	// itemKeys are the positions of the items, from 1, by their keys. It is nil until it is needed.
@@ -198,6 +205,48 @@ var known = []string{
 	"having", "modifiers",
 }
 
+// nestedBlock returns the block of a query whose FROM may be another query.
+func nestedBlock(st *Statement, n sql.Node, with withQueries) (*block, error) {
+	with, err := with.and(n)
+	if err != nil {
+		return nil, err
+	}
+	from, _ := n["from_table"].(sql.Node)
+	node, sees, alias, err := with.inner(from)
+	if err != nil {
+		return nil, err
+	}
+	if node == nil {
+		of := *st
+		of.Root = n
+		return newBlock(&of)
+	}
+	if sql.Text(n, "type") != "SELECT_NODE" || !sql.OnlyKeys(n, append([]string{"cte_map"}, known...)...) {
+		return nil, haul(causeForm, "it is not a plain SELECT over its subquery")
+	}
+	if groupingSets.MatchString(st.SQL) { // the tree does not say of which query they are
+		return nil, haul(causeForm, "grouping sets beside a subquery")
+	}
+	in, err := nestedBlock(st, node, sees)
+	if err != nil {
+		return nil, err
+	}
+	of := *st
+	of.Root = n
+	b := &block{Statement: &of, columns: map[string]string{}, aliases: map[string]sql.Node{}}
+	if err := b.derive(in, alias); err != nil {
+		return nil, err
+	}
+	if err := b.read(n); err != nil {
+		return nil, err
+	}
+	if in.simple() {
+		return b, b.flatten()
+	}
+	return b, nil
+}
+
+// newBlock returns the block of a query over the table.
 func newBlock(st *Statement) (*block, error) {
 	n := st.Root
 	if sql.Text(n, "type") != "SELECT_NODE" {
@@ -233,6 +282,11 @@ func newBlock(st *Statement) (*block, error) {
 // read reads the parts of the SELECT.
 func (b *block) read(n sql.Node) (err error) {
 	list, _ := n["select_list"].([]any)
+	if b.over != nil {
+		if list, err = b.expandStars(list); err != nil {
+			return err
+		}
+	}
 	for _, v := range list {
 		item, _ := v.(sql.Node)
 		if item, err = b.own(item); err != nil {

@@ -1,0 +1,287 @@
+package split
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cordwood/shard/query/engine/sql"
+)
+
+// This file splits a query whose FROM is another query: a subquery, or the name of a WITH. The inner query reads the
+// table, or has such a FROM itself.
+//
+// If the inner query only has columns, expressions and a WHERE, both are one query over the table: the columns of the
+// inner query are replaced by their expressions, and rows have to meet both conditions. Otherwise the inner query is
+// split, and the outer query becomes part of the last step.
+
+// derived is a column of an inner query. Its name is empty if only the engine knows it.
+type derived struct {
+	name string
+	expr sql.Node
+}
+
+// withQueries are the queries of WITH that a query sees, by their names in lower case.
+type withQueries map[string]withQuery
+
+type withQuery struct {
+	node sql.Node
+	sees withQueries
+}
+
+// and returns the queries of a node's WITH as well. Each sees those before it.
+func (w withQueries) and(n sql.Node) (withQueries, error) {
+	ctes, ok := n["cte_map"].(sql.Node)
+	if !ok {
+		return w, nil
+	}
+	list, _ := ctes["map"].([]any)
+	for _, v := range list {
+		cte, _ := v.(sql.Node)
+		value, _ := cte["value"].(sql.Node)
+		of, _ := value["query"].(sql.Node)
+		node, ok := of["node"].(sql.Node)
+		if !ok || !sql.OnlyKeys(value, "query", "materialized") {
+			return nil, haul(causeForm, "it has a WITH with a list of columns")
+		}
+		next := withQueries{sql.LowerASCII(sql.Text(cte, "key")): {node, w}}
+		for name, q := range w {
+			if _, hidden := next[name]; !hidden {
+				next[name] = q
+			}
+		}
+		w = next
+	}
+	return w, nil
+}
+
+// inner returns the query in a FROM, the queries of WITH that it sees, and the name that the outer query has for it. It
+// returns nil if the FROM is not a query.
+func (w withQueries) inner(from sql.Node) (node sql.Node, sees withQueries, alias string, err error) {
+	alias = sql.Text(from, "alias")
+	switch sql.Text(from, "type") {
+	case "SUBQUERY":
+		of, _ := from["subquery"].(sql.Node)
+		node, _ = of["node"].(sql.Node)
+		if node == nil || !sql.OnlyKeys(from, "subquery", "alias") {
+			return nil, nil, "", haul(causeForm, "its subquery in FROM has a list of columns, or a sample")
+		}
+		return node, w, alias, nil
+	case "BASE_TABLE":
+		name := sql.Text(from, "table_name")
+		q, ok := w[sql.LowerASCII(name)]
+		if !ok || sql.Text(from, "schema_name") != "" {
+			return nil, nil, "", nil
+		}
+		if !sql.OnlyKeys(from, "table_name", "alias") {
+			return nil, nil, "", haul(causeForm, "the name of a WITH has a list of columns, or a sample")
+		}
+		if alias == "" {
+			alias = name
+		}
+		return q.node, q.sees, alias, nil
+	}
+	return nil, nil, "", nil
+}
+
+// simple reports whether the block only has columns, expressions and a WHERE.
+func (b *block) simple() bool {
+	return b.over == nil && !b.aggregates() && !b.distinct && !b.limited && b.offset == 0 && len(b.orders) == 0
+}
+
+// outputs returns the columns of the block's answer.
+func (b *block) outputs() ([]derived, error) {
+	var out []derived
+	seen := map[string]bool{}
+	for _, item := range b.items {
+		list := []derived{{name: sql.Text(item, "alias"), expr: item}}
+		name, bare := bareColumn(item)
+		switch {
+		case sql.HasClass(item, "STAR") && !isStar(item):
+			return nil, haul(causeForm, "a star with modifiers in an inner query")
+		case isStar(item):
+			list = nil
+			for _, c := range b.Columns {
+				list = append(list, derived{c, columnOf(c)})
+			}
+		case bare && list[0].name == "":
+			list[0].name = name
+		}
+		for _, d := range list {
+			if low := sql.LowerASCII(d.name); low != "" && seen[low] {
+				return nil, haul(causeNames, "two columns of an inner query have one name")
+			} else {
+				seen[low] = true
+			}
+			out = append(out, d)
+		}
+	}
+	return out, nil
+}
+
+// derive makes a block that reads the columns of an inner one.
+func (b *block) derive(in *block, alias string) error {
+	columns, err := in.outputs()
+	if err != nil {
+		return err
+	}
+	b.alias, b.usesNow, b.usesDay, b.from = alias, in.usesNow, in.usesDay, in.from
+	for _, d := range columns {
+		if d.name != "" {
+			b.columns[sql.LowerASCII(d.name)] = d.name
+		}
+	}
+	if b.over = in; !in.simple() {
+		if slices.ContainsFunc(columns, func(d derived) bool { return d.name == "" }) {
+			return haul(causeNames, "a column of an inner query has no name")
+		}
+	}
+	return nil
+}
+
+// expandStars replaces a star by the columns of the inner query.
+func (b *block) expandStars(list []any) ([]any, error) {
+	columns, err := b.over.outputs()
+	if err != nil {
+		return nil, err
+	}
+	var out []any
+	for _, v := range list {
+		item, _ := v.(sql.Node)
+		if sql.Text(item, "class") != "STAR" {
+			out = append(out, v)
+			continue
+		}
+		if of := sql.Text(item, "relation_name"); !sql.OnlyKeys(item, "relation_name") || of != "" &&
+			!strings.EqualFold(of, b.alias) {
+			return nil, haul(causeForm, "a star with modifiers over an inner query")
+		}
+		for _, d := range columns {
+			if d.name == "" {
+				return nil, haul(causeNames, "a column of an inner query has no name")
+			}
+			out = append(out, columnOf(d.name))
+		}
+	}
+	return out, nil
+}
+
+// flatten turns the block and a simple inner one into one block over the table.
+func (b *block) flatten() error {
+	in := b.over
+	columns, err := in.outputs()
+	if err != nil {
+		return err
+	}
+	of := map[string]sql.Node{}
+	for _, d := range columns {
+		if d.name != "" {
+			of[d.name], _ = clone(d.expr).(sql.Node)
+			delete(of[d.name], "alias")
+		}
+	}
+	put := func(n sql.Node) (sql.Node, error) {
+		name, bare := bareColumn(n)
+		if !bare {
+			return nil, nil
+		}
+		if of[name] == nil {
+			return nil, haul(causeNames, "the name %s", name)
+		}
+		out, _ := clone(of[name]).(sql.Node)
+		return out, nil
+	}
+	replaced := func(n sql.Node) sql.Node {
+		if n == nil || err != nil {
+			return n
+		}
+		var out sql.Node
+		if out, err = expression(n, put); err == nil && sql.Text(n, "alias") != "" {
+			out["alias"] = n["alias"]
+		}
+		return out
+	}
+	for i := range b.items {
+		b.items[i] = replaced(b.items[i])
+	}
+	for i := range b.groups {
+		b.groups[i] = replaced(b.groups[i])
+	}
+	for i := range b.orders {
+		b.orders[i].by = replaced(b.orders[i].by)
+	}
+	b.where, b.having = replaced(b.where), replaced(b.having)
+	if in.where != nil && b.where != nil {
+		b.where = sql.Node{
+			"class": "CONJUNCTION", "type": "CONJUNCTION_AND", "children": []any{in.where, b.where},
+		}
+	} else if in.where != nil {
+		b.where = in.where
+	}
+	b.columns, b.aliases, b.itemKeys, b.over = in.columns, nil, nil, nil
+	return err
+}
+
+// splitOuter splits the inner query, and makes the block's query the last step over its answer.
+func (b *block) splitOuter() (*Plan, error) {
+	columns, err := b.over.outputs()
+	if err != nil {
+		return nil, err
+	}
+	of := *b.over.Statement
+	of.Names, of.Limit = nil, 0
+	for _, d := range columns {
+		of.Names = append(of.Names, d.name)
+	}
+	b.over.Statement = &of
+	p, err := b.over.split()
+	if err != nil {
+		return nil, err
+	}
+	if p.Final == "" {
+		return nil, haul(causeForm, "the rows of its subquery are its own, and it does more than select from them")
+	}
+	final, err := b.outerText(p.Final)
+	if err != nil {
+		return nil, err
+	}
+	return &Plan{Kind: p.Kind, Worker: p.Worker, Final: final, divided: p.divided}, nil
+}
+
+// outerText returns the block's query over the answer of another query, as text.
+func (b *block) outerText(inner string) (string, error) {
+	var err error
+	printed := func(n sql.Node) string {
+		s, e := text(n)
+		if err == nil {
+			err = e
+		}
+		return s
+	}
+	items := make([]string, len(b.items))
+	for i, item := range b.items {
+		items[i] = printed(item) + " AS " + sql.QuoteName(b.Names[i])
+	}
+	out := "SELECT "
+	if b.distinct {
+		out = "SELECT DISTINCT "
+	}
+	out += strings.Join(items, ", ") + " FROM (" + inner + ") AS __inner"
+	if b.where != nil {
+		out += " WHERE " + printed(b.where)
+	}
+	for i, g := range b.groups {
+		out += map[bool]string{true: " GROUP BY ", false: ", "}[i == 0] + printed(g)
+	}
+	if b.having != nil {
+		out += " HAVING " + printed(b.having)
+	}
+	for i, o := range b.orders {
+		by := fmt.Sprint(o.item)
+		if o.item == 0 {
+			by = printed(o.by)
+		}
+		out += map[bool]string{true: " ORDER BY ", false: ", "}[i == 0] + by + o.how
+	}
+	return out + b.tail(), err
+}
