@@ -151,11 +151,14 @@ var became = []struct{ kind, sql string }{
 	{"split_total rows", "SELECT id + 1 AS next, upper(host) FROM {m}"},
 	{"hauled_total join", "SELECT count(*) FROM {a} AS x JOIN {m} AS y ON x.req = y.req"},
 	{"split_total aggregate", "WITH c AS (SELECT * FROM {a}) SELECT count(*) FROM c"},
-	{"split_total aggregate", "SELECT v.svc, sum(k) FROM (SELECT svc, i8 % 3 AS k FROM {a} WHERE ok) AS v WHERE k > 0 GROUP BY 1"},
-	{"split_total aggregate", "WITH g AS (SELECT host, count(*) AS n FROM {m} GROUP BY host) SELECT max(n), count(*) FROM g"},
+	{"split_total aggregate", "SELECT v.svc, sum(k) FROM (SELECT svc, i8 % 3 AS k FROM {a} WHERE ok) AS v WHERE k > 0 " +
+		"GROUP BY 1"},
+	{"split_total aggregate", "WITH g AS (SELECT host, count(*) AS n FROM {m} GROUP BY host) " +
+		"SELECT max(n), count(*) FROM g"},
 	{"split_total aggregate", "WITH a AS (SELECT host, svc FROM {a}), b AS (SELECT svc AS s FROM a WHERE host > 'b') " +
 		"SELECT s, count(*) FROM b GROUP BY ALL"},
-	{"split_total pairs", "SELECT count(*) FROM (SELECT svc, count(DISTINCT host) AS n FROM {a} GROUP BY svc) WHERE n > 1"},
+	{"split_total pairs", "SELECT count(*) FROM (SELECT svc, count(DISTINCT host) AS n FROM {a} GROUP BY svc) " +
+		"WHERE n > 1"},
 	{"split_total top", "SELECT count(*), min(id) FROM (SELECT * FROM {a} ORDER BY id DESC LIMIT 100)"},
 	{"split_total distinct", "SELECT upper(svc) AS u, count(*) FROM (SELECT DISTINCT svc, i8 FROM {a}) GROUP BY u"},
 	{"hauled_total form", "SELECT n FROM (SELECT host, count(*) AS n FROM {a} GROUP BY ROLLUP (host))"},

@@ -161,8 +161,8 @@ func (g statements) nested() (sql string, sorted bool) {
 		"SELECT * FROM logs", "SELECT * FROM logs WHERE "+g.condition(),
 		"SELECT extra, ts, took, ok, host, path, n, bytes, status FROM logs",
 		// Columns and expressions under the names of other columns.
-		"SELECT bytes AS n, coalesce(n, 0) AS bytes, status + 1 AS status, upper(path) AS host, host AS path, ts, took, ok, "+
-			"extra FROM logs WHERE "+g.condition(),
+		"SELECT bytes AS n, coalesce(n, 0) AS bytes, status + 1 AS status, upper(path) AS host, host AS path, ts, took, "+
+			"ok, extra FROM logs WHERE "+g.condition(),
 		"SELECT * FROM (SELECT * FROM logs WHERE "+g.condition()+") AS w WHERE w.n % 3 <> 1",
 		"SELECT DISTINCT * FROM logs")
 	if g.IntN(2) == 0 {
@@ -179,8 +179,10 @@ func (g statements) overGroups() string {
 	}
 	inner += " GROUP BY 1" + g.pick("", " HAVING count(*) > 1", " ORDER BY 1 LIMIT 5")
 	outer := g.pick("SELECT count(*), sum(c), max(c) FROM v", "SELECT g, c FROM v WHERE c % 2 = 1", "SELECT * FROM v",
-		"SELECT c, count(*) AS n, min(g) FROM v GROUP BY c ORDER BY c", "SELECT DISTINCT c + 1 AS d FROM v WHERE a IS NOT NULL",
-		"SELECT c % 3 AS k, sum(c) AS s FROM v GROUP BY ALL HAVING sum(c) > 2", "SELECT avg(c) FILTER (WHERE g IS NOT NULL) FROM v")
+		"SELECT c, count(*) AS n, min(g) FROM v GROUP BY c ORDER BY c",
+		"SELECT DISTINCT c + 1 AS d FROM v WHERE a IS NOT NULL",
+		"SELECT c % 3 AS k, sum(c) AS s FROM v GROUP BY ALL HAVING sum(c) > 2",
+		"SELECT avg(c) FILTER (WHERE g IS NOT NULL) FROM v")
 	if g.IntN(2) == 0 {
 		return strings.Replace(outer, "FROM v", "FROM ("+inner+") AS v", 1)
 	}
