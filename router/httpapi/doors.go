@@ -263,20 +263,23 @@ func (d *doors) routesOf(p *protocol, prefix string, door httpdoor.Door) []route
 // do not exist.
 func (d *doors) lokiReads(prefix string) []route {
 	var out []route
-	add := func(methods []string, path string, needs access.Privilege, handler http.HandlerFunc) {
-		out = append(out, route{
-			methods: methods, path: prefix + path, needs: needs, action: "query", handler: inDatabase(handler),
-			refuse: lokiapi.Refuse,
-		})
+	add := func(r lokiapi.Route) {
+		to := route{
+			methods: getPost, path: prefix + r.Path, needs: access.Select, action: "query", handler: inDatabase(r.Handler),
+			refuse: lokiapi.Refuse, endless: r.Endless,
+		}
+		if r.Static {
+			to.needs = access.SignedIn
+		}
+		if r.Endless {
+			to.methods = get[:1]
+		}
+		out = append(out, to)
 	}
 	for _, r := range d.loki.Routes() {
-		needs := access.Select
-		if r.Static {
-			needs = access.SignedIn
-		}
-		add(getPost, r.Path, needs, r.Handler)
+		add(r)
 	}
-	add(getPost, "/loki/api/{rest:.*}", access.SignedIn, lokiapi.NotFound)
+	add(lokiapi.Route{Path: "/loki/api/{rest:.*}", Handler: lokiapi.NotFound, Static: true})
 	return out
 }
 

@@ -35,7 +35,9 @@ type session struct {
 	def     *schema.Table // the definition of the table when the tail began
 	in      *input
 	cancel  context.CancelCauseFunc
-	ended   <-chan struct{} // closed when the tail is over; no row is sent afterwards
+	// take is the function that gets the rows instead of a client over HTTP; nil: there is none.
+	take  func(format.Rows) error
+	ended <-chan struct{} // closed when the tail is over; no row is sent afterwards
 
 	// mu is held while a shard's reader or the heartbeat writes. It guards the fields below.
 	mu    sync.Mutex
@@ -188,6 +190,8 @@ func (s *session) answer(r Reader) (int64, error) {
 // write sends rows in the shape that the client asked for.
 func (s *session) write(all format.Rows) (n int64, err error) {
 	switch {
+	case s.take != nil:
+		return s.taken(all)
 	case s.in.rows:
 		return rows.WriteLines(rowWriter{s}, all, s.def, s.in.most)
 	case s.in.safe:

@@ -164,9 +164,9 @@ func TestRandomQueries(t *testing.T) {
 	g := &generator{rand.New(rand.NewPCG(seed, 0))}
 	s := start(t)
 	s.push(g.entries(400), time.Second)
-	rounds := 300
+	rounds := 120
 	if testing.Short() {
-		rounds = 60
+		rounds = 40
 	}
 	some := 0
 	for range rounds {

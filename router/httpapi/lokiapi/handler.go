@@ -25,6 +25,8 @@ import (
 type Config struct {
 	// Source finds tables and runs SQL. Required.
 	Source loki.Source
+	// Tail follows tables. Without it, the path tail does not exist.
+	Tail loki.Follower
 	// Timeout bounds requests without the header x-svc-timeout. The default value is 30 s.
 	Timeout time.Duration
 	// Now is the clock. The default value is time.Now.
@@ -64,6 +66,8 @@ type Route struct {
 	Handler http.HandlerFunc
 	// Static says that the answer does not depend on stored rows.
 	Static bool
+	// Endless says that the answer has no end, and that there is only GET.
+	Endless bool
 }
 
 // Routes returns the paths for GET and POST, as Loki has them.
@@ -74,7 +78,7 @@ func (h *Handler) Routes() []Route {
 	static := func(path string, do endpoint) Route {
 		return Route{Path: "/loki/api/v1/" + path, Handler: h.answering(do), Static: true}
 	}
-	return []Route{
+	routes := []Route{
 		route("query_range", queryRange),
 		route("labels", labels),
 		route("label", labels),
@@ -92,6 +96,10 @@ func (h *Handler) Routes() []Route {
 		static("status/buildinfo", buildInfo),
 		static("format_query", formatQuery),
 	}
+	if h.cfg.Tail != nil {
+		routes = append(routes, Route{Path: "/loki/api/v1/tail", Handler: h.Tail, Endless: true})
+	}
+	return routes
 }
 
 // call is one request in progress.

@@ -13,8 +13,8 @@ import (
 // maxPaths bounds the paths that a name of a label may mean.
 const maxPaths = 8
 
-// jsonString writes a text as a JSON string.
-func jsonString(s string) string {
+// JSONString writes a text as a JSON string.
+func JSONString(s string) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -23,7 +23,7 @@ func jsonString(s string) string {
 }
 
 // member writes a step of a path of the engine.
-func member(name string) string { return "." + jsonString(name) }
+func member(name string) string { return "." + JSONString(name) }
 
 // JSONPaths returns the members that a name of a label may mean: a_b is a member a_b, a member b of a, or a member
 // a.b.

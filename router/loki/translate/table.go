@@ -260,7 +260,7 @@ func (t *Table) LineSQL() string {
 			continue
 		}
 		name := schema.QuoteIdent(c.Name)
-		parts = append(parts, "CASE WHEN "+name+" IS NULL THEN '' ELSE "+quote(","+jsonString(c.Name)+":")+
+		parts = append(parts, "CASE WHEN "+name+" IS NULL THEN '' ELSE "+quote(","+JSONString(c.Name)+":")+
 			" || CAST(to_json("+name+") AS VARCHAR) END")
 	}
 	if len(parts) == 0 {

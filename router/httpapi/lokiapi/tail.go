@@ -1,0 +1,274 @@
+package lokiapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/klauspost/compress/gzhttp"
+
+	"cordwood/proto/errs"
+	"cordwood/router/httpapi/exchange"
+	"cordwood/router/httpapi/params"
+	"cordwood/router/loki"
+	"cordwood/router/loki/lines"
+	"cordwood/router/loki/logql"
+)
+
+// The times and limits of tails: how often messages are sent, how long one may take, how often the client is asked
+// whether it is still there, and how many entries and bytes wait for it.
+const (
+	messageEvery   = 100 * time.Millisecond
+	messageTime    = 10 * time.Second
+	pingEvery      = 30 * time.Second
+	maxWaiting     = 10_000
+	maxWaitingSize = 8 << 20
+	maxDropped     = 1000
+	maxDelay       = 5
+)
+
+// Tail answers tail, over a websocket.
+func (h *Handler) Tail(w http.ResponseWriter, r *http.Request) {
+	s := &socket{h: h, w: w, r: r}
+	if err := s.serve(); err != nil && s.conn == nil {
+		exchange.WriteError(w, r, err)
+	}
+}
+
+// socket is a client that follows entries.
+type socket struct {
+	h      *Handler
+	w      http.ResponseWriter
+	r      *http.Request
+	conn   *websocket.Conn // nil: not yet
+	apart  bool
+	delay  time.Duration
+	cancel context.CancelCauseFunc
+
+	mu      sync.Mutex // guards what follows
+	waiting []arrived
+	size    int
+	dropped []*lines.Entry
+}
+
+// arrived is an entry that waits for the next message.
+type arrived struct {
+	entry *lines.Entry
+	at    time.Time
+}
+
+// serve answers the request, or returns the error for the answer.
+func (s *socket) serve() error {
+	values, err := params.Parse(s.r.URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	c := &call{h: s.h, r: s.r, params: values, now: s.h.cfg.Now()}
+	c.reader = s.h.service.Reader(cmp.Or(params.Header(s.r.Header, "X-Svc-Db-Name"), values.Get("db")), 0)
+	req, err := s.request(c)
+	if err != nil {
+		return err
+	}
+	s.apart = c.categorizes()
+	ctx, cancel := context.WithCancelCause(s.r.Context())
+	defer cancel(nil)
+	s.cancel = cancel
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	err = c.reader.Tail(ctx, s.h.cfg.Tail, req, func() error {
+		if err := s.upgrade(); err != nil {
+			return err
+		}
+		closed := s.conn.CloseRead(ctx)
+		wg.Go(func() { s.send(ctx, closed) })
+		return nil
+	}, s.take)
+	cancel(err)
+	if s.conn != nil {
+		s.close(err)
+	}
+	return err
+}
+
+// request reads the parameters.
+func (s *socket) request(c *call) (*loki.Tail, error) {
+	q, err := c.query()
+	if err != nil {
+		return nil, err
+	}
+	log, ok := q.(*logql.Log)
+	if !ok {
+		return nil, errs.New(errs.InvalidArguments,
+			"only a query of lines can be followed, such as {app=\"web\"}, not a metric")
+	}
+	if err := log.RequireMatcher(); err != nil {
+		return nil, err
+	}
+	req := &loki.Tail{Query: log}
+	if req.Limit, err = c.limit("limit", 100, loki.MaxEntries); err != nil {
+		return nil, err
+	}
+	if req.Start, ok, err = c.moment("start"); err != nil {
+		return nil, err
+	} else if !ok {
+		req.Start = c.now.Add(-lookback).UnixNano()
+	}
+	if text := c.params.Get("delay_for"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 || n > maxDelay {
+			return nil, errs.New(errs.InvalidArguments, "delay_for is %q: it must be a number of seconds from 0 to %d",
+				clip(text),
+				maxDelay)
+		}
+		s.delay = time.Duration(n) * time.Second
+	}
+	return req, nil
+}
+
+// upgrade makes the connection a websocket.
+func (s *socket) upgrade() error {
+	if s.conn != nil {
+		return nil
+	}
+	if s.r.Header.Get("Sec-WebSocket-Key") == "" {
+		return errs.New(errs.InvalidArguments, "tail needs a websocket: send the headers Connection: Upgrade, Upgrade: "+
+			"websocket, Sec-WebSocket-Version and Sec-WebSocket-Key")
+	}
+	s.w.Header().Set(gzhttp.HeaderNoCompression, "1")
+	// The server has checked the origin of the request already, as for all requests of browsers.
+	conn, err := websocket.Accept(s.w, s.r, &websocket.AcceptOptions{InsecureSkipVerify: true})
+	if err != nil {
+		return errs.New(errs.InvalidArguments, "the connection cannot become a websocket: %v", err)
+	}
+	s.conn = conn
+	return nil
+}
+
+// take keeps entries for the next message. Those that do not fit are dropped.
+func (s *socket) take(list []*lines.Entry) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	for _, e := range list {
+		if len(s.waiting) >= maxWaiting || s.size >= maxWaitingSize {
+			if len(s.dropped) < maxDropped {
+				s.dropped = append(s.dropped, &lines.Entry{Nanos: e.Nanos, Labels: e.Labels})
+			}
+			continue
+		}
+		s.waiting, s.size = append(s.waiting, arrived{e, now}), s.size+len(e.Line)
+	}
+	return nil
+}
+
+// ripe returns the entries for the next message, and those that were dropped before it.
+func (s *socket) ripe() (list, dropped []*lines.Entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	for n < len(s.waiting) && time.Since(s.waiting[n].at) >= s.delay {
+		list = append(list, s.waiting[n].entry)
+		s.size -= len(s.waiting[n].entry.Line)
+		n++
+	}
+	s.waiting = append([]arrived(nil), s.waiting[n:]...)
+	dropped, s.dropped = s.dropped, nil
+	return list, dropped
+}
+
+// errSlow ends the tail of a client that takes nothing.
+var errSlow = errs.New(errs.RateLimited, "the reader is too slow: it took nothing for %s", messageTime)
+
+// errLeft ends the tail of a client that is gone.
+var errLeft = errors.New("the client closed the websocket")
+
+// send sends messages until the tail ends.
+func (s *socket) send(ctx, closed context.Context) {
+	tick, ping := time.NewTicker(messageEvery), time.NewTicker(pingEvery)
+	defer tick.Stop()
+	defer ping.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-closed.Done():
+			s.cancel(errLeft)
+			return
+		case <-ping.C:
+			if s.timed(ctx, func(ctx context.Context) error { return s.conn.Ping(ctx) }) != nil {
+				return
+			}
+		case <-tick.C:
+			list, dropped := s.ripe()
+			if len(list) == 0 && len(dropped) == 0 {
+				continue
+			}
+			text := s.message(list, dropped)
+			if s.timed(ctx, func(ctx context.Context) error { return s.conn.Write(ctx, websocket.MessageText, text) }) != nil {
+				return
+			}
+		}
+	}
+}
+
+// timed sends something, and ends the tail if that fails or takes too long.
+func (s *socket) timed(ctx context.Context, do func(context.Context) error) error {
+	limited, cancel := context.WithTimeout(ctx, messageTime)
+	defer cancel()
+	err := do(limited)
+	switch {
+	case err == nil:
+	case limited.Err() != nil && ctx.Err() == nil:
+		s.cancel(errSlow)
+	default:
+		s.cancel(errLeft)
+	}
+	return err
+}
+
+// message returns a message with entries.
+func (s *socket) message(list, dropped []*lines.Entry) []byte {
+	out := []byte(`{"streams":`)
+	out = appendStreams(out, streams(list, s.apart), s.apart)
+	if s.apart {
+		out = append(out, `,"encodingFlags":["categorize-labels"]`...)
+	}
+	out = append(out, `,"dropped_entries":[`...)
+	for i, e := range dropped {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, `{"labels":`...)
+		out = appendLabels(out, e.Labels)
+		out = append(out, `,"timestamp":"`...)
+		out = append(strconv.AppendInt(out, e.Nanos, 10), '"', '}')
+	}
+	return append(out, ']', '}')
+}
+
+// close ends the websocket with the reason.
+func (s *socket) close(err error) {
+	e := errs.From(err)
+	switch {
+	case errors.Is(err, errLeft), errors.Is(err, context.Canceled):
+		_ = s.conn.CloseNow() // nobody listens
+	case e.Code == errs.RateLimited:
+		_ = s.conn.Close(websocket.StatusTryAgainLater, reason(e.ClientMessage()))
+	default:
+		_ = s.conn.Close(websocket.StatusInternalError, reason(e.ClientMessage()))
+	}
+}
+
+// reason shortens a text to what fits into the last frame.
+func reason(text string) string {
+	const most = 110
+	if len(text) > most {
+		text = text[:most]
+	}
+	return exchange.HeaderText(text)
+}

@@ -1,0 +1,227 @@
+package loki
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/explore/scope"
+	"cordwood/router/loki/lines"
+	"cordwood/router/loki/logql"
+	"cordwood/router/loki/translate"
+	"cordwood/router/query/format"
+	"cordwood/router/tail"
+)
+
+// Follower sends new rows of a table; *tail.Handler does.
+type Follower interface {
+	Follow(ctx context.Context, f tail.Followed, started func(), take func(*schema.Table, format.Rows) error) error
+}
+
+// Tail is a request for entries as they are stored.
+type Tail struct {
+	Query *logql.Log
+	// Start is the time of the oldest entry, and Limit bounds the entries that are stored already.
+	Start int64
+	Limit int
+}
+
+// Tail hands entries to take until ctx is done or the tail ends for another reason, which it returns: first the newest
+// ones that are stored, the oldest first, and then new ones. ready is called before the first entry, when nothing can
+// be refused any more. take may be called by several goroutines at a time.
+func (r *Reader) Tail(ctx context.Context, f Follower, req *Tail, ready func() error, take func([]*lines.Entry) error,
+) error {
+	tables, err := r.tables(ctx, req.Query.Matchers)
+	if err != nil {
+		return err
+	}
+	if len(tables) == 0 {
+		return errs.New(errs.TableNotFound, "no table has entries that the selector %s can match",
+			(&logql.Log{Matchers: req.Query.Matchers}).String())
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	h := &handover{take: take, opened: make(chan struct{})}
+	var wg, started sync.WaitGroup
+	defer wg.Wait()
+	for _, t := range tables {
+		q, err := t.Compile(req.Query)
+		if err != nil {
+			cancel(err)
+			return err
+		}
+		followed := tail.Followed{Database: r.database, Table: t.Def.Name, Where: scope.Join(q.Where()...)}
+		if followed.Where == "TRUE" {
+			followed.Where = ""
+		}
+		pipeline := lines.New(req.Query)
+		started.Add(1)
+		begun := sync.OnceFunc(started.Done)
+		wg.Go(func() {
+			defer begun()
+			cancel(f.Follow(ctx, followed, begun, func(def *schema.Table, rows format.Rows) error {
+				list, err := followedEntries(translate.NewTable(def), rows, pipeline)
+				if err != nil || len(list) == 0 {
+					return err
+				}
+				return h.fresh(ctx, list)
+			}))
+		})
+	}
+	started.Wait()
+	if err := r.openTail(ctx, h, req, ready); err != nil {
+		cancel(err)
+		return err
+	}
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+// openTail hands over what is stored already, and then lets new entries through.
+func (r *Reader) openTail(ctx context.Context, h *handover, req *Tail, ready func() error) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	span := Span{Start: req.Start, End: time.Now().Add(time.Minute).UnixNano()}
+	stored, err := r.Logs(ctx, &Logs{Query: req.Query, Span: span, Limit: req.Limit})
+	if err != nil {
+		return err
+	}
+	if err := ready(); err != nil {
+		return err
+	}
+	slices.Reverse(stored)
+	return h.open(stored)
+}
+
+// handover passes entries on: the stored ones first. New entries wait until these were passed on, and are left out if
+// they are among them.
+type handover struct {
+	take   func([]*lines.Entry) error
+	opened chan struct{}
+	seen   map[string]bool
+}
+
+func keyOf(e *lines.Entry) string {
+	return time.Unix(0, e.Nanos).String() + "\x00" + e.Line + "\x00" + Key(e.Labels) + Key(e.Metadata)
+}
+
+func (h *handover) open(stored []*lines.Entry) error {
+	h.seen = map[string]bool{}
+	for _, e := range stored {
+		h.seen[keyOf(e)] = true
+	}
+	defer close(h.opened)
+	if len(stored) == 0 {
+		return nil
+	}
+	return h.take(stored)
+}
+
+func (h *handover) fresh(ctx context.Context, list []*lines.Entry) error {
+	select {
+	case <-h.opened:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	list = slices.DeleteFunc(list, func(e *lines.Entry) bool { return h.seen[keyOf(e)] })
+	if len(list) == 0 {
+		return nil
+	}
+	return h.take(list)
+}
+
+// followedEntries decodes rows with all columns of a table, and runs the pipeline over them.
+func followedEntries(t *translate.Table, rows format.Rows, p *lines.Pipeline) ([]*lines.Entry, error) {
+	var out []*lines.Entry
+	for rows.Next() {
+		rec := rows.RecordBatch()
+		read, err := newRowReader(t, rec)
+		if err != nil {
+			return nil, err
+		}
+		for row := range int(rec.NumRows()) {
+			if e := read.entry(row); p.Run(e) {
+				out = append(out, e)
+			}
+		}
+	}
+	return out, rows.Err()
+}
+
+// rowReader reads rows with all columns of a table.
+type rowReader struct {
+	t     *translate.Table
+	times *array.Timestamp
+	texts map[string]func(row int) string
+	json  map[string]func(row int) string
+}
+
+func newRowReader(t *translate.Table, rec arrow.RecordBatch) (*rowReader, error) {
+	r := &rowReader{t: t, texts: map[string]func(int) string{}, json: map[string]func(int) string{}}
+	for i, f := range rec.Schema().Fields() {
+		column := rec.Column(i)
+		if f.Name == t.Def.TimeIndex().Name {
+			r.times, _ = column.(*array.Timestamp)
+			continue
+		}
+		cell := func(cell format.Cell) func(int) string {
+			return func(row int) string {
+				if format.IsNull(column, row) {
+					return ""
+				}
+				return string(cell(nil, row))
+			}
+		}
+		r.texts[f.Name], r.json[f.Name] = cell(format.TextCell(column)), cell(format.JSONCell(column))
+	}
+	if r.times == nil {
+		return nil, errs.New(errs.Internal, "follow a table: the rows have no column %s", t.Def.TimeIndex().Name)
+	}
+	return r, nil
+}
+
+func (r *rowReader) entry(row int) *lines.Entry {
+	e := &lines.Entry{Nanos: timeOf(int64(r.times.Value(row)), r.t)}
+	text := func(c *schema.Column) string {
+		if read := r.texts[c.Name]; read != nil {
+			return read(row)
+		}
+		return ""
+	}
+	if r.t.Message != nil {
+		e.Line = text(r.t.Message)
+	} else {
+		e.Line = r.line(row)
+	}
+	fill(r.t, e, text)
+	return e
+}
+
+// line returns the row as JSON, as Table.LineSQL does.
+func (r *rowReader) line(row int) string {
+	var b strings.Builder
+	b.WriteByte('{')
+	for i := range r.t.Def.Columns {
+		c := &r.t.Def.Columns[i]
+		read := r.json[c.Name]
+		if c.Semantic != schema.Field || read == nil {
+			continue
+		}
+		if v := read(row); v != "" {
+			if b.Len() > 1 {
+				b.WriteByte(',')
+			}
+			b.WriteString(translate.JSONString(c.Name) + ":" + v)
+		}
+	}
+	b.WriteByte('}')
+	return b.String()
+}

@@ -1,0 +1,170 @@
+package loki
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// recorded are requests of Grafana's data source and of Logs Drilldown, with a part of the answer. START, END and ISO
+// stand for times.
+var recorded = []struct{ path, params, want string }{
+	{
+		"query", "direction=backward&query=vector(1)+vector(1)&time=4000000000",
+		`"result":[{"metric":{},"value":[4000000000,"2"]}]`,
+	},
+	{"status/buildinfo", "", `"version":"3.3.0"`},
+	{"drilldown-limits", "", `"pattern_ingester_enabled":true`},
+	{"labels", "start=START&end=END", `["app","service_name","table"]`},
+	{"labels", `start=START&end=END&query={app="web"}`, `["app","service_name","table"]`},
+	{"label/app/values", "start=START&end=END", `["api","web"]`},
+	{"label/service_name/values", `start=START&end=END&query={app="web"}`, `["web"]`},
+	{"label/nothing/values", "start=START&end=END", `{"status":"success"}`},
+	{"series", `match[]={app="web"}&start=START&end=END`, `[{"app":"web","service_name":"web","table":"loki_logs"}]`},
+	{"index/stats", `query={app="web"}&start=START&end=END`, `"entries":60,"streams":1}`},
+	{"index/volume", "query={service_name=~`.+`}&start=ISO_START&end=ISO_END&limit=5000", `{"metric":{"service_name":"`},
+	{"index/volume", "query={}&start=ISO_START&end=ISO_END&aggregateBy=labels", `{"metric":{"app":""},"value":[`},
+	{
+		"index/volume_range", "query={service_name=`web`}&start=START&end=END&step=10s&targetLabels=app",
+		`{"metric":{"app":"web"},"values":[[`,
+	},
+	{"detected_labels", "start=ISO_START&end=ISO_END", `{"detectedLabels":[{"label":"app","cardinality":2}`},
+	{"detected_labels", "start=ISO_START&end=ISO_END&query={service_name=`web`}", `"label":"app","cardinality":1`},
+	{
+		"detected_fields", "query={service_name=`web`}&start=START&end=END&line_limit=1000",
+		`{"label":"status","type":"int","cardinality":3,"parsers":["json"],"jsonPath":["status"]}`,
+	},
+	{"detected_fields", "query={service_name=`api`} |= `` | json | logfmt | drop __error__, __error_details__" +
+		"&start=START&end=END", `{"label":"took","type":"duration","cardinality":4,"parsers":["logfmt"]}`},
+	{"detected_field/status/values", "query={service_name=`web`}&start=START&end=END", `"values":["`},
+	{"patterns", "query={service_name=`api`}&start=START&end=END&step=60s", `user=u<_>`},
+	{"format_query", `query={app="web"}|="x"`, `"{app=\"web\"} |= \"x\""`},
+	{
+		"query_range", "direction=backward&query=sum by (level, detected_level) (count_over_time({service_name=`web`} " +
+			"| drop __error__ [10s]))&start=START&end=END&step=10000ms", `"metric":{"detected_level":"error"}`,
+	},
+	{
+		"query_range", "direction=backward&limit=1000&query={service_name=`web`} | json | logfmt | drop __error__, " +
+			"__error_details__&start=START&end=END&step=2000ms", `"structuredMetadata":{"detected_level":"`,
+	},
+	{
+		"query_range", "direction=backward&limit=100&query={service_name=`web`} | detected_level=`error` |~ `(?i)REQUEST`" +
+			"&start=START&end=END", `"encodingFlags":["categorize-labels"],"result":[{"stream":{"app":"web"`,
+	},
+	{
+		"query_range", "query={service_name=`api`} |> `<_>took=<_>`&start=START&end=END&limit=10", `took=`,
+	},
+	{
+		"query_range", "query=avg_over_time({service_name=`api`} | logfmt | drop __error__, __error_details__ | took!=`` " +
+			"| unwrap duration(took) | __error__=`` [10s]) by ()&start=START&end=END&step=10000ms", `{"metric":{},"values":[[`,
+	},
+	{
+		"query_range", "query=sum by (status) (count_over_time({service_name=`web`} | json " +
+			"| drop __error__, __error_details__ | status!=`` [10s]))&start=START&end=END&step=10000ms",
+		`{"metric":{"status":"200"},"values":[[`,
+	},
+	{
+		"query", "query=topk(10, sum(rate({app=~`.+`}[5m])) by (app))&time=END",
+		`"resultType":"vector","result":[{"metric":{"app":"a`,
+	},
+	{"query", "query=1%2B1", `"resultType":"scalar","result":[`},
+}
+
+// TestGrafana sends the requests of Grafana with its headers.
+func TestGrafana(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	var entries []sent
+	statuses, levels, took := []string{"200", "404", "500"}, []string{"info", "error"}, []string{
+		"1ms", "2ms", "3.5ms",
+		"1s",
+	}
+	for i := range 60 {
+		entries = append(entries, sent{
+			line:   `{"level":"` + levels[i%2] + `","status":` + statuses[i%3] + `,"msg":"request done"}`,
+			labels: map[string]string{"app": "web"},
+		}, sent{line: "level=info took=" + took[i%4] + " user=u" + statuses[i%3], labels: map[string]string{"app": "api"}})
+	}
+	s.push(entries, time.Second)
+	iso := func(n int64) string { return time.Unix(0, n).UTC().Format(time.RFC3339Nano) }
+	places := strings.NewReplacer("ISO_START", iso(s.begin), "ISO_END", iso(s.end), "START", nanos(s.begin), "END",
+		nanos(s.end))
+	header := http.Header{
+		"X-Loki-Response-Encoding-Flags": {"categorize-labels"}, "X-Query-Tags": {"Source=logvolhist"},
+		"X-Scope-OrgID": {"1"},
+	}
+	for _, tt := range recorded {
+		var params []string
+		for _, part := range strings.Split(places.Replace(tt.params), "&") {
+			if name, value, ok := strings.Cut(part, "="); ok {
+				if name != "query" {
+					value = strings.ReplaceAll(value, "%2B", "+")
+				}
+				params = append(params, name, strings.ReplaceAll(value, "%2B", "+"))
+			}
+		}
+		status, body := s.get(tt.path, header, params...)
+		if status != 200 || !strings.Contains(string(body), tt.want) || !json.Valid(body) {
+			t.Errorf("%s %v: %d %.1500s\nwant %s", tt.path, params, status, body, tt.want)
+		}
+	}
+}
+
+// Requests beyond the limits, and what is not supported, get errors that Grafana shows.
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	s.push([]sent{{line: "a=x", labels: map[string]string{"app": "web"}}}, time.Second)
+	for _, tt := range []struct {
+		path, want string
+		status     int
+		params     []string
+	}{
+		{
+			"query_range", "max entries limit per query exceeded, limit > max_entries_limit_per_query (9000 > 5000)", 400,
+			[]string{"query", `{app="web"}`, "limit", "9000"},
+		},
+		{"query_range", "it must be a positive number", 400, []string{"query", `{app="web"}`, "limit", "0"}},
+		{"query_range", "exceeded maximum resolution of 11,000 points", 400, []string{
+			"query", `rate({app="web"}[1m])`,
+			"start", "0", "end", "100000", "step", "1",
+		}},
+		{"query_range", "it must be longer than 0", 400, []string{"query", `rate({app="web"}[1m])`, "step", "-1"}},
+		{"query_range", "end timestamp must not be before", 400, []string{
+			"query", `{app="web"}`, "start", "20", "end",
+			"10",
+		}},
+		{"query_range", "could not parse", 400, []string{"query", `{app="web"}`, "start", "1e300"}},
+		{"query_range", "could not parse", 400, []string{"query", `{app="web"}`, "start", "NaN"}},
+		{"query_range", "invalid direction", 400, []string{"query", `{app="web"}`, "direction", "up"}},
+		{"query_range", "parse error at line 1, col 6: syntax error: unexpected", 400, []string{"query", `{app="web`}},
+		{"query_range", "not supported: ip(…)", 400, []string{"query", `{app="web"} |= ip("1.2.3.4")`}},
+		{"query_range", "parameter query is required", 400, nil},
+		{"query_range", "name the labels that count", 400, []string{"query", `rate({app="web"} | logfmt [1m])`}},
+		{"query", "log queries are not supported as an instant query type", 400, []string{"query", `{app="web"}`}},
+		{"query", "pipeline error: 'SampleExtractionErr'", 400, []string{
+			"query",
+			`sum(sum_over_time({app="web"} | logfmt | unwrap a [1h]))`,
+		}},
+		{"query", "database", 400, []string{"query", `vector(1) + rate({app="web"}[1m])`, "db", "nowhere"}},
+		{"series", "at most 16", 400, strings.Split(strings.Repeat(`match[];{a="b"};`, 17)+"x;y", ";")},
+		{"index/shards", "not supported", 404, nil},
+		{"rules", "not supported", 404, nil},
+	} {
+		status, body := s.get(tt.path, nil, tt.params...)
+		var e struct {
+			Status, ErrorType, Message, Error string
+			Code                              int
+		}
+		if err := json.Unmarshal(body, &e); err != nil {
+			t.Errorf("%s: %s: %v", tt.path, body, err)
+			continue
+		}
+		if status != tt.status || e.Status != "error" || !strings.Contains(e.Message, tt.want) || e.Error != e.Message ||
+			e.ErrorType == "" || e.Code == 0 {
+			t.Errorf("%s %.200q: %d %s\nwant %d %s", tt.path, tt.params, status, body, tt.status, tt.want)
+		}
+	}
+}
