@@ -223,8 +223,10 @@ func pgFunctions(
 	checks map[string]func(t *testing.T, to pgTarget) error,
 ) func(*testing.T, pgTarget, func(string, error)) {
 	return func(t *testing.T, to pgTarget, report func(string, error)) {
-		for name, check := range checks {
-			report(name, check(t, to))
+		for _, name := range pgChecks {
+			if check := checks[name]; check != nil {
+				report(name, check(t, to))
+			}
 		}
 	}
 }
@@ -260,14 +262,15 @@ func runPG(t *testing.T, p *pgServer, table []pgClient) {
 
 // TestPostgres has clients of PostgreSQL browse, query and fill one server. A client that cannot be had is skipped.
 func TestPostgres(t *testing.T) {
-	p := startPG(t, pgGoClients, pgPythonClients)
+	p := startPG(t, pgGoClients, pgPythonClients, pgNodeClients, pgJavaClients, pgShellClients)
 	t.Run("clients", func(t *testing.T) {
 		runPG(t, p, pgGoClients)
 		for name, group := range map[string]struct {
 			need    func(*testing.T)
 			clients []pgClient
 		}{
-			"python": {needPGPython, pgPythonClients},
+			"python": {needPGPython, pgPythonClients}, "node": {needPGNode, pgNodeClients},
+			"java": {needPGJava, pgJavaClients}, "shell": {needPSQL, pgShellClients},
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -301,7 +304,35 @@ var pgPythonClients = []pgClient{
 	python3("pyodbc-fetch").except(pgCopy), // it declares a cursor for each query
 }
 
-var pgPython installed
+func nodeClient(name string) pgClient {
+	return pgClient{name: name, run: pgProgram(name, "node", filepath.Join("postgres", "node", "check.mjs"))}
+}
+
+var pgNodeClients = []pgClient{nodeClient("node-postgres"), nodeClient("postgres-js")}
+
+func javaClient(name string) pgClient {
+	return pgClient{name: name, run: pgProgram(name, "java", "@"+filepath.Join("postgres", "java", "target", "arguments"),
+		"Check")}
+}
+
+var pgJavaClients = []pgClient{javaClient("pgjdbc"), javaClient("pgjdbc-simple")}
+
+var pgPython, pgNode, pgJava installed
+
+func needPGNode(t *testing.T) {
+	t.Helper()
+	pgNode.need(t, filepath.Join("postgres", "node"), "cmp -s package-lock.json node_modules/.lock || "+
+		"{ npm ci --no-audit --no-fund --ignore-scripts --prefer-offline && cp package-lock.json node_modules/.lock; }")
+}
+
+func needPGJava(t *testing.T) {
+	t.Helper()
+	pgJava.need(t, filepath.Join("postgres", "java"),
+		"mvn -q -B dependency:build-classpath -Dmdep.outputFile=target/classpath",
+		`mkdir -p target/classes && javac -encoding UTF-8 -nowarn -d target/classes -cp "$(cat target/classpath)" `+
+			"src/main/java/Check.java",
+		`printf -- '-Dfile.encoding=UTF-8 -cp "%s:%s"' "$PWD/target/classes" "$(cat target/classpath)" > target/arguments`)
+}
 
 func needPGPython(t *testing.T) {
 	t.Helper()

@@ -107,6 +107,8 @@ func (r *rewriter) cast() bool {
 		return false
 	}
 	var operand []tok
+	r.bare()
+	last = r.last()
 	switch {
 	case t.isReg():
 		operand = r.operand()
@@ -125,6 +127,19 @@ func (r *rewriter) cast() bool {
 	r.i += 1 + t.size
 	r.write(operand, t, first)
 	return true
+}
+
+// bare leaves out the brackets around a text that was written last.
+func (r *rewriter) bare() {
+	n := len(r.out)
+	if n < 3 || r.out[n-1].match != -2 || r.out[n-2].kind != statement.TokenText || n > 3 && r.out[n-4].calls() ||
+		n > 3 && r.out[n-4].word("IN") {
+		return
+	}
+	text := r.out[n-2]
+	text.pre = r.out[n-3].pre
+	r.out = r.out[:n-3]
+	r.push(text)
 }
 
 // isReg reports whether values of the type are names of objects.
@@ -202,6 +217,11 @@ func (r *rewriter) write(operand []tok, t castType, at tok) {
 	case len(operand) == 1 && isMoment(first) && (t.name == "timestamptz" || t.name == "timestamp") && !t.array:
 		r.moment(first, first.text)
 		return
+	case literal && t.text == t.name && (t.name == "numeric" || t.name == "decimal"): // the engine's has 18 digits
+		if number, err := value.Literal(value.Numeric, value.FormatText, []byte(text)); err == nil {
+			r.raw(first, number)
+			return
+		}
 	case literal && t.array:
 		if list, ok := listLiteral(text); ok {
 			r.raw(first, "CAST("+list+" AS "+t.text+")")
@@ -254,7 +274,7 @@ func (r *rewriter) operand() []tok {
 			if t.match == 0 {
 				i = 0
 			}
-			if i > 0 && (open || r.out[i-1].isName() && !notCalled[strings.ToUpper(r.out[i-1].val)]) {
+			if i > 0 && (open || r.out[i-1].calls()) {
 				continue
 			}
 			return r.out[i:]
@@ -419,6 +439,10 @@ func (r *rewriter) quantified() bool {
 	text := joined(operand)
 	r.out = r.out[:len(r.out)-len(operand)]
 	inner := r.in[r.i+2 : r.i+end]
+	for n := len(inner); n == 3 && inner[0].sym("(") && inner[2].sym(")") || n > 3 && inner[0].sym("(") && inner[1].kind ==
+		statement.TokenText && inner[2].sym("::") && inner[n-1].sym(")"); n = len(inner) {
+		inner = inner[1 : n-1]
+	}
 	list := ""
 	if len(inner) == 1 && inner[0].kind == statement.TokenText {
 		list, _ = listLiteral(inner[0].val)

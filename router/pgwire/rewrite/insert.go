@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"slices"
 	"strings"
 
 	"cordwood/router/pgwire/value"
@@ -13,7 +14,8 @@ var defining = map[string]bool{
 	"KILL": true,
 }
 
-// values rewrites an INSERT, whose values are literals: casts behind them, and types in front of them, are left out.
+// values rewrites an INSERT, whose values are literals: casts behind them, types in front of them, and brackets around
+// them, are left out.
 func (r *rewriter) values(in []tok) []tok {
 	r.in, r.i, r.out = in, 0, nil
 	for r.i < len(r.in) {
@@ -29,12 +31,33 @@ func (r *rewriter) values(in []tok) []tok {
 			r.i += 1 + typ.size
 			r.valueOf(typ.name)
 		case t.kind == statement.TokenWord && r.typedLiteral():
+		case t.sym(")") && r.unwrap():
 		default:
 			r.push(t)
 			r.i++
 		}
 	}
 	return r.out
+}
+
+// unwrap leaves out the brackets around a literal, of which the second comes next. Those of a row stay: they are in no
+// other brackets.
+func (r *rewriter) unwrap() bool {
+	up := r.here().up
+	if up < 0 || r.out[up].where.outer == nil || r.out[up].where.outer.up < 0 {
+		return false
+	}
+	inner := slices.Clone(r.out[up+1:])
+	if n := len(inner); n == 0 || n > 2 || n == 2 && !inner[0].sym("-") || inner[n-1].kind == statement.TokenSymbol {
+		return false
+	}
+	inner[0].pre = r.out[up].pre
+	r.out = r.out[:up]
+	for _, t := range inner {
+		r.push(t)
+	}
+	r.i++
+	return true
 }
 
 // valueOf rewrites the literal that was written last, for a cast to a type.

@@ -42,29 +42,51 @@ func isMoment(t tok) bool {
 	return t.kind == made && (strings.HasPrefix(t.text, "TIMESTAMP_NS '") || strings.HasPrefix(t.text, "TIMESTAMP '"))
 }
 
-// compared reports whether an operand between what was written last and what comes next is compared as it is.
+// compared reports whether an operand between what was written last and what comes next is compared as it is. Brackets
+// around it alone make no difference.
 func (r *rewriter) compared() bool {
-	next, last := r.at(0), r.last()
+	n, k := len(r.out), 0
+	for n > 1 && r.out[n-1].sym("(") && r.at(k).sym(")") && !r.out[n-2].word("IN") && !r.out[n-2].calls() {
+		n, k = n-1, k+1
+	}
+	if n == 0 {
+		return false
+	}
+	next, last := r.at(k), r.out[n-1]
 	compares := next.sym("=") || next.sym("<") || next.sym(">") || next.sym("!")
 	switch {
 	case next.kind == statement.TokenSymbol && !compares && !next.sym(")") && !next.sym(",") && !next.sym(";"),
-		next.word("AT"), next.sym("=") && r.at(1).sym(">"):
+		next.word("AT"), next.sym("=") && r.at(k+1).sym(">"):
 		return false // it is a part of an expression, or the name of an argument
-	case last.sym("<"), last.sym(">") && !r.isArrow(), last.sym("="), last.word("BETWEEN"):
+	case last.sym("<"), last.sym(">") && !isArrow(r.out[:n]), last.sym("="), last.word("BETWEEN"):
 		return true
 	case last.word("AND"):
-		n := len(r.out)
-		return n > 2 && r.out[n-3].word("BETWEEN") && isLiteral(r.out[n-2])
+		return endsBetween(r.out[:n-1])
 	case last.sym("("), last.sym(","):
 		return r.inList()
 	}
 	return compares && last.kind != statement.TokenSymbol
 }
 
-// isArrow reports whether > is the end of =>, -> or ->>.
-func (r *rewriter) isArrow() bool {
-	n := len(r.out)
-	return n > 1 && (r.out[n-2].sym("=") || r.out[n-2].sym("-") || r.out[n-2].sym(">"))
+// calls reports whether brackets behind a token are those of a call.
+func (t tok) calls() bool { return t.isName() && !notCalled[strings.ToUpper(t.val)] }
+
+// isArrow reports whether the > at the end is that of =>, -> or ->>.
+func isArrow(out []tok) bool {
+	n := len(out)
+	return n > 1 && (out[n-2].sym("=") || out[n-2].sym("-") || out[n-2].sym(">"))
+}
+
+// endsBetween reports whether the last tokens are BETWEEN and a literal, which may be in brackets.
+func endsBetween(out []tok) bool {
+	n := len(out)
+	switch {
+	case n > 1 && isLiteral(out[n-1]):
+		return out[n-2].word("BETWEEN")
+	case n > 3 && out[n-1].match == -2:
+		return out[n-4].word("BETWEEN") && isLiteral(out[n-2])
+	}
+	return false
 }
 
 // inList reports whether what comes next is an element of x IN (…).

@@ -71,10 +71,20 @@ func TestRules(t *testing.T) {
 		"SELECT 1 -- '{1}'::int[]":               "SELECT 1",
 		"INSERT INTO t VALUES ('2026-01-05 10:00:00+02'::timestamptz, '\\x00'::bytea, 't'::bool, 1::int)": "INSERT INTO t " +
 			"VALUES ('2026-01-05 08:00:00', x'00', 'true', 1)",
+		"INSERT INTO t VALUES (('1'::int4), (-2)), ((NULL), ('2026-01-05'::timestamp with time zone)), (3, 'x')": "INSERT " +
+			"INTO t VALUES ('1', -2), (NULL, '2026-01-05 00:00:00'), (3, 'x')",
+		"SELECT '-1234567890123456.7891'::numeric, '1'::numeric(9,2)": "SELECT (-1234567890123456.7891), " +
+			"'1'::numeric(9,2)",
 		// Moments that are compared have no type.
 		"SELECT us < '2026-01-05 10:00:00+02'::timestamptz": "SELECT us < '2026-01-05 08:00:00'",
 		"SELECT us BETWEEN TIMESTAMP_NS '2026-01-05' AND TIMESTAMPTZ '9999-12-31'": "SELECT us BETWEEN " +
 			"'2026-01-05 00:00:00' AND '9999-12-31 00:00:00'",
+		"SELECT us = ('2026-01-05'::timestamptz), f('2026-01-05'::timestamptz)": "SELECT us = ('2026-01-05 00:00:00'), " +
+			"f(TIMESTAMP_NS '2026-01-05 00:00:00')",
+		"SELECT us BETWEEN ('2026-01-05'::timestamptz) AND ('2026-01-06'::timestamptz)": "SELECT us BETWEEN " +
+			"('2026-01-05 00:00:00') AND ('2026-01-06 00:00:00')",
+		`SELECT ('{"a,b",NULL}')::text[], f('x')::text`: "SELECT CAST(['a,b',NULL] AS VARCHAR[]), f('x')::VARCHAR",
+		"SELECT a = ANY(('{\"1\",\"2\"}'))":             "SELECT (a IN ('1','2'))",
 		"SELECT us IN (TIMESTAMPTZ '2026-01-05', '2026-01-06'::timestamptz)": "SELECT us IN ('2026-01-05 00:00:00', " +
 			"'2026-01-06 00:00:00')",
 		"SELECT '9999-12-31'::timestamptz >= us": "SELECT '9999-12-31 00:00:00' >= us",
