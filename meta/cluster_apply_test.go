@@ -26,7 +26,7 @@ func TestApplyCluster(t *testing.T) {
 			{"node n2", "cluster c1"},
 			{"create-shard n1,n1", "1004 Create a shard: node n1 is given twice"},
 			{"create-shard n1,n2 want=3", "shard 1 v1 want3 [n1 n2] learners[] founders[n1 n2] removed[]"},
-			{"create-shard n2 id=1", "5001 Shard 1 cannot be created: the next one is 2; another was made meanwhile"},
+			{"create-shard n2 id=1", "5001 Shard 1 cannot be created: the next id is 2; another shard was created meanwhile"},
 			{"create-shard n2 id=2", "shard 2 v1 want1 [n2] learners[] founders[n2] removed[]"},
 			{"ensure t time:ts9!", "t=1 v1 @2 time:timestampnanosecond/1! append_mode=true"},
 		}},
@@ -36,26 +36,26 @@ func TestApplyCluster(t *testing.T) {
 			{"node n2", "cluster c1"},
 			{"node n3", "cluster c1"},
 			{"change-shard 2 v=0 add=n2", "4005 Shard 2 not found"},
-			{"change-shard 1 v=1 add=n2", "5001 Shard 1 has version 0 and not 1: it was changed meanwhile; look at it again"},
+			{"change-shard 1 v=1 add=n2", "5001 Shard 1 has version 0 and not 1: it was changed meanwhile; read it again"},
 			{"change-shard 1 v=0 add=n9", "1004 Node n9 is not known to the cluster"},
 			{"change-shard 1 v=0 add=n1", "1004 Shard 1 has a replica on node n1 already"},
 			{"change-shard 1 v=0 promote=n2", "1004 Shard 1: node n2 is not a learner"},
 			{
 				"change-shard 1 v=0 remove=n1",
-				"1004 Shard 1: the replica on node n1 is the only one that votes; its rows would be lost",
+				"1004 Shard 1: the replica on node n1 is the only voter; its rows would be lost",
 			},
 			{"change-shard 1 v=0 add=n2", "shard 1 v1 want0 [n1] learners[n2] founders[] removed[]"},
 			{
 				"change-shard 1 v=1 remove=n1",
-				"1004 Shard 1: the replica on node n1 is the only one that votes; its rows would be lost",
+				"1004 Shard 1: the replica on node n1 is the only voter; its rows would be lost",
 			},
 			{"change-shard 1 v=1 promote=n2", "shard 1 v2 want0 [n1 n2] learners[] founders[] removed[]"},
 			{"change-shard 1 v=2 remove=n1", "shard 1 v3 want0 [n2] learners[] founders[] removed[n1]"},
 			{
 				"change-shard 1 v=3 add=n1",
-				"1004 Shard 1: node n1 has not deleted the replica that it had before; wait until it has",
+				"1004 Shard 1: node n1 has not deleted its former replica; wait until it has",
 			},
-			{"change-shard 1 v=3 forget=n2", "1004 Shard 1: node n2 has no replica that was removed"},
+			{"change-shard 1 v=3 forget=n2", "1004 Shard 1: node n2 has no removed replica"},
 			{"change-shard 1 v=3 forget=n1", "shard 1 v4 want0 [n2] learners[] founders[] removed[]"},
 			{"change-shard 1 v=4 add=n3", "shard 1 v5 want0 [n2] learners[n3] founders[] removed[]"},
 			{"change-shard 1 v=5 remove=n3", "shard 1 v6 want0 [n2] learners[] founders[] removed[n3]"},
@@ -73,24 +73,24 @@ func TestApplyCluster(t *testing.T) {
 			{"change-shard 2 v=2 as=2 recovered=n9", "1004 Shard 2 has no replica on node n9 that could have been recovered"},
 			{
 				"change-shard 2 v=2 as=1 recovered=n2",
-				"1006 Shard 2 has incarnation 1: a replica of incarnation 1 comes too late, it was recovered elsewhere",
+				"1006 Shard 2 has incarnation 1: a replica of incarnation 1 is too old: the shard was recovered elsewhere",
 			},
 			{"change-shard 2 v=2 as=2 recovered=n2", "shard 2 v3 want3 [n2] learners[] founders[n2] removed[]"},
 			{
 				"change-shard 2 v=3 as=2 recovered=n2",
-				"1006 Shard 2 has incarnation 2: a replica of incarnation 2 comes too late, it was recovered elsewhere",
+				"1006 Shard 2 has incarnation 2: a replica of incarnation 2 is too old: the shard was recovered elsewhere",
 			},
 			{"change-shard 2 v=3 add=n1", "shard 2 v4 want3 [n2] learners[n1] founders[n2] removed[]"},
 			{"change-shard 2 v=4 anew=n9", "1004 Node n9 is not known to the cluster"},
 			{"change-shard 2 v=4 anew=n3,n3", "1004 Create shard 2 again: node n3 is given twice"},
 			{"change-shard 2 v=4 anew=n3", "shard 2 v5 want3 [n3] learners[] founders[n3] removed[]"},
 			{"change-shard 2 v=5 as=3 recovered=n3", "1006 Shard 2 has incarnation 1002: a replica of incarnation 3 " +
-				"comes too late, it was recovered elsewhere"},
+				"is too old: the shard was recovered elsewhere"},
 			{"change-shard 2 v=5 add=n1", "shard 2 v6 want3 [n3] learners[n1] founders[n3] removed[]"},
 			{"change-shard 2 v=6 remove=n1", "shard 2 v7 want3 [n3] learners[] founders[n3] removed[n1]"},
 			{
 				"change-shard 2 v=7 anew=n1",
-				"1004 Shard 2: node n1 has not deleted the replica that it had before; wait until it has",
+				"1004 Shard 2: node n1 has not deleted its former replica; wait until it has",
 			},
 		}},
 		{"nodes that leave", [][2]string{
@@ -101,7 +101,7 @@ func TestApplyCluster(t *testing.T) {
 			{"state n9 draining", "1004 Node n9 is not known to the cluster"},
 			{
 				"state n1 unspecified",
-				"1004 Set the state of node n1: NODE_STATE_UNSPECIFIED is not a state that it can be given",
+				"1004 Set the state of node n1: NODE_STATE_UNSPECIFIED is not a state that a user can set",
 			},
 			{"state n1 draining", ""},
 			{
@@ -171,7 +171,7 @@ func TestApplyCluster(t *testing.T) {
 			{"op rebalance", "op 1048577 v1 rebalance running"},
 			{"create-shard n1", "shard 2 v1 want1 [n1] learners[] founders[n1] removed[]"},
 			{"change-shard 2 v=1 as=1048577 recovered=n1", "1006 Shard 2 has incarnation 1048577: a replica of " +
-				"incarnation 1048577 comes too late, it was recovered elsewhere"},
+				"incarnation 1048577 is too old: the shard was recovered elsewhere"},
 		}},
 		{"founders that have founded", [][2]string{
 			{"bootstrap c1 shards=2", "cluster c1"},
@@ -193,7 +193,7 @@ func TestApplyCluster(t *testing.T) {
 			{"create m time:ts9! k:string#", "m=2 v1 @3 time:timestampnanosecond/1! k:string/2#"},
 			{
 				"place 1 epoch=2 shards=2",
-				"5001 Table `a` is in epoch 1 and not 2: it was placed anew meanwhile; look at it again",
+				"5001 Table `a` is in epoch 1 and not 2: it was placed again meanwhile; read the table again",
 			},
 			{"place 1 epoch=1 shards=9", "4005 Table `a` cannot be placed on shard 9: there is no such shard"},
 			{"place 9 epoch=1 shards=1", "4001 Table 9 not found; it may have been dropped"},
@@ -202,7 +202,7 @@ func TestApplyCluster(t *testing.T) {
 			{"place 1 epoch=1 shards=3,2", "a=1 v2 @2 @3+2 time:timestampnanosecond/1! append_mode=true"},
 			{"place 1 epoch=2 shards=3,2", "a=1 v2 @2 @3+2 time:timestampnanosecond/1! append_mode=true"},
 			{"place 2 epoch=1 shards=1,2", "1004 Table `m` merges rows of the same identity (append_mode is not " +
-				"true): it gets other shards by a handoff, together with its rows"},
+				"true): it moves to other shards only by a handoff, together with its rows"},
 			// The loads are now 0, 1 and 2.
 			{"ensure x time:ts9! | y time:ts9! | z time:ts9!", "x=3 v1 @1 time:timestampnanosecond/1! " +
 				"append_mode=true; y=4 v1 @2 time:timestampnanosecond/1! append_mode=true; z=5 v1 @1 " +
@@ -224,7 +224,7 @@ func TestApplyCluster(t *testing.T) {
 			},
 			{"place 1 epoch=1 step=close copy=2", "5001 Table `m`: handoff 2 is not the current one; read the table again"},
 			{"place 1 epoch=1 step=close copy=3", "m=1 v4 @3 @3closed copy3 time:timestampnanosecond/1! k:string/2#"},
-			{"place 1 epoch=2 step=begin shards=2", "1006 Table `m` is closed: the handoff under way has to be given up first"},
+			{"place 1 epoch=2 step=begin shards=2", "1006 Table `m` is closed: cancel the running handoff first"},
 			{"place 1 epoch=2 step=give_up copy=3", "m=1 v5 @3 time:timestampnanosecond/1! k:string/2#; dropped [3]"},
 			{"place 1 epoch=3 step=begin shards=2,3", "m=1 v6 @3 copy4 time:timestampnanosecond/1! k:string/2#"},
 			{"place 1 epoch=3 step=close copy=4", "m=1 v7 @3 @3closed copy4 time:timestampnanosecond/1! k:string/2#"},
@@ -273,31 +273,31 @@ func TestApplyCluster(t *testing.T) {
 		{"operations", [][2]string{
 			{"bootstrap c1 shards=1", "cluster c1"},
 			{"op shard-move shard=1", "op 1 v1 shard-move running"},
-			{"op replica-repair shard=1", "1004 Operation replica-repair cannot be begun while operation 1 " +
+			{"op replica-repair shard=1", "1004 Operation replica-repair cannot be started while operation 1 " +
 				"(shard-move) of the same shard 1 runs; wait for it, or cancel it"},
 			{"op replica-repair shard=1 parent=1", "op 2 v1 replica-repair running"},
 			{"op node-drain node=n1", "op 3 v1 node-drain running"},
-			{"op node-decommission node=n1", "1004 Operation node-decommission cannot be begun while operation 3 " +
+			{"op node-decommission node=n1", "1004 Operation node-decommission cannot be started while operation 3 " +
 				"(node-drain) of the same node n1 runs; wait for it, or cancel it"},
 			{"op table-move table=5", "op 4 v1 table-move running"},
-			{"op table-partition table=5", "1004 Operation table-partition cannot be begun while operation 4 " +
+			{"op table-partition table=5", "1004 Operation table-partition cannot be started while operation 4 " +
 				"(table-move) of the same table 5 runs; wait for it, or cancel it"},
 			{"op rebalance", "op 5 v1 rebalance running"},
-			{"op rebalance", "1004 Operation rebalance cannot be begun while operation 5 (rebalance) of the same " +
+			{"op rebalance", "1004 Operation rebalance cannot be started while operation 5 (rebalance) of the same " +
 				"cluster runs; wait for it, or cancel it"},
 			{
 				"op shard-move id=1 v=2 shard=1",
-				"5001 Operation 1 has version 1 and not 2: it was changed meanwhile; look at it again",
+				"5001 Operation 1 has version 1 and not 2: it was changed meanwhile; read it again",
 			},
 			{"op shard-move id=9 v=2 shard=1", "1004 Operation 9 not found; it may have been forgotten"},
 			{"op replica-repair id=2 v=1 shard=1 state=done parent=1", "op 2 v2 replica-repair done"},
 			{"op shard-move id=1 v=1 shard=1 state=done", "op 1 v2 shard-move done"},
-			{"op shard-move id=1 v=2 shard=1", "1004 Operation 1 has ended and does not change any more"},
+			{"op shard-move id=1 v=2 shard=1", "1004 Operation 1 has ended and cannot be changed any more"},
 			{"op replica-repair shard=1", "op 6 v1 replica-repair running"},
 			{"op x state=unspecified", "1004 Put operation x: OPERATION_STATE_UNSPECIFIED is not a state"},
 			{"drop-ops 1", ""},
 			{"op replica-repair id=2 v=2", "1004 Operation 2 not found; it may have been forgotten"},
-			{"op shard-move id=1 v=2 shard=1", "1004 Operation 1 has ended and does not change any more"},
+			{"op shard-move id=1 v=2 shard=1", "1004 Operation 1 has ended and cannot be changed any more"},
 		}},
 		{"versions", [][2]string{
 			{"bootstrap c1 shards=1 version=1", "cluster c1"},
@@ -316,7 +316,7 @@ func TestApplyCluster(t *testing.T) {
 			{"version 2", ""},
 			{"version 1", "1004 The cluster uses protocol version 2, which cannot be lowered to 1"},
 			{"node n3 max=1", "1004 Node n3 understands protocol versions 1 to 1, and cluster c1 uses version 2; " +
-				"start a program that understands it"},
+				"start a program that supports it"},
 		}},
 		{"bootstrap without a node", [][2]string{
 			{"bootstrap c1 shards=1 no-node version=1", "1004 Bootstrap without a node needs protocol version 2, and " +

@@ -91,13 +91,14 @@ func minVersion(cmd *metapb.Command) uint32 {
 	return metapb.MinProtocol
 }
 
-// checkGate refuses a command that the cluster's version does not have yet, and takes the
-// id of other commands, and the authors of pipelines, away from such a cluster. A cluster that is not bootstrapped has
-// version 0, and its only command brings the version along.
+// checkGate refuses a command that the cluster's version does not have yet. It removes the ids of
+// other commands, and the authors of pipelines, if the version does not have these. A cluster that
+// is not bootstrapped has version 0, and its only command contains the version.
 func checkGate(cmd *metapb.Command, version uint32) error {
 	if need := minVersion(cmd); need > version && version > 0 {
-		return errs.New(errs.Unsupported, "%s needs protocol version %d, and the cluster uses %d: it is raised once "+
-			"all nodes, those that are down as well, run programs that understand it; remove those that are gone",
+		return errs.New(errs.Unsupported, "%s needs protocol version %d, and the cluster uses %d: the version is raised "+
+			"once "+
+			"all nodes, including those that are down, run programs that support it; remove nodes that are lost",
 			opName(cmd), need, version)
 	}
 	if version < metapb.ProtocolCluster {
@@ -136,7 +137,7 @@ func checkWidening(cmd *metapb.Command, version uint32) error {
 	for _, o := range options {
 		if rule, ok := o[schema.OptionOnTypeConflict]; ok {
 			return errs.New(errs.Unsupported, "on_type_conflict=%s needs protocol version %d, and the cluster uses "+
-				"%d: it is raised once all nodes run programs that understand it", rule, metapb.ProtocolWidening, version)
+				"%d: the version is raised once all nodes run programs that support it", rule, metapb.ProtocolWidening, version)
 		}
 	}
 	return nil
@@ -152,7 +153,7 @@ func checkMessageColumn(cmd *metapb.Command, version uint32) error {
 	} {
 		if name, ok := o[schema.OptionMessageColumn]; ok {
 			return errs.New(errs.Unsupported, "message_column=%s needs protocol version %d, and the cluster uses "+
-				"%d: it is raised once all nodes run programs that understand it", name, metapb.ProtocolSaved, version)
+				"%d: the version is raised once all nodes run programs that support it", name, metapb.ProtocolSaved, version)
 		}
 	}
 	return nil

@@ -18,7 +18,7 @@ import (
 
 // Before the log: concurrent EnsureSchema commands.
 //
-// Many routers ask for the same new tables and columns at once. The leader puts one EnsureSchema
+// Many routers request the same new tables and columns at once. The leader puts one EnsureSchema
 // through the log at a time. Then it compares the requests that came meanwhile, in order, with the
 // present state. It answers requests for what exists already, or for what is impossible, without
 // the log, and combines the others into one command. The state machine makes the final decision: if

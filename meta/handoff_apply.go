@@ -12,24 +12,25 @@ import (
 	"cordwood/proto/schemapb"
 )
 
-// After the log: tables that get other shards together with all their rows. Tables that merge rows are
-// always moved in this way. Tables that keep every row are on request, and then lose their placement
-// history.
+// After the log: tables that move to other shards together with all their rows. Tables that merge
+// rows are always moved in this way. Tables that keep every row are moved so on request, and then
+// lose their placement history.
 //
-//	begin     the table names a copy of it: an id, and shards
-//	close     the next epoch is closed: no shard takes writes
-//	finish    the copy replaces the table: its id, its shards, the epoch after that; the handoff is
-//	          cancelled instead if a shard of either began anew since the copy was begun
-//	give up   the copy is dropped; if the table was closed, its shards are open again
+// begin     the table has a copy: an id, and shards
+// close     the next epoch is closed: no shard takes writes
+// finish    the copy replaces the table: its id, its shards, and the epoch after that; the handoff
+// is cancelled instead if a shard of either was created again or recovered since the copy was
+// started
+// give up   the copy is dropped; if the table was closed, its shards take writes again
 //
-// A copy that was begun and not finished has an id that is dropped in the end, like the id of a table:
-// late writes into it are refused, and its rows are removed.
+// A copy that is never finished has an id that is dropped in the end, like the id of a table: late
+// writes into it are refused, and its rows are removed.
 
 // Shards that have handed a table over are remembered, because they know which requests with a key
-// they took. keptHistory is how many placements are remembered. That is far more than a table gets
-// while such requests may be repeated, because each handoff copies all rows. Before protocol
-// version 7, the placements of the last keyHistory were remembered, by the clocks of the proposers
-// of each step.
+// they took. keptHistory is the number of placements that are remembered. That is far more than a
+// table gets while such requests may be repeated, because each handoff copies all rows. Before
+// protocol version 7, the placements of the last keyHistory were remembered, by the clocks of the
+// proposers of each step.
 const (
 	keptHistory = 16
 	keyHistory  = 2 * time.Hour
@@ -46,17 +47,19 @@ func applyHandoff(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *change) 
 	}
 	name := catalog.TableName(t.Database, t.Name)
 	if len(t.Placement) == 0 {
-		return nil, errs.New(errs.IllegalState, "Table `%s` has no shard whose rows could be handed over", name)
+		return nil, errs.New(errs.IllegalState, "Table `%s` has no shard with rows to hand over", name)
 	}
 	last := t.Placement[len(t.Placement)-1]
 	switch {
 	case last.Epoch != cmd.Epoch:
 		return nil, errs.New(errs.RequestOutdated,
-			"Table `%s` is in epoch %d and not %d: it was placed anew meanwhile; look at it again", name, last.Epoch, cmd.Epoch)
+			"Table `%s` is in epoch %d and not %d: it was placed again meanwhile; read the table again",
+			name, last.Epoch, cmd.Epoch)
 	case cmd.Step == metapb.PlaceTable_STEP_BEGIN:
 		return beginHandoff(tx, t, cmd, now, c)
 	case t.Handoff.GetTableId() != cmd.HandoffId || t.Handoff == nil:
 		return nil, errs.New(errs.RequestOutdated, "Table `%s`: handoff %d is not the current one; read the table again",
+
 			name, cmd.HandoffId)
 	}
 	switch cmd.Step {
@@ -100,9 +103,9 @@ func beginHandoff(
 	name := catalog.TableName(t.Database, t.Name)
 	switch {
 	case t.Placement[len(t.Placement)-1].Closed:
-		return nil, errs.New(errs.IllegalState, "Table `%s` is closed: the handoff under way has to be given up first", name)
+		return nil, errs.New(errs.IllegalState, "Table `%s` is closed: cancel the running handoff first", name)
 	case len(t.Placement) >= catalog.MaxEpochs:
-		return nil, errs.New(errs.InvalidArguments, "Table `%s` was placed %d times, the most that are possible: "+
+		return nil, errs.New(errs.InvalidArguments, "Table `%s` was placed %d times, the maximum: "+
 			"truncate it, or copy its rows into a new table, to move it again", name, len(t.Placement))
 	}
 	if err := needShards(tx, name, cmd.ShardIds); err != nil {
@@ -143,8 +146,8 @@ func incarnations(tx *catalog.Tx, t *schemapb.Table) (map[uint32]uint32, error) 
 }
 
 // beganAnew reports whether a shard that takes part in a handoff was recovered or created again
-// since the copy was begun. Such a shard may have lost rows of the copy that were sent once, or
-// rows of the table that the copy has only in part.
+// since the copy was started. Such a shard may have lost rows of the copy, which are sent only
+// once, or rows of the table that the copy has only in part.
 func beganAnew(tx *catalog.Tx, t *schemapb.Table) (bool, error) {
 	now, err := incarnations(tx, t)
 	return !maps.Equal(now, t.Handoff.Incarnations), err
@@ -224,7 +227,7 @@ func needShards(tx *catalog.Tx, table string, ids []uint32) error {
 		}
 		if s.Retiring {
 			return errs.New(errs.IllegalState,
-				"Table `%s` cannot be placed on shard %d, which is being taken away: choose another one", table, id)
+				"Table `%s` cannot be placed on shard %d, which is being removed: choose another one", table, id)
 		}
 	}
 	return nil

@@ -9,17 +9,18 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// Leases let routers answer statements from their copies of the state without asking the leader. While a router holds
-// a lease, the leader answers a change only when the copy of the router has it, or the lease is over. So a change that
-// was answered is in every copy that may be used.
+// Leases let routers answer statements from their copies of the state without asking the leader.
+// While a router has a lease, the leader answers a change only when the router's copy has the
+// change, or the lease has ended. So an answered change is in every copy that may be used.
 
 const (
-	// leaseTime is how long a router may use its copy after it sent its request.
+	// leaseTime is the time for which a router may use its copy after it sent its request.
 	leaseTime = 500 * time.Millisecond
-	// leaseKept is how long the leader takes a lease into account. It is longer, because clocks may run at different
-	// speeds.
+	// leaseKept is the time for which the leader respects a lease. It is longer, because clocks may
+	// run at different speeds.
 	leaseKept = leaseTime + leaseTime/5
-	// maxLeases is the maximum number of leases. Further routers get none, and ask each time.
+	// maxLeases is the maximum number of leases. Further routers get none, and ask the leader each
+	// time.
 	maxLeases = 4096
 )
 
@@ -27,8 +28,8 @@ const (
 type leases struct {
 	mu   sync.Mutex // guards the rest
 	term uint64
-	// began is when this member first noticed that it leads in this term. Leases of earlier leaders end at most
-	// leaseKept later. alone is set if there are no such leases.
+	// began is when this member first noticed that it leads in this term. Leases of earlier leaders
+	// end at most leaseKept later. alone is set if there are no such leases.
 	began time.Time
 	alone bool
 	held  map[string]lease
@@ -36,13 +37,13 @@ type leases struct {
 	moved chan struct{}
 }
 
-// lease is what one router holds.
+// lease is the lease of one router.
 type lease struct {
 	until   time.Time
 	reached uint64 // the index that its copy has reached
 }
 
-// notice forgets the leases of earlier terms. alone says that earlier leaders have given none.
+// notice drops the leases of earlier terms. alone means that earlier leaders have given none.
 func (l *leases) notice(term uint64, alone bool, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,8 +55,8 @@ func (l *leases) notice(term uint64, alone bool, now time.Time) {
 	}
 }
 
-// deposed is called when a change was applied and this member does not lead any more. It may not have noticed the term
-// of the change, and so all leases have to end.
+// deposed is called when a change was applied and this member no longer leads. It may not have
+// noticed the term of the change, and so all leases have to end.
 func (l *leases) deposed(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,8 +66,8 @@ func (l *leases) deposed(now time.Time) {
 	}
 }
 
-// grant notes a lease before the index of its answer is determined, so that every change either is in that index, or
-// waits for the holder. It reports false if there are too many.
+// grant records a lease before the index of its answer is determined, so that every change either
+// is in that index, or waits for the holder. It returns false if there are too many.
 func (l *leases) grant(holder string, reached uint64, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,7 +94,7 @@ func (l *leases) in(term uint64) bool {
 	return l.term == term
 }
 
-// reach notes the index that a holder's copy has reached.
+// reach records the index that a holder's copy has reached.
 func (l *leases) reach(holder string, reached uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -104,14 +105,14 @@ func (l *leases) reach(holder string, reached uint64) {
 	}
 }
 
-// move wakes the changes that wait. l.mu must be held.
+// move wakes the waiting changes. l.mu must be held.
 func (l *leases) move() {
 	close(l.moved)
 	l.moved = make(chan struct{})
 }
 
-// pending returns how long a change with the given index still has to wait at most, and a channel that is closed when
-// that may have changed.
+// pending returns the maximum time that a change with the given index still has to wait, and a
+// channel that is closed when that may have changed.
 func (l *leases) pending(index uint64, now time.Time) (wait time.Duration, moved <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,8 +131,8 @@ func (l *leases) pending(index uint64, now time.Time) (wait time.Duration, moved
 	return wait, l.moved
 }
 
-// noticeTerm forgets the leases of earlier terms if this member leads in a new one. It must be called before a command
-// of the term is put through the log.
+// noticeTerm drops the leases of earlier terms if this member leads in a new one. It must be called
+// before a command of the term is put through the log.
 func (m *Meta) noticeTerm() {
 	if term := m.replica.LeadsInTerm(); term > 0 {
 		m.leases.notice(term, m.replica.SoleVoter() || m.machine.version.Load() < metapb.ProtocolLeases, m.cfg.Now())
@@ -169,8 +170,8 @@ func (m *Meta) awaitLeases(ctx context.Context, index uint64) error {
 	}
 }
 
-// leased notes a lease for the holder, and reports whether the answer to it may have one. The only voter gives none:
-// asking it costs little, and its changes need not wait.
+// leased records a lease for the holder, and reports whether the answer may grant it. The only
+// voter grants none: asking it costs little, and its changes need not wait.
 func (m *Meta) leased(req *metapb.ReadIndexRequest) bool {
 	m.noticeTerm()
 	if req.GetHolder() == "" || len(req.GetHolder()) > maxIDLen || m.replica.SoleVoter() || !m.replica.IsLeader() ||
@@ -180,7 +181,7 @@ func (m *Meta) leased(req *metapb.ReadIndexRequest) bool {
 	return m.leases.grant(req.Holder, req.Reached, m.cfg.Now())
 }
 
-// Reached notes the index that the copy of a holder of a lease has reached.
+// Reached records the index that the copy of a lease's holder has reached.
 func (m *Meta) Reached(_ context.Context, req *metapb.ReachedRequest) (*metapb.ReachedResponse, error) {
 	if err := m.replica.CheckLeads(); err != nil {
 		return nil, errs.ToGRPC(err)

@@ -11,7 +11,7 @@ func TestTableLimit(t *testing.T) {
 	r := newRunner(t)
 	r.do("bootstrap c1 shards=1")
 	r.maxTables = 2
-	const full = "there are 2 tables, the most that are allowed"
+	const full = "there are 2 tables, the maximum"
 	for _, step := range []struct {
 		line    string
 		refused bool

@@ -25,7 +25,7 @@ type machine struct {
 	hub     *hub
 	metrics *metrics
 
-	// copies of catalog values, for concurrent readers
+	// Copies of catalog values, for concurrent readers.
 	applied  atomic.Uint64
 	tables   atomic.Uint64
 	version  atomic.Uint32 // of the cluster
@@ -40,7 +40,7 @@ type machine struct {
 	// answered finds the result of an earlier proposal.
 	answered answerer
 
-	// whenRoom runs something that needs disk space, again and again until there is space.
+	// whenRoom runs something that needs disk space, with retries until there is space.
 	whenRoom func(do func() error) error
 }
 

@@ -13,10 +13,10 @@ import (
 )
 
 // This file handles the members of the group itself. They are in raft's configuration and not in
-// the state, so there is nothing after the log.
+// the state, so nothing happens after the log.
 
-// maxVoters is the maximum number of voting members, since each more makes every command slower.
-// The cluster keeps 1, 3 or 5; two more may vote while members are replaced.
+// maxVoters is the maximum number of voters, since each voter makes every command slower. The
+// cluster keeps 1, 3 or 5; two more may vote while members are replaced.
 const maxVoters = 7
 
 // ReadIndex returns the index of a command. A copy of the state that has reached it has everything
@@ -57,12 +57,14 @@ func (m *Meta) changeMembers(
 		return nil, err
 	}
 	if kind == replica.Remove && req.NodeId == m.cfg.NodeID {
-		// Another member has to remove this one. The client asks it next, since it leads then.
+		// Another member has to remove this one. The client asks that member next, since it leads
+		// then.
 		if err := m.replica.StepDown(ctx); err != nil {
 			return nil, err
 		}
 		return nil, errs.New(errs.ShardNotReady,
-			"change the metadata group: node %s gave up leadership so that it can be removed; ask the new leader", req.NodeId).
+			"change the metadata group: node %s transferred its leadership so that it can be removed; "+
+				"ask the new leader", req.NodeId).
 			WithLeader("").WithRetryAfter(50 * time.Millisecond)
 	}
 	if err := m.replica.Change(ctx, kind, req.NodeId); err != nil {
@@ -86,7 +88,7 @@ func (m *Meta) checkChange(req *metapb.ChangeMembersRequest, voters, learners []
 		return replica.AddLearner, c.checkAdd()
 	case metapb.ChangeMembersRequest_CHANGE_PROMOTE:
 		if !c.votes && len(voters) >= maxVoters {
-			return 0, c.refuse("the group has %d voters, the most that are possible; remove one first", len(voters))
+			return 0, c.refuse("the group has %d voters, the maximum; remove one first", len(voters))
 		}
 		return replica.Promote, nil
 	case metapb.ChangeMembersRequest_CHANGE_REMOVE:
@@ -188,7 +190,7 @@ func (m *Meta) answers(node string) (answers, heard bool) {
 
 // unheard returns the answer of a recently elected leader.
 func (m *Meta) unheard(node string) error {
-	return errs.New(errs.ShardBusy, "Change the metadata group, node %s: node %s has just begun to lead and does "+
+	return errs.New(errs.ShardBusy, "Change the metadata group, node %s: node %s has just become the leader and does "+
 		"not know yet which members are up; try again", node, m.cfg.NodeID).
 		WithReason(errs.Busy).WithRetryAfter(200 * time.Millisecond)
 }

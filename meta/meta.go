@@ -1,9 +1,8 @@
-// Package meta is the metadata group: the replicated state machine that knows which databases,
-// tables, pipelines, shards and nodes there are, and the service by which others change it and
-// follow it.
+// Package meta is the metadata group: the replicated state machine with the databases, tables,
+// pipelines, shards and nodes, and the service by which others change and follow it.
 //
 // Each subject has a pair of files. *_service.go is before the log: it checks and completes a
-// command without looking at the state. *_apply.go is after the log: it changes the state, as a
+// command without reading the state. *_apply.go is after the log: it changes the state, as a
 // function of the state and the command alone. The state itself, and the rules by which a table may
 // change, are in catalog; the rules of placement are in placement; others reach the group through
 // metaclient.
@@ -54,8 +53,8 @@ type Config struct {
 	NodeID string
 	// Transport reaches the other members. Nil means that this node is the group.
 	Transport raft.Transport
-	// Bootstrap makes an empty Dir a group of the Founders, to which others may be added. Without a
-	// Transport that always happens.
+	// Bootstrap turns an empty Dir into a group of the Founders, to which others may be added.
+	// Without a Transport that always happens.
 	Bootstrap bool
 	// Founders are the node ids of a new group's voters, NodeID among them; each of them
 	// bootstraps with the same list. The default value is this node alone.
@@ -64,7 +63,7 @@ type Config struct {
 	Logger *slog.Logger
 	// LogStore, if set, opens the log; see replica.Config.Store.
 	LogStore func() (raftlog.Store, error)
-	// Registerer receives the metrics. Nil: none are kept.
+	// Registerer receives the metrics. If it is nil, none are kept.
 	Registerer prometheus.Registerer
 	// FailStop is called once when the group's log or state has failed, or a
 	// command cannot be applied. The process should exit without closing anything.
@@ -72,7 +71,7 @@ type Config struct {
 	// LogDeadline is how long one write to the log may take before it counts as failed.
 	// The default value is the default of replica.Config.
 	LogDeadline time.Duration
-	// DiskFull is called when a write finds no room. The default value does nothing.
+	// DiskFull is called when a write fails for lack of space. The default value does nothing.
 	DiskFull func(error)
 	// HeartbeatTimeout is raft's heartbeat timeout. The default value is the default of
 	// replica.Config.
@@ -228,7 +227,7 @@ func (m *Meta) cutLog() {
 		case <-m.machine.cut:
 		}
 		if err := m.replica.Snapshot(); err != nil {
-			m.cfg.Logger.Warn("could not cut the metadata log; this is tried again when it has grown by as much "+
+			m.cfg.Logger.Warn("could not cut the metadata log; this is retried when it has grown by as much "+
 				"again", "error", err)
 		}
 	}
@@ -251,7 +250,7 @@ func (m *Meta) StepDown(ctx context.Context, avoid ...string) error {
 	return m.replica.StepDown(ctx, avoid...)
 }
 
-// StepDownUnreachable does what StepDown does, for a member whose node other nodes cannot reach; see
+// StepDownUnreachable is StepDown for a member on a node that other nodes cannot reach; see
 // replica.Replica.StepDownUnreachable.
 func (m *Meta) StepDownUnreachable(ctx context.Context, avoid ...string) error {
 	return m.replica.StepDownUnreachable(ctx, avoid...)
@@ -299,8 +298,8 @@ func (m *Meta) close() error {
 
 // Propose checks a command, puts it through the log and returns its result. If a command is
 // refused, here or by the state machine, it changes nothing, and the result contains the refusal.
-// An error is returned if the outcome is another one (see replica.Propose), or if this version does
-// not know the command.
+// An error means another outcome (see replica.Propose), or that this version does not know the
+// command.
 func (m *Meta) Propose(ctx context.Context, req *metapb.ProposeRequest) (*metapb.ProposeResponse, error) {
 	cmd := req.GetCommand()
 	op := opName(cmd)

@@ -25,12 +25,12 @@ func applyRegisterNode(tx *catalog.Tx, r *metapb.RegisterNode, now int64, c *cha
 	}
 	if had == nil && tx.Nodes.Count() >= catalog.MaxNodes {
 		return nil, errs.New(errs.InvalidArguments,
-			"Node %s cannot be registered: there are %d, the most that are possible; remove those that are gone", n.Id,
+			"Node %s cannot be registered: there are %d, the maximum; remove nodes that are lost", n.Id,
 			catalog.MaxNodes)
 	}
 	if v := tx.ClusterVersion(); knows(n) < v || n.MinProtocol > v {
 		return nil, errs.New(errs.InvalidArguments, "Node %s understands protocol versions %d to %d, and cluster %s "+
-			"uses version %d; start a program that understands it",
+			"uses version %d; start a program that supports it",
 			n.Id, max(n.MinProtocol, 1), knows(n), tx.ClusterID(), v)
 	}
 	if tx.Nodes.Count() > 1 { // otherwise the metadata is in the same folder
@@ -70,7 +70,7 @@ func checkFolder(had *metapb.Node, r *metapb.RegisterNode) error {
 	return nil
 }
 
-// knows returns the newest protocol version that a node understands. Nodes from before there were
+// knows returns the newest protocol version that a node supports. Nodes from before there were
 // versions do not report one.
 func knows(n *metapb.Node) uint32 { return max(n.MaxProtocol, 1) }
 
@@ -114,7 +114,7 @@ func applyRemoveNode(tx *catalog.Tx, r *metapb.RemoveNode, now int64, c *change)
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range shards { // the data left on its disk belongs to nobody
+	for _, s := range shards { // the data on its disk is no longer used
 		at := slices.Index(s.Removed, r.NodeId)
 		if at < 0 {
 			continue

@@ -15,7 +15,7 @@ import (
 
 const (
 	maxRoles = 16
-	// maxMarks is the maximum number of marks of its data folder that a node may name. Nodes keep
+	// maxMarks is the maximum number of marks of its data folder that a node may report. Nodes keep
 	// fewer.
 	maxMarks = 256
 )
@@ -98,7 +98,7 @@ func prepareSetNodeState(s *metapb.SetNodeState) error {
 	case metapb.NodeState_NODE_STATE_UP, metapb.NodeState_NODE_STATE_DRAINING, metapb.NodeState_NODE_STATE_DRAINED:
 		return checkText("node id", s.NodeId, true)
 	}
-	return errs.New(errs.InvalidArguments, "Set the state of node %s: %s is not a state that it can be given", s.NodeId,
+	return errs.New(errs.InvalidArguments, "Set the state of node %s: %s is not a state that a user can set", s.NodeId,
 		s.State)
 }
 

@@ -15,7 +15,7 @@ import (
 const (
 	// maxRunning is the maximum number of running operations.
 	maxRunning = 1000
-	// maxEnded is how many ended operations are kept. It is part of the state machine.
+	// maxEnded is the number of ended operations that are kept. It is part of the state machine.
 	maxEnded = 1000
 )
 
@@ -30,7 +30,7 @@ func applyPutOperation(tx *catalog.Tx, cmd *metapb.PutOperation, now int64, c *c
 	if o.Id == 0 {
 		if n := count(all, running); running(o) && n >= maxRunning {
 			return nil, errs.New(errs.InvalidArguments,
-				"Operation %s cannot be begun: %d are running, the most that are possible", o.Kind, n)
+				"Operation %s cannot be started: %d are running, the maximum", o.Kind, n)
 		}
 		o.CreatedUnixNano, o.Version = now, 0
 	} else {
@@ -42,16 +42,16 @@ func applyPutOperation(tx *catalog.Tx, cmd *metapb.PutOperation, now int64, c *c
 			return nil, errs.New(errs.InvalidArguments, "Operation %d not found; it may have been forgotten", o.Id)
 		case had.Version != o.Version:
 			return nil, errs.New(errs.RequestOutdated,
-				"Operation %d has version %d and not %d: it was changed meanwhile; look at it again", o.Id, had.Version, o.Version)
+				"Operation %d has version %d and not %d: it was changed meanwhile; read it again", o.Id, had.Version, o.Version)
 		case !running(had):
-			return nil, errs.New(errs.InvalidArguments, "Operation %d has ended and does not change any more", o.Id)
+			return nil, errs.New(errs.InvalidArguments, "Operation %d has ended and cannot be changed any more", o.Id)
 		}
 		o.CreatedUnixNano = had.CreatedUnixNano
 	}
 	if running(o) {
 		if other := excludes(all, o); other != nil {
 			return nil, errs.New(errs.InvalidArguments,
-				"Operation %s cannot be begun while operation %d (%s) of the same %s runs; wait for it, or cancel it", o.Kind,
+				"Operation %s cannot be started while operation %d (%s) of the same %s runs; wait for it, or cancel it", o.Kind,
 				other.Id, other.Kind, subject(other, o))
 		}
 	}
@@ -81,7 +81,7 @@ func applyDropOperations(tx *catalog.Tx, cmd *metapb.DropOperations, c *change) 
 	return &metapb.Result{}, dropEnded(tx, all, int(min(cmd.Keep, maxEnded)), c)
 }
 
-// dropEnded keeps maxEnded ended operations and removes those that ended first.
+// dropEnded keeps the last maxEnded ended operations and removes the older ones.
 func dropEnded(tx *catalog.Tx, all []*metapb.Operation, keep int, c *change) error {
 	ended := slices.DeleteFunc(slices.Clone(all), running)
 	slices.SortFunc(ended, func(a, b *metapb.Operation) int {
@@ -126,7 +126,8 @@ func excludes(all []*metapb.Operation, o *metapb.Operation) *metapb.Operation {
 	return nil
 }
 
-// subject names what both operations are about. It is empty if they have nothing in common.
+// subject returns the object that both operations are about. It is empty if they have nothing in
+// common.
 func subject(a, b *metapb.Operation) string {
 	switch {
 	case a.ShardId != 0 && a.ShardId == b.ShardId:

@@ -43,7 +43,7 @@ func checkBasedOn(tx *catalog.Tx, cmd *metapb.PutPipeline) error {
 	case err != nil || newest.GetVersion() == cmd.GetBasedOn():
 		return err
 	case newest == nil:
-		return errs.New(errs.IllegalState, "Pipeline %s has no version any more; store it without the version that it "+
+		return errs.New(errs.IllegalState, "Pipeline %s no longer has any version; store it without the version that it "+
 			"was made from", cmd.Name)
 	case cmd.GetBasedOn() == 0:
 		return errs.New(errs.IllegalState, "Pipeline %s exists already; read its newest version first", cmd.Name)
@@ -88,11 +88,11 @@ func checkPipelineRoom(tx *catalog.Tx, cmd *metapb.PutPipeline) error {
 	totals, versions := tx.Pipelines.Totals(), tx.Pipelines.CountVersions(cmd.Name)
 	switch {
 	case versions == 0 && totals.Pipelines >= catalog.MaxPipelines:
-		return refuse("there are %d pipelines, the most that are allowed; delete some", totals.Pipelines)
+		return refuse("there are %d pipelines, the maximum; delete some", totals.Pipelines)
 	case versions >= catalog.MaxPipelineVersions:
-		return refuse("it has %d versions, the most that are allowed; delete old ones", versions)
+		return refuse("it has %d versions, the maximum; delete old ones", versions)
 	case totals.Versions >= catalog.MaxAllVersions:
-		return refuse("all pipelines together have %d versions, the most that are allowed; delete old ones", totals.Versions)
+		return refuse("all pipelines together have %d versions, the maximum; delete old ones", totals.Versions)
 	case totals.Bytes+uint64(len(cmd.Source)) > catalog.MaxAllPipelineBytes:
 		return refuse("all versions of all pipelines would have %d bytes, at most %d are allowed; delete old ones",
 			totals.Bytes+uint64(len(cmd.Source)), catalog.MaxAllPipelineBytes)
@@ -100,7 +100,7 @@ func checkPipelineRoom(tx *catalog.Tx, cmd *metapb.PutPipeline) error {
 	return nil
 }
 
-// applyDeletePipeline removes a version. If it does not exist, the result names none.
+// applyDeletePipeline removes a version. If it does not exist, the result contains none.
 func applyDeletePipeline(tx *catalog.Tx, cmd *metapb.DeletePipeline, c *change) (*metapb.Result, error) {
 	p, err := tx.Pipelines.Get(cmd.Name, cmd.Version)
 	if err != nil || p == nil {

@@ -168,11 +168,11 @@ func TestPipelineCaps(t *testing.T) {
 	}{
 		{
 			"versions of a name", func(r *runner) { put(r, catalog.MaxPipelineVersions, func(int) string { return "p" }, 1) },
-			"1004 Pipeline p cannot be stored: it has 1000 versions, the most that are allowed; delete old ones", "delete p 1",
+			"1004 Pipeline p cannot be stored: it has 1000 versions, the maximum; delete old ones", "delete p 1",
 		},
 		{
 			"names", func(r *runner) { put(r, catalog.MaxPipelines, func(i int) string { return fmt.Sprint("n", i) }, 1) },
-			"1004 Pipeline p cannot be stored: there are 10000 pipelines, the most that are allowed; delete some", "delete n0 1",
+			"1004 Pipeline p cannot be stored: there are 10000 pipelines, the maximum; delete some", "delete n0 1",
 		},
 		{
 			"bytes", func(r *runner) { put(r, 32, func(int) string { return "n" }, catalog.MaxPipelineBytes) },

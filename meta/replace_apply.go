@@ -11,8 +11,9 @@ import (
 // This file handles tables that a restore fills under temporary names and that then replace other
 // tables.
 
-// prepareReplaceTables refuses, before the log, what is wrong in every state, such as a name that
-// occurs twice. It also ensures that applyReplaceTables checks all tables before one changes.
+// prepareReplaceTables refuses, before the log, requests that are wrong in every state, such as a
+// name that occurs twice. It also ensures that applyReplaceTables checks all tables before one
+// changes.
 func prepareReplaceTables(r *metapb.ReplaceTables) error {
 	if len(r.Tables) > maxDemands {
 		return errs.New(errs.InvalidArguments,
@@ -33,7 +34,7 @@ func prepareReplaceTables(r *metapb.ReplaceTables) error {
 		for _, name := range []string{t.Name, t.From} {
 			full := catalog.TableName(t.Database, name)
 			if named[full] {
-				return errs.New(errs.InvalidArguments, "Replace tables: `%s` is named twice", full)
+				return errs.New(errs.InvalidArguments, "Replace tables: `%s` is given twice", full)
 			}
 			named[full] = true
 		}

@@ -56,18 +56,19 @@ type shardLife struct{ id, incarnation uint32 }
 // stateLeader is the state that a shard's leading replica reports.
 const stateLeader = "Leader"
 
-// ledShard is what the reports say about the leader of a shard.
+// ledShard is the state of a shard's leader according to the reports.
 type ledShard struct {
 	node string
 	term uint64
-	// since is the time of the first report that said so, last the time of the last one.
+	// since is the time of the first report of this leader, last the time of the last one.
 	since, last time.Time
 }
 
 type nodeReport struct {
 	report *metapb.ReportRequest
 	at     time.Time
-	// refused is why the node could not be registered. It is empty if it could be, or did not try.
+	// refused is the reason why the node could not be registered. It is empty if it could be, or
+	// did not try.
 	refused string
 }
 
@@ -78,8 +79,8 @@ const (
 	maxAsideTables    = 64
 )
 
-// listen resets the record if the term has changed. It also does so if nothing was heard for half
-// of the time after which a node counts as down: as this node reports too, this process was
+// listen resets the record if the term has changed. It also does so if nothing was received for
+// half of the time after which a node counts as down: as this node reports too, this process was
 // suspended, and the silence of others means nothing. r.mu must be held.
 func (r *reports) listen(term uint64) {
 	now := r.now()
@@ -92,7 +93,7 @@ func (r *reports) listen(term uint64) {
 	r.heard = now
 }
 
-// add takes in a report.
+// add processes a report.
 func (r *reports) add(term uint64, req *metapb.ReportRequest) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,7 +146,7 @@ func (r *reports) lastLed(term uint64, shards []*metapb.Shard) (out []*metapb.Sh
 	return out
 }
 
-// refuse records why a node could not be registered. An empty reason records that it was
+// refuse records the reason why a node could not be registered. An empty reason records that it was
 // registered.
 func (r *reports) refuse(term uint64, node, why string) {
 	r.mu.Lock()
@@ -156,7 +157,7 @@ func (r *reports) refuse(term uint64, node, why string) {
 	r.nodes[node] = n
 }
 
-// leading returns how long this member has led, as far as it was asked.
+// leading returns the time since this member first noticed that it leads.
 func (r *reports) leading(term uint64) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -217,7 +218,7 @@ func (m *Meta) report(ctx context.Context, req *metapb.ReportRequest) (*metapb.R
 	}
 	if !slices.ContainsFunc(nodes, func(n *metapb.Node) bool { return n.Id == req.NodeId }) {
 		return nil, errs.New(errs.InvalidArguments,
-			"Report of node %s: it is not known to the cluster; it has to register first, and cannot if it was removed",
+			"Report of node %s: it is not known to the cluster; it has to register first, which fails if it was removed",
 			req.NodeId)
 	}
 	m.reports.add(term, req)
@@ -260,7 +261,7 @@ func checkReport(req *metapb.ReportRequest) error {
 		return err
 	}
 	if n := len(req.LeftShards); n > maxReplicaReports {
-		// the rest of the report must not be refused because of leftover files
+		// Leftover files must not make the rest of the report fail.
 		req.LeftShards = req.LeftShards[:maxReplicaReports]
 	}
 	if n := len(req.Replicas); n > maxReplicaReports {
@@ -281,7 +282,7 @@ func checkReport(req *metapb.ReportRequest) error {
 	return nil
 }
 
-// leadTerm returns the term in which this member leads, or an error that names the leader.
+// leadTerm returns the term in which this member leads, or an error that contains the leader.
 func (m *Meta) leadTerm() (uint64, error) {
 	if err := m.replica.CheckLeads(); err != nil {
 		return 0, err

@@ -75,7 +75,7 @@ func TestApplyRestore(t *testing.T) {
 			{"restore s time:ts3! backup=b1 replaces=u", "s=3 v1 @1 time:timestampmillisecond/1! from b1 complete=false for u"},
 			{"restored r", "r=2 v2 @1 time:timestampmillisecond/1! from b1 complete=true for t"},
 			{"replace b1 r/2>t/1 s/3>u", "1004 Table `s` is not a complete copy of `u` from backup b1: `u` stays as it is"},
-			{"replace b1 r/2>t/1 s/3>t/1", "1004 Replace tables: `t` is named twice"},
+			{"replace b1 r/2>t/1 s/3>t/1", "1004 Replace tables: `t` is given twice"},
 			{"restored s", "s=3 v2 @1 time:timestampmillisecond/1! from b1 complete=true for u"},
 			{"replace b1 r/2>t/1 s/3>u", "t=2 v3 @1 time:timestampmillisecond/1! from b1 complete=true; u=3 v3 @1 " +
 				"time:timestampmillisecond/1! from b1 complete=true; dropped [1]"},
@@ -107,7 +107,7 @@ func TestApplyRestore(t *testing.T) {
 				`1004 Invalid table name: "9t"; a table name begins with a letter or one of _ : - and continues with ` +
 					`these, digits or . @ #`,
 			},
-			{"replace b1 r/1>r/2", "1004 Replace tables: `r` is named twice"},
+			{"replace b1 r/1>r/2", "1004 Replace tables: `r` is given twice"},
 		}},
 		{"of no backup", [][2]string{
 			{"restore t time:ts3!", "1004 The backup id is empty"},

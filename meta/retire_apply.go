@@ -8,15 +8,16 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// Shards that are taken away, after the log.
+// Shards that are removed, after the log.
 //
-//	retiring   the shard gets no new tables; the tables that it has are handed over to other shards
-//	retired    no table needs the shard: it is out of the list of shards, and its nodes delete its replicas
+// retiring   the shard gets no new tables; its tables are moved to other shards
+// retired    no table needs the shard: it is removed from the list of shards, and its nodes delete
+// its replicas
 //
-// The first state can be taken back, the second cannot. The record of a retired shard is kept for
-// ever, as the ids of dropped tables are, for three reasons: a node deletes a replica only because of
-// this record, the id of the shard is not used again, and a node that was away must still learn that
-// the shard was retired.
+// The first state can be undone, the second cannot. The record of a retired shard is kept for ever,
+// like the ids of dropped tables, for three reasons: a node deletes a replica only because of this
+// record, the id of the shard is not used again, and a node that was down must still learn that the
+// shard was retired.
 
 // setRetiring sets or clears the state retiring of a shard.
 func setRetiring(tx *catalog.Tx, s *metapb.Shard, retiring bool) error {
@@ -54,10 +55,10 @@ func applyRetireShard(tx *catalog.Tx, cmd *metapb.RetireShard, c *change) (*meta
 	case err != nil:
 		return nil, err
 	case s == nil:
-		return nil, errs.New(errs.ShardNotFound, "Shard %d not found; it may have been taken away already", cmd.ShardId)
+		return nil, errs.New(errs.ShardNotFound, "Shard %d not found; it may have been removed already", cmd.ShardId)
 	case s.Version != cmd.Version:
 		return nil, errs.New(errs.RequestOutdated,
-			"Shard %d has version %d and not %d: it was changed meanwhile; look at it again", s.Id, s.Version, cmd.Version)
+			"Shard %d has version %d and not %d: it was changed meanwhile; read it again", s.Id, s.Version, cmd.Version)
 	case !s.Retiring:
 		return nil, errs.New(errs.IllegalState,
 			"Shard %d cannot be retired: it is not in the state retiring, so it may still get tables", s.Id)
@@ -115,8 +116,8 @@ func changeRetired(tx *catalog.Tx, cmd *metapb.ChangeShard, c *change) (*metapb.
 	return &metapb.Result{Shard: s}, tx.Shards.PutRetired(s)
 }
 
-// forgetRetired takes a node that leaves the cluster off the lists of nodes that still have to delete
-// a replica of a retired shard.
+// forgetRetired removes a node that leaves the cluster from the lists of nodes that still have to
+// delete a replica of a retired shard.
 func forgetRetired(tx *catalog.Tx, node string, c *change) error {
 	retired, err := tx.Shards.AllRetired()
 	if err != nil {

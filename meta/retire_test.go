@@ -27,7 +27,7 @@ func TestRetireShard(t *testing.T) {
 		{"bootstrap c1 shards=1", "cluster c1"},
 		{"node n1", "cluster c1"},
 		{"node n2", "cluster c1"},
-		{"retire 9 v=1", "4005 Shard 9 not found; it may have been taken away already"},
+		{"retire 9 v=1", "4005 Shard 9 not found; it may have been removed already"},
 		{
 			"change-shard 1 v=0 retiring=true",
 			"1004 Shard 1 cannot be retired: there is no other shard that stays; add one with 'cordwood shard add'",
@@ -41,7 +41,7 @@ func TestRetireShard(t *testing.T) {
 			"change-shard 1 v=0 retiring=true",
 			"1004 Shard 1 cannot be retired: there is no other shard that stays; add one with 'cordwood shard add'",
 		},
-		{"retire 2 v=1", "5001 Shard 2 has version 2 and not 1: it was changed meanwhile; look at it again"},
+		{"retire 2 v=1", "5001 Shard 2 has version 2 and not 1: it was changed meanwhile; read it again"},
 		{"retire 2 v=2", "1006 Shard 2 cannot be retired: table `a` needs it"},
 	})
 	// A retiring shard gets no tables, whatever the numbers of tables are.
@@ -56,11 +56,11 @@ func TestRetireShard(t *testing.T) {
 		},
 		{
 			"place 3 epoch=1 shards=2",
-			"1006 Table `c` cannot be placed on shard 2, which is being taken away: choose another one",
+			"1006 Table `c` cannot be placed on shard 2, which is being removed: choose another one",
 		},
 		{
 			"place 2 epoch=1 step=begin shards=2",
-			"1006 Table `b` cannot be placed on shard 2, which is being taken away: choose another one",
+			"1006 Table `b` cannot be placed on shard 2, which is being removed: choose another one",
 		},
 	})
 	// Rows that stay in it need it, and so does a running copy.
@@ -87,11 +87,11 @@ func TestRetireShard(t *testing.T) {
 		{"retire 2 v=5", "1006 Shard 2 cannot be retired: operation 2 (table-move) needs it; wait for it, or cancel it"},
 		{"op table-move id=2 v=1 table=3 to=1,2 state=failed", "op 2 v2 table-move failed"},
 		{"retire 2 v=5", "shard 2 v6 want2 [] learners[] founders[] removed[n1 n2] retiring"},
-		{"retire 2 v=6", "4005 Shard 2 not found; it may have been taken away already"},
+		{"retire 2 v=6", "4005 Shard 2 not found; it may have been removed already"},
 	})
 	// Its id is not used again. Its nodes delete their replicas, or are removed.
 	r.steps([][2]string{
-		{"create-shard n1 id=2", "5001 Shard 2 cannot be created: the next one is 3; another was made meanwhile"},
+		{"create-shard n1 id=2", "5001 Shard 2 cannot be created: the next id is 3; another shard was created meanwhile"},
 		{"change-shard 2 v=6 add=n1", "4005 Shard 2 not found"},
 		{"place 3 epoch=1 shards=2", "4005 Table `c` cannot be placed on shard 2: there is no such shard"},
 		{"change-shard 2 v=6 forget=n1", "shard 2 v7 want2 [] learners[] founders[] removed[n2] retiring"},

@@ -13,7 +13,7 @@ import (
 
 // After the log: values that users save.
 
-// linkUnused is how long a link is kept after it was last read.
+// linkUnused is the time that a link is kept after it was last read.
 const linkUnused = 90 * 24 * time.Hour
 
 // applyPutSaved stores a value, and replaces the one that its owner sees.
@@ -35,7 +35,7 @@ func applyPutSaved(tx *catalog.Tx, cmd *metapb.PutSaved, now int64) (*metapb.Res
 	}
 	if there != nil && there.Version != old.GetVersion() {
 		if s.Kind == savedrules.Link && bytes.Equal(tx.Saved.Value(there), cmd.Value) {
-			return touchSaved(tx, there, now) // its name says what it is
+			return touchSaved(tx, there, now) // a link's name determines its value
 		}
 		return nil, errs.New(errs.IllegalState, "A saved %s %s exists already, as version %d", s.Kind, s.Name, there.Version)
 	}
@@ -48,7 +48,7 @@ func applyPutSaved(tx *catalog.Tx, cmd *metapb.PutSaved, now int64) (*metapb.Res
 			return nil, err
 		}
 	}
-	if old != nil && there == nil { // it is shared now, or not any more
+	if old != nil && there == nil { // it changed between shared and private
 		if err := tx.Saved.Delete(old); err != nil {
 			return nil, err
 		}
@@ -78,12 +78,12 @@ func changeableSaved(
 	case err != nil:
 		return nil, err
 	case s == nil:
-		return nil, errs.New(errs.IllegalState, "There is no saved %s %s any more", kind, name)
+		return nil, errs.New(errs.IllegalState, "The saved %s %s no longer exists", kind, name)
 	case s.Version != version:
 		return nil, errs.New(errs.IllegalState, "The saved %s %s was changed meanwhile: it has version %d, and not %d; "+
 			"read it again", kind, name, s.Version, version)
 	case s.Owner != owner && !manage:
-		return nil, errs.New(errs.PermissionDenied, "The saved %s %s is shared by another user: to change it needs the "+
+		return nil, errs.New(errs.PermissionDenied, "The saved %s %s is shared by another user: changing it needs the "+
 			"right to store pipelines", kind, name)
 	}
 	return s, nil

@@ -23,11 +23,11 @@ func applyCreateShard(tx *catalog.Tx, cmd *metapb.CreateShard, c *change) (*meta
 	id := tx.Shards.NextID()
 	if cmd.ShardId != 0 && cmd.ShardId != id {
 		return nil, errs.New(errs.RequestOutdated,
-			"Shard %d cannot be created: the next one is %d; another was made meanwhile", cmd.ShardId, id)
+			"Shard %d cannot be created: the next id is %d; another shard was created meanwhile", cmd.ShardId, id)
 	}
 	if tx.Shards.Count() >= catalog.MaxShards {
 		return nil, errs.New(errs.InvalidArguments,
-			"A shard cannot be created: there are %d, the most that are possible", catalog.MaxShards)
+			"A shard cannot be created: there are %d, the maximum", catalog.MaxShards)
 	}
 	s := &metapb.Shard{
 		Id: id, Incarnation: tx.Shards.FirstIncarnation(), Replicas: cmd.Replicas, Founders: cmd.Replicas,
@@ -95,7 +95,7 @@ func checkTakes(tx *catalog.Tx, id string) error {
 	return nil
 }
 
-// leaves reports whether the node is giving its replicas away.
+// leaves reports whether the node is being drained or was drained.
 func leaves(n *metapb.Node) bool {
 	return n.State == metapb.NodeState_NODE_STATE_DRAINING || n.State == metapb.NodeState_NODE_STATE_DRAINED
 }
@@ -110,7 +110,7 @@ func applyChangeShard(tx *catalog.Tx, cmd *metapb.ChangeShard, c *change) (*meta
 		return changeRetired(tx, cmd, c)
 	case s.Version != cmd.Version:
 		return nil, errs.New(errs.RequestOutdated,
-			"Shard %d has version %d and not %d: it was changed meanwhile; look at it again", s.Id, s.Version, cmd.Version)
+			"Shard %d has version %d and not %d: it was changed meanwhile; read it again", s.Id, s.Version, cmd.Version)
 	}
 	switch change := cmd.Change.(type) {
 	case *metapb.ChangeShard_AddLearner:
@@ -122,7 +122,7 @@ func applyChangeShard(tx *catalog.Tx, cmd *metapb.ChangeShard, c *change) (*meta
 	case *metapb.ChangeShard_Forget:
 		var ok bool
 		if s.Removed, ok = without(s.Removed, change.Forget); !ok {
-			err = errs.New(errs.InvalidArguments, "Shard %d: node %s has no replica that was removed", s.Id, change.Forget)
+			err = errs.New(errs.InvalidArguments, "Shard %d: node %s has no removed replica", s.Id, change.Forget)
 		}
 	case *metapb.ChangeShard_Recovered:
 		err = recovered(s, change.Recovered)
@@ -149,9 +149,9 @@ func addLearner(tx *catalog.Tx, s *metapb.Shard, node string) error {
 		return errs.New(errs.InvalidArguments, "Shard %d has a replica on node %s already", s.Id, node)
 	case slices.Contains(s.Removed, node):
 		return errs.New(errs.InvalidArguments,
-			"Shard %d: node %s has not deleted the replica that it had before; wait until it has", s.Id, node)
+			"Shard %d: node %s has not deleted its former replica; wait until it has", s.Id, node)
 	case len(s.Replicas)+len(s.Learners) >= maxReplicas:
-		return errs.New(errs.InvalidArguments, "Shard %d has %d replicas, the most that are possible", s.Id, maxReplicas)
+		return errs.New(errs.InvalidArguments, "Shard %d has %d replicas, the maximum", s.Id, maxReplicas)
 	}
 	if err := checkTakes(tx, node); err != nil {
 		return err
@@ -169,8 +169,8 @@ func promote(s *metapb.Shard, node string) error {
 	return nil
 }
 
-// recovered begins a new incarnation of a shard with the one replica that an operator recovered.
-// The files of the other replicas are left in place.
+// recovered starts a new incarnation of a shard with the one replica that an operator recovered.
+// The files of the other replicas stay.
 func recovered(s *metapb.Shard, r *metapb.Recovered) error {
 	switch {
 	case !slices.Contains(s.Replicas, r.NodeId) && !slices.Contains(s.Learners, r.NodeId):
@@ -178,7 +178,7 @@ func recovered(s *metapb.Shard, r *metapb.Recovered) error {
 			s.Id, r.NodeId)
 	case r.Incarnation <= s.Incarnation:
 		return errs.New(errs.IllegalState,
-			"Shard %d has incarnation %d: a replica of incarnation %d comes too late, it was recovered elsewhere", s.Id,
+			"Shard %d has incarnation %d: a replica of incarnation %d is too old: the shard was recovered elsewhere", s.Id,
 			s.Incarnation, r.Incarnation)
 	}
 	s.Want = max(s.Want, uint32(len(s.Replicas)))
@@ -192,13 +192,13 @@ func recovered(s *metapb.Shard, r *metapb.Recovered) error {
 // part of the state machine.
 const anewStep = 1000
 
-// madeAnew begins a new incarnation of a shard without rows. Nodes that had replicas before keep
+// madeAnew starts a new incarnation of a shard without rows. Nodes that had replicas before keep
 // their files.
 func madeAnew(tx *catalog.Tx, s *metapb.Shard, nodes []string) error {
 	for _, id := range nodes {
 		if slices.Contains(s.Removed, id) {
 			return errs.New(errs.InvalidArguments,
-				"Shard %d: node %s has not deleted the replica that it had before; wait until it has", s.Id, id)
+				"Shard %d: node %s has not deleted its former replica; wait until it has", s.Id, id)
 		}
 		if err := checkTakes(tx, id); err != nil {
 			return err
@@ -219,7 +219,7 @@ func removeReplica(s *metapb.Shard, node string) error {
 		return errs.New(errs.InvalidArguments, "Shard %d has no replica on node %s", s.Id, node)
 	case len(rest) == 0:
 		return errs.New(errs.InvalidArguments,
-			"Shard %d: the replica on node %s is the only one that votes; its rows would be lost", s.Id, node)
+			"Shard %d: the replica on node %s is the only voter; its rows would be lost", s.Id, node)
 	}
 	s.Replicas, s.Learners = rest, learners
 	s.Removed = append(s.Removed, node)
@@ -235,7 +235,7 @@ func without(list []string, s string) ([]string, bool) {
 	return slices.Delete(slices.Clone(list), i, i+1), true
 }
 
-// applyPlaceTable gives a table's writes to other shards from the next epoch on. If that was done
+// applyPlaceTable assigns a table's writes to other shards from the next epoch on. If that was done
 // already, nothing changes.
 func applyPlaceTable(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *change) (*metapb.Result, error) {
 	if cmd.Step != metapb.PlaceTable_STEP_UNSPECIFIED {
@@ -260,15 +260,15 @@ func applyPlaceTable(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *chang
 	switch {
 	case epoch != cmd.Epoch:
 		return nil, errs.New(errs.RequestOutdated,
-			"Table `%s` is in epoch %d and not %d: it was placed anew meanwhile; look at it again", name, epoch, cmd.Epoch)
+			"Table `%s` is in epoch %d and not %d: it was placed again meanwhile; read the table again", name, epoch, cmd.Epoch)
 	case epoch > 0 && t.Options[schema.OptionAppendMode] != "true":
 		return nil, errs.New(errs.InvalidArguments, "Table `%s` merges rows of the same identity (append_mode is not "+
-			"true): it gets other shards by a handoff, together with its rows", name)
+			"true): it moves to other shards only by a handoff, together with its rows", name)
 	case t.Handoff != nil && tx.ClusterVersion() >= metapb.ProtocolHandoffAppend:
 		return nil, errs.New(errs.IllegalState,
-			"Table `%s` is being handed over to other shards: wait until that has ended, or cancel it", name)
+			"Table `%s` is being handed over to other shards: wait until the operation has ended, or cancel it", name)
 	case len(t.Placement) >= catalog.MaxEpochs:
-		return nil, errs.New(errs.InvalidArguments, "Table `%s` was placed %d times, the most that are possible: "+
+		return nil, errs.New(errs.InvalidArguments, "Table `%s` was placed %d times, the maximum: "+
 			"truncate it, or copy its rows into a new table, to move it again", name, len(t.Placement))
 	}
 	if err := needShards(tx, name, cmd.ShardIds); err != nil {
@@ -283,9 +283,9 @@ func applyPlaceTable(tx *catalog.Tx, cmd *metapb.PlaceTable, now int64, c *chang
 	return &metapb.Result{Tables: c.Tables}, tx.Tables.Place(t, old)
 }
 
-// loads returns the shards that a new table may get, and how many tables each has. Retiring shards
-// are excluded. From version 2 on, shards that are about to move because one of their nodes is
-// being drained are excluded too, unless there are no others.
+// loads returns the shards that a new table may get, and the number of tables of each. Retiring
+// shards are excluded. From version 2 on, shards that are about to move because one of their nodes
+// is being drained are excluded too, unless there are no others.
 func loads(tx *catalog.Tx) ([]placement.Load, error) {
 	all := tx.Shards.Loads()
 	if tx.ClusterVersion() < metapb.ProtocolCluster {

@@ -100,7 +100,7 @@ func preparePlaceTable(p *metapb.PlaceTable) error {
 
 func prepareFoundShards(f *metapb.FoundShards) error {
 	if n := len(f.Shards); n > catalog.MaxShards {
-		return errs.New(errs.InvalidArguments, "Note the founders of shards: %d shards, at most %d are possible", n,
+		return errs.New(errs.InvalidArguments, "Record the founders of shards: %d shards, at most %d are possible", n,
 			catalog.MaxShards)
 	}
 	return checkText("node id", f.NodeId, true)

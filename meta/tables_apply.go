@@ -104,7 +104,7 @@ func applyEnsureSchema(
 	return result, nil
 }
 
-// all drafts everything that a command demands. Its result has the drafts.
+// all drafts the changes that a command demands. Its result has the drafts.
 func (e *ensure) all(cmd *metapb.EnsureSchema) (*metapb.Result, error) {
 	result := &metapb.Result{}
 	var conflicts []*metapb.Conflict
@@ -201,8 +201,8 @@ func (e *ensure) create(d *metapb.TableDemand) (*schemapb.Table, error) {
 // checkTableCount refuses a table beyond the limit. more tables are drafted already.
 func checkTableCount(tx *catalog.Tx, more, limit uint64, database, name string) error {
 	if tx.Tables.Count()+more >= limit {
-		return errs.New(errs.InvalidArguments, "Table `%s` cannot be created: there are %d tables, the most that are "+
-			"allowed (--max-tables); drop some, or write to fewer",
+		return errs.New(errs.InvalidArguments, "Table `%s` cannot be created: there are %d tables, the maximum "+
+			"(--max-tables); drop some, or write to fewer",
 			catalog.TableName(database, name), limit)
 	}
 	return nil
@@ -217,8 +217,8 @@ func tableLimit(cmd *metapb.Command) uint64 {
 	return catalog.MaxTables
 }
 
-// place assigns a new table to its shards and counts it there: to one, or to as many as its option
-// partitions asks for and as exist.
+// place assigns a new table to its shards and counts it there: to one, or to the number in its
+// option partitions, as far as they exist.
 func place(t *schemapb.Table, loads []placement.Load) error {
 	first, ok := placement.Pick(loads, t.Database, t.Name)
 	if !ok {
@@ -277,7 +277,7 @@ func applyCreateTable(
 	if err := checkTableCount(tx, 0, limit, database, name); err != nil {
 		return nil, err
 	}
-	if cmd.Table.Restored == nil { // the rows of a backup have the marks that the backup says
+	if cmd.Table.Restored == nil { // the marks of a restored table come from the backup
 		markNew(tx, cmd.Table.Columns)
 	}
 	t := catalog.NewTable(database, name, cmd.Table.Columns, cmd.Table.Options, now)

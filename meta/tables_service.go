@@ -20,8 +20,7 @@ func checkTable(database, name string) error {
 	return schema.CheckTableName(name)
 }
 
-// checkDemand does what checkTable does for a demand, which may also be for one of the server's own
-// tables.
+// checkDemand is checkTable for a demand, which may also be for one of the server's own tables.
 func checkDemand(d *metapb.TableDemand) error {
 	if d.Internal && d.Database == schema.PrivateDatabase {
 		return schema.CheckTableName(d.Name)

@@ -56,8 +56,8 @@ func needsOfOperation(cmd *metapb.Command) uint32 {
 	return metapb.ProtocolCluster
 }
 
-// needsOfPut does not look at the author of a version: checkGate removes the author where older
-// members would not know the field.
+// needsOfPut ignores the author of a version: checkGate removes the author where older members
+// would not know the field.
 func needsOfPut(cmd *metapb.Command) uint32 {
 	if p := cmd.GetPutPipeline(); p.GetNote() != "" || p.BasedOn != nil {
 		return metapb.ProtocolSaved

@@ -58,9 +58,9 @@ func (s *machine) watch(ctx context.Context, send func(*metapb.WatchResponse) er
 //
 // Each piece is read in its own transaction, so that a slow receiver does not prevent the file's
 // pages from being reused. Later pieces may therefore have newer objects than the index of the
-// first piece. The changes after that index follow and bring the receiver to one state. Since
-// tables have a version and ids are never reused, the receiver can see that a change is older than
-// what it has.
+// first piece. The changes after that index follow and make the receiver's state consistent. Since
+// tables have a version and ids are never reused, the receiver can recognise a change that is older
+// than its state.
 func (s *machine) sendState(ctx context.Context, send func(*metapb.WatchResponse) error) (uint64, error) {
 	first := &metapb.WatchResponse{Reset_: true, Partial: true}
 	if err := s.catalog.View(func(tx *catalog.Tx) error { return fillFirst(first, tx) }); err != nil {
@@ -155,7 +155,7 @@ func (s *machine) sendTables(ctx context.Context, index uint64, send func(*metap
 	return nil
 }
 
-// sendPipelines sends which versions of pipelines there are, without their texts.
+// sendPipelines sends the list of versions of pipelines, without their texts.
 func (s *machine) sendPipelines(index uint64, send func(*metapb.WatchResponse) error) error {
 	var last *metapb.PipelineVersion
 	for {

@@ -16,7 +16,7 @@ func TestAdminCommands(t *testing.T) {
 			t.Error(err)
 		}
 		if asked = strings.TrimSpace(r.Method + " " + r.URL.String() + " " + string(body)); string(body) == "loud" {
-			http.Error(w, "set the log level: \"loud\" is none of debug, info, warn and error", http.StatusBadRequest)
+			http.Error(w, "set the log level: \"loud\" is not debug, info, warn or error", http.StatusBadRequest)
 			return
 		}
 		_, _ = io.WriteString(w, "answer\n")
@@ -28,7 +28,7 @@ func TestAdminCommands(t *testing.T) {
 		{"undrain", "DELETE /drain", "answer\n"},
 		{"log-level", "GET /log-level", "answer\n"},
 		{"log-level debug", "PUT /log-level debug", "answer\n"},
-		{"log-level loud", "PUT /log-level loud", "is none of debug"},
+		{"log-level loud", "PUT /log-level loud", "is not debug"},
 	} {
 		asked = ""
 		out, err := runAdmin(t, append(strings.Fields(c.args), "--admin", port.URL)...)

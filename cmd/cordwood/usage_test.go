@@ -127,7 +127,7 @@ func TestWrongUsage(t *testing.T) {
 			"restore x --replace=maybe",
 			`cordwood restore: --replace "maybe": want true or false (see 'cordwood restore --help')`,
 		},
-		{"restore x --rate lots", `cordwood restore: --rate "lots": want a size, as 64MiB (see 'cordwood restore --help')`},
+		{"restore x --rate lots", `cordwood restore: --rate "lots": want a size, such as 64MiB (see 'cordwood restore --help')`},
 		{
 			"cluster status -o xml --server http://127.0.0.1:1",
 			`cordwood cluster status: --output xml: use table, json or yaml (see 'cordwood cluster status --help')`,

@@ -206,7 +206,7 @@ func (c *Catalog) Update(f func(tx *Tx) error) error {
 	})
 }
 
-// Frozen is an unchanging copy of the state while the catalog continues to change.
+// Frozen is a snapshot of the state: the catalog may continue to change.
 type Frozen struct {
 	c  *Catalog
 	tx *bbolt.Tx

@@ -14,8 +14,8 @@ import (
 )
 
 // bbolt has no checksums of its contents. The digest is the sum, modulo 2^64, of the hashes of all
-// other pairs. It changes with every transaction, and shows at the next start whether the disk has
-// changed, lost or added a pair.
+// pairs except its own. It is updated with every transaction; at the next start it shows whether
+// the disk has changed, lost or added a pair.
 
 // keyDigest is the key of the digest in the bucket meta; part of the format.
 var keyDigest = []byte("digest")
@@ -67,7 +67,7 @@ type contents struct {
 	sum, format uint64
 	digest      []byte // as stored in the file
 	known       int    // number of required buckets
-	strange     string // a bucket that must not exist
+	strange     string // name of an unknown bucket
 }
 
 // add adds a bucket if key is nil, or otherwise a pair in it.

@@ -15,7 +15,7 @@ import (
 const (
 	// MaxColumns is the maximum number of columns of a table.
 	MaxColumns = 4096
-	// MaxTables is the maximum number of tables of a cluster, unless a command says otherwise.
+	// MaxTables is the default maximum number of tables of a cluster.
 	MaxTables = 100_000
 	// MaxDatabases is the maximum number of databases of a cluster.
 	MaxDatabases = 10_000

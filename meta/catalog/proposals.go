@@ -9,8 +9,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// maxProposals is how many of the newest proposals are remembered. Clients give up after seconds,
-// and a group executes some hundreds a second. It is part of the state machine.
+// maxProposals is the number of the newest proposals that are remembered. Clients give up after
+// seconds, and a group executes some hundreds a second. It is part of the state machine.
 const maxProposals = 8192
 
 // Part of the format.

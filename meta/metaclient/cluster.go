@@ -73,15 +73,15 @@ func (c *Client) readIndex(ctx context.Context) (uint64, error) {
 	return resp.GetIndex(), err
 }
 
-// Fresh waits until the view has everything that any member acknowledged, or showed to anybody,
-// before the call. It makes a call to the leader, which confirms that it still leads, and after a
-// change waits up to 0.1 s for the watch. The error, which may be retried, means that there is no
-// leader, or that the watch is behind.
+// Fresh waits until the view has everything that any member acknowledged, or returned to a reader,
+// before the call. It calls the leader, which confirms that it still leads, and after a change
+// waits up to 0.1 s for the watch. The error, which may be retried, means that there is no leader,
+// or that the watch is behind.
 func (c *Client) Fresh(ctx context.Context) error { return c.reach(ctx, c.readIndex) }
 
-// Acknowledged waits until the view has everything that any member acknowledged before the call. While this client
-// holds a lease (lease.go), it asks nobody. In contrast to Fresh, the view may lack a change that was not acknowledged
-// yet, but that others see already.
+// Acknowledged waits until the view has everything that any member acknowledged before the call.
+// While this client holds a lease (lease.go), it makes no call. In contrast to Fresh, the view may
+// lack a change that was not acknowledged yet, but that other clients see already.
 func (c *Client) Acknowledged(ctx context.Context) error {
 	if c.lease.covers(c.view.index()) {
 		return nil
@@ -104,7 +104,7 @@ func (c *Client) reach(ctx context.Context, ask func(context.Context) (uint64, e
 	return nil
 }
 
-// ask does what members.ask does, for calls that may be repeated, and returns the answer.
+// ask is members.ask for calls that may be repeated, and returns the answer.
 func ask[R any](
 	ctx context.Context, m *members, what string, f func(context.Context, metapb.MetaClient) (R, error),
 ) (R, error) {

@@ -10,17 +10,18 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// lease is the leader's promise not to answer a change before the view of this client has it. It ends after a short
-// time. It begins when the request for it is sent, so that the leader's time of it ends later.
+// lease is the leader's promise not to answer a change before the view of this client has it. It
+// ends after a short time. On this side it begins when the request is sent, and on the leader's
+// side later, so the leader's copy ends last.
 type lease struct {
 	holder string        // a random name
-	taken  chan struct{} // gets a value when a lease has begun
+	taken  chan struct{} // receives a value when a lease has begun
 
 	mu     sync.Mutex // guards the rest
 	since  time.Time
 	length time.Duration
-	index  uint64 // the view has to have this index
-	told   uint64 // the last index of the view that the leader knows
+	index  uint64 // the index that the view has to have
+	told   uint64 // the last index of the view that was reported to the leader
 }
 
 func newLease() *lease {
@@ -66,14 +67,14 @@ func (l *lease) end() {
 	l.length, l.told = 0, 0
 }
 
-// owes reports whether the leader waits to hear that the view has reached the index.
+// owes reports whether the leader waits for the report that the view has reached the index.
 func (l *lease) owes(index uint64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lasts() && l.told < index
 }
 
-// renew does what readIndex does, and asks for a lease.
+// renew is readIndex that also requests a lease.
 func (c *Client) renew(ctx context.Context) (uint64, error) {
 	sent, reached := time.Now(), c.view.index()
 	resp, err := ask(ctx, c.members, "read the metadata",
@@ -87,13 +88,13 @@ func (c *Client) renew(ctx context.Context) (uint64, error) {
 	return resp.GetIndex(), nil
 }
 
-// tellReached tells the leader, while there is a lease, which index the view has reached, whenever it changes. If the
-// leader does not hear it, its change waits for the end of the lease.
+// tellReached reports to the leader, while there is a lease, the index of the view whenever it
+// changes. Without the report, a change waits for the end of the lease.
 func (c *Client) tellReached(ctx context.Context) {
 	for ctx.Err() == nil {
 		changed := c.view.changedCh()
 		if index := c.view.index(); c.lease.owes(index) {
-			_, err := ask(ctx, c.members, "tell the index of the metadata",
+			_, err := ask(ctx, c.members, "report the index of the metadata",
 				func(ctx context.Context, m metapb.MetaClient) (*metapb.ReachedResponse, error) {
 					return m.Reached(ctx, &metapb.ReachedRequest{Holder: c.lease.holder, Reached: index})
 				})

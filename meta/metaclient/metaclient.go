@@ -4,8 +4,8 @@
 // the group when they are needed.
 //
 // The view is never ahead of the group, and may be behind it for a moment. Correctness must not
-// depend on a fresh view, because shards check epoch and schema version themselves. What this
-// client proposed is in the view before Propose returns.
+// depend on a fresh view, because shards check epoch and schema version themselves. The changes
+// that this client proposed are in the view before Propose returns.
 //
 // Life cycle: New, then Run in a goroutine of the caller as long as the client is used; WaitReady
 // waits for the first complete view. All methods may be called concurrently. Their results are
@@ -34,7 +34,7 @@ const viewTimeout = 2 * time.Second
 // Config configures a client.
 type Config struct {
 	// Members returns the ids of the nodes that may be members of the metadata group, in the order
-	// in which they are to be asked: this node first if it is one.
+	// in which to ask them: this node first if it is one.
 	Members func() []string
 	// Dial returns the connection to a node, without waiting for it. It is called for every call. A
 	// broken connection that has ResetConnectBackoff, as grpc connections have, is reconnected at
@@ -44,13 +44,13 @@ type Config struct {
 	Conn grpc.ClientConnInterface
 	// Logger receives events. The default value discards.
 	Logger *slog.Logger
-	// ProposeTimeout bounds a Propose. The default value is 10 s.
+	// ProposeTimeout limits a Propose. The default value is 10 s.
 	ProposeTimeout time.Duration
 	// TryTimeout is the time limit of a call to one of several members. After it the next member is
 	// asked, with twice the time. The default value is 2 s.
 	TryTimeout time.Duration
-	// LostAfter is how long no node must have answered as the leader before calls ask every member
-	// only once, and then fail. The default value is 5 s; tests on busy machines use more.
+	// LostAfter is the time without an answer from a leader after which calls ask every member only
+	// once, and then fail. The default value is 5 s; tests on busy machines use more.
 	LostAfter time.Duration
 }
 

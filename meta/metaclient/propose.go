@@ -13,8 +13,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// ConflictError says which columns of an EnsureSchema disagree with the tables' columns. It wraps
-// an *errs.Error with code InvalidArguments.
+// ConflictError contains the columns of an EnsureSchema that disagree with the tables' columns. It
+// wraps an *errs.Error with code InvalidArguments.
 type ConflictError struct {
 	Conflicts []*metapb.Conflict
 	err       *errs.Error

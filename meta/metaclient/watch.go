@@ -13,8 +13,8 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// How often the watch is checked for being behind, and how long a member may take to send a piece
-// of the state.
+// The interval of the checks whether the watch is behind, and the time that a member may take to
+// send a piece of the state.
 const (
 	checkEvery = time.Second
 	pieceLimit = 10 * time.Second
@@ -63,7 +63,7 @@ func (c *Client) nextWatched(before string) string {
 
 var errBehind = errors.New("the member is behind the leader")
 
-// followChecked does what follow does, and ends when the member turns out to be behind.
+// followChecked is follow that ends when the member turns out to be behind.
 func (c *Client) followChecked(ctx context.Context, id string) (complete bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	checked := make(chan struct{})
@@ -98,7 +98,7 @@ func (c *Client) check(ctx context.Context, end context.CancelCauseFunc) {
 			continue // there is no leader, so no member is better than this one
 		}
 		if at > index {
-			c.cfg.Logger.Warn("the metadata group has lost commands that this node knows, because a majority of its members "+
+			c.cfg.Logger.Warn("the metadata group has lost commands that this node has seen, because a majority of its members "+
 				"was lost; the "+
 				"present metadata is used", "known", at, "now", index)
 			c.lease.end()

@@ -8,8 +8,8 @@ import (
 	"cordwood/proto/words"
 )
 
-// balance adds moves that equalise the nodes' scores: repeatedly the one that lowers their variance
-// most for its bytes, until they are close or a limit is reached.
+// balance adds moves that equalise the nodes' scores: repeatedly the move that lowers their
+// variance most for its bytes, until the scores are close or a limit is reached.
 func (p *planner) balance() {
 	budget := int64(p.limits.Share * float64(p.bytes))
 	for p.uneven() {
@@ -29,11 +29,11 @@ func (p *planner) balance() {
 	}
 }
 
-// even returns why even nodes are left unchanged.
+// even returns the reason why even nodes are left unchanged.
 func (p *planner) even() string {
 	nodes := p.up()
 	if len(nodes) < 2 {
-		return fmt.Sprintf("%s take replicas, and balance needs two", words.Say(len(nodes), "node can", "nodes can"))
+		return fmt.Sprintf("%s take replicas, but balance needs two", words.Say(len(nodes), "node can", "nodes can"))
 	}
 	scores, counts := p.spans(nodes)
 	hold := fmt.Sprintf("%d to %d replicas each", int(counts.low), int(counts.high))
@@ -45,7 +45,7 @@ func (p *planner) even() string {
 		hold, scores.low, scores.high, p.lopsidedFrom(counts), p.limits.Spread*scores.mean)
 }
 
-// stuck returns why uneven nodes are left unchanged.
+// stuck returns the reason why uneven nodes are left unchanged.
 func (p *planner) stuck() string {
 	nodes := p.up()
 	least := slices.MinFunc(nodes, func(a, b *nodeState) int {
@@ -87,8 +87,8 @@ func (p *planner) spans(nodes []*nodeState) (scores, counts span) {
 	return measure(p.score), measure(func(n *nodeState) float64 { return float64(n.replicas) })
 }
 
-// lopsidedFrom is by how many replicas two nodes must differ to be uneven. With many nodes or full
-// disks, a node without replicas hardly changes the scores, but it should still get some.
+// lopsidedFrom is the difference in replicas from which two nodes are uneven. With many nodes or
+// full disks, a node without replicas hardly changes the scores, but it should still get some.
 func (p *planner) lopsidedFrom(counts span) int {
 	return max(2, int(2*p.limits.Spread*counts.mean)+1)
 }
@@ -109,15 +109,14 @@ func (p *planner) uneven() bool {
 }
 
 // farApart reports whether two scores differ by more than the limit. If none do, replicas move only
-// from nodes with more replicas: their ingest rates go up and down, and replicas would follow
-// these.
+// from nodes with more replicas: ingest rates fluctuate, and replicas would follow them.
 func (p *planner) farApart() bool {
 	scores, _ := p.spans(p.up())
 	return scores.high-scores.low > p.limits.Spread*scores.mean
 }
 
-// least is the minimum gain of a move. It prevents moves to and fro because of rounding errors, or
-// of shards without load.
+// least is the minimum gain of a move. It prevents moves back and forth because of rounding errors,
+// or of shards without load.
 const least = 1e-6
 
 // bestMove returns the move with the largest gain for its bytes, or nil.
@@ -138,7 +137,7 @@ func (p *planner) bestMove() (shard *Shard, from, to *nodeState) {
 					continue
 				}
 				gain := p.gain(s, a, b, evens)
-				// A move costs something whatever its size.
+				// Every move has a fixed cost besides its bytes.
 				if worth := gain / float64(s.Bytes+1<<20); gain > least && worth > best {
 					best, shard, from, to = worth, s, a, b
 				}
@@ -157,8 +156,7 @@ func (p *planner) allowed(s *Shard, a, b *nodeState) bool {
 	return b.Zone == a.Zone || b.Zone == "" || p.sameZone(s, b) == 0
 }
 
-// sameFill is by how much of its size a disk may be fuller than another one and still count as
-// equally full.
+// sameFill is the difference in relative usage up to which two disks count as equally full.
 const sameFill = 0.01
 
 // roomFrom reports whether a replica of the given size may move from a to b for balance: there is
@@ -169,13 +167,13 @@ func (p *planner) roomFrom(a, b *nodeState, bytes int64) bool {
 	return after <= p.limits.Fill || after <= p.limits.MustFill && after <= fill(a.Used, a.Capacity)+sameFill
 }
 
-// overshoot is by what part of it a move may reverse the difference of two nodes. A move that only
-// exchanges the nodes is not worth its bytes, and would be reversed at the next change.
+// overshoot limits a move to reversing the difference of two nodes by this share of it. A move that
+// only exchanges the nodes is not worth its bytes, and would be reversed at the next change.
 const overshoot = 0.5
 
-// gain is by how much a move lowers the sum of the squared scores. As the mean hardly changes, this
-// is proportional to the variance. It is 0 if the move overshoots, unless it equalises the numbers
-// of replicas.
+// gain returns how much a move lowers the sum of the squared scores. As the mean hardly changes,
+// this is proportional to the variance. It is 0 if the move overshoots, unless it equalises the
+// numbers of replicas.
 func (p *planner) gain(s *Shard, a, b *nodeState, evens bool) float64 {
 	squares := func() float64 {
 		mean, nodes := 0.0, p.up()

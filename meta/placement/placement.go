@@ -10,15 +10,15 @@ import (
 	"cordwood/proto/metapb"
 )
 
-// Load is how many tables write to a shard.
+// Load is the number of tables that write to a shard.
 type Load struct {
 	ShardID uint32
 	Tables  uint64
 }
 
-// Pick chooses the shard of a new table: one with the fewest tables, and of several the one that a
-// hash of the table's name prefers, so that the choice is distributed and stable. It returns false
-// if there is no shard.
+// Pick chooses the shard of a new table: the one with the fewest tables, and of several the one
+// that a hash of the table's name prefers, so that the choice is distributed and stable. It returns
+// false if there is no shard.
 func Pick(loads []Load, database, table string) (uint32, bool) {
 	best, found := Load{}, false
 	var bestHash uint64

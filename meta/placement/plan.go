@@ -7,15 +7,15 @@ import (
 	"slices"
 )
 
-// NodeState says what may be done with a node.
+// NodeState is the availability of a node for moves.
 type NodeState int
 
 // The states of a node.
 const (
 	Up       NodeState = iota // takes replicas
-	Draining                  // gives all its replicas away, takes none
+	Draining                  // all its replicas are moved away, and it takes none
 	Down                      // its replicas count as lost
-	Away                      // it has been silent, perhaps only for a moment: its replicas count, but it takes none
+	Away                      // silent, perhaps only for a moment: its replicas count, but it takes none
 )
 
 // Node is a shard node, as far as a plan needs to know it.
@@ -55,21 +55,21 @@ type Move struct {
 	Reason   string
 }
 
-// Blocked is something that should be done but cannot, with what is missing.
+// Blocked is a step that is needed but impossible, with what is missing.
 type Blocked struct {
 	Shard  uint32
 	Node   string // the node that it is about, or empty
 	Reason string
 }
 
-// Plan is what is to be done next. More may be necessary afterwards.
+// Plan lists the next steps. More may be necessary afterwards.
 type Plan struct {
 	Moves   []Move
 	Blocked []Blocked
 	// Loads are the nodes that may take replicas, in the order of ids, before the plan is executed.
 	Loads []NodeLoad
-	// Even is a text that says why nothing is moved for balance. It is empty if something is moved,
-	// or if something else has to be done first.
+	// Even is a text that gives the reason why nothing is moved for balance. It is empty if
+	// something is moved, or if something else has to be done first.
 	Even string
 }
 
@@ -87,19 +87,19 @@ type NodeLoad struct {
 
 // Limits limit a plan. The zero value means the defaults.
 type Limits struct {
-	// NodeMoves is how many moves a node takes part in at a time. Default: 2.
+	// NodeMoves is the maximum number of concurrent moves of a node. Default: 2.
 	NodeMoves int
-	// Fill is the part of a disk that may be used after a move. Default: 0.8.
+	// Fill is the share of a disk that may be used after a move. Default: 0.8.
 	Fill float64
 	// MustFill is the same for necessary moves: repairs, and moves from nodes that are being
 	// drained. A node below Fill is preferred. Default: 0.9.
 	MustFill float64
-	// Spread is how uneven nodes may be before shards are moved for balance. It is the part of the
-	// mean by which two scores may differ, and half of it applies to the numbers of replicas.
-	// Default: 0.1.
+	// Spread is the unevenness of nodes above which shards are moved for balance: the share of the
+	// mean by which two scores may differ. Half of it applies to the numbers of replicas. Default:
+	// 0.1.
 	Spread float64
-	// Share is how much of all bytes one plan may move for balance. Default: 0.05, but
-	// always one shard.
+	// Share is the share of all bytes that one plan may move for balance. Default: 0.05, but always
+	// one shard.
 	Share float64
 }
 
@@ -195,7 +195,7 @@ func newPlanner(nodes []Node, shards []Shard, limits Limits) *planner {
 }
 
 // count adds the replicas of a shard to the balance of a node, or subtracts them. Replicas of a
-// leaving shard do not count, since nodes that are even with them would not be even without them.
+// leaving shard do not count: nodes that are even with them would be uneven after it has left.
 func (n *nodeState) count(s *Shard, replicas int) {
 	if s.Leaving {
 		n.leaving += int64(replicas) * s.Bytes
@@ -284,9 +284,9 @@ func (p *planner) trim(s *Shard) {
 			return
 		}
 		before := len(s.Replicas)
-		p.move(s, worst, nil, fmt.Sprintf("has %d replicas, %d are wanted", before, s.Want))
+		p.move(s, worst, nil, fmt.Sprintf("has %d replicas, but %d are wanted", before, s.Want))
 		if len(s.Replicas) == before {
-			return // its node takes part in enough moves already
+			return // its node has enough moves already
 		}
 	}
 }
@@ -334,7 +334,8 @@ func (p *planner) separate(s *Shard) {
 }
 
 // target returns the best node for another replica of s, besides those on the nodes in alive.
-// leaving, if set, gives up its replica for it. If there is none, why says what is missing.
+// leaving, if set, gives up its replica for it. If there is no such node, why describes what is
+// missing.
 func (p *planner) target(s *Shard, alive []string, leaving *nodeState) (best *nodeState, why string) {
 	taken := map[string]bool{}
 	for _, id := range alive {

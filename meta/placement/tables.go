@@ -36,12 +36,12 @@ type TableMove struct {
 
 // TableLimits limit a plan for tables. The zero value means the defaults.
 type TableLimits struct {
-	// Moves is how many tables are moved at a time. Default: 4.
+	// Moves is the maximum number of tables that are moved at a time. Default: 4.
 	Moves int
 	// MinRate is the minimum ingest rate, in bytes a second, of a table that is worth a move.
 	// Default: 1 MiB/s.
 	MinRate float64
-	// Gain is the part by which a move must lower the unevenness. Default: 0.1.
+	// Gain is the share by which a move must lower the unevenness. Default: 0.1.
 	Gain float64
 }
 
@@ -66,7 +66,7 @@ func SpreadTables(shards []ShardLoad, tables []TableLoad, limits TableLimits) []
 		perShard[t.Shard] += t.Rate
 		perNode[node[t.Shard]] += t.Rate
 	}
-	// measure is what a move has to lower: mainly the unevenness of nodes.
+	// measure is the value that a move has to lower: mainly the unevenness of nodes.
 	measure := 0.0
 	for _, s := range shards {
 		measure += shardWeight * perShard[s.ID] * perShard[s.ID]
@@ -117,7 +117,7 @@ func SpreadTables(shards []ShardLoad, tables []TableLoad, limits TableLimits) []
 // shardWeight is the weight of the unevenness of shards against the unevenness of nodes.
 const shardWeight = 0.1
 
-// lowered returns by how much the sum of two squares decreases if rate moves from a to b.
+// lowered returns the decrease of the sum of two squares if rate moves from a to b.
 func lowered(a, b, rate float64) float64 {
 	return a*a + b*b - (a-rate)*(a-rate) - (b+rate)*(b+rate)
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ByteSize is a number of bytes that reads and prints as 64MiB. It is a flag value.
+// ByteSize is a number of bytes with a text form such as 64MiB. It is a flag value.
 type ByteSize int64
 
 var byteUnits = []struct {
@@ -36,7 +36,7 @@ func (b *ByteSize) Set(s string) error {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 || n > math.MaxInt64/unit {
-		return fmt.Errorf("%q is no size: want a number and a unit, as 64MiB", s)
+		return fmt.Errorf("%q is not a size: want a number and a unit, such as 64MiB", s)
 	}
 	*b = ByteSize(n * unit)
 	return nil
@@ -52,5 +52,5 @@ func (b ByteSize) String() string {
 	return strconv.FormatInt(int64(b), 10)
 }
 
-// Type names the kind of value in help texts.
+// Type returns the kind of value for help texts.
 func (b *ByteSize) Type() string { return "size" }

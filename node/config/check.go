@@ -13,9 +13,9 @@ import (
 	"cordwood/router/httpapi/auth"
 )
 
-// What tools can find out of settings without starting a node.
+// Checks of settings for tools, without starting a node.
 
-// CheckFiles reads the files that the settings name, as the start of a node does.
+// CheckFiles reads the files that the settings refer to, as the start of a node does.
 func (c *Config) CheckFiles(logger *slog.Logger) error {
 	_, userErr := c.TLS.Server(logger)
 	_, rpcErr := c.RPC.TLS.Open(logger)
@@ -31,9 +31,10 @@ func (c *Config) CheckFiles(logger *slog.Logger) error {
 	return errors.Join(userErr, rpcErr, protectErr, c.Listeners.CheckTokens(), err)
 }
 
-// TrySeeds asks every seed of the settings for its identity, like a node of that id that is not in
-// a cluster. It yields the seeds that do not answer: an error that wraps an *rpcport.Unproven if
-// it and this node do not let each other in. Each has so long for its answer.
+// TrySeeds asks every seed of the settings for its identity, like a node with the given id that is
+// not in a cluster. It yields the seeds that do not answer within the time limit, which applies to
+// each seed. The error wraps an *rpcport.Unproven if the seed and this node do not authenticate
+// each other.
 func (c *Config) TrySeeds(ctx context.Context, id string, limit time.Duration) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		dialer := rpcport.Dialer{}
@@ -42,7 +43,7 @@ func (c *Config) TrySeeds(ctx context.Context, id string, limit time.Duration) i
 		case c.RPC.TLS.Cert != "":
 			source, err := c.RPC.TLS.Open(logger)
 			if err != nil {
-				return // which CheckFiles tells
+				return // CheckFiles reports the error
 			}
 			dialer.Credentials = rpcport.Files{Source: source, ServerName: c.RPC.TLS.ServerName}
 		case file != "":
@@ -54,7 +55,7 @@ func (c *Config) TrySeeds(ctx context.Context, id string, limit time.Duration) i
 		}
 		dialer.Insecure = c.RPC.Insecure
 		seeds := discovery.New(discovery.Config{Seeds: c.Cluster.Seeds, Dialer: dialer, State: noState{}, Logger: logger})
-		defer func() { _ = seeds.Close() }() // nothing is under way
+		defer func() { _ = seeds.Close() }() // no call is running
 		for seed, err := range seeds.Try(ctx, limit) {
 			if !yield(seed, err) {
 				return

@@ -1,7 +1,7 @@
-// Package config is the settings of a node: their fields, the flags, variables and YAML keys that
-// set them, and what makes them wrong. It does not start anything. Other checks of settings that
-// need no running node are here too, for tools: whether the files that they name can be read,
-// whether the ports are free, whether the seeds answer.
+// Package config has the settings of a node: their fields, the flags, environment variables and
+// YAML keys that set them, and their validation. It does not start anything. Other checks of
+// settings that need no running node are here too, for tools: whether files can be read, ports are
+// free, and seeds answer.
 package config
 
 import (
@@ -12,30 +12,29 @@ import (
 	"time"
 )
 
-// Config is everything that can be set of a node. Flags, environment and YAML
-// are three spellings of the same fields; see Load.
+// Config has all settings of a node. Flags, environment and YAML set the same fields; see Load.
 type Config struct {
-	// DataDir holds everything that the node keeps. Default ./cordwood-data.
+	// DataDir is the folder of all files of the node. Default ./cordwood-data.
 	DataDir string
-	// NodeName is what people see of the node; its identity is made by itself.
+	// NodeName is the name of the node for people; its id is generated.
 	NodeName string
-	// Zone is where the node is; replicas of a shard are spread over zones. May be empty.
+	// Zone is the location of the node; replicas of a shard are spread over zones. It may be empty.
 	Zone string
-	// Machine is what the node runs on, if others may run there too. It is used as the zone if that is
-	// empty. May be empty.
+	// Machine is the machine of the node, if other nodes may run there too. It is used as the zone
+	// if Zone is empty. It may be empty.
 	Machine string
-	// Roles are what the node does: router, meta, shard. Default all.
+	// Roles are the roles of the node: router, meta, shard. Default all.
 	Roles []string
-	// ShutdownGrace is how long a shutdown may take. Default 30s.
+	// ShutdownGrace is the time limit of a shutdown. Default 30s.
 	ShutdownGrace time.Duration
-	// AdminAddr serves metrics, profiles and the log level, to every client that can connect; empty:
-	// off.
+	// AdminAddr serves metrics, profiles and the log level to every client that can connect; empty
+	// turns it off.
 	AdminAddr string
 
 	Cluster Cluster
 	Users   Users
 	HTTP    HTTP
-	// Listeners are the ports of their own for protocols of other systems, in no order.
+	// Listeners are the separate ports for protocols of other systems, in any order.
 	Listeners Listeners
 	PG        PG
 	RPC       RPC
@@ -49,82 +48,87 @@ type Config struct {
 	Trace     Trace
 }
 
-// Cluster is how the node finds its cluster, and what a cluster that it founds is like.
+// Cluster determines how the node finds its cluster, and the properties of a cluster that it
+// founds.
 type Cluster struct {
-	// Seeds are the rpc addresses of other nodes, or dns:NAME:PORT; none: a new node is a
+	// Seeds are the rpc addresses of other nodes, or dns:NAME:PORT. Without seeds, a new node is a
 	// cluster of its own.
 	Seeds []string
 	// MetaBootstrapExpect is the number of nodes that found a cluster together. Default 1.
 	MetaBootstrapExpect int
-	// ID is the only cluster that the node may belong to, and which exists already.
+	// ID is the only cluster that the node may belong to. That cluster exists already.
 	ID string
-	// Shards is the number of shards that a new cluster gets. Default 4.
+	// Shards is the number of shards of a new cluster. Default 4.
 	Shards int
 	// Replication is the number of replicas of each. Default 1.
 	Replication int
-	// PartitionHotBytes bounds the bytes a second that one shard takes in of a table with
-	// partitions=auto: a table that exceeds the bound for PartitionHotAfter gets a partition
-	// more. The values of the node that leads the metadata group count. Default 16MiB and 5m.
+	// PartitionHotBytes is the maximum ingest rate, in bytes a second, of a table with
+	// partitions=auto on one shard: a table that exceeds it for PartitionHotAfter gets another
+	// partition. The values of the node that leads the metadata group apply. Default 16MiB and 5m.
 	PartitionHotBytes ByteSize
 	PartitionHotAfter time.Duration
 }
 
 // Users are the users of the ports for users.
 type Users struct {
-	// File holds lines user[:mode]=password; empty: no authentication.
+	// File has lines user[:mode]=password; empty means no authentication.
 	File string
-	// Provider names another source of users, as static_user_provider:file:PATH.
+	// Provider is another source of users, such as static_user_provider:file:PATH.
 	Provider string
-	// MetricsOpen shows /metrics on the ports for users to anybody, while there are users
-	// without names of databases and tables; else to users that may read. Default true.
+	// MetricsOpen serves /metrics on the ports for users without authentication; while there are
+	// users, names of databases and tables are left out. If it is false, only users that may read
+	// see the metrics. Default true.
 	MetricsOpen bool
 }
 
-// Known reports whether requests need a user.
+// Known reports whether requests must authenticate.
 func (u *Users) Known() bool { return u.File != "" || u.Provider != "" }
 
-// Ingest is what ingestion makes of records.
+// Ingest has the settings of ingestion.
 type Ingest struct {
 	// AutoCreateTable lets ingestion create missing tables and columns. Default true.
 	AutoCreateTable bool
-	// ClientVariables lets records that clients send set variables, as svc_ttl and
-	// svc_table_suffix. Pipelines may set them in any case. Default true.
+	// ClientVariables lets records of clients set variables such as svc_ttl and svc_table_suffix.
+	// Pipelines may always set them. Default true.
 	ClientVariables bool
-	// GeoIPDatabase is a database of locations for the processor geoip; empty: pipelines
-	// cannot use it.
+	// GeoIPDatabase is a database of locations for the processor geoip; without it, pipelines
+	// cannot use the processor.
 	GeoIPDatabase string
-	// OnReject is what becomes of records that skip_error drops, unless a request says
-	// otherwise: drop, or store them in svc_private.rejects. Default drop.
+	// OnReject determines what happens to records that skip_error drops, unless a request overrides
+	// it: drop them, or store them in svc_private.rejects. Default drop.
 	OnReject string
-	// RejectsTTL is how long stored ones are kept. Default 7d.
+	// RejectsTTL is the time that stored records are kept. Default 7d.
 	RejectsTTL string
-	// DefaultColumnPrefix begins the name of the time index that the server adds:
-	// svc gives svc_timestamp, empty gives timestamp.
+	// DefaultColumnPrefix is the prefix in the name of the time index that the server adds: svc
+	// gives svc_timestamp, empty gives timestamp.
 	DefaultColumnPrefix string
-	// PipelineRequestSteps bounds the work of a pipeline on all records of a request. Each byte of
-	// the records adds 100. Default pipeline.DefaultSteps.
+	// PipelineRequestSteps limits the work of a pipeline on all records of a request. Each byte of
+	// the records adds 100 steps. Default pipeline.DefaultSteps.
 	PipelineRequestSteps int64
 }
 
-// Limits bounds what clients may make and hold.
+// Limits limits what clients may create and use.
 type Limits struct {
-	// MaxColumns bounds the columns of one table. Default 4096.
+	// MaxColumns is the maximum number of columns of a table. Default 4096.
 	MaxColumns int
-	// MaxColumnsByIngestion bounds the columns of a table up to which ingestion adds some. Default 2048.
+	// MaxColumnsByIngestion is the number of columns of a table up to which ingestion adds columns.
+	// Default 2048.
 	MaxColumnsByIngestion int
-	// MaxNewColumnsPerRequest bounds the columns that one ingestion request adds. Default 1000.
+	// MaxNewColumnsPerRequest is the maximum number of columns that one ingestion request adds.
+	// Default 1000.
 	MaxNewColumnsPerRequest int
-	// MaxTables bounds the tables of the cluster. Default 100000.
+	// MaxTables is the maximum number of tables of the cluster. Default 100000.
 	MaxTables int
-	// MaxNewTablesPerRequest bounds the tables that one ingestion request makes. Default 100.
+	// MaxNewTablesPerRequest is the maximum number of tables that one ingestion request creates.
+	// Default 100.
 	MaxNewTablesPerRequest int
-	// MaxNewTablesPerMinute bounds the tables that the requests of a user make in a minute, for
-	// each router. Default 1000.
+	// MaxNewTablesPerMinute is the maximum number of tables that the requests of a user create in a
+	// minute, for each router. Default 1000.
 	MaxNewTablesPerMinute int
-	// MaxTails bounds the clients that follow a table at a time. Default 64.
+	// MaxTails is the maximum number of clients that follow a table at a time. Default 64.
 	MaxTails int
-	// MaxTailsPerUser bounds the tails of one user, or, without users, of one address; 0: half of
-	// MaxTails.
+	// MaxTailsPerUser is the maximum number of tails of one user, or, without users, of one
+	// address; 0 means half of MaxTails.
 	MaxTailsPerUser int
 }
 
@@ -134,43 +138,44 @@ const (
 	OnRejectStore = "store"
 )
 
-// HTTP is the user port.
+// HTTP has the settings of the user port.
 type HTTP struct {
 	// Addr serves everything. Default 127.0.0.1:4000.
 	Addr string
-	// V1Addr serves only /v1/; empty: off.
+	// V1Addr serves only /v1/; empty turns it off.
 	V1Addr string
-	// Timeout bounds every request; 0: none.
+	// Timeout limits every request; 0 means no limit.
 	Timeout time.Duration
-	// BodyLimit bounds a decompressed body; 0: none. Default 64MiB.
+	// BodyLimit limits a decompressed body; 0 means no limit. Default 64MiB.
 	BodyLimit ByteSize
-	// InflightLimit bounds the memory of all bodies under way; 0: an eighth of the machine's.
+	// InflightLimit limits the memory of the bodies of all running requests; 0 means an eighth of
+	// the machine's.
 	InflightLimit ByteSize
 	// InflightPolicy is wait (up to 10 s) or fail.
 	InflightPolicy string
-	// CORSAllowedOrigins are the origins whose pages may use the port, as
+	// CORSAllowedOrigins are the origins whose pages may use the port, such as
 	// https://grafana.example.com. Default none.
 	CORSAllowedOrigins []string
-	// Hosts are the names, besides the machine's, by which clients may ask for a port without users.
-	// Default none.
+	// Hosts are the host names, besides the machine's, that clients may use for a port without
+	// users. Default none.
 	Hosts []string
 	// TrustedProxies are addresses and networks of proxies whose X-Forwarded-For and
-	// X-Forwarded-Proto count. Default none.
+	// X-Forwarded-Proto are used. Default none.
 	TrustedProxies []string
-	// ProxyProtocol has each connection of a trusted proxy begin with a header of the PROXY
-	// protocol. Default false.
+	// ProxyProtocol expects each connection of a trusted proxy to begin with a PROXY protocol
+	// header. Default false.
 	ProxyProtocol bool
 	// UI serves the page for browsers. Default true.
 	UI bool
-	// UIDir has the files of the page read from a folder. Default: those in the program.
+	// UIDir is a folder from which the files of the page are read. Default: those in the program.
 	UIDir string
 }
 
-// PG is the port for clients of PostgreSQL.
+// PG has the settings of the port for PostgreSQL clients.
 type PG struct {
-	// Addr serves PostgreSQL's protocol; empty: off.
+	// Addr serves PostgreSQL's protocol; empty turns it off.
 	Addr string
-	// MaxConnections bounds the connections. Default 200.
+	// MaxConnections is the maximum number of connections. Default 200.
 	MaxConnections int
 }
 
@@ -178,27 +183,27 @@ type PG struct {
 type RPC struct {
 	// Addr serves gRPC and raft. Default 127.0.0.1:4001.
 	Addr string
-	// Advertise is where other nodes reach this one; empty: Addr.
+	// Advertise is the address at which other nodes reach this one; empty means Addr.
 	Advertise string
-	// TLS is mutual TLS between nodes by certificates in files: all three files, or none.
+	// TLS is mutual TLS between nodes with certificates in files: all three files, or none.
 	TLS RPCTLS
-	// SecretFile holds the secret of the cluster, by which nodes prove themselves to each other
-	// without files of certificates. Empty: that in the data folder, if the node founded the
-	// cluster alone.
+	// SecretFile has the cluster's secret, by which nodes authenticate each other without
+	// certificate files. If it is empty, the secret in the data folder is used, if the node founded
+	// the cluster alone.
 	SecretFile string
-	// Insecure lets the node start without either beyond this machine, and has it take and
-	// make calls without TLS as well if it has one.
+	// Insecure lets the node start without either although other machines can connect. If the node
+	// has one of them, it also accepts and makes calls without TLS.
 	Insecure bool
 }
 
-// RPCTLS names the files of mutual TLS between nodes, in PEM form. They are
-// read again when they change.
+// RPCTLS lists the files of mutual TLS between nodes, in PEM form. They are read again when they
+// change.
 type RPCTLS struct {
 	Cert, Key string
-	// CA signs the certificates of all nodes.
+	// CA has signed the certificates of all nodes.
 	CA string
-	// ServerName is what the certificates of other nodes must be for; empty: the host of the
-	// address at which each is reached.
+	// ServerName is the name that the certificates of other nodes must be for; empty means the host
+	// of the address at which each is reached.
 	ServerName string
 }
 
@@ -209,89 +214,91 @@ type TLS struct {
 	ClientCA string
 }
 
-// Query bounds what queries may take.
+// Query has the settings of queries.
 type Query struct {
-	// Timeout of a query that does not ask for another. Default 30s.
+	// Timeout is the time limit of a query that sets none. Default 30s.
 	Timeout time.Duration
-	// MaxTimeout is the longest that a query may ask for. Default 1h.
+	// MaxTimeout is the longest time limit that a query may set. Default 1h.
 	MaxTimeout time.Duration
-	// Memory of all queries together; 0: a quarter of the machine's.
+	// Memory is the memory limit of all queries together; 0 means a quarter of the machine's.
 	Memory ByteSize
-	// Threads of the engine; 0: as many as there are cores.
+	// Threads is the number of threads of the engine; 0 means one per core.
 	Threads int
-	// MaxConcurrent queries run at once; more wait. Default 16.
+	// MaxConcurrent is the number of queries that run at once; further queries wait. Default 16.
 	MaxConcurrent int
-	// MaxConcurrentPerUser of them are of one user, or, without users, of one address; 0:
-	// three quarters of MaxConcurrent.
+	// MaxConcurrentPerUser is the number of running queries of one user, or, without users, of one
+	// address; 0 means three quarters of MaxConcurrent.
 	MaxConcurrentPerUser int
-	// MaxWaiting queries wait at most; others are refused. Default 64.
+	// MaxWaiting is the maximum number of waiting queries; further queries are refused. Default 64.
 	MaxWaiting int
-	// MaxWaitingPerUser of them are of one user; 0: half of MaxWaiting.
+	// MaxWaitingPerUser is the maximum number of waiting queries of one user; 0 means half of
+	// MaxWaiting.
 	MaxWaitingPerUser int
-	// MaxWait is how long a query waits at most. Default 10s.
+	// MaxWait is the maximum time that a query waits. Default 10s.
 	MaxWait time.Duration
-	// KeptMemory bounds the partial results of segments that are kept for queries which are asked again; 0: none are
-	// kept. Default 64MiB.
+	// KeptMemory limits the memory of cached partial results of segments, for repeated queries; 0
+	// means that none are cached. Default 64MiB.
 	KeptMemory ByteSize
-	// TempLimit bounds the temporary files of queries. Default 8GiB.
+	// TempLimit limits the temporary files of queries. Default 8GiB.
 	TempLimit ByteSize
-	// Nice is how much lower the CPU priority of queries is than that of ingestion, 0 to 19. Default 5.
+	// Nice lowers the CPU priority of queries below that of ingestion by 0 to 19. Default 5.
 	Nice int
-	// KillGrace is how long a query may continue after its end; then its process is killed.
-	// Default 2s.
+	// KillGrace is the time that a query may continue after it was stopped; then its process is
+	// killed. Default 2s.
 	KillGrace time.Duration
-	// KillDrain is how long the other queries of that process may go on before. Default 1m.
+	// KillDrain is the time that other queries of that process may continue before it is killed.
+	// Default 1m.
 	KillDrain time.Duration
-	// MaxKillsPerUser is how many processes may be killed or break down because of queries of
-	// one user, or, without users, of one address, within twice RefuseFor; then
-	// the queries of that user are refused for RefuseFor. Defaults 5, 5m.
+	// MaxKillsPerUser is the number of processes that may be killed or crash because of queries of
+	// one user, or, without users, of one address, within twice RefuseFor; then the queries of that
+	// user are refused for RefuseFor. Defaults 5, 5m.
 	MaxKillsPerUser int
 	RefuseFor       time.Duration
 	// InProcess runs queries in the server's own process, for debugging.
 	InProcess bool
 }
 
-// Shard is when a shard writes what it holds in memory to segments.
+// Shard has the settings of memory and of flushes to segments.
 type Shard struct {
-	// FlushBytes of rows in memory. Default 64MiB.
+	// FlushBytes is the size of the rows in memory at which a shard flushes. Default 64MiB.
 	FlushBytes ByteSize
-	// FlushAge of the oldest row in memory. Default 5m.
+	// FlushAge is the age of the oldest row in memory at which a shard flushes. Default 5m.
 	FlushAge time.Duration
-	// Memory of the rows of all shards together; 0: an eighth of the machine's, at
+	// Memory limits the rows of all shards together; 0 means an eighth of the machine's memory, at
 	// most four times FlushBytes.
 	Memory ByteSize
 }
 
-// Disk is how the node treats its disk.
+// Disk has the settings of the disk.
 type Disk struct {
-	// Reserve is the room below which no rows are taken; 0: 2 GiB or a twentieth of the
-	// disk, whichever is smaller.
+	// Reserve is the free disk space below which rows are refused; 0 means 2 GiB or a twentieth of
+	// the disk, whichever is smaller.
 	Reserve ByteSize
-	// WriteDeadline is how long one write to a log may take before the process ends.
-	// Default 10s.
+	// WriteDeadline is the time limit of one write to a log, after which the process ends. Default
+	// 10s.
 	WriteDeadline time.Duration
-	// ScrubInterval is how often every segment is read to find damage; 0: never.
+	// ScrubInterval is the interval at which every segment is read to find damage; 0 means never.
 	// Default 24h.
 	ScrubInterval time.Duration
-	// ScrubRate is how many bytes a second that reads; 0: never. Default 8MiB.
+	// ScrubRate limits the bytes a second that this reads; 0 means never. Default 8MiB.
 	ScrubRate ByteSize
 }
 
-// Log is the server's own log, on standard error.
+// Log has the settings of the server's own log, on standard error.
 type Log struct {
 	// Level is debug, info, warn or error. Default info.
 	Level string
-	// Format is text or json; empty: text on a terminal, else json.
+	// Format is text or json; empty means text on a terminal, else json.
 	Format string
 }
 
-// Trace is where traces go.
+// Trace has the settings of traces.
 type Trace struct {
-	// Endpoint is the URL of a collector that takes OTLP over HTTP. The default value is
-	// empty: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or OTEL_EXPORTER_OTLP_ENDPOINT, else traces
-	// are off.
+	// Endpoint is the URL of a collector that accepts OTLP over HTTP. If it is empty,
+	// OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or OTEL_EXPORTER_OTLP_ENDPOINT is used; without these,
+	// traces are off.
 	Endpoint string
-	// SampleRatio is the part of requests without a traceparent that are traced. Default 1.
+	// SampleRatio is the share of requests without a traceparent that are traced. Default 1.
 	SampleRatio float64
 }
 
@@ -303,12 +310,12 @@ func (c *Config) TimestampColumn() string {
 	return c.Ingest.DefaultColumnPrefix + "_timestamp"
 }
 
-// Path returns the path of something in the data folder.
+// Path returns the path of a file in the data folder.
 func (c *Config) Path(elem ...string) string {
 	return filepath.Join(append([]string{c.DataDir}, elem...)...)
 }
 
-// ParseLevel reads one of the four levels.
+// ParseLevel parses one of the four levels.
 func ParseLevel(text string) (slog.Level, error) {
 	switch strings.ToLower(text) {
 	case "debug":
@@ -320,5 +327,5 @@ func ParseLevel(text string) (slog.Level, error) {
 	case "error":
 		return slog.LevelError, nil
 	}
-	return 0, fmt.Errorf("%q is none of debug, info, warn and error", text)
+	return 0, fmt.Errorf("%q is not debug, info, warn or error", text)
 }

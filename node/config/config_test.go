@@ -82,13 +82,13 @@ func TestLoadErrors(t *testing.T) {
 			"shards: 1\n\nquery:\n  memori: 1\n", nil, `c.yaml:4: unknown key "query.memori": did you mean "query.memory"`,
 		},
 		"a bad value":  {"shards: many\n", nil, "c.yaml:1: shards"},
-		"a bad size":   {"http: {body-limit: 3 apples}\n", nil, `http.body-limit: "3 apples": want a size, as 64MiB`},
+		"a bad size":   {"http: {body-limit: 3 apples}\n", nil, `http.body-limit: "3 apples": want a size, such as 64MiB`},
 		"a bad number": {"shards: many\n", nil, `shards: "many": want a whole number`},
 		"no map":       {"- a\n", nil, "want keys and values"},
 		"a bad environment": {
 			"",
 			map[string]string{"CORDWOOD_SHUTDOWN_GRACE": "soon"},
-			`environment variable CORDWOOD_SHUTDOWN_GRACE="soon": want a duration, as 30s or 10m`,
+			`environment variable CORDWOOD_SHUTDOWN_GRACE="soon": want a duration, such as 30s or 10m`,
 		},
 		"a duration, no unit": {
 			"",
@@ -100,10 +100,10 @@ func TestLoadErrors(t *testing.T) {
 		"gone, from outside": {
 			"",
 			map[string]string{"CORDWOOD_HTTP_ENABLE_CORS": "false"},
-			"CORDWOOD_HTTP_ENABLE_CORS: this setting is gone",
+			"CORDWOOD_HTTP_ENABLE_CORS: this setting was removed",
 		},
 		"gone, of the page": {
-			"http: {protect-config: true}\n", nil, "c.yaml:1: http.protect-config: this setting is gone: once there are users",
+			"http: {protect-config: true}\n", nil, "c.yaml:1: http.protect-config: this setting was removed: once there are users",
 		},
 		"no flag of the command": {"config: x\n", nil, `unknown key "config"`},
 	} {
@@ -227,7 +227,7 @@ func TestClusterSettings(t *testing.T) {
 		{"--rpc-addr 0.0.0.0:4001 --seeds a:1 --advertise-addr b:1", ""},
 		{"--roles router", "--roles without meta needs --seeds"},
 		{"--roles router,reader", `--roles "reader"`},
-		{"--roles shard,shard --seeds a:1", "--roles names shard twice"},
+		{"--roles shard,shard --seeds a:1", "--roles contains shard twice"},
 		{"--roles=", "--roles is empty"},
 		{"--seeds a", `--seeds "a"`},
 		{"--seeds dns:a --roles router", `--seeds "dns:a"`},

@@ -12,28 +12,28 @@ import (
 	"cordwood/proto/nearest"
 )
 
-// commandVariables begin as the variables of settings do, and are none: commands that talk to a
+// commandVariables have the prefix of settings but are not settings: commands that connect to a
 // server read them, and the files for Docker Compose.
 var commandVariables = []string{
 	"CORDWOOD_ADMIN", "CORDWOOD_CONFIG", "CORDWOOD_HISTORY", "CORDWOOD_IMAGE", "CORDWOOD_SERVER", "CORDWOOD_USER",
 }
 
-// testVariable matches the variables of this project's tests, which servers under test inherit.
-// They mean nothing to the program, and no error suggests them.
+// testVariable matches the variables of this project's tests, which servers under test inherit. The
+// program ignores them, and no error suggests them.
 var testVariable = regexp.MustCompile(`^CORDWOOD_(TEST_.*|BIN|CHAOS|CHAOS_ROUNDS|CRASH_ROUNDS|OLD_BIN|OLD_REV)$`)
 
-// serviceVariable is the form of the variables by which Kubernetes, and links of Docker, give a
-// container the addresses of services. A service that is called cordwood, or cordwood-headless,
-// gives names that begin as ours do. The form NAME_PORT is one only if its value is a URL: a
-// person may have meant --http-addr by CORDWOOD_HTTP_PORT.
+// serviceVariable matches the variables in which Kubernetes, and links of Docker, pass the
+// addresses of services to a container. A service with the name cordwood, or cordwood-headless,
+// gives names with our prefix. The form NAME_PORT matches only if its value is a URL: the user may
+// have meant --http-addr by CORDWOOD_HTTP_PORT.
 var (
 	serviceVariable = regexp.MustCompile(
 		`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
 	servicePort = regexp.MustCompile(`_PORT=(tcp|udp|sctp)://`)
 )
 
-// CheckEnvironment refuses variables that begin with EnvPrefix and that nothing reads, with the
-// nearest one that something does. environ is os.Environ().
+// CheckEnvironment refuses variables with EnvPrefix that are not known, and suggests the most
+// similar known one. environ is os.Environ().
 func CheckEnvironment(environ []string) error {
 	var settings Config
 	fs := pflag.NewFlagSet("settings", pflag.ContinueOnError)
@@ -41,7 +41,7 @@ func CheckEnvironment(environ []string) error {
 	known := slices.Clone(commandVariables)
 	fs.VisitAll(func(f *pflag.Flag) { known = append(known, EnvName(f.Name)) })
 	slices.Sort(known)
-	ends := make([]string, len(known)) // what all begin with says nothing of likeness
+	ends := make([]string, len(known)) // without the prefix that all share
 	for i, name := range known {
 		ends[i] = strings.TrimPrefix(name, EnvPrefix)
 	}

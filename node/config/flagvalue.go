@@ -9,16 +9,16 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// wantedValues says what the flags of a type take.
+// wantedValues describes the values of each type of flag.
 var wantedValues = map[string]string{
 	"bool":     "true or false",
 	"int":      "a whole number",
-	"duration": "a duration, as 30s or 10m",
-	"size":     "a size, as 64MiB",
+	"duration": "a duration, such as 30s or 10m",
+	"size":     "a size, such as 64MiB",
 }
 
-// ValueFault says in words for people what is wrong with a value that Set of a flag
-// refused with err. It quotes the value.
+// ValueFault describes what is wrong with a value that a flag's Set refused with err. It quotes the
+// value.
 func ValueFault(f *pflag.Flag, value string, err error) string {
 	want, known := wantedValues[f.Value.Type()]
 	switch {

@@ -6,7 +6,7 @@ import "strings"
 type Group struct {
 	// Title is the heading of the group.
 	Title string
-	// words are names of settings, and beginnings of names that end in a hyphen.
+	// words are names of settings, and prefixes of names that end in a hyphen.
 	words string
 }
 
@@ -31,8 +31,8 @@ var Groups = []Group{
 	{"Log and traces", "log- trace-"},
 }
 
-// GroupOf returns the place among Groups of the group of a setting, or -1. It is the group with the
-// longest word that is the setting's name or its beginning.
+// GroupOf returns the index in Groups of the group of a setting, or -1. It is the group with the
+// longest word that is the setting's name or a prefix of it.
 func GroupOf(name string) int {
 	group, best := -1, ""
 	for i, g := range Groups {

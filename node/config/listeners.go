@@ -19,8 +19,8 @@ import (
 	"cordwood/proto/schema"
 )
 
-// Kind is a protocol of another system that may have ports of its own. Kinds has a row for each, from
-// which its flag, its ports and their settings follow.
+// Kind is a protocol of another system that may have separate ports. Its row in Kinds determines
+// its flag, its ports and their settings.
 type Kind struct {
 	// Name is its name in the flag, NAME-addr.
 	Name string
@@ -28,21 +28,21 @@ type Kind struct {
 	Protocol string
 	// What is the name of the protocol in messages and help.
 	What string
-	// Port is the one that the original uses.
+	// Port is the default port of the original system.
 	Port int
-	// HTTP2 has the port speak HTTP/2 without TLS as well.
+	// HTTP2 makes the port also serve HTTP/2 without TLS.
 	HTTP2 bool
-	// Schemes are what may stand before its addresses: udp, tcp, tls. Without them it goes over HTTP, with TLS as
-	// on the user port.
+	// Schemes are the possible schemes of its addresses: udp, tcp, tls. Without schemes the
+	// protocol uses HTTP, with TLS as on the user port.
 	Schemes []string
-	// params are its parameters that not all protocols have.
+	// params are the parameters that not all protocols have.
 	params params
 }
 
-// params are parameters by name; a function returns what is wrong with a value.
+// params are parameters by name; the function checks a value.
 type params map[string]func(value string) error
 
-// Kinds are all protocols with ports of their own, in the order in which they are shown.
+// Kinds are all protocols with separate ports, in display order.
 var Kinds = []*Kind{
 	{
 		Name: "elasticsearch", Protocol: "elasticsearch", What: "Elasticsearch's bulk API", Port: 9200,
@@ -77,9 +77,10 @@ var Kinds = []*Kind{
 const (
 	schemeUDP = "udp"
 	schemeTLS = "tls"
-	// TokenFile is the parameter with a file that holds USER:PASSWORD, as whom all that comes in is stored.
+	// TokenFile is the parameter with a file that contains USER:PASSWORD, the user as whom all logs
+	// of the port are stored.
 	TokenFile = "token-file"
-	// KeyFile is the parameter with a file that holds a key that clients have to know.
+	// KeyFile is the parameter with a file that contains a key that clients must know.
 	KeyFile = "shared-key-file"
 )
 
@@ -102,7 +103,7 @@ func (p params) and(more params) params {
 
 func anything(string) error { return nil }
 
-// elasticVersion checks the version of Elasticsearch that clients get.
+// elasticVersion checks the version of Elasticsearch that is reported to clients.
 func elasticVersion(text string) error {
 	if !regexp.MustCompile(`^[0-9]{1,2}\.[0-9]{1,2}\.[0-9]{1,2}$`).MatchString(text) {
 		return errors.New("want a version such as 7.17.0")
@@ -119,21 +120,21 @@ func oneOf(words ...string) func(string) error {
 	}
 }
 
-// typeConflict checks what becomes of values whose type is not that of their column.
+// typeConflict checks the rule for values of another type than their column.
 func typeConflict(value string) error {
 	return schema.ValidateOptions(map[string]string{schema.OptionOnTypeConflict: value})
 }
 
 func positive(value string) error {
 	if n, err := strconv.ParseInt(value, 10, 32); err != nil || n < 1 {
-		return errors.New("want a whole number from 1 on")
+		return errors.New("want a whole number of at least 1")
 	}
 	return nil
 }
 
 func zone(value string) error {
 	if _, err := time.LoadLocation(value); err != nil {
-		return errors.New("want the name of a time zone, as UTC or Europe/Berlin")
+		return errors.New("want the name of a time zone, such as UTC or Europe/Berlin")
 	}
 	return nil
 }
@@ -151,7 +152,7 @@ func ReadToken(file string) (user, password string, err error) {
 	return user, password, nil
 }
 
-// ReadKey reads a file with a key: its text, without what stands around it.
+// ReadKey reads a file with a key, without surrounding white space.
 func ReadKey(file string) (string, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -180,24 +181,24 @@ func (k *Kind) usage() string {
 		k.What, form, k.Port)
 }
 
-// Listener is a port for one protocol, with the parameters of what comes in by it.
+// Listener is a port for one protocol, with the parameters for its logs.
 type Listener struct {
 	Kind *Kind
 	// Scheme is one of the schemes of the kind.
 	Scheme string
 	// Addr is HOST:PORT.
 	Addr string
-	// Params are the parameters behind the address, as db=….
+	// Params are the parameters after the address, such as db=….
 	Params map[string]string
 }
 
-// Packets reports whether it takes datagrams of UDP, and else connections.
+// Packets reports whether it receives UDP datagrams rather than connections.
 func (l *Listener) Packets() bool { return l.Scheme == schemeUDP }
 
-// TLS reports whether its connections begin with TLS although the protocol does not go over HTTP.
+// TLS reports whether its connections use TLS without HTTP.
 func (l *Listener) TLS() bool { return l.Scheme == schemeTLS }
 
-// Listeners are the ports of their own.
+// Listeners are the separate ports.
 type Listeners []Listener
 
 // flags declares the flag of each kind.
@@ -214,13 +215,11 @@ type listenersOf struct {
 	text string
 }
 
-// String implements pflag.Value.
 func (v *listenersOf) String() string { return v.text }
 
-// Type implements pflag.Value.
 func (v *listenersOf) Type() string { return "addresses" }
 
-// Set implements pflag.Value.
+// Set adds the listeners of a value.
 func (v *listenersOf) Set(text string) error {
 	var out Listeners
 	for one := range strings.SplitSeq(text, ",") {
@@ -245,18 +244,18 @@ func (k *Kind) parse(text string) (Listener, error) {
 	if len(k.Schemes) > 0 {
 		var found bool
 		if l.Scheme, text, found = strings.Cut(text, "://"); !found || !slices.Contains(k.Schemes, l.Scheme) {
-			return l, fmt.Errorf("want %s://HOST:PORT, as %s://%s",
+			return l, fmt.Errorf("want %s://HOST:PORT, such as %s://%s",
 				strings.Join(k.Schemes, ":// or "), k.Schemes[0], example)
 		}
 	}
 	var query string
 	l.Addr, query, _ = strings.Cut(text, "?")
 	if _, port, err := net.SplitHostPort(l.Addr); err != nil || !isPort(port) {
-		return l, fmt.Errorf("want HOST:PORT, as %s, and no path", example)
+		return l, fmt.Errorf("want HOST:PORT, such as %s, without a path", example)
 	}
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return l, errors.New("the parameters cannot be read: write them as in a URL, as db=logs&table=app")
+		return l, errors.New("the parameters cannot be read: write them as in a URL, such as db=logs&table=app")
 	}
 	known := everywhere.and(k.params)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -275,12 +274,12 @@ func (k *Kind) parse(text string) (Listener, error) {
 		l.Params[name] = all[0]
 	}
 	if l.Params["version"] != "" && l.Params["pipeline"] == "" {
-		return l, errors.New("version needs pipeline: it is the version of one")
+		return l, errors.New("version needs pipeline: it is the version of a pipeline")
 	}
 	return l, nil
 }
 
-// like returns the end of a sentence about a parameter that is not known.
+// like returns the end of a sentence about an unknown parameter.
 func like(name string, known params) string {
 	names := slices.Sorted(maps.Keys(known))
 	if like := nearest.DidYouMean("; ", name, names); like != "" {
@@ -294,8 +293,8 @@ func isPort(text string) bool {
 	return err == nil
 }
 
-// check checks that the node serves users at all, that no two listeners have the same port, and that logs that come
-// in have a user.
+// check checks that the node serves users, that no two listeners have the same port, and that the
+// logs of each have a user.
 func (l Listeners) check(c *Config, f *faults) {
 	seen := map[string]string{
 		c.HTTP.Addr: "http-addr", c.HTTP.V1Addr: "http-v1-addr", c.RPC.Addr: "rpc-addr", c.AdminAddr: "admin-addr",
@@ -307,10 +306,10 @@ func (l Listeners) check(c *Config, f *faults) {
 			f.add("--%s needs the role router: nodes without it serve no users", flag)
 		}
 		if one.Packets() {
-			addr = schemeUDP + "://" + addr // beside a port of TCP with that number
+			addr = schemeUDP + "://" + addr // a UDP port may have the number of a TCP port
 		}
 		if before := seen[addr]; before != "" && !strings.HasSuffix(addr, ":0") {
-			f.add("--%s and --%s have the same address, %s: each needs a port of its own", before, flag, addr)
+			f.add("--%s and --%s have the same address, %s: each needs its own port", before, flag, addr)
 		}
 		seen[addr] = flag
 		if one.TLS() && c.TLS.Cert == "" {
@@ -320,7 +319,7 @@ func (l Listeners) check(c *Config, f *faults) {
 	}
 }
 
-// checkUser checks that a listener whose protocol has no users says as which user it stores logs.
+// checkUser checks that a listener whose protocol has no users sets the user for its logs.
 func (l *Listener) checkUser(c *Config, f *faults) {
 	certificates := l.TLS() && c.TLS.ClientCA != ""
 	switch token := l.Params[TokenFile]; {
@@ -328,13 +327,13 @@ func (l *Listener) checkUser(c *Config, f *faults) {
 	case token != "" && !c.Users.Known():
 		f.add("--%s: %s needs users: set --user-file", l.Kind.Flag(), TokenFile)
 	case token == "" && c.Users.Known() && !certificates:
-		f.add("--%s %s://%s: there are users, and %s names none: add %s=FILE, a file with USER:PASSWORD of the user as "+
-			"whom its logs are stored, or take tls:// with --tls-client-ca, for certificates of clients",
+		f.add("--%s %s://%s: there are users, and %s has none: add %s=FILE, a file with USER:PASSWORD of the user as "+
+			"whom its logs are stored, or use tls:// with --tls-client-ca, for client certificates",
 			l.Kind.Flag(), l.Scheme, l.Addr, l.Kind.What, TokenFile)
 	}
 }
 
-// CheckTokens reads the files with users and keys that addresses name.
+// CheckTokens reads the files with users and keys that addresses refer to.
 func (l Listeners) CheckTokens() error {
 	var failed []error
 	for _, one := range l {
@@ -352,7 +351,7 @@ func (l Listeners) CheckTokens() error {
 	return errors.Join(failed...)
 }
 
-// OpenListeners returns the listeners that take logs from anybody, from other machines too.
+// OpenListeners returns the listeners that accept logs without authentication from other machines.
 func (c *Config) OpenListeners() (open []Listener) {
 	for _, l := range c.Listeners {
 		if !c.Users.Known() && !Loopback(l.Addr) {

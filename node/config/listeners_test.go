@@ -48,7 +48,7 @@ func TestListeners(t *testing.T) {
 // What is wrong with an address is said with the nearest name that there is.
 func TestListenerFaults(t *testing.T) {
 	for text, want := range map[string]string{
-		"3100":                             "want HOST:PORT, as 127.0.0.1:8088",
+		"3100":                             "want HOST:PORT, such as 127.0.0.1:8088",
 		"http://127.0.0.1:8088":            "want HOST:PORT",
 		"127.0.0.1:http":                   "want HOST:PORT",
 		"127.0.0.1:70000":                  "want HOST:PORT",
@@ -129,7 +129,7 @@ func TestSocketAddresses(t *testing.T) {
 		"udp://127.0.0.1:1?rate=100":                       {},
 		"udp://127.0.0.1:4000":                             {},
 		"127.0.0.1:514": {
-			want: "want udp:// or tcp:// or tls://HOST:PORT, as udp://127.0.0.1:514",
+			want: "want udp:// or tcp:// or tls://HOST:PORT, such as udp://127.0.0.1:514",
 		},
 		"http://127.0.0.1:514":                  {want: "want udp://"},
 		"tcp://127.0.0.1:4000":                  {want: "--http-addr and --syslog-addr have the same address"},
@@ -140,7 +140,7 @@ func TestSocketAddresses(t *testing.T) {
 		"tcp://127.0.0.1:1?token-file=" + token: {want: "token-file needs users"},
 		"udp://127.0.0.1:2": {
 			args: users,
-			want: "there are users, and syslog names none: add token-file=FILE",
+			want: "there are users, and syslog has none: add token-file=FILE",
 		},
 		"udp://127.0.0.1:2?token-file=" + token: {args: users},
 		"tls://127.0.0.1:2":                     {args: withTLS, want: "there are users"},

@@ -15,18 +15,18 @@ import (
 	"cordwood/proto/nearest"
 )
 
-// groups are the first words of flag names that become a level in YAML: the flag
-// --http-addr is the key http.addr.
+// groups are the first words of flag names that become a level in YAML: the flag --http-addr is the
+// key http.addr.
 var groups = map[string]bool{
 	"http": true, "rpc": true, "tls": true, "query": true, "shard": true, "log": true, "trace": true,
 }
 
-// EnvPrefix begins the environment variable of every setting.
+// EnvPrefix is the prefix of the environment variable of every setting.
 const EnvPrefix = "CORDWOOD_"
 
-// Load fills the settings of fs that were not given as flags: from the
-// environment, then from the YAML file, if file is not empty. A flag wins over
-// the environment, that over the file, that over the default. lookup is os.LookupEnv.
+// Load fills the settings of fs that were not given as flags: from the environment, then from the
+// YAML file, if file is not empty. A flag takes precedence over the environment, the environment
+// over the file, and the file over the default. lookup is os.LookupEnv.
 func Load(fs *pflag.FlagSet, file string, lookup func(string) (string, bool)) error {
 	var faults []error
 	fs.VisitAll(func(f *pflag.Flag) {
@@ -69,21 +69,21 @@ func Load(fs *pflag.FlagSet, file string, lookup func(string) (string, bool)) er
 	return errors.Join(faults...)
 }
 
-// commandFlags are the flags of the command itself, which neither file nor environment set.
+// commandFlags are the flags of the command itself, which neither the file nor the environment
+// sets.
 var commandFlags = map[string]bool{"config": true, "print-config": true, "help": true}
 
-// removed are settings of earlier versions, with what to do instead.
+// removed lists settings of earlier versions, with advice.
 var removed = []struct{ flag, instead string }{
-	{"http-enable-cors", "this setting is gone: pages of other sites are refused unless --http-cors-allowed-origins " +
-		"(http.cors-allowed-origins) names their origins; remove it"},
+	{"http-enable-cors", "this setting was removed: pages of other sites are refused unless --http-cors-allowed-origins " +
+		"(http.cors-allowed-origins) lists their origins; delete the setting"},
 	{
 		"http-protect-config",
-		"this setting is gone: once there are users, /config is always for those that may read; remove it",
+		"this setting was removed: once there are users, only those that may read see /config; delete the setting",
 	},
 }
 
-// Removed says what to do instead of a setting of an earlier version. It is empty for any
-// other name.
+// Removed returns advice about a setting of an earlier version. It is empty for any other name.
 func Removed(flag string) string {
 	for _, r := range removed {
 		if r.flag == flag {
@@ -142,7 +142,7 @@ func readYAML(file string) ([]yamlValue, error) {
 			var list []string
 			for _, e := range n.Content {
 				if e.Kind != yaml.ScalarNode {
-					return fmt.Errorf("%s:%d: %s: want a list of texts", file, e.Line, prefix)
+					return fmt.Errorf("%s:%d: %s: want a list of strings", file, e.Line, prefix)
 				}
 				list = append(list, e.Value)
 			}
@@ -154,17 +154,17 @@ func readYAML(file string) ([]yamlValue, error) {
 			}
 			out = append(out, yamlValue{prefix, value, n.Line})
 		default:
-			return fmt.Errorf("%s:%d: %s: anchors and aliases are not understood here", file, n.Line, prefix)
+			return fmt.Errorf("%s:%d: %s: anchors and aliases are not supported", file, n.Line, prefix)
 		}
 		return nil
 	}
 	if root := doc.Content[0]; root.Kind != yaml.MappingNode {
-		return nil, fmt.Errorf("%s:%d: want keys and values, as http.addr: 127.0.0.1:4000", file, root.Line)
+		return nil, fmt.Errorf("%s:%d: want keys and values, such as http.addr: 127.0.0.1:4000", file, root.Line)
 	}
 	return out, walk("", doc.Content[0])
 }
 
-// hidden returns the value of a setting as it may be printed.
+// hidden returns the value of a setting for output, with a secret masked.
 func hidden(name, value string) string {
 	if name == "user-provider" && strings.Contains(value, ":cmd:") {
 		return "static_user_provider:cmd:(hidden)"
@@ -172,7 +172,7 @@ func hidden(name, value string) string {
 	return value
 }
 
-// settings returns the effective configuration as nested maps, secrets hidden.
+// settings returns the effective configuration as nested maps, with secrets masked.
 func settings(fs *pflag.FlagSet) map[string]any {
 	out := map[string]any{}
 	fs.VisitAll(func(f *pflag.Flag) {
@@ -213,7 +213,7 @@ func settings(fs *pflag.FlagSet) map[string]any {
 	return out
 }
 
-// YAML returns the effective configuration, as a file that --config takes.
+// YAML returns the effective configuration as a file for --config.
 func YAML(fs *pflag.FlagSet) (string, error) {
 	b, err := yaml.Marshal(settings(fs))
 	return string(b), err
@@ -226,7 +226,7 @@ func TOML(fs *pflag.FlagSet) (string, error) {
 	return b.String(), err
 }
 
-// likeKey returns the end of a sentence about a key of the YAML file that is not known.
+// likeKey returns the end of a sentence about an unknown key of the YAML file.
 func likeKey(fs *pflag.FlagSet, key string) string {
 	var known []string
 	fs.VisitAll(func(f *pflag.Flag) {

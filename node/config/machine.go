@@ -18,7 +18,7 @@ func MachineMemory() int64 {
 	if err := unix.Sysinfo(&info); err == nil {
 		limit = int64(info.Totalram) * int64(info.Unit)
 	}
-	list, _ := os.ReadFile("/proc/self/cgroup") // not there: the system has none
+	list, _ := os.ReadFile("/proc/self/cgroup") // without the file, the system has no cgroups
 	for _, file := range cgroupFiles("/sys/fs/cgroup", string(list)) {
 		b, err := os.ReadFile(file)
 		if err != nil {
@@ -32,9 +32,9 @@ func MachineMemory() int64 {
 	return limit
 }
 
-// cgroupFiles returns the files that may hold a memory limit of this process, v2 and v1: of its
-// cgroup, and of those above, as a slice of systemd, whose limits hold for it as well. list is
-// /proc/self/cgroup.
+// cgroupFiles returns the files that may contain a memory limit of this process, v2 and v1: of its
+// cgroup and of the parents, such as a systemd slice, whose limits apply too. list is the content
+// of /proc/self/cgroup.
 func cgroupFiles(root, list string) (files []string) {
 	seen := map[string]bool{}
 	add := func(root, path, file string) {

@@ -9,8 +9,9 @@ import (
 	"slices"
 )
 
-// TryPorts opens each port and closes it again if there is no data folder yet, so that a port
-// that is taken leaves none behind. A port that is taken a moment later still fails the start.
+// TryPorts opens each port and closes it again if there is no data folder yet, so that a start that
+// fails because of a port in use leaves no folder. A port that is taken a moment later still fails
+// the start.
 func (c *Config) TryPorts() error {
 	if _, err := os.Stat(c.DataDir); !errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -25,9 +26,9 @@ func (c *Config) TryPorts() error {
 
 // Port is a port that the node opens.
 type Port struct {
-	// What names its users, Flag the setting.
+	// What describes the clients of the port, Flag is its setting.
 	What, Addr, Flag string
-	// Packets: it is a port of UDP.
+	// Packets means that it is a UDP port.
 	Packets bool
 }
 
@@ -72,7 +73,7 @@ func unspecified(addr string) bool {
 	return host == "" || ip != nil && ip.IsUnspecified()
 }
 
-// Loopback reports whether only this machine reaches the address.
+// Loopback reports whether only this machine can reach the address.
 func Loopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -82,8 +83,8 @@ func Loopback(addr string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Reachable returns an address that a client on this machine can use for one that
-// listens everywhere.
+// Reachable returns an address that a client on this machine can use for a listener on all
+// interfaces.
 func Reachable(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -95,10 +96,10 @@ func Reachable(addr string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// UserURL returns where a client on this machine finds the user port.
+// UserURL returns the URL of the user port for a client on this machine.
 func (c *Config) UserURL() string { return c.Scheme() + "://" + Reachable(c.HTTP.Addr) }
 
-// Scheme is http or https, as the port for users speaks it.
+// Scheme returns http or https, for the port for users.
 func (c *Config) Scheme() string {
 	if c.TLS.Cert != "" {
 		return "https"

@@ -7,22 +7,22 @@ import (
 	"cordwood/node/secret"
 )
 
-// How nodes prove to each other that they belong to the cluster: by certificates in files, by
-// the secret of the cluster, or, on one machine or where the settings ask for it, not at all.
+// How nodes prove to each other that they belong to the cluster: by certificates in files, by the
+// cluster's secret, or, on one machine or at the operator's request, not at all.
 
-// HowToProtect names both ways.
+// HowToProtect is the advice about both methods.
 const HowToProtect = "give all nodes of the cluster the same --cluster-secret-file (make one with: cordwood " +
 	"new-secret FILE), " +
 	"or certificates (--rpc-tls-cert, --rpc-tls-key, --rpc-tls-ca); --rpc-insecure starts without either"
 
-// Unprotectable says why a node does not start.
+// Unprotectable returns the reason why a node does not start.
 func (c *Config) Unprotectable() error {
 	return fmt.Errorf("--rpc-addr %s can be reached from other machines, and any program that reaches it would be "+
 		"a node of the cluster, which may read and write everything: %s", c.RPC.Addr, HowToProtect)
 }
 
-// SecretFile returns where the secret of the cluster is: where the settings say, or in the data
-// folder of a node that founded the cluster alone. Empty: nowhere.
+// SecretFile returns the path of the cluster's secret: the one in the settings, or in the data
+// folder of a node that founded the cluster alone. It is empty if there is none.
 func (c *Config) SecretFile() string {
 	if c.RPC.SecretFile != "" {
 		return c.RPC.SecretFile
@@ -33,14 +33,14 @@ func (c *Config) SecretFile() string {
 	return ""
 }
 
-// IsFile reports whether path is there and no folder.
+// IsFile reports whether path exists and is not a folder.
 func IsFile(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && !info.IsDir()
 }
 
-// CheckProtection reads the secret of the cluster, if there is one. Its error is for settings
-// with which no node starts, whatever its data folder holds.
+// CheckProtection reads the cluster's secret, if there is one. Its error is for settings with which
+// no node starts, whatever its data folder contains.
 func (c *Config) CheckProtection() error {
 	if c.RPC.TLS.Cert != "" {
 		return nil
@@ -56,7 +56,7 @@ func (c *Config) CheckProtection() error {
 }
 
 // SecretReadableByAll returns the file of the cluster's secret if every account of this machine may
-// read it; else empty.
+// read it; else it returns "".
 func (c *Config) SecretReadableByAll() string {
 	if file := c.SecretFile(); c.RPC.TLS.Cert == "" && file != "" && secret.ReadableByAll(file) {
 		return file
@@ -65,7 +65,7 @@ func (c *Config) SecretReadableByAll() string {
 }
 
 // Unprotected reports whether every client of the user port may read and write, and other machines
-// reach it.
+// can reach it.
 func (c *Config) Unprotected() bool {
 	return !Loopback(c.HTTP.Addr) && !c.Users.Known()
 }

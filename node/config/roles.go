@@ -20,11 +20,12 @@ var allRoles = []string{RoleRouter, RoleMeta, RoleShard}
 // Has reports whether the node has a role.
 func (c *Config) Has(role string) bool { return slices.Contains(c.Roles, role) }
 
-// Place returns what replicas are spread over: the zone, or the machine where there are no zones.
+// Place returns the key over which replicas are spread: the zone, or the machine if there are no
+// zones.
 func (c *Config) Place() string { return cmp.Or(c.Zone, c.Machine) }
 
-// TracingOn reports whether traces are on: by the flag, or by the variables that all programs
-// with OpenTelemetry read.
+// TracingOn reports whether traces are on: by the flag, or by the variables that all OpenTelemetry
+// programs read.
 func (c *Config) TracingOn(lookup func(string) (string, bool)) bool {
 	if c.Trace.Endpoint != "" {
 		return true

@@ -6,19 +6,19 @@ import (
 	"runtime/debug"
 )
 
-// Shares divides the memory of the process. Each share is what is set or, if nothing is, a part
-// of Memory, in bytes.
+// Shares divides the memory of the process. Each share is the value of its setting or, if that is
+// not set, a part of Memory, in bytes.
 type Shares struct {
-	// Memory is what the process may use: see MachineMemory.
+	// Memory is the memory that the process may use: see MachineMemory.
 	Memory int64
-	// Queries bounds the memory of all queries: by default a quarter.
+	// Queries limits the memory of all queries: by default a quarter.
 	Queries int64
-	// Bodies bounds the memory of the bodies of all requests: by default an eighth.
+	// Bodies limits the memory of the bodies of all requests: by default an eighth.
 	Bodies int64
-	// Rows bounds the rows that are not in segments yet, of all shards: by default an eighth, at
+	// Rows limits the rows that are not in segments yet, of all shards: by default an eighth, at
 	// most four times the flush size.
 	Rows int64
-	// Heap bounds the heap of Go: half. Rows and the query engine lie outside of it.
+	// Heap limits the Go heap: half. Rows and the query engine are outside the heap.
 	Heap int64
 }
 
@@ -40,8 +40,8 @@ func (c *Config) sharesOf(memory int64) Shares {
 	}
 }
 
-// LimitHeap makes the garbage collector work harder before the heap outgrows its share, unless
-// GOMEMLIMIT says otherwise. Nothing else in the program sets that limit.
+// LimitHeap makes the garbage collector work harder before the heap exceeds its share, unless
+// GOMEMLIMIT is set. Nothing else in the program sets that limit.
 func (s Shares) LimitHeap() {
 	if os.Getenv("GOMEMLIMIT") == "" && s.Memory != math.MaxInt64 {
 		debug.SetMemoryLimit(s.Heap)

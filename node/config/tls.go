@@ -8,7 +8,8 @@ import (
 	"cordwood/node/certs"
 )
 
-// Server returns the configuration of the user port for protocols, as TLS names them; nil if it has no certificate.
+// Server returns the configuration of the user port for protocols, in ALPN names; nil if it has no
+// certificate.
 func (c *TLS) Server(logger *slog.Logger, protocols ...string) (*tls.Config, error) {
 	if c.Cert == "" {
 		return nil, nil

@@ -20,13 +20,13 @@ import (
 	"cordwood/router/httpapi/peer"
 )
 
-// Validate reports every fault of c at once, each with the flag to change. Most rules are rows of
-// tables: what a number, a size, a duration, a word or an address may be. The rest, where settings
-// depend on each other, has a method for each group of settings.
+// Validate reports all faults of c at once, each with the flag to change. Most rules are rows of
+// tables: the valid values of numbers, sizes, durations, words and addresses. Each group of
+// settings that depend on each other has its own method.
 func (c *Config) Validate() error {
 	var f faults
 	if c.DataDir == "" {
-		f.add("--data-dir is empty: name a folder")
+		f.add("--data-dir is empty: set a folder")
 	}
 	c.checkNumbers(&f)
 	c.checkSizes(&f)
@@ -46,12 +46,12 @@ func (c *Config) Validate() error {
 	return errors.Join(f...)
 }
 
-// faults are what is wrong with settings.
+// faults are the faults of settings.
 type faults []error
 
 func (f *faults) add(format string, args ...any) { *f = append(*f, fmt.Errorf(format, args...)) }
 
-// checkNumbers holds numbers against their bounds.
+// checkNumbers checks the ranges of numbers.
 func (c *Config) checkNumbers(f *faults) {
 	for _, n := range []struct {
 		flag            string
@@ -101,12 +101,12 @@ func (c *Config) checkNumbers(f *faults) {
 	}
 }
 
-// checkSizes compares sizes with the smallest with which the node works.
+// checkSizes checks the lower limits of sizes.
 func (c *Config) checkSizes(f *faults) {
 	for _, s := range []struct {
 		flag       string
 		value, min ByteSize
-		orZero     bool // 0 has the node choose
+		orZero     bool // 0 means a default
 	}{
 		{"partition-hot-bytes", c.Cluster.PartitionHotBytes, 1 << 10, false},
 		{"query-memory", c.Query.Memory, 16 << 20, true},
@@ -123,13 +123,13 @@ func (c *Config) checkSizes(f *faults) {
 	}
 }
 
-// checkDurations holds durations against the shortest that makes sense.
+// checkDurations checks the lower limits of durations.
 func (c *Config) checkDurations(f *faults) {
 	for _, d := range []struct {
 		flag  string
 		value time.Duration
 		min   time.Duration // 0: any positive duration
-		never bool          // 0 switches off
+		never bool          // 0 turns it off
 	}{
 		{"shutdown-grace", c.ShutdownGrace, 0, false},
 		{"partition-hot-after", c.Cluster.PartitionHotAfter, time.Second, false},
@@ -149,7 +149,7 @@ func (c *Config) checkDurations(f *faults) {
 		case d.value < d.min:
 			f.add("--%s %s: want at least %s", d.flag, d.value, d.min)
 		case !d.never && d.value <= 0:
-			f.add("--%s %s: want a positive duration, as 30s", d.flag, d.value)
+			f.add("--%s %s: want a positive duration, such as 30s", d.flag, d.value)
 		}
 	}
 	if c.Query.MaxTimeout < c.Query.Timeout {
@@ -174,7 +174,7 @@ func (c *Config) checkAddresses(f *faults) {
 			continue
 		}
 		if _, _, err := net.SplitHostPort(a.addr); err != nil {
-			f.add("--%s %q: want HOST:PORT, as 127.0.0.1:4000", a.flag, a.addr)
+			f.add("--%s %q: want HOST:PORT, such as 127.0.0.1:4000", a.flag, a.addr)
 		}
 	}
 }
@@ -202,7 +202,7 @@ func (c *Config) checkChoices(f *faults) {
 	}
 }
 
-// checkRoles looks at what the node is to do and where it is.
+// checkRoles checks the roles, and the zone and machine of the node.
 func (c *Config) checkRoles(f *faults) {
 	seen := map[string]bool{}
 	for _, r := range c.Roles {
@@ -210,7 +210,7 @@ func (c *Config) checkRoles(f *faults) {
 		case !slices.Contains(allRoles, r):
 			f.add("--roles %q: want some of router, meta, shard", r)
 		case seen[r]:
-			f.add("--roles names %s twice", r)
+			f.add("--roles contains %s twice", r)
 		}
 		seen[r] = true
 	}
@@ -225,7 +225,7 @@ func (c *Config) checkRoles(f *faults) {
 	}
 }
 
-// check looks at the seeds, and whether numbers of voters have a majority that gains by each.
+// check checks the seeds, and that numbers of voters are odd.
 func (c *Cluster) check(f *faults) {
 	for _, s := range c.Seeds {
 		if err := discovery.CheckSeed(s); err != nil {
@@ -247,11 +247,11 @@ func (c *Cluster) check(f *faults) {
 func (c *Config) checkFounding(f *faults) {
 	if len(c.Cluster.Seeds) > 0 {
 		if c.RPC.Advertise == "" && unspecified(c.RPC.Addr) {
-			f.add("--rpc-addr %s is no address that other nodes can dial: set --advertise-addr", c.RPC.Addr)
+			f.add("--rpc-addr %s is not an address that other nodes can dial: set --advertise-addr", c.RPC.Addr)
 		}
 		return
 	}
-	// Alone, until others come with this node as their seed.
+	// The node is alone until others come with it as their seed.
 	if c.Cluster.MetaBootstrapExpect > 1 {
 		f.add("--meta-bootstrap-expect %d needs --seeds: the nodes must find each other", c.Cluster.MetaBootstrapExpect)
 	}
@@ -259,7 +259,7 @@ func (c *Config) checkFounding(f *faults) {
 		f.add("--replication %d needs --seeds: one node holds one replica", c.Cluster.Replication)
 	}
 	unknown := func(role string) bool { return !slices.Contains(allRoles, role) }
-	// A role that is misspelt may have been meant as meta.
+	// A misspelt role may have been meant as meta.
 	if !slices.ContainsFunc(c.Roles, unknown) && !c.Has(RoleMeta) {
 		f.add("--roles without meta needs --seeds: nodes of the cluster to join")
 	}
@@ -271,7 +271,7 @@ func (c *Config) checkUsers(f *faults) {
 		f.add("--user-file and --user-provider are both set: choose one")
 	}
 	if !c.Users.MetricsOpen && !c.Users.Known() {
-		f.add("--metrics-open=false needs --user-file or --user-provider: without users nobody can be told apart")
+		f.add("--metrics-open=false needs --user-file or --user-provider: without users, the server cannot know who may read")
 	}
 }
 
@@ -291,7 +291,7 @@ func (h *HTTP) check(f *faults) {
 		f.add("--trusted-proxies %w", err)
 	}
 	if h.ProxyProtocol && len(h.TrustedProxies) == 0 {
-		f.add("--proxy-protocol needs --trusted-proxies: headers are taken from these addresses only")
+		f.add("--proxy-protocol needs --trusted-proxies: headers are accepted from these addresses only")
 	}
 	for _, name := range h.Hosts {
 		if err := browser.ParseHost(name); err != nil {
@@ -308,27 +308,27 @@ func (h *HTTP) check(f *faults) {
 // checkTLS checks that certificate files that belong together are all set.
 func (c *Config) checkTLS(f *faults) {
 	if (c.TLS.Cert == "") != (c.TLS.Key == "") {
-		f.add("--tls-cert and --tls-key go together: set both or none")
+		f.add("--tls-cert and --tls-key belong together: set both or none")
 	}
 	if c.TLS.ClientCA != "" && c.TLS.Cert == "" {
 		f.add("--tls-client-ca needs --tls-cert and --tls-key")
 	}
 	t := c.RPC.TLS
 	if (t.Cert == "") != (t.Key == "") || (t.Cert == "") != (t.CA == "") {
-		f.add("--rpc-tls-cert, --rpc-tls-key and --rpc-tls-ca go together: set all or none")
+		f.add("--rpc-tls-cert, --rpc-tls-key and --rpc-tls-ca belong together: set all or none")
 	}
 	if t.ServerName != "" && t.Cert == "" {
 		f.add("--rpc-tls-server-name needs --rpc-tls-cert, --rpc-tls-key and --rpc-tls-ca")
 	}
 	if t.Cert != "" && c.RPC.SecretFile != "" {
 		f.add("--cluster-secret-file and --rpc-tls-cert are both set: choose one; " +
-			"to change from the one to the other, see docs/cluster.md")
+			"to change from one to the other, see docs/cluster.md")
 	}
 }
 
 var prefixPattern = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9_]{0,31})?$`)
 
-// check looks at what ingestion needs: a file that is there, a time to live, the name of a column.
+// check checks the settings of ingestion: that a file exists, a time to live, the name of a column.
 func (i *Ingest) check(f *faults) {
 	if i.GeoIPDatabase != "" {
 		if _, err := os.Stat(i.GeoIPDatabase); err != nil {
@@ -336,7 +336,7 @@ func (i *Ingest) check(f *faults) {
 		}
 	}
 	if _, err := schema.NormalizeOption(schema.OptionTTL, i.RejectsTTL); err != nil {
-		f.add("--rejects-ttl %q: want a duration, as 7d", i.RejectsTTL)
+		f.add("--rejects-ttl %q: want a duration, such as 7d", i.RejectsTTL)
 	}
 	if !prefixPattern.MatchString(i.DefaultColumnPrefix) {
 		f.add("--default-column-prefix %q: want letters, digits and _", i.DefaultColumnPrefix)
@@ -348,7 +348,7 @@ func (t *Trace) check(f *faults) {
 	if t.Endpoint != "" {
 		u, err := url.Parse(t.Endpoint)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			f.add("--trace-endpoint %q: want a URL, as http://127.0.0.1:4318", t.Endpoint)
+			f.add("--trace-endpoint %q: want a URL, such as http://127.0.0.1:4318", t.Endpoint)
 		}
 	}
 	if !(t.SampleRatio >= 0 && t.SampleRatio <= 1) {
