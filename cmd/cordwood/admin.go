@@ -14,8 +14,8 @@ import (
 	"cordwood/cmd/cordwood/client"
 )
 
-// newAdminCommand returns the client of the administrator's port, also for hooks in containers
-// without a shell or curl.
+// newAdminCommand returns the client of the administrator's port. Hooks in containers without a
+// shell or curl use it too.
 func newAdminCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "admin",
@@ -37,7 +37,7 @@ func newAdminDrainCommand() *cobra.Command {
 	var wait time.Duration
 	cmd := &cobra.Command{
 		Use:   "drain",
-		Short: "Make a node that is about to stop unready, and have it hand on what it leads",
+		Short: "Make a node that is about to stop unready, and transfer its leaderships",
 		Long: `Make a node that is about to stop unready, so that load balancers send it no new clients, and
 have it hand on what it leads. The command ends when --wait is over; requests are served until
 the node stops. 'cordwood admin undrain' takes it back.`,
@@ -83,7 +83,7 @@ func newAdminLogLevelCommand() *cobra.Command {
 	}
 }
 
-// askAdmin sends a request to the administrator's port, once, and prints the answer.
+// askAdmin sends a request to the administrator's port, without retries, and prints the answer.
 func askAdmin(cmd *cobra.Command, r client.Request) error {
 	server, err := cmd.Flags().GetString("admin")
 	if err != nil {

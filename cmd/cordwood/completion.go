@@ -12,10 +12,11 @@ import (
 	"cordwood/proto/schema"
 )
 
-// lister lists what may stand at a place of a command with these arguments before it.
+// lister lists the possible values at a position of a command with these preceding arguments.
 type lister func(cmd *cobra.Command, args []string) []string
 
-// flagListers list the values of flags, by the name of the flag with the command in front, or by the name alone.
+// flagListers list the values of flags, by the command and the name of the flag, or by the name
+// alone.
 var flagListers = map[string]lister{
 	"db":                      ofServer(databaseNames),
 	"table":                   ofServer(tableNames),
@@ -42,8 +43,8 @@ var flagListers = map[string]lister{
 	"http-inflight-policy":    words("wait", "fail"),
 }
 
-// argumentListers list the arguments of commands, by their paths; the first list is of the first argument, and the
-// last of all that follow.
+// argumentListers list the arguments of commands, by their paths; the first list is for the first
+// argument, and the last one for all that follow.
 var argumentListers = map[string][]lister{
 	"admin log-level":    {words("debug", "info", "warn", "error"), words()},
 	"cluster cancel":     {ofServer(operationNames(true)), words()},
@@ -64,7 +65,7 @@ func ofServer(names func(*cobra.Command) []string) lister {
 	return func(cmd *cobra.Command, _ []string) []string { return names(cmd) }
 }
 
-// settings returns OPTION=VALUE for options that take a few words, and OPTION= for the others.
+// settings returns OPTION=VALUE for options with a few possible values, and OPTION= for the others.
 func settings(options []string) []string {
 	var list []string
 	for _, option := range options {
@@ -90,7 +91,7 @@ func versionsOfFlag(cmd *cobra.Command, _ []string) []string {
 	return versionsOf(cmd, flagText(cmd, "pipeline"))
 }
 
-// latestOrVersion lists what 'pipeline diff' compares.
+// latestOrVersion lists the values for 'pipeline diff'.
 func latestOrVersion(cmd *cobra.Command, args []string) []string {
 	return append([]string{"latest"}, versionsOfArgument(cmd, args)...)
 }
@@ -114,9 +115,8 @@ func flagText(cmd *cobra.Command, name string) string {
 	return ""
 }
 
-// completeArguments returns the possible arguments and values of flags to the shell, which asks by
-// a hidden command of the scripts. They are the values listed in help, and the names on the server
-// that the flags name.
+// completeArguments adds completion of arguments and flag values for the shell, whose scripts call
+// a hidden command. The values are those listed in help, and the names on the server of the flags.
 func completeArguments(root *cobra.Command) {
 	var visit func(cmd *cobra.Command)
 	visit = func(cmd *cobra.Command) {
@@ -131,7 +131,7 @@ func completeArguments(root *cobra.Command) {
 	visit(root)
 }
 
-// completeFlag completes the values of a flag, if it is known what they can be.
+// completeFlag completes the values of a flag, if their possible values are known.
 func completeFlag(cmd *cobra.Command, f *pflag.Flag) {
 	list := flagListers[f.Name]
 	for path := cmd.CommandPath(); path != ""; _, path, _ = strings.Cut(path, " ") {
@@ -147,7 +147,7 @@ func completeFlag(cmd *cobra.Command, f *pflag.Flag) {
 		}
 		list = words(found...)
 	}
-	// The error says that the flag has a function already.
+	// An error means that the flag has a function already.
 	_ = cmd.RegisterFlagCompletionFunc(f.Name, func(cmd *cobra.Command, args []string,
 		typed string,
 	) ([]string, cobra.ShellCompDirective) {
@@ -155,7 +155,8 @@ func completeFlag(cmd *cobra.Command, f *pflag.Flag) {
 	})
 }
 
-// offered returns the names that begin with what is typed. A name that ends in = has a value, which is typed next.
+// offered returns the names with the typed prefix. After a name that ends in =, the value is typed
+// next.
 func offered(names []string, typed string, how cobra.ShellCompDirective) ([]string, cobra.ShellCompDirective) {
 	names = cli.Beginning(names, typed)
 	if slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, "=") }) {
@@ -164,8 +165,8 @@ func offered(names []string, typed string, how cobra.ShellCompDirective) ([]stri
 	return names, how
 }
 
-// valuesInHelp returns the values of a flag that takes one of a few words: the words that its help
-// names for --output, --format and --kind, as "FORMAT: table, json or yaml".
+// valuesInHelp returns the possible values of a flag: the words in its help for --output, --format
+// and --kind, as in "FORMAT: table, json or yaml".
 func valuesInHelp(f *pflag.Flag) []string {
 	if f.Name != "output" && f.Name != "format" && f.Name != "kind" {
 		return nil
@@ -185,8 +186,8 @@ func valuesInHelp(f *pflag.Flag) []string {
 	return list
 }
 
-// argumentCompletion completes the arguments of a command: as argumentListers say, or else the first as the line of
-// usage names it.
+// argumentCompletion completes the arguments of a command by argumentListers, or else the first
+// argument by the usage line.
 func argumentCompletion(cmd *cobra.Command) cobra.CompletionFunc {
 	_, line, _ := strings.Cut(cmd.Use, " ")
 	_, path, _ := strings.Cut(cmd.CommandPath(), " ")
@@ -208,7 +209,7 @@ func argumentCompletion(cmd *cobra.Command) cobra.CompletionFunc {
 	}
 }
 
-// firstArgument lists the first argument of a command by its line of usage.
+// firstArgument lists the values of a command's first argument by its usage line.
 func firstArgument(cmd *cobra.Command, line string) lister {
 	fields := strings.Fields(strings.NewReplacer("(", "", ")", "", "[", "", "]", "", "|", "").Replace(line))
 	if len(fields) == 0 {

@@ -17,14 +17,14 @@ import (
 )
 
 const (
-	// completionWait is how long a shell waits for names of the server.
+	// completionWait is the time that a shell waits for names from the server.
 	completionWait = time.Second
-	// maxCompletionAnswer bounds what is read of an answer, in bytes.
+	// maxCompletionAnswer is the number of bytes that are read of an answer.
 	maxCompletionAnswer = 4 << 20
 )
 
-// asking has a short time for a question to the server of a command; without an answer there
-// is nothing to complete, and a shell has no place for errors.
+// asking runs a short request to the server of a command. Without an answer there are no
+// completions: a shell cannot show errors.
 func asking(cmd *cobra.Command, ask func(ctx context.Context, c *client.Client) ([]string, error)) []string {
 	if cmd.Flag("server") == nil {
 		return nil
@@ -42,7 +42,7 @@ func asking(cmd *cobra.Command, ask func(ctx context.Context, c *client.Client) 
 	return names
 }
 
-// namesBy completes with the first column of the rows of a statement.
+// namesBy completes with the first column of a statement's rows.
 func namesBy(cmd *cobra.Command, sql string) []string {
 	return asking(cmd, func(ctx context.Context, c *client.Client) ([]string, error) {
 		return cli.FirstColumn(ctx, c, sql)
@@ -53,7 +53,7 @@ func databaseNames(cmd *cobra.Command) []string {
 	return namesBy(cmd, "SELECT schema_name FROM information_schema.schemata ORDER BY 1")
 }
 
-// tableNames returns the tables of the database that --db names.
+// tableNames returns the tables of the database of --db.
 func tableNames(cmd *cobra.Command) []string {
 	db := "public"
 	if f := cmd.Flag("db"); f != nil && f.Value.String() != "" {
@@ -81,7 +81,7 @@ func operationNames(running bool) func(*cobra.Command) []string {
 	return func(cmd *cobra.Command) []string { return namesBy(cmd, sql+" ORDER BY 1 DESC") }
 }
 
-// storedPipeline is what completion reads of a list of pipelines.
+// storedPipeline is the part of a pipeline's list entry that completion needs.
 type storedPipeline struct {
 	Name     string `json:"name"`
 	Versions []struct {
@@ -89,7 +89,7 @@ type storedPipeline struct {
 	} `json:"versions"`
 }
 
-// storedPipelines returns all pipelines, or only the one of a name.
+// storedPipelines returns all pipelines, or only one.
 func storedPipelines(ctx context.Context, c *client.Client, only string) ([]storedPipeline, error) {
 	r := client.Request{Method: http.MethodGet, Path: "/v1/pipelines"}
 	if only != "" {
@@ -109,7 +109,7 @@ func storedPipelines(ctx context.Context, c *client.Client, only string) ([]stor
 	return answer.Pipelines, nil
 }
 
-// pipelineNames returns the pipelines that records may go through.
+// pipelineNames returns the pipelines that records may be sent through.
 func pipelineNames(cmd *cobra.Command) []string {
 	return append([]string{"svc_identity"}, storedNames(cmd)...)
 }
@@ -126,8 +126,8 @@ func storedNames(cmd *cobra.Command) []string {
 	})
 }
 
-// versionsOf returns the versions of a pipeline, the newest first, with a T in place of the blank, so that they need no
-// quotes in a shell.
+// versionsOf returns the versions of a pipeline, the newest first, with a T in place of the space,
+// so that they need no quotes in a shell.
 func versionsOf(cmd *cobra.Command, name string) []string {
 	return asking(cmd, func(ctx context.Context, c *client.Client) ([]string, error) {
 		list, err := storedPipelines(ctx, c, name)

@@ -276,7 +276,7 @@ func TestSuggestions(t *testing.T) {
 	for args, want := range map[string]string{
 		"pipeline get ngnix":             `; did you mean "nginx"?`,
 		"pipeline get unlike":            "(server answered 400, code 1004)",
-		"pipeline get nginx --version 1": "; 'cordwood pipeline versions NAME' lists the versions that there are",
+		"pipeline get nginx --version 1": "; 'cordwood pipeline versions NAME' lists the existing versions",
 		"tail acces":                     `; did you mean "access"?`,
 		"tail something_at_all":          "(server answered 400, code 4001)",
 	} {

@@ -29,7 +29,7 @@ func newDoctorCommand() *cobra.Command {
 	var asJSON, quiet bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check settings, machine, server and data, and say what to change",
+		Short: "Check settings, machine, server and data, and advise what to change",
 		Long: `Say what is wrong with a node, and what to do about it. It checks
 
   settings  as 'cordwood serve' would take them from the environment and --config: values,
@@ -84,17 +84,17 @@ Status: 0 everything is sound, 1 somebody should look, 3 something is damaged.`,
 		},
 	}
 	cmd.Flags().StringVar(&cfg.DataDir, "data-dir", "",
-		"`FOLDER` of everything that the node keeps (default: as the settings say)")
+		"data `FOLDER` of the node (default: as in the settings)")
 	cmd.Flags().StringVar(&file, "config", os.Getenv(config.EnvName("config")),
 		"YAML `FILE` of settings, as for 'cordwood serve'")
 	cmd.Flags().StringArrayVar(&cfg.Forget, "forget", nil,
-		"give up the rows of this damaged segment `FILE`, as shards/1/segments/NAME.parquet; may be repeated")
+		"give up the rows of this damaged segment `FILE`, such as shards/1/segments/NAME.parquet; may be repeated")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
 	cmd.Flags().BoolVar(&quiet, "quiet", false, "show no progress")
 	return cmd
 }
 
-// doctorSettings reads the settings of the server, and finds out where it may be asked.
+// doctorSettings reads the settings of the server, and determines its address.
 func doctorSettings(cmd *cobra.Command, cfg *doctor.Config, file string) error {
 	var settings config.Config
 	fs := pflag.NewFlagSet("settings", pflag.ContinueOnError)
@@ -120,7 +120,7 @@ func doctorSettings(cmd *cobra.Command, cfg *doctor.Config, file string) error {
 	ofNode := cmd.Flags().Changed("config") || cmd.Flags().Changed("data-dir") || len(cfg.Forget) > 0
 	named := cmd.Flags().Changed("server") || os.Getenv("CORDWOOD_SERVER") != ""
 	cfg.ServerOnly = named && !ofNode
-	// A server that only the environment names need not be the one of this folder.
+	// A server that only the environment contains need not be the one of this folder.
 	cfg.AskServer = cmd.Flags().Changed("server") || cfg.ServerOnly
 	if !cfg.AskServer {
 		servers = []string{cmp.Or(node.ServerOf(cfg.DataDir), settings.UserURL())}
@@ -133,7 +133,7 @@ func doctorSettings(cmd *cobra.Command, cfg *doctor.Config, file string) error {
 	return nil
 }
 
-// askedServer is a server as the doctor asks it.
+// askedServer adapts a client for the doctor.
 type askedServer struct{ *client.Client }
 
 func (s askedServer) Get(ctx context.Context, path string, query url.Values) (*http.Response, error) {

@@ -10,12 +10,12 @@ import (
 	"cordwood/cmd/cordwood/client"
 )
 
-// newHealthCommand is for containers without a shell or curl.
+// newHealthCommand returns a health check for containers without a shell or curl.
 func newHealthCommand() *cobra.Command {
 	var ready bool
 	cmd := &cobra.Command{
 		Use:   "health",
-		Short: "Ask a server whether it lives, or whether it is ready",
+		Short: "Check whether a server is alive, or ready",
 		Long: `Ask a server whether it lives, or with --ready whether it serves. The status is 0 if it does,
 and 1 if not, with what it waits for. Neither needs a user.`,
 		Example: "  cordwood health\n  cordwood health --ready --server http://10.0.0.7:4000",
@@ -25,7 +25,7 @@ and 1 if not, with what it waits for. Neither needs a user.`,
 			if err != nil {
 				return err
 			}
-			// One try: the caller repeats it.
+			// Do not retry: the caller repeats the check.
 			c, err := client.New(client.Config{Servers: servers, UserAgent: "cordwood-cli", Attempts: 1})
 			if err != nil {
 				return cli.WrongUsage(err)

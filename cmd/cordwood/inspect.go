@@ -101,7 +101,7 @@ func inspect(w io.Writer, path string) error {
 	return inspectByHead(w, path, info)
 }
 
-// inspectByHead prints a file that is known by its first bytes.
+// inspectByHead prints a file that is recognised by its first bytes.
 func inspectByHead(w io.Writer, path string, info os.FileInfo) error {
 	head, err := readHead(path)
 	if err != nil {
@@ -120,7 +120,7 @@ func inspectByHead(w io.Writer, path string, info os.FileInfo) error {
 	return inspectSmall(w, path, info)
 }
 
-// inspectBytes prints a file that is read whole.
+// inspectBytes reads a whole file and prints it.
 func inspectBytes(w io.Writer, path string, show func(w io.Writer, file []byte) error) error {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -129,21 +129,21 @@ func inspectBytes(w io.Writer, path string, show func(w io.Writer, file []byte) 
 	return show(w, b)
 }
 
-// textFiles are the files that are text already, by their names.
+// textFiles lists the names of files that are text.
 var textFiles = []string{
 	"IDENTITY", "PEERS", marks.FileName, "INCARNATION", "RECOVERED", "RECOVERING", store.FlushingFile,
 	store.CompactingFile,
 	"cordwood-backups.json",
 }
 
-// maxText bounds what is printed of a file that is text.
+// maxText is the number of bytes printed of a text file.
 const maxText = 1 << 20
 
-// inspectSmall prints a file that is known by its name only.
+// inspectSmall prints a file that is recognised only by its name.
 func inspectSmall(w io.Writer, path string, info os.FileInfo) error {
 	switch name := filepath.Base(path); {
 	case name == "CLOCK":
-		_, err := fmt.Fprintf(w, "the clock said %s: that is the time of the file, which is empty\n",
+		_, err := fmt.Fprintf(w, "the recorded time of the clock is %s: the modification time of the file, which is empty\n",
 			info.ModTime().UTC().Format(time.RFC3339Nano))
 		return err
 	case name == "LOCK":
@@ -162,11 +162,11 @@ func inspectSmall(w io.Writer, path string, info os.FileInfo) error {
 		}
 		return err
 	}
-	return fmt.Errorf("inspect %s: this is no file that cordwood writes; 'cordwood inspect --help' lists those", path)
+	return fmt.Errorf("inspect %s: cordwood does not write such a file; 'cordwood inspect --help' lists its files", path)
 }
 
-// inspectDir prints the log that lies in the directory, or below it as a node lays
-// it out: meta/log, shards/1/raft/log.
+// inspectDir prints the log in the directory, or below it in the layout of a node: meta/log,
+// shards/1/raft/log.
 func inspectDir(w io.Writer, dir string) error {
 	for _, sub := range []string{"", "log", "raft/log"} {
 		path := filepath.Join(dir, sub)
@@ -189,7 +189,7 @@ func inspectDir(w io.Writer, dir string) error {
 			return raftlog.Inspect(w, path, meta.InspectCommand)
 		}
 	}
-	return fmt.Errorf("inspect %s: no log lies there; 'cordwood inspect --help' lists what can be read", dir)
+	return fmt.Errorf("inspect %s: there is no log; 'cordwood inspect --help' lists what can be read", dir)
 }
 
 func readHead(path string) ([]byte, error) {

@@ -19,10 +19,10 @@ func TestInspectSmallFiles(t *testing.T) {
 		"INCARNATION":           {"incarnation 1\n", "incarnation 1\n", ""},
 		"FLUSHING":              {"table 7\n", "table 7\n", ""},
 		"cordwood-backups.json": {"{}", "{}", ""},
-		"CLOCK":                 {"", "the clock said 2026-11-23T04:05:06Z: ", ""},
+		"CLOCK":                 {"", "the recorded time of the clock is 2026-11-23T04:05:06Z: ", ""},
 		"LOCK":                  {"", "a running server holds a lock", ""},
 		"cluster-secret":        {"0123456789\n", "", "the secret of the cluster, which is not printed"},
-		"notes.txt":             {"mine\n", "", "this is no file that cordwood writes"},
+		"notes.txt":             {"mine\n", "", "cordwood does not write such a file"},
 	} {
 		path := filepath.Join(dir, name)
 		at := time.Date(2026, 11, 23, 4, 5, 6, 0, time.UTC)

@@ -1,5 +1,5 @@
-// Command cordwood is the whole of cordwood in one binary: the server and the
-// programs that talk to it. A subcommand is a file or a package here; cli is what they share.
+// Command cordwood is cordwood in one binary: the server and the programs that use it. A subcommand
+// is a file or a package here; cli has the parts that they share.
 package main
 
 import (

@@ -8,11 +8,11 @@ import (
 	"cordwood/node"
 )
 
-// newQueryWorkerCommand is not for people: the server runs it.
+// newQueryWorkerCommand returns the command that the server runs; it is not for users.
 func newQueryWorkerCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    node.QueryWorkerCommand,
-		Short:  "Run queries for a server, which starts this by itself",
+		Short:  "Run queries for a server, which starts this command by itself",
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		Run: func(*cobra.Command, []string) {

@@ -13,8 +13,9 @@ import (
 func newRecoverCommand() *cobra.Command {
 	var cfg recovery.Config
 	cmd := &cobra.Command{
-		Use:   "recover",
-		Short: "Go on with one copy of a shard, or of the metadata, when most others are lost; or with an older data folder",
+		Use: "recover",
+		Short: "Continue with one copy of a shard, or of the metadata, when most others are lost; or with an older data " +
+			"folder",
 		Long: `Make one copy of a shard, or of the metadata, the only member of its group, after most of
 the others were lost for good. Without a majority a group takes nothing and answers nothing,
 for ever; this ends that, at the price of everything that only the lost members had.
@@ -49,9 +50,9 @@ too are made anew from those; for them move the folder away and start the node w
 			switch {
 			case cfg.Group == "":
 				return cli.WrongUsage(errors.New(
-					"say what to recover: --group all, --group meta, --group shard/7, or --group node"))
+					"give what to recover: --group all, --group meta, --group shard/7, or --group node"))
 			case cfg.DataDir == "":
-				return cli.WrongUsage(errors.New("say which copy to go on with: --data-dir FOLDER of a node that is stopped"))
+				return cli.WrongUsage(errors.New("give the copy to continue with: --data-dir FOLDER of a stopped node"))
 			}
 			if err := recovery.CheckGroup(cfg.Group); err != nil {
 				return cli.WrongUsage(fmt.Errorf("--group: %w", err))
@@ -62,13 +63,15 @@ too are made anew from those; for them move the folder away and start the node w
 	cmd.Flags().StringVar(&cfg.Group, "group", "", "`GROUP` to recover (required): all, meta, shard/ and the number of "+
 		"the shard, or node for a folder that the cluster refuses")
 	cmd.Flags().StringVar(&cfg.DataDir, "data-dir", "",
-		"`FOLDER` of the node whose copy the group goes on with (required)")
+		"data `FOLDER` of the node with the copy to continue with (required)")
 	cmd.Flags().StringArrayVar(&cfg.Compare, "compare", nil,
-		"look at the data `FOLDER` of another member, too; may be repeated")
-	cmd.Flags().BoolVar(&cfg.Accept, "accept-data-loss", false, "do it, and lose what only the other members have")
+		"also compare the data `FOLDER` of another member; may be repeated")
+	cmd.Flags().BoolVar(&cfg.Accept, "accept-data-loss", false, "recover, and lose the data that only the other "+
+		"members have")
 	cmd.Flags().BoolVar(&cfg.Retire, "retire", false,
-		"set the metadata of this node aside, after that of another node was recovered")
-	cmd.Flags().BoolVar(&cfg.OthersGone, "others-are-gone", false, "with --group all: go on although something answers "+
+		"retire this node's metadata, after the metadata of another node was recovered")
+	cmd.Flags().BoolVar(&cfg.OthersGone, "others-are-gone", false, "with --group all: continue although something "+
+		"answers "+
 		"at the address of another member, as a new node with an empty folder does")
 	return cmd
 }

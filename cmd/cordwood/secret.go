@@ -15,7 +15,7 @@ func newSecretCommand() *cobra.Command {
 	var keep bool
 	cmd := &cobra.Command{
 		Use:   "new-secret FILE",
-		Short: "Make a secret for a cluster, in a file that only you may read",
+		Short: "Create a secret for a cluster, in a file that only you may read",
 		Long: `Make a secret for a cluster, in a file that only you may read. Give all nodes of the cluster a
 copy as --cluster-secret-file: only those that know it are let in.
 
@@ -31,10 +31,10 @@ stop: see docs/cluster.md.`,
 				if _, err := secret.Read(file); err != nil {
 					return err
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s holds a secret; it is left as it is\n", file)
+				fmt.Fprintf(cmd.OutOrStdout(), "%s contains a secret; it is left unchanged\n", file)
 				return nil
 			case err == nil:
-				return fmt.Errorf("%s exists: name another file, or give --keep to leave a secret that is there as it is", file)
+				return fmt.Errorf("%s exists: give another file, or use --keep to leave an existing secret unchanged", file)
 			case !errors.Is(err, fs.ErrNotExist):
 				return err
 			}
@@ -46,6 +46,6 @@ stop: see docs/cluster.md.`,
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&keep, "keep", false, "leave a file that holds a secret as it is, for scripts that may run again")
+	cmd.Flags().BoolVar(&keep, "keep", false, "leave an existing secret unchanged, for scripts that may run again")
 	return cmd
 }

@@ -38,7 +38,7 @@ CORDWOOD_, except for those that Kubernetes sets for services.`,
   CORDWOOD_SHARDS=8 cordwood serve --config cordwood.yaml --print-config`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			// The server's settings alone, without the flags of other commands.
+			// Only the server's settings, without the flags of other commands.
 			fs := cmd.LocalNonPersistentFlags()
 			if err := errors.Join(config.CheckEnvironment(os.Environ()), config.Load(fs, file, os.LookupEnv)); err != nil {
 				return cli.WrongUsage(err)
@@ -76,7 +76,7 @@ CORDWOOD_, except for those that Kubernetes sets for services.`,
 	return cmd
 }
 
-// hangups delivers SIGHUP, at which the server reads its users again.
+// hangups returns a channel that receives SIGHUP, at which the server reads its users again.
 func hangups() <-chan os.Signal {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGHUP)

@@ -10,7 +10,7 @@ import (
 	"cordwood/node/config"
 )
 
-// groupSettings has the help of a command show its flags in groups.
+// groupSettings makes the help of a command show its flags in groups.
 func groupSettings(cmd *cobra.Command) {
 	cmd.SetUsageFunc(func(cmd *cobra.Command) error {
 		sets := make([]*pflag.FlagSet, len(config.Groups)+1)

@@ -13,7 +13,7 @@ import (
 )
 
 // unknownNames are the server's errors about names that do not exist, with the request that lists
-// the names that do.
+// the existing names.
 var unknownNames = []struct {
 	text  *regexp.Regexp
 	names func(cmd *cobra.Command) []string
@@ -26,15 +26,14 @@ var unknownNames = []struct {
 var unknownVersion = regexp.MustCompile(`^Invalid pipeline version format: |` +
 	`^Pipeline not found, name: [^,]+, version: [0-9]`)
 
-// suggest adds to an error about a name that the server does not have the one that was
-// perhaps meant.
+// suggest adds the most similar name to an error about a name that the server does not have.
 func suggest(cmd *cobra.Command, err error) error {
 	answer := (*client.Error)(nil)
 	if !errors.As(err, &answer) || strings.Contains(answer.Msg, "did you mean") {
 		return err
 	}
 	if unknownVersion.MatchString(answer.Msg) {
-		return fmt.Errorf("%w; 'cordwood pipeline versions NAME' lists the versions that there are", err)
+		return fmt.Errorf("%w; 'cordwood pipeline versions NAME' lists the existing versions", err)
 	}
 	for _, u := range unknownNames {
 		m := u.text.FindStringSubmatch(answer.Msg)

@@ -83,11 +83,11 @@ func TestWrongUsage(t *testing.T) {
 		},
 		{
 			"version now",
-			`cordwood version: "now" is too much: this command takes no arguments (see 'cordwood version --help')`,
+			`cordwood version: "now" is too many: this command takes no arguments (see 'cordwood version --help')`,
 		},
 		{
 			"sql SELECT 1",
-			`cordwood sql: want [STATEMENT], got 2 arguments; put the statement in quotes, as 'cordwood sql "SELECT 1"' ` +
+			`cordwood sql: want [STATEMENT], got 2 arguments; put the statement in quotes, as in 'cordwood sql "SELECT 1"' ` +
 				`(see 'cordwood sql --help')`,
 		},
 		{
@@ -109,7 +109,7 @@ func TestWrongUsage(t *testing.T) {
 		},
 		{
 			"tail app nginx",
-			`cordwood tail: a tail follows one table, and 2 are named: run one command for each (see 'cordwood tail --help')`,
+			`cordwood tail: a tail follows one table, but 2 are given: run one command for each (see 'cordwood tail --help')`,
 		},
 		{"tail", `cordwood tail: want TABLE, got nothing (see 'cordwood tail --help')`},
 		{"sql -z", `cordwood sql: there is no flag -z (see 'cordwood sql --help')`},
@@ -127,29 +127,32 @@ func TestWrongUsage(t *testing.T) {
 			"restore x --replace=maybe",
 			`cordwood restore: --replace "maybe": want true or false (see 'cordwood restore --help')`,
 		},
-		{"restore x --rate lots", `cordwood restore: --rate "lots": want a size, such as 64MiB (see 'cordwood restore --help')`},
+		{
+			"restore x --rate lots",
+			`cordwood restore: --rate "lots": want a size, such as 64MiB (see 'cordwood restore --help')`,
+		},
 		{
 			"cluster status -o xml --server http://127.0.0.1:1",
 			`cordwood cluster status: --output xml: use table, json or yaml (see 'cordwood cluster status --help')`,
 		},
 		{
 			"rebalance -o json",
-			`cordwood rebalance: --output json goes with --plan: 'cordwood cluster operations --output json' shows what is ` +
-				`done (see 'cordwood rebalance --help')`,
+			`cordwood rebalance: --output json needs --plan: 'cordwood cluster operations --output json' shows the ` +
+				`operations (see 'cordwood rebalance --help')`,
 		},
 		{
 			"rebalance --plan --yes",
-			`cordwood rebalance: --plan only shows what would be done: leave it out, or leave out --yes and --wait (see ` +
+			`cordwood rebalance: --plan only shows the moves: remove it, or remove --yes and --wait (see ` +
 				`'cordwood rebalance --help')`,
 		},
 		{
 			"recover",
-			`cordwood recover: say what to recover: --group all, --group meta, --group shard/7, or --group node (see ` +
+			`cordwood recover: give what to recover: --group all, --group meta, --group shard/7, or --group node (see ` +
 				`'cordwood recover --help')`,
 		},
 		{
 			"recover --group meta",
-			`cordwood recover: say which copy to go on with: --data-dir FOLDER of a node that is stopped (see 'cordwood ` +
+			`cordwood recover: give the copy to continue with: --data-dir FOLDER of a stopped node (see 'cordwood ` +
 				`recover --help')`,
 		},
 		{
@@ -163,8 +166,8 @@ func TestWrongUsage(t *testing.T) {
 		},
 		{
 			"backup vrify",
-			`cordwood backup: vrify is no folder, and no command: write ./vrify for a new repository; commands are create, ` +
-				`list, verify, delete, prune (see 'cordwood backup --help')`,
+			`cordwood backup: vrify is neither a folder nor a command: write ./vrify for a new repository; ` +
+				`commands are create, list, verify, delete, prune (see 'cordwood backup --help')`,
 		},
 	} {
 		var stderr bytes.Buffer

@@ -45,7 +45,7 @@ func newVersionCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Print the version of this program, and what it was built from",
+		Short: "Print the version of this program, and its commit",
 		Example: `  cordwood --version
   cordwood version
   cordwood version --json`,
@@ -74,7 +74,7 @@ func newVersionCommand() *cobra.Command {
 // versionText returns what --version prints.
 func versionText(v node.Version) string {
 	branch := ""
-	if v.Branch != "" { // releases are of a commit, whatever branch it was on
+	if v.Branch != "" { // releases are built from a commit, whatever the branch
 		branch = "branch   " + v.Branch + "\n"
 	}
 	return fmt.Sprintf("cordwood %s\ncommit   %s\ndate     %s\n%sbuilt by %s %s/%s\n",

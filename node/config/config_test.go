@@ -95,15 +95,16 @@ func TestLoadErrors(t *testing.T) {
 			map[string]string{"CORDWOOD_SHUTDOWN_GRACE": "30"},
 			`CORDWOOD_SHUTDOWN_GRACE="30": the unit is missing, as in 30s or 30m`,
 		},
-		"a setting that is gone": {"http:\n  enable-cors: true\n", nil, "c.yaml:2: http.enable-cors: this setting is " +
-			"gone: pages of other sites are refused unless --http-cors-allowed-origins"},
+		"a setting that is gone": {"http:\n  enable-cors: true\n", nil, "c.yaml:2: http.enable-cors: this setting was " +
+			"removed: pages of other sites are refused unless --http-cors-allowed-origins"},
 		"gone, from outside": {
 			"",
 			map[string]string{"CORDWOOD_HTTP_ENABLE_CORS": "false"},
 			"CORDWOOD_HTTP_ENABLE_CORS: this setting was removed",
 		},
 		"gone, of the page": {
-			"http: {protect-config: true}\n", nil, "c.yaml:1: http.protect-config: this setting was removed: once there are users",
+			"http: {protect-config: true}\n", nil, "c.yaml:1: http.protect-config: this setting was removed: once there are " +
+				"users",
 		},
 		"no flag of the command": {"config: x\n", nil, `unknown key "config"`},
 	} {

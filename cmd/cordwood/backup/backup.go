@@ -1,7 +1,7 @@
-// Package backup holds the subcommands backup and restore.
+// Package backup has the subcommands backup and restore.
 //
-// They find the repository and the cluster that the flags name (backup.go), show how far the work is
-// (progress.go), and print what became of it; the work itself is done by node/backup.
+// They open the repository and the cluster of the flags (backup.go), show the progress
+// (progress.go), and print the result; node/backup does the work.
 package backup
 
 import (
@@ -28,12 +28,12 @@ import (
 	"cordwood/proto/words"
 )
 
-const repositoryHelp = `A repository is a directory, as ./backups, or s3://BUCKET/PREFIX. ` +
+const repositoryHelp = `A repository is a directory, such as ./backups, or s3://BUCKET/PREFIX. ` +
 	`Credentials of a bucket come from
 AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, the files of ~/.aws, or the
 role of the machine; other services than Amazon's are named by --s3-endpoint.`
 
-// NewCommand makes the command backup of a program of a version, which backups record.
+// NewCommand returns the command backup. Backups record the version of the program.
 func NewCommand(version string) *cobra.Command {
 	cmd := newCreateCommand(version)
 	cmd.Use = "backup REPOSITORY"
@@ -57,7 +57,7 @@ into another cluster, with any number of shards.
 	return cmd
 }
 
-// repositoryFlags say how a repository is reached, and how results are printed.
+// repositoryFlags are the flags for the access to a repository, and for the output.
 type repositoryFlags struct {
 	s3      store.S3Config
 	tempDir string
@@ -71,10 +71,11 @@ func (f *repositoryFlags) add(cmd *cobra.Command) {
 		"`URL` of the S3 service (environment: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL; default: Amazon's)")
 	fs.StringVar(&f.s3.Region, "s3-region", "", "`REGION` of the bucket (environment: AWS_REGION, AWS_DEFAULT_REGION)")
 	fs.BoolVar(&f.s3.PathStyle, "s3-path-style", false,
-		"put the bucket into the path, also for Amazon; other services get it there anyway")
+		"put the bucket into the path for Amazon too; for other services it always is")
 	fs.StringVar(&f.s3.CAFile, "s3-ca-file", "",
-		"`FILE` of certificates that the S3 service may have (PEM; environment: AWS_CA_BUNDLE)")
-	fs.StringVar(&f.tempDir, "temp-dir", "", "`FOLDER` for files on their way to or from a bucket (default: the system's)")
+		"`FILE` of certificates that are trusted for the S3 service (PEM; environment: AWS_CA_BUNDLE)")
+	fs.StringVar(&f.tempDir, "temp-dir", "", "`FOLDER` for temporary files of transfers to or from a bucket (default: "+
+		"the system's)")
 	cli.ListOutput(cmd, &f.output)
 	fs.BoolVar(&f.json, "json", false, "the same as --output json")
 }
@@ -115,15 +116,15 @@ func (f *repositoryFlags) print(cmd *cobra.Command, result any, table func(w io.
 	return cli.PrintList(cmd.OutOrStdout(), f.output, result, table)
 }
 
-// transferFlags say how fast bytes may go.
+// transferFlags limit the speed of transfers.
 type transferFlags struct {
 	rate     config.ByteSize
 	parallel int
 }
 
 func (f *transferFlags) add(cmd *cobra.Command) {
-	cmd.Flags().Var(&f.rate, "rate", "bytes read a second at most, as 50MiB; 0: no bound")
-	cmd.Flags().IntVar(&f.parallel, "parallel", 4, "`NUMBER` of files on their way at once")
+	cmd.Flags().Var(&f.rate, "rate", "maximum bytes read per second, such as 50MiB; 0: no limit")
+	cmd.Flags().IntVar(&f.parallel, "parallel", 4, "`NUMBER` of files that are transferred at the same time")
 }
 
 func (f *transferFlags) check() error {
@@ -133,7 +134,7 @@ func (f *transferFlags) check() error {
 	return nil
 }
 
-// connect connects to the cluster that the flags name.
+// connect connects to the cluster of the flags.
 func connect(ctx context.Context, cmd *cobra.Command) (*backup.Cluster, func(), error) {
 	c, err := cli.NewClient(cmd, func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) })
 	if err != nil {
@@ -144,7 +145,7 @@ func connect(ctx context.Context, cmd *cobra.Command) (*backup.Cluster, func(), 
 		return nil, nil, err
 	}
 	cluster, err := backup.Connect(ctx, backup.ClusterConfig{
-		// The server passes calls on to the node that they are for.
+		// The server forwards calls to the right node.
 		Dial:   func(string) (grpc.ClientConnInterface, error) { return conn, nil },
 		Logger: noteLogger(cmd.ErrOrStderr()),
 	})
@@ -153,7 +154,7 @@ func connect(ctx context.Context, cmd *cobra.Command) (*backup.Cluster, func(), 
 	}
 	return cluster, func() {
 		cluster.Close()
-		_ = conn.Close() // nothing is under way
+		_ = conn.Close() // no call is running
 	}, nil
 }
 
@@ -176,7 +177,7 @@ func newCreateCommand(version string) *cobra.Command {
 				if cmd.HasSubCommands() {
 					return cmd.Help()
 				}
-				return cli.WrongUsage(errors.New("no repository is given: name a directory or s3://BUCKET/PREFIX"))
+				return cli.WrongUsage(errors.New("no repository is given: give a directory or s3://BUCKET/PREFIX"))
 			}
 			if cmd.HasSubCommands() {
 				if err := checkRepositoryName(args[0]); err != nil {
@@ -196,8 +197,8 @@ func newCreateCommand(version string) *cobra.Command {
 	return cmd
 }
 
-// checkRepositoryName refuses a mistyped command: a new repository is not made of a bare
-// word that follows 'cordwood backup'.
+// checkRepositoryName refuses a mistyped command: a bare word after 'cordwood backup' does not
+// create a new repository.
 func checkRepositoryName(name string) error {
 	if strings.ContainsAny(name, "/\\.") {
 		return nil
@@ -205,11 +206,11 @@ func checkRepositoryName(name string) error {
 	if info, err := os.Stat(name); err == nil && info.IsDir() {
 		return nil
 	}
-	return cli.WrongUsage(fmt.Errorf("%s is no folder, and no command: write ./%s for a new repository; "+
+	return cli.WrongUsage(fmt.Errorf("%s is neither a folder nor a command: write ./%s for a new repository; "+
 		"commands are create, list, verify, delete, prune", name, name))
 }
 
-// run backs up the cluster to the repository at location, and prints what was made.
+// run backs up the cluster to the repository at location, and prints the result.
 func (c *creation) run(ctx context.Context, cmd *cobra.Command, location string) error {
 	st, err := c.repository.store(location)
 	if err != nil {
@@ -225,7 +226,7 @@ func (c *creation) run(ctx context.Context, cmd *cobra.Command, location string)
 		return err
 	}
 	if r.Made() {
-		fmt.Fprintf(cmd.ErrOrStderr(), "cordwood backup: there was no repository in %s: a new one was made\n", r.Location())
+		fmt.Fprintf(cmd.ErrOrStderr(), "cordwood backup: there was no repository in %s: created a new one\n", r.Location())
 	}
 	var p backup.Progress
 	stop := showProgress(cmd.ErrOrStderr(), func() string {
@@ -332,21 +333,21 @@ needs, and files of others, are named but do no harm.
 				return err
 			}
 			if v.Serious() {
-				return errors.New("a backup is not whole: " + mendBackup(args[0], v.Findings))
+				return errors.New("a backup is incomplete: " + mendBackup(args[0], v.Findings))
 			}
 			return nil
 		},
 	}
 	repository.add(cmd)
 	transfer.add(cmd)
-	cmd.Flags().StringVar(&cfg.Backup, "backup", "", "verify the backup of this `ID` only; latest: the newest")
-	cmd.Flags().BoolVar(&cfg.Quick, "quick", false, "compare names and sizes only")
+	cmd.Flags().StringVar(&cfg.Backup, "backup", "", "verify only the backup with this `ID`; latest: the newest")
+	cmd.Flags().BoolVar(&cfg.Quick, "quick", false, "compare only names and sizes")
 	cmd.Flags().BoolVar(&cfg.Deep, "deep", false, "also read every row")
 	return cmd
 }
 
-// mendBackup says how to make a repository whole again, as far as the cluster still has what
-// it lacks.
+// mendBackup returns advice on how to complete a repository, as far as the cluster still has the
+// missing data.
 func mendBackup(repository string, findings []backup.Finding) string {
 	var damaged, manifests []string
 	for _, f := range findings {
@@ -386,7 +387,7 @@ func mendBackup(repository string, findings []backup.Finding) string {
 	return advice
 }
 
-// incomplete returns the backups that lack something, except backups whose manifests are damaged.
+// incomplete returns the backups that lack files, except backups whose manifests are damaged.
 func incomplete(findings []backup.Finding, manifests []string) (ids []string) {
 	for _, f := range findings {
 		for _, id := range f.Backups {
@@ -415,7 +416,7 @@ func printVerified(w io.Writer, v *backup.Verified, quick bool) {
 	case v.Serious():
 		fmt.Fprintln(w, ": NOT WHOLE")
 	case quick:
-		fmt.Fprintln(w, ": all are there, and as long as they should be; what is in them was not read")
+		fmt.Fprintln(w, ": all exist and have the right sizes; their content was not read")
 	default:
 		fmt.Fprintln(w, ": sound")
 	}
@@ -466,7 +467,7 @@ either of them keeps it. While another process uses the repository nothing is re
 			if within != "" {
 				ttl, err := schema.ParseTTL(within)
 				if err != nil || ttl.D <= 0 {
-					return cli.WrongUsage(fmt.Errorf("--keep-within %q: want a duration, as 30d", within))
+					return cli.WrongUsage(fmt.Errorf("--keep-within %q: want a duration, such as 30d", within))
 				}
 				cfg.KeepWithin = ttl.D
 			}
@@ -496,7 +497,7 @@ either of them keeps it. While another process uses the repository nothing is re
 	repository.add(cmd)
 	cmd.Flags().IntVar(&cfg.KeepLast, "keep-last", 0, "keep the newest `N` backups, delete older ones")
 	cmd.Flags().StringVar(&within, "keep-within", "",
-		"keep backups that are younger than this `AGE`, as 30d, delete older ones")
+		"keep backups that are younger than this `AGE`, such as 30d, delete older ones")
 	cmd.Flags().BoolVar(&cfg.DryRun, "dry-run", false, "only print what would be removed")
 	return cmd
 }

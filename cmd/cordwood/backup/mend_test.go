@@ -60,7 +60,7 @@ func TestMendBackup(t *testing.T) {
 
 // TestVerifiedWords calls a repository sound only if its files were read.
 func TestVerifiedWords(t *testing.T) {
-	for want, quick := range map[string]bool{": sound\n": false, "what is in them was not read\n": true} {
+	for want, quick := range map[string]bool{": sound\n": false, "their content was not read\n": true} {
 		var out strings.Builder
 		printVerified(&out, &backup.Verified{}, quick)
 		if !strings.HasSuffix(out.String(), want) {

@@ -14,12 +14,11 @@ import (
 	"cordwood/cmd/cordwood/cli"
 )
 
-// statusEvery is how often a long command that does not run at a terminal says how far
-// it is.
+// statusEvery is the interval of progress lines when a long command does not run on a terminal.
 const statusEvery = 30 * time.Second
 
-// showProgress shows how far a command is, once it takes longer than a moment, until
-// stop is called: on a terminal in place, elsewhere by a line now and then.
+// showProgress shows the progress of a command, once it takes longer than a moment, until stop is
+// called: on a terminal in place, elsewhere by a line from time to time.
 func showProgress(out io.Writer, text func() string) (stop func()) {
 	f, isFile := out.(*os.File)
 	terminal := isFile && term.IsTerminal(int(f.Fd()))
@@ -60,7 +59,7 @@ func showProgress(out io.Writer, text func() string) (stop func()) {
 	}
 }
 
-// fitted cuts a text that would not fit on a line of the terminal, so that it can be overwritten.
+// fitted shortens a text to the width of the terminal, so that it can be overwritten.
 func fitted(text string, width int) string {
 	if width <= 1 {
 		return text
@@ -68,7 +67,7 @@ func fitted(text string, width int) string {
 	return runewidth.Truncate(text, width-1, "…")
 }
 
-// noteLogger prints what an operator should know as lines of text.
+// noteLogger prints messages for operators as lines of text.
 func noteLogger(out io.Writer) *slog.Logger {
 	return slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{
 		Level: slog.LevelWarn,

@@ -14,7 +14,7 @@ import (
 	"cordwood/proto/words"
 )
 
-// NewRestoreCommand makes the command restore.
+// NewRestoreCommand returns the command restore.
 func NewRestoreCommand() *cobra.Command {
 	var repository repositoryFlags
 	var transfer transferFlags
@@ -22,7 +22,7 @@ func NewRestoreCommand() *cobra.Command {
 	var intoExisting, replace bool
 	cmd := &cobra.Command{
 		Use:   "restore REPOSITORY",
-		Short: "Bring a backup into a cluster",
+		Short: "Restore a backup into a cluster",
 		Long: `Bring a backup, or some of its tables, into a running cluster: an empty one, or one with
 other tables. Tables that --table names are restored beside others; a database, or
 everything, only with --into-existing. The number of shards may be another than that of
@@ -69,19 +69,20 @@ not end has left is used or removed by the next run.
 	transfer.add(cmd)
 	fs := cmd.Flags()
 	fs.StringVar(&cfg.Backup, "backup", "latest",
-		"`ID` of the backup, or as much of it as is needed to tell it from others")
-	fs.StringArrayVar(&cfg.Databases, "database", nil, "restore this `DATABASE` only; may be repeated")
-	fs.StringArrayVar(&cfg.Tables, "table", nil, "restore this table only, as `[DATABASE.]TABLE`; may be repeated")
+		"`ID` of the backup, or a unique prefix of it")
+	fs.StringArrayVar(&cfg.Databases, "database", nil, "restore only this `DATABASE`; may be repeated")
+	fs.StringArrayVar(&cfg.Tables, "table", nil, "restore only this table, given as `[DATABASE.]TABLE`; may be repeated")
 	fs.BoolVar(&intoExisting, "into-existing", false, "restore into databases that have other tables")
 	fs.BoolVar(&replace, "replace", false, "replace tables of the same names, once all tables are restored")
-	fs.BoolVar(&cfg.NoPipelines, "no-pipelines", false, "leave out the pipelines, and what users have saved")
+	fs.BoolVar(&cfg.NoPipelines, "no-pipelines", false, "leave out the pipelines and the saved searches and views of "+
+		"users")
 	fs.BoolVar(&cfg.MetadataOnly, "metadata-only", false,
-		"leave the rows out; the tables take rows at once, and a later restore of their rows needs --replace")
+		"leave out the rows; the tables accept rows at once, and a later restore of their rows needs --replace")
 	return cmd
 }
 
-// unchanged adds to the error of a restore that has changed nothing what to do about a manifest, or metadata of a
-// backup, that is damaged.
+// unchanged adds advice to the error of a restore that has changed nothing because a manifest, or
+// the metadata of a backup, is damaged.
 func unchanged(err error, location string) error {
 	if !strings.Contains(err.Error(), " is damaged: ") {
 		return err
@@ -123,29 +124,29 @@ func restoreBackup(ctx context.Context, cmd *cobra.Command, location string, rep
 		return unchanged(err, location)
 	case cfg.Existing == backup.Replace && result.Replaced == 0:
 		return fmt.Errorf("%w; no table was replaced, and %s restored into tables named _restore_…: "+
-			"run the same command again to go on, or drop these", err, were(result.Rows, "row"))
+			"run the same command again to continue, or drop these", err, were(result.Rows, "row"))
 	default:
-		return fmt.Errorf("%w; %s restored: run the same command again to go on", err, were(result.Rows, "row"))
+		return fmt.Errorf("%w; %s restored: run the same command again to continue", err, were(result.Rows, "row"))
 	}
 	return repository.print(cmd, result, func(w io.Writer) { printRestored(w, result) })
 }
 
-// printRestored prints what a restore did.
+// printRestored prints the result of a restore.
 func printRestored(w io.Writer, result *backup.RestoreResult) {
 	fmt.Fprintf(w, "restored backup %s: %s, %s, %s, %s of pipelines\n", result.Backup,
 		cli.Count(result.Databases, "database"),
 		cli.Count(result.Tables, "table"), cli.Count(result.Rows, "row"), cli.Count(result.Pipelines, "version"))
 	if result.Saved > 0 {
-		fmt.Fprintf(w, "%s that users have saved\n", cli.Count(result.Saved, "thing"))
+		fmt.Fprintf(w, "%s saved by users\n", cli.Count(result.Saved, "thing"))
 	}
 	if result.Replaced > 0 {
-		fmt.Fprintf(w, "%s put in place\n", were(result.Replaced, "table"))
+		fmt.Fprintf(w, "%s replaced\n", were(result.Replaced, "table"))
 	}
 	if n := len(result.Removed); n > 0 {
 		fmt.Fprintf(w, "%s dropped, which earlier restores had left: %s\n", were(n, "table"), shortList(result.Removed))
 	}
 	if n := len(result.Leftovers); n > 0 {
-		fmt.Fprintf(w, "%s left of restores of other tables that did not end: run those again, or drop what is left: %s\n",
+		fmt.Fprintf(w, "%s left by unfinished restores of other tables: run those again, or drop these tables: %s\n",
 			were(n, "table"), shortList(result.Leftovers))
 	}
 	if result.Expired > 0 {

@@ -28,13 +28,13 @@ func Confirm(cmd *cobra.Command, question string) error {
 	return errors.New("nothing was changed")
 }
 
-// CanAsk reports whether there is a terminal at which a person may answer.
+// CanAsk reports whether there is a terminal on which a user may answer.
 func CanAsk(cmd *cobra.Command) bool {
 	return cmd.InOrStdin() == io.Reader(os.Stdin) && isatty.IsTerminal(os.Stdin.Fd())
 }
 
-// Ask prints question on the terminal and returns the line that a person types. Without a
-// terminal it fails; the error says instead, such as the flag that answers.
+// Ask prints question on the terminal and returns the line that the user types. Without a terminal
+// it fails; the error contains instead, such as the flag that answers.
 func Ask(cmd *cobra.Command, question, instead string) (string, error) {
 	if !CanAsk(cmd) {
 		return "", WrongUsage(fmt.Errorf("there is no terminal to ask at: %s", instead))
@@ -48,7 +48,7 @@ func Ask(cmd *cobra.Command, question, instead string) (string, error) {
 }
 
 // Interruptible returns a context that ends with Ctrl-C or SIGTERM, so that the command can remove
-// what is half done.
+// unfinished files.
 func Interruptible(cmd *cobra.Command) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 }

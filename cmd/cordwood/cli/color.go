@@ -9,7 +9,7 @@ import (
 	"golang.org/x/term"
 )
 
-// ColorFlag adds the flag --color; what names the things that the command colours.
+// ColorFlag adds the flag --color; what describes the coloured output.
 func ColorFlag(cmd *cobra.Command, what string) {
 	cmd.Flags().String("color", "auto", "`WHEN` "+what+
 		" are coloured: auto, on a terminal unless NO_COLOR is set; always, or never")
@@ -34,7 +34,7 @@ func WantsColor(cmd *cobra.Command) (bool, error) {
 	return false, WrongUsage(fmt.Errorf("--color %s: use auto, always or never", when))
 }
 
-// LevelColumn holds the names of columns that hold a level.
+// LevelColumn lists the names of columns with a level.
 var LevelColumn = map[string]bool{
 	"level":         true,
 	"severity":      true,
@@ -61,7 +61,7 @@ func LevelColor(level string) string {
 	return ""
 }
 
-// Painted returns text in a colour of the terminal; code holds the parameters of the escape sequence.
+// Painted returns text in a terminal colour; code is the parameters of the escape sequence.
 func Painted(text, code string) string {
 	if code == "" {
 		return text

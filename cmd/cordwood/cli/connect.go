@@ -17,19 +17,19 @@ const defaultServer = "http://127.0.0.1:4000"
 // AddClientFlags adds the flags --server and --user to a command and its subcommands.
 func AddClientFlags(cmd *cobra.Command) {
 	servers := &serverList{urls: splitServers(EnvOr("CORDWOOD_SERVER", defaultServer))}
-	cmd.PersistentFlags().Var(servers, "server", "`URL` of the server; of several nodes of a cluster, with commas or "+
-		"repeated: if one is not there the next one is asked (environment: CORDWOOD_SERVER)")
+	cmd.PersistentFlags().Var(servers, "server", "`URL` of the server; several nodes of a cluster separated by commas or "+
+		"by repeating the flag: if one does not answer, the next one is used (environment: CORDWOOD_SERVER)")
 	cmd.PersistentFlags().String("user", os.Getenv("CORDWOOD_USER"), "`NAME:PASSWORD` (environment: CORDWOOD_USER)")
-	// A password must not show up as a default in help texts.
+	// A password must not be shown as a default in help texts.
 	cmd.PersistentFlags().Lookup("user").DefValue = ""
 	cmd.PersistentFlags().Lookup("server").DefValue = defaultServer
-	if cmd.Name() != "doctor" { // which reports it with the settings
+	if cmd.Name() != "doctor" { // doctor reports it with the settings
 		cmd.PersistentPreRunE = CheckEnvironment
 	}
 }
 
-// CheckEnvironment refuses environment variables that have our prefix and are unknown: with a mistyped
-// CORDWOOD_SERVER the command would talk to another server than was meant.
+// CheckEnvironment refuses unknown environment variables with our prefix: with a mistyped
+// CORDWOOD_SERVER the command would connect to another server than intended.
 func CheckEnvironment(*cobra.Command, []string) error {
 	if err := config.CheckEnvironment(os.Environ()); err != nil {
 		return WrongUsage(err)
@@ -61,14 +61,11 @@ func splitServers(text string) []string {
 	return out
 }
 
-// String implements pflag.Value.
 func (l *serverList) String() string { return strings.Join(l.urls, ",") }
 
-// Type implements pflag.Value.
 func (l *serverList) Type() string { return "URL" }
 
-// Set implements pflag.Value. The flag replaces the value of the environment; a repeated flag adds
-// to it.
+// Set adds servers. The flag replaces the value of the environment; a repeated flag adds to it.
 func (l *serverList) Set(text string) error {
 	if !l.set {
 		l.urls, l.set = nil, true
@@ -86,8 +83,8 @@ func ServersOf(cmd *cobra.Command) ([]string, error) {
 	return list.urls, nil
 }
 
-// NewClient makes a client from the flags of AddClientFlags. It calls note with messages for a person
-// while a request is retried; change edits the configuration.
+// NewClient makes a client from the flags of AddClientFlags. It calls note with messages for the
+// user while a request is retried; change edits the configuration.
 func NewClient(cmd *cobra.Command, note func(text string), change ...func(*client.Config)) (*client.Client, error) {
 	servers, err := ServersOf(cmd)
 	if err != nil {

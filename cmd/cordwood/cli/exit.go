@@ -43,8 +43,8 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// WrongUsage marks err as an error in how the command was called: the status is ExitUsage, and
-// the message names the command's help.
+// WrongUsage marks err as an error in how the command was called: the status is ExitUsage, and the
+// message refers to the command's help.
 func WrongUsage(err error) error { return usageError{err} }
 
 // linesError marks an error whose text keeps its lines.

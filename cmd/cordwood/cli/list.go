@@ -14,7 +14,7 @@ import (
 // ListOutput adds the flag --output of commands that print a list.
 func ListOutput(cmd *cobra.Command, output *string) {
 	cmd.Flags().StringVarP(output, "output", "o", "table", "`FORMAT`: table, json or yaml")
-	// Before anything is asked of a server.
+	// Check it before asking the server.
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if !slices.Contains([]string{"table", "json", "yaml"}, *output) {
 			return outputFault(*output)

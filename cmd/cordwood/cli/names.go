@@ -9,10 +9,11 @@ import (
 	"cordwood/cmd/cordwood/client"
 )
 
-// maxNames bounds the number of names of one kind.
+// maxNames is the maximum number of names of one kind.
 const maxNames = 10_000
 
-// FirstColumn runs a statement that reads and returns the first column of its rows, at most maxNames.
+// FirstColumn runs a statement that reads and returns the first column of its rows, at most
+// maxNames.
 func FirstColumn(ctx context.Context, c *client.Client, sql string) ([]string, error) {
 	resp, err := c.Do(ctx, client.Request{
 		Method: http.MethodPost, Path: "/v1/sql", Reads: true, Body: []byte(sql),

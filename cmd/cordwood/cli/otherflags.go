@@ -31,8 +31,8 @@ var statements = map[string]bool{
 	"execute": true, "command": true, "query": true, "sql": true, "e": true, "c": true, "q": true,
 }
 
-// otherFlag returns the text after "there is no flag --NAME" if another program has this flag. It names our
-// equivalent.
+// otherFlag returns the text after "there is no flag --NAME" if another program has this flag. It
+// contains our equivalent.
 func otherFlag(cmd *cobra.Command, name string) string {
 	output := cmd.Flag("output")
 	switch {

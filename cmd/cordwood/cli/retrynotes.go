@@ -23,7 +23,7 @@ type retryNotes struct {
 // wholeEvery is how often a reason is written in full.
 const wholeEvery = time.Minute
 
-// maxReasons is the most reasons that are remembered.
+// maxReasons is the maximum number of reasons that are remembered.
 const maxReasons = 64
 
 func (n *retryNotes) tell(cause error, wait time.Duration) {

@@ -31,7 +31,7 @@ func PrintRows(w io.Writer, output string, rows io.Reader) error {
 	return err
 }
 
-// PrintWarnings prints what the server's answer warns of.
+// PrintWarnings prints the warnings in the server's answer.
 func PrintWarnings(w io.Writer, answer http.Header) {
 	for _, warning := range answer.Values("X-Svc-Warnings") {
 		fmt.Fprintf(w, "warning: %s\n", warning)
@@ -131,7 +131,7 @@ func YamlNode(d *json.Decoder) (*yaml.Node, error) {
 		_, err := d.Token()
 		return node, err
 	case string:
-		node := &yaml.Node{} // quoted where some reader would not take it for a string
+		node := &yaml.Node{} // quoted if some reader would not take it for a string
 		return node, node.Encode(t)
 	case json.Number:
 		if bytes.ContainsAny([]byte(t), ".eE") {

@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	// ProgressAfter is how long a command runs before it shows how far it is.
+	// ProgressAfter is the time after which a command shows its progress.
 	ProgressAfter = 2 * time.Second
-	// ProgressEvery is how often a command shows on a terminal how far it is.
+	// ProgressEvery is the interval at which a command updates its progress on a terminal.
 	ProgressEvery = 200 * time.Millisecond
-	// MaxCompletions bounds how many completions are offered.
+	// MaxCompletions is the maximum number of completions.
 	MaxCompletions = 1000
 )
 
-// LineReader asks a person for lines. *liner.State is one.
+// LineReader reads lines from a user. *liner.State implements it.
 type LineReader interface {
 	// Prompt returns io.EOF at the end of input, and liner.ErrPromptAborted for Ctrl-C.
 	Prompt(prompt string) (string, error)
@@ -33,7 +33,7 @@ func TerminalSize(f *os.File) (width, height int) {
 	return width, height
 }
 
-// Beginning returns the names that begin with what was typed.
+// Beginning returns the names with the typed prefix.
 func Beginning(names []string, typed string) []string {
 	var out []string
 	for _, name := range names {

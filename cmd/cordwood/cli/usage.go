@@ -31,7 +31,7 @@ func Describe(cmd *cobra.Command, err error) string {
 func Settle(cmd *cobra.Command) {
 	switch {
 	case cmd.Name() == "completion" && cmd.HasSubCommands():
-		// cobra shows its help, and succeeds, whatever the argument is.
+		// cobra would print its help, and succeed, whatever the argument is.
 		cmd.Args, cmd.Example = cobra.NoArgs,
 			"  source <(cordwood completion bash)\n  cordwood completion zsh > ~/.zfunc/_cordwood"
 		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
@@ -62,8 +62,9 @@ func helpFor(cmd *cobra.Command, args []string) error {
 	return c.Help()
 }
 
-// RefuseUnknownHelp has --help print nothing behind a command that does not exist, as in 'shard new --help',
-// for which cobra prints the help of 'shard'. The error that it returns is set then.
+// RefuseUnknownHelp makes --help after a command that does not exist print nothing, as in 'shard
+// new --help', for which cobra would print the help of 'shard'. The error that it returns is set
+// then.
 func RefuseUnknownHelp(root *cobra.Command) *error {
 	wrong := new(error)
 	help := root.HelpFunc()
@@ -78,7 +79,7 @@ func RefuseUnknownHelp(root *cobra.Command) *error {
 	return wrong
 }
 
-// argumentFault returns what is wrong with the arguments of a command that refuses them.
+// argumentFault returns the error of a command's arguments, if they are wrong.
 func argumentFault(cmd *cobra.Command, args []string) error {
 	_, arguments, takesAny := strings.Cut(cmd.Use, " ")
 	switch {
@@ -87,19 +88,19 @@ func argumentFault(cmd *cobra.Command, args []string) error {
 	case cmd.HasAvailableSubCommands() && len(args) > 1 && !strings.ContainsAny(args[0], `/\.`):
 		return unknownCommand(cmd, args[0])
 	case !takesAny && len(args) > 0:
-		return fmt.Errorf("%q is too much: this command takes no arguments", args[0])
+		return fmt.Errorf("%q is too many: this command takes no arguments", args[0])
 	case len(args) == 0:
 		return fmt.Errorf("want %s, got nothing", arguments)
 	}
 	quote := ""
 	if arguments == "[STATEMENT]" {
-		quote = "; put the statement in quotes, as 'cordwood sql \"SELECT 1\"'"
+		quote = "; put the statement in quotes, as in 'cordwood sql \"SELECT 1\"'"
 	}
 	return fmt.Errorf("want %s, got %s%s", arguments, Count(len(args), "argument"), quote)
 }
 
-// otherCommands are the names by which other programs know our commands, several if a group has one and
-// another group another.
+// otherCommands maps names of commands in other programs to ours. There are several if groups have
+// different ones.
 var otherCommands = map[string]string{
 	"new": "add put", "create": "add put", "ls": "list", "rm": "drop remove delete", "delete": "drop remove",
 	"del": "delete drop remove", "remove": "drop delete", "describe": "show", "get": "show list", "info": "status",
@@ -134,8 +135,8 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return fmt.Errorf("there is no command %q: there are %s", name, strings.Join(names, ", "))
 }
 
-// innerCommands returns the commands below the subcommands of a command that have a name, in the singular or plural:
-// 'cordwood cluster operations' for 'cordwood operation'.
+// innerCommands returns the commands below the subcommands of a command that have a name, in the
+// singular or plural: 'cordwood cluster operations' for 'cordwood operation'.
 func innerCommands(cmd *cobra.Command, name string) (paths []string) {
 	for _, c := range cmd.Commands() {
 		for _, inner := range c.Commands() {
@@ -148,7 +149,7 @@ func innerCommands(cmd *cobra.Command, name string) (paths []string) {
 	return paths
 }
 
-// FlagFault returns what is wrong with a flag that a command was called with.
+// FlagFault returns the error of a flag that a command was called with.
 func FlagFault(cmd *cobra.Command, err error) error {
 	if errors.Is(err, pflag.ErrHelp) {
 		return err
@@ -157,7 +158,7 @@ func FlagFault(cmd *cobra.Command, err error) error {
 	var noValue *pflag.ValueRequiredError
 	var bad *pflag.InvalidValueError
 	if _, _, takesAny := strings.Cut(cmd.Use, " "); !takesAny && cmd.HasAvailableSubCommands() && cmd.Flags().NArg() > 0 {
-		// The flag is one of the command that was meant.
+		// The flag belongs to the command that was meant.
 		return WrongUsage(unknownCommand(cmd, cmd.Flags().Arg(0)))
 	}
 	switch {

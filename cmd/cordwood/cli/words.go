@@ -9,7 +9,7 @@ import (
 	"cordwood/proto/words"
 )
 
-// sizeUnits holds the suffixes of sizes, the longest first.
+// sizeUnits are the suffixes of sizes, the longest first.
 var sizeUnits = []struct {
 	suffix string
 	bytes  int64
@@ -40,7 +40,7 @@ func ParseSize(s string) (int64, error) {
 		}
 		break
 	}
-	return 0, fmt.Errorf("%q is no size: write it like 4MiB", s)
+	return 0, fmt.Errorf("%q is not a size: write it like 4MiB", s)
 }
 
 // FormatSize returns a size in bytes as people write it.
@@ -89,7 +89,7 @@ func Printable(text string) string {
 	}, text)
 }
 
-// ShellWord returns text quoted for a shell where it has to be.
+// ShellWord returns text, quoted for a shell if necessary.
 func ShellWord(text string) string {
 	plain := func(c rune) bool {
 		return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("-_.:/", c)
@@ -100,10 +100,10 @@ func ShellWord(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// Quoted returns a name as an identifier of SQL.
+// Quoted returns a name as an SQL identifier.
 func Quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
-// Literal returns a text as a string of SQL.
+// Literal returns a text as an SQL string.
 func Literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 // Count returns a number of things, such as "1 row" or "3 batches".

@@ -1,9 +1,8 @@
-// Package client talks HTTP to a cordwood server for the commands of the program. It
-// knows the address, the credentials, the shape of errors, and when it may send a
-// request again; what the requests mean is the commands' business.
+// Package client sends HTTP requests of the commands to a cordwood server. It handles addresses,
+// credentials, the form of errors, and retries; the commands define the requests.
 //
-// A Client may be used by any number of goroutines. It holds nothing that must be
-// closed but idle connections.
+// A Client may be used by any number of goroutines. It holds only idle connections, and needs no
+// Close.
 package client
 
 import (
@@ -19,29 +18,31 @@ import (
 	"time"
 )
 
-// Config says which server to talk to, and how.
+// Config configures a Client.
 type Config struct {
 	// Servers are the base URLs of servers of one cluster; without a scheme they are http. The
-	// first is asked first, and the next one if it is not there.
+	// first one is used first, and the next one if it does not answer.
 	Servers []string
-	// Flag names the flag or variable that gave the address, for errors. The default value is --server.
+	// Flag is the flag or variable that contained the address, for errors. The default value is
+	// --server.
 	Flag string
-	// Serve is the command that starts such a server, for errors. The default value is
-	// cordwood serve.
+	// Serve is the command that starts such a server, for errors. The default value is cordwood
+	// serve.
 	Serve string
 	// User is NAME:PASSWORD, or empty.
 	User string
-	// UserAgent names the program.
+	// UserAgent identifies the program.
 	UserAgent string
-	// Attempts is how often each server is sent a request in all; 0 is 10.
+	// Attempts is the number of times that a request is sent to each server in total; 0 means 10.
 	Attempts int
-	// Forever lifts the bound of attempts, also while no connection is made.
+	// Forever removes the limit of attempts, even if no connection can be made.
 	Forever bool
-	// OnRetry, if not nil, is called before each wait; a wait of 0 means that the next server is asked.
+	// OnRetry, if not nil, is called before each wait; a wait of 0 means that the next server is
+	// tried.
 	OnRetry func(cause error, wait time.Duration)
-	// Now is the clock; nil is time.Now. Tests replace it.
+	// Now is the clock; nil means time.Now. Tests replace it.
 	Now func() time.Time
-	// Wait waits between two attempts; nil waits for the time given. Tests replace it.
+	// Wait waits between two attempts; nil means the given time. Tests replace it.
 	Wait func(ctx context.Context, d time.Duration) error
 }
 
@@ -51,17 +52,17 @@ type Client struct {
 	servers []server
 	http    *http.Client
 	now     func() time.Time
-	// current is the index of the server that is asked first.
+	// current is the index of the server that is tried first.
 	current atomic.Int64
 }
 
-// server is one address, with the credentials that go there.
+// server is one address, with its credentials.
 type server struct{ base, user, password string }
 
-// connectWait is how long a server may take to take a connection while there is another one.
+// connectWait is the time that a server may take to accept a connection if there is another server.
 const connectWait = 3 * time.Second
 
-// New checks the address and the credentials; it does not connect.
+// New checks the addresses and the credentials; it does not connect.
 func New(cfg Config) (*Client, error) {
 	c := &Client{cfg: cfg, now: cfg.Now}
 	for _, address := range cfg.Servers {
@@ -86,18 +87,18 @@ func New(cfg Config) (*Client, error) {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 64
-	// Answers are streamed as they come: a body that the transport decompresses would look like the
-	// server's own.
+	// Bodies are passed on as they arrive: a body that the transport decompresses would look like
+	// the server's own.
 	transport.DisableCompression = true
 	if len(c.servers) > 1 {
-		// The next one is asked before a machine that is away has been waited for long.
+		// Do not wait long for a machine that is down before trying the next one.
 		transport.DialContext = (&net.Dialer{Timeout: connectWait, KeepAlive: 30 * time.Second}).DialContext
 	}
 	c.http = &http.Client{Transport: transport}
 	return c, nil
 }
 
-// parseServer reads an address, with its own credentials or those given for all.
+// parseServer parses an address, with its own credentials or those given for all.
 func parseServer(address, user string) (server, error) {
 	text := strings.TrimSpace(address)
 	if !strings.Contains(text, "://") {
@@ -105,7 +106,7 @@ func parseServer(address, user string) (server, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return server{}, fmt.Errorf("server %q is no address: write it like http://127.0.0.1:4000", address)
+		return server{}, fmt.Errorf("server %q is not a URL: write it like http://127.0.0.1:4000", address)
 	}
 	s := server{base: u.Scheme + "://" + u.Host + strings.TrimSuffix(u.Path, "/")}
 	if u.User != nil {
@@ -121,7 +122,7 @@ func parseServer(address, user string) (server, error) {
 	return s, nil
 }
 
-// Server returns the address that requests go to first, without credentials.
+// Server returns the address of the server that is tried first, without credentials.
 func (c *Client) Server() string { return c.servers[c.current.Load()].base }
 
 func wait(ctx context.Context, d time.Duration) error {

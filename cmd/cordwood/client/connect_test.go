@@ -61,7 +61,7 @@ func TestUnreachable(t *testing.T) {
 		{dial(os.NewSyscallError("connect", syscall.EHOSTUNREACH)), "check --server, and the network", "cordwood serve"},
 		{
 			&net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)},
-			"4001 is the one between nodes", "cordwood serve",
+			"4001 is the port between nodes", "cordwood serve",
 		},
 		{io.EOF, "closed the connection without an answer", "cordwood serve"},
 		{errors.New("odd"), "http://garbage: odd", "--server"},
@@ -94,7 +94,7 @@ func TestWrongPorts(t *testing.T) {
 	}()
 	for server, want := range map[string]string{
 		"https://" + strings.TrimPrefix(plain.URL, "http://"): "write http://",
-		silent.Addr().String():                                "4001 is the one between nodes",
+		silent.Addr().String():                                "4001 is the port between nodes",
 	} {
 		c, err := New(Config{Servers: []string{server}, Attempts: 1})
 		if err != nil {

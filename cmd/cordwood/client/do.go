@@ -15,42 +15,42 @@ import (
 	"time"
 )
 
-// Request is one request.
+// Request is one HTTP request.
 type Request struct {
 	Method string
 	Path   string
 	Query  url.Values
 	Header http.Header
 	Body   []byte
-	// Reads says that the request changes nothing, although its method is POST.
+	// Reads means that the request changes nothing, although its method is POST.
 	Reads bool
-	// Within, if not 0, bounds all tries together, except that the server's own limit holds for
-	// the first one. Later tries send the server the time that is left, in the header
-	// x-svc-timeout. It takes the place of Config.Attempts.
+	// Within, if not 0, limits all tries together, except that the server's own limit applies to
+	// the first one. Later tries send the server the remaining time, in the header x-svc-timeout.
+	// It replaces Config.Attempts.
 	Within time.Duration
-	// Limit, if not 0, bounds the first try, too: the request has it in its header x-svc-timeout.
+	// Limit, if not 0, limits the first try too: the request has it in its header x-svc-timeout.
 	Limit time.Duration
 }
 
 const (
 	firstWait = 250 * time.Millisecond
-	// maxWait bounds one wait, also if the server asks for more.
+	// maxWait is the maximum wait before a retry, even if the server requests more.
 	maxWait = 30 * time.Second
-	// answerGrace is how much longer than its limit an answer may take to come: the
-	// server has to say that the time is over.
+	// answerGrace is the time that an answer may exceed its limit: the server has to report the
+	// timeout.
 	answerGrace = 2 * time.Second
 )
 
-// maxConnects is how often a connection is tried, about 3 s in all: long enough for a server that
+// maxConnects is the number of tries to connect, about 3 s in total: long enough for a server that
 // is starting, and short for a wrong address.
 const maxConnects = 5
 
 // Do sends a request and returns its answer, of status 2xx; the caller closes the body.
 //
-// It sends the request again if the table rules allows that for its kind, and as long as
-// Config.Attempts or Request.Within does: to the next server at once if one is not there,
-// else after a wait. The server that answered is asked first from then on. MayBeDone says what the
-// error means for the rows. An answer of another status than 2xx is an *Error.
+// It retries the request if the table rules allows that for its kind, up to the limits of
+// Config.Attempts or Request.Within: on the next server at once if one does not answer, else after
+// a wait. The server that answered is tried first from then on. MayBeDone interprets the error. An
+// answer with another status than 2xx is an *Error.
 func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	d := doing{c: c, r: r, kind: r.kind(), start: c.now(), pause: firstWait, server: int(c.current.Load())}
 	for {
@@ -75,27 +75,27 @@ func (c *Client) Do(ctx context.Context, r Request) (*http.Response, error) {
 	}
 }
 
-// doing is a request on its way through the servers, round by round.
+// doing is a request that is being tried on the servers, round by round.
 type doing struct {
 	c      *Client
 	r      Request
 	kind   kind
 	start  time.Time
-	server int // to ask next
+	server int // the next one to try
 
-	round  int // that are over
-	asked  int // servers in this round
-	silent int // rounds in a row without any answer
+	round  int // finished rounds
+	asked  int // servers tried in this round
+	silent int // consecutive rounds without any answer
 	heard  bool
 	tries  int
 	pause  time.Duration
-	// unknown is set once a try may have done what the request asks for.
+	// unknown is set once a try may have had its effect.
 	unknown bool
-	// cause is the last failure that was not the end of the time.
+	// cause is the last failure other than the timeout.
 	cause error
 }
 
-// request returns what is sent next.
+// request returns the request of the next try.
 func (d *doing) request() Request {
 	r := d.r
 	if d.tries++; d.tries > 1 && d.limit() > 0 {
@@ -108,12 +108,12 @@ func (d *doing) request() Request {
 	return r
 }
 
-// limit returns what bounds all tries together; 0: nothing does.
+// limit returns the limit of all tries together; 0 means no limit.
 func (d *doing) limit() time.Duration { return cmp.Or(d.r.Limit, d.r.Within) }
 
 func (d *doing) left() time.Duration { return d.limit() - d.c.now().Sub(d.start) }
 
-// patience returns how long the next try waits for an answer; 0: without a bound.
+// patience returns the time that the next try waits for an answer; 0 means no limit.
 func (d *doing) patience() time.Duration {
 	if d.limit() == 0 || d.r.Limit == 0 && d.tries <= 1 {
 		return 0
@@ -121,11 +121,11 @@ func (d *doing) patience() time.Duration {
 	return max(d.left(), 0) + answerGrace
 }
 
-// failed notes that a try failed. It returns the pause before the next one, and whether there is to be one.
+// failed records a failed try. It returns the pause before the next one, and whether there is one.
 func (d *doing) failed(err error) (wait time.Duration, again bool) {
 	how := failureOf(err)
 	if d.kind == reading {
-		how.stored = false // a read stores nothing, whatever the answer says
+		how.stored = false // a read stores nothing
 	}
 	if !timeUp(err) {
 		d.cause = err
@@ -154,7 +154,7 @@ func (d *doing) failed(err error) (wait time.Duration, again bool) {
 	return wait, d.round < d.c.cfg.Attempts
 }
 
-// endRound notes that all servers that may be asked were asked, and returns the pause before the next round.
+// endRound records that all servers were tried, and returns the pause before the next round.
 func (d *doing) endRound(err error) (wait time.Duration) {
 	d.round++
 	d.silent++
@@ -173,13 +173,13 @@ func (d *doing) endRound(err error) (wait time.Duration) {
 	return min(wait, maxWait)
 }
 
-// late reports whether a try after a wait would begin too late.
+// late reports whether a try after a wait would start too late.
 func (d *doing) late(wait time.Duration) bool {
 	return d.r.Within > 0 && d.c.now().Add(wait).Sub(d.start) >= d.r.Within
 }
 
-// forgotten reports whether servers may have forgotten the key of a request that may have been
-// done. With Config.Forever, it is sent again all the same.
+// forgotten reports whether servers may have forgotten the key of a request that may have had its
+// effect. With Config.Forever, it is retried nevertheless.
 func (d *doing) forgotten() bool {
 	return d.kind == keyed && d.unknown && !d.c.cfg.Forever && d.c.now().Sub(d.start) > keyMemory
 }
@@ -187,7 +187,7 @@ func (d *doing) forgotten() bool {
 // end returns the error of a request that is given up.
 func (d *doing) end(err error) error {
 	if timeUp(err) && d.cause != nil {
-		err = d.cause // which says what the time went by with
+		err = d.cause // it is the reason for the timeout
 	}
 	if d.tries > 1 && d.r.Within > 0 {
 		err = fmt.Errorf("%w; given up after %d tries in %s", err, d.tries,
@@ -199,7 +199,7 @@ func (d *doing) end(err error) error {
 	return err
 }
 
-// errPatience ends a try that waited too long for an answer.
+// errPatience is the error of a try that waited too long for an answer.
 var errPatience = fmt.Errorf("no answer came in time: %w", context.DeadlineExceeded)
 
 // send sends a request to one server.
@@ -255,7 +255,7 @@ func (c *Client) send(ctx context.Context, r Request, server int, patience time.
 	return nil, readError(resp)
 }
 
-// ending is the body of an answer, whose context ends with it.
+// ending is the body of an answer; closing it ends the context.
 type ending struct {
 	io.ReadCloser
 	cancel context.CancelCauseFunc

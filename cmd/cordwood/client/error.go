@@ -14,27 +14,27 @@ import (
 	"time"
 )
 
-// maxErrorBody bounds what is read of an answer that is an error.
+// maxErrorBody is the number of bytes that are read of an error's body.
 const maxErrorBody = 64 << 10
 
-// Error is an answer that is an error.
+// Error is an error answer.
 type Error struct {
 	// Status is the HTTP status.
 	Status int
-	// Code is the server's own code, 0 if it gave none.
+	// Code is the server's error code, or 0.
 	Code int
-	// Msg is the server's text.
+	// Msg is the server's message.
 	Msg string
-	// Partial says, as "3/5", that so many parts of a write were stored although the
-	// whole failed; empty if nothing was.
+	// Partial, such as "3/5", is the number of parts of a write that were stored although the whole
+	// failed; it is empty if none were.
 	Partial string
-	// Unknown says that rows may have been stored although the request failed.
+	// Unknown means that rows may have been stored although the request failed.
 	Unknown bool
-	// retryAfter is how long the server asks to wait; 0 if it does not say.
+	// retryAfter is the wait that the server requests, or 0.
 	retryAfter time.Duration
 }
 
-// Answer returns how the server answered, without its reason.
+// Answer returns the status and code of the answer, without the message.
 func (e *Error) Answer() string {
 	answer := fmt.Sprintf("server answered %d", e.Status)
 	if e.Code != 0 {
@@ -43,14 +43,14 @@ func (e *Error) Answer() string {
 	return answer
 }
 
-// Error returns the server's reason, and behind it how it answered.
+// Error returns the server's message, followed by the status and code.
 func (e *Error) Error() string {
 	answer := e.Answer()
 	s := answer
 	if e.Msg != "" {
 		space := " "
 		if strings.Contains(e.Msg, "\n ") {
-			space = "\n" // below an excerpt of a program, not behind its last line
+			space = "\n" // put it after the last line of an excerpt, not in it
 		}
 		s = strings.TrimRight(e.Msg, "\n") + space + "(" + answer + ")"
 	}
@@ -68,7 +68,7 @@ func asError(err error) (*Error, bool) {
 	return e, errors.As(err, &e)
 }
 
-// explain says of a request that got no answer what to do about it.
+// explain adds advice to the error of a request without an answer.
 func (c *Client) explain(s server, err error) error {
 	if e := (*url.Error)(nil); errors.As(err, &e) {
 		err = e.Err
@@ -84,8 +84,8 @@ func (c *Client) explain(s server, err error) error {
 	case dialing(err):
 		return fmt.Errorf("no connection to %s: check %s, and the network in between: %w", s.base, c.cfg.Flag, err)
 	case errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET):
-		return fmt.Errorf("%s closed the connection without an answer: it stopped, or this is no port for users (4000 by "+
-			"default; 4001 is the one between nodes): %w", s.base, err)
+		return fmt.Errorf("%s closed the connection without an answer: it stopped, or this is not a port for users (4000 by "+
+			"default; 4001 is the port between nodes): %w", s.base, err)
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return fmt.Errorf("%s speaks HTTP without TLS: write http:// in %s: %w", s.base, c.cfg.Flag, err)
 	}
@@ -119,7 +119,7 @@ func readError(resp *http.Response) *Error {
 	return e
 }
 
-// retryAfter reads the header of that name, in seconds or as a date.
+// retryAfter parses the header Retry-After, in seconds or as a date.
 func retryAfter(v string, now time.Time) time.Duration {
 	if seconds, err := strconv.Atoi(strings.TrimSpace(v)); err == nil {
 		return min(time.Duration(max(seconds, 0)), maxWait/time.Second) * time.Second
@@ -130,7 +130,7 @@ func retryAfter(v string, now time.Time) time.Duration {
 	return 0
 }
 
-// dialing reports whether err says that a connection could not be made.
+// dialing reports whether err means that a connection could not be made.
 func dialing(err error) bool {
 	op := (*net.OpError)(nil)
 	return errors.As(err, &op) && op.Op == "dial"

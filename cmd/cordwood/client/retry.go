@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// kind says what sending a request a second time does.
+// kind is the effect of sending a request twice.
 type kind int
 
 const (
-	// changing: it may be done a second time.
+	// changing: it may be executed twice.
 	changing kind = iota
-	// reading: nothing, since it changes nothing.
+	// reading: no effect, since it changes nothing.
 	reading
-	// keyed: nothing, since the server knows the request by its Idempotency-Key.
+	// keyed: no effect, since the server recognises the request by its Idempotency-Key.
 	keyed
 )
 
@@ -29,36 +29,35 @@ func (r *Request) kind() kind {
 	return changing
 }
 
-// keyHeader is the header of a request's key.
+// keyHeader is the header with a request's key.
 const keyHeader = "Idempotency-Key"
 
-// keyMemory is for how long after a request was first sent it is sent again under its key
-// although it may have been done: servers forget keys after 15 minutes.
+// keyMemory is the time after the first try for which a request is retried under its key although
+// it may have been executed: servers forget keys after 15 minutes.
 const keyMemory = 14 * time.Minute
 
-// failure is how a try of a request failed.
+// failure is the kind of failure of a try.
 type failure struct {
 	// status is the status of the answer, or noConnection or noAnswer.
 	status int
-	// stored: the answer says that rows are stored, or may be (X-Ingest-Partial,
-	// X-Svc-Outcome).
+	// stored: the answer states that rows are or may be stored (X-Ingest-Partial, X-Svc-Outcome).
 	stored bool
 }
 
-// What takes the place of a status if there was no answer.
+// Statuses for a missing answer.
 const (
 	// noConnection: the request was not sent.
 	noConnection = -1
-	// noAnswer: the connection broke, or nothing came, after the request was sent.
+	// noAnswer: the connection broke, or nothing was received, after the request was sent.
 	noAnswer = -2
 )
 
-// rule says which kinds of requests may be sent again after a failure.
+// rule lists the kinds of requests that may be retried after a failure.
 type rule struct {
 	changing, reading, keyed bool
-	// unknown: what the request was to do may have been done.
+	// unknown: the request may have been executed.
 	unknown bool
-	// elsewhere: another server is asked at once, because this one is not there.
+	// elsewhere: another server is tried at once, because this one does not answer.
 	elsewhere bool
 }
 
@@ -66,9 +65,9 @@ func (r rule) allows(k kind) bool {
 	return [...]bool{changing: r.changing, reading: r.reading, keyed: r.keyed}[k]
 }
 
-// rules is the one place that decides what is sent again, for all commands. After any
-// other failure nothing is: the server has looked at the request and said no, or it has a
-// fault that another try does not mend.
+// rules is the one place that decides about retries, for all commands. After any other failure
+// nothing is retried: the server has refused the request, or it has a fault that a retry does not
+// cure.
 var rules = map[failure]rule{
 	{status: noConnection}: {changing: true, reading: true, keyed: true, elsewhere: true},
 	{status: noAnswer}:     {reading: true, keyed: true, unknown: true, elsewhere: true},
@@ -79,18 +78,18 @@ var rules = map[failure]rule{
 	{status: http.StatusTooManyRequests}:               {changing: true, reading: true, keyed: true},
 	{status: http.StatusTooManyRequests, stored: true}: {keyed: true, unknown: true},
 
-	// The server answers so if it cannot do it now, and a load balancer too.
+	// A server, or a load balancer, answers so if it cannot serve the request now.
 	{status: http.StatusServiceUnavailable}:               {changing: true, reading: true, keyed: true},
 	{status: http.StatusServiceUnavailable, stored: true}: {keyed: true, unknown: true},
 
-	// These are of a load balancer, or of a server that waited for another one.
+	// Answers of a load balancer, or of a server that waited for another one.
 	{status: http.StatusBadGateway}:                   {reading: true, keyed: true, unknown: true, elsewhere: true},
 	{status: http.StatusBadGateway, stored: true}:     {keyed: true, unknown: true, elsewhere: true},
 	{status: http.StatusGatewayTimeout}:               {reading: true, keyed: true, unknown: true, elsewhere: true},
 	{status: http.StatusGatewayTimeout, stored: true}: {keyed: true, unknown: true, elsewhere: true},
 }
 
-// failureOf reports how a try failed.
+// failureOf returns the kind of failure of a try.
 func failureOf(err error) failure {
 	if e := (*Error)(nil); errors.As(err, &e) {
 		return failure{status: e.Status, stored: e.Partial != "" || e.Unknown}
@@ -106,26 +105,26 @@ func timeUp(err error) bool {
 	return failureOf(err).status == http.StatusRequestTimeout || errors.Is(err, errPatience)
 }
 
-// unsentError says that no connection came about, so that nothing was sent.
+// unsentError means that no connection could be made, so that nothing was sent.
 type unsentError struct{ error }
 
 func (e *unsentError) Unwrap() error { return e.error }
 
-// misdirected reports whether an error says that no such server is at the address:
-// another try meets it again.
+// misdirected reports whether an error means that there is no such server at the address, so that a
+// retry would fail again.
 func misdirected(err error) bool {
 	certificate := (*tls.CertificateVerificationError)(nil)
 	return errors.Is(err, http.ErrSchemeMismatch) || errors.As(err, &certificate)
 }
 
-// MayBeDone reports whether what a request was to do may have been done, in whole or in part,
-// although Do returned the error.
+// MayBeDone reports whether a request may have been executed, in whole or in part, although Do
+// returned the error.
 func MayBeDone(err error) bool {
 	var u *unknownError
 	return errors.As(err, &u) || err != nil && rules[failureOf(err)].unknown
 }
 
-// unknownError is an error after an earlier try whose outcome is not known.
+// unknownError is an error after an earlier try with an unknown outcome.
 type unknownError struct{ error }
 
 func (e *unknownError) Unwrap() error { return e.error }

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/keepalive"
 )
 
-// The path and the protocol by which a server takes calls.
+// The path and the protocol of a tunnel.
 const (
 	tunnelPath     = "/admin/rpc"
 	tunnelProtocol = "cordwood-rpc"
@@ -24,13 +24,13 @@ const (
 // tunnelWindow is the flow-control window of a tunnel.
 const tunnelWindow = 8 << 20
 
-// Tunnel opens a connection for calls to the server's parts, through its user port and
-// as its user. The first error, as of a wrong password, comes at once; after that the
-// connection is made anew whenever it broke.
+// Tunnel opens a connection for calls to the server's services, through its user port and as its
+// user. The first error, such as a wrong password, is returned at once; after that the connection
+// is reopened whenever it breaks.
 func (c *Client) Tunnel(ctx context.Context) (*grpc.ClientConn, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DisableCompression = true
-	// Only HTTP/1.1 knows how to change the protocol.
+	// Only HTTP/1.1 can change the protocol.
 	transport.ForceAttemptHTTP2 = false
 	transport.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{}
 	transport.TLSClientConfig = &tls.Config{NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12}
@@ -42,7 +42,7 @@ func (c *Client) Tunnel(ctx context.Context) (*grpc.ClientConn, error) {
 	}
 	ready := make(chan net.Conn, 1)
 	ready <- first
-	upgraded.cfg.Attempts = 1 // gRPC has a backoff of its own
+	upgraded.cfg.Attempts = 1 // gRPC has its own backoff
 	return grpc.NewClient("passthrough:///"+upgraded.Server(),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			select {
@@ -64,7 +64,7 @@ func (c *Client) Tunnel(ctx context.Context) (*grpc.ClientConn, error) {
 	)
 }
 
-// upgrade asks the server to make a connection one for calls.
+// upgrade asks the server to use a connection for calls.
 func (c *Client) upgrade(ctx context.Context) (net.Conn, error) {
 	r := Request{
 		Method: http.MethodGet,
@@ -73,7 +73,7 @@ func (c *Client) upgrade(ctx context.Context) (net.Conn, error) {
 	}
 	resp, err := c.Do(ctx, r)
 	if e := (*Error)(nil); errors.As(err, &e) && e.Status == http.StatusNotFound {
-		return nil, fmt.Errorf("the server %s does not know backups: it is too old, or this is its --http-v1-addr",
+		return nil, fmt.Errorf("the server %s does not support backups: it is too old, or this is its --http-v1-addr",
 			c.Server())
 	}
 	if err != nil {
@@ -83,12 +83,12 @@ func (c *Client) upgrade(ctx context.Context) (net.Conn, error) {
 	if !ok || resp.StatusCode != http.StatusSwitchingProtocols {
 		resp.Body.Close()
 		return nil, fmt.Errorf("the server %s answered %s to a request for a connection: is there a proxy in between that "+
-			"does not let it through?", c.Server(), resp.Status)
+			"does not allow it?", c.Server(), resp.Status)
 	}
 	return tunnelConn{body}, nil
 }
 
-// tunnelConn is an upgraded connection. It has no deadlines: what uses it closes it.
+// tunnelConn is an upgraded connection. It has no deadlines: its user closes it.
 type tunnelConn struct{ io.ReadWriteCloser }
 
 type tunnelAddr struct{}

@@ -1,8 +1,8 @@
-// Package cluster holds the subcommands that show the cluster and change it: cluster, node, shard,
+// Package cluster has the subcommands that show the cluster and change it: cluster, node, shard,
 // rebalance and table move.
 //
-// They talk to /v1/cluster of a server (api.go). Each change is a request for an operation, which
-// the cluster carries out by itself; follow.go shows how far it is.
+// They use /v1/cluster of a server (api.go). Each change is a request for an operation, which the
+// cluster executes by itself; follow.go shows its progress.
 package cluster
 
 import (
@@ -21,7 +21,7 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// api talks to /v1/cluster.
+// api calls /v1/cluster.
 type api struct {
 	client *client.Client
 }
@@ -32,11 +32,11 @@ func newAPI(cmd *cobra.Command, change ...func(*client.Config)) (*api, error) {
 	return &api{client: c}, err
 }
 
-// asIs makes a client that does not retry, for commands that show how things are now: that a server
+// asIs makes a client that does not retry, for commands that show the present state: that a server
 // is not ready is an answer.
 func asIs(cfg *client.Config) { cfg.Attempts = 1 }
 
-// maxAnswer bounds an answer, in bytes.
+// maxAnswer is the maximum size of an answer, in bytes.
 const maxAnswer = 64 << 20
 
 // call sends a request with body as JSON, and reads the answer into out.
@@ -65,7 +65,7 @@ func (a *api) status(ctx context.Context) (*clusterapi.Status, error) {
 	return out, a.call(ctx, http.MethodGet, "", nil, out)
 }
 
-// askStatus asks the server for the state of the cluster.
+// askStatus requests the state of the cluster.
 func askStatus(cmd *cobra.Command) (*api, *clusterapi.Status, error) {
 	a, err := newAPI(cmd, asIs)
 	if err != nil {
@@ -94,7 +94,7 @@ func (a *api) operation(ctx context.Context, id uint64) (*clusterapi.Operation, 
 	return out.Operation, nil
 }
 
-// request asks for a change of the cluster.
+// request requests a change of the cluster.
 func (a *api) request(cmd *cobra.Command, r *clusterapi.Request) (*clusterapi.Answer, error) {
 	answer := &clusterapi.Answer{}
 	return answer, a.call(cmd.Context(), http.MethodPost, "/operations", r, answer)

@@ -153,11 +153,11 @@ func TestClusterCommands(t *testing.T) {
 		},
 		{"cluster pause rebalance", done, 0, nil, `POST /v1/cluster/operations {"kind":"rebalance-pause"}`},
 		{"cluster pause shard", done, 2, []string{`"shard" cannot be paused: only rebalance can`}, ""},
-		{"shard move three --from a --to b", done, 2, []string{`"three" is no shard`}, ""},
+		{"shard move three --from a --to b", done, 2, []string{`"three" is not a shard`}, ""},
 		{"shard move 3 --from a", done, 2, []string{"--to NODE are needed"}, ""},
 		{"shard add --count 0", done, 2, []string{"--count 0: at least 1"}, ""},
 		{"table move app", done, 2, []string{"--to SHARD is needed"}, ""},
-		{"table move app --to a,b", done, 2, []string{`--to: "a" is no shard: shards are numbered from 1`}, ""},
+		{"table move app --to a,b", done, 2, []string{`--to: "a" is not a shard: shards are numbered from 1`}, ""},
 		{
 			"node decommission n3 --yes --force", done, 0, nil,
 			`POST /v1/cluster/operations {"kind":"node-decommission","node":"n3","force":true}`,
@@ -220,7 +220,7 @@ func TestShardDropWantsItsNumber(t *testing.T) {
 		asks       int
 		status     int
 	}{
-		{"shard drop 3", "say --confirm 3", 1, cli.ExitUsage},
+		{"shard drop 3", "use --confirm 3", 1, cli.ExitUsage},
 		{"shard drop 3 --confirm 4", `"4" is not the number of shard 3: nothing was changed`, 1, cli.ExitFailed},
 		{"shard drop 3 --confirm 3", "operation 7: shard-drop shard 3", 2, cli.ExitOK},
 	} {
@@ -242,14 +242,14 @@ func TestStatusVerdicts(t *testing.T) {
 		exit   int
 	}{
 		{clusterapi.Status{Health: "ok", FailureTolerance: 1}, "c1: ok\nany 1 node may fail\n", cli.ExitOK},
-		{clusterapi.Status{Health: "starting"}, "c1: starting\nthe first shards are being made", cli.ExitOK},
+		{clusterapi.Status{Health: "starting"}, "c1: starting\nthe first shards are being created", cli.ExitOK},
 		{
 			clusterapi.Status{Health: "unknown", FailureTolerance: 1, UnknownNodes: []string{"n2"}},
-			"c1: unknown\nas far as is known any 1 node may fail; nothing was heard of n2 for 400ms, since", cli.ExitOK,
+			"c1: unknown\nas far as is known any 1 node may fail; no report from n2 for 400ms, since", cli.ExitOK,
 		},
 		{
 			clusterapi.Status{Health: "unknown", LimitedBy: "shard 4", UnknownNodes: []string{"n2"}},
-			"c1: unknown\nas far as is known no node may fail: shard 4 would stop; nothing", cli.ExitOK,
+			"c1: unknown\nas far as is known no node may fail: shard 4 would stop; no report", cli.ExitOK,
 		},
 		{
 			clusterapi.Status{Health: "degraded", LimitedBy: "shard 4"},

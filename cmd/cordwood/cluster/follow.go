@@ -16,12 +16,12 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// waitFlag adds the flag --wait of commands that begin an operation.
+// waitFlag adds the flag --wait of commands that start an operation.
 func waitFlag(cmd *cobra.Command, wait *bool) {
-	cmd.Flags().BoolVar(wait, "wait", false, "show how far it is and end with its outcome; Ctrl-C leaves it running")
+	cmd.Flags().BoolVar(wait, "wait", false, "show the progress until the operation ends; Ctrl-C leaves it running")
 }
 
-// begin asks for an operation, and waits for its end if wait is set.
+// begin requests an operation, and waits for its end if wait is set.
 func begin(cmd *cobra.Command, r *clusterapi.Request, wait bool) error {
 	a, err := newAPI(cmd)
 	if err != nil {
@@ -34,7 +34,7 @@ func begin(cmd *cobra.Command, r *clusterapi.Request, wait bool) error {
 	return a.follow(cmd, answer, wait)
 }
 
-// follow prints what became of a request, and waits for the end of its operation if wait is set.
+// follow prints the answer to a request, and waits for the end of its operation if wait is set.
 func (a *api) follow(cmd *cobra.Command, answer *clusterapi.Answer, wait bool) error {
 	out, op := cmd.OutOrStdout(), answer.Operation
 	switch {
@@ -46,7 +46,7 @@ func (a *api) follow(cmd *cobra.Command, answer *clusterapi.Answer, wait bool) e
 		if answer.Message != "" {
 			fmt.Fprintln(out, answer.Message)
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "'cordwood cluster operations %d --wait' shows how far it is\n", op.ID)
+		fmt.Fprintf(cmd.ErrOrStderr(), "'cordwood cluster operations %d --wait' shows its progress\n", op.ID)
 		return nil
 	}
 	return a.wait(cmd, op.ID)
@@ -62,13 +62,14 @@ func (a *api) wait(cmd *cobra.Command, id uint64) error {
 		op, err := a.operation(ctx, id)
 		switch {
 		case ctx.Err() != nil:
-			fmt.Fprintf(cmd.ErrOrStderr(), "operation %d goes on without you: 'cordwood cluster operations %d' shows it, "+
+			fmt.Fprintf(cmd.ErrOrStderr(), "operation %d continues in the background: 'cordwood cluster operations %d' shows "+
+				"it, "+
 				"'cordwood cluster cancel %d' cancels it\n", id, id, id)
 			return cli.ExitWith(cli.ExitFailed)
 		case err != nil:
 			// While a node restarts or a leader is elected, the operation continues.
 			if e := (*client.Error)(nil); errors.As(err, &e) && e.Status < 500 || failures >= 30 {
-				return fmt.Errorf("operation %d goes on, but cannot be looked at: %w", id, err)
+				return fmt.Errorf("operation %d continues, but its state cannot be read: %w", id, err)
 			}
 			failures++
 		case op.State == "done":
@@ -78,7 +79,7 @@ func (a *api) wait(cmd *cobra.Command, id uint64) error {
 			return fmt.Errorf("operation %d is %s: %s", id, op.State, op.Reason)
 		default:
 			failures = 0
-			// News is printed at once; how long it still takes, every ten seconds.
+			// Print changes at once, and the remaining time every ten seconds.
 			if now := fmt.Sprint(op.Step, op.Reason, op.DoneBytes); now != last || time.Since(said) > 10*time.Second {
 				fmt.Fprintln(cmd.ErrOrStderr(), operationLine(op))
 				last, said = now, time.Now()

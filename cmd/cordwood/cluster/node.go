@@ -10,11 +10,11 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// NewNodeCommand makes the command node.
+// NewNodeCommand returns the command node.
 func NewNodeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "node",
-		Short: "List nodes, empty them, take them out of the cluster",
+		Short: "List, drain and remove nodes",
 		Long: `List nodes, empty them, and take them out of the cluster. A node is named by its name (the
 flag --node-name of 'cordwood serve') or its id.`,
 		Example: `  cordwood node list
@@ -33,7 +33,7 @@ flag --node-name of 'cordwood serve') or its id.`,
 func newNodeListCommand() *cobra.Command {
 	return statusCommand(&cobra.Command{
 		Use:     "list",
-		Short:   "List the nodes with what they hold",
+		Short:   "List the nodes with their replicas and rows",
 		Example: "  cordwood node list\n  cordwood node list --output json",
 	}, func(w io.Writer, output string, status *clusterapi.Status, colors cli.Palette) error {
 		return cli.PrintList(w, output, status.Nodes, func(w io.Writer) { nodeTable(w, status.Nodes, colors) })
@@ -44,7 +44,7 @@ func newNodeDrainCommand() *cobra.Command {
 	var wait, restart bool
 	cmd := &cobra.Command{
 		Use:   "drain NODE",
-		Short: "Move everything away from a node, which gets nothing new",
+		Short: "Move everything away from a node, which then gets nothing new",
 		Long: `Move the leadership and the replicas of all shards away from a node, which gets nothing new
 until 'cordwood node undrain'. With --for-restart only leaders are moved: the node keeps its
 replicas, and comes back with them.`,
@@ -54,7 +54,7 @@ replicas, and comes back with them.`,
 			return begin(cmd, &clusterapi.Request{Kind: "node-drain", Node: args[0], ForRestart: restart}, wait)
 		},
 	}
-	cmd.Flags().BoolVar(&restart, "for-restart", false, "move leaders only")
+	cmd.Flags().BoolVar(&restart, "for-restart", false, "move only leaders")
 	waitFlag(cmd, &wait)
 	return cmd
 }
@@ -62,7 +62,7 @@ replicas, and comes back with them.`,
 func newNodeUndrainCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "undrain NODE",
-		Short:   "Let a node that was drained take part again, or cancel its drain",
+		Short:   "Make a drained node active again, or cancel its drain",
 		Example: "  cordwood node undrain n3",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -98,16 +98,16 @@ take stays, unless --force says that the group may tolerate less from then on.`,
 	return cmd
 }
 
-// forceFlag adds the flag --force of commands that take nodes out of the cluster.
+// forceFlag adds the flag --force of commands that remove nodes from the cluster.
 func forceFlag(cmd *cobra.Command, force *bool) {
-	cmd.Flags().BoolVar(force, "force", false, "also if the metadata group then tolerates fewer failures")
+	cmd.Flags().BoolVar(force, "force", false, "continue even if the metadata group then tolerates fewer failures")
 }
 
 func newNodeRemoveCommand() *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "remove NODE",
-		Short: "Forget a node that is stopped and holds nothing",
+		Short: "Remove a node that is stopped and holds nothing",
 		Long: `Forget a node that is stopped and holds nothing, as one without the role shard, or one that was
 decommissioned. It can come back with an empty data folder only.`,
 		Example: "  cordwood node remove n3",

@@ -16,13 +16,13 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// newNodeScaleCommand makes the command node scale. It is for orchestrators, which start and stop
-// the last nodes of a row: the pods NAME-0, NAME-1, … of a StatefulSet.
+// newNodeScaleCommand returns the command node scale. It is for orchestrators, which start and stop
+// the last nodes of a numbered set: the pods NAME-0, NAME-1, … of a StatefulSet.
 func newNodeScaleCommand() *cobra.Command {
 	to, force := 0, false
 	cmd := &cobra.Command{
 		Use:   "scale NAME --to N",
-		Short: "Prepare nodes NAME-0, NAME-1, … to be N, before those that are too many stop",
+		Short: "Prepare the set of nodes NAME-0, NAME-1, … for N nodes, before the surplus nodes stop",
 		Long: `Prepare the nodes NAME-0, NAME-1, … (the pods of a StatefulSet, say) to be N: those from NAME-N
 on are decommissioned, all at once, and those before that were drained take part again. It
 ends when nothing is left on nodes that are too many, so that they may be stopped. If the
@@ -32,7 +32,7 @@ status is 1.`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !cmd.Flags().Changed("to") || to < 0 {
-				return cli.WrongUsage(errors.New("--to is needed: how many nodes there are to be, 0 or more"))
+				return cli.WrongUsage(errors.New("--to is needed: the wanted number of nodes, 0 or more"))
 			}
 			a, err := newAPI(cmd)
 			if err != nil {
@@ -41,19 +41,19 @@ status is 1.`,
 			return a.scale(cmd, args[0], to, force)
 		},
 	}
-	cmd.Flags().IntVar(&to, "to", 0, "how many of these nodes there are to be")
+	cmd.Flags().IntVar(&to, "to", 0, "wanted number of these nodes")
 	forceFlag(cmd, &force)
 	return cmd
 }
 
-// ordinal returns the number of a node in a row, and whether the node belongs to it.
+// ordinal returns the number of a node in a set, and whether the node belongs to it.
 func ordinal(node, row string) (int, bool) {
 	text, ok := strings.CutPrefix(node, row+"-")
 	n, err := strconv.Atoi(text)
 	return n, ok && err == nil && n >= 0 && strconv.Itoa(n) == text
 }
 
-// scale decommissions the nodes of a row with the number to and above, and has the others take part.
+// scale decommissions the nodes of a set from the number `to` on, and makes the others active.
 func (a *api) scale(cmd *cobra.Command, row string, to int, force bool) error {
 	status, err := a.status(cmd.Context())
 	if err != nil {
@@ -78,7 +78,7 @@ func (a *api) scale(cmd *cobra.Command, row string, to int, force bool) error {
 		case letBack:
 			answer, err := a.request(cmd, &clusterapi.Request{Kind: "node-undrain", Node: n.ID})
 			if err != nil {
-				return fmt.Errorf("let node %s take part again: %w", n.Name, err)
+				return fmt.Errorf("make node %s active again: %w", n.Name, err)
 			}
 			fmt.Fprintln(out, cmp.Or(answer.Message, fmt.Sprintf("node %s: its drain is being cancelled", n.Name)))
 		case leaveEmpty:
@@ -101,17 +101,17 @@ func (a *api) scale(cmd *cobra.Command, row string, to int, force bool) error {
 	return nil
 }
 
-// What scale does with a node.
+// scaling is what scale does with a node.
 type scaling int
 
 const (
-	letBe      scaling = iota // it is not of the row, or is as it should be
-	letBack                   // it takes part again
+	letBe      scaling = iota // leave it: it is not of the set, or is in the right state
+	letBack                   // make it active again
 	leaveEmpty                // it holds nothing, and may be stopped
-	takeOut                   // it is decommissioned
+	takeOut                   // decommission it
 )
 
-// scaleStep returns what becomes of a node if its row is to have as many nodes as to.
+// scaleStep returns what to do with a node if its set is to have `to` nodes.
 func scaleStep(status *clusterapi.Status, n *clusterapi.Node, row string, to int) scaling {
 	number, ok := ordinal(n.Name, row)
 	if !ok {
@@ -119,7 +119,8 @@ func scaleStep(status *clusterapi.Status, n *clusterapi.Node, row string, to int
 	}
 	leaving, empty := n.State == "draining" || n.State == "drained", n.Replicas == 0 && n.Meta == ""
 	if number < to {
-		// One that is down may have been emptied before it was stopped, and is to be started now.
+		// A node that is down may have been drained before it was stopped, and is about to be
+		// started.
 		emptied := n.State == "down" && empty && decommissioning(status, n) == 0
 		if leaving || emptied {
 			return letBack
@@ -127,15 +128,15 @@ func scaleStep(status *clusterapi.Status, n *clusterapi.Node, row string, to int
 		return letBe
 	}
 	if empty && (n.State == "drained" || n.State == "down") {
-		// A decommission of one that is down would have the cluster forget it, and it could
-		// not come back with the folder that it kept.
+		// A decommission of a node that is down would remove it from the cluster, and it could not
+		// return with its data folder.
 		return leaveEmpty
 	}
 	return takeOut
 }
 
-// knownRow returns an error if a row has no node. With a mistyped name, nodes that hold something
-// would be stopped.
+// knownRow returns an error if a set has no node. With a mistyped name, nodes with replicas would
+// be stopped.
 func knownRow(status *clusterapi.Status, row string) error {
 	var names []string
 	for _, n := range status.Nodes {
@@ -148,8 +149,9 @@ func knownRow(status *clusterapi.Status, row string) error {
 		strings.Join(names, ", "))
 }
 
-// roomFor returns an error if the nodes that stay cannot hold all replicas. The server checks one node
-// at a time, and does not count those as leaving whose operations were begun a moment ago.
+// roomFor returns an error if the remaining nodes cannot hold all replicas. The server checks one
+// node at a time, and does not count nodes as leaving if their operations were started a moment
+// ago.
 func roomFor(status *clusterapi.Status, row string, to int) error {
 	stay, leave := 0, 0
 	for _, n := range status.Nodes {
@@ -166,8 +168,8 @@ func roomFor(status *clusterapi.Status, row string, to int) error {
 	for _, s := range status.Shards {
 		if leave > 0 && s.Want > stay {
 			return fmt.Errorf("%s cannot be %s: shard %d wants %s, and %s would be left to hold one: "+
-				"keep more, or have it keep fewer with 'cordwood shard replicas %d %d'",
-				// odd
+				"keep more nodes, or reduce its replicas with 'cordwood shard replicas %d %d'",
+				// The number of replicas must be odd.
 				row, cli.Count(to, "node"), s.ID, cli.Count(s.Want, "replica"), cli.Count(stay, "node"), s.ID,
 				max(stay-(stay+1)%2, 1))
 		}
@@ -175,7 +177,7 @@ func roomFor(status *clusterapi.Status, row string, to int) error {
 	return nil
 }
 
-// decommission begins to empty a node. If an operation does that already, as after an interrupted
+// decommission starts to drain a node. If an operation does that already, as after an interrupted
 // run of this command, it returns the id of that operation.
 func (a *api) decommission(cmd *cobra.Command, status *clusterapi.Status, n *clusterapi.Node,
 	force bool,
@@ -188,7 +190,7 @@ func (a *api) decommission(cmd *cobra.Command, status *clusterapi.Status, n *clu
 		return 0, err
 	}
 	if answer.Operation == nil {
-		return 0, fmt.Errorf("the server began no operation: %s", answer.Message)
+		return 0, fmt.Errorf("the server started no operation: %s", answer.Message)
 	}
 	return answer.Operation.ID, nil
 }
@@ -203,26 +205,26 @@ func decommissioning(status *clusterapi.Status, n *clusterapi.Node) uint64 {
 	return 0
 }
 
-// undo cancels the operations that a command has begun before it failed.
+// undo cancels the operations that a command started before it failed.
 func (a *api) undo(cmd *cobra.Command, ids []uint64) error {
 	var errs []error
 	for _, id := range ids {
 		var answer clusterapi.Answer
 		if err := a.call(cmd.Context(), http.MethodDelete, "/operations/"+strconv.FormatUint(id, 10), nil,
 			&answer); err != nil {
-			errs = append(errs, fmt.Errorf("cancel operation %d, which was begun for this: %w", id, err))
+			errs = append(errs, fmt.Errorf("cancel operation %d, which this command started: %w", id, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// newNodeForgetCommand makes the command node forget-routers. It is for routers that an orchestrator
-// replaces: each new one is a new node, and the old ones never come back.
+// newNodeForgetCommand returns the command node forget-routers. It is for routers that an
+// orchestrator replaces: each new one is a new node, and the old ones never return.
 func newNodeForgetCommand() *cobra.Command {
 	silent := 15 * time.Minute
 	cmd := &cobra.Command{
 		Use:   "forget-routers",
-		Short: "Forget nodes with the role router alone that have been silent for long",
+		Short: "Remove nodes that have only the role router and have been silent for long",
 		Long: `Forget the nodes that have the role router and no other, and have not answered for --silent.
 It is for routers without a folder of their own that lasts, each of which is a new node: a
 router that was forgotten comes back only with an empty data folder.`,
@@ -230,7 +232,7 @@ router that was forgotten comes back only with an empty data folder.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if silent < 0 {
-				return cli.WrongUsage(fmt.Errorf("--silent %s: want a duration that is not negative, as 15m", silent))
+				return cli.WrongUsage(fmt.Errorf("--silent %s: want a duration that is not negative, such as 15m", silent))
 			}
 			a, status, err := askStatus(cmd)
 			if err != nil {
@@ -243,7 +245,7 @@ router that was forgotten comes back only with an empty data folder.`,
 					continue
 				}
 				if _, err := a.request(cmd, &clusterapi.Request{Kind: "node-remove", Node: n.ID}); err != nil {
-					errs = append(errs, fmt.Errorf("forget node %s: %w", n.Name, err))
+					errs = append(errs, fmt.Errorf("remove node %s: %w", n.Name, err))
 					continue
 				}
 				forgotten++
@@ -252,6 +254,6 @@ router that was forgotten comes back only with an empty data folder.`,
 			return errors.Join(errs...)
 		},
 	}
-	cmd.Flags().DurationVar(&silent, "silent", silent, "how long they have not answered")
+	cmd.Flags().DurationVar(&silent, "silent", silent, "minimum time without an answer")
 	return cmd
 }

@@ -195,7 +195,7 @@ func TestNodeForgetRouters(t *testing.T) {
 		t.Errorf("asked for %q, want %q", s.asked, want)
 	}
 	s.refuse = "id-gone"
-	if _, fault := s.run(t, "forget-routers"); !strings.Contains(fault, "forget node gone") {
+	if _, fault := s.run(t, "forget-routers"); !strings.Contains(fault, "remove node gone") {
 		t.Errorf("the error is %q", fault)
 	}
 }

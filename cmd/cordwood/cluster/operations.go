@@ -46,7 +46,7 @@ func newOperationsCommand() *cobra.Command {
 	var running, wait bool
 	cmd := &cobra.Command{
 		Use:   "operations [ID]",
-		Short: "List what the cluster does and did to itself, the newest first",
+		Short: "List the operations of the cluster, the newest first",
 		Example: `  cordwood cluster operations
   cordwood cluster operations --running --output json
   cordwood cluster operations 12 --wait`,
@@ -71,7 +71,7 @@ func newOperationsCommand() *cobra.Command {
 			detail := func(w io.Writer) { operationTable(w, list, true, cli.Palette(color)) }
 			if len(args) == 1 {
 				detail = func(w io.Writer) {
-					if len(list) == 1 { // --running may have left it out
+					if len(list) == 1 { // --running may have filtered it out
 						operationDetail(w, &list[0], cli.Palette(color))
 					}
 				}
@@ -98,12 +98,12 @@ func newOperationsCommand() *cobra.Command {
 	}
 	cli.ListOutput(cmd, &output)
 	cli.ColorFlag(cmd, "states")
-	cmd.Flags().BoolVar(&running, "running", false, "only those that run")
+	cmd.Flags().BoolVar(&running, "running", false, "list only running operations")
 	waitFlag(cmd, &wait)
 	return cmd
 }
 
-// operationDetail prints all of one operation.
+// operationDetail prints one operation completely.
 func operationDetail(w io.Writer, op *clusterapi.Operation, color cli.Palette) {
 	line := func(name, format string, args ...any) {
 		if text := fmt.Sprintf(format, args...); text != "" {
@@ -133,7 +133,7 @@ func operationDetail(w io.Writer, op *clusterapi.Operation, color cli.Palette) {
 	if op.Parent != 0 {
 		line("part of", "operation %d", op.Parent)
 	}
-	line("asked for by", "%s", op.By)
+	line("requested by", "%s", op.By)
 	line("begun", "%s", op.Created.Format(time.RFC3339))
 	if op.Ended != nil {
 		line("ended", "%s, after %s", op.Ended.Format(time.RFC3339), op.Ended.Sub(op.Created).Round(100*time.Millisecond))
@@ -146,7 +146,7 @@ func operationDetail(w io.Writer, op *clusterapi.Operation, color cli.Palette) {
 func operationNumber(text string) (uint64, error) {
 	id, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || id == 0 {
-		return 0, cli.WrongUsage(fmt.Errorf("%q is no operation: they are numbered, 'cordwood cluster operations' lists them",
+		return 0, cli.WrongUsage(fmt.Errorf("%q is not the number of an operation: 'cordwood cluster operations' lists them",
 			text))
 	}
 	return id, nil
@@ -156,7 +156,7 @@ func newCancelCommand() *cobra.Command {
 	var wait bool
 	cmd := &cobra.Command{
 		Use:   "cancel ID",
-		Short: "Have an operation end where it can, and undo what it had begun",
+		Short: "Cancel an operation at its next safe step, and undo its changes",
 		Long: `Have an operation end at the next step where it can, and undo what it had begun. What cannot
 be undone any more is finished instead.`,
 		Example: "  cordwood cluster cancel 12 --wait",

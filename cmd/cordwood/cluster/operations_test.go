@@ -53,12 +53,12 @@ func TestPlanInWords(t *testing.T) {
 			clusterapi.Plan{Nodes: nodes, Even: "the loads are close"},
 			[]string{
 				"n1    8         30 %  50 %    0.37", "n2    0         -     0 %     0.00",
-				"no replica is to be moved: the loads are close",
+				"no replica needs to be moved: the loads are close",
 			},
 		},
 		{
 			clusterapi.Plan{Nodes: nodes, Blocked: []string{"shard 1: no room"}},
-			[]string{"cannot be done: shard 1: no room", "no replica is to be moved"},
+			[]string{"cannot be done: shard 1: no room", "no replica needs to be moved"},
 		},
 		{
 			clusterapi.Plan{Nodes: nodes, Moves: []clusterapi.Move{{Shard: 3, From: "n1", To: "n2", Reason: "balance"}}},

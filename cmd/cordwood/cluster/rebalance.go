@@ -14,13 +14,13 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// NewRebalanceCommand makes the command rebalance.
+// NewRebalanceCommand returns the command rebalance.
 func NewRebalanceCommand() *cobra.Command {
 	var planOnly, yes, wait bool
 	var output string
 	cmd := &cobra.Command{
 		Use:   "rebalance",
-		Short: "Show what would even the nodes out, then do it",
+		Short: "Show the moves that would balance the nodes, then make them",
 		Long: `Show which replicas would be moved so that the nodes are about evenly loaded, and then move
 them, and hot tables after them. More is planned when that is done, until nothing is to be
 gained. --plan only shows.
@@ -39,11 +39,11 @@ now, no other rebalance is begun: --wait waits for the end of that one.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if output != "table" && !planOnly {
 				return cli.WrongUsage(fmt.Errorf(
-					"--output %s goes with --plan: 'cordwood cluster operations --output %s' shows what is done", output, output))
+					"--output %s needs --plan: 'cordwood cluster operations --output %s' shows the operations", output, output))
 			}
 			if planOnly && (yes || wait) {
 				return cli.WrongUsage(errors.New(
-					"--plan only shows what would be done: leave it out, or leave out --yes and --wait"))
+					"--plan only shows the moves: remove it, or remove --yes and --wait"))
 			}
 			a, err := newAPI(cmd)
 			if err != nil {
@@ -63,13 +63,13 @@ now, no other rebalance is begun: --wait waits for the end of that one.`,
 				return errors.Join(err, a.joinRebalance(cmd, op, wait))
 			}
 			if !yes && nothingToDo(plan) && !cli.CanAsk(cmd) {
-				_, err := fmt.Fprintln(cmd.OutOrStdout(), "nothing is to be done; --yes looks for hot tables, and moves those")
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), "there is nothing to do; --yes looks for hot tables and moves them")
 				return err
 			}
 			if !yes {
-				question := "move them, and hot tables after them?"
+				question := "make these moves, and then move hot tables?"
 				if len(plan.Moves) == 0 {
-					question = "look for hot tables, and move those?"
+					question = "look for hot tables, and move them?"
 				}
 				if err := cli.Confirm(cmd, question); err != nil {
 					return err
@@ -78,19 +78,19 @@ now, no other rebalance is begun: --wait waits for the end of that one.`,
 			return begin(cmd, &clusterapi.Request{Kind: "rebalance"}, wait)
 		},
 	}
-	cmd.Flags().BoolVar(&planOnly, "plan", false, "only show what would be done; --output json or yaml are for programs")
+	cmd.Flags().BoolVar(&planOnly, "plan", false, "only show the moves; --output json or yaml are for programs")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask")
 	waitFlag(cmd, &wait)
 	cli.ListOutput(cmd, &output)
 	return cmd
 }
 
-// nothingToDo reports whether a plan has no move, and none that something holds up.
+// nothingToDo reports whether a plan has no moves and no blocked ones.
 func nothingToDo(plan *clusterapi.Plan) bool {
 	return len(plan.Moves) == 0 && len(plan.Blocked) == 0 && !plan.Paused
 }
 
-// runningRebalance returns the rebalance that runs, or nil: the cluster begins one by itself, too.
+// runningRebalance returns the running rebalance, or nil. The cluster starts one by itself, too.
 func (a *api) runningRebalance(ctx context.Context) (*clusterapi.Operation, error) {
 	all, err := a.operations(ctx)
 	for _, op := range all {
@@ -101,18 +101,18 @@ func (a *api) runningRebalance(ctx context.Context) (*clusterapi.Operation, erro
 	return nil, err
 }
 
-// joinRebalance follows a rebalance that runs already.
+// joinRebalance follows a rebalance that is running already.
 func (a *api) joinRebalance(cmd *cobra.Command, op *clusterapi.Operation, wait bool) error {
 	if op == nil {
 		return nil
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "operation %d rebalances already, begun by %s\n", op.ID, op.By)
+	fmt.Fprintf(cmd.ErrOrStderr(), "operation %d rebalances already, started by %s\n", op.ID, op.By)
 	return a.follow(cmd, &clusterapi.Answer{Operation: op}, wait)
 }
 
 func printPlan(w io.Writer, plan *clusterapi.Plan) error {
 	if plan.Paused {
-		fmt.Fprintln(w, "rebalancing is paused: 'cordwood cluster resume rebalance' ends that")
+		fmt.Fprintln(w, "rebalancing is paused: 'cordwood cluster resume rebalance' resumes it")
 	}
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	if len(plan.Nodes) > 0 {
@@ -132,10 +132,10 @@ func printPlan(w io.Writer, plan *clusterapi.Plan) error {
 	switch {
 	case len(plan.Moves) > 0:
 	case plan.Even != "":
-		fmt.Fprintf(w, "no replica is to be moved: %s\n", plan.Even)
+		fmt.Fprintf(w, "no replica needs to be moved: %s\n", plan.Even)
 		return nil
 	default:
-		fmt.Fprintln(w, "no replica is to be moved")
+		fmt.Fprintln(w, "no replica needs to be moved")
 		return nil
 	}
 	fmt.Fprintln(t, "SHARD\tFROM\tTO\tBYTES\tREASON")

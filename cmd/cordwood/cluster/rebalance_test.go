@@ -44,8 +44,8 @@ func TestRebalanceJoins(t *testing.T) {
 	}{
 		{"rebalance --yes --wait", []clusterapi.Operation{move, rebalance, last}, "done: moved 2 replicas or tables\n", 0},
 		{"rebalance --yes", []clusterapi.Operation{rebalance}, "operation 16: rebalance cluster\n", 0},
-		{"rebalance", []clusterapi.Operation{rebalance}, "operation 16 rebalances already, begun by cluster\n", 0},
-		{"rebalance --plan", []clusterapi.Operation{rebalance}, "no replica is to be moved: they are even\n", 0},
+		{"rebalance", []clusterapi.Operation{rebalance}, "operation 16 rebalances already, started by cluster\n", 0},
+		{"rebalance --plan", []clusterapi.Operation{rebalance}, "no replica needs to be moved: they are even\n", 0},
 		{"rebalance --yes", []clusterapi.Operation{move, last}, "operation 17: rebalance cluster\n", 1},
 	} {
 		running, begun = c.running, 0
@@ -75,7 +75,7 @@ func TestRebalanceOfNothing(t *testing.T) {
 		want   string
 		status int
 	}{
-		{clusterapi.Plan{Even: "they are even"}, "nothing is to be done", cli.ExitOK},
+		{clusterapi.Plan{Even: "they are even"}, "there is nothing to do", cli.ExitOK},
 		{clusterapi.Plan{Blocked: []string{"no room"}}, "say --yes", cli.ExitUsage},
 		{clusterapi.Plan{Moves: []clusterapi.Move{{Shard: 1, From: "a", To: "b"}}}, "say --yes", cli.ExitUsage},
 	} {

@@ -11,11 +11,11 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// NewShardCommand makes the command shard.
+// NewShardCommand returns the command shard.
 func NewShardCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "shard",
-		Short: "List shards, make new ones, move their replicas, take shards away",
+		Short: "List, add and remove shards, move their replicas",
 		Example: `  cordwood shard list
   cordwood shard add --count 2
   cordwood shard move 3 --from n1 --to n4 --wait
@@ -47,7 +47,7 @@ func newShardAddCommand() *cobra.Command {
 	var wait bool
 	cmd := &cobra.Command{
 		Use:   "add",
-		Short: "Make new shards on the nodes that hold least",
+		Short: "Create shards on the nodes that hold least",
 		Long: `Make new, empty shards on the nodes that hold least, replicas in different zones if there are
 enough. New tables prefer them; 'cordwood table move' and 'cordwood shard split-hot' bring
 tables that exist.`,
@@ -63,8 +63,8 @@ tables that exist.`,
 			return begin(cmd, &clusterapi.Request{Kind: "shard-add", Count: number, Replicas: replication}, wait)
 		},
 	}
-	cmd.Flags().IntVar(&number, "count", 1, "how many `SHARDS`")
-	cmd.Flags().IntVar(&replication, "replication", 0, "`REPLICAS` of each; 0: as many as shards of this cluster have")
+	cmd.Flags().IntVar(&number, "count", 1, "number of `SHARDS`")
+	cmd.Flags().IntVar(&replication, "replication", 0, "`REPLICAS` of each; 0: the cluster's default")
 	waitFlag(cmd, &wait)
 	return cmd
 }
@@ -91,7 +91,7 @@ over everything before it votes, and the old one leaves after that.`,
 			return begin(cmd, &clusterapi.Request{Kind: "shard-move", Shard: shard, From: from, To: to}, wait)
 		},
 	}
-	cmd.Flags().StringVar(&from, "from", "", "`NODE` that gives its replica up")
+	cmd.Flags().StringVar(&from, "from", "", "`NODE` that loses its replica")
 	cmd.Flags().StringVar(&to, "to", "", "`NODE` that gets one")
 	waitFlag(cmd, &wait)
 	return cmd
@@ -101,7 +101,7 @@ func newShardReplicasCommand() *cobra.Command {
 	var wait bool
 	cmd := &cobra.Command{
 		Use:   "replicas SHARD NUMBER",
-		Short: "Change how many replicas a shard has",
+		Short: "Change the number of replicas of a shard",
 		Long: `Change how many replicas a shard has, while it is written and read. With three, one node may
 fail and nothing is lost or stops; with one, none.`,
 		Example: "  cordwood shard replicas 3 3 --wait\n  cordwood shard replicas 3 1",
@@ -113,7 +113,7 @@ fail and nothing is lost or stops; with one, none.`,
 			}
 			n, err := strconv.Atoi(args[1])
 			if err != nil || n < 1 {
-				return cli.WrongUsage(fmt.Errorf("%q is no number of replicas: 1, 3 or 5 make sense", args[1]))
+				return cli.WrongUsage(fmt.Errorf("%q is not a number of replicas: use 1, 3 or 5", args[1]))
 			}
 			return begin(cmd, &clusterapi.Request{Kind: "replica-change", Shard: shard, Replicas: n}, wait)
 		},
@@ -127,7 +127,7 @@ func newShardRebuildCommand() *cobra.Command {
 	var wait bool
 	cmd := &cobra.Command{
 		Use:   "rebuild SHARD",
-		Short: "Make a replica of a shard anew from the others",
+		Short: "Rebuild a replica of a shard from the others",
 		Long: `Make a replica of a shard anew from the others, on the node where it is, while the shard is written
 and read. Its files are deleted, once all other replicas are there and sound. The cluster does that
 by itself for replicas whose files it found damaged.`,
@@ -144,7 +144,7 @@ by itself for replicas whose files it found damaged.`,
 			return begin(cmd, &clusterapi.Request{Kind: "replica-rebuild", Shard: shard, Node: node}, wait)
 		},
 	}
-	cmd.Flags().StringVar(&node, "node", "", "`NODE` whose replica is made anew")
+	cmd.Flags().StringVar(&node, "node", "", "`NODE` of the replica")
 	waitFlag(cmd, &wait)
 	return cmd
 }
@@ -153,7 +153,7 @@ func newShardSplitCommand() *cobra.Command {
 	var wait bool
 	cmd := &cobra.Command{
 		Use:   "split-hot SHARD",
-		Short: "Move the hottest tables of a shard to others, until it takes in about half",
+		Short: "Move the hottest tables of a shard to others, until its ingest is about halved",
 		Long: `Move the writes of the hottest tables of a shard to the shards that take in least, until it
 takes in about half of what it does now. Rows that are stored stay where they are. A single
 hot table is spread by its option partitions instead.`,
@@ -200,8 +200,8 @@ If a node comes back after that, its rows are left on its disk and not taken bac
 			if answer.Confirm != "" {
 				fmt.Fprintln(cmd.ErrOrStderr(), answer.Message)
 				if r.Confirm = typed; typed == "" {
-					if r.Confirm, err = cli.Ask(cmd, "type the number of the shard to give it up: ",
-						fmt.Sprintf("say --confirm %s", answer.Confirm)); err != nil {
+					if r.Confirm, err = cli.Ask(cmd, "type the number of the shard to give up its rows: ",
+						fmt.Sprintf("use --confirm %s", answer.Confirm)); err != nil {
 						return err
 					}
 				}
@@ -215,7 +215,7 @@ If a node comes back after that, its rows are left on its disk and not taken bac
 			return a.follow(cmd, answer, wait)
 		},
 	}
-	cmd.Flags().StringVar(&typed, "confirm", "", "`SHARD` again, instead of typing it")
+	cmd.Flags().StringVar(&typed, "confirm", "", "the `SHARD` again, instead of typing it")
 	waitFlag(cmd, &wait)
 	return cmd
 }
@@ -224,7 +224,7 @@ If a node comes back after that, its rows are left on its disk and not taken bac
 func shardNumber(text string) (uint32, error) {
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || n == 0 {
-		return 0, cli.WrongUsage(fmt.Errorf("%q is no shard: shards are numbered from 1, 'cordwood shard list' lists them",
+		return 0, cli.WrongUsage(fmt.Errorf("%q is not a shard: shards are numbered from 1, 'cordwood shard list' lists them",
 			text))
 	}
 	return uint32(n), nil

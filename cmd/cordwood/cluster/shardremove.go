@@ -18,7 +18,7 @@ func newShardRemoveCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "remove SHARD",
-		Short: "Take a shard away; its tables go to other shards with their rows",
+		Short: "Remove a shard; its tables move to other shards with their rows",
 		Long: `Take a shard away. Its tables go to other shards with their rows, two at a time, while they are read
 and written. After that the cluster waits until no query reads the shard, and until the shard has
 forgotten the keys of requests (Idempotency-Key), which takes 15 minutes from the last one. Then the
@@ -36,10 +36,10 @@ If the nodes of a shard are lost with its rows, 'cordwood shard drop' is the rig
 			case err != nil:
 				return err
 			case planOnly && wait:
-				return cli.WrongUsage(errors.New("--plan only shows what would be done: leave it out, or leave out --wait"))
+				return cli.WrongUsage(errors.New("--plan only shows the moves: remove it, or remove --wait"))
 			case output != "table" && !planOnly:
 				return cli.WrongUsage(fmt.Errorf(
-					"--output %s goes with --plan: 'cordwood cluster operations --output %s' shows what is done", output, output))
+					"--output %s needs --plan: 'cordwood cluster operations --output %s' shows the operations", output, output))
 			}
 			a, err := newAPI(cmd)
 			if err != nil {
@@ -59,13 +59,13 @@ If the nodes of a shard are lost with its rows, 'cordwood shard drop' is the rig
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&planOnly, "plan", false, "only show what would be done; --output json or yaml are for programs")
+	cmd.Flags().BoolVar(&planOnly, "plan", false, "only show the moves; --output json or yaml are for programs")
 	waitFlag(cmd, &wait)
 	cli.ListOutput(cmd, &output)
 	return cmd
 }
 
-// removalTable prints what shard-remove would do.
+// removalTable prints the plan of a shard-remove.
 func removalTable(w io.Writer, r *clusterapi.Removal) {
 	if len(r.Tables) == 0 {
 		fmt.Fprintf(w, "shard %d has no tables: nothing is copied\n", r.Shard)

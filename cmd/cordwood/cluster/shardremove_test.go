@@ -55,10 +55,10 @@ func TestShardRemove(t *testing.T) {
 			"shard remove 3 --plan -o json", `"table": "public.app"`, full,
 			`{"kind":"shard-remove","shard":3,"plan":true}`, cli.ExitOK,
 		},
-		{"shard remove 3 --plan --wait", "leave it out, or leave out --wait", full, "", cli.ExitUsage},
-		{"shard remove 3 -o json", "--output json goes with --plan", full, "", cli.ExitUsage},
+		{"shard remove 3 --plan --wait", "remove it, or remove --wait", full, "", cli.ExitUsage},
+		{"shard remove 3 -o json", "--output json needs --plan", full, "", cli.ExitUsage},
 		{"shard remove", "want SHARD, got nothing", full, "", cli.ExitUsage},
-		{"shard remove all", `"all" is no shard`, full, "", cli.ExitUsage},
+		{"shard remove all", `"all" is not a shard`, full, "", cli.ExitUsage},
 	} {
 		asked, removal = nil, c.removal
 		out, errOut, status := runCluster(append(strings.Fields(c.args), "--server", s.URL)...)

@@ -16,11 +16,11 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// NewCommand makes the command cluster.
+// NewCommand returns the command cluster.
 func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cluster",
-		Short: "See how the cluster is, and look after its operations",
+		Short: "Show the state of the cluster, and control its operations",
 		Example: `  cordwood cluster status
   cordwood cluster operations
   cordwood cluster pause rebalance`,
@@ -30,7 +30,7 @@ func NewCommand() *cobra.Command {
 	cmd.AddCommand(
 		newStatusCommand(), newOperationsCommand(), newCancelCommand(),
 		newPauseCommand("pause", "rebalance-pause", "Move nothing for balance until 'cordwood cluster resume rebalance'"),
-		newPauseCommand("resume", "rebalance-resume", "Let replicas and tables be moved for balance again"),
+		newPauseCommand("resume", "rebalance-resume", "Resume moves of replicas and tables for balance"),
 	)
 	return cmd
 }
@@ -60,7 +60,7 @@ done, as while a node is stopping or down; or broken, if something does not work
 	})
 }
 
-// statusCommand completes a command that asks for the state of the cluster and prints a part of it.
+// statusCommand completes a command that requests the state of the cluster and prints a part of it.
 func statusCommand(
 	cmd *cobra.Command, show func(w io.Writer, output string, status *clusterapi.Status, colors cli.Palette) error,
 ) *cobra.Command {
@@ -82,14 +82,14 @@ func statusCommand(
 	return cmd
 }
 
-// tolerance says in words what may fail.
+// tolerance describes which failures the cluster tolerates.
 func tolerance(s *clusterapi.Status) string {
 	some := cli.Count(s.FailureTolerance, "node")
 	switch {
 	case s.FailureTolerance < 0:
 		return fmt.Sprintf("too much has failed already: %s does not work", s.LimitedBy)
 	case s.Health == "starting":
-		return "the first shards are being made: rows can be written once they are there"
+		return "the first shards are being created: rows can be written once they are ready"
 	case s.Health == "unknown" && s.FailureTolerance > 0:
 		return fmt.Sprintf("as far as is known any %s may fail; %s", some, notHeard(s))
 	case s.Health == "unknown":
@@ -102,7 +102,7 @@ func tolerance(s *clusterapi.Status) string {
 	return fmt.Sprintf("any %s may fail", some)
 }
 
-// printStatus prints the cluster for people.
+// printStatus prints the cluster as text.
 func printStatus(w io.Writer, s *clusterapi.Status, color cli.Palette) error {
 	fmt.Fprintf(w, "cluster %s: %s\n%s\n", s.ClusterID, color.State(s.Health), tolerance(s))
 	fmt.Fprintf(w, "protocol version %d\n", s.Version)
@@ -118,7 +118,7 @@ func printStatus(w io.Writer, s *clusterapi.Status, color cli.Palette) error {
 	if len(s.Shards) > 0 && !slices.ContainsFunc(s.Shards, func(sh clusterapi.Shard) bool {
 		return sh.State != "unknown"
 	}) {
-		fmt.Fprintf(w, "\n%s; how they are is not known now\n", cli.Count(len(s.Shards), "shard"))
+		fmt.Fprintf(w, "\n%s; their state is not known now\n", cli.Count(len(s.Shards), "shard"))
 	} else {
 		fmt.Fprintf(w, "\n%s, %d without a leader, %d under-replicated\n", cli.Count(len(s.Shards), "shard"),
 			withoutLeader(s.Shards), s.UnderReplicated)
@@ -128,7 +128,7 @@ func printStatus(w io.Writer, s *clusterapi.Status, color cli.Palette) error {
 		return err
 	}
 	if n := len(s.Shards) - len(someShards(s.Shards)); n > 0 {
-		fmt.Fprintf(w, "and %d more, which are fine: 'cordwood shard list'\n", n)
+		fmt.Fprintf(w, "and %d more, which are in order: 'cordwood shard list'\n", n)
 	}
 	if len(s.RowsAside) > 0 {
 		fmt.Fprintf(w, "\nrows that cannot be written to segments\n")
@@ -146,7 +146,7 @@ func printStatus(w io.Writer, s *clusterapi.Status, color cli.Palette) error {
 	return t.Flush()
 }
 
-// notHeard names the nodes that have not reported, and since when.
+// notHeard describes the nodes that have not reported, and since when.
 func notHeard(s *clusterapi.Status) string {
 	since := 0.0
 	for _, n := range s.Nodes {
@@ -154,11 +154,11 @@ func notHeard(s *clusterapi.Status) string {
 			since = max(since, n.SilentSeconds)
 		}
 	}
-	return fmt.Sprintf("nothing was heard of %s for %s, since another node leads the metadata",
+	return fmt.Sprintf("no report from %s for %s, since another node leads the metadata",
 		strings.Join(s.UnknownNodes, ", "), time.Duration(since*float64(time.Second)).Round(100*time.Millisecond))
 }
 
-// maxStatusShards is how many shards the status lists; shards with problems come first.
+// maxStatusShards is the number of shards that the status lists; shards with problems come first.
 const maxStatusShards = 24
 
 func someShards(all []clusterapi.Shard) []clusterapi.Shard {
@@ -188,7 +188,7 @@ func well(state string) int {
 func withoutLeader(shards []clusterapi.Shard) int {
 	n := 0
 	for _, s := range shards {
-		if s.Leader == "" && s.State != "retiring" { // else nothing needs one: no table is on it
+		if s.Leader == "" && s.State != "retiring" { // a retiring shard without tables needs no leader
 			n++
 		}
 	}
@@ -248,7 +248,7 @@ func asideTable(w io.Writer, list []clusterapi.RowsAside) {
 	}
 }
 
-// percent formats the part of a disk that is used; - if its size is not known.
+// percent formats the used share of a disk, or "-" if its size is not known.
 func percent(used, of int64) string {
 	if of <= 0 || of >= 1<<50 {
 		return "-"

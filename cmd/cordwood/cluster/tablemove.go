@@ -10,13 +10,13 @@ import (
 	"cordwood/router/httpapi/clusterapi"
 )
 
-// NewTableMoveCommand makes the command table move; db holds the database of a name without one.
+// NewTableMoveCommand returns the command table move; db is the default database.
 func NewTableMoveCommand(db *string) *cobra.Command {
 	var to []string
 	var rows, wait bool
 	cmd := &cobra.Command{
 		Use:   "move TABLE",
-		Short: "Have another shard take a table's writes",
+		Short: "Move a table's writes to another shard",
 		Long: `Have another shard take a table's writes, at once and without a pause. Rows that are stored
 stay where they are until they expire, and queries find them there. With several shards
 rows are spread over them.
@@ -46,8 +46,8 @@ former shards have none of them afterwards. A table that merges rows always take
 			return begin(cmd, r, wait)
 		},
 	}
-	cmd.Flags().StringSliceVar(&to, "to", nil, "`SHARD` that takes the writes; several with commas")
-	cmd.Flags().BoolVar(&rows, "with-rows", false, "take the stored rows along, too")
+	cmd.Flags().StringSliceVar(&to, "to", nil, "`SHARD` that takes the writes; separate several by commas")
+	cmd.Flags().BoolVar(&rows, "with-rows", false, "move the stored rows too")
 	waitFlag(cmd, &wait)
 	return cmd
 }

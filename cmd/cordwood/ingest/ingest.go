@@ -1,8 +1,8 @@
-// Package ingest holds the subcommand that sends files to a server.
+// Package ingest has the subcommand that sends files to a server.
 //
-// A job (job.go) reads files, cuts them into batches of whole records (split.go; stream.go for
-// input that stands still), and sends several batches at a time. Pipelines' commands read files by
-// the same code.
+// A job (job.go) reads files, splits them into batches of whole records (split.go; stream.go for
+// input that pauses), and sends several batches at a time. The commands for pipelines use the same
+// code to read files.
 package ingest
 
 import (
@@ -74,7 +74,7 @@ busy, however long that takes; the pipe then waits too.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return cli.WrongUsage(fmt.Errorf("say which files to send, or - for standard input, as in: "+
+				return cli.WrongUsage(fmt.Errorf("give the files to send, or - for standard input, as in: "+
 					"some-program | cordwood ingest --table %s -", cmp.Or(o.table, "TABLE")))
 			}
 			return runIngest(cmd, args, &o)
@@ -82,37 +82,38 @@ busy, however long that takes; the pipe then waits too.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.db, "db", "public", "`DATABASE` to write to")
-	f.StringVar(&o.table, "table", "", "`TABLE` to write to, or DATABASE.TABLE (required); it is created if need be")
+	f.StringVar(&o.table, "table", "", "`TABLE` to write to, or DATABASE.TABLE (required); it is created if it does "+
+		"not exist")
 	f.StringVar(&o.pipeline, "pipeline", "svc_identity",
-		"`PIPELINE` that cuts the records to shape; svc_identity takes them as they are")
+		"`PIPELINE` that transforms the records; svc_identity stores them unchanged")
 	f.StringVar(&o.version, "pipeline-version", "", "`VERSION` of the pipeline; the latest by default")
 	f.StringVar(&o.format, "format", "auto", "`FORMAT` of the files: auto, json, ndjson or text")
-	f.StringVar(&o.batch, "batch", "4MiB", "`SIZE` of a batch; longer lines go alone")
+	f.StringVar(&o.batch, "batch", "4MiB", "`SIZE` of a batch; longer lines are sent alone")
 	f.IntVar(&o.parallel, "parallel", min(4, runtime.GOMAXPROCS(0)), "`NUMBER` of batches to send at a time")
 	f.DurationVar(&o.flushAfter, "flush-after", time.Second,
-		"send what a pipe has brought after `DURATION`, even if it is no full batch; 0 waits until it is")
-	f.BoolVar(&o.forever, "forever", false, "try again without an end while the server is away or busy")
+		"send records from a pipe after `DURATION`, even in a batch that is not full; 0 waits for full batches")
+	f.BoolVar(&o.forever, "forever", false, "retry without limit while the server is down or busy")
 	f.StringVar(&o.timeout, "timeout", "",
-		"`DURATION` after which a batch is given up, with all its tries, such as 5m; by default it is tried 10 times")
+		"time limit for all tries of a batch, as a `DURATION` such as 5m; by default it is tried 10 times")
 	f.BoolVar(&o.skipError, "skip-error", false, "drop records that fail instead of refusing their batch")
-	f.StringVar(&o.onReject, "on-reject", "", "`WHAT` becomes of records that --skip-error drops: "+
+	f.StringVar(&o.onReject, "on-reject", "", "`WHAT` to do with records that --skip-error drops: "+
 		"drop, or store in svc_private.rejects; the server's setting by default")
 	f.BoolVar(&o.force, "force", false,
-		"send files too that are not what their names say (.gz, .zst) or have NUL bytes, and so seem to be no text")
+		"send files even if their content does not match their names (.gz, .zst), or has NUL bytes and so seems to be binary")
 	f.StringVar(&o.customTimeIndex, "custom-time-index", "",
 		"`FIELD;KIND;CONFIG` of the time of each record, such as ts;epoch;ms (svc_identity only)")
-	f.StringArrayVar(&o.hints, "hint", nil, "option `KEY=VALUE` of a table that the records make, such as ttl=7d, "+
+	f.StringArrayVar(&o.hints, "hint", nil, "option `KEY=VALUE` of a table that the records create, such as ttl=7d, "+
 		"append_mode=false or on_type_conflict=aside; may be repeated")
 	return cmd
 }
 
-// stopGrace is how long what a pipe has brought may take to be sent after a signal.
+// stopGrace is the time for sending the remaining records of a pipe after a signal.
 const stopGrace = 10 * time.Second
 
-// job returns the job that the flags describe, or what is wrong with them.
+// job returns the job that the flags describe, or the error of the flags.
 func (o *ingestOptions) job(cmd *cobra.Command) (*ingestJob, error) {
 	if o.table == "" {
-		return nil, cli.WrongUsage(errors.New("say which table to write to: --table TABLE"))
+		return nil, cli.WrongUsage(errors.New("give the table to write to: --table TABLE"))
 	}
 	var err error
 	if o.db, o.table, err = cli.TableName(cmd, o.db, o.table); err != nil {
@@ -181,7 +182,7 @@ func runIngest(cmd *cobra.Command, files []string, o *ingestOptions) error {
 	defer context.AfterFunc(signalled, func() {
 		stop() // a second signal ends the program at once
 		if job.live.Load() {
-			// What a pipe has brought cannot be read again.
+			// The records of a pipe cannot be read again.
 			time.AfterFunc(stopGrace, cancel)
 		} else {
 			cancel()
@@ -193,17 +194,17 @@ func runIngest(cmd *cobra.Command, files []string, o *ingestOptions) error {
 	progress.stop()
 	job.summary(cmd.OutOrStdout(), cmd.ErrOrStderr(), time.Since(started))
 	if err != nil && ctx.Err() != nil {
-		return errors.New("interrupted: what the last line counts is stored, batches on their way may be too")
+		return errors.New("interrupted: the rows counted in the last line are stored, and batches in flight may be too")
 	}
 	if err == nil && job.written == 0 && job.skipped > 0 {
-		return fmt.Errorf("nothing was stored: the server skipped %s, and no record was left",
+		return fmt.Errorf("nothing was stored: the server skipped %s, which were all records",
 			cli.Count(job.skipped, "record"))
 	}
 	return err
 }
 
-// hintList returns the value of the header x-svc-hints. The server only warns of an option that it does not know, and
-// makes the table without it: that is refused here, before anything is sent.
+// hintList returns the value of the header x-svc-hints. The server only warns of an unknown option,
+// and creates the table without it; this refuses the option before anything is sent.
 func hintList(hints []string) (string, error) {
 	for _, hint := range hints {
 		key, value, ok := strings.Cut(hint, "=")
@@ -223,7 +224,7 @@ func hintList(hints []string) (string, error) {
 	return strings.Join(hints, ","), nil
 }
 
-// query returns the part of each request that says where its records go.
+// query returns the query parameters with the destination of the records.
 func (o *ingestOptions) query() url.Values {
 	q := url.Values{"db": {o.db}, "table": {o.table}, "pipeline_name": {o.pipeline}}
 	if o.version != "" {
@@ -241,7 +242,7 @@ func (o *ingestOptions) query() url.Values {
 	return q
 }
 
-// summary prints what was stored, and the server's warnings.
+// summary prints the number of stored rows, and the server's warnings.
 func (j *ingestJob) summary(out, errOut io.Writer, took time.Duration) {
 	for _, reason := range j.reasons {
 		fmt.Fprintf(errOut, "skipped: %s\n", reason)
@@ -264,7 +265,7 @@ func (j *ingestJob) summary(out, errOut io.Writer, took time.Duration) {
 		cli.Count(j.written, "row"), j.skipped, dropped, cli.FormatSize(j.sent), seconds, float64(j.written)/seconds)
 }
 
-// totalSize returns the size of all files together, or -1 if it cannot be known.
+// totalSize returns the size of all files together, or -1 if it is unknown.
 func totalSize(files []string) int64 {
 	total := int64(0)
 	for _, f := range files {

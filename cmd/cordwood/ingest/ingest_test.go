@@ -281,7 +281,7 @@ func TestIngestNamesTheLine(t *testing.T) {
 	p := piece{chunk: chunk{first: 101, last: 200}, file: "app.log", unit: "lines", format: FormatNDJSON}
 	if err := p.located(&client.Error{Status: 400, Msg: "invalid JSON at index: 1: x; if the lines are text, send them " +
 		"as text/plain"}); err.Error() !=
-		"app.log, line 102: invalid JSON at index: 1: x; if the lines are text, say --format text (server answered 400)" {
+		"app.log, line 102: invalid JSON at index: 1: x; if the lines are text, use --format text (server answered 400)" {
 		t.Errorf("a line of text: %v", err)
 	}
 	for _, tt := range []struct {

@@ -26,24 +26,25 @@ import (
 	"cordwood/cmd/cordwood/client"
 )
 
-// MaxReasons bounds the reasons for skipped records, and the warnings, that are printed.
+// MaxReasons is the maximum number of reasons for skipped records, and of warnings, that are
+// printed.
 const MaxReasons = 5
 
 // ingestJob sends files in batches.
 type ingestJob struct {
 	client   *client.Client
 	query    url.Values
-	hints    string // options of tables that are made, or ""
+	hints    string // options of tables that are created, or ""
 	format   InputFormat
 	batch    int
 	parallel int
-	timeout  time.Duration // of all tries of a batch; 0: they are counted
-	after    time.Duration // how long a batch of what flows may wait; 0: until it is full
+	timeout  time.Duration // for all tries of a batch; 0: a number of tries
+	after    time.Duration // the time that a batch of a pipe may wait; 0: until it is full
 	stdin    io.Reader
-	force    bool // send what seems to be no text, too
+	force    bool // send files even if they seem to be binary
 	progress *progress
 	stop     <-chan struct{} // closed when a signal comes
-	live     atomic.Bool     // what flows is read: it ends by stop
+	live     atomic.Bool     // a pipe is being read; stop ends it
 
 	mu      sync.Mutex // guards the rest
 	written int64
@@ -51,12 +52,12 @@ type ingestJob struct {
 	dropped int64 // records that the pipeline dropped
 	sent    int64 // bytes of accepted batches
 	reasons []string
-	// warnings say which values the server changed when it stored them, and warned counts them.
+	// warnings list values that the server changed when it stored them; warned counts them.
 	warnings []string
 	warned   int
 }
 
-// piece is a batch on its way to the server.
+// piece is a batch that is sent to the server.
 type piece struct {
 	chunk
 	file   string
@@ -64,12 +65,12 @@ type piece struct {
 	format InputFormat
 }
 
-// run sends all files. After an error no further batch is sent; those on their way are
-// waited for, and counted, unless sending ends.
+// run sends all files. After an error no further batch is sent; batches in flight are waited for,
+// and counted, unless sending ends.
 func (j *ingestJob) run(sending context.Context, files []string) error {
 	g, ctx := errgroup.WithContext(sending)
 	pieces := make(chan piece)
-	free := make(chan []byte, j.parallel+1) // buffers, as many as can be in use
+	free := make(chan []byte, j.parallel+1) // as many buffers as can be in use
 	for range j.parallel + 1 {
 		free <- nil
 	}
@@ -104,7 +105,7 @@ func (j *ingestJob) run(sending context.Context, files []string) error {
 }
 
 // checkFiles returns an error if a file cannot be opened, so that a wrong name among many is
-// reported before any file is sent. It opens regular files only: to open a pipe would wait for its
+// reported before any file is sent. It opens only regular files: opening a pipe would wait for its
 // writer.
 func checkFiles(files []string) error {
 	for _, file := range files {
@@ -113,7 +114,7 @@ func checkFiles(files []string) error {
 		}
 		info, err := os.Stat(file)
 		if err == nil && info.IsDir() {
-			err = errors.New("it is a directory: name the files in it")
+			err = errors.New("it is a directory: give the files in it")
 		}
 		if err == nil && info.Mode().IsRegular() {
 			var f *os.File
@@ -123,7 +124,7 @@ func checkFiles(files []string) error {
 		}
 		if err != nil {
 			if path := (*fs.PathError)(nil); errors.As(err, &path) {
-				err = path.Err // it names the file again
+				err = path.Err // it contains the file name again
 			}
 			return fmt.Errorf("%s: %w; nothing was sent", file, err)
 		}
@@ -131,7 +132,7 @@ func checkFiles(files []string) error {
 	return nil
 }
 
-// read cuts one file into batches. Every buffer that it takes from free goes to pieces or back.
+// read splits one file into batches. Every buffer that it takes from free goes to pieces or back.
 func (j *ingestJob) read(ctx context.Context, file string, pieces chan<- piece, free chan []byte) error {
 	in := j.stdin
 	if file != "-" {
@@ -148,7 +149,7 @@ func (j *ingestJob) read(ctx context.Context, file string, pieces chan<- piece, 
 	}
 	if want := packedByName(file); !j.force && want != "" && packed != want {
 		done()
-		return fmt.Errorf("%s: the name says %s, and the content is not: nothing of it was sent; rename it, or say --force",
+		return fmt.Errorf("%s: the name means %s, but the content is not: nothing of it was sent; rename it, or use --force",
 			file, want)
 	}
 	var live *stream
@@ -192,7 +193,7 @@ func (j *ingestJob) begin(r *bufio.Reader, guess func(*bufio.Reader) (InputForma
 	return j.format, nil
 }
 
-// split passes the batches of a file on until it ends.
+// split passes on the batches of a file until it ends.
 func (j *ingestJob) split(ctx context.Context, file string, s Splitter, format InputFormat, pieces chan<- piece,
 	free chan []byte,
 ) error {
@@ -208,7 +209,7 @@ func (j *ingestJob) split(ctx context.Context, file string, s Splitter, format I
 		}
 		c, err := s.Next(buf, j.batch)
 		if err != nil {
-			free <- buf // it has room: no more buffers are about than fit
+			free <- buf // free has room for all buffers
 		}
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -229,7 +230,7 @@ type Ingested struct {
 	Output []struct {
 		AffectedRows int64 `json:"affectedrows"`
 	} `json:"output"`
-	// Skipped reports the records that were dropped, of the first of them why.
+	// Skipped has the number of dropped records, and the reasons of the first ones.
 	Skipped struct {
 		Reasons []struct {
 			Index int64  `json:"index"`
@@ -238,17 +239,17 @@ type Ingested struct {
 	} `json:"skipped"`
 }
 
-// lineIndex is how the server names a line that it cannot read, counted from 0 in the body.
+// lineIndex matches the server's index of a line that it cannot read, counted from 0 in the body.
 var lineIndex = regexp.MustCompile(`^invalid (?:JSON|line) at index: ([0-9]+)`)
 
-// recordIndex is how the server names a record that fails, counted from 0 in the body.
+// recordIndex matches the server's index of a record that fails, counted from 0 in the body.
 var recordIndex = regexp.MustCompile(`^record ([0-9]+): `)
 
-// asFlags names what an error of the server advises as the flags of the command.
-var asFlags = strings.NewReplacer("send them as text/plain", "say --format text", "skip_error=true", "--skip-error",
+// asFlags translates the server's advice into flags of the command.
+var asFlags = strings.NewReplacer("send them as text/plain", "use --format text", "skip_error=true", "--skip-error",
 	"set the table option on_type_conflict=aside", "set the table option on_type_conflict=aside (--hint for a new table)")
 
-// located is err with where in the file it is.
+// located adds the position in the file to err.
 func (p *piece) located(err error) error {
 	text := asFlags.Replace(err.Error())
 	if m := recordIndex.FindStringSubmatch(text); m != nil {
@@ -259,7 +260,7 @@ func (p *piece) located(err error) error {
 	return &locatedError{err, p.where(err) + ": " + text}
 }
 
-// locatedError is an error of the server whose text counts records as people do.
+// locatedError is an error of the server with positions in the file.
 type locatedError struct {
 	err  error
 	text string
@@ -269,7 +270,8 @@ func (e *locatedError) Error() string { return e.text }
 
 func (e *locatedError) Unwrap() error { return e.err }
 
-// where names the line of the file that err is about if the server says it, else the piece.
+// where returns the line of the file that err is about if the server reports it, else the position
+// of the piece.
 func (p *piece) where(err error) string {
 	if m := lineIndex.FindStringSubmatch(err.Error()); m != nil && p.unit == "lines" {
 		if n, err := strconv.ParseInt(m[1], 10, 64); err == nil {
@@ -279,7 +281,7 @@ func (p *piece) where(err error) string {
 	return fmt.Sprintf("%s, %s %d-%d", p.file, p.unit, p.first, p.last)
 }
 
-// record names a record of the piece, which the server counts from 0: by its line in the file,
+// record describes a record of the piece, which the server counts from 0: by its line in the file,
 // or by its number among the values of a JSON file.
 func (p *piece) record(index int64) string {
 	if p.format == formatJSON {
@@ -292,7 +294,7 @@ func (p *piece) record(index int64) string {
 			if p.format == FormatNDJSON {
 				blank = len(bytes.TrimSpace(text)) == 0
 			}
-			if !blank { // the server does not count the others
+			if !blank { // the server does not count blank lines
 				if left == 0 {
 					return fmt.Sprintf("line %d", line)
 				}
@@ -304,7 +306,7 @@ func (p *piece) record(index int64) string {
 	return fmt.Sprintf("record %d of %s %d-%d", index+1, p.unit, p.first, p.last)
 }
 
-// send sends one batch and counts what became of it.
+// send sends one batch and counts the results.
 func (j *ingestJob) send(ctx context.Context, p piece) error {
 	header := http.Header{"Content-Type": {ContentTypes[p.format]}, "Idempotency-Key": {rand.Text()}}
 	if j.hints != "" {
@@ -328,7 +330,7 @@ func (j *ingestJob) send(ctx context.Context, p piece) error {
 	defer resp.Body.Close()
 	var a Ingested
 	if err := json.NewDecoder(resp.Body).Decode(&a); err != nil {
-		return fmt.Errorf("reading the server's answer, the batch is stored: %w", err)
+		return fmt.Errorf("reading the server's answer (the batch is stored): %w", err)
 	}
 	skipped, _ := strconv.ParseInt(resp.Header.Get("x-svc-skipped"), 10, 64)
 	dropped, _ := strconv.ParseInt(resp.Header.Get("x-svc-dropped"), 10, 64)

@@ -16,8 +16,7 @@ import (
 	"cordwood/cmd/cordwood/cli"
 )
 
-// progress counts the bytes that were read and, on a terminal, shows them once it takes
-// longer than a moment.
+// progress counts the bytes that were read and, on a terminal, shows them after a moment.
 type progress struct {
 	out      io.Writer
 	terminal bool
@@ -27,7 +26,7 @@ type progress struct {
 	quit chan struct{} // closed by stop
 	done chan struct{} // closed when the display has ended
 
-	mu      sync.Mutex // guards the rest, and keeps notes and the line apart
+	mu      sync.Mutex // guards the rest, and keeps notes and the progress line apart
 	began   time.Time
 	shown   bool // a line is on the terminal
 	file    string
@@ -95,7 +94,7 @@ func (p *progress) clear() {
 	}
 }
 
-// sent notes that a batch of a file was stored, with so many rows.
+// sent records that a batch of a file with the given number of rows was stored.
 func (p *progress) sent(file string, rows int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,7 +102,7 @@ func (p *progress) sent(file string, rows int64) {
 	p.rows += rows
 }
 
-// line returns what is shown after some time: how far it is, and how fast on average.
+// line returns the progress line: the position, and the average speed.
 func (p *progress) line(after time.Duration) string {
 	n := p.position()
 	seconds := max(after.Seconds(), 1)
@@ -125,7 +124,7 @@ func (p *progress) line(after time.Duration) string {
 	return b.String()
 }
 
-// position returns what was read: never more than the size, for a file may grow.
+// position returns the bytes read, at most the size: a file may grow.
 func (p *progress) position() int64 {
 	n := p.read.Load()
 	if p.total >= 0 {
@@ -140,7 +139,7 @@ func (p *progress) stop() {
 	<-p.done
 }
 
-// note prints a line that a person at a terminal should see.
+// note prints a message for a user at a terminal.
 func (p *progress) note(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,7 +147,7 @@ func (p *progress) note(text string) {
 	fmt.Fprintln(p.out, text)
 }
 
-// Count returns a reader that counts what is read from r.
+// count returns a reader that counts the bytes read from r.
 func (p *progress) count(r io.Reader) io.Reader { return countingReader{r, &p.read} }
 
 type countingReader struct {

@@ -14,10 +14,10 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// InputFormat is what a file holds.
+// InputFormat is the format of a file.
 type InputFormat uint8
 
-// The formats of files. FormatAuto is to be guessed.
+// The formats of files. FormatAuto means to guess.
 const (
 	FormatAuto InputFormat = iota
 	formatJSON
@@ -25,14 +25,14 @@ const (
 	FormatText
 )
 
-// ContentTypes are the media types that the formats are sent as.
+// ContentTypes are the media types of the formats.
 var ContentTypes = [...]string{
 	formatJSON:   "application/json",
 	FormatNDJSON: "application/x-ndjson",
 	FormatText:   "text/plain",
 }
 
-// ParseInputFormat reads the value of --format.
+// ParseInputFormat parses the value of --format.
 func ParseInputFormat(s string) (InputFormat, error) {
 	for i, name := range [...]string{"auto", "json", "ndjson", "text"} {
 		if s == name {
@@ -46,11 +46,11 @@ func ParseInputFormat(s string) (InputFormat, error) {
 	return 0, fmt.Errorf("--format %s: use auto, json, ndjson or text%s", s, advice)
 }
 
-// csvAdvice says how CSV becomes columns.
+// csvAdvice describes how to split CSV into columns.
 const csvAdvice = "to make columns of CSV, leave out its header line and use a pipeline with the processor csv " +
 	"(docs/ingestion.md, CSV, has an example)"
 
-// isCSV reports whether the name of a file says that it is CSV, perhaps compressed.
+// isCSV reports whether a file name has the suffix of CSV, perhaps compressed.
 func isCSV(file string) bool {
 	if packedByName(file) != "" {
 		file = strings.TrimSuffix(file, filepath.Ext(file))
@@ -60,13 +60,13 @@ func isCSV(file string) bool {
 }
 
 const (
-	// maxRecord bounds one record, and one batch.
+	// maxRecord is the maximum size of one record, and of one batch.
 	maxRecord = 64 << 20
-	// peekBytes is how much of a file is looked at to guess its format.
+	// peekBytes is the number of bytes from which the format of a file is guessed.
 	peekBytes = 64 << 10
 )
 
-// packedByName returns how a file of that name is compressed: gzip, zstd, or "" if it does not say.
+// packedByName returns the compression that a file name implies: gzip, zstd, or "".
 func packedByName(file string) string {
 	switch strings.ToLower(filepath.Ext(file)) {
 	case ".gz", ".gzip":
@@ -77,8 +77,8 @@ func packedByName(file string) string {
 	return ""
 }
 
-// unsupported are forms of files that are recognised by their first bytes and not taken, with the program that makes
-// text of them.
+// unsupported lists formats that are recognised by their first bytes but not supported, with the
+// program that converts them to text.
 var unsupported = []struct{ magic, name, verb, program string }{
 	{"\xfd7zXZ\x00", "xz", "decompress", "xz -dc"},
 	{"BZh91AY&SY", "bzip2", "decompress", "bzip2 -dc"},
@@ -86,8 +86,8 @@ var unsupported = []struct{ magic, name, verb, program string }{
 	{"\xfe\xff", "UTF-16", "convert", "iconv -f UTF-16 -t UTF-8"},
 }
 
-// checkText returns an error if the start of a file has a NUL byte, as no log has, and nearly
-// every file that is not a text.
+// checkText returns an error if the start of a file has a NUL byte, which almost every binary file
+// has and no log.
 func checkText(r *bufio.Reader) error {
 	head, err := r.Peek(peekBytes)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -100,13 +100,13 @@ func checkText(r *bufio.Reader) error {
 		}
 	}
 	if at := bytes.IndexByte(head, 0); at >= 0 {
-		return fmt.Errorf("it is no text: byte %d is NUL; nothing of it was sent: say --force if it is meant so", at)
+		return fmt.Errorf("it is not text: byte %d is NUL; nothing of it was sent: use --force to send it anyway", at)
 	}
 	return nil
 }
 
-// Decompress returns what r holds once unpacked, by its first bytes, and how it was packed: gzip,
-// zstd or "". close must be called.
+// Decompress returns the unpacked content of r, detecting the compression by its first bytes, and
+// the compression: gzip, zstd or "". close must be called.
 func Decompress(r io.Reader) (out *bufio.Reader, closeFn func(), packed string, err error) {
 	in := bufio.NewReaderSize(r, peekBytes)
 	head, err := in.Peek(4)
@@ -130,7 +130,7 @@ func Decompress(r io.Reader) (out *bufio.Reader, closeFn func(), packed string, 
 	return in, func() {}, "", nil
 }
 
-// GuessFormat looks at the start of a file.
+// GuessFormat guesses the format from the start of a file.
 func GuessFormat(r *bufio.Reader) (InputFormat, error) {
 	head, err := r.Peek(peekBytes)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -139,7 +139,7 @@ func GuessFormat(r *bufio.Reader) (InputFormat, error) {
 	return formatOf(head), nil
 }
 
-// formatOf reports what starts like head.
+// formatOf returns the format of a file that starts with head.
 func formatOf(head []byte) InputFormat {
 	start := bytes.TrimLeft(head, " \t\r\n")
 	if len(start) == 0 {
@@ -157,7 +157,7 @@ func formatOf(head []byte) InputFormat {
 	return FormatText
 }
 
-// SkipByteOrderMark skips what some editors put at the start of a file.
+// SkipByteOrderMark skips the byte order mark that some editors put at the start of a file.
 func SkipByteOrderMark(r *bufio.Reader) error {
 	mark := []byte("\xef\xbb\xbf")
 	if head, err := r.Peek(len(mark)); err != nil && !errors.Is(err, io.EOF) {
@@ -169,8 +169,8 @@ func SkipByteOrderMark(r *bufio.Reader) error {
 	return nil
 }
 
-// looksLikeJSON reports whether text, perhaps cut off, starts as JSON does: a log line may
-// start with a bracket too.
+// looksLikeJSON reports whether text, perhaps truncated, starts like JSON: a log line may start
+// with a bracket too.
 func looksLikeJSON(text []byte) bool {
 	d := json.NewDecoder(bytes.NewReader(text))
 	var first, second json.Token
@@ -188,28 +188,28 @@ func looksLikeJSON(text []byte) bool {
 	return true
 }
 
-// chunk is a batch of records, with where in the file they are.
+// chunk is a batch of records, with its position in the file.
 type chunk struct {
 	Data        []byte
 	first, last int64 // numbers of the first and last line or value, from 1
 }
 
-// Splitter cuts a file into batches.
+// Splitter splits a file into batches.
 type Splitter interface {
-	// Next returns the next batch, of the target size or more, in buf if it fits. The
-	// error is io.EOF at the end of the file.
+	// Next returns the next batch, of the target size or more, in buf if it fits. It returns io.EOF
+	// at the end of the file.
 	Next(buf []byte, target int) (chunk, error)
-	// unit is what the splitter counts.
+	// unit returns what the splitter counts.
 	unit() string
 }
 
-// NewSplitter returns a splitter of r, a file.
+// NewSplitter returns a splitter of a file.
 func NewSplitter(r *bufio.Reader, format InputFormat) Splitter {
 	return newLiveSplitter(r, nil, format)
 }
 
-// newLiveSplitter returns a splitter of r, which reads live: a batch also ends when it
-// has waited for its time.
+// newLiveSplitter returns a splitter of r, which reads live: a batch also ends when it has waited
+// for its time limit.
 func newLiveSplitter(r *bufio.Reader, live *stream, format InputFormat) Splitter {
 	if format == formatJSON {
 		return &valueSplitter{r: r, live: live}
@@ -217,12 +217,12 @@ func newLiveSplitter(r *bufio.Reader, live *stream, format InputFormat) Splitter
 	return &lineSplitter{r: r, live: live}
 }
 
-// lineSplitter cuts at line ends.
+// lineSplitter splits at line ends.
 type lineSplitter struct {
 	r    *bufio.Reader
 	live *stream
 	line int64  // lines that were returned
-	part []byte // of a line whose end had not come when the batch before had to go
+	part []byte // start of a line whose end had not arrived when the last batch had to be sent
 }
 
 func (s *lineSplitter) unit() string { return "lines" }
@@ -237,7 +237,7 @@ func (s *lineSplitter) Next(buf []byte, target int) (chunk, error) {
 		buf, err = s.appendLine(buf, whole)
 		if errors.Is(err, errPause) {
 			s.part = append(s.part, buf[whole:]...)
-			break // there is a line: else nothing would have waited
+			break // there is a line: otherwise nothing would have waited
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
 			return chunk{}, err
@@ -255,8 +255,8 @@ func (s *lineSplitter) Next(buf []byte, target int) (chunk, error) {
 	return chunk{Data: buf[:whole], first: first, last: s.line}, nil
 }
 
-// appendLine appends the next line, which began at start, with its end; nothing at the
-// end of the file.
+// appendLine appends the next line, which begins at start, with its line end; at the end of the
+// file it appends nothing.
 func (s *lineSplitter) appendLine(buf []byte, start int) ([]byte, error) {
 	for {
 		part, err := s.r.ReadSlice('\n')
@@ -270,9 +270,9 @@ func (s *lineSplitter) appendLine(buf []byte, start int) ([]byte, error) {
 	}
 }
 
-// valueSplitter cuts between the JSON values of a file, which may follow each other
-// with or without white space, and the elements of an array of records. It
-// finds where values end and leaves it to the server to find out whether they are right.
+// valueSplitter splits between the JSON values of a file, which may follow each other with or
+// without white space, and the elements of an array of records. It finds the ends of values and
+// leaves their validation to the server.
 type valueSplitter struct {
 	r     *bufio.Reader
 	live  *stream
@@ -280,7 +280,7 @@ type valueSplitter struct {
 	state valueState
 }
 
-// valueState is where in a file a valueSplitter is.
+// valueState is the position of a valueSplitter in a file.
 type valueState uint8
 
 const (
@@ -299,7 +299,7 @@ func (s *valueSplitter) Next(buf []byte, target int) (chunk, error) {
 	for (len(buf) == 1 || len(buf) < target) && !s.live.late() {
 		found, err := s.seek()
 		if errors.Is(err, errPause) {
-			break // there is a value: else nothing would have waited
+			break // there is a value: otherwise nothing would have waited
 		}
 		if err != nil {
 			return chunk{}, fmt.Errorf("record %d: %w", s.value+1, err)
@@ -322,7 +322,7 @@ func (s *valueSplitter) Next(buf []byte, target int) (chunk, error) {
 	return chunk{Data: append(buf, ']'), first: from, last: s.value}, nil
 }
 
-// seek moves to the start of the next value; false at the end of the file.
+// seek moves to the start of the next value; it returns false at the end of the file.
 func (s *valueSplitter) seek() (bool, error) {
 	for {
 		c, err := s.peekByte()
@@ -354,7 +354,7 @@ func (s *valueSplitter) seek() (bool, error) {
 	}
 }
 
-// ended returns the error for a file that cannot be read further: none if it ended between values.
+// ended returns the error for a file that cannot be read further; nil if it ended between values.
 func (s *valueSplitter) ended(err error) error {
 	if !errors.Is(err, io.EOF) {
 		return err
@@ -373,22 +373,22 @@ func startsValue(c byte) bool {
 	return c >= '0' && c <= '9' || bytes.IndexByte([]byte("{[\"-tfn"), c) >= 0
 }
 
-// notJSON is the error for what comes next in the file.
+// notJSON returns the error for the next text of the file.
 func (s *valueSplitter) notJSON() error {
-	text, _ := s.r.Peek(min(s.r.Buffered(), maxExcerpt)) // it is there: nothing is waited for
+	text, _ := s.r.Peek(min(s.r.Buffered(), maxExcerpt)) // this does not block: the bytes are buffered
 	return notJSON(text)
 }
 
-// maxExcerpt bounds the text of a file that an error shows, in bytes.
+// maxExcerpt is the maximum size of the excerpt in an error, in bytes.
 const maxExcerpt = 40
 
-// notJSON is the error for a file that has text where a JSON value should be.
+// notJSON returns the error for text where a JSON value should be.
 func notJSON(text []byte) error {
 	text, _, _ = bytes.Cut(text[:min(len(text), maxExcerpt)], []byte("\n"))
 	return fmt.Errorf("%q is not JSON: if the file has lines of text, send it with --format text", text)
 }
 
-// checkJSONLines looks at the start of what is to be NDJSON: it must not be a line of text.
+// checkJSONLines checks the start of NDJSON input: it must not be a line of text.
 func checkJSONLines(r *bufio.Reader, guess func(*bufio.Reader) (InputFormat, error)) error {
 	if found, err := guess(r); err != nil || found != FormatText {
 		return err
@@ -415,7 +415,7 @@ func (s *valueSplitter) appendValue(buf []byte) ([]byte, error) {
 	for {
 		if _, err := s.peekByte(); err != nil {
 			if errors.Is(err, errPause) {
-				continue // the batch ends behind this value
+				continue // the batch ends after this value
 			}
 			if errors.Is(err, io.EOF) && v.depth == 0 && !v.inString {
 				return buf, nil
@@ -451,7 +451,8 @@ type valueScanner struct {
 	escaped  bool
 }
 
-// scan returns how much of text belongs to the value, and whether it ends there.
+// scan returns the length of the part of text that belongs to the value, and whether the value ends
+// there.
 func (v *valueScanner) scan(text []byte) (n int, done bool) {
 	for i, c := range text {
 		switch {
@@ -481,7 +482,7 @@ func (v *valueScanner) scan(text []byte) (n int, done bool) {
 // endsScalar reports whether a number or a word ends before c.
 func endsScalar(c byte) bool { return c == ',' || c == '}' || c == ']' || isSpace(c) }
 
-// endsString takes a byte of a string, and reports whether it is the quote behind it.
+// endsString processes a byte of a string, and reports whether it is the closing quote.
 func (v *valueScanner) endsString(c byte) bool {
 	switch {
 	case v.escaped:

@@ -9,35 +9,35 @@ import (
 	"time"
 )
 
-// errPause is what a stream returns, once, when a batch has waited for its time.
-var errPause = errors.New("the time to wait for more is over")
+// errPause is returned by a stream once, when a batch has waited for its time limit.
+var errPause = errors.New("the time limit of the batch is over")
 
-// errStopped is what a stream returns after it was told to stop, between two records or
-// within one that is not complete.
-var errStopped = errors.New("the program is to end")
+// errStopped is returned by a stream that was stopped, between two records or within an incomplete
+// one.
+var errStopped = errors.New("the program is stopping")
 
-// lastPart is how long what has just been read is waited for then.
+// lastPart is the time to wait for the last bytes of a read after a stop.
 const lastPart = 100 * time.Millisecond
 
-// stream is an input that may stand still for long: a pipe. It is read ahead by a
-// goroutine, so that a read can end early. It is not for use by several goroutines.
+// stream is an input that may pause for long: a pipe. A goroutine reads ahead, so that a read can
+// end early. It must not be used by several goroutines.
 type stream struct {
 	ctx    context.Context
 	stop   <-chan struct{}
 	after  time.Duration
-	parts  <-chan []byte // what was read; closed after failure was set
+	parts  <-chan []byte // read data; closed after failure was set
 	free   chan<- []byte
-	rest   []byte // of the part that is being handed out
+	rest   []byte // of the part that is being returned
 	part   []byte // all of it
 	failed error  // why parts was closed
 
 	timer   *time.Timer // nil unless a batch waits
-	expired bool        // the timer was reported while nobody could act on it
+	expired bool        // the timer has expired but no batch could be ended then
 }
 
-// newStream reads r until it ends, or, after ctx has ended or stop was closed, until the
-// read under way is over; then it calls done. What was read before stop was closed is
-// still handed out. after is how long a batch may wait.
+// newStream reads r until it ends, or, after ctx has ended or stop was closed, until the current
+// read is over; then it calls done. Data that was read before stop was closed is still returned.
+// after is the time that a batch may wait.
 func newStream(ctx context.Context, stop <-chan struct{}, r io.Reader, done func(), after time.Duration) *stream {
 	parts, free := make(chan []byte), make(chan []byte, 2)
 	s := &stream{ctx: ctx, stop: stop, after: after, parts: parts, free: free}
@@ -78,14 +78,14 @@ func newStream(ctx context.Context, stop <-chan struct{}, r io.Reader, done func
 	return s
 }
 
-// begin says that a batch has its first record: from now on it waits.
+// begin records that a batch has its first record: from now on it waits.
 func (s *stream) begin() {
 	if s != nil && s.timer == nil && !s.expired {
 		s.timer = time.NewTimer(s.after)
 	}
 }
 
-// end says that the batch is complete.
+// end records that the batch is complete.
 func (s *stream) end() {
 	if s == nil {
 		return
@@ -96,14 +96,14 @@ func (s *stream) end() {
 	s.timer, s.expired = nil, false
 }
 
-// late reports whether the batch should go as soon as it can.
+// late reports whether the batch should be sent as soon as possible.
 func (s *stream) late() bool { return s != nil && s.expired }
 
 func (s *stream) Read(b []byte) (int, error) {
 	var late <-chan time.Time
 	if s.timer != nil {
 		late = s.timer.C
-		// An input that is never still must not keep a batch for longer.
+		// An input that never pauses must not keep a batch for longer.
 		select {
 		case <-late:
 			return 0, s.expire()
@@ -130,7 +130,7 @@ func (s *stream) Read(b []byte) (int, error) {
 					return 0, s.stopped(s.failed)
 				}
 				s.part, s.rest = part, part
-			case <-time.After(lastPart): // the read under way may never end
+			case <-time.After(lastPart): // the current read may never end
 				return 0, s.stopped(errStopped)
 			}
 		case <-s.ctx.Done():
@@ -142,7 +142,7 @@ func (s *stream) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// stopped has a batch that waits go before the stream ends because it was stopped.
+// stopped ends a waiting batch before the stream ends because it was stopped.
 func (s *stream) stopped(err error) error {
 	if errors.Is(err, errStopped) && s.timer != nil {
 		return s.expire()
@@ -155,7 +155,7 @@ func (s *stream) expire() error {
 	return errPause
 }
 
-// Flows reports whether an input may stand still: whatever is not a regular file.
+// Flows reports whether an input may pause: every input that is not a regular file.
 func Flows(in io.Reader) bool {
 	f, ok := in.(*os.File)
 	if !ok {
@@ -165,7 +165,7 @@ func Flows(in io.Reader) bool {
 	return err != nil || !info.Mode().IsRegular()
 }
 
-// guessByLine looks at the first line of an input that may stand still behind it.
+// guessByLine guesses the format from the first line of an input that may pause after it.
 func guessByLine(r *bufio.Reader) (InputFormat, error) {
 	head, err := peekLine(r)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -174,13 +174,13 @@ func guessByLine(r *bufio.Reader) (InputFormat, error) {
 	return formatOf(head), nil
 }
 
-// peekLine waits for the first line of an input that is not blank, or as much of it as
-// r can hold; it returns all that is there.
+// peekLine waits for the first line of an input that is not blank, or as much of it as r can
+// buffer; it returns all buffered bytes.
 func peekLine(r *bufio.Reader) ([]byte, error) {
 	for want := 1; ; {
 		head, err := r.Peek(want)
 		if len(head) > 0 {
-			head, _ = r.Peek(r.Buffered()) // what is there costs no wait
+			head, _ = r.Peek(r.Buffered()) // buffered bytes need no wait
 		}
 		if err != nil || len(head) >= peekBytes || hasLine(head) {
 			return head, err
@@ -189,7 +189,7 @@ func peekLine(r *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// hasLine reports whether text has the end of a line that is not blank.
+// hasLine reports whether text has a complete line that is not blank.
 func hasLine(text []byte) bool {
 	blank := true
 	for _, c := range text {

@@ -5,22 +5,21 @@ import (
 	"strings"
 )
 
-// edit is a line of two texts: of both, or of one.
+// edit is a line of a comparison: of both texts, or of one.
 type edit struct {
 	op   byte // ' ', '-' or '+'
 	line string
 }
 
 const (
-	// diffContext is how many equal lines are shown around a difference.
+	// diffContext is the number of equal lines that are shown around a difference.
 	diffContext = 3
-	// maxDiffCells bounds the memory of a comparison. Texts that differ over more lines
-	// are shown as if nothing in between were equal.
+	// maxDiffCells limits the memory of a comparison. Beyond it, the differing part of the texts is
+	// shown as removed and added as a whole.
 	maxDiffCells = 4 << 20
 )
 
-// unifiedDiff returns the difference of two texts in the form that diff -u made known; ""
-// if there is none.
+// unifiedDiff returns the difference of two texts in the format of diff -u; "" if there is none.
 func unifiedDiff(labelA, labelB string, a, b []string) string {
 	edits := compareLines(a, b)
 	var out strings.Builder
@@ -57,8 +56,8 @@ func unifiedDiff(labelA, labelB string, a, b []string) string {
 	return out.String()
 }
 
-// hunkEnd returns where the differences that begin at i end, with the lines after them: two
-// that are near each other are shown together.
+// hunkEnd returns the end of the differences that begin at i, including the lines after them: two
+// differences that are close to each other are shown together.
 func hunkEnd(edits []edit, i int) int {
 	last := i
 	for j := i; j < len(edits) && j-last <= 2*diffContext; j++ {
@@ -69,7 +68,7 @@ func hunkEnd(edits []edit, i int) int {
 	return min(len(edits), last+1+diffContext)
 }
 
-// compareLines finds the longest list of lines that both texts have in this order.
+// compareLines finds the longest common subsequence of lines.
 func compareLines(a, b []string) []edit {
 	head := 0
 	for head < len(a) && head < len(b) && a[head] == b[head] {
@@ -99,7 +98,7 @@ func compareLines(a, b []string) []edit {
 
 func longestCommon(a, b []string) []edit {
 	width := len(b) + 1
-	length := make([]int32, (len(a)+1)*width) // of what a[i:] and b[j:] have in common
+	length := make([]int32, (len(a)+1)*width) // the longest common subsequence of a[i:] and b[j:]
 	for i := len(a) - 1; i >= 0; i-- {
 		for j := len(b) - 1; j >= 0; j-- {
 			if a[i] == b[j] {

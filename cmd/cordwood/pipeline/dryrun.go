@@ -21,12 +21,12 @@ import (
 )
 
 const (
-	// maxDryRunRecords is the most records that a server tries at once.
+	// maxDryRunRecords is the maximum number of records that a server tries at once.
 	maxDryRunRecords = 100
-	// defaultRecords is how many records are tried, unless -n says more. A server describes the steps of so many
-	// without being asked for each.
+	// defaultRecords is the default number of records to try. A server describes the steps of this
+	// many records by default.
 	defaultRecords = 10
-	// defaultWhole is how many of the records that do not fail are shown in full, unless -n says more.
+	// defaultWhole is the default number of records that do not fail and are shown in full.
 	defaultWhole = 2
 )
 
@@ -69,9 +69,9 @@ record failed.`,
 	f.StringVar(&o.version, "version", "", "`VERSION` of the stored pipeline; the newest by default")
 	f.StringVar(&o.format, "format", "auto", "`FORMAT` of the data: auto, json, ndjson or text")
 	f.IntVarP(&o.records, "records", "n", defaultRecords,
-		fmt.Sprintf("`NUMBER` of records to try, and to show whole, %d at most", maxDryRunRecords))
+		fmt.Sprintf("`NUMBER` of records to try, and to show in full, at most %d", maxDryRunRecords))
 	f.StringVar(&o.db, "db", "public", "`DATABASE` of the table")
-	f.StringVar(&o.table, "table", "", "`TABLE` to hold the result against")
+	f.StringVar(&o.table, "table", "", "`TABLE` to compare the result with")
 	cli.ListOutput(cmd, &o.output)
 	return cmd
 }
@@ -140,7 +140,7 @@ func (o *dryRunOptions) check(cmd *cobra.Command) (ingest.InputFormat, error) {
 	return format, err
 }
 
-// form returns the part of the request that says which pipeline to try, and the file of data.
+// form returns the part of the request with the pipeline to try, and the name of the data file.
 func (o *dryRunOptions) form(cmd *cobra.Command, args []string) (form map[string]string, data string, err error) {
 	form = map[string]string{}
 	if o.file != "" {
@@ -167,7 +167,8 @@ func (o *dryRunOptions) form(cmd *cobra.Command, args []string) (form map[string
 	return nil, "", cli.WrongUsage(errors.New("with --file only the file of data follows"))
 }
 
-// try sends the request with so many records, and returns the answer and the server's warnings.
+// try sends the request with the given number of records, and returns the answer and the server's
+// warnings.
 func (o *dryRunOptions) try(cmd *cobra.Command, form map[string]string, records int) (
 	json.RawMessage, []string, error,
 ) {
@@ -208,14 +209,15 @@ func numbersBelow(n int) string {
 	return strings.Join(numbers, ",")
 }
 
-// maxCounted bounds how much of a file is read to count the records that are not tried.
+// maxCounted is the number of bytes that are read to count the records that are not tried.
 const maxCounted = 64 << 20
 
 // dryRunData are the first records of a file.
 type dryRunData struct {
 	data, contentType string
-	taken             int // how many these are
-	// more is how many records the file has, if these are not all: a number, or "more than" one.
+	taken             int // number of these records
+	// more is the number of all records of the file, if these are not all: a number, or "more than"
+	// a number.
 	more string
 }
 
@@ -262,18 +264,18 @@ func firstRecords(cmd *cobra.Command, file string, format ingest.InputFormat, n 
 		out.WriteByte('\n')
 	}
 	if out.Len() == 0 {
-		return nil, fmt.Errorf("%s holds no records", file)
+		return nil, fmt.Errorf("%s has no records", file)
 	}
 	d := &dryRunData{data: out.String(), contentType: ingest.ContentTypes[format], taken: taken}
-	// A pipe may stand still behind what it has brought, and is not read further.
+	// A pipe may pause after its first records, and is not read further.
 	if taken == n && !ingest.Flows(in) {
 		d.more = countMore(s, taken)
 	}
 	return d, nil
 }
 
-// countMore returns the number of all records, if more than the taken ones exist. It is "more
-// than" a number if counting takes too long or fails.
+// countMore returns the number of all records, if there are more than were read. It is "more than"
+// a number if counting takes too long or fails.
 func countMore(s ingest.Splitter, taken int) string {
 	all, read := taken, 0
 	var buf []byte
@@ -296,7 +298,7 @@ func countMore(s ingest.Splitter, taken int) string {
 	return "more than " + strconv.Itoa(all)
 }
 
-// isFile reports whether there is a file of that name.
+// isFile reports whether a file exists.
 func isFile(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.Mode().IsRegular()

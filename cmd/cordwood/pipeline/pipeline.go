@@ -1,8 +1,8 @@
-// Package pipeline holds the subcommands for pipelines.
+// Package pipeline has the subcommands for pipelines.
 //
-// pipeline.go stores, lists and deletes versions, and diff.go compares them. dryrun.go tries a pipeline on a
-// few records, and trace.go prints what became of them. replay.go sends records again that a pipeline rejected;
-// replay_job.go is one run of it, which stores each record once.
+// pipeline.go stores, lists and deletes versions, and diff.go compares them. dryrun.go tries a
+// pipeline on a few records, and trace.go prints the results. replay.go sends records again that a
+// pipeline rejected; replay_job.go is one run of it, which stores each record once.
 package pipeline
 
 import (
@@ -24,7 +24,7 @@ import (
 	"cordwood/proto/nearest"
 )
 
-// NewCommand makes the command pipeline.
+// NewCommand returns the command pipeline.
 func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pipeline",
@@ -46,7 +46,7 @@ none use the newest.`,
 	return cmd
 }
 
-// api is the part of the server's interface that is about pipelines.
+// api calls the server's API for pipelines.
 type api struct {
 	client *client.Client
 }
@@ -57,7 +57,7 @@ func newAPI(cmd *cobra.Command) (*api, error) {
 	return &api{client: c}, err
 }
 
-// maxAnswer bounds what is read of an answer.
+// maxAnswer is the maximum size of an answer.
 const maxAnswer = 256 << 20
 
 // call sends a request and reads its answer into out.
@@ -75,7 +75,7 @@ func (a *api) call(ctx context.Context, r client.Request, out any) (http.Header,
 
 func pathOf(name string) string { return "/v1/pipelines/" + url.PathEscape(name) }
 
-// versionQuery asks for a version; "" and "latest" are the newest.
+// versionQuery requests a version; "" and "latest" are the newest.
 func versionQuery(version string) url.Values {
 	if version == "" || version == "latest" {
 		return nil
@@ -90,7 +90,7 @@ type storedVersion struct {
 	Pipeline string `json:"pipeline"`
 }
 
-// one returns the only element of an answer's list.
+// one returns the only element of the list in an answer.
 func (a *api) one(ctx context.Context, r client.Request) (storedVersion, []string, error) {
 	var answer struct {
 		Pipelines []storedVersion `json:"pipelines"`
@@ -110,7 +110,7 @@ func (a *api) get(ctx context.Context, name, version string) (storedVersion, err
 	return p, err
 }
 
-// put stores a new version, and prints what the server warns of.
+// put stores a new version, and prints the server's warnings.
 func (a *api) put(cmd *cobra.Command, name string, source []byte) (storedVersion, error) {
 	p, warnings, err := a.one(cmd.Context(), client.Request{
 		Method: http.MethodPost, Path: pathOf(name), Body: source,
@@ -120,7 +120,7 @@ func (a *api) put(cmd *cobra.Command, name string, source []byte) (storedVersion
 		fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", warning)
 	}
 	if err != nil {
-		err = cli.SeveralLines(err) // excerpts of programs, and one mistake a line
+		err = cli.SeveralLines(err) // it has excerpts of programs, and one mistake per line
 	}
 	return p, err
 }
@@ -143,7 +143,7 @@ func readInput(cmd *cobra.Command, file string, limit int64) ([]byte, error) {
 	return text, err
 }
 
-// inputName names a file of readInput for a person.
+// inputName returns a description of a file of readInput.
 func inputName(file string) string {
 	if file == "-" {
 		return "standard input"
@@ -319,13 +319,13 @@ the newest. Tables stay as they are.`,
 				return err
 			}
 			versions := []string{version}
-			if version == "" { // also without --all: that there is no such pipeline is told first
+			if version == "" { // also without --all: report a missing pipeline first
 				if versions, err = a.versions(cmd.Context(), args[0]); err != nil {
 					return err
 				}
 			}
 			if version == "" && !all {
-				return cli.WrongUsage(fmt.Errorf("say what to delete, VERSION or --all; %s has %s, the newest is %s",
+				return cli.WrongUsage(fmt.Errorf("give what to delete, VERSION or --all; %s has %s, the newest is %s",
 					args[0], cli.Count(len(versions), "version"), versions[len(versions)-1]))
 			}
 			for _, v := range versions {
@@ -347,10 +347,10 @@ the newest. Tables stay as they are.`,
 	return cmd
 }
 
-// noPipeline returns the error for a name that no pipeline has, with the nearest one that there is.
+// noPipeline returns the error for an unknown pipeline, with the most similar name.
 func (a *api) noPipeline(ctx context.Context, name string) error {
 	var names []string
-	if list, err := a.list(ctx, ""); err == nil { // without it the hint is missing only
+	if list, err := a.list(ctx, ""); err == nil { // without the list, only the hint is missing
 		for _, p := range list {
 			names = append(names, p.Name)
 		}
@@ -419,7 +419,7 @@ for the document in it.`,
 	}
 }
 
-// compared returns the two versions that 'pipeline diff' compares; up to two of them are given.
+// compared returns the two versions that 'pipeline diff' compares; given has up to two of them.
 func (a *api) compared(ctx context.Context, name string, given []string) ([]string, error) {
 	switch len(given) {
 	case 2:

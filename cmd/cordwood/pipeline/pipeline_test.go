@@ -349,8 +349,8 @@ func TestPipelineCommands(t *testing.T) {
 		{args: "delete edge v1", want: "deleted edge, version v1\n"},
 		{args: "delete edge --all", want: "deleted edge, version v1\ndeleted edge, version v2\n"},
 		{args: "delete edge --version v9", fails: "no such version"},
-		{args: "delete edge", fails: "say what to delete"},
-		{args: "delete edge", fails: "say what to delete, VERSION or --all; edge has 2 versions, the newest is v2"},
+		{args: "delete edge", fails: "give what to delete"},
+		{args: "delete edge", fails: "give what to delete, VERSION or --all; edge has 2 versions, the newest is v2"},
 		{args: "delete nope", fails: "there is no pipeline nope: 'cordwood pipeline list'"},
 		{args: "delete egde", fails: "there is no pipeline egde: did you mean \"edge\"?"},
 		{args: "delete edge --all --version v1", fails: "exclude each other"},
@@ -381,7 +381,7 @@ func TestPipelineCommands(t *testing.T) {
   processors[1] letter (edge)
     no change
   row of dry_run_web: {"t":"2026-01-01T00:00:00.5Z","m":"x","status":200}
-  dropped, as the transform does not list them: text
+  dropped, because the transform does not list them: text
 
 record 1: failed at processors[0] dissect
   {"message":"y"}
@@ -394,7 +394,7 @@ record 2: dropped
 table dry_run_web: 1 row, exists (append_mode=true, ttl=1day)
   t  TIMESTAMP_NANOSECOND  TIMESTAMP  
   m  STRING                FIELD      fulltext, new
-  option ttl: 1day is wanted, the table has ""
+  option ttl: 1day was requested, but the table has ""
 
 `,
 		},
@@ -411,7 +411,7 @@ table dry_run_web: 1 row, exists (append_mode=true, ttl=1day)
 		{args: "dryrun", fails: "say which pipeline to try"},
 		{args: "dryrun edge -n 101", in: "x", fails: "1 to 100"},
 		{args: "dryrun edge --format xml", in: "x", fails: "use auto, json, ndjson or text"},
-		{args: "dryrun edge", in: "", fails: "holds no records"},
+		{args: "dryrun edge", in: "", fails: "has no records"},
 		{args: "replay-rejects --since soon", fails: "is not a time"},
 		{args: "replay-rejects --kind procesor", fails: "--kind procesor: use other, parse, processor"},
 		{args: "replay-rejects --limit -1", fails: "want 0 or more"},

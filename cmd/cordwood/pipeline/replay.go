@@ -38,7 +38,7 @@ func newReplayCommand() *cobra.Command {
 	var o replayOptions
 	cmd := &cobra.Command{
 		Use:   "replay-rejects",
-		Short: "Send records that were dropped and kept through a pipeline again",
+		Short: "Send stored rejected records through a pipeline again",
 		Long: `Records that skip_error drops are kept in svc_private.rejects if the server runs with
 --on-reject store, or the request says on_reject=store. This sends them again, to the
 table that they were meant for and through the newest version of their pipeline, or
@@ -67,20 +67,20 @@ took long is kept with the time at which it began.`,
 	f.StringVar(&o.since, "since", "", "only records rejected at this `TIME` or later, in UTC")
 	f.StringVar(&o.until, "until", "", "only records rejected before this `TIME`, in UTC")
 	f.IntVar(&o.limit, "limit", 0, "`NUMBER` of records at most, the oldest first; 0: all")
-	f.StringVar(&o.to, "to", "", "`PIPELINE` to send them through; that which rejected them by default")
-	f.StringVar(&o.toTable, "to-table", "", "`TABLE` to send them to; that which they were meant for by default")
-	f.StringVar(&o.onReject, "on-reject", "drop", "`WHAT` becomes of those that fail again: "+
-		"drop, as they are kept already, or store, with the new reason in place of the old")
+	f.StringVar(&o.to, "to", "", "`PIPELINE` to send them through; by default the one that rejected them")
+	f.StringVar(&o.toTable, "to-table", "", "`TABLE` to send them to; by default the one that they were meant for")
+	f.StringVar(&o.onReject, "on-reject", "drop", "`WHAT` to do with records that fail again: "+
+		"drop, as they are stored already, or store, with the new reason instead of the old one")
 	f.BoolVar(&o.count, "count", false,
-		"only count them, by pipeline, table and reason, those that were sent again included")
+		"only count them, by pipeline, table and reason, including those that were sent again")
 	f.BoolVar(&o.list, "list", false,
-		"only print those that were not sent again with success, as NDJSON: time, table, pipeline, error and record")
-	f.BoolVar(&o.again, "again", false, "send records too that an earlier run stored")
+		"only print those that were not sent again successfully, as NDJSON: time, table, pipeline, error and record")
+	f.BoolVar(&o.again, "again", false, "also send records that an earlier run stored")
 	cmd.MarkFlagsMutuallyExclusive("count", "list")
 	return cmd
 }
 
-// request returns the flags as the server takes them.
+// request returns the flags as a request to the server.
 func (o *replayOptions) request() *replay.Request {
 	return &replay.Request{
 		Pipeline: o.pipeline, DB: o.db, Table: o.table, Kind: o.kind, Since: o.since, Until: o.until, Limit: o.limit,
@@ -88,7 +88,7 @@ func (o *replayOptions) request() *replay.Request {
 	}
 }
 
-// check refuses flags that cannot be meant.
+// check refuses contradictory flags.
 func (o *replayOptions) check() error {
 	for _, c := range []struct {
 		flag  string
@@ -167,13 +167,13 @@ func runReplay(cmd *cobra.Command, o *replayOptions) error {
 	return err
 }
 
-// replay has the server send records again. What it returns is true also with an error.
+// replay makes the server send records again. The result is valid even with an error.
 func (a *api) replay(ctx context.Context, req *replay.Request) (end replay.End, err error) {
 	body, err := json.Marshal(req)
 	if err != nil {
 		return end, err
 	}
-	// It may be asked for again: what is stored is left out then.
+	// The request may be repeated: stored records are left out then.
 	resp, err := a.client.Do(ctx, client.Request{
 		Method: http.MethodPost, Path: "/v1/rejects/replay", Body: body, Reads: true,
 		Header: http.Header{"Content-Type": {"application/json"}},
@@ -183,22 +183,22 @@ func (a *api) replay(ctx context.Context, req *replay.Request) (end replay.End, 
 	}
 	defer resp.Body.Close()
 	err = cli.EachLine(resp.Body, func(line []byte) error {
-		end = replay.End{} // each line tells everything
+		end = replay.End{} // each line has the complete state
 		return json.Unmarshal(line, &end)
 	})
 	switch {
 	case err != nil:
-		return end, fmt.Errorf("reading how far the replay is: %w", err)
+		return end, fmt.Errorf("reading the progress of the replay: %w", err)
 	case end.Error != "":
 		return end, errors.New(end.Error)
 	case !end.End:
-		return end, errors.New("the server broke the answer off: run the command again within 15 minutes, and nothing " +
+		return end, errors.New("the answer was cut off: run the command again within 15 minutes, and nothing " +
 			"is stored twice")
 	}
 	return end, nil
 }
 
-// listRejects prints the records that were not stored by a replay.
+// listRejects prints the records that a replay did not store.
 func (a *api) listRejects(ctx context.Context, cmd *cobra.Command, where string, o *replayOptions) error {
 	done := map[string]bool{}
 	if !o.again {
@@ -242,11 +242,11 @@ func (a *api) eachRow(ctx context.Context, sql string, f func(line []byte) error
 	return cli.EachLine(rows, f)
 }
 
-// replayOverlap is how far before the last record the next run is told to begin: the time of a
-// record is the time at which its request began, and it is there when the request ends.
+// replayOverlap is how far before the last record the next run should start: the time of a record
+// is the start of its request, and the record is visible when the request ends.
 const replayOverlap = time.Hour
 
-// names reads the names of tables in the flags.
+// names parses the names of tables in the flags.
 func (o *replayOptions) names(cmd *cobra.Command) (err error) {
 	if o.table != "" {
 		if o.db, o.table, err = cli.TableName(cmd, o.db, o.table); err != nil {
@@ -261,7 +261,8 @@ func (o *replayOptions) names(cmd *cobra.Command) (err error) {
 	return nil
 }
 
-// selectRejects runs a query of the rejects. It returns nil if there is no table of them, and so none is kept.
+// selectRejects queries the rejects. It returns nil if their table does not exist, so that none are
+// stored.
 func (a *api) selectRejects(ctx context.Context, sql, format string) (io.ReadCloser, error) {
 	resp, err := a.client.Do(ctx, client.Request{
 		Method: http.MethodPost, Path: "/v1/sql", Query: url.Values{"format": {format}}, Body: []byte(sql),
@@ -286,7 +287,7 @@ func (a *api) countRejects(ctx context.Context, cmd *cobra.Command, o *replayOpt
 		return err
 	}
 	if rows == nil {
-		_, err = fmt.Fprintln(out, "no rejected records are kept")
+		_, err = fmt.Fprintln(out, "no rejected records are stored")
 		return err
 	}
 	defer rows.Close()
@@ -296,11 +297,11 @@ func (a *api) countRejects(ctx context.Context, cmd *cobra.Command, o *replayOpt
 	return err
 }
 
-// maxRejectNames bounds the names that hintAtNames asks for.
+// maxRejectNames is the maximum number of names that hintAtNames requests.
 const maxRejectNames = 1000
 
-// hintAtNames says that no rejected record has the table, database or pipeline that the flags name: the name may
-// be mistyped.
+// hintAtNames prints a hint if no rejected record has the table, database or pipeline of the flags:
+// the name may be mistyped.
 func (a *api) hintAtNames(ctx context.Context, cmd *cobra.Command, o *replayOptions) {
 	for _, c := range []struct{ flag, column, value string }{
 		{"db", "table_schema", o.db}, {"table", "table_name", o.table}, {"pipeline", "pipeline", o.pipeline},
@@ -310,28 +311,28 @@ func (a *api) hintAtNames(ctx context.Context, cmd *cobra.Command, o *replayOpti
 		}
 		names, err := a.rejectNames(ctx, c.column)
 		if err != nil || slices.Contains(names, c.value) || len(names) >= maxRejectNames {
-			continue // the hint is a help, not what was asked for
+			continue // the hint is optional
 		}
-		hint := fmt.Sprintf("hint: --%s %s: no rejected record of it is kept", c.flag, cli.ShellWord(c.value))
+		hint := fmt.Sprintf("hint: --%s %s: no rejected record of it is stored", c.flag, cli.ShellWord(c.value))
 		switch like := nearest.DidYouMean(": ", c.value, names); {
 		case like != "":
 			hint += like
 		case len(names) > 0:
 			hint += "; there are " + strings.Join(names[:min(len(names), maxHinted)], ", ")
-			if c.flag == "pipeline" { // the flag chooses records, and does not say where they go
-				hint += fmt.Sprintf("; to send records of those through %[1]s, say --to %[1]s", cli.ShellWord(c.value))
+			if c.flag == "pipeline" { // the flag filters records, and is not their destination
+				hint += fmt.Sprintf("; to send records of those through %[1]s, use --to %[1]s", cli.ShellWord(c.value))
 			}
 		default:
-			hint += ", nor any other: servers keep them with --on-reject store, or if a request says on_reject=store"
+			hint += ", nor any other: servers store them with --on-reject store, or if a request sets on_reject=store"
 		}
 		fmt.Fprintln(cmd.ErrOrStderr(), hint)
 	}
 }
 
-// maxHinted is how many names a hint lists.
+// maxHinted is the maximum number of names in a hint.
 const maxHinted = 10
 
-// rejectNames returns what a column of svc_private.rejects has.
+// rejectNames returns the distinct values of a column of svc_private.rejects.
 func (a *api) rejectNames(ctx context.Context, column string) ([]string, error) {
 	rows, err := a.selectRejects(ctx, fmt.Sprintf("SELECT DISTINCT %s AS n FROM svc_private.rejects ORDER BY 1 LIMIT %d",
 		column, maxRejectNames), "ndjson")

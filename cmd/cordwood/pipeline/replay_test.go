@@ -129,13 +129,14 @@ func TestReplayHints(t *testing.T) {
 	}))
 	defer s.Close()
 	for args, want := range map[string]string{
-		"--table acess":        "hint: --table acess: no rejected record of it is kept: did you mean \"access\"?\n",
-		"--table other --list": "hint: --table other: no rejected record of it is kept; there are access, app\n",
-		"--db public --pipeline ngnix": "hint: --pipeline ngnix: no rejected record of it is kept: did you mean " +
+		"--table acess":        "hint: --table acess: no rejected record of it is stored: did you mean \"access\"?\n",
+		"--table other --list": "hint: --table other: no rejected record of it is stored; there are access, app\n",
+		"--db public --pipeline ngnix": "hint: --pipeline ngnix: no rejected record of it is stored: did you mean " +
 			"\"nginx\"?\n",
-		"--pipeline fixed": "hint: --pipeline fixed: no rejected record of it is kept; there are nginx; " +
-			"to send records of those through fixed, say --to fixed\n",
-		"--table acess --count":          "hint: --table acess: no rejected record of it is kept: did you mean \"access\"?\n",
+		"--pipeline fixed": "hint: --pipeline fixed: no rejected record of it is stored; there are nginx; " +
+			"to send records of those through fixed, use --to fixed\n",
+		"--table acess --count": "hint: --table acess: no rejected record of it is stored: did you mean " +
+			"\"access\"?\n",
 		"--table app --since 2024-01-01": "",
 	} {
 		_, errOut, err := against(t, s.URL, "", append([]string{"pipeline", "replay-rejects"}, strings.Fields(args)...)...)
@@ -153,7 +154,7 @@ func TestReplayWithoutTable(t *testing.T) {
 	}))
 	defer s.Close()
 	if out, _, err := against(t, s.URL, "", "pipeline", "replay-rejects", "--count"); err != nil ||
-		out != "no rejected records are kept\n" {
+		out != "no rejected records are stored\n" {
 		t.Errorf("%q, %v", out, err)
 	}
 }

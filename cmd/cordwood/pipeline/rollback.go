@@ -38,7 +38,7 @@ rolled back. The text is checked as 'put' checks it.`,
 					return err
 				}
 				if len(versions) < 2 {
-					return fmt.Errorf("pipeline %s has one version only: there is nothing to go back to", name)
+					return fmt.Errorf("pipeline %s has only one version: there is nothing to go back to", name)
 				}
 				version = versions[len(versions)-2]
 			}
@@ -55,6 +55,6 @@ rolled back. The text is checked as 'put' checks it.`,
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&version, "version", "", "`VERSION` to go back to; that before the newest by default")
+	cmd.Flags().StringVar(&version, "version", "", "`VERSION` to go back to; by default the one before the newest")
 	return cmd
 }

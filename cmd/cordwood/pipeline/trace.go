@@ -20,7 +20,7 @@ type (
 	dryRunAnswer struct {
 		Tables  []dryRunTable  `json:"tables"`
 		Records []dryRunRecord `json:"records"`
-		Cut     bool           `json:"cut"` // something was left out
+		Cut     bool           `json:"cut"` // the server left out a part
 	}
 	dryRunTable struct {
 		Name      string            `json:"table_name"`
@@ -125,7 +125,7 @@ func jsonDecoder(text []byte) *json.Decoder {
 	return d
 }
 
-// maxValueShown bounds a value that is printed, in bytes.
+// maxValueShown is the maximum size of a printed value, in bytes.
 const maxValueShown = 200
 
 func shortValue(text []byte) string {
@@ -135,8 +135,8 @@ func shortValue(text []byte) string {
 	return string(text)
 }
 
-// storedRow shows a row as a table has it: by column, with the types of the columns, and without
-// columns that have no value.
+// storedRow shows a row as the table stores it: by column, with the types of the columns, and
+// without columns that have no value.
 func storedRow(tables []dryRunTable, table string, row int) (string, bool) {
 	i := slices.IndexFunc(tables, func(t dryRunTable) bool { return t.Name == table })
 	if i < 0 || row >= len(tables[i].Rows) {
@@ -175,7 +175,7 @@ func storedRow(tables []dryRunTable, table string, row int) (string, bool) {
 	return "{" + b.String() + "}", true
 }
 
-// timeUnits are the units in a second of the types of times.
+// timeUnits are the units per second of the time types.
 var timeUnits = map[string]int64{
 	"TIMESTAMP_SECOND": 1, "TIMESTAMP_MILLISECOND": 1e3, "TIMESTAMP_MICROSECOND": 1e6, "TIMESTAMP_NANOSECOND": 1e9,
 }
@@ -210,7 +210,7 @@ func (r *dryRunRecord) print(out *strings.Builder, all []dryRunTable) {
 		}
 		fmt.Fprintf(out, "  row of %s: %s\n", row.Table, shortValue([]byte(shown)))
 		if len(row.Dropped) > 0 {
-			fmt.Fprintf(out, "  dropped, as the transform does not list them: %s\n", strings.Join(row.Dropped, ", "))
+			fmt.Fprintf(out, "  dropped, because the transform does not list them: %s\n", strings.Join(row.Dropped, ", "))
 		}
 	}
 	if e := r.Error; e != nil {
@@ -285,7 +285,7 @@ func (t *dryRunTable) print(out *strings.Builder) {
 	table := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 	for _, c := range t.Schema {
 		notes := c.Index
-		if c.Fulltext { // a server before Index
+		if c.Fulltext { // a server from before Index
 			notes = "fulltext"
 		}
 		if slices.Contains(t.New, c.Name) {
@@ -293,9 +293,9 @@ func (t *dryRunTable) print(out *strings.Builder) {
 		}
 		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", c.Name, c.DataType, c.ColumnType, notes)
 	}
-	_ = table.Flush() // a Builder takes everything
+	_ = table.Flush() // writes to a Builder never fail
 	for _, d := range t.Different {
-		fmt.Fprintf(out, "  option %s: %s is wanted, the table has %q\n", d.Option, d.Wanted, d.Table)
+		fmt.Fprintf(out, "  option %s: %s was requested, but the table has %q\n", d.Option, d.Wanted, d.Table)
 	}
 	out.WriteByte('\n')
 }

@@ -18,17 +18,17 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// promptCommand is what a line that begins with a backslash does.
+// promptCommand is a command of the prompt, a line that begins with a backslash.
 type promptCommand struct {
 	name     string
-	argument string // how it is called in help; empty: it takes none
+	argument string // the argument's name in help; empty: it takes none
 	help     string
 	run      func(p *prompt, ctx context.Context, argument string) error
 	// arguments completes its argument.
 	arguments func(c *completer, typed string) []string
 }
 
-// promptCommands are all commands, in the order of \?. It is filled below, since \? prints it.
+// promptCommands are all commands, in the order of \?. init fills it, since \? prints it.
 var promptCommands []*promptCommand
 
 func init() {
@@ -71,7 +71,8 @@ func init() {
 		},
 		{`\conninfo`, "", "print the server, the database and the time zone", (*prompt).connection, nil},
 		{
-			`\o`, "[FORMAT|./FILE]", "print rows as table, json, yaml, csv or ndjson, or into a file; alone: a table again",
+			`\o`, "[FORMAT|./FILE]", "print rows as table, json, yaml, csv or ndjson, or into a file; without argument: as a " +
+				"table again",
 			(*prompt).output, func(_ *completer, typed string) []string {
 				if strings.ContainsAny(typed, "./~") {
 					return fileNames(typed)
@@ -85,7 +86,7 @@ func init() {
 		},
 		{`\timing`, "[on|off]", "print how long statements take", (*prompt).timing, words("on", "off")},
 		{
-			`\pset`, "pager [on|off|always]", "show output that is longer than the screen by $PAGER", (*prompt).pset,
+			`\pset`, "pager [on|off|always]", "show output that is longer than the screen in $PAGER", (*prompt).pset,
 			words("pager", "on", "off", "always"),
 		},
 		{
@@ -93,14 +94,14 @@ func init() {
 			func(_ *completer, typed string) []string { return fileNames(typed) },
 		},
 		{
-			`\e`, "[FILE]", "write a statement, or change the last one, by $EDITOR", (*prompt).edit,
+			`\e`, "[FILE]", "write a statement, or change the last one, in $EDITOR", (*prompt).edit,
 			func(_ *completer, typed string) []string { return fileNames(typed) },
 		},
 		{
 			`\g`, "", "run the statement so far, or the last one again",
 			func(p *prompt, ctx context.Context, _ string) error { p.again(ctx); return nil }, nil,
 		},
-		{`\watch`, "[SECONDS]", "run it again every two seconds, or so many, until Ctrl-C", (*prompt).watch, nil},
+		{`\watch`, "[SECONDS]", "run it again every two seconds, or the given number, until Ctrl-C", (*prompt).watch, nil},
 		{`\p`, "", "print the statement so far, or the last one", (*prompt).print, nil},
 		{
 			`\r`, "", "drop the statement so far (also Ctrl-C)",
@@ -109,7 +110,7 @@ func init() {
 	}
 }
 
-// findCommand is the command of that name, or nil.
+// findCommand returns the command with a name, or nil.
 func findCommand(name string) *promptCommand {
 	if i := slices.IndexFunc(promptCommands, func(pc *promptCommand) bool { return pc.name == name }); i >= 0 {
 		return promptCommands[i]
@@ -119,7 +120,8 @@ func findCommand(name string) *promptCommand {
 
 func outputNames() []string { return []string{"table", "json", "yaml", "csv", "ndjson"} }
 
-// cutWordCommand reports whether a line is a command that is a word, and returns it with its backslash.
+// cutWordCommand reports whether a line is a command without a backslash, and returns it with its
+// backslash.
 func cutWordCommand(line string) (sql, command string, ok bool) {
 	word, argument, _ := strings.Cut(strings.TrimSuffix(strings.TrimSpace(line), ";"), " ")
 	name := map[string]string{"exit": `\q`, "quit": `\q`, "help": `\?`, "use": `\c`}[strings.ToLower(word)]
@@ -129,8 +131,8 @@ func cutWordCommand(line string) (sql, command string, ok bool) {
 	return "", name + " " + argument, true
 }
 
-// cutCommand cuts a line of a statement that began before it at the command with which the line
-// ends. A backslash in a quote or a comment begins none.
+// cutCommand splits a line after a pending statement at the command at its end. A backslash in a
+// quote or a comment does not start a command.
 func cutCommand(pending, line string) (sql, command string, ok bool) {
 	for _, t := range statement.Tokens(pending + line) {
 		if at := t.From - len(pending); at >= 0 && t.Kind == statement.TokenSymbol && t.Value == `\` {
@@ -203,10 +205,10 @@ func (p *prompt) describe(ctx context.Context, table string) error {
 	return nil
 }
 
-// connect uses another database, if there is one of that name.
+// connect switches to another database, if it exists.
 func (p *prompt) connect(ctx context.Context, name string) error {
 	if name == "" {
-		return errors.New(`name the database, such as \c public`)
+		return errors.New(`give the database, such as \c public`)
 	}
 	if tokens := statement.Tokens(name); len(tokens) == 1 && tokens[0].Kind == statement.TokenName {
 		name = tokens[0].Value
@@ -230,18 +232,18 @@ func (p *prompt) connect(ctx context.Context, name string) error {
 	return nil
 }
 
-// connection prints what statements are sent to, and with.
+// connection prints the server, database and time zone of statements.
 func (p *prompt) connection(context.Context, string) error {
 	zone := p.session.zone
 	if zone == "" {
 		zone = "UTC"
 	}
-	_, err := fmt.Fprintf(p.terminal(), "Connected to %s, database %s. Times without a zone are of %s.\n",
+	_, err := fmt.Fprintf(p.terminal(), "Connected to %s, database %s. Times without a zone are in %s.\n",
 		p.session.client.Server(), p.session.db, zone)
 	return err
 }
 
-// orSemicolon ends a part of a sentence.
+// orSemicolon returns the end of a sentence.
 func orSemicolon(like string) string {
 	if like == "" {
 		return ";"
@@ -249,7 +251,7 @@ func orSemicolon(like string) string {
 	return like
 }
 
-// output sets the format of rows, or the file that they go to.
+// output sets the format of rows, or the file that they are written to.
 func (p *prompt) output(_ context.Context, argument string) error {
 	switch {
 	case argument == "":
@@ -271,7 +273,7 @@ func (p *prompt) output(_ context.Context, argument string) error {
 	}
 	p.closeFile()
 	p.file, p.screen, p.session.out = f, p.session.out, f
-	fmt.Fprintf(p.session.errOut, "rows go into %s; \\o alone prints them on the terminal again\n", f.Name())
+	fmt.Fprintf(p.session.errOut, "rows are written to %s; \\o alone prints them on the terminal again\n", f.Name())
 	return nil
 }
 
@@ -286,7 +288,7 @@ func (p *prompt) closeFile() {
 	p.file, p.session.out = nil, p.screen
 }
 
-// terminal is where a person reads.
+// terminal returns the writer of the terminal.
 func (p *prompt) terminal() io.Writer {
 	if p.file != nil {
 		return p.screen
@@ -294,7 +296,8 @@ func (p *prompt) terminal() io.Writer {
 	return p.session.out
 }
 
-// onTerminal has rows printed on the terminal, whatever file \o names, until the function that it returns is called.
+// onTerminal prints rows on the terminal, whatever file \o uses, until the returned function is
+// called.
 func (p *prompt) onTerminal() (end func()) {
 	out := p.session.out
 	p.session.out = p.terminal()
@@ -356,7 +359,7 @@ func (p *prompt) pset(_ context.Context, argument string) error {
 // include runs the statements of a file.
 func (p *prompt) include(ctx context.Context, name string) error {
 	if name == "" {
-		return errors.New(`name the file, such as \i schema.sql`)
+		return errors.New(`give the file, such as \i schema.sql`)
 	}
 	f, err := os.Open(expandHome(name))
 	if err != nil {
@@ -381,7 +384,7 @@ func (p *prompt) statement() string {
 	return p.pending
 }
 
-// again runs the statement so far, or the last one.
+// again runs the pending statement, or the last one.
 func (p *prompt) again(ctx context.Context) {
 	text := p.statement()
 	p.pending = ""
@@ -402,7 +405,7 @@ const (
 	watchLeast = 100 * time.Millisecond
 )
 
-// watch runs a statement again and again.
+// watch runs a statement repeatedly.
 func (p *prompt) watch(ctx context.Context, argument string) error {
 	every := watchEvery
 	if argument != "" {
@@ -440,8 +443,8 @@ func (p *prompt) watch(ctx context.Context, argument string) error {
 	}
 }
 
-// edit lets the person change a statement in an editor, and takes what the file holds then
-// as if it were typed.
+// edit opens a statement in an editor, and then processes the content of the file as if it were
+// typed.
 func (p *prompt) edit(ctx context.Context, name string) error {
 	if p.outside == nil {
 		return errors.New("there is no terminal to edit on")
@@ -467,7 +470,7 @@ func (p *prompt) edit(ctx context.Context, name string) error {
 		name, before = expandHome(name), ""
 	}
 	if err := p.outside(func() error { return runEditor(name) }); err != nil {
-		return fmt.Errorf("the editor: %w", err)
+		return fmt.Errorf("run the editor: %w", err)
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -479,7 +482,7 @@ func (p *prompt) edit(ctx context.Context, name string) error {
 		return fmt.Errorf("%s: it cannot be read, or is longer than %d MiB", name, maxScript>>20)
 	}
 	if string(text) == before {
-		fmt.Fprintln(p.session.errOut, "nothing was changed, and nothing is run")
+		fmt.Fprintln(p.session.errOut, "nothing was changed, so nothing is run")
 		return nil
 	}
 	p.pending, p.typed = "", string(text)
@@ -490,7 +493,7 @@ func (p *prompt) edit(ctx context.Context, name string) error {
 	return nil
 }
 
-// runEditor runs the editor of the person on a file.
+// runEditor runs the user's editor on a file.
 func runEditor(file string) error {
 	editor := "vi"
 	for _, name := range []string{"VISUAL", "EDITOR"} {

@@ -15,15 +15,15 @@ import (
 	"cordwood/shard/query/engine/sql"
 )
 
-// completer completes what is typed at the prompt: commands, keywords, functions, and the
-// names that the server knows.
+// completer completes input at the prompt: commands, keywords, functions, and the names that the
+// server has.
 type completer struct {
 	names   catalogNames
-	db      func() string // the database of names without one
-	pending func() string // the lines of the statement before the one that is typed
+	db      func() string // the default database
+	pending func() string // the previous lines of the statement
 }
 
-// catalogNames are the names of a server.
+// catalogNames provides the names of a server.
 type catalogNames interface {
 	databases() []string
 	tables(db string) []string
@@ -47,7 +47,7 @@ var (
 		UNNEST UNSET USING VALUES WEEK WHEN WHERE WINDOW WITH YEAR` + " " + strings.Join(sqlTypes, " "))
 )
 
-// A table's name follows the words afterTable, and a database's the words afterDatabase.
+// A table's name follows the words in afterTable, a database's the words in afterDatabase.
 var (
 	afterTable    = []string{"FROM", "JOIN", "INTO", "TABLE", "DESCRIBE", "DESC", "TRUNCATE"}
 	afterDatabase = []string{"DATABASE", "USE", "SCHEMA"}
@@ -67,7 +67,7 @@ func (c *completer) complete(line string, pos int) (head string, completions []s
 	return head, list, tail
 }
 
-// command completes a line that begins with a backslash; start is where the completed word does.
+// command completes a line that begins with a backslash; start is the start of the completed word.
 func (c *completer) command(line string) (start int, list []string) {
 	name, argument, more := strings.Cut(line, " ")
 	if !more {
@@ -82,14 +82,14 @@ func (c *completer) command(line string) (start int, list []string) {
 	if pc == nil || pc.arguments == nil {
 		return start, nil
 	}
-	// the others take one name, perhaps with spaces
+	// The others take one name, perhaps with spaces.
 	if i := strings.LastIndexByte(argument, ' '); i >= 0 && name == `\pset` {
 		start, argument = start+i+1, argument[i+1:]
 	}
 	return start, pc.arguments(c, argument)
 }
 
-// sql completes the last word of a text; back is how long that word is, in bytes.
+// sql completes the last word of a text; back is the length of that word, in bytes.
 func (c *completer) sql(text string) (back int, list []string) {
 	tokens := slices.DeleteFunc(statement.Tokens(text), func(t statement.Token) bool {
 		return t.Kind == statement.TokenComment && t.To < len(text)
@@ -111,7 +111,7 @@ func (c *completer) sql(text string) (back int, list []string) {
 			typed = text[last.From:]
 			return len(typed), options(typed, tokens[:n-1])
 		case last.Kind == statement.TokenUnfinished || last.Kind == statement.TokenComment:
-			return 0, nil // within a text
+			return 0, nil // within a quoted text
 		}
 	}
 	if list := options(typed, tokens); list != nil {
@@ -120,7 +120,7 @@ func (c *completer) sql(text string) (back int, list []string) {
 	return len(typed), c.candidates(typed, tokens)
 }
 
-// candidates returns the completions of what was typed behind tokens.
+// candidates returns the completions of typed after tokens.
 func (c *completer) candidates(typed string, tokens []statement.Token) []string {
 	n := len(tokens)
 	before := func(i int) statement.Token {
@@ -163,7 +163,7 @@ func (c *completer) expressions(typed string, tables []mention) []string {
 		list = append(list, quoteNames(c.names.columns(t.db, t.table))...)
 	}
 	list = matching(typed, list)
-	if typed != "" { // without a letter it would be hundreds
+	if typed != "" { // without a letter, there would be hundreds
 		list = append(list, matchingWords(typed, sqlKeywords)...)
 		for _, name := range matchingWords(typed, sql.FunctionNames()) {
 			list = append(list, name+"(")
@@ -172,7 +172,7 @@ func (c *completer) expressions(typed string, tables []mention) []string {
 	return list
 }
 
-// followers are the words that follow these.
+// followers lists the words that may follow these.
 var followers = map[string][]string{
 	"SHOW":     strings.Fields("DATABASES TABLES CREATE COLUMNS FULL"),
 	"CREATE":   strings.Fields("TABLE DATABASE"),
@@ -210,11 +210,11 @@ func listsTables(tokens []statement.Token) bool {
 	return false
 }
 
-// mention is a table that a statement names.
+// mention is a table that a statement uses.
 type mention struct{ db, table, alias string }
 
-// inside returns the names that may follow NAME and a dot, where before is the token before NAME: tables of a
-// database, or columns of a mentioned table.
+// inside returns the names that may follow NAME and a dot, where before is the token before NAME:
+// tables of a database, or columns of a mentioned table.
 func (c *completer) inside(name string, before statement.Token, mentioned []mention) []string {
 	if isWord(before, afterTable...) || isWord(before, "DATABASE") {
 		return c.names.tables(name)
@@ -231,7 +231,7 @@ func (c *completer) inside(name string, before statement.Token, mentioned []ment
 	return list
 }
 
-// tablesBehind returns the completions of the name of a table behind a word or a comma.
+// tablesBehind returns the completions of a table's name after a word or a comma.
 func (c *completer) tablesBehind(typed string, last statement.Token) []string {
 	list := quoteNames(c.names.tables(c.db()))
 	for _, db := range quoteNames(c.names.databases()) {
@@ -243,10 +243,10 @@ func (c *completer) tablesBehind(typed string, last statement.Token) []string {
 	return append(matching(typed, list), matchingWords(typed, followers[strings.ToUpper(last.Value)])...)
 }
 
-// maxMentioned bounds the tables of a statement whose columns are asked for.
+// maxMentioned is the maximum number of tables of a statement whose columns are requested.
 const maxMentioned = 8
 
-// mentioned returns the tables that tokens name, with their aliases.
+// mentioned returns the tables in tokens, with their aliases.
 func (c *completer) mentioned(tokens []statement.Token) []mention {
 	var out []mention
 	for i := 0; i < len(tokens) && len(out) < maxMentioned; i++ {
@@ -278,7 +278,7 @@ func aliasOf(tokens []statement.Token) string {
 	return tokens[0].Value
 }
 
-// quoteNames writes names as statements have to name them.
+// quoteNames quotes names where statements need that.
 func quoteNames(names []string) []string {
 	out := make([]string, len(names))
 	for i, name := range names {
@@ -292,8 +292,8 @@ func quoteNames(names []string) []string {
 	return out
 }
 
-// matching returns the names that begin with the typed text: the ones in the same case, if there
-// are any, and otherwise in any case. A name in quotes is found by its letters, too.
+// matching returns the names that begin with the typed text: those in the same case, if there are
+// any, and otherwise in any case. The letters of a quoted name match without the quotes, too.
 func matching(typed string, names []string) []string {
 	var exact, folded []string
 	for _, name := range names {
@@ -319,7 +319,7 @@ func matching(typed string, names []string) []string {
 	return exact[:min(len(exact), cli.MaxCompletions)]
 }
 
-// matchingWords are the keywords or functions that begin with what was typed, in its case.
+// matchingWords returns the keywords or functions that begin with the typed text, in its case.
 func matchingWords(typed string, words []string) []string {
 	lower := typed != "" && typed == strings.ToLower(typed)
 	var out []string
@@ -363,7 +363,7 @@ func fileNames(typed string) []string {
 	return list[:min(len(list), cli.MaxCompletions)]
 }
 
-// expandHome puts the folder of the person in the place of ~ at the beginning of a path.
+// expandHome replaces ~ at the beginning of a path by the user's home folder.
 func expandHome(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~"); ok && (rest == "" || rest[0] == '/') {
 		if home, err := os.UserHomeDir(); err == nil {
@@ -374,17 +374,17 @@ func expandHome(path string) string {
 }
 
 const (
-	// namesFresh is for how long names of the server are not asked for again.
+	// namesFresh is the time for which names of the server are cached.
 	namesFresh = 30 * time.Second
-	// namesWait is how long the prompt waits for names.
+	// namesWait is the time that the prompt waits for names.
 	namesWait = 400 * time.Millisecond
-	// namesAway is for how long a server that did not answer in time is not asked again.
+	// namesAway is the time for which a server that did not answer in time is not asked again.
 	namesAway = 10 * time.Second
-	// maxNamed bounds the lists of names that are kept.
+	// maxNamed is the maximum number of cached lists of names.
 	maxNamed = 100
 )
 
-// serverNames asks the server for its names, and remembers them for a while.
+// serverNames requests names from the server, and caches them for a while.
 type serverNames struct {
 	ctx    context.Context
 	client *client.Client // tries once
@@ -399,7 +399,7 @@ type namesList struct {
 	at    time.Time
 }
 
-// forget asks anew: a statement may have changed the names.
+// forget clears the cache: a statement may have changed the names.
 func (s *serverNames) forget() { s.lists = nil }
 
 func (s *serverNames) databases() []string {
@@ -416,8 +416,8 @@ func (s *serverNames) columns(db, table string) []string {
 		" AND lower(table_name) = lower(" + cli.Literal(table) + ") ORDER BY ordinal_position")
 }
 
-// list is the first column of the answer to a statement; what is known of it if the server
-// does not answer at once.
+// list returns the first column of a statement's answer. If the server does not answer at once, it
+// returns the cached list.
 func (s *serverNames) list(sql string) []string {
 	now := s.now()
 	known := s.lists[sql]

@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	// sqlTypes are the types of columns that are offered.
+	// sqlTypes are the column types that are offered.
 	sqlTypes = strings.Fields("BIGINT BINARY BOOLEAN DATE DOUBLE FLOAT64 INT64 JSON STRING TIMESTAMP_MS TIMESTAMP_NS " +
 		"UINT64 VARCHAR")
 	indexKinds = []string{"FULLTEXT INDEX", "INVERTED INDEX", "SKIPPING INDEX"}
@@ -30,7 +30,7 @@ func (c *completer) alteredTable(tokens []statement.Token) (db, table string, re
 	return table, rest[1].Value, rest[2:], true
 }
 
-// alterations returns the completions behind ALTER TABLE and a table. ok is false elsewhere, and
+// alterations returns the completions after ALTER TABLE and a table. ok is false elsewhere, and
 // where anything may follow.
 func (c *completer) alterations(typed string, tokens []statement.Token) (list []string, ok bool) {
 	db, table, rest, ok := c.alteredTable(tokens)
@@ -57,7 +57,7 @@ func (c *completer) alterations(typed string, tokens []statement.Token) (list []
 	return changesOfColumn(typed, verb, rest[1:])
 }
 
-// alteredThings are the words behind each verb of ALTER TABLE.
+// alteredThings lists the words after each verb of ALTER TABLE.
 var alteredThings = map[string][]string{
 	"ADD":    {"COLUMN"},
 	"DROP":   {"COLUMN"},
@@ -65,7 +65,7 @@ var alteredThings = map[string][]string{
 	"RENAME": {"COLUMN", "TO"},
 }
 
-// changesOfColumn returns the completions behind MODIFY COLUMN or RENAME COLUMN, a column, and rest.
+// changesOfColumn returns the completions after MODIFY COLUMN or RENAME COLUMN, a column, and rest.
 func changesOfColumn(typed, verb string, rest []statement.Token) (list []string, ok bool) {
 	switch {
 	case len(rest) == 0 && verb == "MODIFY":
@@ -79,16 +79,16 @@ func changesOfColumn(typed, verb string, rest []statement.Token) (list []string,
 }
 
 // keepTyped prepares completions for the prompt. The prompt replaces the typed text by the
-// completions' common beginning, which depends on case: FROM and from_host have none, and FR would
-// be lost. It returns completions, and the text before them, with which nothing is lost.
+// completions' common prefix, which depends on case: FROM and from_host have none, and FR would be
+// lost. It returns completions, and the text before them, with which nothing is lost.
 func keepTyped(head, typed string, list []string) (newHead string, kept []string) {
 	if len(list) < 2 || len(commonPrefix(list, false)) >= len(typed) {
 		return head, list
 	}
-	// A beginning that all share except for case continues in the case of the typed text.
+	// A common prefix that ignores case continues in the case of the typed text.
 	shared := commonPrefix(list, true)
 	if len(shared) < len(typed) || !strings.EqualFold(shared[:len(typed)], typed) {
-		shared = typed // a name is offered with quotes that were not typed
+		shared = typed // the offered name has quotes that were not typed
 	}
 	more := shared[len(typed):]
 	switch {
@@ -98,20 +98,20 @@ func keepTyped(head, typed string, list []string) (newHead string, kept []string
 		more = strings.ToUpper(more)
 	}
 	if shared = typed + more; commonPrefix(list, false) == "" {
-		return head + shared, list // shown as they are
+		return head + shared, list // shown unchanged
 	}
 	kept = make([]string, 0, len(list))
 	for _, name := range list {
 		if len(name) >= len(shared) && strings.EqualFold(name[:len(shared)], shared) {
 			kept = append(kept, shared+name[len(shared):])
 		} else {
-			kept = append(kept, shared) // it differs by its quotes
+			kept = append(kept, shared) // it differs in its quotes
 		}
 	}
 	return head, kept
 }
 
-// commonPrefix returns the text with which all names of a list begin, in the case of the first.
+// commonPrefix returns the common prefix of a list of names, in the case of the first.
 func commonPrefix(list []string, fold bool) string {
 	common := list[0]
 	for _, s := range list[1:] {

@@ -18,22 +18,22 @@ import (
 )
 
 const (
-	// maxHistory is how many statements are kept, in memory and in the file.
+	// maxHistory is the number of statements that are kept, in memory and in the file.
 	maxHistory = liner.HistoryLimit
-	// maxEntry is the longest statement that is kept, in bytes.
+	// maxEntry is the maximum length of a kept statement, in bytes.
 	maxEntry = 32 << 10
-	// maxHistoryFile bounds what is read of the file: its end.
+	// maxHistoryFile is the number of bytes that are read from the end of the file.
 	maxHistoryFile = 4 << 20
 )
 
-// history keeps the statements of a person, of earlier prompts too. Each is one line of the
-// file, which other users may not read. An empty path keeps them in memory only.
+// history keeps the user's statements, including those of earlier prompts. Each is one line of the
+// file, which other users may not read. An empty path keeps them only in memory.
 type history struct {
 	path string
 	last string
 }
 
-// historyFile is where the statements of earlier prompts are, or "" if there is no place.
+// historyFile returns the path of the history file, or "" if there is no home folder.
 func historyFile() string {
 	if path, set := os.LookupEnv("CORDWOOD_HISTORY"); set {
 		return path
@@ -45,8 +45,8 @@ func historyFile() string {
 	return filepath.Join(home, ".cordwood_history")
 }
 
-// load gives what the file holds to add, the oldest first. A file with far more than is kept
-// is written anew with the rest.
+// load passes the entries of the file to add, the oldest first. A file with many more entries than
+// are kept is rewritten without the older ones.
 func (h *history) load(add func(entry string)) error {
 	if h.path == "" {
 		return nil
@@ -78,7 +78,7 @@ func (h *history) load(add func(entry string)) error {
 func readEntries(f *os.File) (entries []string, all bool, err error) {
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
-		return nil, false, fmt.Errorf("%s is no file", f.Name())
+		return nil, false, fmt.Errorf("%s is not a regular file", f.Name())
 	}
 	if from := info.Size() - maxHistoryFile; from > 0 {
 		if _, err := f.Seek(from, io.SeekStart); err != nil {
@@ -99,7 +99,7 @@ func readEntries(f *os.File) (entries []string, all bool, err error) {
 
 // rewrite replaces the file.
 func (h *history) rewrite(entries []string) error {
-	f, err := os.CreateTemp(filepath.Dir(h.path), ".cordwood_history-") // of mode 0600
+	f, err := os.CreateTemp(filepath.Dir(h.path), ".cordwood_history-") // it has mode 0600
 	if err != nil {
 		return fmt.Errorf("shortening the history: %w", err)
 	}
@@ -117,7 +117,7 @@ func (h *history) rewrite(entries []string) error {
 	return nil
 }
 
-// save adds an entry to the file at once, so that neither a killed prompt nor one beside it
+// save appends an entry to the file at once, so that neither a killed prompt nor a concurrent one
 // loses it.
 func (h *history) save(entry string) error {
 	if h.path == "" || entry == h.last {
@@ -128,7 +128,7 @@ func (h *history) save(entry string) error {
 	if err != nil {
 		return fmt.Errorf("saving the history: %w", err)
 	}
-	err = f.Chmod(0o600) // it may be of a program that let others read it
+	err = f.Chmod(0o600) // another program may have created it readable for others
 	if err == nil {
 		_, err = f.WriteString(entry + "\n")
 	}
@@ -138,12 +138,12 @@ func (h *history) save(entry string) error {
 	return nil
 }
 
-// secretWords are parts of words by which a text is taken to hold a secret.
+// secretWords are parts of words that mark a text as containing a secret.
 var secretWords = []string{"password", "passwd", "secret", "credential", "api_key", "apikey", "private_key", "bearer "}
 
-// historyEntry returns a text of statements, which may have been typed on several lines, as one line that
-// means the same. keep is false for what is not to be remembered: a text that begins with
-// a space, or seems to hold a secret, or cannot be written on one line.
+// historyEntry returns a text of statements, which may have several lines, as one line with the
+// same meaning. keep is false for a text that must not be remembered: it begins with a space, seems
+// to contain a secret, or cannot be written on one line.
 func historyEntry(typed string) (entry string, keep bool) {
 	if strings.HasPrefix(typed, " ") {
 		return "", false
@@ -170,12 +170,12 @@ func historyEntry(typed string) (entry string, keep bool) {
 		b.WriteString(piece)
 	}
 	entry = strings.TrimSpace(b.String())
-	// The prompt of a terminal shows no control characters.
+	// The prompt cannot show control characters.
 	return entry, entry != "" && len(entry) <= maxEntry &&
 		!strings.ContainsFunc(entry, func(r rune) bool { return r < ' ' && r != '\t' })
 }
 
-// onOneLine returns the text of a token without ends of lines, or false if it needs them.
+// onOneLine returns the text of a token without line ends, or false if it needs them.
 func onOneLine(t statement.Token, piece string, last bool) (string, bool) {
 	switch {
 	case t.Kind == statement.TokenComment && strings.HasPrefix(piece, "--"):

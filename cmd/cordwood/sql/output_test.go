@@ -27,7 +27,7 @@ func TestOutputFileHasRowsOnly(t *testing.T) {
 			t.Errorf("no %q in %q", text, out)
 		}
 	}
-	for _, text := range []string{"rows go into " + file, "rows are printed on the terminal\n"} {
+	for _, text := range []string{"rows are written to " + file, "rows are printed on the terminal\n"} {
 		if !strings.Contains(errOut.String(), text) {
 			t.Errorf("no %q in %q", text, errOut)
 		}

@@ -14,16 +14,17 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// screen is the terminal that a prompt prints on.
+// screen is the terminal of a prompt.
 type screen struct {
 	out io.Writer
-	// size is the width and height, 0 if they are not known.
+	// size returns the width and height, or 0 if they are not known.
 	size func() (width, height int)
-	// pager says whether long output goes through a pager.
+	// pager determines whether long output goes through a pager.
 	pager pagerMode
-	// start runs a pager; it returns its input, whose Close waits for its end.
+	// start starts a pager and returns its input, whose Close waits for the pager's end.
 	start func() (io.WriteCloser, error)
-	// now is the clock. reading is how long users read in pagers after all was printed.
+	// now is the clock. reading is the time that the user has spent in pagers after all output was
+	// printed.
 	now     func() time.Time
 	reading time.Duration
 }
@@ -37,7 +38,7 @@ const (
 	pagerAlways
 )
 
-// pagerCommand is the pager to use, for a shell; empty: none.
+// pagerCommand returns the pager to use, for a shell; empty if there is none.
 func pagerCommand() string {
 	if command, set := os.LookupEnv("PAGER"); set {
 		return strings.TrimSpace(command)
@@ -70,35 +71,35 @@ func startPager() (io.WriteCloser, error) {
 	return &pagerInput{in, c}, nil
 }
 
-// pagerInput is the input of a pager that runs.
+// pagerInput is the input of a running pager.
 type pagerInput struct {
 	io.WriteCloser
 	c *exec.Cmd
 }
 
 func (p *pagerInput) Close() error {
-	_ = p.WriteCloser.Close() // it may be gone
+	_ = p.WriteCloser.Close() // the pager may have ended
 	return p.c.Wait()
 }
 
-// page returns a writer for the output of one statement. Close must be called: what fits on
-// the screen is printed only then, or after a moment, and what does not goes through the pager.
+// page returns a writer for the output of one statement. Close must be called: output that fits on
+// the screen is printed only then, or after a moment, and longer output goes through the pager.
 func (s *screen) page() *page { return &page{s: s} }
 
 // page is the output of one statement.
 type page struct {
 	s     *screen
-	held  bytes.Buffer // what may yet go to a pager
-	lines int          // of the screen, that held takes
-	out   io.Writer    // where all goes, once that is decided
+	held  bytes.Buffer // output that may still go to a pager
+	lines int          // lines of the screen that held needs
+	out   io.Writer    // where all output goes, once that is decided
 	pager io.WriteCloser
-	gone  bool // the person left the pager
+	gone  bool // the user has left the pager
 }
 
-// maxHeld bounds what is held back: no screen has more room.
+// maxHeld is the maximum size of the held output: no screen has more room.
 const maxHeld = 1 << 20
 
-// Write implements io.Writer. After the person left the pager it drops what comes.
+// Write discards the output after the user has left the pager.
 func (p *page) Write(b []byte) (int, error) {
 	if p.out == nil {
 		p.held.Write(b)
@@ -125,10 +126,10 @@ func (p *page) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// errPagerLeft ends the output of a statement whose reader has seen enough.
+// errPagerLeft ends the output of a statement after the user has left the pager.
 var errPagerLeft = errors.New("the pager was left")
 
-// decide sends what was held, and all that follows, to the pager or to the terminal.
+// decide sends the held output, and all that follows, to the pager or to the terminal.
 func (p *page) decide(long bool) {
 	p.out = p.s.out
 	if long {
@@ -142,17 +143,17 @@ func (p *page) decide(long bool) {
 	p.held = bytes.Buffer{}
 }
 
-// Close prints what is left, and waits for the person to leave the pager.
+// Close prints the rest, and waits until the user leaves the pager.
 func (p *page) Close() {
 	if p.out == nil {
 		p.decide(false)
 	}
 	if p.pager != nil {
 		from := p.s.now()
-		_ = p.pager.Close() // how a pager ends means nothing
+		_ = p.pager.Close() // the exit status of a pager does not matter
 		p.s.reading += p.s.now().Sub(from)
 	}
 }
 
-// clock is the time of day that \watch prints.
+// clock formats the time that \watch prints.
 func clock(t time.Time) string { return t.Format("2006-01-02 15:04:05 MST") }

@@ -18,15 +18,15 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// runPrompt runs a prompt on the terminal, with the history of earlier ones. once is a client
-// that asks for names, without trying again.
+// runPrompt runs a prompt on the terminal, with the stored history. once is a client for names,
+// which does not retry.
 func runPrompt(ctx context.Context, s *sqlSession, once *client.Client) error {
 	outside, err := liner.TerminalMode()
 	if err != nil {
 		return fmt.Errorf("the terminal: %w", err)
 	}
 	state := liner.NewLiner()
-	defer func() { _ = state.Close() }() // gives the terminal back
+	defer func() { _ = state.Close() }() // restores the terminal
 	inside, err := liner.TerminalMode()
 	if err != nil {
 		return fmt.Errorf("the terminal: %w", err)
@@ -42,7 +42,7 @@ func runPrompt(ctx context.Context, s *sqlSession, once *client.Client) error {
 	names := &serverNames{ctx: ctx, client: once, now: time.Now}
 	p := &prompt{
 		session: s, in: state, names: names, history: &history{path: historyFile()},
-		// A program that runs on the terminal finds it as it was before the prompt.
+		// A program on the terminal finds it in the state before the prompt.
 		outside: func(run func() error) error {
 			_ = outside.ApplyMode()
 			defer func() { _ = inside.ApplyMode() }()
@@ -58,7 +58,7 @@ func runPrompt(ctx context.Context, s *sqlSession, once *client.Client) error {
 	return p.loop(ctx)
 }
 
-// prompt is a dialogue: lines are collected until they make a statement.
+// prompt is a dialogue: it collects lines until they make a statement.
 type prompt struct {
 	session *sqlSession
 	in      cli.LineReader
@@ -67,19 +67,19 @@ type prompt struct {
 	outside func(run func() error) error // runs another program on the terminal
 
 	pending string // the start of a statement
-	typed   string // the lines since no statement was pending
-	last    string // the statement that was run last
-	// quiet is set when no times are to be printed.
+	typed   string // the lines since the last complete statement
+	last    string // the last executed statement
+	// quiet turns off the printing of times.
 	quiet bool
-	// file is what \o writes to, or nil.
+	// file is the file of \o, or nil.
 	file *os.File
-	// screen is what rows were printed on before \o named the file.
+	// screen is the writer for rows before \o.
 	screen io.Writer
-	// unsaved is set once the history could not be saved, and a message has said so.
+	// unsaved is set once the history could not be saved and a message was printed.
 	unsaved bool
 }
 
-// errLeave says that the person wants to leave.
+// errLeave means that the user leaves the prompt.
 var errLeave = errors.New("leave")
 
 // loop runs until the end of input.
@@ -106,7 +106,7 @@ func (p *prompt) loop(ctx context.Context) error {
 	}
 }
 
-// text is the prompt: the database, or a sign that a statement, or the quote that is shown, goes on.
+// text returns the prompt: the database, or a mark that a statement or the shown quote continues.
 func (p *prompt) text() string {
 	if statement.IsBlank(p.pending) {
 		return p.session.db + "> "
@@ -114,7 +114,7 @@ func (p *prompt) text() string {
 	return strings.Repeat(" ", max(len(p.session.db)-1, 0)) + openQuote(p.pending) + "> "
 }
 
-// openQuote returns the quote that a statement ends in, or "-".
+// openQuote returns the open quote at the end of a statement, or "-".
 func openQuote(pending string) string {
 	tokens := statement.Tokens(pending)
 	if len(tokens) == 0 || tokens[len(tokens)-1].Kind != statement.TokenUnfinished {
@@ -127,7 +127,8 @@ func openQuote(pending string) string {
 	return "-"
 }
 
-// line takes one line, and runs each statement that it completes, and the command that it ends with.
+// line processes one line: it runs each statement that the line completes, and the command at its
+// end.
 func (p *prompt) line(ctx context.Context, line string) error {
 	if statement.IsBlank(p.pending) {
 		p.pending = ""
@@ -136,7 +137,7 @@ func (p *prompt) line(ctx context.Context, line string) error {
 		}
 	}
 	p.typed += line + "\n"
-	if strings.TrimSpace(line) == `\r` { // in a quote too: nobody could leave it otherwise without Ctrl-C
+	if strings.TrimSpace(line) == `\r` { // even in a quote: otherwise only Ctrl-C could leave it
 		p.pending = ""
 		p.remember()
 		return nil
@@ -164,8 +165,8 @@ func (p *prompt) line(ctx context.Context, line string) error {
 	return err
 }
 
-// take adds a text to what is pending, and runs each statement that is complete. It reports
-// whether none failed.
+// take adds a text to the pending statement, and runs each complete statement. It reports whether
+// none failed.
 func (p *prompt) take(ctx context.Context, text string) bool {
 	p.pending += text
 	for {
@@ -175,7 +176,7 @@ func (p *prompt) take(ctx context.Context, text string) bool {
 		}
 		p.pending = rest
 		if !statement.IsBlank(text) && !p.run(ctx, text) {
-			// What follows on the line may be a part of the statement that was not understood.
+			// The rest of the line may be a part of the statement that was not understood.
 			if !statement.IsBlank(rest) {
 				fmt.Fprintln(p.session.errOut, "the rest of the line was not run")
 			}
@@ -185,7 +186,7 @@ func (p *prompt) take(ctx context.Context, text string) bool {
 	}
 }
 
-// remember keeps what was typed in the history.
+// remember saves the typed text in the history.
 func (p *prompt) remember() {
 	entry, keep := historyEntry(p.typed)
 	p.typed = ""
@@ -211,7 +212,7 @@ func (p *prompt) run(ctx context.Context, text string) bool {
 	start, read := time.Now(), p.session.reading()
 	var err error
 	if name, ok := usedDatabase(text); ok {
-		err = p.connect(ctx, name) // the server has no session to remember it in
+		err = p.connect(ctx, name) // the server has no session that could store it
 	} else {
 		err = p.session.run(ctx, text)
 	}
@@ -229,7 +230,7 @@ func (p *prompt) run(ctx context.Context, text string) bool {
 	return true
 }
 
-// usedDatabase returns the database that the statement USE names, as connect takes it.
+// usedDatabase returns the database of a USE statement, in the form that connect accepts.
 func usedDatabase(text string) (name string, ok bool) {
 	tokens := slices.DeleteFunc(statement.Tokens(text), func(t statement.Token) bool {
 		return t.Kind == statement.TokenComment || t.Kind == statement.TokenSymbol && t.Value == ";"
@@ -240,7 +241,7 @@ func usedDatabase(text string) (name string, ok bool) {
 	return text[tokens[1].From:tokens[1].To], true
 }
 
-// spent writes how long a statement took, without the time for which its pager was looked at.
+// spent prints how long a statement took, without the time in its pager.
 func spent(d time.Duration) string {
 	switch {
 	case d < time.Second:
@@ -252,7 +253,7 @@ func spent(d time.Duration) string {
 	return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
 }
 
-// reading is how long users read in the pagers of the session.
+// reading returns the time that the user has spent in the pagers of the session.
 func (s *sqlSession) reading() time.Duration {
 	if s.screen == nil {
 		return 0

@@ -12,10 +12,10 @@ import (
 	"cordwood/router/query/statement"
 )
 
-// sqlRequest makes the request for a text of SQL. What it does says whether it may be sent
-// again: statements that only read may, and INSERT may because it has a key, made here
-// unless one is given. Other changes may have been made when their answer is lost, and are
-// not sent again then.
+// sqlRequest makes the request for an SQL text, and determines whether it may be repeated:
+// statements that only read may be, and INSERT may be because it has a key, generated here unless
+// one is given. Other changes may have been made when their answer is lost, and are not repeated
+// then.
 func sqlRequest(db, format, text, key string) client.Request {
 	r := client.Request{
 		Method: http.MethodPost, Path: "/v1/sql", Query: url.Values{"db": {db}, "format": {format}},
@@ -23,7 +23,7 @@ func sqlRequest(db, format, text, key string) client.Request {
 	}
 	statements, err := statement.Parse(text)
 	if err != nil {
-		return r // the server has an error for it, or knows more than this program
+		return r // the server returns an error for it, or supports more than this program
 	}
 	r.Reads = true
 	for _, st := range statements {
@@ -39,11 +39,10 @@ func sqlRequest(db, format, text, key string) client.Request {
 	return r
 }
 
-// statementTime is how long a statement may take unless the server's settings or --timeout
-// say otherwise, and for how long it is tried again.
+// statementTime is the default time limit of a statement, and the time for which it is retried.
 const statementTime = 30 * time.Second
 
-// within bounds all tries of a request by the time limit of a statement; 0: the usual one.
+// within limits all tries of a request by the time limit of a statement; 0 means the default.
 func within(r client.Request, limit time.Duration) client.Request {
 	if limit > 0 {
 		r.Header.Set("X-Svc-Timeout", limit.String())
@@ -61,7 +60,7 @@ type readFlags struct {
 	allowPartial bool
 }
 
-// check refuses what goes with nothing.
+// check refuses flags that do not match the others.
 func (f *readFlags) check() error {
 	switch f.consistency {
 	case "", "linear", "any":
@@ -69,7 +68,7 @@ func (f *readFlags) check() error {
 		return cli.WrongUsage(fmt.Errorf("--consistency %s: use linear or any", f.consistency))
 	}
 	if f.maxStaleness != "" && f.consistency != "any" {
-		return cli.WrongUsage(fmt.Errorf("--max-staleness goes with --consistency any"))
+		return cli.WrongUsage(fmt.Errorf("--max-staleness needs --consistency any"))
 	}
 	_, err := cli.ParseDuration("max-staleness", f.maxStaleness)
 	return err
@@ -87,8 +86,8 @@ func (f *readFlags) set(query url.Values) {
 	}
 }
 
-// explainUnknown says of a statement that failed, and may have had its effect, how to send
-// it again without storing rows twice, if it is an INSERT.
+// explainUnknown adds to the error of an INSERT that may have had its effect how to repeat it
+// without storing rows twice.
 func explainUnknown(err error, r *client.Request) error {
 	key := r.Header.Get("Idempotency-Key")
 	if key == "" {

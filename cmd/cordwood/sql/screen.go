@@ -24,7 +24,7 @@ type expandedMode int
 const (
 	expandedOff expandedMode = iota
 	expandedOn
-	// expandedAuto is on for rows that are wider than the screen.
+	// expandedAuto expands rows that are wider than the screen.
 	expandedAuto
 )
 
@@ -38,7 +38,7 @@ func rowsFrom(body io.Reader) (format.Rows, error) {
 	return &arrowRows{r, noted}, nil
 }
 
-// notedReader remembers how reading failed, which the reader of the format reports in its own words.
+// notedReader records the error of reading, which the reader of the format replaces by its own.
 type notedReader struct {
 	r   io.Reader
 	err error
@@ -64,7 +64,7 @@ func (r *arrowRows) Err() error {
 	return r.Reader.Err()
 }
 
-// affected returns how many rows a statement changed, if its answer is that.
+// affected returns the number of rows that a statement changed, if its answer is that number.
 func affected(rows format.Rows) (n int64, ok bool) {
 	if s := rows.Schema(); s.NumFields() != 1 || s.Field(0).Name != "affectedrows" {
 		return 0, false
@@ -77,7 +77,7 @@ func affected(rows format.Rows) (n int64, ok bool) {
 	return n, true
 }
 
-// printTable prints rows as a table, or expanded, and how many there were.
+// printTable prints rows as a table, or expanded, and their number.
 func printTable(w io.Writer, rows format.Rows, mode expandedMode, width int) error {
 	r := &replayed{Rows: rows}
 	if mode == expandedOn {
@@ -100,10 +100,10 @@ func printTable(w io.Writer, rows format.Rows, mode expandedMode, width int) err
 	return err
 }
 
-// errTooWide says that a table is wider than the screen.
+// errTooWide means that a table is wider than the screen.
 var errTooWide = errors.New("the table is wider than the screen")
 
-// firstLine lets a table through whose first line is not too long.
+// firstLine writes a table unless its first line is too long.
 type firstLine struct {
 	w     io.Writer
 	width int
@@ -114,7 +114,7 @@ type firstLine struct {
 func (f *firstLine) Write(b []byte) (int, error) {
 	if !f.done {
 		line, _, _ := bytes.Cut(b, []byte("\n"))
-		if len(line) > f.width { // of ASCII: the frame
+		if len(line) > f.width { // the frame is ASCII
 			return 0, errTooWide
 		}
 		f.done = true
@@ -123,8 +123,8 @@ func (f *firstLine) Write(b []byte) (int, error) {
 	return f.w.Write(b)
 }
 
-// replayed are rows that can be read again, as long as keep is set: the rows of a table until
-// its width is known, which is bounded by the format.
+// replayed has rows that can be read again, as long as keep is set: the rows of a table until its
+// width is known. The format limits them.
 type replayed struct {
 	format.Rows
 	keep    bool
@@ -209,15 +209,15 @@ func explains(text string) bool {
 	return i >= 0 && tokens[i].Kind == statement.TokenWord && strings.EqualFold(tokens[i].Value, "EXPLAIN")
 }
 
-// printExplained prints the answer to EXPLAIN, of the format ndjson, without a frame: a plan is a
-// drawing of many lines.
+// printExplained prints the answer to EXPLAIN, in NDJSON, without a frame: a plan is a drawing of
+// many lines.
 func printExplained(w io.Writer, rows io.Reader) error {
 	return cli.EachLine(rows, func(line []byte) error {
 		_, cells, err := cli.RowCells(line, "", nil)
 		if err != nil {
 			return err
 		}
-		// The row is a heading and a text.
+		// The row has a heading and a text.
 		if len(cells) > 0 {
 			_, err = io.WriteString(w, strings.TrimRight(cells[len(cells)-1], "\n")+"\n")
 		}

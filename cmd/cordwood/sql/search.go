@@ -17,7 +17,7 @@ import (
 func (p *prompt) search(ctx context.Context, argument string) error {
 	table, text, _ := cutTable(argument)
 	if table == "" {
-		return errors.New(`name the table and what to search for, such as \search app level:error "disk full"`)
+		return errors.New(`give the table and the search text, such as \search app level:error "disk full"`)
 	}
 	db, name, err := schema.ParseTableName(table)
 	if err != nil {

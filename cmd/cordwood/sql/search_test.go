@@ -48,7 +48,7 @@ func TestSearch(t *testing.T) {
 		t.Errorf("output %s", out)
 	}
 	for _, text := range []string{
-		"SELECT * FROM app WHERE level = 'error'", "did you mean level", "name the table", "more than one dot",
+		"SELECT * FROM app WHERE level = 'error'", "did you mean level", "give the table", "more than one dot",
 	} {
 		if !strings.Contains(errOut.String(), text) {
 			t.Errorf("the terminal does not have %q: %s", text, errOut)

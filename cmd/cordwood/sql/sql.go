@@ -1,7 +1,7 @@
-// Package sql holds the subcommand that sends SQL to a server: one statement, a script, or a prompt.
+// Package sql has the subcommand that sends SQL to a server: one statement, a script, or a prompt.
 //
-// A session (sql.go) runs statements and prints rows. The prompt (prompt.go) collects lines to
-// statements and runs its own commands (commands.go); complete.go offers names for what is typed.
+// A session (sql.go) runs statements and prints rows. The prompt (prompt.go) collects lines into
+// statements and runs its own commands (commands.go); complete.go completes input.
 package sql
 
 import (
@@ -70,20 +70,21 @@ start: it is the zone of times that are written without one. Answers are in UTC.
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.db, "db", "public", "`DATABASE` of tables that are named without one")
+	f.StringVar(&o.db, "db", "public", "default `DATABASE` of tables")
 	f.StringVarP(&o.output, "output", "o", "table", "`FORMAT` of rows: table, json, yaml, csv or ndjson")
 	f.StringVar(&o.zone, "timezone", "",
-		"`ZONE` of times that are written without one, such as Europe/Berlin or +01:00; UTC by default")
+		"time `ZONE` of times without a zone, such as Europe/Berlin or +01:00; UTC by default")
 	f.StringVar(&o.timeout, "timeout", "",
-		"`DURATION` after which a statement is given up, with all its tries, such as 5m; 30s by default")
-	f.StringVar(&o.read.consistency, "consistency", "", "`HOW` new the rows are that are read: "+
-		"linear, everything that was acknowledged (default), or any, what some replica has")
+		"time limit for all tries of a statement, as a `DURATION` such as 5m; 30s by default")
+	f.StringVar(&o.read.consistency, "consistency", "", "`WHICH` rows are read: "+
+		"linear, everything that was acknowledged (default), or any, the rows of some replica")
 	f.StringVar(&o.read.maxStaleness, "max-staleness", "",
 		"with --consistency any, rows may be older by this `DURATION`, from 2s to 24h; 10s by default")
 	f.BoolVar(&o.read.allowPartial, "allow-partial", false,
-		"leave out what cannot be read, and say so, instead of failing")
-	f.StringVar(&o.key, "idempotency-key", "", "`KEY` by which the INSERTs of the text are known for 15 minutes: "+
-		"run again with it, they store nothing twice; a random one by default")
+		"leave out rows that cannot be read, with a warning, instead of failing")
+	f.StringVar(&o.key, "idempotency-key", "", "idempotency `KEY` of the INSERTs, which the server remembers for 15 "+
+		"minutes: "+
+		"repeated with the same key, they store nothing twice; random by default")
 	return cmd
 }
 
@@ -98,9 +99,9 @@ type sqlSession struct {
 	client  *client.Client
 	db      string
 	output  string
-	timeout time.Duration // 0: the server's timeout
+	timeout time.Duration // 0: the server's default
 	key     string        // of INSERTs; empty: a random one for each
-	zone    string        // of times that are written without one; empty: UTC
+	zone    string        // of times without a zone; empty: UTC
 	read    readFlags
 	out     io.Writer
 	errOut  io.Writer
@@ -109,10 +110,10 @@ type sqlSession struct {
 	screen   *screen
 	expanded expandedMode
 
-	statements int // that were run
+	statements int // number of executed statements
 }
 
-// outputFormats are the formats of rows, with what the server is asked for.
+// outputFormats maps the output formats to the formats that are requested from the server.
 var outputFormats = map[string]string{
 	"table": "table", "json": "ndjson", "yaml": "ndjson", "csv": "csvWithNames", "ndjson": "ndjson",
 }
@@ -140,7 +141,8 @@ func newSQLSession(cmd *cobra.Command, o *sqlOptions) (*sqlSession, error) {
 	return s, err
 }
 
-// maxKey bounds --idempotency-key: a number is added for each statement after the first.
+// maxKey is the maximum length of --idempotency-key: a number is added for each statement after the
+// first.
 const maxKey = 240
 
 func checkOutput(output string) error {
@@ -150,7 +152,7 @@ func checkOutput(output string) error {
 	return nil
 }
 
-// maxScript bounds the text of statements that is read from a file.
+// maxScript is the maximum size of a script.
 const maxScript = 64 << 20
 
 // script runs all statements of r, until one fails.
@@ -177,7 +179,7 @@ func (s *sqlSession) script(ctx context.Context, r io.Reader) error {
 		}
 		ran++
 		several := ran > 1 || !statement.IsBlank(rest)
-		if several { // the server counts lines and columns from the begin of the text that it gets
+		if several { // the server counts lines and columns from the start of the text that it receives
 			trimmed := strings.TrimLeft(text, " \t\r\n")
 			begin += len(text) - len(trimmed)
 			text = trimmed
@@ -199,7 +201,7 @@ func (s *sqlSession) script(ctx context.Context, r io.Reader) error {
 	return nil
 }
 
-// nextKey is the key of the next INSERT; empty: a random one.
+// nextKey returns the key of the next INSERT; empty means a random one.
 func (s *sqlSession) nextKey() string {
 	if s.key == "" {
 		return ""
@@ -236,7 +238,7 @@ func (s *sqlSession) run(ctx context.Context, text string) error {
 	case err != nil && ctx.Err() != nil:
 		err = errors.New("interrupted")
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("the server broke the answer off: rows are missing; its log says why")
+		return errors.New("the answer was cut off: rows are missing; the server's log has the reason")
 	}
 	if stored {
 		return explainUnknown(err, &r)
@@ -244,12 +246,12 @@ func (s *sqlSession) run(ctx context.Context, text string) error {
 	return err
 }
 
-// keepZone takes over the time zone that a statement has set. The server forgets it when the
-// request ends, so later statements are sent with it.
+// keepZone records the time zone that a statement has set. The server forgets it when the request
+// ends, so later statements are sent with it.
 func (s *sqlSession) keepZone(text string) {
 	statements, err := statement.Parse(text)
 	if err != nil {
-		return // of a newer server
+		return // the statement is of a newer server
 	}
 	for _, st := range statements {
 		if set, ok := st.(*statement.SetTimeZone); ok {
@@ -258,7 +260,7 @@ func (s *sqlSession) keepZone(text string) {
 	}
 }
 
-// view is how the answer to a statement is asked for, and how it is printed.
+// view returns the requested format of a statement's answer, and the function that prints it.
 func (s *sqlSession) view(text string) (as string, show func(body io.Reader) error) {
 	plan := s.output == "table" && explains(text)
 	as = outputFormats[s.output]
@@ -285,7 +287,7 @@ func (s *sqlSession) view(text string) (as string, show func(body io.Reader) err
 	}
 }
 
-// printScreen prints rows for a person.
+// printScreen prints rows on the screen.
 func (s *sqlSession) printScreen(out io.Writer, body io.Reader) error {
 	rows, err := rowsFrom(body)
 	if err != nil {

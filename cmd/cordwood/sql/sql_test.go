@@ -116,7 +116,7 @@ func TestSQLScript(t *testing.T) {
 		t.Error(diff)
 	}
 	if _, _, err := execute(t, "", "sql", "cut", "--server", s.URL, "-o", "json"); err == nil ||
-		!strings.Contains(err.Error(), "broke the answer off") {
+		!strings.Contains(err.Error(), "the answer was cut off") {
 		t.Errorf("a broken answer: %v", err)
 	}
 	for _, args := range [][]string{
@@ -227,7 +227,7 @@ func TestPrompt(t *testing.T) {
 	for _, text := range []string{
 		"error: no such table (server answered 400, code 4001)\n", "error: output xml: use table",
 		`error: there is no command \xx: did you mean \x?`,
-		`error: there is no command \timng: did you mean \timing?`, "error: name the database", " ms\n",
+		`error: there is no command \timng: did you mean \timing?`, "error: give the database", " ms\n",
 	} {
 		if !strings.Contains(errOut.String(), text) {
 			t.Errorf("no %q in %q", text, errOut)
@@ -273,7 +273,7 @@ func TestTimeZoneHolds(t *testing.T) {
 		t.Error(diff)
 	}
 	for _, text := range []string{
-		"database public. Times without a zone are of UTC.\n", "Times without a zone are of Asia/Tokyo.\n",
+		"database public. Times without a zone are in UTC.\n", "Times without a zone are in Asia/Tokyo.\n",
 	} {
 		if !strings.Contains(out.String(), text) {
 			t.Errorf("no %q in %q", text, out)

@@ -9,7 +9,7 @@ import (
 	"cordwood/proto/nearest"
 )
 
-// syntaxes are how statements are written, for \h.
+// syntaxes are the syntax texts of statements, for \h.
 var syntaxes = []struct{ name, text string }{
 	{
 		"SELECT",
@@ -42,7 +42,7 @@ var syntaxes = []struct{ name, text string }{
 	{"ALTER DATABASE", "ALTER DATABASE database SET 'option'='value'\nALTER DATABASE database UNSET 'option'"},
 	{
 		"SET TIME ZONE",
-		"SET TIME ZONE {'zone' | DEFAULT}\nThe zone of times that are written without one in the statements behind it, " +
+		"SET TIME ZONE {'zone' | DEFAULT}\nThe zone of times without a zone in the following statements, " +
 			"such as 'Europe/Berlin' or '+01:00'.",
 	},
 	{"DROP TABLE", "DROP TABLE [IF EXISTS] table"},
@@ -59,7 +59,7 @@ func syntaxNames() []string {
 	return names
 }
 
-// syntax prints how statements are written.
+// syntax prints the syntax of statements.
 func (p *prompt) syntax(_ context.Context, name string) error {
 	name = strings.ToUpper(strings.Join(strings.Fields(strings.TrimSuffix(name, ";")), " "))
 	var b strings.Builder

@@ -1,4 +1,4 @@
-// Package table holds the subcommand table. Each of its commands runs a statement of SQL, except move,
+// Package table has the subcommand table. Each of its commands runs an SQL statement, except move,
 // which is an operation of the cluster.
 package table
 
@@ -21,7 +21,7 @@ import (
 	"cordwood/proto/schema"
 )
 
-// NewCommand makes the command table.
+// NewCommand returns the command table.
 func NewCommand() *cobra.Command {
 	var db string
 	cmd := &cobra.Command{
@@ -46,7 +46,7 @@ dot stands in double quotes, which the shell must not take away: '"app.v2"'.`,
 	return cmd
 }
 
-// retryTime is for how long a statement is tried again.
+// retryTime is the time for which a statement is retried.
 const retryTime = 30 * time.Second
 
 // api runs statements about the tables of one database.
@@ -67,7 +67,7 @@ func (a *api) rows(ctx context.Context, statement string, fn func(row []byte) er
 	return a.run(ctx, statement, true, fn)
 }
 
-// change runs a statement that has no rows. It is not sent again if its outcome is unknown.
+// change runs a statement that has no rows. It is not repeated if its outcome is unknown.
 func (a *api) change(ctx context.Context, statement string) error {
 	return a.run(ctx, statement, false, func([]byte) error { return nil })
 }
@@ -146,7 +146,7 @@ ones have replaced, count until compaction removes them. SELECT count(*) counts 
 	return cmd
 }
 
-// known formats a number that the server may not know.
+// known formats a number that the server may not have.
 func known(n *int64) string {
 	if n == nil {
 		return "-"
@@ -203,7 +203,7 @@ by their time: ttl=30d, ttl=12h, ttl=forever.`,
 			for _, arg := range args[1:] {
 				key, value, ok := strings.Cut(arg, "=")
 				if !ok || key == "" {
-					return cli.WrongUsage(fmt.Errorf("%q: write OPTION=VALUE, as ttl=30d", arg))
+					return cli.WrongUsage(fmt.Errorf("%q: write OPTION=VALUE, such as ttl=30d", arg))
 				}
 				pairs = append(pairs, cli.Literal(key)+"="+cli.Literal(value))
 			}
@@ -215,7 +215,7 @@ by their time: ttl=30d, ttl=12h, ttl=forever.`,
 func newUnsetCommand(db *string) *cobra.Command {
 	return &cobra.Command{
 		Use:     "unset TABLE OPTION…",
-		Short:   "Give options of a table their defaults again",
+		Short:   "Reset options of a table to their defaults",
 		Example: "  cordwood table unset access ttl",
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -244,7 +244,7 @@ func newRenameCommand(db *string) *cobra.Command {
 				return err
 			}
 			if other != database {
-				return cli.WrongUsage(fmt.Errorf("the table stays in its database %s: %s names another one", database, args[1]))
+				return cli.WrongUsage(fmt.Errorf("the table stays in its database %s: %s is in another one", database, args[1]))
 			}
 			return changeTable(cmd, *db, args[0], "ALTER TABLE", "RENAME TO "+cli.Quoted(name), "renamed")
 		},
@@ -289,7 +289,8 @@ func newRemovalCommand(db *string, verb, short, statement, done string) *cobra.C
 	return cmd
 }
 
-// checkExists returns an error if there is no such table, so that the user is not asked about it.
+// checkExists returns an error if there is no such table, so that the user is not asked about a
+// missing one.
 func checkExists(cmd *cobra.Command, database, table string) error {
 	a, err := newAPI(cmd, database)
 	if err != nil {
@@ -303,7 +304,7 @@ func checkExists(cmd *cobra.Command, database, table string) error {
 	return err
 }
 
-// changeTable runs a statement about a table; the table's name stands between verb and rest.
+// changeTable runs a statement about a table; verb and rest surround the table's name.
 func changeTable(cmd *cobra.Command, db, name, verb, rest, done string) error {
 	database, table, err := cli.TableName(cmd, db, name)
 	if err != nil {

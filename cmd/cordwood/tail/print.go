@@ -13,8 +13,8 @@ import (
 	"cordwood/cmd/cordwood/cli"
 )
 
-// eachLine calls fn with each line of r without its line end, empty lines included. It calls idle
-// whenever all that was received has been read.
+// eachLine calls fn with each line of r without its line end, including empty lines. It calls idle
+// whenever all received data has been read.
 func eachLine(r io.Reader, fn func(line []byte) error, idle func() error) error {
 	in := bufio.NewReaderSize(r, 64<<10)
 	var line []byte
@@ -26,7 +26,7 @@ func eachLine(r io.Reader, fn func(line []byte) error, idle func() error) error 
 		}
 		if err != nil {
 			if errors.Is(err, io.EOF) {
-				return nil // a line without an end is half a row
+				return nil // a line without an end is an incomplete row
 			}
 			return err
 		}
@@ -47,7 +47,7 @@ type printer struct {
 	w     *bufio.Writer
 	table bool
 
-	color bool // of levels
+	color bool // colour levels
 
 	columns []string
 	widths  []int
@@ -63,7 +63,7 @@ func (p *printer) row(line []byte) error {
 		_, _ = p.w.Write(line)
 		return p.w.WriteByte('\n')
 	}
-	columns, cells, err := cli.RowCells(line, "", cli.Printable) // a row is one line, and no text moves the cursor
+	columns, cells, err := cli.RowCells(line, "", cli.Printable) // control characters must not move the cursor
 	if err != nil {
 		return err
 	}
@@ -77,8 +77,8 @@ func (p *printer) row(line []byte) error {
 	grown := false
 	for i, cell := range cells {
 		if width := min(runewidth.StringWidth(cell), maxWidth); width > p.widths[i] {
-			grown = grown || i < len(cells)-1          // nothing stands behind the last column
-			p.widths[i] = min((width+7)/8*8, maxWidth) // not for each character anew
+			grown = grown || i < len(cells)-1          // the last column needs no padding
+			p.widths[i] = min((width+7)/8*8, maxWidth) // grow in steps
 		}
 	}
 	if grown {
@@ -88,7 +88,7 @@ func (p *printer) row(line []byte) error {
 	return nil
 }
 
-// maxWidth is the width at most that a column gets from its name and its values.
+// maxWidth is the maximum width that a column gets from its name and its values.
 const maxWidth = 40
 
 func (p *printer) line(cells []string) {

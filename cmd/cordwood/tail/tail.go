@@ -1,7 +1,7 @@
-// Package tail holds the subcommand that follows the rows of a table.
+// Package tail has the subcommand that follows the rows of a table.
 //
-// A follower (tail.go) reads the rows that the server sends, and asks again for what it missed after
-// a connection broke; a printer (print.go) writes them.
+// A follower (tail.go) reads the rows that the server sends, and requests the missed rows after a
+// connection broke; a printer (print.go) writes them.
 package tail
 
 import (
@@ -23,7 +23,7 @@ import (
 	"cordwood/cmd/cordwood/client"
 )
 
-// NewCommand makes the command tail.
+// NewCommand returns the command tail.
 func NewCommand() *cobra.Command {
 	var db, searched, where, since, output string
 	cmd := &cobra.Command{
@@ -49,7 +49,7 @@ says so on standard error. It ends when the table is dropped.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return cli.WrongUsage(fmt.Errorf("a tail follows one table, and %d are named: run one command for each", len(args)))
+				return cli.WrongUsage(fmt.Errorf("a tail follows one table, but %d are given: run one command for each", len(args)))
 			}
 			if output != "table" && output != "ndjson" {
 				return cli.WrongUsage(fmt.Errorf("--output %s: use ndjson or table", output))
@@ -91,27 +91,27 @@ says so on standard error. It ends when the table is dropped.`,
 	return cmd
 }
 
-// follower follows a table, again and again.
+// follower follows a table and reconnects.
 type follower struct {
 	client *client.Client
 	query  url.Values
 	out    *printer
 	errOut io.Writer
 	now    func() time.Time
-	// pause is waited before following again, silence for a sign of life.
+	// pause is the wait before reconnecting, silence the time limit without a heartbeat.
 	pause, silence time.Duration
 
-	heard time.Time // of the server, last
+	heard time.Time // when the server last sent something
 	seen  recent
-	// again holds the rows printed before that may come back, until the rows are new ones.
+	// again has the rows printed before that the server may send again, until new rows come.
 	again map[string]int
 }
 
-// overlap is how much further back than the last sign of life stored rows are asked for:
-// rows are written some time after the time that they carry.
+// overlap is how much further back than the last heartbeat stored rows are requested: rows are
+// written some time after the time that they have.
 const overlap = 30 * time.Second
 
-// run follows until ctx ends or the server says something that another try cannot change.
+// run follows until ctx ends or the server returns an error that a retry cannot cure.
 func (f *follower) run(ctx context.Context) error {
 	for {
 		err := f.follow(ctx)
@@ -141,7 +141,7 @@ type finalError struct {
 
 func (e *finalError) Error() string { return fmt.Sprintf("%s (code %d)", e.Msg, e.Code) }
 
-// followAgain reports whether following again may help.
+// followAgain reports whether reconnecting may help.
 func followAgain(err error) bool {
 	if final := (*finalError)(nil); errors.As(err, &final) {
 		switch final.Code {
@@ -156,10 +156,11 @@ func followAgain(err error) bool {
 	return true
 }
 
-// errSilence ends a connection on which the server stopped sending its sign of life, which is due every 10 s.
+// errSilence ends a connection on which the server stopped sending heartbeats, which are due every
+// 10 s.
 var errSilence = errors.New("the server sent nothing for a while, not even a sign of life")
 
-// follow follows once. It never returns nil.
+// follow follows the table over one connection. It never returns nil.
 func (f *follower) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -175,7 +176,7 @@ func (f *follower) follow(ctx context.Context) error {
 		f.heard = f.now()
 		dead.Reset(f.silence)
 		if len(line) == 0 {
-			f.again = nil // what follows is new
+			f.again = nil // the following rows are new
 			return nil
 		}
 		if final := parseFinal(line); final != nil {
@@ -200,8 +201,9 @@ func (f *follower) follow(ctx context.Context) error {
 	return err
 }
 
-// parseFinal returns the error that a line holds, or nil if the line is a row. A row with columns of the
-// same names has other columns too, or its code is not a number of the server's errors.
+// parseFinal returns the error that a line contains, or nil if the line is a row. A row with
+// columns of the same names has other columns too, or its code is not a number of the server's
+// errors.
 func parseFinal(line []byte) error {
 	if len(line) < 10 || string(line[:9]) != `{"error":` {
 		return nil
@@ -217,13 +219,13 @@ func parseFinal(line []byte) error {
 	return e
 }
 
-// recent remembers the rows printed last.
+// recent remembers the last printed rows.
 type recent struct {
 	lines []string // a ring
 	next  int
 }
 
-// maxRecent bounds how many rows are remembered, and their length.
+// The maximum number and length of the remembered rows.
 const (
 	maxRecent     = 20_000
 	maxRecentLine = 8 << 10

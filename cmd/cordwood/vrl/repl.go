@@ -74,7 +74,7 @@ func (p *plainLines) Prompt(string) (string, error) {
 
 func (*plainLines) AppendHistory(string) {}
 
-// repl is a dialogue in the language.
+// repl is a dialogue in VRL.
 type repl struct {
 	session *vrl.Session
 	in      cli.LineReader
@@ -83,7 +83,7 @@ type repl struct {
 
 func (r *repl) onTerminal() error {
 	state := liner.NewLiner()
-	defer func() { _ = state.Close() }() // gives the terminal back
+	defer func() { _ = state.Close() }() // restores the terminal
 	state.SetCtrlCAborts(true)
 	state.SetMultiLineMode(true)
 	state.SetTabCompletionStyle(liner.TabPrints)
@@ -93,8 +93,8 @@ func (r *repl) onTerminal() error {
 	return r.loop()
 }
 
-// complete completes a function, a variable, or a field of the event, before the cursor, whose
-// position is counted in characters.
+// complete completes a function, a variable, or a field of the event, before the cursor; pos counts
+// characters.
 func (r *repl) complete(line string, pos int) (head string, completions []string, tail string) {
 	runes := []rune(line)
 	head, tail = string(runes[:pos]), string(runes[pos:])
@@ -121,10 +121,10 @@ func (r *repl) complete(line string, pos int) (head string, completions []string
 	return head[:start], completions, tail
 }
 
-// fieldsOf returns the fields that begin with what was typed, of the object at a path such as .a.b.
+// fieldsOf returns the fields that begin with the typed text, of the object at a path such as .a.b.
 func fieldsOf(v value.Value, path, typed string) []string {
 	if !strings.HasPrefix(path, ".") {
-		return nil // of a variable
+		return nil // it is a field of a variable
 	}
 	for name := range strings.SplitSeq(strings.Trim(path, "."), ".") {
 		if name == "" {
@@ -148,7 +148,7 @@ func fieldsOf(v value.Value, path, typed string) []string {
 	return names[:min(len(names), cli.MaxCompletions)]
 }
 
-// fieldName writes a field as a path has to name it.
+// fieldName returns a field in the form that a path needs.
 func fieldName(name string) string {
 	plain := name != "" && !strings.ContainsFunc(name, func(c rune) bool {
 		return c != '_' && c != '@' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9')
@@ -199,7 +199,7 @@ func (r *repl) loop() error {
 	}
 }
 
-// unexpectedEnd is the code of the error that a program ends where more was expected.
+// unexpectedEnd is the code of the error for a program that is incomplete.
 const unexpectedEnd = 204
 
 // goesOn reports whether a line is the beginning of an expression.
@@ -209,7 +209,7 @@ func (r *repl) goesOn(line string) bool {
 	return errors.As(err, &d) && len(d.List) > 0 && d.List[0].Code == unexpectedEnd
 }
 
-// oneLine writes the lines of an expression as one, for the history.
+// oneLine joins the lines of an expression, for the history.
 func oneLine(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	out := strings.TrimSpace(lines[0])
@@ -225,7 +225,7 @@ func oneLine(text string) string {
 	return strings.TrimSpace(out)
 }
 
-// handle answers a line, and reports whether it was the last.
+// handle processes a line, and reports whether it was the last.
 func (r *repl) handle(line string) (leave bool) {
 	switch words := strings.Fields(line); len(words) {
 	case 1:
@@ -253,7 +253,7 @@ func (r *repl) handle(line string) (leave bool) {
 	return false
 }
 
-// help describes a function, or lists all if there is none of that name.
+// help describes a function, or lists all if there is none with that name.
 func (r *repl) help(name string) {
 	if f, ok := vrl.Function(name); ok {
 		describeFunction(r.out, f)
@@ -262,7 +262,7 @@ func (r *repl) help(name string) {
 	}
 }
 
-// eval evaluates an expression, and prints its value or what is wrong.
+// eval evaluates an expression, and prints its value or the errors.
 func (r *repl) eval(line string) {
 	v, warnings, err := r.session.Eval(line)
 	var d *vrl.Diagnostics
@@ -273,7 +273,7 @@ func (r *repl) eval(line string) {
 		fmt.Fprintf(r.out, "failed: %v\n", err)
 	default:
 		for _, w := range warnings {
-			if w.Code != 900 { // a prompt is made to leave results unused
+			if w.Code != 900 { // a prompt leaves results unused
 				fmt.Fprintln(r.out, w)
 			}
 		}

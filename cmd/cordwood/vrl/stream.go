@@ -39,7 +39,7 @@ is checked from outside.`,
 	return cmd
 }
 
-// testStream answers the lines of a stream.
+// testStream processes the lines of a stream.
 func testStream(in io.Reader, out io.Writer, o vrl.Options) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 1<<16), maxEventLine)
@@ -49,7 +49,7 @@ func testStream(in io.Reader, out io.Writer, o vrl.Options) error {
 		}
 		request, err := value.ParseJSON(lines.Text(), value.JSONOptions{})
 		if err != nil || request.Object() == nil {
-			return fmt.Errorf("line %d is no JSON object: %w", n, err)
+			return fmt.Errorf("line %d is not a JSON object: %w", n, err)
 		}
 		answer := answerTest(request.Object(), o)
 		answer.Sort()

@@ -1,6 +1,6 @@
-// Package vrl holds the subcommands for VRL, the language of pipelines: it runs and checks programs
-// (vrl.go), evaluates expressions at a prompt (repl.go), describes functions (help.go, reference.go),
-// and answers requests of the language's own tests (stream.go).
+// Package vrl has the subcommands for VRL, the language of pipelines: it runs and checks programs
+// (vrl.go), evaluates expressions at a prompt (repl.go), describes functions (help.go,
+// reference.go), and answers requests of the language's own tests (stream.go).
 package vrl
 
 import (
@@ -22,7 +22,7 @@ import (
 	"cordwood/router/vrl/value"
 )
 
-// programFlags are the flags that all commands of the language have.
+// programFlags are the flags of all commands for VRL.
 type programFlags struct {
 	timezone string
 	grants   []string
@@ -34,7 +34,7 @@ func (f *programFlags) register(cmd *cobra.Command) {
 		"`WHAT` programs may use: environment, network, files")
 }
 
-// options returns what programs are compiled for.
+// options returns the compiler options of the flags.
 func (f *programFlags) options(stderr io.Writer) (vrl.Options, error) {
 	o := vrl.Options{Logger: slog.New(slog.NewTextHandler(stderr, nil))}
 	zone, err := vrl.ParseZone(f.timezone)
@@ -57,7 +57,7 @@ func (f *programFlags) options(stderr io.Writer) (vrl.Options, error) {
 	return o, nil
 }
 
-// NewCommand makes the command vrl.
+// NewCommand returns the command vrl.
 func NewCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "vrl",
@@ -87,7 +87,7 @@ func readProgram(cmd *cobra.Command, name string) (string, error) {
 	return string(b), err
 }
 
-// compileProgram compiles a program and prints what there is to say of it.
+// compileProgram compiles a program and prints its errors and warnings.
 func compileProgram(cmd *cobra.Command, name, source string, o vrl.Options) (*vrl.Program, error) {
 	p, warnings, err := vrl.Compile(source, o)
 	var d *vrl.Diagnostics
@@ -121,7 +121,7 @@ are reported on standard error, and the exit status is 1.`,
 			name, source := "program", program
 			if source == "" {
 				if len(args) == 0 {
-					return cli.WrongUsage(errors.New("name the file of the program, or give the program with --program"))
+					return cli.WrongUsage(errors.New("give the file of the program, or the program with --program"))
 				}
 				var err error
 				name, args = args[0], args[1:]
@@ -155,7 +155,7 @@ are reported on standard error, and the exit status is 1.`,
 	return cmd
 }
 
-// maxEventLine bounds a line of events.
+// maxEventLine is the maximum length of a line of events.
 const maxEventLine = 64 << 20
 
 // runEvents runs a program on each line of a stream.
@@ -209,7 +209,7 @@ func newCheckCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			o.Record = true // what is checked is mostly meant for pipelines
+			o.Record = true // programs are mostly written for pipelines
 			var all []error
 			for _, name := range args {
 				source, err := readProgram(cmd, name)

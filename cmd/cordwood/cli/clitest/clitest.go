@@ -13,7 +13,7 @@ import (
 	"cordwood/cmd/cordwood/cli"
 )
 
-// Root returns the program with commands that talk to a server, and no others.
+// Root returns the program with only the given commands, and the flags for a server.
 func Root(commands ...*cobra.Command) *cobra.Command {
 	root := &cobra.Command{Use: "cordwood", SilenceUsage: true, SilenceErrors: true}
 	root.SetFlagErrorFunc(cli.FlagFault)
@@ -25,7 +25,7 @@ func Root(commands ...*cobra.Command) *cobra.Command {
 	return root
 }
 
-// Execute runs a command line, and returns what it printed.
+// Execute runs a command line, and returns its output.
 func Execute(t *testing.T, root *cobra.Command, stdin string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	var out, errOut bytes.Buffer
