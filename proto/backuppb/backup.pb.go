@@ -4,7 +4,7 @@
 // 	protoc        (unknown)
 // source: backuppb/backup.proto
 
-// Package cordwood.backup is what the files of a backup repository hold
+// Package cordwood.backup defines the content of the files of a backup repository
 // (node/backup/FORMAT.md).
 
 package backuppb
@@ -27,14 +27,14 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Backup is the one record of a manifest.
+// Backup is the only record of a manifest.
 type Backup struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Id        string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	ClusterId string                 `protobuf:"bytes,2,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
-	// Of the program that wrote the backup.
+	// Version of the program that wrote the backup.
 	CordwoodVersion string `protobuf:"bytes,3,opt,name=cordwood_version,json=cordwoodVersion,proto3" json:"cordwood_version,omitempty"`
-	// Every row that was acknowledged before it started is in.
+	// The backup contains every row that was acknowledged before this time.
 	StartedUnixNano  int64    `protobuf:"varint,4,opt,name=started_unix_nano,json=startedUnixNano,proto3" json:"started_unix_nano,omitempty"`
 	FinishedUnixNano int64    `protobuf:"varint,5,opt,name=finished_unix_nano,json=finishedUnixNano,proto3" json:"finished_unix_nano,omitempty"`
 	Shards           []*Shard `protobuf:"bytes,6,rep,name=shards,proto3" json:"shards,omitempty"`
@@ -208,19 +208,19 @@ func (x *Object) GetSha256() []byte {
 	return nil
 }
 
-// Shard is what one shard held at one index of its log.
+// Shard is the content of one shard at one index of its log.
 type Shard struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Id          uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Incarnation uint32                 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	Index       uint64                 `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
-	// In rising order.
+	// In ascending order.
 	Segments []*Segment             `protobuf:"bytes,4,rep,name=segments,proto3" json:"segments,omitempty"`
 	Expired  []*shardpb.ExpiredRows `protobuf:"bytes,5,rep,name=expired,proto3" json:"expired,omitempty"`
 	// Segments that are not in the backup because their files were damaged.
 	Damaged []*shardpb.PinnedSegment `protobuf:"bytes,6,rep,name=damaged,proto3" json:"damaged,omitempty"`
-	// How rows merge, of tables of which some do. Of other tables, and in backups of
-	// versions that did not know this field, the table's definition says it.
+	// How rows merge, for tables whose rows merge. For other tables, and in backups of versions
+	// without this field, the table's definition determines this.
 	Merging       []*shardpb.TableMerging `protobuf:"bytes,7,rep,name=merging,proto3" json:"merging,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -4,8 +4,8 @@
 // 	protoc        (unknown)
 // source: metapb/meta.proto
 
-// Package cordwood.meta is the metadata group: the commands of its log and the
-// service by which other roles propose them and follow its state.
+// Package cordwood.meta is the metadata group: the commands of its log, and the service by which
+// other roles propose commands and follow its state.
 
 package metapb
 
@@ -25,15 +25,14 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// NodeState is what is to become of a node. Whether it can be reached is not part of
-// it: see NodeStatus.
+// NodeState is the intended state of a node. Whether the node can be reached is in NodeStatus.
 type NodeState int32
 
 const (
-	// It takes part. The same as NODE_STATE_UP: nodes of before have no state.
+	// The same as NODE_STATE_UP, for nodes of earlier versions, which have no state.
 	NodeState_NODE_STATE_UNSPECIFIED NodeState = 0
 	NodeState_NODE_STATE_UP          NodeState = 1
-	// It gives its replicas away and gets no new ones.
+	// It gives its replicas to other nodes, and gets no new ones.
 	NodeState_NODE_STATE_DRAINING NodeState = 2
 	// It has no replicas and gets none.
 	NodeState_NODE_STATE_DRAINED NodeState = 3
@@ -88,7 +87,7 @@ const (
 	OperationState_OPERATION_STATE_UNSPECIFIED OperationState = 0
 	OperationState_OPERATION_STATE_RUNNING     OperationState = 1
 	OperationState_OPERATION_STATE_DONE        OperationState = 2
-	// It was cancelled, and what it had begun was undone.
+	// It was cancelled, and its steps were undone.
 	OperationState_OPERATION_STATE_CANCELLED OperationState = 3
 	OperationState_OPERATION_STATE_FAILED    OperationState = 4
 )
@@ -138,21 +137,21 @@ func (OperationState) EnumDescriptor() ([]byte, []int) {
 	return file_metapb_meta_proto_rawDescGZIP(), []int{1}
 }
 
-// Protection is what the port between nodes asks of who connects.
+// Protection is the proof that the port between nodes requires of a client.
 type Protection int32
 
 const (
-	// A node of before there was such a thing does not say.
+	// Not reported, by a node of an earlier version.
 	Protection_PROTECTION_UNSPECIFIED Protection = 0
 	// Certificates in files.
 	Protection_PROTECTION_CERTIFICATES Protection = 1
 	// The secret of the cluster.
 	Protection_PROTECTION_SECRET Protection = 2
-	// Nothing; but only its own machine reaches the port.
+	// No proof, but only processes on the same machine can reach the port.
 	Protection_PROTECTION_MACHINE Protection = 3
-	// One of the first two is there, and who comes without is let in, too.
+	// One of the first two is configured, but clients without proof are accepted too.
 	Protection_PROTECTION_OPTIONAL Protection = 4
-	// Nothing.
+	// No proof.
 	Protection_PROTECTION_NONE Protection = 5
 )
 
@@ -206,12 +205,12 @@ func (Protection) EnumDescriptor() ([]byte, []int) {
 type ModifyColumn_Step int32
 
 const (
-	// If the metadata know that all values fit.
+	// Change the type if the metadata show that all values fit.
 	ModifyColumn_STEP_UNSPECIFIED ModifyColumn_Step = 0
-	// The rows are going to be looked at: from here on, who writes an integer that a double
-	// would blur says so before.
+	// The rows will be read. From now on, a writer clears checking before it writes an integer
+	// that a double cannot represent exactly.
 	ModifyColumn_STEP_BEGIN ModifyColumn_Step = 1
-	// They all fit: it gets the type, unless somebody has said so since STEP_BEGIN.
+	// All values fit: change the type, unless checking was cleared since STEP_BEGIN.
 	ModifyColumn_STEP_FINISH ModifyColumn_Step = 2
 )
 
@@ -259,15 +258,15 @@ func (ModifyColumn_Step) EnumDescriptor() ([]byte, []int) {
 type PlaceTable_Step int32
 
 const (
-	// The shards take the writes, and earlier rows stay where they are.
+	// The shards take the writes. Earlier rows stay on their shards.
 	PlaceTable_STEP_UNSPECIFIED PlaceTable_Step = 0
-	// A handoff to the shards begins, with a new id. One that was begun before is given up.
+	// A handoff to the shards begins, with a new id. An earlier handoff is cancelled.
 	PlaceTable_STEP_BEGIN PlaceTable_Step = 1
 	// Writes wait: the next epoch is closed.
 	PlaceTable_STEP_CLOSE PlaceTable_Step = 2
-	// The copy takes the table's place, name and writes; the rows of the former id are dead.
+	// The copy gets the table's name and writes. The rows of the former id are no longer used.
 	PlaceTable_STEP_FINISH PlaceTable_Step = 3
-	// The copy is dropped, and the shards of before take the writes.
+	// The copy is dropped, and the former shards take the writes.
 	PlaceTable_STEP_GIVE_UP PlaceTable_Step = 4
 )
 
@@ -472,14 +471,14 @@ func (x *ProposeResponse) GetResult() *Result {
 // Command is one entry of the metadata log.
 type Command struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Clock of the proposer; the state machine has none.
+	// Clock of the proposer. The state machine has no clock.
 	TimeUnixNano int64 `protobuf:"varint,1,opt,name=time_unix_nano,json=timeUnixNano,proto3" json:"time_unix_nano,omitempty"`
-	// How many tables there may be after it: the setting of the member that proposes; 0: the
-	// state machine's own bound.
+	// The maximum number of tables after the command: a setting of the member that proposes it. 0:
+	// the limit of the state machine.
 	MaxTables uint32 `protobuf:"varint,2,opt,name=max_tables,json=maxTables,proto3" json:"max_tables,omitempty"`
-	// Chosen at random by who proposes it, 16 bytes: of proposals with one id the state
-	// machine executes the first one, and answers the others as it answered that. Empty: it
-	// is executed each time. Only clusters of version 2 and later have it in their log.
+	// 16 random bytes of the proposer. If several proposals have the same id, the state machine
+	// executes the first one, and answers the others with the same result. Empty: the command is
+	// executed each time. Only clusters of version 2 and later have it in their log.
 	Id []byte `protobuf:"bytes,3,opt,name=id,proto3" json:"id,omitempty"`
 	// Types that are valid to be assigned to Op:
 	//
@@ -1046,29 +1045,28 @@ func (*Command_PutOperation) isCommand_Op() {}
 
 func (*Command_DropOperations) isCommand_Op() {}
 
-// Result is what a command brought about. It is what a follower of the log, or
-// a retry, would see too.
+// Result is the result of a command. A follower of the log, or a retry, gets the same one.
 type Result struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Error, if the command was refused: numeric code and text.
+	// The error if the command was refused: a numeric code and a text.
 	ErrorCode    uint32 `protobuf:"varint,1,opt,name=error_code,json=errorCode,proto3" json:"error_code,omitempty"`
 	ErrorMessage string `protobuf:"bytes,2,opt,name=error_message,json=errorMessage,proto3" json:"error_message,omitempty"`
-	// Set by EnsureSchema that was refused because types or roles disagree.
+	// Set if EnsureSchema was refused because types or roles differ.
 	Conflicts []*Conflict `protobuf:"bytes,3,rep,name=conflicts,proto3" json:"conflicts,omitempty"`
-	// The tables named by the command, as they are now, in the command's order.
+	// The tables of the command, as they are now, in the command's order.
 	Tables    []*schemapb.Table `protobuf:"bytes,4,rep,name=tables,proto3" json:"tables,omitempty"`
 	SessionId uint64            `protobuf:"varint,5,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	ClusterId string            `protobuf:"bytes,6,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
 	// Ids of tables that no longer exist, whose rows may be removed.
 	DroppedTables []uint64 `protobuf:"varint,7,rep,packed,name=dropped_tables,json=droppedTables,proto3" json:"dropped_tables,omitempty"`
-	// The version that PutPipeline stored or DeletePipeline removed; missing if there
-	// was none to remove.
+	// The version that PutPipeline stored or DeletePipeline removed. Missing if there was none to
+	// remove.
 	Pipeline *PipelineVersion `protobuf:"bytes,8,opt,name=pipeline,proto3" json:"pipeline,omitempty"`
-	// The shard that the command made or changed, as it is now.
+	// The shard that the command created or changed, as it is now.
 	Shard *Shard `protobuf:"bytes,9,opt,name=shard,proto3" json:"shard,omitempty"`
 	// The operation that the command stored, as it is now.
 	Operation *Operation `protobuf:"bytes,10,opt,name=operation,proto3" json:"operation,omitempty"`
-	// What PutSaved or RestoreSaved stored, or DropSaved removed.
+	// What PutSaved or RestoreSaved stored, or what DropSaved removed.
 	Saved         *Saved `protobuf:"bytes,11,opt,name=saved,proto3" json:"saved,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1181,17 +1179,17 @@ func (x *Result) GetSaved() *Saved {
 	return nil
 }
 
-// Bootstrap makes an empty group a cluster. A second one changes nothing and
-// returns the first one's cluster id.
+// Bootstrap makes an empty group a cluster. A second one changes nothing and returns the cluster id
+// of the first one.
 type Bootstrap struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	ClusterId string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
 	Shards    uint32                 `protobuf:"varint,2,opt,name=shards,proto3" json:"shards,omitempty"`
-	// Node that holds the only replica of every shard. Empty: shards are made later, when
-	// nodes for them have come: so many, with so many replicas.
+	// Node that has the only replica of every shard. Empty: the shards are created later, with this
+	// number of replicas, when there are nodes for them.
 	NodeId      string `protobuf:"bytes,3,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
 	Replication uint32 `protobuf:"varint,4,opt,name=replication,proto3" json:"replication,omitempty"`
-	// The version that the cluster begins with, which all its founders know; 0: 1.
+	// The first version of the cluster, which all its founders support. 0: 1.
 	ClusterVersion uint32 `protobuf:"varint,5,opt,name=cluster_version,json=clusterVersion,proto3" json:"cluster_version,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -1265,10 +1263,10 @@ func (x *Bootstrap) GetClusterVersion() uint32 {
 type RegisterNode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Node  *Node                  `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
-	// The marks that the node's data folder had before the one in node, oldest first: from the
-	// last one that it knows to be registered on. See FolderMark.
+	// The earlier marks of the node's data folder, oldest first, beginning with the last one that the
+	// folder knows to be registered. See FolderMark.
 	Earlier []*FolderMark `protobuf:"bytes,2,rep,name=earlier,proto3" json:"earlier,omitempty"`
-	// The operator wants the folder although it is older than the cluster knows it.
+	// The operator wants to use the folder although it is older than the cluster's record of it.
 	Readmit       bool `protobuf:"varint,3,opt,name=readmit,proto3" json:"readmit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1325,14 +1323,14 @@ func (x *RegisterNode) GetReadmit() bool {
 	return false
 }
 
-// FolderMark tells a data folder from older copies of itself: it gets a new one at each start
-// and every few minutes, which is on disk before it is told. The metadata keep a node's newest
-// one, and refuse a folder that does not know it. Since version 8.
+// FolderMark distinguishes a data folder from older copies of it. The folder gets a new mark at
+// each start and every few minutes, which is on disk before it is sent. The metadata keep the
+// newest mark of a node, and refuse a folder that does not know it. Since version 8.
 type FolderMark struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Grows by one with every mark.
+	// Greater by one with every mark.
 	Number uint64 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
-	// Drawn at random.
+	// A random number.
 	Tag           uint64 `protobuf:"fixed64,2,opt,name=tag,proto3" json:"tag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1382,8 +1380,8 @@ func (x *FolderMark) GetTag() uint64 {
 	return 0
 }
 
-// RegisterSession hands out a session id, never given twice, under which a
-// router numbers its batches.
+// RegisterSession assigns a session id, which is never reused. A router numbers its batches within
+// its session.
 type RegisterSession struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	NodeId        string                 `protobuf:"bytes,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
@@ -1609,12 +1607,12 @@ func (x *AlterDatabase) GetUnset() []string {
 	return nil
 }
 
-// EnsureSchema creates the missing tables and adds the missing columns of a
-// whole request in one step, or changes nothing.
+// EnsureSchema creates the missing tables and adds the missing columns of a whole request in one
+// step, or changes nothing.
 type EnsureSchema struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Tables []*TableDemand         `protobuf:"bytes,1,rep,name=tables,proto3" json:"tables,omitempty"`
-	// The proposals that the leader made this one of, in order. Nobody else sets it.
+	// The proposals that the leader combined in this one, in order. Only the leader sets it.
 	Parts         []*ProposalPart `protobuf:"bytes,2,rep,name=parts,proto3" json:"parts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1664,10 +1662,10 @@ func (x *EnsureSchema) GetParts() []*ProposalPart {
 	return nil
 }
 
-// ProposalPart is a proposal that goes through the log together with others.
+// ProposalPart is a proposal that was combined with others.
 type ProposalPart struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The proposal's id, and how many of the command's tables are its.
+	// The proposal's id, and the number of its tables in the command.
 	Id            []byte `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Tables        uint32 `protobuf:"varint,2,opt,name=tables,proto3" json:"tables,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1726,10 +1724,10 @@ type TableDemand struct {
 	Columns []*schemapb.Column `protobuf:"bytes,3,rep,name=columns,proto3" json:"columns,omitempty"`
 	// Only for a table that has to be created.
 	Options map[string]string `protobuf:"bytes,4,rep,name=options,proto3" json:"options,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// A missing table or column is refused rather than created.
+	// A missing table or column is refused and not created.
 	NoCreate bool `protobuf:"varint,5,opt,name=no_create,json=noCreate,proto3" json:"no_create,omitempty"`
-	// The table may lie in the database svc_private, which is created with it. Only
-	// the server's own parts set it.
+	// The table may be in the database svc_private, which is created with it. Only the server itself
+	// sets it.
 	Internal      bool `protobuf:"varint,6,opt,name=internal,proto3" json:"internal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1812,7 +1810,7 @@ type Conflict struct {
 	Database string                 `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
 	Table    string                 `protobuf:"bytes,2,opt,name=table,proto3" json:"table,omitempty"`
 	Column   string                 `protobuf:"bytes,3,opt,name=column,proto3" json:"column,omitempty"`
-	// What the table has and what was asked for.
+	// The column of the table, and the column of the request.
 	Existing      *schemapb.Column `protobuf:"bytes,4,opt,name=existing,proto3" json:"existing,omitempty"`
 	Wanted        *schemapb.Column `protobuf:"bytes,5,opt,name=wanted,proto3" json:"wanted,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1886,7 +1884,7 @@ func (x *Conflict) GetWanted() *schemapb.Column {
 
 type CreateTable struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Columns without ids, options, and for a table of a backup, restored.
+	// Columns without ids and options. For a table of a backup also restored.
 	Table         *schemapb.Table `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
 	IfNotExists   bool            `protobuf:"varint,2,opt,name=if_not_exists,json=ifNotExists,proto3" json:"if_not_exists,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2148,7 +2146,7 @@ func (*AlterTable_ModifyIndex) isAlterTable_Change() {}
 
 func (*AlterTable_RestoreComplete) isAlterTable_Change() {}
 
-// RenameColumn gives a column another name; its id stays. Since protocol version 9.
+// RenameColumn changes the name of a column. Its id stays the same. Since protocol version 9.
 type RenameColumn struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	From          string                 `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`
@@ -2201,11 +2199,12 @@ func (x *RenameColumn) GetTo() string {
 	return ""
 }
 
-// ModifyColumn gives a column a type that its values are values of. Since protocol version 9.
+// ModifyColumn changes the type of a column to one that can represent all its values. Since
+// protocol version 9.
 type ModifyColumn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The id of the column; another one has its name by now if it differs.
+	// The id of the column. If it differs, another column has the name now.
 	Id            uint32            `protobuf:"varint,2,opt,name=id,proto3" json:"id,omitempty"`
 	Type          schemapb.Type     `protobuf:"varint,3,opt,name=type,proto3,enum=cordwood.schema.Type" json:"type,omitempty"`
 	Step          ModifyColumn_Step `protobuf:"varint,4,opt,name=step,proto3,enum=cordwood.meta.ModifyColumn_Step" json:"step,omitempty"`
@@ -2271,11 +2270,11 @@ func (x *ModifyColumn) GetStep() ModifyColumn_Step {
 	return ModifyColumn_STEP_UNSPECIFIED
 }
 
-// ModifyIndex gives a column an index, or none. Since protocol version 9.
+// ModifyIndex adds, changes or removes the index of a column. Since protocol version 9.
 type ModifyIndex struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Absent: it has none.
+	// Missing: remove the index.
 	Index         *schemapb.Index `protobuf:"bytes,2,opt,name=index,proto3" json:"index,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2473,7 +2472,7 @@ func (x *DropTable) GetIfExists() bool {
 	return false
 }
 
-// TruncateTable gives the table a new id and so leaves its rows behind.
+// TruncateTable assigns a new id to the table, so its rows no longer belong to it.
 type TruncateTable struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Database      string                 `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
@@ -2526,14 +2525,14 @@ func (x *TruncateTable) GetName() string {
 	return ""
 }
 
-// ReplaceTables gives tables that a restore has filled under names of their own the names
-// that they are for, and drops the tables that have these: all in one step, or none. One
-// that was done already stays as it is. Since version 9.
+// ReplaceTables renames tables that a restore has filled under temporary names, and drops the
+// tables that have the final names. It does this in one step, or changes nothing. What was done
+// already stays unchanged. Since version 9.
 type ReplaceTables struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	BackupId string                 `protobuf:"bytes,1,opt,name=backup_id,json=backupId,proto3" json:"backup_id,omitempty"`
 	Tables   []*TableReplacement    `protobuf:"bytes,2,rep,name=tables,proto3" json:"tables,omitempty"`
-	// The tables have no rows of the backup: they forget that they come from it.
+	// The tables have no rows of the backup: remove their record of the backup.
 	WithoutRows   bool `protobuf:"varint,3,opt,name=without_rows,json=withoutRows,proto3" json:"without_rows,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2593,11 +2592,11 @@ func (x *ReplaceTables) GetWithoutRows() bool {
 type TableReplacement struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Database string                 `protobuf:"bytes,1,opt,name=database,proto3" json:"database,omitempty"`
-	// The name that the restored table has, and the id that it was made with.
+	// The name of the restored table, and the id with which it was created.
 	From   string `protobuf:"bytes,2,opt,name=from,proto3" json:"from,omitempty"`
 	FromId uint64 `protobuf:"varint,3,opt,name=from_id,json=fromId,proto3" json:"from_id,omitempty"`
-	// The name that it gets, and the id that the table which has it was made with; 0: there
-	// is none, or none that may be dropped.
+	// The name that it gets, and the id with which the table that has this name was created. 0: no
+	// table has it, or none that may be dropped.
 	Name          string `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
 	ReplacedId    uint64 `protobuf:"varint,5,opt,name=replaced_id,json=replacedId,proto3" json:"replaced_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2676,12 +2675,12 @@ type PutPipeline struct {
 	// Media type without "application/": "yaml".
 	ContentType string `protobuf:"bytes,2,opt,name=content_type,json=contentType,proto3" json:"content_type,omitempty"`
 	Source      []byte `protobuf:"bytes,3,opt,name=source,proto3" json:"source,omitempty"`
-	// What its author says of the version. Since version 10 of the protocol, as the next two.
+	// The author's note about the version. Since version 10 of the protocol, like the next two.
 	Note string `protobuf:"bytes,4,opt,name=note,proto3" json:"note,omitempty"`
-	// The user who stores it; empty: nobody signed in.
+	// The user who stores it. Empty: nobody is signed in.
 	By string `protobuf:"bytes,5,opt,name=by,proto3" json:"by,omitempty"`
-	// The version that must be the newest one, or else nothing is stored; 0: there must be
-	// none. Missing: whichever it is.
+	// The version that must be the newest one. Otherwise nothing is stored. 0: there must be none.
+	// Missing: any version.
 	BasedOn       *int64 `protobuf:"varint,6,opt,name=based_on,json=basedOn,proto3,oneof" json:"based_on,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2812,8 +2811,8 @@ func (x *DeletePipeline) GetVersion() int64 {
 	return 0
 }
 
-// RestorePipeline stores a version of a pipeline as it was in a backup, with the
-// number that it had. If it is there already nothing changes.
+// RestorePipeline stores a version of a pipeline as it was in a backup, with the same number. If it
+// exists already, nothing changes.
 type RestorePipeline struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Pipeline      *PipelineVersion       `protobuf:"bytes,1,opt,name=pipeline,proto3" json:"pipeline,omitempty"`
@@ -2866,18 +2865,17 @@ func (x *RestorePipeline) GetSource() []byte {
 	return nil
 }
 
-// PipelineVersion says that a version of a pipeline exists. It never changes, and
-// neither does its text.
+// PipelineVersion is the record of a version of a pipeline. It never changes, nor does its text.
 type PipelineVersion struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Unix nanoseconds at which it was created. No two versions of a cluster have the
-	// same, and a later one has a higher one.
+	// Time of its creation, in Unix nanoseconds. No two versions of a cluster have the same number,
+	// and a later one has a higher number.
 	Version     int64  `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
 	ContentType string `protobuf:"bytes,3,opt,name=content_type,json=contentType,proto3" json:"content_type,omitempty"`
 	// Bytes of the text.
 	Size uint32 `protobuf:"varint,4,opt,name=size,proto3" json:"size,omitempty"`
-	// As PutPipeline had them.
+	// As in PutPipeline.
 	Note          string `protobuf:"bytes,5,opt,name=note,proto3" json:"note,omitempty"`
 	By            string `protobuf:"bytes,6,opt,name=by,proto3" json:"by,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -3062,20 +3060,20 @@ func (x *ReadPipelinesResponse) GetSource() []byte {
 	return nil
 }
 
-// Saved is something that a user keeps for a page: a search, a statement, the columns of a
-// table, or the state behind a short link. Its value is kept apart from it.
+// Saved is something that a user keeps for a page: a search, a statement, the columns of a table,
+// or the state of a short link. Its value is stored separately.
 type Saved struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Kind  string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	Name  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// The user who saved it; empty: nobody signed in.
+	// The user who saved it. Empty: nobody was signed in.
 	Owner string `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
-	// Shared with all users. Names of shared things and names of one owner are apart.
+	// Visible to all users. A shared thing may have the same name as one of an owner.
 	Shared bool `protobuf:"varint,4,opt,name=shared,proto3" json:"shared,omitempty"`
-	// No two have the same, and a later one has a higher one.
+	// No two have the same version, and a later one has a higher version.
 	Version         uint64 `protobuf:"varint,5,opt,name=version,proto3" json:"version,omitempty"`
 	UpdatedUnixNano int64  `protobuf:"varint,6,opt,name=updated_unix_nano,json=updatedUnixNano,proto3" json:"updated_unix_nano,omitempty"`
-	// About when it was read last.
+	// The approximate time when it was last read.
 	UsedUnixNano int64 `protobuf:"varint,7,opt,name=used_unix_nano,json=usedUnixNano,proto3" json:"used_unix_nano,omitempty"`
 	// Bytes of the value.
 	Size          uint32 `protobuf:"varint,8,opt,name=size,proto3" json:"size,omitempty"`
@@ -3169,17 +3167,17 @@ func (x *Saved) GetSize() uint32 {
 	return 0
 }
 
-// PutSaved stores something new, or in the place of what the same user sees under its kind and
-// name: their own, or else the shared one.
+// PutSaved stores something new, or replaces what the same user sees under its kind and name: their
+// own, or otherwise the shared one.
 type PutSaved struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Its kind, name, owner and shared; the owner is who asks.
+	// Its kind, name, owner and shared. The owner is the user who sends the request.
 	Saved *Saved `protobuf:"bytes,1,opt,name=saved,proto3" json:"saved,omitempty"`
 	Value []byte `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
-	// The version that is replaced; 0: nothing may have the kind and name there. What is
-	// there stays under its owner.
+	// The version that is replaced. 0: nothing may exist under the kind and name. What exists keeps
+	// its owner.
 	IfVersion uint64 `protobuf:"varint,3,opt,name=if_version,json=ifVersion,proto3" json:"if_version,omitempty"`
-	// Who asks may change what is shared by others.
+	// The user may change what others share.
 	Manage        bool `protobuf:"varint,4,opt,name=manage,proto3" json:"manage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3320,7 +3318,7 @@ func (x *DropSaved) GetManage() bool {
 	return false
 }
 
-// TouchSaved notes that a shared thing was read.
+// TouchSaved records that a shared thing was read.
 type TouchSaved struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
@@ -3373,7 +3371,7 @@ func (x *TouchSaved) GetName() string {
 	return ""
 }
 
-// RestoreSaved stores something as it was in a backup, unless something newer is there.
+// RestoreSaved stores something as it was in a backup, unless something newer exists.
 type RestoreSaved struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Saved         *Saved                 `protobuf:"bytes,1,opt,name=saved,proto3" json:"saved,omitempty"`
@@ -3428,10 +3426,11 @@ func (x *RestoreSaved) GetValue() []byte {
 
 type ReadSavedRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Empty: all kinds, and with an empty name all names.
+	// Empty: all kinds. If name is empty: all names.
 	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// The user who asks: their own and the shared things are sent. Without it everybody's.
+	// The user who sends the request: their own and the shared things are sent. Missing: those of all
+	// users.
 	Owner         *string `protobuf:"bytes,3,opt,name=owner,proto3,oneof" json:"owner,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3549,13 +3548,13 @@ type Node struct {
 	Roles              []string               `protobuf:"bytes,5,rep,name=roles,proto3" json:"roles,omitempty"`
 	Version            string                 `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`
 	RegisteredUnixNano int64                  `protobuf:"varint,7,opt,name=registered_unix_nano,json=registeredUnixNano,proto3" json:"registered_unix_nano,omitempty"`
-	// Replicas of a shard are spread over zones; may be empty.
+	// Replicas of a shard are placed in different zones. It may be empty.
 	Zone  string    `protobuf:"bytes,8,opt,name=zone,proto3" json:"zone,omitempty"`
 	State NodeState `protobuf:"varint,9,opt,name=state,proto3,enum=cordwood.meta.NodeState" json:"state,omitempty"`
-	// The versions of the wire and of the commands that the node understands.
+	// The versions of the protocol and of the commands that the node supports.
 	MinProtocol uint32 `protobuf:"varint,10,opt,name=min_protocol,json=minProtocol,proto3" json:"min_protocol,omitempty"`
 	MaxProtocol uint32 `protobuf:"varint,11,opt,name=max_protocol,json=maxProtocol,proto3" json:"max_protocol,omitempty"`
-	// The newest mark of its data folder; missing if it has told none.
+	// The newest mark of its data folder. Missing if it has sent none.
 	Mark          *FolderMark `protobuf:"bytes,12,opt,name=mark,proto3" json:"mark,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3678,26 +3677,26 @@ func (x *Node) GetMark() *FolderMark {
 type Shard struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Grows when the shard is created anew under the same id.
+	// Greater by one each time the shard is created again under the same id.
 	Incarnation uint32 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// The nodes that vote, and those that are told to open a replica and only learn yet.
+	// The nodes that vote, and the nodes whose replicas only learn so far.
 	Replicas []string `protobuf:"bytes,3,rep,name=replicas,proto3" json:"replicas,omitempty"`
 	Learners []string `protobuf:"bytes,4,rep,name=learners,proto3" json:"learners,omitempty"`
-	// The nodes that made the group together when it was new, all as voters. Empty: the
-	// first one of replicas alone.
+	// The nodes that formed the new group together, all as voters. Empty: the first one of replicas
+	// alone.
 	Founders []string `protobuf:"bytes,5,rep,name=founders,proto3" json:"founders,omitempty"`
-	// How many replicas it is to have; 0: as many as it has.
+	// The intended number of replicas. 0: the present number.
 	Want uint32 `protobuf:"varint,6,opt,name=want,proto3" json:"want,omitempty"`
-	// Grows by one with every change of the shard.
+	// Greater by one with every change of the shard.
 	Version uint32 `protobuf:"varint,7,opt,name=version,proto3" json:"version,omitempty"`
-	// Nodes whose replica is no longer part of the group and is to be removed from disk.
+	// Nodes whose replica no longer belongs to the group and has to be removed from disk.
 	Removed []string `protobuf:"bytes,8,rep,name=removed,proto3" json:"removed,omitempty"`
-	// The last incarnation that was made anew without rows; 0: none was.
+	// The last incarnation that was created without rows. 0: none was.
 	AnewIncarnation uint32 `protobuf:"varint,9,opt,name=anew_incarnation,json=anewIncarnation,proto3" json:"anew_incarnation,omitempty"`
-	// Founders of this incarnation that have made their replica: one that has none any more has
-	// lost it, and does not found again. Since version 8.
+	// Founders of this incarnation that have created their replica. If one has no replica any more,
+	// it was lost, and the node does not found the group again. Since version 8.
 	Founded []string `protobuf:"bytes,10,rep,name=founded,proto3" json:"founded,omitempty"`
-	// The shard is about to be taken away: it gets no tables. Since version 9.
+	// The shard will be removed: it gets no tables. Since version 9.
 	Retiring      bool `protobuf:"varint,11,opt,name=retiring,proto3" json:"retiring,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3810,7 +3809,7 @@ func (x *Shard) GetRetiring() bool {
 	return false
 }
 
-// SetNodeState changes what is to become of a node.
+// SetNodeState changes the intended state of a node.
 type SetNodeState struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	NodeId        string                 `protobuf:"bytes,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
@@ -3863,7 +3862,7 @@ func (x *SetNodeState) GetState() NodeState {
 	return NodeState_NODE_STATE_UNSPECIFIED
 }
 
-// RemoveNode forgets a node. It is refused while a shard lists it.
+// RemoveNode removes a node from the metadata. It is refused while a shard contains the node.
 type RemoveNode struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	NodeId        string                 `protobuf:"bytes,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
@@ -3908,8 +3907,8 @@ func (x *RemoveNode) GetNodeId() string {
 	return ""
 }
 
-// SetClusterVersion raises the version up to which commands, messages and formats may be
-// used. It is refused if a node does not know it, and if it is lower than before.
+// SetClusterVersion raises the version up to which commands, messages and formats may be used. It
+// is refused if a node does not support the version, or if it is lower than before.
 type SetClusterVersion struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
@@ -3954,7 +3953,7 @@ func (x *SetClusterVersion) GetVersion() uint32 {
 	return 0
 }
 
-// SetSettings changes what the cluster does by itself.
+// SetSettings changes the settings of the whole cluster.
 type SetSettings struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Settings      *Settings              `protobuf:"bytes,1,opt,name=settings,proto3" json:"settings,omitempty"`
@@ -3999,14 +3998,14 @@ func (x *SetSettings) GetSettings() *Settings {
 	return nil
 }
 
-// Settings are those of the whole cluster.
+// Settings are the settings of the whole cluster.
 type Settings struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Replicas of a new shard; 0: 1.
 	Replication uint32 `protobuf:"varint,1,opt,name=replication,proto3" json:"replication,omitempty"`
-	// Shards are not moved for balance.
+	// Shards are not moved to balance the load.
 	RebalancePaused bool `protobuf:"varint,2,opt,name=rebalance_paused,json=rebalancePaused,proto3" json:"rebalance_paused,omitempty"`
-	// Shards still to be made after Bootstrap; each CreateShard takes one off.
+	// The number of shards still to be created after Bootstrap. Each CreateShard subtracts one.
 	InitialShards uint32 `protobuf:"varint,3,opt,name=initial_shards,json=initialShards,proto3" json:"initial_shards,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4063,13 +4062,13 @@ func (x *Settings) GetInitialShards() uint32 {
 	return 0
 }
 
-// CreateShard makes a shard with a new id on the given nodes, which found its group.
+// CreateShard creates a shard with a new id on the given nodes, which found its group.
 type CreateShard struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Replicas []string               `protobuf:"bytes,1,rep,name=replicas,proto3" json:"replicas,omitempty"`
 	Want     uint32                 `protobuf:"varint,2,opt,name=want,proto3" json:"want,omitempty"`
-	// The id that the shard is to have, which is the next one. If another shard was made
-	// since, the command is refused, so that it may be tried again. 0: it is not checked.
+	// The id of the new shard, which is the next one. If another shard was created since, the command
+	// is refused, so that it can be repeated. 0: it is not checked.
 	ShardId       uint32 `protobuf:"varint,3,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4126,7 +4125,7 @@ func (x *CreateShard) GetShardId() uint32 {
 	return 0
 }
 
-// ChangeShard changes a shard that has the given version; else it is refused.
+// ChangeShard changes a shard. It is refused if the shard's version is not the given one.
 type ChangeShard struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	ShardId uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
@@ -4274,43 +4273,43 @@ type isChangeShard_Change interface {
 }
 
 type ChangeShard_AddLearner struct {
-	// A node opens a replica that learns.
+	// The node that opens a replica which learns.
 	AddLearner string `protobuf:"bytes,10,opt,name=add_learner,json=addLearner,proto3,oneof"`
 }
 
 type ChangeShard_Promote struct {
-	// A learner votes now.
+	// The learner that becomes a voter.
 	Promote string `protobuf:"bytes,11,opt,name=promote,proto3,oneof"`
 }
 
 type ChangeShard_Remove struct {
-	// A replica, voter or learner, is no longer part of the group.
+	// The replica, voter or learner, that leaves the group.
 	Remove string `protobuf:"bytes,12,opt,name=remove,proto3,oneof"`
 }
 
 type ChangeShard_Want struct {
-	// How many replicas the shard is to have.
+	// The intended number of replicas.
 	Want uint32 `protobuf:"varint,13,opt,name=want,proto3,oneof"`
 }
 
 type ChangeShard_Forget struct {
-	// A removed replica is gone from its node's disk.
+	// The removed replica that is gone from its node's disk.
 	Forget string `protobuf:"bytes,14,opt,name=forget,proto3,oneof"`
 }
 
 type ChangeShard_Recovered struct {
-	// The replica of a node was made the only one of a new group, because most of the
-	// others were lost for good.
+	// The replica that was made the only one of a new group, because most of the others were lost
+	// for good.
 	Recovered *Recovered `protobuf:"bytes,15,opt,name=recovered,proto3,oneof"`
 }
 
 type ChangeShard_MadeAnew struct {
-	// The shard is made anew, because what it held is lost for good. Since version 3.
+	// The shard is created again, because its content is lost for good. Since version 3.
 	MadeAnew *MadeAnew `protobuf:"bytes,16,opt,name=made_anew,json=madeAnew,proto3,oneof"`
 }
 
 type ChangeShard_Retiring struct {
-	// The shard gets no tables any more because it is to be taken away, or gets some again. Since
+	// The shard gets no tables any more because it will be removed, or it gets tables again. Since
 	// version 9.
 	Retiring bool `protobuf:"varint,17,opt,name=retiring,proto3,oneof"`
 }
@@ -4331,10 +4330,10 @@ func (*ChangeShard_MadeAnew) isChangeShard_Change() {}
 
 func (*ChangeShard_Retiring) isChangeShard_Change() {}
 
-// RetireShard takes a shard away that is retiring and has the given version. It is refused while
-// the shard has rows of a table, or gets some, and while another operation is about it. Its id
-// is not used again. Its replicas are to be removed from disk, each of which ChangeShard notes
-// with forget. Since version 9.
+// RetireShard removes a shard that is retiring. It is refused if the shard's version is not the
+// given one, if the shard has rows of a table or gets some, or if another operation refers to it.
+// The id is not reused. Then the shard's replicas are removed from disk, and ChangeShard records
+// each removal with forget. Since version 9.
 type RetireShard struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ShardId       uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
@@ -4387,8 +4386,8 @@ func (x *RetireShard) GetVersion() uint32 {
 	return 0
 }
 
-// FoundShards notes that a founder has made its replicas of shards. What is not so any more,
-// or is noted already, changes nothing. Since version 8.
+// FoundShards records that a founder has created its replicas of shards. Replicas that are recorded
+// already, or no longer apply, change nothing. Since version 8.
 type FoundShards struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	NodeId        string                 `protobuf:"bytes,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
@@ -4493,12 +4492,11 @@ func (x *FoundedShard) GetIncarnation() uint32 {
 	return 0
 }
 
-// RaiseCounters sees to it that ids which were given before are not given again. Since
-// version 8.
+// RaiseCounters ensures that ids that were assigned before are not assigned again. Since version 8.
 type RaiseCounters struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The group goes on with a copy of its state that may lack the newest commands: all counters
-	// grow by a great step, and marks of data folders are forgotten.
+	// The group continues with a copy of its state that may lack the newest commands: all counters
+	// grow by a large number, and the marks of data folders are removed.
 	Recovered bool `protobuf:"varint,1,opt,name=recovered,proto3" json:"recovered,omitempty"`
 	// Shards have tables with ids up to this one.
 	TableId       uint64 `protobuf:"varint,2,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
@@ -4551,7 +4549,7 @@ func (x *RaiseCounters) GetTableId() uint64 {
 }
 
 // MadeAnew begins a new incarnation of a shard, without rows, on nodes that found its group
-// together. What former replicas have on disk is left where it is.
+// together. The files of former replicas stay on disk.
 type MadeAnew struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	NodeIds       []string               `protobuf:"bytes,1,rep,name=node_ids,json=nodeIds,proto3" json:"node_ids,omitempty"`
@@ -4596,8 +4594,8 @@ func (x *MadeAnew) GetNodeIds() []string {
 	return nil
 }
 
-// Recovered names the one replica of a shard's new incarnation. It is refused if the
-// shard has no replica on that node, or has that incarnation already.
+// Recovered is the only replica of a shard's new incarnation. It is refused if the shard has no
+// replica on that node, or already has that incarnation.
 type Recovered struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	NodeId        string                 `protobuf:"bytes,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
@@ -4650,19 +4648,19 @@ func (x *Recovered) GetIncarnation() uint32 {
 	return 0
 }
 
-// PlaceTable has other shards take a table's writes from the next epoch on. It is
-// refused if the table's epoch is not the given one.
+// PlaceTable assigns the writes of a table to other shards from the next epoch on. It is refused if
+// the table's epoch is not the given one.
 //
-// A table that merges rows gets other shards only together with all its rows, in steps
-// that name the handoff: its rows are copied into a table of another id, which takes its
-// name in the end.
+// A table that merges rows gets other shards only together with all its rows, in steps that contain
+// the id of the handoff: its rows are copied into a table with another id, which gets its name at
+// the end.
 type PlaceTable struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	TableId  uint64                 `protobuf:"varint,1,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
 	Epoch    uint32                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	ShardIds []uint32               `protobuf:"varint,3,rep,packed,name=shard_ids,json=shardIds,proto3" json:"shard_ids,omitempty"`
 	Step     PlaceTable_Step        `protobuf:"varint,4,opt,name=step,proto3,enum=cordwood.meta.PlaceTable_Step" json:"step,omitempty"`
-	// The handoff that the step is of, but for STEP_BEGIN: another one is refused.
+	// The handoff of the step, except for STEP_BEGIN. If it is another one, the step is refused.
 	HandoffId     uint64 `protobuf:"varint,5,opt,name=handoff_id,json=handoffId,proto3" json:"handoff_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4733,44 +4731,44 @@ func (x *PlaceTable) GetHandoffId() uint64 {
 	return 0
 }
 
-// Operation is work of the cluster on itself that takes more than one step. It goes on
-// where it was when the leader changes.
+// Operation is administrative work of the cluster in several steps. If the leader changes, the
+// operation continues at its present step.
 type Operation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Given by PutOperation to a new one; never reused.
+	// Assigned by PutOperation to a new operation. It is never reused.
 	Id uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	// shard-add, shard-remove, shard-move, shard-split-hot, shard-drop, table-move, table-partition, node-drain,
 	// node-decommission, replica-repair, replica-rebuild, replica-change, rebalance.
 	Kind  string         `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	State OperationState `protobuf:"varint,3,opt,name=state,proto3,enum=cordwood.meta.OperationState" json:"state,omitempty"`
-	// What it is about; what does not apply is 0 or empty.
+	// The object of the operation. Fields that do not apply are 0 or empty.
 	ShardId  uint32   `protobuf:"varint,4,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
 	TableId  uint64   `protobuf:"varint,5,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
 	NodeId   string   `protobuf:"bytes,6,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
 	FromNode string   `protobuf:"bytes,7,opt,name=from_node,json=fromNode,proto3" json:"from_node,omitempty"`
 	ToNode   string   `protobuf:"bytes,8,opt,name=to_node,json=toNode,proto3" json:"to_node,omitempty"`
 	ToShards []uint32 `protobuf:"varint,9,rep,packed,name=to_shards,json=toShards,proto3" json:"to_shards,omitempty"`
-	// Replicas that a shard is to have.
+	// The intended number of replicas of a shard.
 	Want uint32 `protobuf:"varint,10,opt,name=want,proto3" json:"want,omitempty"`
-	// The step that it is at, by name, and how often that was tried.
+	// The name of its present step, and the number of attempts.
 	Step    string `protobuf:"bytes,11,opt,name=step,proto3" json:"step,omitempty"`
 	Attempt uint32 `protobuf:"varint,12,opt,name=attempt,proto3" json:"attempt,omitempty"`
-	// In words: why it waits, or failed, and what to do.
+	// As text: why it waits or failed, and what to do.
 	Reason          string `protobuf:"bytes,13,opt,name=reason,proto3" json:"reason,omitempty"`
 	DoneBytes       int64  `protobuf:"varint,14,opt,name=done_bytes,json=doneBytes,proto3" json:"done_bytes,omitempty"`
 	TotalBytes      int64  `protobuf:"varint,15,opt,name=total_bytes,json=totalBytes,proto3" json:"total_bytes,omitempty"`
 	CreatedUnixNano int64  `protobuf:"varint,16,opt,name=created_unix_nano,json=createdUnixNano,proto3" json:"created_unix_nano,omitempty"`
 	UpdatedUnixNano int64  `protobuf:"varint,17,opt,name=updated_unix_nano,json=updatedUnixNano,proto3" json:"updated_unix_nano,omitempty"`
 	EndedUnixNano   int64  `protobuf:"varint,18,opt,name=ended_unix_nano,json=endedUnixNano,proto3" json:"ended_unix_nano,omitempty"`
-	// The operation of which this is a part; 0: none.
+	// The operation of which this is a part. 0: none.
 	Parent uint64 `protobuf:"varint,19,opt,name=parent,proto3" json:"parent,omitempty"`
-	// Who asked for it: the user's name, or "cluster".
+	// Who requested it: the user's name, or "cluster".
 	RequestedBy string `protobuf:"bytes,20,opt,name=requested_by,json=requestedBy,proto3" json:"requested_by,omitempty"`
-	// It should end at the next step where it can.
+	// It should end at the next step where that is possible.
 	Cancel bool `protobuf:"varint,21,opt,name=cancel,proto3" json:"cancel,omitempty"`
-	// Grows by one with every change.
+	// Greater by one with every change.
 	Version uint32 `protobuf:"varint,22,opt,name=version,proto3" json:"version,omitempty"`
-	// What the steps have to remember, as text by name: the form before protocol version 9.
+	// The data of the steps, as text by name: the form before protocol version 9.
 	Notes map[string]string `protobuf:"bytes,23,rep,name=notes,proto3" json:"notes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// What the steps have to remember, from protocol version 9 on. Kinds with the same steps share a
 	// message; shard-split-hot needs none.
@@ -5096,14 +5094,14 @@ func (*Operation_Rebalance) isOperation_Progress() {}
 
 func (*Operation_ShardRemove) isOperation_Progress() {}
 
-// ShardAddProgress belongs to shard-add.
+// ShardAddProgress is for shard-add.
 type ShardAddProgress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many shards are asked for; 0: one.
+	// The number of shards to add. 0: one.
 	Count uint32 `protobuf:"varint,1,opt,name=count,proto3" json:"count,omitempty"`
 	// They are the first shards of a new cluster.
 	Initial bool `protobuf:"varint,2,opt,name=initial,proto3" json:"initial,omitempty"`
-	// base is set: the highest id of a shard before this operation made any.
+	// If begun is set, base is the highest id of a shard before this operation created any.
 	Begun         bool   `protobuf:"varint,3,opt,name=begun,proto3" json:"begun,omitempty"`
 	Base          uint32 `protobuf:"varint,4,opt,name=base,proto3" json:"base,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -5168,22 +5166,23 @@ func (x *ShardAddProgress) GetBase() uint32 {
 	return 0
 }
 
-// ReplicasProgress belongs to the kinds that change the replicas of one shard: shard-move,
+// ReplicasProgress is for the kinds that change the replicas of one shard: shard-move,
 // replica-repair, replica-change and replica-rebuild.
 type ReplicasProgress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Why what was begun is undone; empty: it is not undone.
+	// Why the steps so far are undone. Empty: they are not undone.
 	Undo string `protobuf:"bytes,1,opt,name=undo,proto3" json:"undo,omitempty"`
-	// When the copy began, and when a shard of one replica got its second voter.
+	// When the copy began, and when a shard with one replica got its second voter.
 	CopyingUnixNano  int64 `protobuf:"varint,2,opt,name=copying_unix_nano,json=copyingUnixNano,proto3" json:"copying_unix_nano,omitempty"`
 	PromotedUnixNano int64 `protobuf:"varint,3,opt,name=promoted_unix_nano,json=promotedUnixNano,proto3" json:"promoted_unix_nano,omitempty"`
-	// replica-change: the nodes were chosen that get a replica, and that lose theirs, and was is how many
-	// replicas were wanted before.
+	// replica-change: if chosen is set, the nodes that get a replica and those that lose theirs were
+	// chosen, and was is the former intended number of replicas.
 	Chosen bool     `protobuf:"varint,4,opt,name=chosen,proto3" json:"chosen,omitempty"`
 	Was    uint32   `protobuf:"varint,5,opt,name=was,proto3" json:"was,omitempty"`
 	Add    []string `protobuf:"bytes,6,rep,name=add,proto3" json:"add,omitempty"`
 	Drop   []string `protobuf:"bytes,7,rep,name=drop,proto3" json:"drop,omitempty"`
-	// replica-rebuild: the group was asked to remove the damaged replica, and its node has deleted it.
+	// replica-rebuild: the group was asked to remove the damaged replica, and the node has deleted
+	// it.
 	Leaving       bool `protobuf:"varint,8,opt,name=leaving,proto3" json:"leaving,omitempty"`
 	Left          bool `protobuf:"varint,9,opt,name=left,proto3" json:"left,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -5283,15 +5282,15 @@ func (x *ReplicasProgress) GetLeft() bool {
 	return false
 }
 
-// ShardDropProgress belongs to shard-drop.
+// ShardDropProgress is for shard-drop.
 type ShardDropProgress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The shard that is given up. The operation's shard_id is 0: another operation may wait for that
-	// shard in vain, and would keep this one from being begun.
+	// The shard that is dropped. The operation's shard_id is 0, because another operation may wait
+	// for that shard in vain, and would prevent this one.
 	ShardId uint32 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
-	// The incarnation of the shard when the operation was asked for.
+	// The incarnation of the shard when the operation was requested.
 	Incarnation uint32 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
-	// What is given up, in words.
+	// What is lost, as text.
 	Loss          string `protobuf:"bytes,3,opt,name=loss,proto3" json:"loss,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5348,16 +5347,16 @@ func (x *ShardDropProgress) GetLoss() string {
 	return ""
 }
 
-// ShardRemoveProgress belongs to shard-remove.
+// ShardRemoveProgress is for shard-remove.
 type ShardRemoveProgress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The shard that is taken away. The operation's shard_id is 0: RetireShard is refused while an operation
-	// names the shard there.
+	// The shard that is removed. The operation's shard_id is 0, because RetireShard is refused while
+	// an operation has the shard's id there.
 	ShardId uint32 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
-	// Why the shard stays, in words, and what was begun is undone; empty: it is not undone.
+	// Why the shard stays and the steps so far are undone, as text. Empty: they are not undone.
 	Undo string `protobuf:"bytes,2,opt,name=undo,proto3" json:"undo,omitempty"`
-	// For how long leaders of the metadata have seen the shard without tables, to the minute. Each of them
-	// measures that by its own monotonic clock, and the next one continues.
+	// For how long leaders of the metadata have seen the shard without tables, to the minute. Each
+	// leader measures with its own monotonic clock, and the next one continues.
 	EmptyNanos    int64 `protobuf:"varint,3,opt,name=empty_nanos,json=emptyNanos,proto3" json:"empty_nanos,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5414,29 +5413,29 @@ func (x *ShardRemoveProgress) GetEmptyNanos() int64 {
 	return 0
 }
 
-// TableProgress belongs to table-move and table-partition.
+// TableProgress is for table-move and table-partition.
 type TableProgress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The table's name, for when it is gone.
+	// The table's name, in case the table is dropped.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// table-partition: over how many shards the table is spread.
+	// table-partition: the number of shards that the table is divided among.
 	Partitions uint32 `protobuf:"varint,2,opt,name=partitions,proto3" json:"partitions,omitempty"`
-	// The table takes its stored rows along although it keeps every row.
+	// The stored rows of the table move too, although it keeps every row.
 	WithRows bool `protobuf:"varint,3,opt,name=with_rows,json=withRows,proto3" json:"with_rows,omitempty"`
-	// epoch and former are set: the epoch of the table, and the shards that took its writes, before it
-	// was placed.
+	// If begun is set, epoch and former are the table's epoch before it was placed, and the shards
+	// that took its writes.
 	Begun  bool     `protobuf:"varint,4,opt,name=begun,proto3" json:"begun,omitempty"`
 	Epoch  uint32   `protobuf:"varint,5,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Former []uint32 `protobuf:"varint,6,rep,packed,name=former,proto3" json:"former,omitempty"`
-	// The shards that know from their logs that they no longer take the writes.
+	// The shards whose logs show that they no longer take the writes.
 	Sealed []uint32 `protobuf:"varint,7,rep,packed,name=sealed,proto3" json:"sealed,omitempty"`
-	// The id of the copy of a table that takes its rows along; how many copies were begun; which node
-	// was asked to copy the rows of a shard; and why the last copy was given up.
+	// The id of the copy, for a table whose rows move too; the number of copies begun; the node that
+	// was asked to copy the rows of each shard; and why the last copy was cancelled.
 	Copy    uint64            `protobuf:"varint,8,opt,name=copy,proto3" json:"copy,omitempty"`
 	Copies  uint32            `protobuf:"varint,9,opt,name=copies,proto3" json:"copies,omitempty"`
 	Copiers map[uint32]string `protobuf:"bytes,10,rep,name=copiers,proto3" json:"copiers,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Why     string            `protobuf:"bytes,11,opt,name=why,proto3" json:"why,omitempty"`
-	// The shards that know from their logs that they have all of the copy.
+	// The shards whose logs show that they have the whole copy.
 	Told          []uint32 `protobuf:"varint,12,rep,packed,name=told,proto3" json:"told,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5556,12 +5555,12 @@ func (x *TableProgress) GetTold() []uint32 {
 	return nil
 }
 
-// NodeProgress belongs to node-drain and node-decommission.
+// NodeProgress is for node-drain and node-decommission.
 type NodeProgress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The node's name, for when it is gone.
+	// The node's name, in case the node is removed.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The node is only to be restarted: leaders leave it, replicas stay.
+	// The node will only be restarted: leaders move to other nodes, replicas stay.
 	ForRestart    bool `protobuf:"varint,2,opt,name=for_restart,json=forRestart,proto3" json:"for_restart,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5611,10 +5610,10 @@ func (x *NodeProgress) GetForRestart() bool {
 	return false
 }
 
-// RebalanceProgress belongs to rebalance.
+// RebalanceProgress is for rebalance.
 type RebalanceProgress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many parts were begun.
+	// The number of parts begun.
 	Parts         uint32 `protobuf:"varint,1,opt,name=parts,proto3" json:"parts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5657,9 +5656,9 @@ func (x *RebalanceProgress) GetParts() uint32 {
 	return 0
 }
 
-// PutOperation stores a new operation, if its id is 0, or changes one whose version is
-// the given one; else it is refused. Of operations that exclude each other (two of one
-// shard, or of one table or node) the second is refused.
+// PutOperation stores a new operation if its id is 0. Otherwise it changes an operation, or is
+// refused if the operation's version is not the given one. If two operations exclude each other
+// (two for one shard, or for one table or node), the second is refused.
 type PutOperation struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Operation     *Operation             `protobuf:"bytes,1,opt,name=operation,proto3" json:"operation,omitempty"`
@@ -5704,7 +5703,7 @@ func (x *PutOperation) GetOperation() *Operation {
 	return nil
 }
 
-// DropOperations forgets the oldest operations that have ended, but for so many.
+// DropOperations removes the oldest operations that have ended, and keeps the given number.
 type DropOperations struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Keep          uint32                 `protobuf:"varint,1,opt,name=keep,proto3" json:"keep,omitempty"`
@@ -5751,10 +5750,10 @@ func (x *DropOperations) GetKeep() uint32 {
 
 type ReadIndexRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// A process that asks for a lease: while it has one, it may use its copy of the state
-	// without asking, if the copy has come to the index of the answer. Empty: no lease.
+	// A process that requests a lease. While it has one, it may use its copy of the state without
+	// asking, if the copy has reached the index of the answer. Empty: no lease.
 	Holder string `protobuf:"bytes,1,opt,name=holder,proto3" json:"holder,omitempty"`
-	// The index that the holder's copy has come to.
+	// The index that the holder's copy has reached.
 	Reached       uint64 `protobuf:"varint,2,opt,name=reached,proto3" json:"reached,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5808,7 +5807,7 @@ type ReadIndexResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Index uint64                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
 	Term  uint64                 `protobuf:"varint,2,opt,name=term,proto3" json:"term,omitempty"`
-	// How long the lease is, from the moment at which the request was sent. 0: there is none.
+	// The length of the lease, from the moment when the request was sent. 0: there is none.
 	LeaseNanos    uint64 `protobuf:"varint,3,opt,name=lease_nanos,json=leaseNanos,proto3" json:"lease_nanos,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5953,7 +5952,7 @@ func (*ReachedResponse) Descriptor() ([]byte, []int) {
 	return file_metapb_meta_proto_rawDescGZIP(), []int{68}
 }
 
-// ReplicaReport is what a node says of one of its replicas.
+// ReplicaReport is a node's report about one of its replicas.
 type ReplicaReport struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 0: the node's member of the metadata group.
@@ -5969,40 +5968,40 @@ type ReplicaReport struct {
 	LogBytes      int64  `protobuf:"varint,9,opt,name=log_bytes,json=logBytes,proto3" json:"log_bytes,omitempty"`
 	SegmentBytes  int64  `protobuf:"varint,10,opt,name=segment_bytes,json=segmentBytes,proto3" json:"segment_bytes,omitempty"`
 	MemtableBytes int64  `protobuf:"varint,11,opt,name=memtable_bytes,json=memtableBytes,proto3" json:"memtable_bytes,omitempty"`
-	// Bytes of batches that the shard took in since the process began.
+	// Bytes of batches that the shard has stored since the process began.
 	IngestedBytes int64 `protobuf:"varint,12,opt,name=ingested_bytes,json=ingestedBytes,proto3" json:"ingested_bytes,omitempty"`
 	// The members of the group, as this replica knows them.
 	Voters   []string `protobuf:"bytes,13,rep,name=voters,proto3" json:"voters,omitempty"`
 	Learners []string `protobuf:"bytes,14,rep,name=learners,proto3" json:"learners,omitempty"`
-	// While it takes over the state of another replica.
+	// While it installs the state of another replica.
 	InstallDoneBytes  int64 `protobuf:"varint,15,opt,name=install_done_bytes,json=installDoneBytes,proto3" json:"install_done_bytes,omitempty"`
 	InstallTotalBytes int64 `protobuf:"varint,16,opt,name=install_total_bytes,json=installTotalBytes,proto3" json:"install_total_bytes,omitempty"`
-	// Has applied all that was committed when it was last told.
+	// It has applied everything up to the last commit index that it received.
 	CaughtUp bool           `protobuf:"varint,17,opt,name=caught_up,json=caughtUp,proto3" json:"caught_up,omitempty"`
 	Tables   []*TableIngest `protobuf:"bytes,18,rep,name=tables,proto3" json:"tables,omitempty"`
-	// Why it failed, in words.
+	// Why it failed, as text.
 	Reason string `protobuf:"bytes,19,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Segments that are set aside because their files are damaged: their rows are missing
-	// from queries of this replica, which say so.
+	// The number of damaged segments. Their rows are missing from queries of this replica, and the
+	// answers report this.
 	DamagedSegments uint32 `protobuf:"varint,20,opt,name=damaged_segments,json=damagedSegments,proto3" json:"damaged_segments,omitempty"`
-	// The first few of them.
+	// The first few damaged segments.
 	Damaged []*DamagedSegment `protobuf:"bytes,21,rep,name=damaged,proto3" json:"damaged,omitempty"`
-	// Failed: because files are damaged or gone, and not for a reason that may pass.
+	// If it failed: the reason is that files are damaged or missing, and not temporary.
 	FilesDamaged bool `protobuf:"varint,22,opt,name=files_damaged,json=filesDamaged,proto3" json:"files_damaged,omitempty"`
 	// The first few tables with rows that cannot be written to segments.
 	Aside []*AsideRows `protobuf:"bytes,23,rep,name=aside,proto3" json:"aside,omitempty"`
-	// How many tables there are in all.
+	// The number of all such tables.
 	AsideTables uint32 `protobuf:"varint,24,opt,name=aside_tables,json=asideTables,proto3" json:"aside_tables,omitempty"`
-	// Why its last flush failed, in words; empty: it did not.
+	// Why its last flush failed, as text. Empty: it did not fail.
 	FlushError string `protobuf:"bytes,25,opt,name=flush_error,json=flushError,proto3" json:"flush_error,omitempty"`
 	// For how long all flushes have failed.
 	FlushFailingNanos int64 `protobuf:"varint,26,opt,name=flush_failing_nanos,json=flushFailingNanos,proto3" json:"flush_failing_nanos,omitempty"`
 	// The highest id of a table that the replica knows.
 	HighestTableId uint64 `protobuf:"varint,27,opt,name=highest_table_id,json=highestTableId,proto3" json:"highest_table_id,omitempty"`
-	// For how long the replica still has to remember the keys of requests that it has stored; 0: it
-	// remembers none. Since version 9.
+	// For how long the replica still has to keep the keys of requests that it has stored. 0: it keeps
+	// none. Since version 9.
 	KeysNanos int64 `protobuf:"varint,28,opt,name=keys_nanos,json=keysNanos,proto3" json:"keys_nanos,omitempty"`
-	// How many queries and backups read the replica. Since version 9.
+	// The number of queries and backups that read the replica. Since version 9.
 	Pins          uint32 `protobuf:"varint,29,opt,name=pins,proto3" json:"pins,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -6241,17 +6240,17 @@ func (x *ReplicaReport) GetPins() uint32 {
 	return 0
 }
 
-// AsideRows are the rows of a table that a replica cannot write to segments. They are kept
-// in memory and on disk, and queries see them.
+// AsideRows describes the rows of a table that a replica cannot write to segments. They are kept in
+// memory and on disk, and queries see them.
 type AsideRows struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	TableId uint64                 `protobuf:"varint,1,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
 	Rows    int64                  `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`
-	// In memory.
+	// Bytes in memory.
 	Bytes int64 `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
-	// Why they cannot be written, in words.
+	// Why they cannot be written, as text.
 	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Since when there are any; 0: not known.
+	// Since when there are such rows. 0: not known.
 	SinceUnixNano int64 `protobuf:"varint,5,opt,name=since_unix_nano,json=sinceUnixNano,proto3" json:"since_unix_nano,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -6325,10 +6324,10 @@ func (x *AsideRows) GetSinceUnixNano() int64 {
 // DamagedSegment is a file whose rows cannot be read.
 type DamagedSegment struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// With its folders, on the node.
+	// The path of the file on the node.
 	File string `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"`
 	Rows int64  `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`
-	// What is wrong with it, in words.
+	// The damage, as text.
 	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -6385,8 +6384,8 @@ func (x *DamagedSegment) GetReason() string {
 	return ""
 }
 
-// TableIngest is how much a table took in since the process began; reported by the
-// leader, of the busiest tables.
+// TableIngest is the number of bytes that a table has stored since the process began. The leader of
+// a shard reports its busiest tables.
 type TableIngest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	TableId       uint64                 `protobuf:"varint,1,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
@@ -6442,27 +6441,27 @@ func (x *TableIngest) GetBytes() int64 {
 type ReportRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	NodeId string                 `protobuf:"bytes,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
-	// Differs for each life of the process.
+	// Differs for each start of the process.
 	Process      uint64           `protobuf:"varint,2,opt,name=process,proto3" json:"process,omitempty"`
 	TimeUnixNano int64            `protobuf:"varint,3,opt,name=time_unix_nano,json=timeUnixNano,proto3" json:"time_unix_nano,omitempty"`
 	DiskCapacity int64            `protobuf:"varint,4,opt,name=disk_capacity,json=diskCapacity,proto3" json:"disk_capacity,omitempty"`
 	DiskUsed     int64            `protobuf:"varint,5,opt,name=disk_used,json=diskUsed,proto3" json:"disk_used,omitempty"`
 	DiskFull     bool             `protobuf:"varint,6,opt,name=disk_full,json=diskFull,proto3" json:"disk_full,omitempty"`
 	Replicas     []*ReplicaReport `protobuf:"bytes,7,rep,name=replicas,proto3" json:"replicas,omitempty"`
-	// It is stopping: leaders should go elsewhere.
+	// It is stopping: leaders should move to other nodes.
 	Stopping    bool   `protobuf:"varint,8,opt,name=stopping,proto3" json:"stopping,omitempty"`
 	Version     string `protobuf:"bytes,9,opt,name=version,proto3" json:"version,omitempty"`
 	MinProtocol uint32 `protobuf:"varint,10,opt,name=min_protocol,json=minProtocol,proto3" json:"min_protocol,omitempty"`
 	MaxProtocol uint32 `protobuf:"varint,11,opt,name=max_protocol,json=maxProtocol,proto3" json:"max_protocol,omitempty"`
-	// Shards of which the node has a folder although they are not placed on it.
+	// Shards with a folder on the node although they are not placed on it.
 	LeftShards []uint32 `protobuf:"varint,12,rep,packed,name=left_shards,json=leftShards,proto3" json:"left_shards,omitempty"`
-	// Nodes that answer this one and cannot reach it at its port; a few of them.
+	// Nodes that answer this one but cannot reach it at its port; at most a few of them.
 	Unreached []*Unreached `protobuf:"bytes,13,rep,name=unreached,proto3" json:"unreached,omitempty"`
-	// They are so many that it leads nothing that others can lead.
+	// They are so many that the node leads only groups that no other node can lead.
 	Unreachable bool `protobuf:"varint,14,opt,name=unreachable,proto3" json:"unreachable,omitempty"`
-	// How others have to prove to it that they belong to the cluster.
+	// How other nodes have to prove that they belong to the cluster.
 	Protection Protection `protobuf:"varint,15,opt,name=protection,proto3,enum=cordwood.meta.Protection" json:"protection,omitempty"`
-	// Nodes that it last called without TLS although it could with TLS.
+	// Nodes that it last called without TLS although it could use TLS.
 	PlainNodes    []string `protobuf:"bytes,16,rep,name=plain_nodes,json=plainNodes,proto3" json:"plain_nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -6614,9 +6613,10 @@ func (x *ReportRequest) GetPlainNodes() []string {
 type Unreached struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	NodeId string                 `protobuf:"bytes,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
-	// Why, in words, with the address.
+	// Why, as text, with the address.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// It did not say so: it does not answer the reporting node, which asked several times.
+	// It did not report this itself: it does not answer the reporting node, which asked several
+	// times.
 	Silent        bool `protobuf:"varint,3,opt,name=silent,proto3" json:"silent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -6675,7 +6675,7 @@ func (x *Unreached) GetSilent() bool {
 
 type ReportResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The state of the cluster's nodes that have not reported for a while: ids.
+	// The ids of nodes that have not reported for a while.
 	Silent         []string `protobuf:"bytes,1,rep,name=silent,proto3" json:"silent,omitempty"`
 	ClusterVersion uint32   `protobuf:"varint,2,opt,name=cluster_version,json=clusterVersion,proto3" json:"cluster_version,omitempty"`
 	unknownFields  protoimpl.UnknownFields
@@ -6765,13 +6765,14 @@ func (*StatusRequest) Descriptor() ([]byte, []int) {
 type NodeStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Node  *Node                  `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
-	// The newest report; missing if there is none since the leader began to lead.
+	// The newest report. Missing if there is none since the leader began to lead.
 	Report *ReportRequest `protobuf:"bytes,2,opt,name=report,proto3" json:"report,omitempty"`
-	// How long ago that came; without one, how long the leader has waited.
+	// The time since that report. Without a report, the time since the leader began to lead.
 	SilentNanos int64 `protobuf:"varint,3,opt,name=silent_nanos,json=silentNanos,proto3" json:"silent_nanos,omitempty"`
 	// It has not reported for so long that it counts as down.
 	Down bool `protobuf:"varint,4,opt,name=down,proto3" json:"down,omitempty"`
-	// Why its data folder was refused, in words, if that happened last since the leader leads.
+	// Why its data folder was refused, as text, if its last registration since the leader began to
+	// lead was refused.
 	Refused       string `protobuf:"bytes,5,opt,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -6855,12 +6856,12 @@ type StatusResponse struct {
 	Nodes      []*NodeStatus   `protobuf:"bytes,8,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	Shards     []*Shard        `protobuf:"bytes,9,rep,name=shards,proto3" json:"shards,omitempty"`
 	Operations []*Operation    `protobuf:"bytes,10,rep,name=operations,proto3" json:"operations,omitempty"`
-	// How long the leader has led.
+	// For how long the leader has led.
 	LeadingNanos int64 `protobuf:"varint,11,opt,name=leading_nanos,json=leadingNanos,proto3" json:"leading_nanos,omitempty"`
-	// How long ago each shard was last said to have a leader. A leader of before this field
+	// When each shard was last reported to have a leader. A leader of a version without this field
 	// sends none.
 	ShardsLed []*ShardLed `protobuf:"bytes,12,rep,name=shards_led,json=shardsLed,proto3" json:"shards_led,omitempty"`
-	// Shards that were taken away and whose replicas are not all removed from disk yet.
+	// Removed shards whose replicas are not all deleted from disk yet.
 	RetiredShards []*Shard `protobuf:"bytes,13,rep,name=retired_shards,json=retiredShards,proto3" json:"retired_shards,omitempty"`
 	// The highest id that a shard ever had.
 	LastShardId   uint32 `protobuf:"varint,14,opt,name=last_shard_id,json=lastShardId,proto3" json:"last_shard_id,omitempty"`
@@ -6996,13 +6997,15 @@ func (x *StatusResponse) GetLastShardId() uint32 {
 	return 0
 }
 
-// ShardLed says when a replica of a shard last reported that it leads.
+// ShardLed is when a replica of a shard last reported that it leads.
 type ShardLed struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	ShardId uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
-	// Since that report; since this member listens to reports if there was none.
+	// The time since that report. If there was none, the time since this member began to receive
+	// reports.
 	SilentNanos int64 `protobuf:"varint,2,opt,name=silent_nanos,json=silentNanos,proto3" json:"silent_nanos,omitempty"`
-	// For how long the reports have said that the shard has this leader; 0: nobody leads it, or an older member answers.
+	// For how long the shard has had this leader, according to the reports. 0: it has no leader, or
+	// an older member answers.
 	LedNanos      int64 `protobuf:"varint,3,opt,name=led_nanos,json=ledNanos,proto3" json:"led_nanos,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -7063,9 +7066,10 @@ type MemberStatus struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	NodeId string                 `protobuf:"bytes,1,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
 	Voter  bool                   `protobuf:"varint,2,opt,name=voter,proto3" json:"voter,omitempty"`
-	// Since it last answered the leader; -1: not since the leader leads.
+	// The time since it last answered the leader. -1: it has not answered since the leader began to
+	// lead.
 	SilentNanos int64 `protobuf:"varint,3,opt,name=silent_nanos,json=silentNanos,proto3" json:"silent_nanos,omitempty"`
-	// How many entries of the log it lacks, as far as is known.
+	// The number of entries of the log that it lacks, as far as is known.
 	Lag           uint64 `protobuf:"varint,4,opt,name=lag,proto3" json:"lag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -7183,7 +7187,7 @@ func (x *ChangeMembersRequest) GetChange() ChangeMembersRequest_Change {
 
 type ChangeMembersResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What is to be thought of, in words: a group of two survives no failure. May be empty.
+	// Advice, as text, such as that a group of two survives no failure. It may be empty.
 	Advice        string `protobuf:"bytes,1,opt,name=advice,proto3" json:"advice,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -7232,7 +7236,7 @@ type HelloRequest struct {
 	NodeId      string                 `protobuf:"bytes,2,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
 	MinProtocol uint32                 `protobuf:"varint,3,opt,name=min_protocol,json=minProtocol,proto3" json:"min_protocol,omitempty"`
 	MaxProtocol uint32                 `protobuf:"varint,4,opt,name=max_protocol,json=maxProtocol,proto3" json:"max_protocol,omitempty"`
-	// How others reach the node that asks.
+	// The address at which others reach the node that asks.
 	AdvertiseAddr string   `protobuf:"bytes,5,opt,name=advertise_addr,json=advertiseAddr,proto3" json:"advertise_addr,omitempty"`
 	Roles         []string `protobuf:"bytes,6,rep,name=roles,proto3" json:"roles,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -7318,18 +7322,18 @@ type HelloResponse struct {
 	NodeId    string   `protobuf:"bytes,2,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
 	Name      string   `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
 	Roles     []string `protobuf:"bytes,4,rep,name=roles,proto3" json:"roles,omitempty"`
-	// How others reach it.
+	// The address at which others reach it.
 	AdvertiseAddr string `protobuf:"bytes,5,opt,name=advertise_addr,json=advertiseAddr,proto3" json:"advertise_addr,omitempty"`
-	// The group that it agreed to belong to, if any, with the founding voters.
+	// The group that it agreed to join, if any, with the founding voters.
 	PromisedClusterId string   `protobuf:"bytes,6,opt,name=promised_cluster_id,json=promisedClusterId,proto3" json:"promised_cluster_id,omitempty"`
 	Founders          []string `protobuf:"bytes,7,rep,name=founders,proto3" json:"founders,omitempty"`
-	// Size of the first metadata group that it expects.
+	// The size of the first metadata group that it expects.
 	Expect      uint32 `protobuf:"varint,8,opt,name=expect,proto3" json:"expect,omitempty"`
 	MinProtocol uint32 `protobuf:"varint,9,opt,name=min_protocol,json=minProtocol,proto3" json:"min_protocol,omitempty"`
 	MaxProtocol uint32 `protobuf:"varint,10,opt,name=max_protocol,json=maxProtocol,proto3" json:"max_protocol,omitempty"`
 	// The nodes that it knows by id, for nodes that join or whose address changed.
 	Nodes []*Node `protobuf:"bytes,11,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	// Differs for each life of the process.
+	// Differs for each start of the process.
 	Process       uint64 `protobuf:"varint,12,opt,name=process,proto3" json:"process,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -7593,12 +7597,12 @@ func (x *ReachRequest) GetNodeId() string {
 type ReachResponse struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Reached bool                   `protobuf:"varint,1,opt,name=reached,proto3" json:"reached,omitempty"`
-	// Why it was not, in words, with the address.
+	// Why it was not reached, as text, with the address.
 	Reason string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
-	// The node that answers reaches most of the nodes beside the one that asks. If it does
-	// not, it may be cut off itself, and what it says of others means nothing.
+	// The node that answers reaches most of the other nodes. If it does not, it may be disconnected
+	// itself, and its answer about others means nothing.
 	Connected bool `protobuf:"varint,3,opt,name=connected,proto3" json:"connected,omitempty"`
-	// The node that answers cannot be reached itself, by what others say.
+	// The node that answers cannot be reached itself, according to others.
 	Unreachable   bool `protobuf:"varint,4,opt,name=unreachable,proto3" json:"unreachable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -7779,13 +7783,13 @@ func (*WatchRequest) Descriptor() ([]byte, []int) {
 	return file_metapb_meta_proto_rawDescGZIP(), []int{91}
 }
 
-// WatchResponse carries changed objects. The first one of a stream has
-// reset set and holds everything; then one follows per applied command.
+// WatchResponse contains changed objects. The first one of a stream has reset set and contains
+// everything. Then one follows for each applied command.
 type WatchResponse struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Index  uint64                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
 	Reset_ bool                   `protobuf:"varint,2,opt,name=reset,proto3" json:"reset,omitempty"`
-	// More of the same reset follows.
+	// More messages of the same reset follow.
 	Partial          bool                 `protobuf:"varint,3,opt,name=partial,proto3" json:"partial,omitempty"`
 	ClusterId        string               `protobuf:"bytes,4,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
 	Databases        []*schemapb.Database `protobuf:"bytes,5,rep,name=databases,proto3" json:"databases,omitempty"`
@@ -7794,16 +7798,16 @@ type WatchResponse struct {
 	DroppedTables    []uint64             `protobuf:"varint,8,rep,packed,name=dropped_tables,json=droppedTables,proto3" json:"dropped_tables,omitempty"`
 	Nodes            []*Node              `protobuf:"bytes,9,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	Shards           []*Shard             `protobuf:"bytes,10,rep,name=shards,proto3" json:"shards,omitempty"`
-	// New versions of pipelines, and those that are no more, without texts.
+	// New versions of pipelines, and removed ones, without texts.
 	Pipelines        []*PipelineVersion `protobuf:"bytes,11,rep,name=pipelines,proto3" json:"pipelines,omitempty"`
 	DroppedPipelines []*PipelineVersion `protobuf:"bytes,12,rep,name=dropped_pipelines,json=droppedPipelines,proto3" json:"dropped_pipelines,omitempty"`
-	// Operations that are new or changed, and those that are forgotten.
+	// New or changed operations, and removed ones.
 	Operations        []*Operation `protobuf:"bytes,13,rep,name=operations,proto3" json:"operations,omitempty"`
 	DroppedOperations []uint64     `protobuf:"varint,14,rep,packed,name=dropped_operations,json=droppedOperations,proto3" json:"dropped_operations,omitempty"`
 	DroppedNodes      []string     `protobuf:"bytes,15,rep,name=dropped_nodes,json=droppedNodes,proto3" json:"dropped_nodes,omitempty"`
 	Settings          *Settings    `protobuf:"bytes,16,opt,name=settings,proto3" json:"settings,omitempty"`
 	ClusterVersion    uint32       `protobuf:"varint,17,opt,name=cluster_version,json=clusterVersion,proto3" json:"cluster_version,omitempty"`
-	// Shards that were taken away: all that ever were, after a reset.
+	// Removed shards. After a reset: all that were ever removed.
 	RetiredShards []*Shard `protobuf:"bytes,18,rep,name=retired_shards,json=retiredShards,proto3" json:"retired_shards,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -4,8 +4,8 @@
 // - protoc             (unknown)
 // source: metapb/meta.proto
 
-// Package cordwood.meta is the metadata group: the commands of its log and the
-// service by which other roles propose them and follow its state.
+// Package cordwood.meta is the metadata group: the commands of its log, and the service by which
+// other roles propose commands and follow its state.
 
 package metapb
 
@@ -37,31 +37,31 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 type MetaClient interface {
-	// Propose puts one command through the log. A command that the state machine
-	// refuses changes nothing and comes back as a status with an error code.
+	// Propose appends one command to the log. If the state machine refuses the command, nothing
+	// changes, and the call returns a status with an error code.
 	Propose(ctx context.Context, in *ProposeRequest, opts ...grpc.CallOption) (*ProposeResponse, error)
-	// Watch sends the whole state once and then every change, in log order.
+	// Watch sends the whole state once, and then every change in the order of the log.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchResponse], error)
-	// ReadPipelines sends pipelines with their texts, one by one, which Watch does
-	// not carry. What does not exist is not sent.
+	// ReadPipelines sends pipelines with their texts, one by one. Watch does not send the texts.
+	// Pipelines that do not exist are omitted.
 	ReadPipelines(ctx context.Context, in *ReadPipelinesRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadPipelinesResponse], error)
-	// ReadSaved sends what users have saved, one by one, which Watch does not carry. What does
-	// not exist is not sent. Only the leader answers.
+	// ReadSaved sends what users have saved, one by one. Watch does not send it. What does not exist
+	// is omitted. Only the leader answers.
 	ReadSaved(ctx context.Context, in *ReadSavedRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadSavedResponse], error)
-	// ReadIndex returns an index of the log: a copy of the state that has come to it
-	// holds everything that was acknowledged before the call. Only the leader answers.
+	// ReadIndex returns an index of the log. A copy of the state that has reached it contains
+	// everything that was acknowledged before the call. Only the leader answers.
 	ReadIndex(ctx context.Context, in *ReadIndexRequest, opts ...grpc.CallOption) (*ReadIndexResponse, error)
-	// Reached tells the leader which index the copy of a holder of a lease has come to. The
-	// leader answers a change only when all holders have it, or their leases are over.
+	// Reached sends the leader the index that the copy of a holder of a lease has reached. The leader
+	// answers a change only when all holders have reached it, or their leases have ended.
 	Reached(ctx context.Context, in *ReachedRequest, opts ...grpc.CallOption) (*ReachedResponse, error)
-	// Report tells the leader how a node and its replicas are. It keeps the newest report
-	// of each node in memory, and writes nothing to the log.
+	// Report sends the leader the state of a node and its replicas. The leader keeps the newest
+	// report of each node in memory, and writes nothing to the log.
 	Report(ctx context.Context, in *ReportRequest, opts ...grpc.CallOption) (*ReportResponse, error)
-	// Status describes the group, the nodes and the shards as the leader knows them from
-	// the reports. Only the leader answers.
+	// Status describes the group, the nodes and the shards as the leader knows them from the reports.
+	// Only the leader answers.
 	Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusResponse, error)
-	// ChangeMembers adds, promotes or removes one member of the metadata group. Only the
-	// leader answers; a change that is made already succeeds.
+	// ChangeMembers adds, promotes or removes one member of the metadata group. Only the leader
+	// answers. If the change was made already, the call succeeds.
 	ChangeMembers(ctx context.Context, in *ChangeMembersRequest, opts ...grpc.CallOption) (*ChangeMembersResponse, error)
 }
 
@@ -194,31 +194,31 @@ func (c *metaClient) ChangeMembers(ctx context.Context, in *ChangeMembersRequest
 // All implementations must embed UnimplementedMetaServer
 // for forward compatibility.
 type MetaServer interface {
-	// Propose puts one command through the log. A command that the state machine
-	// refuses changes nothing and comes back as a status with an error code.
+	// Propose appends one command to the log. If the state machine refuses the command, nothing
+	// changes, and the call returns a status with an error code.
 	Propose(context.Context, *ProposeRequest) (*ProposeResponse, error)
-	// Watch sends the whole state once and then every change, in log order.
+	// Watch sends the whole state once, and then every change in the order of the log.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[WatchResponse]) error
-	// ReadPipelines sends pipelines with their texts, one by one, which Watch does
-	// not carry. What does not exist is not sent.
+	// ReadPipelines sends pipelines with their texts, one by one. Watch does not send the texts.
+	// Pipelines that do not exist are omitted.
 	ReadPipelines(*ReadPipelinesRequest, grpc.ServerStreamingServer[ReadPipelinesResponse]) error
-	// ReadSaved sends what users have saved, one by one, which Watch does not carry. What does
-	// not exist is not sent. Only the leader answers.
+	// ReadSaved sends what users have saved, one by one. Watch does not send it. What does not exist
+	// is omitted. Only the leader answers.
 	ReadSaved(*ReadSavedRequest, grpc.ServerStreamingServer[ReadSavedResponse]) error
-	// ReadIndex returns an index of the log: a copy of the state that has come to it
-	// holds everything that was acknowledged before the call. Only the leader answers.
+	// ReadIndex returns an index of the log. A copy of the state that has reached it contains
+	// everything that was acknowledged before the call. Only the leader answers.
 	ReadIndex(context.Context, *ReadIndexRequest) (*ReadIndexResponse, error)
-	// Reached tells the leader which index the copy of a holder of a lease has come to. The
-	// leader answers a change only when all holders have it, or their leases are over.
+	// Reached sends the leader the index that the copy of a holder of a lease has reached. The leader
+	// answers a change only when all holders have reached it, or their leases have ended.
 	Reached(context.Context, *ReachedRequest) (*ReachedResponse, error)
-	// Report tells the leader how a node and its replicas are. It keeps the newest report
-	// of each node in memory, and writes nothing to the log.
+	// Report sends the leader the state of a node and its replicas. The leader keeps the newest
+	// report of each node in memory, and writes nothing to the log.
 	Report(context.Context, *ReportRequest) (*ReportResponse, error)
-	// Status describes the group, the nodes and the shards as the leader knows them from
-	// the reports. Only the leader answers.
+	// Status describes the group, the nodes and the shards as the leader knows them from the reports.
+	// Only the leader answers.
 	Status(context.Context, *StatusRequest) (*StatusResponse, error)
-	// ChangeMembers adds, promotes or removes one member of the metadata group. Only the
-	// leader answers; a change that is made already succeeds.
+	// ChangeMembers adds, promotes or removes one member of the metadata group. Only the leader
+	// answers. If the change was made already, the call succeeds.
 	ChangeMembers(context.Context, *ChangeMembersRequest) (*ChangeMembersResponse, error)
 	mustEmbedUnimplementedMetaServer()
 }
@@ -480,13 +480,13 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Discovery is how nodes find each other. It is served before the node belongs to a
-// cluster.
+// Discovery is the service by which nodes find each other. It is available before the node belongs
+// to a cluster.
 type DiscoveryClient interface {
-	// Hello tells who a node is.
+	// Hello describes a node.
 	Hello(ctx context.Context, in *HelloRequest, opts ...grpc.CallOption) (*HelloResponse, error)
-	// Found asks a node without a cluster to belong to a new one. A node that agreed
-	// agrees to no other; what it agreed to is on disk when it answers.
+	// Found asks a node without a cluster to join a new one. A node that agreed agrees to no other
+	// cluster. It writes its agreement to disk before it answers.
 	Found(ctx context.Context, in *FoundRequest, opts ...grpc.CallOption) (*FoundResponse, error)
 }
 
@@ -522,13 +522,13 @@ func (c *discoveryClient) Found(ctx context.Context, in *FoundRequest, opts ...g
 // All implementations must embed UnimplementedDiscoveryServer
 // for forward compatibility.
 //
-// Discovery is how nodes find each other. It is served before the node belongs to a
-// cluster.
+// Discovery is the service by which nodes find each other. It is available before the node belongs
+// to a cluster.
 type DiscoveryServer interface {
-	// Hello tells who a node is.
+	// Hello describes a node.
 	Hello(context.Context, *HelloRequest) (*HelloResponse, error)
-	// Found asks a node without a cluster to belong to a new one. A node that agreed
-	// agrees to no other; what it agreed to is on disk when it answers.
+	// Found asks a node without a cluster to join a new one. A node that agreed agrees to no other
+	// cluster. It writes its agreement to disk before it answers.
 	Found(context.Context, *FoundRequest) (*FoundResponse, error)
 	mustEmbedUnimplementedDiscoveryServer()
 }
@@ -632,12 +632,12 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Peer is what nodes of a cluster ask each other about the network between them.
+// Peer is the service by which nodes of a cluster test the network between them.
 type PeerClient interface {
-	// Reach has a node find out whether it reaches the one that asks, at the port where
-	// others look for that.
+	// Reach asks a node to test whether it can reach the caller at the port where other nodes test
+	// this.
 	Reach(ctx context.Context, in *ReachRequest, opts ...grpc.CallOption) (*ReachResponse, error)
-	// Echo only answers.
+	// Echo returns an empty answer.
 	Echo(ctx context.Context, in *EchoRequest, opts ...grpc.CallOption) (*EchoResponse, error)
 }
 
@@ -673,12 +673,12 @@ func (c *peerClient) Echo(ctx context.Context, in *EchoRequest, opts ...grpc.Cal
 // All implementations must embed UnimplementedPeerServer
 // for forward compatibility.
 //
-// Peer is what nodes of a cluster ask each other about the network between them.
+// Peer is the service by which nodes of a cluster test the network between them.
 type PeerServer interface {
-	// Reach has a node find out whether it reaches the one that asks, at the port where
-	// others look for that.
+	// Reach asks a node to test whether it can reach the caller at the port where other nodes test
+	// this.
 	Reach(context.Context, *ReachRequest) (*ReachResponse, error)
-	// Echo only answers.
+	// Echo returns an empty answer.
 	Echo(context.Context, *EchoRequest) (*EchoResponse, error)
 	mustEmbedUnimplementedPeerServer()
 }

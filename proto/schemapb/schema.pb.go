@@ -4,8 +4,8 @@
 // 	protoc        (unknown)
 // source: schemapb/schema.proto
 
-// Package cordwood.schema describes tables as they are stored in the metadata
-// group and as shards are told of them.
+// Package cordwood.schema describes tables as they are stored in the metadata group and sent to
+// shards.
 
 package schemapb
 
@@ -175,14 +175,14 @@ func (Semantic) EnumDescriptor() ([]byte, []int) {
 	return file_schemapb_schema_proto_rawDescGZIP(), []int{1}
 }
 
-// IndexKind is how values of a column are found.
+// IndexKind is the way in which values of a column are found.
 type IndexKind int32
 
 const (
 	IndexKind_INDEX_KIND_UNSPECIFIED IndexKind = 0
 	// By value.
 	IndexKind_INDEX_KIND_INVERTED IndexKind = 1
-	// Parts of a segment that cannot hold a value are passed over.
+	// Parts of a segment that cannot contain a value are skipped.
 	IndexKind_INDEX_KIND_SKIPPING IndexKind = 2
 	// By the words of a text.
 	IndexKind_INDEX_KIND_FULLTEXT IndexKind = 3
@@ -233,20 +233,22 @@ func (IndexKind) EnumDescriptor() ([]byte, []int) {
 
 type Column struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Never reused within a table; 0 while the column has not been stored.
+	// Never reused within a table. 0 if the column has not been stored yet.
 	Id       uint32   `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Name     string   `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Type     Type     `protobuf:"varint,3,opt,name=type,proto3,enum=cordwood.schema.Type" json:"type,omitempty"`
 	Semantic Semantic `protobuf:"varint,4,opt,name=semantic,proto3,enum=cordwood.schema.Semantic" json:"semantic,omitempty"`
 	NotNull  bool     `protobuf:"varint,5,opt,name=not_null,json=notNull,proto3" json:"not_null,omitempty"`
-	// Literal text that stands in for an absent value, as in CREATE TABLE.
+	// Literal text that replaces an absent value, as in CREATE TABLE.
 	DefaultValue *string `protobuf:"bytes,6,opt,name=default_value,json=defaultValue,proto3,oneof" json:"default_value,omitempty"`
-	// What helps to find values of the column; absent: nothing.
+	// The index of the column. Missing: none.
 	Index *Index `protobuf:"bytes,7,opt,name=index,proto3" json:"index,omitempty"`
-	// All integers that were ever written to the column are within ±2^53, so that it can become
-	// TYPE_FLOAT64. Who is to write one beyond has it cleared before. Since protocol version 9.
+	// All integers that were ever written to the column are within ±2^53, so its type can become
+	// TYPE_FLOAT64. Before a greater integer is written, the field is cleared. Since protocol version
+	// 9.
 	WithinDouble bool `protobuf:"varint,8,opt,name=within_double,json=withinDouble,proto3" json:"within_double,omitempty"`
-	// Whether the column has such integers is being looked up; cleared as within_double is.
+	// The rows are being searched for such integers. The field is cleared in the same cases as
+	// within_double.
 	Checking      bool `protobuf:"varint,9,opt,name=checking,proto3" json:"checking,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -350,9 +352,9 @@ func (x *Column) GetChecking() bool {
 type Index struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Kind  IndexKind              `protobuf:"varint,1,opt,name=kind,proto3,enum=cordwood.schema.IndexKind" json:"kind,omitempty"`
-	// Normalised texts by option name: granularity, false_positive_rate, type of a
-	// skipping index; these but type, and analyzer, backend, case_sensitive of a
-	// fulltext index.
+	// Normalized texts by option name. A skipping index has granularity, false_positive_rate and
+	// type. A fulltext index has granularity, false_positive_rate, analyzer, backend and
+	// case_sensitive.
 	Options       map[string]string `protobuf:"bytes,2,rep,name=options,proto3" json:"options,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -406,15 +408,15 @@ func (x *Index) GetOptions() map[string]string {
 type Placement struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Epoch uint32                 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// The shard that takes the table's writes; the first one if there are several.
+	// The shard that takes the table's writes, or the first one of several.
 	ShardId uint32 `protobuf:"varint,2,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
-	// The other shards that take writes, of a table with partitions.
+	// The other shards that take writes, for a table with partitions.
 	MoreShards []uint32 `protobuf:"varint,3,rep,packed,name=more_shards,json=moreShards,proto3" json:"more_shards,omitempty"`
 	// Clock of the member that proposed it.
 	SinceUnixNano int64 `protobuf:"varint,4,opt,name=since_unix_nano,json=sinceUnixNano,proto3" json:"since_unix_nano,omitempty"`
-	// The shards keep the table's rows and take no writes: those wait for the next epoch.
+	// The shards keep the table's rows and take no writes. Writes wait for the next epoch.
 	Closed bool `protobuf:"varint,5,opt,name=closed,proto3" json:"closed,omitempty"`
-	// The shards handed the table's rows over to those of the next epoch, and have none.
+	// The shards handed over the table's rows to the shards of the next epoch, and have none.
 	Handed        bool `protobuf:"varint,6,opt,name=handed,proto3" json:"handed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -492,15 +494,15 @@ func (x *Placement) GetHanded() bool {
 	return false
 }
 
-// Handoff is a copy of a table's rows that is being made in other shards: those of the
-// next epoch. It is a table of its own in all but name.
+// Handoff is a copy of a table's rows that is being made in other shards: those of the next epoch.
+// The copy is a table with its own id, but without a name.
 type Handoff struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The id that the table will have.
 	TableId  uint64   `protobuf:"varint,1,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
 	ShardIds []uint32 `protobuf:"varint,2,rep,packed,name=shard_ids,json=shardIds,proto3" json:"shard_ids,omitempty"`
-	// Incarnations of the shards that have the rows and of those that get them, by shard,
-	// when the copy was begun. One that has another by now may have lost rows.
+	// Incarnations, when the copy was begun, of the shards that have the rows and of the shards that
+	// get them, by shard. A shard that now has another incarnation may have lost rows.
 	Incarnations  map[uint32]uint32 `protobuf:"bytes,3,rep,name=incarnations,proto3" json:"incarnations,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -559,7 +561,7 @@ func (x *Handoff) GetIncarnations() map[uint32]uint32 {
 
 type Table struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Never reused; a table created again under the same name has a new one.
+	// Never reused. A table that is created again under the same name has a new id.
 	Id       uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Database string `protobuf:"bytes,2,opt,name=database,proto3" json:"database,omitempty"`
 	Name     string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
@@ -570,16 +572,17 @@ type Table struct {
 	// In the order of DESCRIBE. Exactly one has SEMANTIC_TIMESTAMP.
 	Columns      []*Column `protobuf:"bytes,6,rep,name=columns,proto3" json:"columns,omitempty"`
 	NextColumnId uint32    `protobuf:"varint,7,opt,name=next_column_id,json=nextColumnId,proto3" json:"next_column_id,omitempty"`
-	// Normalised texts by option name: ttl, append_mode, merge_mode, skip_wal, physical_table, comment.
+	// Normalized texts by option name: ttl, append_mode, merge_mode, skip_wal, physical_table,
+	// comment.
 	Options map[string]string `protobuf:"bytes,8,rep,name=options,proto3" json:"options,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// Oldest first; the last one takes writes.
+	// Oldest first. The last one takes writes.
 	Placement       []*Placement `protobuf:"bytes,9,rep,name=placement,proto3" json:"placement,omitempty"`
 	CreatedUnixNano int64        `protobuf:"varint,10,opt,name=created_unix_nano,json=createdUnixNano,proto3" json:"created_unix_nano,omitempty"`
-	// Set if a restore made the table.
+	// Set if a restore created the table.
 	Restored *Restored `protobuf:"bytes,15,opt,name=restored,proto3" json:"restored,omitempty"`
 	// Set while its rows are handed over.
 	Handoff *Handoff `protobuf:"bytes,16,opt,name=handoff,proto3" json:"handoff,omitempty"`
-	// The id that the table had before its rows were first handed over; 0: they never were.
+	// The id that the table had before its rows were first handed over. 0: they never were.
 	OriginId      uint64 `protobuf:"varint,17,opt,name=origin_id,json=originId,proto3" json:"origin_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -706,14 +709,14 @@ func (x *Table) GetOriginId() uint64 {
 	return 0
 }
 
-// Restored says from which backup a table comes.
+// Restored describes the backup from which a table comes.
 type Restored struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	BackupId string                 `protobuf:"bytes,1,opt,name=backup_id,json=backupId,proto3" json:"backup_id,omitempty"`
 	// All rows of the backup are in the table.
 	Complete bool `protobuf:"varint,2,opt,name=complete,proto3" json:"complete,omitempty"`
-	// The name under which the table is to take the place of another, or of none, when the
-	// restore is complete; empty: it has its name. Since version 9.
+	// The name that the table gets when the restore is complete, even if another table has it. Empty:
+	// the table has its name already. Since version 9.
 	Replaces      string `protobuf:"bytes,3,opt,name=replaces,proto3" json:"replaces,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

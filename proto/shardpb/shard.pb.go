@@ -27,9 +27,9 @@ const (
 type MergeRule int32
 
 const (
-	// None: all rows are kept.
+	// All rows are kept.
 	MergeRule_MERGE_RULE_UNSPECIFIED MergeRule = 0
-	// The last row of an identity is the one.
+	// The last row of an identity is visible.
 	MergeRule_MERGE_RULE_LAST_ROW MergeRule = 1
 	// Each column has the last value of an identity that is not null.
 	MergeRule_MERGE_RULE_LAST_NON_NULL MergeRule = 2
@@ -212,26 +212,26 @@ func (x *QueriesResponse) GetQueries() []*RunningQuery {
 	return nil
 }
 
-// RunningQuery is a call of Query under way.
+// RunningQuery is a running call of Query.
 type RunningQuery struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// That of the request: a query has the same on all nodes.
+	// The query_id of the request. A query has the same one on all nodes.
 	QueryId string `protobuf:"bytes,1,opt,name=query_id,json=queryId,proto3" json:"query_id,omitempty"`
 	// As in the request.
 	Share string `protobuf:"bytes,2,opt,name=share,proto3" json:"share,omitempty"`
 	Part  bool   `protobuf:"varint,3,opt,name=part,proto3" json:"part,omitempty"`
-	// At most its first 4 KiB.
+	// At most the first 4 KiB of the statement.
 	Sql             string `protobuf:"bytes,4,opt,name=sql,proto3" json:"sql,omitempty"`
 	StartedUnixNano int64  `protobuf:"varint,5,opt,name=started_unix_nano,json=startedUnixNano,proto3" json:"started_unix_nano,omitempty"`
-	// What it does, in a word.
+	// The current phase, as one word.
 	Phase string `protobuf:"bytes,6,opt,name=phase,proto3" json:"phase,omitempty"`
-	// The parts that other nodes and this one were asked for, and how many of them have answered. 0: it
-	// was not taken apart.
+	// The number of parts that were requested from other nodes and from this one, and how many of
+	// them were answered. 0: the query was not split.
 	Parts     uint32 `protobuf:"varint,7,opt,name=parts,proto3" json:"parts,omitempty"`
 	PartsDone uint32 `protobuf:"varint,8,opt,name=parts_done,json=partsDone,proto3" json:"parts_done,omitempty"`
-	// Bytes of the answer that were sent so far.
+	// Bytes of the answer sent so far.
 	Bytes int64 `protobuf:"varint,9,opt,name=bytes,proto3" json:"bytes,omitempty"`
-	// Node that it runs on; whoever asks the node fills it in.
+	// Node on which it runs. The caller of the node sets it.
 	NodeId        string `protobuf:"bytes,10,opt,name=node_id,json=nodeId,proto3" json:"node_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -340,9 +340,9 @@ func (x *RunningQuery) GetNodeId() string {
 type KillQueryRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	QueryId string                 `protobuf:"bytes,1,opt,name=query_id,json=queryId,proto3" json:"query_id,omitempty"`
-	// Only if it runs for this one, as in QueryRequest; empty: whomever it runs for.
+	// If set, only calls with this share are ended, as in QueryRequest.
 	Share string `protobuf:"bytes,2,opt,name=share,proto3" json:"share,omitempty"`
-	// Who ends it, in words for its client.
+	// Who ends it, as text for its client.
 	By            string `protobuf:"bytes,3,opt,name=by,proto3" json:"by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -401,7 +401,7 @@ func (x *KillQueryRequest) GetBy() string {
 
 type KillQueryResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many calls were ended: its main one, and parts of it.
+	// The number of ended calls: the query itself, and parts of it.
 	Killed        uint32 `protobuf:"varint,1,opt,name=killed,proto3" json:"killed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -448,13 +448,13 @@ type DescribeRequest struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Sql      string                 `protobuf:"bytes,1,opt,name=sql,proto3" json:"sql,omitempty"`
 	Database string                 `protobuf:"bytes,2,opt,name=database,proto3" json:"database,omitempty"`
-	// Names and definitions; rows are not looked at.
+	// Names and definitions. Rows are not read.
 	Tables   []*QueryTable `protobuf:"bytes,3,rep,name=tables,proto3" json:"tables,omitempty"`
 	Timezone string        `protobuf:"bytes,4,opt,name=timezone,proto3" json:"timezone,omitempty"`
 	// As in QueryRequest.
 	Share string `protobuf:"bytes,5,opt,name=share,proto3" json:"share,omitempty"`
-	// The types of $1, $2 and so on, as the engine writes them; empty: not known. The statement may have
-	// more.
+	// The types of $1, $2 and so on, in the engine's notation. Empty: not known. The statement may
+	// have more parameters.
 	Parameters    []string `protobuf:"bytes,6,rep,name=parameters,proto3" json:"parameters,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -535,7 +535,8 @@ func (x *DescribeRequest) GetParameters() []string {
 type DescribeResponse struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Columns []*AnswerColumn        `protobuf:"bytes,1,rep,name=columns,proto3" json:"columns,omitempty"`
-	// The types of all parameters, the given ones included; empty: nothing says what they are.
+	// The types of all parameters, including the given ones. Empty: the statement does not determine
+	// the type.
 	Parameters    []string `protobuf:"bytes,2,rep,name=parameters,proto3" json:"parameters,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -589,7 +590,7 @@ func (x *DescribeResponse) GetParameters() []string {
 type AnswerColumn struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// As the engine writes it: BIGINT, DECIMAL(18,3), TIMESTAMP_NS, VARCHAR[].
+	// In the engine's notation: BIGINT, DECIMAL(18,3), TIMESTAMP_NS, VARCHAR[].
 	Type          string `protobuf:"bytes,2,opt,name=type,proto3" json:"type,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -642,16 +643,16 @@ func (x *AnswerColumn) GetType() string {
 type HandOverRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	ShardId uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
-	// With its handoff.
+	// The table, including its handoff.
 	Table *schemapb.Table `protobuf:"bytes,2,opt,name=table,proto3" json:"table,omitempty"`
-	// The shards of the handoff and their nodes, the presumed leader first.
+	// The shards of the handoff, and their nodes with the presumed leader first.
 	Nodes []*ShardNodes `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	// Begin; else only tell. A copy is begun once: it is not known what one of another
-	// process has done.
+	// Begin the copy. Otherwise only return its progress. A copy is begun only once, because it is
+	// not known what a copy of another process has done.
 	Begin bool `protobuf:"varint,4,opt,name=begin,proto3" json:"begin,omitempty"`
-	// Wait so long, in milliseconds, for the copy to be complete.
+	// Wait up to this time, in milliseconds, until the copy is complete.
 	WaitMillis uint32 `protobuf:"varint,5,opt,name=wait_millis,json=waitMillis,proto3" json:"wait_millis,omitempty"`
-	// End it and forget it.
+	// End the copy and remove its record.
 	End           bool `protobuf:"varint,6,opt,name=end,proto3" json:"end,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -731,17 +732,17 @@ func (x *HandOverRequest) GetEnd() bool {
 
 type HandOverResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The node does not do it: it has started anew since, or was never asked to.
+	// The node does not run the copy: it was restarted since, or never received the request.
 	Unknown    bool  `protobuf:"varint,1,opt,name=unknown,proto3" json:"unknown,omitempty"`
 	DoneBytes  int64 `protobuf:"varint,2,opt,name=done_bytes,json=doneBytes,proto3" json:"done_bytes,omitempty"`
 	TotalBytes int64 `protobuf:"varint,3,opt,name=total_bytes,json=totalBytes,proto3" json:"total_bytes,omitempty"`
-	// The copy has all rows but those of the last moments.
+	// The copy has all rows except those of the last moments.
 	CaughtUp bool `protobuf:"varint,4,opt,name=caught_up,json=caughtUp,proto3" json:"caught_up,omitempty"`
-	// The shard takes no more rows by its log, and the copy has all of them.
+	// According to its log, the shard takes no more rows, and the copy has all of them.
 	Complete bool `protobuf:"varint,5,opt,name=complete,proto3" json:"complete,omitempty"`
-	// Why it failed, in words: it has to be begun anew, with a new handoff.
+	// Why the copy failed, as text. It must be begun again with a new handoff.
 	Error string `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
-	// Why it stands still, in words.
+	// Why the copy is waiting, as text.
 	Waits         string `protobuf:"bytes,7,opt,name=waits,proto3" json:"waits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1272,22 +1273,22 @@ func (x *CheckKeysResponse) GetAppended() []bool {
 	return nil
 }
 
-// ScanRequest asks for rows of a table as an Arrow IPC stream.
+// ScanRequest requests rows of a table as an Arrow IPC stream.
 type ScanRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	ShardId uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
 	Table   *schemapb.Table        `protobuf:"bytes,2,opt,name=table,proto3" json:"table,omitempty"`
-	// The columns, by name; none: all.
+	// The names of the columns. Empty: all columns.
 	Columns []string `protobuf:"bytes,3,rep,name=columns,proto3" json:"columns,omitempty"`
-	// Condition that is known to hold for all rows that are needed; empty: none.
+	// A condition that all needed rows meet. Empty: none.
 	Where         string `protobuf:"bytes,4,opt,name=where,proto3" json:"where,omitempty"`
 	ExpiredBefore *int64 `protobuf:"varint,5,opt,name=expired_before,json=expiredBefore,proto3,oneof" json:"expired_before,omitempty"`
 	AllowPartial  bool   `protobuf:"varint,6,opt,name=allow_partial,json=allowPartial,proto3" json:"allow_partial,omitempty"`
 	// Any replica may answer, not only the leader.
 	AnyReplica bool `protobuf:"varint,7,opt,name=any_replica,json=anyReplica,proto3" json:"any_replica,omitempty"`
-	// The replica must have applied so much of the log.
+	// The replica must have applied the log up to this index.
 	MinIndex uint64 `protobuf:"varint,8,opt,name=min_index,json=minIndex,proto3" json:"min_index,omitempty"`
-	// For any_replica: how old what it shows may be; 0: any age.
+	// For any_replica: the maximum age of the shown data. 0: any age.
 	MaxStalenessNanos int64 `protobuf:"varint,9,opt,name=max_staleness_nanos,json=maxStalenessNanos,proto3" json:"max_staleness_nanos,omitempty"`
 	// As in QueryRequest.
 	Unchecked bool `protobuf:"varint,10,opt,name=unchecked,proto3" json:"unchecked,omitempty"`
@@ -1406,9 +1407,9 @@ func (x *ScanRequest) GetShare() string {
 
 type ScanResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Next bytes of the Arrow IPC stream.
+	// The next bytes of the Arrow IPC stream.
 	ArrowIpc []byte `protobuf:"bytes,1,opt,name=arrow_ipc,json=arrowIpc,proto3" json:"arrow_ipc,omitempty"`
-	// What was left out, for allow_partial; in the first message only.
+	// What the answer lacks because of allow_partial. Only in the first message.
 	Partial       []string `protobuf:"bytes,2,rep,name=partial,proto3" json:"partial,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1461,9 +1462,9 @@ func (x *ScanResponse) GetPartial() []string {
 type WriteRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	ShardId uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
-	// Encoded column batches (proto/column/FORMAT.md), carried unchanged.
+	// Encoded column batches (proto/column/FORMAT.md), transmitted unchanged.
 	Batches [][]byte `protobuf:"bytes,2,rep,name=batches,proto3" json:"batches,omitempty"`
-	// Definitions that the shard said it needs.
+	// Definitions that the shard requested.
 	Tables        []*schemapb.Table `protobuf:"bytes,3,rep,name=tables,proto3" json:"tables,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1524,7 +1525,7 @@ type WriteResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Index of the shard's log at which all batches are applied; 0 if need_tables is set.
 	Index uint64 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
-	// Nothing was appended: send again with these tables' definitions.
+	// Nothing was appended. Send the request again with the definitions of these tables.
 	NeedTables    []uint64 `protobuf:"varint,2,rep,packed,name=need_tables,json=needTables,proto3" json:"need_tables,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1690,7 +1691,7 @@ func (x *AnalyzeRequest) GetShare() string {
 
 type AnalyzeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Tables that the statement reads, each once, names resolved, CTEs left out.
+	// Tables that the statement reads, each once, with resolved names and without CTEs.
 	Tables []*TableName `protobuf:"bytes,1,rep,name=tables,proto3" json:"tables,omitempty"`
 	// EXPLAIN or EXPLAIN ANALYZE.
 	Explain       bool `protobuf:"varint,2,opt,name=explain,proto3" json:"explain,omitempty"`
@@ -1742,20 +1743,20 @@ func (x *AnalyzeResponse) GetExplain() bool {
 	return false
 }
 
-// QueryTable is a table that a query may read: rows of a shard, or given inline.
+// QueryTable is a table that a query may read: rows of a shard, or rows in the request.
 type QueryTable struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Name    *TableName             `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Table   *schemapb.Table        `protobuf:"bytes,2,opt,name=table,proto3" json:"table,omitempty"`
 	ShardId uint32                 `protobuf:"varint,3,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
-	// Encoded batches of a system table; then shard_id has no meaning.
+	// Encoded batches of a system table. shard_id then has no meaning.
 	Inline        bool     `protobuf:"varint,4,opt,name=inline,proto3" json:"inline,omitempty"`
 	InlineBatches [][]byte `protobuf:"bytes,5,rep,name=inline_batches,json=inlineBatches,proto3" json:"inline_batches,omitempty"`
-	// Rows with an older time index (in its unit) are expired.
+	// Rows with an earlier time index (in its unit) have expired.
 	ExpiredBefore *int64 `protobuf:"varint,6,opt,name=expired_before,json=expiredBefore,proto3,oneof" json:"expired_before,omitempty"`
-	// Other shards that hold rows of the table: of earlier placements, and of partitions.
+	// Other shards with rows of the table: of earlier placements, and of partitions.
 	MoreShards []uint32 `protobuf:"varint,7,rep,packed,name=more_shards,json=moreShards,proto3" json:"more_shards,omitempty"`
-	// Shards whose rows are left out because they cannot be reached, for allow_partial.
+	// Shards whose rows the answer lacks because they cannot be reached, for allow_partial.
 	LeftOut       []uint32 `protobuf:"varint,8,rep,packed,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1852,35 +1853,35 @@ type QueryRequest struct {
 	Sql      string                 `protobuf:"bytes,1,opt,name=sql,proto3" json:"sql,omitempty"`
 	Database string                 `protobuf:"bytes,2,opt,name=database,proto3" json:"database,omitempty"`
 	Tables   []*QueryTable          `protobuf:"bytes,3,rep,name=tables,proto3" json:"tables,omitempty"`
-	// At most so many rows; 0: no limit.
+	// The maximum number of rows. 0: no limit.
 	Limit uint64 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
-	// IANA name of the session's time zone; empty: UTC.
+	// IANA name of the session's time zone. Empty: UTC.
 	Timezone string `protobuf:"bytes,5,opt,name=timezone,proto3" json:"timezone,omitempty"`
 	// Leave out the rows of damaged segments instead of failing.
 	AllowPartial bool `protobuf:"varint,15,opt,name=allow_partial,json=allowPartial,proto3" json:"allow_partial,omitempty"`
 	// Any replica of a shard may answer, not only the leader.
 	AnyReplica bool `protobuf:"varint,16,opt,name=any_replica,json=anyReplica,proto3" json:"any_replica,omitempty"`
-	// Where the shards that are not on the node can be had: replicas by shard, the
-	// presumed leader first.
+	// The nodes of the shards that are not on the receiving node: replicas by shard, the presumed
+	// leader first.
 	Nodes []*ShardNodes `protobuf:"bytes,17,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	// For any_replica: how old what is shown may be; 0: any age.
+	// For any_replica: the maximum age of the shown data. 0: any age.
 	MaxStalenessNanos int64 `protobuf:"varint,18,opt,name=max_staleness_nanos,json=maxStalenessNanos,proto3" json:"max_staleness_nanos,omitempty"`
-	// The sender could not ask the metadata group whether its tables are the newest: a shard
-	// that knows a newer definition of one answers nothing.
+	// The sender could not ask the metadata group whether its definitions of tables are the newest.
+	// If a shard knows a newer definition of one of the tables, it returns an error.
 	Unchecked bool `protobuf:"varint,19,opt,name=unchecked,proto3" json:"unchecked,omitempty"`
-	// For whom it runs, "user NAME" or "address ADDRESS": what a node has for queries is
-	// divided among these. Empty: not known.
+	// The user of the query, "user NAME" or "address ADDRESS". A node divides its resources for
+	// queries among these. Empty: not known.
 	Share string `protobuf:"bytes,20,opt,name=share,proto3" json:"share,omitempty"`
-	// The statement is a part of one that another node has taken apart for the nodes that have
-	// the rows: it is not taken apart again.
+	// The statement is a part of a statement that another node has split for the nodes with the rows.
+	// It is not split again.
 	Part bool `protobuf:"varint,21,opt,name=part,proto3" json:"part,omitempty"`
-	// By what it is listed and ended: Queries, KillQuery. Parts have that of their query. Empty: it is
-	// given one.
+	// The id for Queries and KillQuery. Parts have the id of their query. Empty: the node assigns
+	// one.
 	QueryId string `protobuf:"bytes,22,opt,name=query_id,json=queryId,proto3" json:"query_id,omitempty"`
-	// Not empty for a part whose sql only counts the rows of its table: the name of the column of its answer. A node that
-	// knows the number does not run sql.
+	// If not empty, the statement only counts the rows of its table, and this is the name of the
+	// column of its answer. A node that knows the number does not run the statement.
 	CountAs string `protobuf:"bytes,23,opt,name=count_as,json=countAs,proto3" json:"count_as,omitempty"`
-	// The answer to a part ends with a message that says how long its stages took.
+	// The answer to a part ends with a message that contains the time of its stages.
 	Stages        bool `protobuf:"varint,24,opt,name=stages,proto3" json:"stages,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2075,11 +2076,11 @@ func (x *ShardNodes) GetNodeIds() []string {
 
 type QueryChunk struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Next bytes of the Arrow IPC stream.
+	// The next bytes of the Arrow IPC stream.
 	ArrowIpc []byte `protobuf:"bytes,1,opt,name=arrow_ipc,json=arrowIpc,proto3" json:"arrow_ipc,omitempty"`
-	// What was left out, for allow_partial; in the first message only.
+	// What the answer lacks because of allow_partial. Only in the first message.
 	Partial []string `protobuf:"bytes,2,rep,name=partial,proto3" json:"partial,omitempty"`
-	// In a last message, if the request asks for it.
+	// In the last message, if requested.
 	Stages        *PartStages `protobuf:"bytes,3,opt,name=stages,proto3" json:"stages,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2136,12 +2137,12 @@ func (x *QueryChunk) GetStages() *PartStages {
 	return nil
 }
 
-// PartStages says how long a node took for a part of a query.
+// PartStages contains the times that a node took for a part of a query.
 type PartStages struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Until it had the rows: for its shards to be ready, and for views of them.
+	// Time until its shards were ready and views of them existed.
 	GatherNanos int64 `protobuf:"varint,1,opt,name=gather_nanos,json=gatherNanos,proto3" json:"gather_nanos,omitempty"`
-	// To run the statement, with waiting for a turn.
+	// Time to run the statement, including the wait for a slot.
 	RunNanos      int64 `protobuf:"varint,2,opt,name=run_nanos,json=runNanos,proto3" json:"run_nanos,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2196,11 +2197,12 @@ type TailRequest struct {
 	ShardId uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
 	Name    *TableName             `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Table   *schemapb.Table        `protobuf:"bytes,3,opt,name=table,proto3" json:"table,omitempty"`
-	// Condition on the columns of the table, as in WHERE; empty: all rows.
+	// Condition on the columns of the table, as in WHERE. Empty: all rows.
 	Where string `protobuf:"bytes,4,opt,name=where,proto3" json:"where,omitempty"`
-	// Stored rows whose time index (in its unit) is not older come first; missing: none.
+	// First send the stored rows whose time index (in its unit) is not earlier than this. Missing:
+	// none.
 	Since *int64 `protobuf:"varint,5,opt,name=since,proto3,oneof" json:"since,omitempty"`
-	// Rows expire so long after their time index; 0: never.
+	// The time after their time index when rows expire. 0: never.
 	TtlNanos int64 `protobuf:"varint,6,opt,name=ttl_nanos,json=ttlNanos,proto3" json:"ttl_nanos,omitempty"`
 	// As in QueryRequest.
 	Share         string `protobuf:"bytes,7,opt,name=share,proto3" json:"share,omitempty"`
@@ -2287,12 +2289,12 @@ func (x *TailRequest) GetShare() string {
 	return ""
 }
 
-// TailChunk is a piece of an answer that consists of Arrow IPC streams, one after
-// another: one for the rows that are stored, then one for each group of writes.
+// TailChunk is a piece of the answer. The answer consists of Arrow IPC streams, one after the
+// other: one for the stored rows, then one for each group of writes.
 type TailChunk struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	ArrowIpc []byte                 `protobuf:"bytes,1,opt,name=arrow_ipc,json=arrowIpc,proto3" json:"arrow_ipc,omitempty"`
-	// The stream ends with these bytes.
+	// These bytes are the end of a stream.
 	End           bool `protobuf:"varint,2,opt,name=end,proto3" json:"end,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2346,9 +2348,10 @@ type StatsRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Also list the segments.
 	Segments bool `protobuf:"varint,1,opt,name=segments,proto3" json:"segments,omitempty"`
-	// Tell of these tables only; none: of all. What concerns the whole shard is told anyway.
+	// Return only these tables. Empty: all tables. Statistics of the whole shard are returned in any
+	// case.
 	TableIds []uint64 `protobuf:"varint,2,rep,packed,name=table_ids,json=tableIds,proto3" json:"table_ids,omitempty"`
-	// Tell of no table.
+	// Return no tables.
 	NoTables      bool `protobuf:"varint,3,opt,name=no_tables,json=noTables,proto3" json:"no_tables,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2464,7 +2467,7 @@ type ShardStats struct {
 	Segments      []*SegmentStats        `protobuf:"bytes,11,rep,name=segments,proto3" json:"segments,omitempty"`
 	// What runs in the background now, and what ended last.
 	Operations []*OperationStats `protobuf:"bytes,12,rep,name=operations,proto3" json:"operations,omitempty"`
-	// Of all tables together.
+	// The number of all tables.
 	TableCount   int64    `protobuf:"varint,13,opt,name=table_count,json=tableCount,proto3" json:"table_count,omitempty"`
 	Rows         int64    `protobuf:"varint,14,opt,name=rows,proto3" json:"rows,omitempty"`
 	SegmentBytes int64    `protobuf:"varint,15,opt,name=segment_bytes,json=segmentBytes,proto3" json:"segment_bytes,omitempty"`
@@ -2734,7 +2737,7 @@ type SegmentStats struct {
 	// In the unit of the table's time index.
 	MinTime int64 `protobuf:"varint,5,opt,name=min_time,json=minTime,proto3" json:"min_time,omitempty"`
 	MaxTime int64 `protobuf:"varint,6,opt,name=max_time,json=maxTime,proto3" json:"max_time,omitempty"`
-	// Why the file is not read; empty: it is.
+	// Why the file is not read. Empty: it is read.
 	Quarantined   string `protobuf:"bytes,7,opt,name=quarantined,proto3" json:"quarantined,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2819,19 +2822,19 @@ func (x *SegmentStats) GetQuarantined() string {
 	return ""
 }
 
-// OperationStats is a flush, a compaction or another piece of background work.
+// OperationStats is a flush, a compaction or other background work.
 type OperationStats struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Kind  string                 `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
-	// What it works on, in words.
+	// What it works on, as text.
 	Detail          string `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
 	StartedUnixNano int64  `protobuf:"varint,4,opt,name=started_unix_nano,json=startedUnixNano,proto3" json:"started_unix_nano,omitempty"`
 	// 0 while it runs.
 	EndedUnixNano int64 `protobuf:"varint,5,opt,name=ended_unix_nano,json=endedUnixNano,proto3" json:"ended_unix_nano,omitempty"`
 	// Empty unless it failed.
 	Error string `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
-	// How far it is; 0 of 0: not known.
+	// The progress. 0 of 0: not known.
 	DoneBytes     int64 `protobuf:"varint,7,opt,name=done_bytes,json=doneBytes,proto3" json:"done_bytes,omitempty"`
 	TotalBytes    int64 `protobuf:"varint,8,opt,name=total_bytes,json=totalBytes,proto3" json:"total_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2927,10 +2930,10 @@ func (x *OperationStats) GetTotalBytes() int64 {
 type PinRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	ShardId uint32                 `protobuf:"varint,1,opt,name=shard_id,json=shardId,proto3" json:"shard_id,omitempty"`
-	// Also send the rest of the shard's durable state, for a replica that takes it over.
-	// Only the leader answers then.
+	// Also send the rest of the shard's durable state, for a replica that installs it. Then only the
+	// leader answers.
 	State bool `protobuf:"varint,2,opt,name=state,proto3" json:"state,omitempty"`
-	// That of the shard's group, if state is set; another one is refused.
+	// The incarnation of the shard's group, if state is set. Another one is refused.
 	Incarnation   uint32 `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2990,18 +2993,18 @@ func (x *PinRequest) GetIncarnation() uint32 {
 type PinResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	PinId uint64                 `protobuf:"varint,1,opt,name=pin_id,json=pinId,proto3" json:"pin_id,omitempty"`
-	// Index of the shard's log up to which the segments hold everything.
+	// Index of the shard's log up to which the segments contain everything.
 	Index uint64 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`
-	// The next segments of the list, in rising order.
+	// The next segments of the list, in ascending order.
 	Segments []*PinnedSegment `protobuf:"bytes,3,rep,name=segments,proto3" json:"segments,omitempty"`
 	// The list is complete with this message.
 	Complete bool `protobuf:"varint,4,opt,name=complete,proto3" json:"complete,omitempty"`
-	// What has expired of the tables in the segments; with the last message.
+	// Which rows of the tables in the segments have expired. In the last message.
 	Expired []*ExpiredRows `protobuf:"bytes,5,rep,name=expired,proto3" json:"expired,omitempty"`
-	// If it was asked for: shard/manifest/FORMAT.md, an edit that makes this state of
-	// nothing. It may be spread over several messages, one behind the other.
+	// If requested: an edit (shard/manifest/FORMAT.md) that creates this state from an empty one. It
+	// may be divided among several consecutive messages.
 	State []byte `protobuf:"bytes,6,opt,name=state,proto3" json:"state,omitempty"`
-	// How the rows in the segments merge, of tables of which some do; with the last message.
+	// How rows in the segments merge, for tables whose rows merge. In the last message.
 	Merging       []*TableMerging `protobuf:"bytes,7,rep,name=merging,proto3" json:"merging,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3086,11 +3089,11 @@ func (x *PinResponse) GetMerging() []*TableMerging {
 	return nil
 }
 
-// TableMerging is how the rows of a table merge that lie in the segments of one shard.
+// TableMerging describes how the rows of a table in the segments of one shard merge.
 type TableMerging struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	TableId uint64                 `protobuf:"varint,1,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
-	// Ascending by before: a segment is of the first era whose before is above its order.
+	// Ascending by before. A segment belongs to the first era whose before is greater than its order.
 	Eras          []*MergeEra `protobuf:"bytes,2,rep,name=eras,proto3" json:"eras,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3140,7 +3143,7 @@ func (x *TableMerging) GetEras() []*MergeEra {
 	return nil
 }
 
-// MergeEra is a time during which rows of a table merged in one way.
+// MergeEra is a time during which the rows of a table merged in one way.
 type MergeEra struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Before        uint64                 `protobuf:"varint,1,opt,name=before,proto3" json:"before,omitempty"`
@@ -3193,8 +3196,8 @@ func (x *MergeEra) GetRule() MergeRule {
 	return MergeRule_MERGE_RULE_UNSPECIFIED
 }
 
-// ExpiredRows says that rows of a table which lie in segments of a lower order and are
-// older than before, in the unit of its time index, have expired for good.
+// ExpiredRows describes rows of a table that have expired for good: those in segments with a lower
+// order whose time index, in its unit, is less than before.
 type ExpiredRows struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	TableId       uint64                 `protobuf:"varint,1,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
@@ -3255,11 +3258,11 @@ func (x *ExpiredRows) GetOrder() uint64 {
 	return 0
 }
 
-// PinnedSegment is a segment file with what the shard's manifest knows of it.
+// PinnedSegment is a segment file, with its metadata from the shard's manifest.
 type PinnedSegment struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	// Table of all rows; 0 if the file is shared.
+	// Table of all rows. 0 if the file is shared.
 	TableId       uint64 `protobuf:"varint,2,opt,name=table_id,json=tableId,proto3" json:"table_id,omitempty"`
 	SchemaVersion uint32 `protobuf:"varint,3,opt,name=schema_version,json=schemaVersion,proto3" json:"schema_version,omitempty"`
 	Rows          int64  `protobuf:"varint,4,opt,name=rows,proto3" json:"rows,omitempty"`
@@ -3270,7 +3273,8 @@ type PinnedSegment struct {
 	// CRC-32C of the Parquet footer, and of the whole file.
 	FooterCrc uint32 `protobuf:"fixed32,8,opt,name=footer_crc,json=footerCrc,proto3" json:"footer_crc,omitempty"`
 	FileCrc   uint32 `protobuf:"fixed32,9,opt,name=file_crc,json=fileCrc,proto3" json:"file_crc,omitempty"`
-	// Of two segments of a table the one with the higher order holds the later writes.
+	// If two segments of a table have different orders, the one with the higher order contains the
+	// later writes.
 	Order   uint64           `protobuf:"varint,10,opt,name=order,proto3" json:"order,omitempty"`
 	Columns []*SegmentColumn `protobuf:"bytes,11,rep,name=columns,proto3" json:"columns,omitempty"`
 	// The tables of a shared file.
@@ -3410,7 +3414,7 @@ type SegmentColumn struct {
 	Semantic schemapb.Semantic      `protobuf:"varint,4,opt,name=semantic,proto3,enum=cordwood.schema.Semantic" json:"semantic,omitempty"`
 	// In the Parquet schema.
 	FieldId uint32 `protobuf:"varint,5,opt,name=field_id,json=fieldId,proto3" json:"field_id,omitempty"`
-	// Name in the table when the segment was written; empty: name.
+	// Name in the table when the segment was written. Empty: name.
 	Logical       string `protobuf:"bytes,6,opt,name=logical,proto3" json:"logical,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3626,7 +3630,7 @@ func (x *ReadSegmentRequest) GetOffset() int64 {
 
 type ReadSegmentResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Next bytes of the file.
+	// The next bytes of the file.
 	Data          []byte `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

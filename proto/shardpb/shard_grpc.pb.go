@@ -43,48 +43,47 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 type ShardServiceClient interface {
-	// Write appends batches to one shard. When it answers with an index, every
-	// batch is on disk on a majority and visible; else none was appended.
+	// Write appends batches to one shard. If it returns an index, every batch is on disk on a
+	// majority, and visible. Otherwise none was appended.
 	Write(ctx context.Context, in *WriteRequest, opts ...grpc.CallOption) (*WriteResponse, error)
-	// Analyze tells what a SELECT refers to, without running it.
+	// Analyze returns what a SELECT refers to, without running it.
 	Analyze(ctx context.Context, in *AnalyzeRequest, opts ...grpc.CallOption) (*AnalyzeResponse, error)
-	// Query runs one SELECT or EXPLAIN and streams an Arrow IPC stream.
+	// Query runs one SELECT or EXPLAIN and sends the answer as an Arrow IPC stream.
 	Query(ctx context.Context, in *QueryRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[QueryChunk], error)
-	// Tail sends rows of one table: first, if asked for, those that are stored, then
-	// those of every write as it is applied, none left out and none twice.
+	// Tail sends rows of one table: first the stored rows, if requested, then the rows of every write
+	// when it is applied, each exactly once.
 	Tail(ctx context.Context, in *TailRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[TailChunk], error)
 	// Stats describes the shards of this node.
 	Stats(ctx context.Context, in *StatsRequest, opts ...grpc.CallOption) (*StatsResponse, error)
-	// Pin flushes a shard and keeps the segments that it then has, all rows that were
-	// acknowledged before the call among them, in place for as long as the stream
-	// lives. After the list empty messages follow, by which each end notices that the
-	// other is gone.
+	// Pin flushes a shard and keeps its segments in place until the stream ends. The segments include
+	// all rows that were acknowledged before the call. After the list, empty messages follow, so that
+	// each end notices if the other one is gone.
 	Pin(ctx context.Context, in *PinRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[PinResponse], error)
 	// ReadSegment sends the file of a pinned segment.
 	ReadSegment(ctx context.Context, in *ReadSegmentRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ReadSegmentResponse], error)
-	// ChangeReplicas changes the members of a shard's group. Only its leader answers; a
-	// change that is made already succeeds.
+	// ChangeReplicas changes the members of a shard's group. Only its leader answers. If the change
+	// was made already, the call succeeds.
 	ChangeReplicas(ctx context.Context, in *ChangeReplicasRequest, opts ...grpc.CallOption) (*ChangeReplicasResponse, error)
-	// ReadBarrier returns an index of the shard's log: a replica that has applied it shows
+	// ReadBarrier returns an index of the shard's log. A replica that has applied this index shows
 	// everything that was acknowledged before the call. Only the leader answers.
 	ReadBarrier(ctx context.Context, in *ReadBarrierRequest, opts ...grpc.CallOption) (*ReadBarrierResponse, error)
-	// DefineTables has a shard take over definitions of tables, if they are newer than
-	// those that it has. From the index that is returned on, the log of a shard that no
-	// longer takes a table's writes holds none. Only the leader answers.
+	// DefineTables sends definitions of tables to a shard, which stores those that are newer than its
+	// own. If a shard no longer takes a table's writes, its log contains none of them after the
+	// returned index. Only the leader answers.
 	DefineTables(ctx context.Context, in *DefineTablesRequest, opts ...grpc.CallOption) (*DefineTablesResponse, error)
-	// CheckKeys tells which batches of requests with a key were appended. Only the leader
-	// answers.
+	// CheckKeys returns which batches of requests with a key were appended. Only the leader answers.
 	CheckKeys(ctx context.Context, in *CheckKeysRequest, opts ...grpc.CallOption) (*CheckKeysResponse, error)
 	// Scan sends the rows of one table in one shard that a query on another node needs.
 	Scan(ctx context.Context, in *ScanRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[ScanResponse], error)
-	// HandOver has this node's replica of a shard copy the rows of a table into the shards
-	// that the table's handoff names, and follow what is written, or tells how far it is.
+	// HandOver starts a copy of a table's rows on this node's replica of a shard, into the shards of
+	// the table's handoff, including later writes. Or it returns the progress of the copy.
 	HandOver(ctx context.Context, in *HandOverRequest, opts ...grpc.CallOption) (*HandOverResponse, error)
-	// Queries lists the calls of Query that run on this node, parts of queries of other nodes among them.
+	// Queries lists the calls of Query that run on this node, including parts of queries of other
+	// nodes.
 	Queries(ctx context.Context, in *QueriesRequest, opts ...grpc.CallOption) (*QueriesResponse, error)
-	// KillQuery ends what runs of a query on this node.
+	// KillQuery ends all calls of a query on this node.
 	KillQuery(ctx context.Context, in *KillQueryRequest, opts ...grpc.CallOption) (*KillQueryResponse, error)
-	// Describe tells the columns of the answer to a SELECT, without running it.
+	// Describe returns the columns of the answer to a SELECT, without running it.
 	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeResponse, error)
 }
 
@@ -305,48 +304,47 @@ func (c *shardServiceClient) Describe(ctx context.Context, in *DescribeRequest, 
 // All implementations must embed UnimplementedShardServiceServer
 // for forward compatibility.
 type ShardServiceServer interface {
-	// Write appends batches to one shard. When it answers with an index, every
-	// batch is on disk on a majority and visible; else none was appended.
+	// Write appends batches to one shard. If it returns an index, every batch is on disk on a
+	// majority, and visible. Otherwise none was appended.
 	Write(context.Context, *WriteRequest) (*WriteResponse, error)
-	// Analyze tells what a SELECT refers to, without running it.
+	// Analyze returns what a SELECT refers to, without running it.
 	Analyze(context.Context, *AnalyzeRequest) (*AnalyzeResponse, error)
-	// Query runs one SELECT or EXPLAIN and streams an Arrow IPC stream.
+	// Query runs one SELECT or EXPLAIN and sends the answer as an Arrow IPC stream.
 	Query(*QueryRequest, grpc.ServerStreamingServer[QueryChunk]) error
-	// Tail sends rows of one table: first, if asked for, those that are stored, then
-	// those of every write as it is applied, none left out and none twice.
+	// Tail sends rows of one table: first the stored rows, if requested, then the rows of every write
+	// when it is applied, each exactly once.
 	Tail(*TailRequest, grpc.ServerStreamingServer[TailChunk]) error
 	// Stats describes the shards of this node.
 	Stats(context.Context, *StatsRequest) (*StatsResponse, error)
-	// Pin flushes a shard and keeps the segments that it then has, all rows that were
-	// acknowledged before the call among them, in place for as long as the stream
-	// lives. After the list empty messages follow, by which each end notices that the
-	// other is gone.
+	// Pin flushes a shard and keeps its segments in place until the stream ends. The segments include
+	// all rows that were acknowledged before the call. After the list, empty messages follow, so that
+	// each end notices if the other one is gone.
 	Pin(*PinRequest, grpc.ServerStreamingServer[PinResponse]) error
 	// ReadSegment sends the file of a pinned segment.
 	ReadSegment(*ReadSegmentRequest, grpc.ServerStreamingServer[ReadSegmentResponse]) error
-	// ChangeReplicas changes the members of a shard's group. Only its leader answers; a
-	// change that is made already succeeds.
+	// ChangeReplicas changes the members of a shard's group. Only its leader answers. If the change
+	// was made already, the call succeeds.
 	ChangeReplicas(context.Context, *ChangeReplicasRequest) (*ChangeReplicasResponse, error)
-	// ReadBarrier returns an index of the shard's log: a replica that has applied it shows
+	// ReadBarrier returns an index of the shard's log. A replica that has applied this index shows
 	// everything that was acknowledged before the call. Only the leader answers.
 	ReadBarrier(context.Context, *ReadBarrierRequest) (*ReadBarrierResponse, error)
-	// DefineTables has a shard take over definitions of tables, if they are newer than
-	// those that it has. From the index that is returned on, the log of a shard that no
-	// longer takes a table's writes holds none. Only the leader answers.
+	// DefineTables sends definitions of tables to a shard, which stores those that are newer than its
+	// own. If a shard no longer takes a table's writes, its log contains none of them after the
+	// returned index. Only the leader answers.
 	DefineTables(context.Context, *DefineTablesRequest) (*DefineTablesResponse, error)
-	// CheckKeys tells which batches of requests with a key were appended. Only the leader
-	// answers.
+	// CheckKeys returns which batches of requests with a key were appended. Only the leader answers.
 	CheckKeys(context.Context, *CheckKeysRequest) (*CheckKeysResponse, error)
 	// Scan sends the rows of one table in one shard that a query on another node needs.
 	Scan(*ScanRequest, grpc.ServerStreamingServer[ScanResponse]) error
-	// HandOver has this node's replica of a shard copy the rows of a table into the shards
-	// that the table's handoff names, and follow what is written, or tells how far it is.
+	// HandOver starts a copy of a table's rows on this node's replica of a shard, into the shards of
+	// the table's handoff, including later writes. Or it returns the progress of the copy.
 	HandOver(context.Context, *HandOverRequest) (*HandOverResponse, error)
-	// Queries lists the calls of Query that run on this node, parts of queries of other nodes among them.
+	// Queries lists the calls of Query that run on this node, including parts of queries of other
+	// nodes.
 	Queries(context.Context, *QueriesRequest) (*QueriesResponse, error)
-	// KillQuery ends what runs of a query on this node.
+	// KillQuery ends all calls of a query on this node.
 	KillQuery(context.Context, *KillQueryRequest) (*KillQueryResponse, error)
-	// Describe tells the columns of the answer to a SELECT, without running it.
+	// Describe returns the columns of the answer to a SELECT, without running it.
 	Describe(context.Context, *DescribeRequest) (*DescribeResponse, error)
 	mustEmbedUnimplementedShardServiceServer()
 }

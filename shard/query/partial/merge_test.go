@@ -74,8 +74,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestMergeNoGroups: rows without groups are one group.
-// TestMergeZeros puts the zeros of both signs into one group, and all NaNs, as the engine does.
+// TestMergeZeros checks that the zeros of both signs are one group, and that all NaNs are, as in the
+// engine.
 func TestMergeZeros(t *testing.T) {
 	for _, c := range []struct {
 		ty  arrow.DataType
@@ -102,6 +102,7 @@ func TestMergeZeros(t *testing.T) {
 	}
 }
 
+// TestMergeNoGroups checks that rows without groups are one group.
 func TestMergeNoGroups(t *testing.T) {
 	s := schemaOf(arrow.PrimitiveTypes.Float64, arrow.PrimitiveTypes.Float64)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, s)
