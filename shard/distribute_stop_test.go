@@ -124,8 +124,9 @@ func TestFailedPartEndsTheOthers(t *testing.T) {
 	}
 }
 
-// TestFirstRowsEndTheSearchOnAllNodes has a node that still searches its newest rows when the
-// others have found enough. It must then be asked only for rows that come before theirs.
+// TestFirstRowsEndTheSearchOnAllNodes runs a query while one node still searches its newest rows
+// and the others have found enough. The node must then be asked only for rows that come before
+// theirs.
 func TestFirstRowsEndTheSearchOnAllNodes(t *testing.T) {
 	t.Parallel()
 	c := newSpreadNodes(t, 800)

@@ -16,7 +16,7 @@ import (
 	"cordwood/shard/vfs"
 )
 
-// Files in the folder of a replica that say to which group it belongs: see FORMAT.md.
+// Files in the folder of a replica that contain the group of the replica: see FORMAT.md.
 const (
 	incarnationFileName = "INCARNATION"
 	recoveredFileName   = "RECOVERED"

@@ -14,7 +14,7 @@ import (
 )
 
 // TestInstallPowerCut simulates a power loss of a new replica at each of its file operations while
-// it takes over the state of another one. After a restart it has every row once, and nothing else.
+// it installs the state of another one. After a restart it has every row once, and nothing else.
 func TestInstallPowerCut(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, func(_ string, cfg *Config) { cfg.TrailingBytes, cfg.trailing = 1, 1 }, "n1")

@@ -15,8 +15,8 @@ import (
 )
 
 // TestNotReady checks the errors of a shard that is not ready. The error of a read without a leader
-// says so, and how long the read waited. A query that needs a damaged segment may be sent again,
-// since other replicas repair the segment.
+// contains this reason, and how long the read waited. A query that needs a damaged segment may be
+// sent again, because other replicas repair the segment.
 func TestNotReady(t *testing.T) {
 	g := newGroup(t, nil, "a", "b", "c")
 	l := g.leader()

@@ -215,8 +215,8 @@ func (s *Shard) WaitReady(ctx context.Context) error {
 func (s *Shard) Ready() bool { return s.replica.Ready() }
 
 // Close refuses new writes, waits for running ones, flushes, and stops every goroutine. If rows
-// could not be flushed, the error says why; they are safe in the log. Views stay usable. A second
-// call waits for the first, until its ctx ends, and returns the same result.
+// could not be flushed, the error contains the reason; they are safe in the log. Views stay usable.
+// A second call waits for the first, until its ctx ends, and returns the same result.
 func (s *Shard) Close(ctx context.Context) error {
 	return s.ending.do(ctx, s.cfg.ID, func() error { return s.close(ctx) })
 }

@@ -12,13 +12,13 @@ type Explanation struct {
 	Retry Retry
 }
 
-// Retry tells a client whether to send a failed request again.
+// Retry is whether a client should send a failed request again.
 type Retry string
 
 const (
 	// RetryNever means: the same request fails again.
 	RetryNever Retry = "no"
-	// RetryLater means: the cause passes by itself; Retry-After says when to try.
+	// RetryLater means that the cause is temporary. Retry-After is when to try again.
 	RetryLater Retry = "yes"
 	// RetryKeyed means: part of the request may have been carried out, so a write needs the
 	// same Idempotency-Key.

@@ -212,10 +212,10 @@ func ValidateOptions(options map[string]string) error {
 	return nil
 }
 
-// StoredOptions returns the options with which a table is created: a validated copy
-// of options without those that are not properties of a table. For a table that a log
-// write creates, append_mode becomes true unless the options say otherwise, and the
-// comment mentions it. options may be nil.
+// StoredOptions returns the options with which a table is created: a validated copy of options
+// without those that are not properties of a table. For a table that a log write creates,
+// append_mode becomes true unless it is among the options, and the comment mentions it. options may
+// be nil.
 func StoredOptions(options map[string]string, logWrite bool) (map[string]string, error) {
 	stored := maps.Clone(options)
 	if stored == nil {

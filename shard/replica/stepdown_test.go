@@ -85,8 +85,8 @@ func TestStepDownOfAnUnreachableLeader(t *testing.T) {
 	}
 	next := proposeAny(t, members[others[0]], members[others[1]], "c")
 	term, led := next.raft.CurrentTerm(), next.LeadsChanged()
-	// The member hears of no leader. It stands for election without success, and must not raise the
-	// term.
+	// The member receives nothing from a leader. It becomes a candidate without success, and must
+	// not raise the term.
 	stand := time.After(4 * leader.cfg.ElectionTimeout)
 	for waits := true; waits; {
 		select {

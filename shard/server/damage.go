@@ -13,7 +13,7 @@ import (
 )
 
 // readsDamaged reports whether the engine's error may be caused by a damaged file. The error does
-// not say which file.
+// not contain the file.
 func readsDamaged(err error) bool {
 	e := errs.From(err)
 	switch e.Code {
@@ -82,7 +82,7 @@ func (s *server) examineShards(ctx context.Context, shards []uint32, tables []ui
 
 // lasting adapts the error of a query that needs rows of a damaged segment. If there is another
 // replica, the segment will be repaired soon, and the query may be sent again. If there is none,
-// status 500 tells the client that the query fails until an operator acts.
+// the status is 500, because the query fails until an operator acts.
 func (s *server) lasting(shards []uint32, err error) error {
 	e := errs.From(err)
 	if e.Code != errs.TableUnavailable || e.RetryAfter != 0 {

@@ -141,8 +141,8 @@ func (s *server) takePin(ctx context.Context, req *shardpb.PinRequest) (*store.P
 	return p, nil
 }
 
-// sendPinned sends the pinned segments in messages of about pinListBytes. The last message says
-// that the list is complete.
+// sendPinned sends the pinned segments in messages of about pinListBytes. The last message has
+// Complete set.
 func sendPinned(p *store.Pinned, id uint64, send func(*shardpb.PinResponse) error) error {
 	next := &shardpb.PinResponse{PinId: id, Index: p.Index}
 	size := 0

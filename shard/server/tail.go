@@ -98,8 +98,8 @@ type tailRun struct {
 	send   func(*shardpb.TailChunk) error
 }
 
-// stored sends the stored rows that the request asks for. If it asks for none, stored sends an
-// answer without rows, which confirms that the condition is valid.
+// stored sends the stored rows that the request asks for. If it does not request any, stored sends
+// an answer without rows, which confirms that the condition is valid.
 func (x *tailRun) stored(ctx context.Context) error {
 	view := x.tail.TakeView()
 	defer view.Close()

@@ -22,8 +22,8 @@ const maxNeedRounds = 3
 // applied: on disk on a majority, and visible. tables returns definitions that the shard requests;
 // it may leave out tables that no longer exist.
 //
-// Either all batches are appended or, if the reason of the error says so, none. After an error with
-// reason OutcomeUnknown they may have been appended, and may only be sent again unchanged.
+// Either all batches are appended or, depending on the reason of the error, none. After an error
+// with reason OutcomeUnknown they may have been appended, and may only be sent again unchanged.
 // WrongEpoch, SchemaStale and TableGone mean that the caller's definition of the table is old, and
 // that no try has appended the batches or ever will, because the shard refused them after the last
 // try. Write repeats the call until it knows that, or until its deadline.

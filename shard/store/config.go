@@ -17,7 +17,7 @@ const (
 	lostDirName    = "lost+found"
 )
 
-// Config says which data of tables is kept, where, and for how long.
+// Config is which data of tables is kept, where, and for how long.
 type Config struct {
 	ID uint32
 	// Dir holds everything of the shard: MANIFEST, segments/, raft/, lost+found/. It is created if

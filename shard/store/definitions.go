@@ -66,8 +66,8 @@ func (df *Definitions) Newer(tables []*schemapb.Table,
 }
 
 // TookOver reports whether a replica has all rows of a table that was moved to its shard: its log
-// says that the copy is complete. A copy has epoch 1 and the table a later one, and no writer knows
-// the later one before the last row of the copy is in the log.
+// shows that the copy is complete. A copy has epoch 1 and the table a later one, and no writer
+// knows the later one before the last row of the copy is in the log.
 func (df *Definitions) TookOver(tableID uint64) bool {
 	tb := df.tables
 	tb.mu.RLock()

@@ -53,8 +53,8 @@ func TestChangedMeanwhile(t *testing.T) {
 	}
 }
 
-// sendLine ingests a record. It calls between after the record became a row and before the row is
-// written.
+// sendLine ingests a record. It calls the function between when the record has become a row and the
+// row is not written yet.
 func (c *cluster) sendLine(table, record string, between func()) error {
 	c.t.Helper()
 	run, err := pipeline.NewIdentity(&pipeline.Request{

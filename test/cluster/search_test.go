@@ -220,7 +220,7 @@ func searchFinds(t *testing.T, n *Node, columns *search.Columns) {
 	}
 }
 
-// tailSearch follows a table with a search, through the server.
+// tailSearch tails a table with a search condition, through the server.
 func tailSearch(t *testing.T, n *Node) {
 	t.Helper()
 	want := counts(t, n, "host = 'web-1' AND level = 'warn'")[0]

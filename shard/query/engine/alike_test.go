@@ -11,8 +11,8 @@ import (
 	"cordwood/shard/query"
 )
 
-// alikeStatements read only times. %[1]s stands for a moment. All statements but the last few are
-// answered from bounds where the bounds allow it.
+// alikeStatements read only times. %[1]s is replaced by a moment. All statements except the last
+// few are answered from bounds where the bounds allow it.
 var alikeStatements = []string{
 	"SELECT count(*) FROM t",
 	"SELECT 1 AS one, 'x' FROM t ORDER BY one",

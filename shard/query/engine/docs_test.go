@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestDocs runs the examples of docs/sql.md. An example whose fence says "error: …" must fail with
-// that text; every other example must return something.
+// TestDocs runs the examples of docs/sql.md. An example with "error: …" in its fence must fail with
+// that text. Every other example must return something.
 func TestDocs(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/sql.md")
 	if err != nil {

@@ -56,8 +56,8 @@ func TestIntegersAsTimes(t *testing.T) {
 			if err != nil || a.schema.Field(0).Name != "ts > 5" {
 				t.Errorf("%s: the column is called %v, %v", kind, a, err)
 			}
-			// If a function accepts microseconds but not its argument's unit, the statement stays
-			// an error that says what to write.
+			// If a function accepts microseconds but not its argument's unit, the statement still
+			// gets an error with advice.
 			if _, err := ask(e, "SELECT n FROM logs WHERE date_trunc('minute', ts) > 5", tab); err == nil ||
 				!strings.Contains(err.Error(), "make_timestamp") {
 				t.Errorf("%s: got error %v", kind, err)

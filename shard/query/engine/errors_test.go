@@ -65,7 +65,7 @@ func TestOutsideNanos(t *testing.T) {
 	}
 }
 
-// TestAdvice checks that errors about common mistakes say what to do.
+// TestAdvice checks that errors about common mistakes contain advice.
 func TestAdvice(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	for _, unit := range []string{"Second", "Millisecond", "Microsecond", "Nanosecond"} {

@@ -304,7 +304,7 @@ var hostile = []struct {
 	{"SELECT * FROM " + strings.Repeat("(SELECT * FROM ", 300) + "t" + strings.Repeat(")", 300), errs.Unsupported},
 }
 
-// doubled are expressions each of which names the previous expression's alias twice.
+// doubled returns expressions that each use the previous expression's alias twice.
 func doubled(levels int) string {
 	var b strings.Builder
 	for i := 1; i < levels; i++ {

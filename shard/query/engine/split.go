@@ -24,8 +24,8 @@ import (
 // ignores the segments and batches of the request.
 //
 // It binds the resulting statements over a table without rows, so the names and types of the answer
-// do not depend on the rows. If that fails, or if the statement is not understood, the Reason of
-// the result says why.
+// do not depend on the rows. If that fails, or if the statement is not supported, the result has a
+// Reason.
 //
 // It returns the errors of Query for a wrong statement.
 func (e *Engine) Split(ctx context.Context, req *query.Request) (*query.Split, error) {

@@ -238,7 +238,7 @@ func TestExposedNames(t *testing.T) {
 	}
 }
 
-// TestTypesSentAsText tells the types of columns that Arrow lacks.
+// TestTypesSentAsText checks that the types of columns that Arrow lacks are sent with the column.
 func TestTypesSentAsText(t *testing.T) {
 	e := openEngine(t, t.TempDir())
 	a, err := ask(e, "SELECT uuid '2d89ebe6-1e13-47e5-803a-b81c87660b66', INTERVAL 1 DAY, TIMETZ '10:00:00+02', "+

@@ -434,7 +434,7 @@ func (x *exchange) interrupted(err error) error {
 	return errStuck
 }
 
-// stop tells the child to stop. What it still sends is discarded.
+// stop asks the child to stop. What it still sends is discarded.
 func (x *exchange) stop(reason byte) error {
 	x.stopped = true
 	x.until = time.Now().Add(x.c.p.w.cfg.Grace)

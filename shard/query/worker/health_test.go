@@ -42,7 +42,7 @@ func TestExhausted(t *testing.T) {
 }
 
 // TestExhaustedDrain checks that the queries of an exhausted process are ended after a while, with
-// an error that says why.
+// an error that contains the reason.
 func TestExhaustedDrain(t *testing.T) {
 	w := openWorker(t, func(c *Config) { c.Drain = 100 * time.Millisecond })
 	running := begin(deadline(t), t, w, "wait")

@@ -102,7 +102,7 @@ type fate struct {
 	// leaving is set when new queries go to another process, ending when the process was asked to
 	// end, and exhausted when it leaves because its memory is used up.
 	leaving, ending, exhausted bool
-	// reason and status say how it ended. killed is when it was killed, if it was.
+	// reason and status describe how it ended. killed is when it was killed, if it was.
 	reason, status string
 	killed         time.Time
 	// blamed are the users for whom its end has been recorded.

@@ -148,7 +148,7 @@ func received(oob []byte) (*net.UnixConn, error) {
 	return socket(uintptr(fds[0]))
 }
 
-// refuse tells the server why the process cannot work for it.
+// refuse sends the server the reason why the process cannot work for it.
 func refuse(control *net.UnixConn, err error) error {
 	f := failureOf(errs.New(errs.Internal, "%s", err))
 	if _, werr := control.Write(message(frameRefused, f)); werr != nil {

@@ -429,8 +429,8 @@ func TestRunaway(t *testing.T) {
 	}
 }
 
-// TestCannotStart checks that the error says why, and that processes are not started without a
-// pause.
+// TestCannotStart checks that the error contains the reason, and that processes are not started
+// without a pause.
 func TestCannotStart(t *testing.T) {
 	for _, test := range []struct {
 		name   string

@@ -12,8 +12,8 @@ type Settings struct {
 	// MinByParts is the minimum number of rows in segments of a table for which a statement is
 	// split on one node. Tests lower both.
 	MinKept, MinByParts int64
-	// Off names the reductions and executors that are not tried. Tests and benchmarks set it to
-	// compare.
+	// Off lists the names of reductions and executors that are not tried. Tests and benchmarks set
+	// it to compare.
 	Off map[string]bool
 }
 

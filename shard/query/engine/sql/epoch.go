@@ -2,7 +2,7 @@ package sql
 
 // DuckDB does not compare numbers with times. Here a literal integer that is compared with a column
 // of times is a moment in the column's unit. Only DuckDB knows the types of all columns, including
-// columns of subqueries. So DuckDB gets the statement first, and its error says which literals to
+// columns of subqueries. So DuckDB gets the statement first, and its error shows which literals to
 // convert.
 
 // integers records a condition that may be of this kind. operands are the column, or the expression
