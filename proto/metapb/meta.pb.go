@@ -4770,8 +4770,8 @@ type Operation struct {
 	Version uint32 `protobuf:"varint,22,opt,name=version,proto3" json:"version,omitempty"`
 	// The data of the steps, as text by name: the form before protocol version 9.
 	Notes map[string]string `protobuf:"bytes,23,rep,name=notes,proto3" json:"notes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	// What the steps have to remember, from protocol version 9 on. Kinds with the same steps share a
-	// message; shard-split-hot needs none.
+	// The data of the steps, from protocol version 9 on. Kinds with the same steps share a message.
+	// shard-split-hot needs none.
 	//
 	// Types that are valid to be assigned to Progress:
 	//
