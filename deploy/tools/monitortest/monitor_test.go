@@ -309,7 +309,7 @@ func TestDashboards(t *testing.T) {
 // TestChartCopies: a chart holds no files from outside of its folder, so it has copies.
 func TestChartCopies(t *testing.T) {
 	copies := map[string]string{"deploy/prometheus/alerts.yaml": "deploy/helm/cordwood/files/alerts.yaml"}
-	for _, name := range []string{"overview", "ingestion", "shards", "queries"} {
+	for _, name := range []string{"overview", "ingestion", "shards", "queries", "logs"} {
 		copies["deploy/grafana/"+name+".json"] = "deploy/helm/cordwood/files/dashboards/" + name + ".json"
 	}
 	for from, to := range copies {

@@ -127,7 +127,10 @@ func (q *Query) label(name string) string {
 	if name == ErrorLabel {
 		return q.failure()
 	}
-	label, other := q.indexed(name), q.other(name)
+	label, other := q.indexed(name), "''"
+	if _, changed := q.labels[name]; label == "" || changed || name != TableLabel && name != ServiceLabel {
+		other = q.other(name) // the labels named above have a value in every entry
+	}
 	switch {
 	case label == "":
 		return other

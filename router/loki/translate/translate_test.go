@@ -1,0 +1,166 @@
+package translate
+
+import (
+	"flag"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"cordwood/proto/errs"
+	"cordwood/proto/schema"
+	"cordwood/router/loki/logql"
+)
+
+var update = flag.Bool("update", false, "write testdata/golden.txt again")
+
+// pushed is the table of the push API, with a column that is not a label.
+func pushed() *schema.Table {
+	return (&schema.Table{Database: "public", Name: "loki_logs", Columns: []schema.Column{
+		{Name: "ts", Type: schema.TimestampNanosecond, Semantic: schema.Timestamp},
+		{Name: "line", Type: schema.String, Semantic: schema.Field},
+		{Name: "structured_metadata", Type: schema.JSON, Semantic: schema.Field},
+		{Name: "app", Type: schema.String, Semantic: schema.Tag},
+		{Name: "http.code", Type: schema.Int64, Semantic: schema.Field},
+	}}).Index()
+}
+
+// app is a table without a column for the line, with a level.
+func app() *schema.Table {
+	return (&schema.Table{Database: "public", Name: "app", Columns: []schema.Column{
+		{Name: "ts", Type: schema.TimestampMicrosecond, Semantic: schema.Timestamp},
+		{Name: "level", Type: schema.String, Semantic: schema.Field},
+		{Name: "user.id", Type: schema.Int64, Semantic: schema.Field},
+		{Name: "table", Type: schema.String, Semantic: schema.Field},
+	}}).Index()
+}
+
+// golden are the queries whose SQL is in testdata/golden.txt.
+var golden = []string{
+	`{app="web"}`,
+	`{app!="", service_name="web", http_code="500"}`,
+	`{app=~"web|api", table=~"loki.*"}`,
+	`{app=~"w.b"} |= "it's" != "a" or "b" |~ "(?i)Err" !~ "x.y" |> "<_>a.b<_>"`,
+	`{app="web", detected_level="error"} | trace_id="1"`,
+	`{app="web"} | json | status="500" and took > 250ms or size >= 10KB`,
+	`{app="web"} | json x="a.b[0]" | x != "" | app_extracted="y"`,
+	`{app="web"} | json | app_extracted="y"`,
+	`{app="web"} | logfmt --strict | level=~"e.*" | __error__=""`,
+	"{app=\"web\"} | regexp `(?P<ip>\\S+) (?P<who>\\S+)` | who=\"bob\"",
+	`{app="web"} | pattern "<ip> - <who> [<_>" | who="bob"`,
+	`{app="web"} | unpack |= "x"`,
+	`{app="web"} | line_format "{{.app | ToUpper}}: {{__line__}}" |= "WEB" | label_format x="{{.app}}" | x="web"`,
+	`{app="web"} | drop app | app="" | keep y | trace_id=""`,
+	`count_over_time({app="web"}[1m])`,
+	`sum by (status) (rate({app="web"} | json [5m]))`,
+	`avg_over_time({app="web"} | logfmt | unwrap duration(took) | __error__="" [90s]) by (app)`,
+	`quantile_over_time(0.9, {app="web"} | unwrap http_code [5m]) by ()`,
+	`last_over_time({app="web"} | unwrap bytes(size) [30s] offset 1h) by ()`,
+	`{table="app"} |= "x" | detected_level="error" | user_id="7" | table_="y"`,
+}
+
+// TestGolden compares the SQL of queries with the one that was read and stored.
+func TestGolden(t *testing.T) {
+	var b strings.Builder
+	tables := []*Table{NewTable(pushed()), NewTable(app())}
+	steps := Steps{Start: 1_700_000_000_000_000_000, Step: int64(time.Minute), N: 5}
+	for _, text := range golden {
+		e, err := logql.Parse(text)
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		b.WriteString(text + "\n")
+		for _, table := range tables {
+			switch e := e.(type) {
+			case *logql.Log:
+				if !table.Admits(e.Matchers) {
+					continue
+				}
+				q, err := table.Compile(e)
+				if err != nil {
+					t.Fatalf("%s: %v", text, err)
+				}
+				b.WriteString("  " + table.Def.Name + ": " + strings.Join(q.Where(), "\n    AND ") + "\n")
+			case logql.Metric:
+				r, g := rangeIn(e)
+				if !table.Admits(r.Log.Matchers) {
+					continue
+				}
+				s, err := table.Samples(r, g, steps)
+				if err != nil {
+					t.Fatalf("%s: %v", text, err)
+				}
+				b.WriteString("  " + table.Def.Name + ": " + s.SQL + "\n")
+			}
+		}
+		b.WriteString("\n")
+	}
+	const path = "testdata/golden.txt"
+	if *update {
+		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Split(b.String(), "\n")
+	for i, line := range strings.Split(string(want), "\n") {
+		if i >= len(got) || got[i] != line {
+			t.Fatalf("line %d of %s is %s, and now %s; read it, then -update", i+1, path, line, got[min(i, len(got)-1)])
+		}
+	}
+}
+
+// rangeIn returns the range of a metric, and the grouping that its statement does at once.
+func rangeIn(m logql.Metric) (*logql.Range, *logql.Grouping) {
+	if v, ok := m.(*logql.Vector); ok {
+		r, _ := rangeIn(v.Of)
+		return r, v.Grouping
+	}
+	return m.(*logql.Range), nil
+}
+
+// Templates that use themselves do not make SQL without bounds.
+func TestBounds(t *testing.T) {
+	text := `{app="web"}` + strings.Repeat(` | label_format x="{{.x}}{{.x}}{{.app}}"`, 50) + ` | x="y"`
+	e, err := logql.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewTable(pushed()).Compile(e.(*logql.Log)); errs.CodeOf(err) != errs.InvalidArguments {
+		t.Error(err)
+	}
+}
+
+func TestLabelName(t *testing.T) {
+	for in, want := range map[string]string{
+		"app": "app", "user.id": "user_id", "0x": "_0x", "a-b c": "a_b_c", "ü": "_", "_a": "_a",
+	} {
+		if got := LabelName(in); got != want {
+			t.Errorf("%s: %s, want %s", in, got, want)
+		}
+	}
+}
+
+// Whatever parses becomes SQL of bounded size, or an error.
+func FuzzCompile(f *testing.F) {
+	for _, q := range golden {
+		f.Add(q)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		e, err := logql.Parse(text)
+		if err != nil {
+			return
+		}
+		for _, table := range []*Table{NewTable(pushed()), NewTable(app())} {
+			switch e := e.(type) {
+			case *logql.Log:
+				_, _ = table.Compile(e)
+			case *logql.Range:
+				_, _ = table.Samples(e, nil, Steps{Start: 1, Step: 1, N: 3})
+			}
+		}
+	})
+}
