@@ -104,7 +104,7 @@ var spreadStatements = []spreadStatement{
 		}
 		return out
 	}, true},
-	{"fetched", "WITH c AS (SELECT * FROM spread WHERE v < 500) SELECT count(*), sum(id) FROM c", func(ids []int) [][]any {
+	{"fetched", "SELECT count(*), sum(id) FROM spread WHERE v < 500 AND id NOT IN (SELECT -1)", func(ids []int) [][]any {
 		ids = where(ids, func(id int) bool { return valueOf(id) < 500 })
 		return [][]any{{len(ids), sum(ids, func(id int) int { return id })}}
 	}, false},
