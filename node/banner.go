@@ -15,6 +15,9 @@ func (n *node) announce() {
 	if n.cfg.Unprotected() {
 		n.log.Warn("anybody who reaches this address may read and write: set --user-file", "http_addr", n.users.addr.String())
 	}
+	if n.cfg.OpenPostgres() {
+		n.log.Warn("anybody who reaches this address may read and write: set --user-file", "pg_addr", n.cfg.PG.Addr)
+	}
 	for _, l := range n.cfg.OpenListeners() {
 		n.log.Warn("anybody who reaches this address may store logs: set --user-file", "addr", l.Addr, "for", l.Kind.What)
 	}

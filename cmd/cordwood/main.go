@@ -74,7 +74,7 @@ func newRootCommand() *cobra.Command {
 		cli.AddClientFlags(client)
 		root.AddCommand(client)
 	}
-	root.AddCommand(newServeCommand(), newSecretCommand(), newAdminCommand(), newRecoverCommand(), newInspectCommand(),
+	root.AddCommand(newServeCommand(), newSecretCommand(), newUserCommand(), newAdminCommand(), newRecoverCommand(), newInspectCommand(),
 		vrl.NewCommand(), newVersionCommand(), newQueryWorkerCommand())
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()

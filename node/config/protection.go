@@ -64,6 +64,12 @@ func (c *Config) SecretReadableByAll() string {
 	return ""
 }
 
+// OpenPostgres reports whether every client of PostgreSQL's protocol may read and write, and other machines reach its
+// port.
+func (c *Config) OpenPostgres() bool {
+	return c.PG.Addr != "" && !Loopback(c.PG.Addr) && !c.Users.Known()
+}
+
 // Unprotected reports whether every client of the user port may read and write, and other machines
 // can reach it.
 func (c *Config) Unprotected() bool {

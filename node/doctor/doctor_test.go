@@ -131,6 +131,10 @@ func TestSettings(t *testing.T) {
 		},
 		"no users":    {Config{Settings: settings(t, "--user-file", "/no/such/file")}, "/no/such/file"},
 		"unprotected": {Config{Settings: settings(t, "--http-addr", "0.0.0.0:0")}, "anybody who reaches 0.0.0.0:0"},
+		"unprotected port of PostgreSQL": {
+			Config{Settings: settings(t, "--pg-addr", "0.0.0.0:0")},
+			"anybody who reaches 0.0.0.0:0 (--pg-addr) may read and write",
+		},
 		"unprotected port of a protocol": {
 			Config{Settings: settings(t, "--loki-addr", "0.0.0.0:0")},
 			"anybody who reaches 0.0.0.0:0 (--loki-addr) may store logs",

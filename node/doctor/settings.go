@@ -35,6 +35,10 @@ func (d *doctor) settings() {
 		d.find(Attention, "", "set --user-file, or listen on 127.0.0.1", "anybody who reaches %s may read and write",
 			c.HTTP.Addr)
 	}
+	if c.OpenPostgres() {
+		d.find(Attention, "", "set --user-file, or listen on 127.0.0.1",
+			"anybody who reaches %s (--pg-addr) may read and write", c.PG.Addr)
+	}
 	for _, l := range c.OpenListeners() {
 		d.find(Attention, "", "set --user-file, or listen on 127.0.0.1", "anybody who reaches %s (--%s) may store logs",
 			l.Addr, l.Kind.Flag())

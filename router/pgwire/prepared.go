@@ -391,7 +391,7 @@ func (c *conn) parse(text string) (statement.Statement, error) {
 // request returns a request with what the session says.
 func (c *conn) request() query.Request {
 	req := query.Request{
-		Database: c.session.schema(), Catalog: c.session.database, Timeout: c.session.timeout(),
+		Database: c.session.schema(), Catalog: c.session.database, Protocol: "pg", Timeout: c.session.timeout(),
 		AllowPartial: c.session.get("cordwood.allow_partial") == "on",
 	}
 	if d, err := parseSpan(c.session.get("cordwood.max_staleness")); err == nil {

@@ -52,7 +52,7 @@ func wrongPassword(user string) *Error {
 func (c *conn) cleartext(user string, ch *auth.Challenge) error {
 	if c.tls == nil {
 		return fatal("28000", "user %s has a bcrypt password, which can only be checked over TLS", excerpt(user)).
-			withHint("connect with sslmode=require, or store the password as SCRAM-SHA-256")
+			withHint("connect with sslmode=require, or store what cordwood user hash prints")
 	}
 	c.out.Send(&pgproto3.AuthenticationCleartextPassword{})
 	body, err := c.password()

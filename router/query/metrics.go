@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -15,7 +16,7 @@ import (
 
 type metrics struct {
 	statements *prometheus.CounterVec   // by kind and code
-	seconds    *prometheus.HistogramVec // by kind
+	seconds    *prometheus.HistogramVec // by kind and protocol
 }
 
 func newMetrics(reg prometheus.Registerer, g *turns.Gate) (*metrics, error) {
@@ -25,9 +26,9 @@ func newMetrics(reg prometheus.Registerer, g *turns.Gate) (*metrics, error) {
 		}, []string{"kind", "code"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "cordwood_sql_seconds", Help: "Duration of SQL statements, including the time to write the " +
-				"answer, by kind.",
+				"answer, by kind and by the protocol of the client: http or pg.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 8),
-		}, []string{"kind"}),
+		}, []string{"kind", "protocol"}),
 	}
 	if reg == nil {
 		return m, nil
@@ -46,10 +47,10 @@ func newMetrics(reg prometheus.Registerer, g *turns.Gate) (*metrics, error) {
 	return m, nil
 }
 
-func (m *metrics) observe(st statement.Statement, err error, took time.Duration) {
+func (m *metrics) observe(st statement.Statement, protocol string, err error, took time.Duration) {
 	kind := kindName(st)
 	m.statements.WithLabelValues(kind, strconv.Itoa(int(errs.CodeOf(err)))).Inc()
-	m.seconds.WithLabelValues(kind).Observe(took.Seconds())
+	m.seconds.WithLabelValues(kind, cmp.Or(protocol, "http")).Observe(took.Seconds())
 }
 
 // kindName names the statement's type, as query or createtable.

@@ -72,6 +72,8 @@ type Request struct {
 	Database string
 	// Catalog is what system tables call the one catalog; empty: svc.
 	Catalog string
+	// Protocol is the protocol of the client, for the metrics; empty: http.
+	Protocol string
 	// Limit is the most rows of each statement, if Limited is set.
 	Limit   uint64
 	Limited bool
@@ -171,7 +173,7 @@ func (s *Service) Execute(ctx context.Context, req Request, each func(context.Co
 			err = storedBefore(err)
 		}
 		s.record(ctx, &req, i, err)
-		s.metrics.observe(st, err, time.Since(begin))
+		s.metrics.observe(st, req.Protocol, err, time.Since(begin))
 		if err != nil {
 			return err
 		}

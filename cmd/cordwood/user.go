@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/crypto/bcrypt"
+	"golang.org/x/term"
+
+	"cordwood/router/access/scram"
+)
+
+// maxPassword bounds a password, in bytes.
+const maxPassword = 1 << 10
+
+func newUserCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "user",
+		Short:   "Prepare the list of users",
+		Example: "  cordwood user hash",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newUserHashCommand())
+	return cmd
+}
+
+func newUserHashCommand() *cobra.Command {
+	var useScram, useBcrypt bool
+	cmd := &cobra.Command{
+		Use:   "hash",
+		Short: "Print what a line of --user-file has in the place of a password",
+		Long: `Print what a line of --user-file has in the place of a password. The password is read from the
+terminal, or it is the first line of standard input.
+
+The form is that of PostgreSQL (SCRAM-SHA-256$…). Clients of HTTP and of PostgreSQL can sign in with it.
+With --bcrypt it is a bcrypt hash, with which clients of PostgreSQL can sign in over TLS only.`,
+		Example: "  echo \"ann:ro=$(cordwood user hash)\" >> users\n  cordwood serve --user-file users",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if useScram && useBcrypt {
+				return errors.New("give --scram or --bcrypt, not both")
+			}
+			password, err := readPassword(cmd)
+			if err != nil {
+				return err
+			}
+			text, err := hashed(password, useBcrypt)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), text)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&useScram, "scram", false, "print keys of SCRAM-SHA-256, which is the default")
+	cmd.Flags().BoolVar(&useBcrypt, "bcrypt", false, "print a bcrypt hash")
+	return cmd
+}
+
+// hashed returns how a password is stored.
+func hashed(password string, useBcrypt bool) (string, error) {
+	if !useBcrypt {
+		keys, err := scram.New(password)
+		return keys.String(), err
+	}
+	hash, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.DefaultCost)
+	if errors.Is(err, bcrypt.ErrPasswordTooLong) {
+		err = errors.New("the password is too long for bcrypt, which takes 72 bytes; use --scram")
+	}
+	return string(hash), err
+}
+
+// readPassword reads a password from the terminal, where it is not shown, or the first line of standard input.
+func readPassword(cmd *cobra.Command) (string, error) {
+	if in, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(in.Fd())) {
+		fmt.Fprint(cmd.ErrOrStderr(), "password: ")
+		password, err := term.ReadPassword(int(in.Fd()))
+		fmt.Fprintln(cmd.ErrOrStderr())
+		if err != nil {
+			return "", fmt.Errorf("read the password: %w", err)
+		}
+		return checkPassword(string(password))
+	}
+	line, err := bufio.NewReader(io.LimitReader(cmd.InOrStdin(), maxPassword+2)).ReadString('\n')
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", fmt.Errorf("read the password: %w", err)
+	}
+	return checkPassword(strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r"))
+}
+
+func checkPassword(password string) (string, error) {
+	switch {
+	case password == "":
+		return "", errors.New("there is no password: write it to standard input, or run the command at a terminal")
+	case len(password) > maxPassword:
+		return "", errors.New("the password is longer than 1 KiB")
+	}
+	return password, nil
+}
