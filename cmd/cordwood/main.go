@@ -74,8 +74,8 @@ func newRootCommand() *cobra.Command {
 		cli.AddClientFlags(client)
 		root.AddCommand(client)
 	}
-	root.AddCommand(newServeCommand(), newSecretCommand(), newUserCommand(), newAdminCommand(), newRecoverCommand(), newInspectCommand(),
-		vrl.NewCommand(), newVersionCommand(), newQueryWorkerCommand())
+	root.AddCommand(newServeCommand(), newSecretCommand(), newUserCommand(), newAdminCommand(), newRecoverCommand(),
+		newInspectCommand(), vrl.NewCommand(), newVersionCommand(), newQueryWorkerCommand())
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
 	completeArguments(root)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"cordwood/proto/errs"
 	"cordwood/router/body"
 )
 
@@ -134,6 +135,19 @@ func TestTimeOfSlowReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(t, func() bool { return f.service.open.Load() == 0 })
+}
+
+// TestTimeIsUp says in PostgreSQL's words that the time of a statement was over, wherever that was noticed.
+func TestTimeIsUp(t *testing.T) {
+	for _, err := range []error{
+		errs.New(errs.QueryTimeout, "after a time"), errs.Wrap(errs.DeadlineExceeded, context.DeadlineExceeded, "too late"),
+		context.DeadlineExceeded,
+	} {
+		e := asError(err, nil)
+		if e.State != "57014" || e.Text != "canceling statement due to statement timeout" {
+			t.Errorf("%v: %s %s", err, e.State, e.Text)
+		}
+	}
 }
 
 // TestManyThatAreRefused tells some of those that get no place, and closes the others.

@@ -150,8 +150,9 @@ func asError(err, cause error) *Error {
 	e := errs.From(err)
 	out := failure(stateOf(e), "%s", e.ClientMessage())
 	switch {
-	case e.Code == errs.QueryTimeout:
-		out.Text, out.Detail = errTimeUp.Error(), e.Msg
+	case e.Code == errs.QueryTimeout, e.Code == errs.DeadlineExceeded,
+		e.Code == errs.Unknown && errors.Is(err, context.DeadlineExceeded):
+		out.State, out.Text, out.Detail = "57014", errTimeUp.Error(), e.Msg
 	case errors.Is(err, context.Canceled) && cause != nil:
 		out.Text = cause.Error()
 	case !e.Code.Masked():
