@@ -13,22 +13,34 @@ import (
 const (
 	// pressLimit is the memory for bodies of a server that is pressed.
 	pressLimit = 8 << 20
-	// pressTime is how long it is pressed.
-	pressTime = 2500 * time.Millisecond
+	// pressTime is how long it is pressed, and longestPress the time in which a client that is slow has to be refused.
+	pressTime    = 2500 * time.Millisecond
+	longestPress = 30 * time.Second
 )
 
-// press takes the server's memory for bodies for a time. A server that refuses reserves what a request announces.
-// One whose requests wait gives such a reservation to others, and so the memory is filled here, and others' requests
-// wait for a second, again and again.
-func (s *server) press(wait bool) {
+// pressUntil takes the server's memory for bodies for a time, and then until a condition holds. A server that refuses
+// reserves what a request announces.
+func (s *server) pressUntil(holds func() bool) {
+	s.t.Helper()
+	conn := s.announce()
+	defer func() { _ = conn.Close() }()
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	begun := time.Now()
+	for time.Since(begun) < pressTime || !holds() && time.Since(begun) < longestPress {
+		<-ticker.C
+		if _, err := conn.Write([]byte{' '}); err != nil { // the server gave it up
+			_ = conn.Close()
+			conn = s.announce()
+		}
+	}
+}
+
+// press takes the memory for bodies of a server for a time. One whose requests wait gives such a reservation to others,
+// and so the memory is filled here, and others' requests wait for a second, again and again.
+func (s *server) press() {
 	s.t.Helper()
 	end := time.Now().Add(pressTime)
-	if !wait {
-		conn := s.announce()
-		defer conn.Close()
-		time.Sleep(time.Until(end))
-		return
-	}
 	var hogs sync.WaitGroup
 	for range 2 { // while one leaves, the other stands in the queue before the client
 		hogs.Go(func() {
