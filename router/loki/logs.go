@@ -11,6 +11,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"cordwood/proto/errs"
 	"cordwood/router/loki/lines"
 	"cordwood/router/loki/logql"
 	"cordwood/router/loki/translate"
@@ -78,13 +79,30 @@ func (r *Reader) entriesOf(ctx context.Context, t *translate.Table, req *Logs) (
 	err = r.run(ctx, sql, func(rec arrow.RecordBatch) error {
 		return entries(t, rec, func(e *lines.Entry) error {
 			r.stats.Bytes += int64(len(e.Line))
-			if pipeline.Run(e) {
-				out = append(out, e)
+			if !pipeline.Run(e) {
+				return nil
 			}
+			if r.kept += sizeOf(e); r.kept > maxAnswer {
+				return errs.New(errs.InvalidArguments,
+					"the entries of the answer have more than %d MiB: lower the limit, or shorten "+
+						"lines with line_format", maxAnswer>>20)
+			}
+			out = append(out, e)
 			return nil
 		})
 	})
 	return out, err
+}
+
+// sizeOf returns about how much memory an entry takes, in bytes.
+func sizeOf(e *lines.Entry) int {
+	n := len(e.Line)
+	for _, labels := range []map[string]string{e.Labels, e.Metadata, e.Parsed} {
+		for name, v := range labels {
+			n += len(name) + len(v)
+		}
+	}
+	return n
 }
 
 // thin leaves out entries of each stream that follow another one in less than interval.

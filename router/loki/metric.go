@@ -49,8 +49,8 @@ type evaluator struct {
 	r     *Reader
 	ctx   context.Context //nolint:containedctx // it lives as long as the request
 	steps translate.Steps
-	// points is how many numbers the request has so far.
-	points int
+	// points is how many steps the series of the request have so far, and parts how many numbers they are made from.
+	points, parts int
 }
 
 func (e *evaluator) eval(m logql.Metric) (series.Value, error) {
@@ -201,12 +201,12 @@ func (e *evaluator) read(r *logql.Range, g *logql.Grouping, t *translate.Table, 
 			}
 			key := Key(labels)
 			if groups[key] == nil {
-				if len(groups) > maxPoints/e.steps.N {
+				if e.points += e.steps.N; e.points > maxPoints {
 					return tooManySeries(maxPoints / e.steps.N)
 				}
 				groups[key] = &group{labels: labels}
 			}
-			if e.points++; e.points > maxPoints {
+			if e.parts++; e.parts > maxPoints {
 				return errs.New(errs.InvalidArguments, "the query has more than %d numbers: use a longer step, a shorter time, or "+
 					"fewer labels", maxPoints)
 			}

@@ -48,6 +48,8 @@ const (
 	MaxNames = 10000
 	// maxPoints bounds the steps of all series of a query together.
 	maxPoints = 2_000_000
+	// maxAnswer bounds the lines and labels of the entries of an answer, in bytes.
+	maxAnswer = 32 << 20
 	// maxSQL bounds a statement, in bytes.
 	maxSQL = 256 << 10
 )
@@ -70,6 +72,8 @@ type Reader struct {
 	timeout  time.Duration
 	began    time.Time
 	stats    Stats
+	// kept is the size of the entries of the answer so far, in bytes.
+	kept int
 }
 
 // Stats counts what a request has read.

@@ -168,3 +168,22 @@ func TestErrors(t *testing.T) {
 		}
 	}
 }
+
+// An answer with large lines is refused, instead of taking much memory.
+func TestLargeLines(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	var entries []sent
+	for range 40 {
+		entries = append(entries, sent{line: strings.Repeat("x", 1<<20), labels: map[string]string{"app": "web"}})
+	}
+	s.push(entries, time.Second)
+	status, got := s.query("query_range", "query", `{app="web"}`)
+	if status != 400 || !strings.Contains(got.Message, "have more than 32 MiB") {
+		t.Errorf("%d %.200s", status, got.Message)
+	}
+	status, got = s.query("query_range", "query", `{app="web"} | line_format "{{__line__ | trunc 5}}"`)
+	if status != 200 || len(got.Data.Result) != 1 || len(got.Data.Result[0].Values) != 40 {
+		t.Errorf("short lines: %d %.200s", status, got.Message)
+	}
+}
