@@ -163,12 +163,55 @@ func TestRights(t *testing.T) {
 		{"user=sam password=secret", "SELECT 1", "42501"},
 		{"user=sam password=secret", "INSERT INTO logs VALUES (1,'',1,NULL)", ""},
 		{"user=sam password=secret", "DROP TABLE logs", "42501"},
+		{"user=bob password=secret", "DELETE FROM logs WHERE n = 1", "42501"},
+		{"user=bob password=secret", "TRUNCATE logs", "42501"},
+		{"user=bob password=secret", "PREPARE p AS INSERT INTO logs (host) VALUES ($1); EXECUTE p('a')", "42501"},
+		{"user=bob password=secret", "COPY (SELECT 1) TO STDOUT", ""},
+		{"user=sam password=secret", "COPY (SELECT 1) TO STDOUT", "42501"},
+		{"user=sam password=secret", "BEGIN; DECLARE c CURSOR FOR SELECT 1", "42501"},
 		{"user=ann password=secret", "BEGIN READ ONLY; INSERT INTO logs VALUES (1,'',1,NULL)", "25006"},
 	} {
 		_, _, err := exec(t, f.connect(t, tt.options), tt.sql)
 		if state(err) != tt.state {
 			t.Errorf("%s: %s: %v", tt.options, tt.sql, err)
 		}
+	}
+}
+
+// TestRightIsLost refuses what was prepared, and COPY, after the user has lost the right to it.
+func TestRightIsLost(t *testing.T) {
+	file := t.TempDir() + "/users"
+	write := func(text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("ann=secret\n")
+	f := start(t, withUserFile(t, file))
+	c, r := f.connect(t, "user=ann password=secret"), f.connect(t, "user=ann password=secret")
+	for _, conn := range []*pgconn.PgConn{c, r} {
+		if _, err := conn.Prepare(t.Context(), "p", "INSERT INTO logs (host) VALUES ($1)", nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	insert := func(conn *pgconn.PgConn) error {
+		return conn.ExecPrepared(t.Context(), "p", [][]byte{[]byte("a")}, nil, nil).Read().Err
+	}
+	if err := insert(c); err != nil {
+		t.Fatal(err)
+	}
+	write("ann:ro=secret\n")
+	if err := f.users.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	if err := insert(c); state(err) != "42501" {
+		t.Errorf("what was prepared: %v", err)
+	}
+	if _, err := r.CopyFrom(t.Context(), strings.NewReader("a\n"), "COPY logs (host) FROM STDIN"); state(err) != "42501" {
+		t.Errorf("COPY: %v", err)
+	}
+	if n := len(f.service.rows()); n != 1 {
+		t.Errorf("%d rows are stored", n)
 	}
 }
 
